@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { createTestHost, describeAuthenticator } from '../test/contract/testing.ts';
+import plugin from './dummy.ts';
+
+describeAuthenticator('dummy with one password', {
+  plugin,
+  options: { password: 'the one password' },
+  form: {
+    valid: { username: 'anybody', password: 'the one password' },
+    userName: 'anybody',
+    wrong: [
+      { username: 'anybody', password: 'another password' },
+      { username: 'anybody', password: 'the one passwor' },
+    ],
+    secretField: 'password',
+  },
+});
+
+async function create(options: object, isLoopbackOnly = true) {
+  const host = await createTestHost({ isLoopbackOnly });
+  return { host, authenticator: plugin.create(plugin.optionsSchema.parse(options), host) };
+}
+
+test('without a password every password is right, and so is none', async () => {
+  const authenticator = await (await create({})).authenticator;
+  for (const password of ['', 'anything']) {
+    const form = new Map(Object.entries({ username: 'ada', password }));
+    expect(
+      await authenticator.authenticate?.(form, {
+        address: '192.0.2.1',
+        peerAddress: '192.0.2.1',
+        isTrustedProxy: false,
+        userAgent: '',
+        headers: {},
+        signal: AbortSignal.timeout(30_000),
+      }),
+    ).toEqual({ outcome: 'authenticated', user: { name: 'ada' } });
+  }
+});
+
+test('it warns when it starts', async () => {
+  const { host } = await create({});
+  expect(host.logged.join()).toContain('as whoever they say they are');
+});
+
+test('it does not start where other machines can reach the hub, unless it is told to', async () => {
+  await expect(create({}, false)).rejects.toThrow('allow_non_loopback: must be true');
+  await expect(create({ password: 'x' }, false)).rejects.toThrow('allow_non_loopback');
+  await expect(create({ allow_non_loopback: true }, false)).resolves.toBeDefined();
+});

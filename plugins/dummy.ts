@@ -1,0 +1,78 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+import type { AuthenticatorPlugin, OptionProblem, PluginSurroundings } from '../src/plugin.ts';
+
+const optionsSchema = z.strictObject({
+  password: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('The one password of everybody; without it, every password is right.'),
+  allow_non_loopback: z
+    .boolean()
+    .default(false)
+    .describe('Run although the hub can be reached from other machines. Only for closed networks.'),
+});
+
+type Options = z.output<typeof optionsSchema>;
+
+const plugin: AuthenticatorPlugin<Options> = {
+  kind: 'authenticator',
+  name: 'dummy',
+  section: 'DummyAuthenticator',
+  optionsSchema,
+  secretOptions: ['password'],
+  findProblems,
+
+  create(options, host) {
+    const [problem] = findProblems(options, host);
+    if (problem !== undefined) throw new Error(`${problem.option}: ${problem.message}`);
+    host.log.warn(
+      { authenticator: host.name },
+      'the dummy authenticator lets people in as whoever they say they are: for trying out and tests only',
+    );
+    return {
+      login: {
+        kind: 'form',
+        label: 'Any name (for trying out)',
+        fields: [
+          { name: 'username', label: 'User name', type: 'text', autocomplete: 'username' },
+          {
+            name: 'password',
+            label: 'Password',
+            type: 'password',
+            autocomplete: 'current-password',
+            optional: options.password === undefined,
+          },
+        ],
+      },
+
+      authenticate(form) {
+        const name = form.get('username') ?? '';
+        const isRight =
+          options.password === undefined || areEqual(form.get('password') ?? '', options.password);
+        if (name === '' || !isRight) {
+          return Promise.resolve({ outcome: 'refused', reason: 'credentials' });
+        }
+        return Promise.resolve({ outcome: 'authenticated', user: { name } });
+      },
+    };
+  },
+};
+
+export default plugin;
+
+function findProblems(options: Options, { isLoopbackOnly }: PluginSurroundings): OptionProblem[] {
+  if (isLoopbackOnly || options.allow_non_loopback) return [];
+  const message =
+    'must be true before this authenticator serves other machines: it lets anybody in as anybody';
+  return [{ option: 'allow_non_loopback', message }];
+}
+
+/** Compares in a time that does not tell how much of the password was right. */
+function areEqual(left: string, right: string): boolean {
+  const [leftHash, rightHash] = [left, right].map((text) =>
+    createHash('sha256').update(text).digest(),
+  );
+  return leftHash !== undefined && rightHash !== undefined && timingSafeEqual(leftHash, rightHash);
+}

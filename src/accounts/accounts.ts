@@ -1,0 +1,94 @@
+import { HubError } from '../errors.ts';
+import { mayGrant } from '../rbac/access-check.ts';
+import type { Authority } from '../rbac/authority.ts';
+import type { Caller } from '../rbac/caller.ts';
+import { adminScopes } from '../rbac/default-roles.ts';
+import type { LoginSessions } from '../sessions/login-sessions.ts';
+import { validateUserName } from '../users/user-name.ts';
+import type { User, UserStore } from '../users/user-store.ts';
+
+/** Creating, changing and deleting people, with the rules that hold whoever asks for it. */
+export interface Accounts {
+  /** Creates the users that do not exist yet. Throws `conflict` when all of them do. */
+  create(caller: Caller, names: readonly string[], options: { readonly isAdmin: boolean }): Promise<User[]>;
+  change(
+    caller: Caller,
+    userName: string,
+    change: { readonly name?: string; readonly isAdmin?: boolean },
+  ): Promise<User>;
+  /** Stops the user's servers, ends the sessions, and deletes everything of theirs. */
+  delete(caller: Caller, userName: string): Promise<void>;
+}
+
+const mostNames = 500;
+
+/** Creates the account rules over the stores. */
+export function createAccounts(parts: {
+  readonly users: UserStore;
+  readonly authority: Authority;
+  readonly logins: Pick<LoginSessions, 'endAllOfUser'>;
+  readonly stopServersOf: (userName: string) => Promise<void>;
+  readonly onDelete: (userName: string) => Promise<void>;
+}): Accounts {
+  const { users, authority, logins } = parts;
+
+  /** Nobody makes, changes or removes an account that may do more than they may themselves. */
+  async function requireMayGrantAdmin(caller: Caller): Promise<void> {
+    const wanted = adminScopes(authority.catalogue);
+    if (mayGrant(caller.scopes, wanted, await authority.membership())) return;
+    throw new HubError('forbidden', 'Only an administrator may do this to an administrator.');
+  }
+
+  async function requireMayActOn(caller: Caller, user: User): Promise<void> {
+    if (user.isAdmin) return requireMayGrantAdmin(caller);
+    const held = await authority.scopesOfOwner({ kind: 'user', name: user.name });
+    if (mayGrant(caller.scopes, held, await authority.membership())) return;
+    // Users hold rights over themselves that an administrator of users holds over everybody.
+    const own = new Set([...held].filter((scope) => !scope.endsWith(`!user=${user.name}`)));
+    if (mayGrant(caller.scopes, own, await authority.membership())) return;
+    throw new HubError('forbidden', 'This user may do more than you may.');
+  }
+
+  return {
+    async create(caller, names, { isAdmin }) {
+      if (names.length > mostNames) {
+        throw new HubError('bad_request', `At most ${mostNames} users can be created at once.`);
+      }
+      if (isAdmin) await requireMayGrantAdmin(caller);
+      const wanted = [...new Set(names.map((name) => validateUserName(name)))];
+      const created: User[] = [];
+      for (const name of wanted) {
+        if ((await users.findByName(name)) !== undefined) continue;
+        created.push(await users.create({ name, isAdmin, isInvited: true }));
+      }
+      if (created.length === 0) throw new HubError('conflict', 'All of these users exist already.');
+      return created;
+    },
+
+    async change(caller, userName, { name, isAdmin }) {
+      const user = await users.getByName(userName);
+      await requireMayActOn(caller, user);
+      if (isAdmin !== undefined && isAdmin !== user.isAdmin) {
+        await requireMayGrantAdmin(caller);
+        await users.setAdmin(user.id, isAdmin);
+      }
+      if (name !== undefined && name !== user.name) {
+        await parts.stopServersOf(user.name);
+        await users.rename(user.id, validateUserName(name));
+      }
+      return users.getByName(name ?? userName);
+    },
+
+    async delete(caller, userName) {
+      const user = await users.getByName(userName);
+      if (caller.owner.kind === 'user' && caller.owner.name === user.name) {
+        throw new HubError('bad_request', 'You cannot delete your own account.');
+      }
+      await requireMayActOn(caller, user);
+      await logins.endAllOfUser(user.id);
+      await parts.stopServersOf(user.name);
+      await parts.onDelete(user.name);
+      await users.delete(user.id);
+    },
+  };
+}

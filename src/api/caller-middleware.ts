@@ -1,0 +1,64 @@
+import type { Context, Middleware } from 'koa';
+import { HubError } from '../errors.ts';
+import type { TokenVerifier } from '../oauth/tokens/token-verifier.ts';
+import type { Authority } from '../rbac/authority.ts';
+import type { Caller } from '../rbac/caller.ts';
+import type { CsrfProtection } from '../sessions/csrf.ts';
+import { loginOf } from '../sessions/session-middleware.ts';
+
+const credentialsPattern = /^(?:token|bearer) +(\S+) *$/i;
+const readMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** The token a request carries (RFC 6750 §2.1, or the `token` scheme, or `?token=`). */
+export function presentedToken(ctx: Context): string | undefined {
+  const header = ctx.req.headers.authorization;
+  if (header !== undefined) return credentialsPattern.exec(header)?.[1] ?? '';
+  const parameter = ctx.query['token'];
+  return Array.isArray(parameter) ? '' : parameter;
+}
+
+/**
+ * Finds out who calls, into `ctx.state.caller`. A token wins over the login cookie, and a token that
+ * is no longer good is never made up for by a cookie. Changes by cookie need a CSRF token in the
+ * `X-CSRF-Token` header.
+ */
+export function callerMiddleware(parts: {
+  readonly tokens: TokenVerifier;
+  readonly authority: Authority;
+  readonly csrf: CsrfProtection;
+}): Middleware {
+  return async (ctx, next) => {
+    ctx.state['caller'] = await identify(ctx);
+    await next();
+  };
+
+  async function identify(ctx: Context): Promise<Caller | undefined> {
+    const token = presentedToken(ctx);
+    if (token !== undefined) {
+      const caller = token === '' ? undefined : await parts.tokens.verify(token);
+      if (caller !== undefined) ctx.state['logName'] = caller.owner.name;
+      return caller;
+    }
+    const login = loginOf(ctx);
+    if (login === undefined) return undefined;
+    if (!readMethods.has(ctx.method)) parts.csrf.require(ctx, ctx.get('X-CSRF-Token') || ctx.get('X-XSRFToken'));
+    const owner = { kind: 'user', name: login.user.name } as const;
+    return {
+      owner,
+      scopes: await parts.authority.scopesOfOwner(owner),
+      user: login.user,
+      sessionId: login.session.sessionId,
+    };
+  }
+}
+
+/** The caller of a request; throws 403 when nobody could be identified. */
+export function callerOf(ctx: Context): Caller {
+  const caller = ctx.state['caller'] as Caller | undefined;
+  if (caller === undefined) {
+    throw new HubError('forbidden', 'Missing or invalid credentials.', {
+      hint: 'Send a valid token as "Authorization: token <API token>".',
+    });
+  }
+  return caller;
+}

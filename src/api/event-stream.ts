@@ -1,0 +1,34 @@
+import type { Context } from 'koa';
+import { Readable } from 'node:stream';
+
+const keepAliveMs = 8_000;
+
+/**
+ * Answers with server-sent events: each value as one `data:` line of JSON, and a comment now and then
+ * so that no proxy on the way takes the silence for the end.
+ */
+export function writeEventStream(
+  ctx: Context,
+  events: (signal: AbortSignal) => AsyncIterable<unknown>,
+): void {
+  const closed = new AbortController();
+  ctx.res.once('close', () => closed.abort());
+  ctx.req.socket.setNoDelay(true);
+  ctx.type = 'text/event-stream; charset=utf-8';
+  ctx.set('Cache-Control', 'no-cache, no-transform');
+  ctx.set('X-Accel-Buffering', 'no');
+  const stream = new Readable({ read: () => undefined });
+  const keepAlive = setInterval(() => stream.push(':\n\n'), keepAliveMs);
+  closed.signal.addEventListener('abort', () => clearInterval(keepAlive));
+  ctx.body = stream;
+  void (async () => {
+    try {
+      for await (const event of events(closed.signal)) stream.push(`data: ${JSON.stringify(event)}\n\n`);
+      stream.push(null);
+    } catch (error) {
+      stream.destroy(error instanceof Error ? error : new Error(String(error)));
+    } finally {
+      clearInterval(keepAlive);
+    }
+  })();
+}

@@ -1,0 +1,139 @@
+import type Router from '@koa/router';
+import { z } from 'zod';
+import { HubError } from '../errors.ts';
+import { checkAccess, listFilter, mayGrant } from '../rbac/access-check.ts';
+import type { Authority } from '../rbac/authority.ts';
+import type { Caller } from '../rbac/caller.ts';
+import { expandScopes } from '../rbac/expand-scopes.ts';
+import type { RoleStore } from '../rbac/role-store.ts';
+import type { Group, GroupStore } from '../users/group-store.ts';
+import { callerOf } from './caller-middleware.ts';
+import { parseBody, parsePage, writePage } from './parse-body.ts';
+import { requireScopes } from './require-scopes.ts';
+
+const names = z.array(z.string().min(1).max(255)).max(1000);
+const creation = z.strictObject({ groups: names.min(1), users: names.default([]) });
+const members = z.strictObject({ users: names });
+const optionalMembers = z.strictObject({ users: names.default([]) });
+const properties = z.record(z.string(), z.unknown());
+
+/** `/groups` and what is below it. */
+export function groupRoutes(
+  router: Router,
+  parts: {
+    readonly groups: GroupStore;
+    readonly roles: RoleStore;
+    readonly authority: Authority;
+    readonly bodyLimitBytes: number;
+  },
+): void {
+  const { groups, roles, authority, bodyLimitBytes } = parts;
+
+  async function present(group: Group, caller: Caller): Promise<Record<string, unknown>> {
+    const membership = await authority.membership();
+    const resource = { kind: 'group', name: group.name } as const;
+    const may = (scope: string) => checkAccess(caller.scopes, scope, resource, membership) === 'granted';
+    const model: Record<string, unknown> = { kind: 'group', name: group.name };
+    if (may('read:groups')) {
+      model['users'] = await groups.memberNames(group.name);
+      model['properties'] = group.properties;
+    }
+    if (may('read:roles:groups')) {
+      model['roles'] = (await roles.heldBy(resource)).map(({ name }) => name);
+    }
+    return model;
+  }
+
+  /** Membership brings the group's roles along: nobody may hand out more than they hold. */
+  async function requireMayChangeMembers(caller: Caller, groupName: string): Promise<void> {
+    const membership = await authority.membership();
+    const held = await roles.heldBy({ kind: 'group', name: groupName });
+    const scopes = expandScopes(
+      held.flatMap(({ scopes }) => scopes),
+      { catalogue: authority.catalogue, owner: caller.owner },
+    );
+    if (mayGrant(caller.scopes, scopes, membership)) return;
+    throw new HubError('forbidden', 'This group holds roles that may do more than you may.');
+  }
+
+  router.get('/groups', async (ctx) => {
+    const caller = callerOf(ctx);
+    const filter = listFilter(caller.scopes, 'list:groups');
+    if (filter === undefined) requireScopes(ctx, ['list:groups'], await authority.membership());
+    const { offset, limit } = parsePage(ctx);
+    const everything = filter === 'all';
+    const page = await groups.list(everything ? { offset, limit } : { offset: 0, limit: Number.MAX_SAFE_INTEGER });
+    const visible = page.items.filter(({ name }) => filter === 'all' || filter?.groups.has(name) === true);
+    const shown = everything ? visible : visible.slice(offset, offset + limit);
+    writePage(
+      ctx,
+      await Promise.all(shown.map((group) => present(group, caller))),
+      everything ? page.total : visible.length,
+    );
+  });
+
+  router.post('/groups', async (ctx) => {
+    const caller = requireScopes(ctx, ['admin:groups'], await authority.membership());
+    const body = await parseBody(ctx, creation, bodyLimitBytes);
+    const created = [];
+    for (const name of body.groups) {
+      const group = await groups.create({ name, origin: 'api' });
+      await groups.addMembers(name, body.users, 'api');
+      created.push(await present(group, caller));
+    }
+    ctx.status = 201;
+    ctx.body = created;
+  });
+
+  router.get('/groups/:group', async (ctx) => {
+    const name = ctx.params['group'] ?? '';
+    const scopes = ['read:groups', 'read:groups:name', 'read:roles:groups'];
+    const caller = requireScopes(ctx, scopes, await authority.membership(), { kind: 'group', name });
+    ctx.body = await present(await groups.getByName(name), caller);
+  });
+
+  router.post('/groups/:group', async (ctx) => {
+    const name = ctx.params['group'] ?? '';
+    const caller = requireScopes(ctx, ['admin:groups'], await authority.membership());
+    const { users } = await parseBody(ctx, optionalMembers, bodyLimitBytes);
+    const group = await groups.create({ name, origin: 'api' });
+    await groups.addMembers(name, users, 'api');
+    ctx.status = 201;
+    ctx.body = await present(group, caller);
+  });
+
+  router.delete('/groups/:group', async (ctx) => {
+    const name = ctx.params['group'] ?? '';
+    requireScopes(ctx, ['delete:groups'], await authority.membership(), { kind: 'group', name });
+    await groups.getByName(name);
+    await groups.delete(name);
+    ctx.status = 204;
+  });
+
+  router.post('/groups/:group/users', async (ctx) => {
+    const name = ctx.params['group'] ?? '';
+    const caller = requireScopes(ctx, ['groups'], await authority.membership(), { kind: 'group', name });
+    const { users } = await parseBody(ctx, members, bodyLimitBytes);
+    const group = await groups.getByName(name);
+    await requireMayChangeMembers(caller, name);
+    await groups.addMembers(name, users, 'api');
+    ctx.body = await present(group, caller);
+  });
+
+  router.delete('/groups/:group/users', async (ctx) => {
+    const name = ctx.params['group'] ?? '';
+    const caller = requireScopes(ctx, ['groups'], await authority.membership(), { kind: 'group', name });
+    const { users } = await parseBody(ctx, members, bodyLimitBytes);
+    const group = await groups.getByName(name);
+    await groups.removeMembers(name, users);
+    ctx.body = await present(group, caller);
+  });
+
+  router.put('/groups/:group/properties', async (ctx) => {
+    const name = ctx.params['group'] ?? '';
+    const caller = requireScopes(ctx, ['groups'], await authority.membership(), { kind: 'group', name });
+    await groups.getByName(name);
+    await groups.setProperties(name, await parseBody(ctx, properties, bodyLimitBytes));
+    ctx.body = await present(await groups.getByName(name), caller);
+  });
+}

@@ -1,0 +1,57 @@
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { HubError } from '../errors.ts';
+import { readJsonBody } from '../http/body.ts';
+
+/** Reads a JSON body and checks it; every problem is named in one `bad_request`. */
+export async function parseBody<Schema extends z.ZodType>(
+  ctx: Context,
+  schema: Schema,
+  limitBytes: number,
+): Promise<z.output<Schema>> {
+  const result = schema.safeParse((await readJsonBody(ctx.req, limitBytes)) ?? {});
+  if (result.success) return result.data;
+  const problems = result.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`);
+  throw new HubError('bad_request', `Invalid request body: ${problems.join('; ')}.`);
+}
+
+const wholeNumber = /^\d{1,9}$/;
+
+/** Reads `offset` and `limit` of a list; the limit is clamped to the largest page. */
+export function parsePage(ctx: Context): { readonly offset: number; readonly limit: number; readonly isEnveloped: boolean } {
+  const isEnveloped = ctx.get('Accept').includes('application/jupyterhub-pagination+json');
+  const limit = wholeNumberParameter(ctx, 'limit') ?? (isEnveloped ? defaultPageLength : maxPageLength);
+  return {
+    offset: wholeNumberParameter(ctx, 'offset') ?? 0,
+    limit: Math.min(Math.max(limit, 1), maxPageLength),
+    isEnveloped,
+  };
+}
+
+const defaultPageLength = 50;
+const maxPageLength = 200;
+
+/** Answers one page of a list: bare, or with an envelope where the client asks for one. */
+export function writePage(ctx: Context, items: readonly unknown[], total: number): void {
+  const { offset, limit, isEnveloped } = parsePage(ctx);
+  if (!isEnveloped) {
+    ctx.body = items;
+    return;
+  }
+  const nextOffset = offset + limit;
+  const nextUrl = new URL(ctx.href);
+  nextUrl.searchParams.set('offset', String(nextOffset));
+  nextUrl.searchParams.set('limit', String(limit));
+  const next = nextOffset < total ? { offset: nextOffset, limit, url: nextUrl.pathname + nextUrl.search } : null;
+  ctx.body = { items, _pagination: { offset, limit, total, next } };
+  ctx.type = 'application/jupyterhub-pagination+json';
+}
+
+function wholeNumberParameter(ctx: Context, name: string): number | undefined {
+  const value = ctx.query[name];
+  if (value === undefined) return undefined;
+  if (Array.isArray(value) || !wholeNumber.test(value)) {
+    throw new HubError('bad_request', `${name} must be a whole number.`);
+  }
+  return Number(value);
+}

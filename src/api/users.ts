@@ -1,0 +1,134 @@
+import type Router from '@koa/router';
+import { z } from 'zod';
+import type { Accounts } from '../accounts/accounts.ts';
+import { HubError } from '../errors.ts';
+import { type ListFilter, listFilter } from '../rbac/access-check.ts';
+import type { Authority } from '../rbac/authority.ts';
+import type { Membership } from '../rbac/membership.ts';
+import type { UserStore } from '../users/user-store.ts';
+import { callerOf } from './caller-middleware.ts';
+import { parseBody, parsePage, writePage } from './parse-body.ts';
+import { requireScopes } from './require-scopes.ts';
+import type { UserDirectory } from './user-directory.ts';
+import { presentUser, userReadScopes } from './user-model.ts';
+
+const creation = z.strictObject({
+  usernames: z.array(z.string()).min(1),
+  admin: z.boolean().default(false),
+});
+const singleCreation = z.strictObject({ admin: z.boolean().default(false) });
+const change = z.strictObject({ name: z.string().optional(), admin: z.boolean().optional() });
+
+/** The API's names for an order, and the store's. */
+const sorts = {
+  name: 'name',
+  '-name': '-name',
+  id: 'created',
+  '-id': '-created',
+  last_activity: 'lastActivity',
+  '-last_activity': '-lastActivity',
+} as const;
+
+/** `/users` and `/users/:name`. */
+export function userRoutes(
+  router: Router,
+  parts: {
+    readonly users: UserStore;
+    readonly accounts: Accounts;
+    readonly authority: Authority;
+    readonly directory: UserDirectory;
+    readonly bodyLimitBytes: number;
+  },
+): void {
+  const { users, accounts, authority, directory, bodyLimitBytes } = parts;
+
+  router.get('/users', async (ctx) => {
+    const caller = callerOf(ctx);
+    const membership = await authority.membership();
+    const filter = listFilter(caller.scopes, 'list:users');
+    if (filter === undefined) requireScopes(ctx, ['list:users'], membership);
+    const { offset, limit } = parsePage(ctx);
+    const sort = sorts[String(ctx.query['sort'] ?? 'name') as keyof typeof sorts];
+    if (sort === undefined) {
+      throw new HubError('bad_request', `sort must be one of ${Object.keys(sorts).join(', ')}.`);
+    }
+    const state = ctx.query['state'];
+    if (state !== undefined && state !== 'active' && state !== 'ready' && state !== 'inactive') {
+      throw new HubError('bad_request', 'state must be active, ready or inactive.');
+    }
+    const { name_filter: nameFilter } = ctx.query;
+    const page = await users.list({
+      offset,
+      limit,
+      sort,
+      ...(state === undefined ? {} : { serverState: state }),
+      ...(typeof nameFilter === 'string' ? { nameFilter } : {}),
+      ...(filter === 'all' || filter === undefined ? {} : { onlyNames: namesIn(filter, membership) }),
+    });
+    const details = await Promise.all(page.items.map((user) => directory.detailsOf(user)));
+    // Whoever may list a user may know the name.
+    const names = page.items.map(({ name }) => `read:users:name!user=${name}`);
+    const scopes = new Set([...caller.scopes, ...names]);
+    writePage(
+      ctx,
+      details.map((entry) => presentUser(entry, scopes, membership)),
+      page.total,
+    );
+  });
+
+  router.post('/users', async (ctx) => {
+    const caller = requireScopes(ctx, ['admin:users'], await authority.membership());
+    const { usernames, admin } = await parseBody(ctx, creation, bodyLimitBytes);
+    const created = await accounts.create(caller, usernames, { isAdmin: admin });
+    const membership = await authority.membership();
+    const details = await Promise.all(created.map((user) => directory.detailsOf(user)));
+    ctx.status = 201;
+    ctx.body = details.map((entry) => presentUser(entry, caller.scopes, membership));
+  });
+
+  router.get('/users/:name', async (ctx) => {
+    const name = ctx.params['name'] ?? '';
+    const membership = await authority.membership();
+    const caller = requireScopes(ctx, userReadScopes, membership, { kind: 'user', name });
+    ctx.body = presentUser(
+      await directory.detailsOf(await users.getByName(name)),
+      caller.scopes,
+      membership,
+    );
+  });
+
+  router.post('/users/:name', async (ctx) => {
+    const caller = requireScopes(ctx, ['admin:users'], await authority.membership());
+    const { admin } = await parseBody(ctx, singleCreation, bodyLimitBytes);
+    const [user] = await accounts.create(caller, [ctx.params['name'] ?? ''], { isAdmin: admin });
+    if (user === undefined) throw new HubError('conflict', 'This user exists already.');
+    ctx.status = 201;
+    ctx.body = presentUser(await directory.detailsOf(user), caller.scopes, await authority.membership());
+  });
+
+  router.patch('/users/:name', async (ctx) => {
+    const name = ctx.params['name'] ?? '';
+    const resource = { kind: 'user', name } as const;
+    const caller = requireScopes(ctx, ['admin:users'], await authority.membership(), resource);
+    const { name: newName, admin } = await parseBody(ctx, change, bodyLimitBytes);
+    const user = await accounts.change(caller, name, {
+      ...(newName === undefined ? {} : { name: newName }),
+      ...(admin === undefined ? {} : { isAdmin: admin }),
+    });
+    ctx.body = presentUser(await directory.detailsOf(user), caller.scopes, await authority.membership());
+  });
+
+  router.delete('/users/:name', async (ctx) => {
+    const name = ctx.params['name'] ?? '';
+    const resource = { kind: 'user', name } as const;
+    const caller = requireScopes(ctx, ['delete:users'], await authority.membership(), resource);
+    await accounts.delete(caller, name);
+    ctx.status = 204;
+  });
+}
+
+/** The users a filtered `list:users` shows: those named, and the members of the groups named. */
+function namesIn(filter: ListFilter, membership: Membership): string[] {
+  const members = [...filter.groups].flatMap((group) => [...membership.membersOf(group)]);
+  return [...new Set([...filter.users, ...members])];
+}

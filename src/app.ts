@@ -1,0 +1,137 @@
+import Router from '@koa/router';
+import Koa, { type Middleware } from 'koa';
+import type { Logger } from 'pino';
+import { HubError } from './errors.ts';
+import type { ClientAddressReader } from './http/client-address.ts';
+import { errorMiddleware, type RenderErrorPage } from './http/error-middleware.ts';
+import { requestLog } from './http/request-log.ts';
+import { securityHeaders } from './http/security-headers.ts';
+import type { Metrics } from './metrics/metrics.ts';
+import type { Assets } from './pages/assets/assets.ts';
+
+/** The endpoints of the authorization server. */
+export interface OAuthEndpoints {
+  readonly showAuthorization: Middleware;
+  readonly decideAuthorization: Middleware;
+  readonly token: Middleware;
+  readonly introspection: Middleware;
+  readonly revocation: Middleware;
+  readonly metadata: Middleware;
+  readonly metadataPaths: readonly string[];
+}
+
+export interface AppParts {
+  readonly app: Koa;
+  readonly basePath: string;
+  readonly isHttps: boolean;
+  readonly log: Logger;
+  readonly clientAddress: ClientAddressReader;
+  readonly metrics: Metrics;
+  readonly assets: Assets;
+  readonly renderErrorPage: RenderErrorPage;
+  /** Reads the login of every request. */
+  readonly sessions: Middleware;
+  readonly callerMiddleware: Middleware;
+  readonly oauth: OAuthEndpoints;
+  /** Refuses who may not read the metrics. */
+  readonly requireMetricsAccess: Middleware;
+  readonly addApiRoutes: (router: Router) => void;
+  readonly addPageRoutes: (router: Router) => void;
+  /** Routes outside `/hub/`, such as the address of a server that is not running. */
+  readonly addOuterRoutes: (router: Router) => void;
+  /** Headers that software written for JupyterHub looks for. */
+  readonly compatibilityHeaders: Readonly<Record<string, string>>;
+}
+
+/** Builds the URL map of the hub: the order of the middleware and every route, top to bottom. */
+export function createApp(parts: AppParts): Koa {
+  const { app, basePath, isHttps, log, clientAddress, metrics, oauth } = parts;
+  const hubPath = `${basePath}hub/`;
+  const apiPath = `${hubPath}api/`;
+
+  app.use(requestLog({ log, clientAddress, observe: metrics.countRequest }));
+  app.use(errorMiddleware({ apiPath, isHttps, renderErrorPage: parts.renderErrorPage, log }));
+  app.use(securityHeaders({ isHttps }));
+  app.use(async (ctx, next) => {
+    ctx.set({ ...parts.compatibilityHeaders });
+    await next();
+  });
+
+  const operation = new Router();
+  operation.get([`${hubPath}health`, `${apiPath}health`], (ctx) => {
+    ctx.body = { status: 'ok' };
+  });
+  operation.get(`${hubPath}static/:name`, (ctx) => serveAsset(ctx, parts.assets));
+  for (const path of oauth.metadataPaths) operation.get(path, oauth.metadata);
+  operation.post(`${apiPath}oauth2/token`, oauth.token);
+  operation.post(`${apiPath}oauth2/introspect`, oauth.introspection);
+  operation.post(`${apiPath}oauth2/revoke`, oauth.revocation);
+  app.use(operation.routes());
+
+  app.use(parts.sessions);
+
+  const authorization = new Router();
+  authorization.get(`${apiPath}oauth2/authorize`, oauth.showAuthorization);
+  authorization.post(`${apiPath}oauth2/authorize`, oauth.decideAuthorization);
+  app.use(authorization.routes());
+
+  const api = new Router({ prefix: apiPath.slice(0, -1) });
+  api.use(answerOptions, parts.callerMiddleware);
+  parts.addApiRoutes(api);
+  const metricsRouter = new Router();
+  metricsRouter.get(
+    [`${hubPath}metrics`, `${apiPath}metrics`],
+    parts.callerMiddleware,
+    parts.requireMetricsAccess,
+    async (ctx) => {
+      ctx.body = await metrics.exposition();
+      ctx.set('Content-Type', metrics.contentType);
+    },
+  );
+  app.use(metricsRouter.routes());
+  app.use(api.routes());
+
+  const pages = new Router({ prefix: hubPath.slice(0, -1) });
+  parts.addPageRoutes(pages);
+  app.use(pages.routes());
+
+  const outer = new Router();
+  outer.get([basePath, hubPath, hubPath.slice(0, -1)], (ctx) => {
+    ctx.redirect(ctx.state['login'] === undefined ? `${hubPath}login` : `${hubPath}home`);
+  });
+  parts.addOuterRoutes(outer);
+  app.use(outer.routes());
+
+  for (const router of [operation, authorization, metricsRouter, api, pages, outer]) {
+    app.use(
+      router.allowedMethods({
+        throw: true,
+        methodNotAllowed: () => new HubError('method_not_allowed', 'This address does not take that method.'),
+        notImplemented: () => new HubError('method_not_allowed', 'The hub does not know that method.'),
+      }),
+    );
+  }
+  return app;
+}
+
+/** Programs in browsers may ask which headers they can send; the answer allows no other origin. */
+const answerOptions: Middleware = async (ctx, next) => {
+  if (ctx.method !== 'OPTIONS') {
+    await next();
+    return;
+  }
+  ctx.set('Access-Control-Allow-Headers', 'accept, content-type, authorization');
+  ctx.status = 200;
+  ctx.body = '';
+};
+
+function serveAsset(ctx: Koa.Context, assets: Assets): void {
+  const asset = assets.find(ctx.path);
+  if (asset === undefined) throw new HubError('not_found', 'There is no such file.');
+  ctx.set('Cache-Control', asset.cacheControl);
+  ctx.set('ETag', asset.etag);
+  ctx.set('Content-Type', asset.contentType);
+  ctx.status = 200;
+  if (ctx.fresh) ctx.status = 304;
+  else ctx.body = asset.body;
+}

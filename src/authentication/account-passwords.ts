@@ -1,0 +1,55 @@
+import type { PasswordCredentialStore } from '../users/password-credential-store.ts';
+import type { User } from '../users/user-store.ts';
+import type { PasswordHasher } from './authenticator.ts';
+import type { Authenticators } from './create-authenticators.ts';
+
+/** The passwords of the hub's own accounts: judged, hashed, stored. */
+export interface AccountPasswords {
+  /** Whether any configured authenticator keeps its accounts in the hub. */
+  readonly isUsed: boolean;
+  /** Says why a new password is not good enough, in a sentence; undefined when it is. */
+  problemWith(password: string, userName: string): string | undefined;
+  /** Stores a new password and ends the user's other logins, so that a stolen one is of no more use. */
+  set(
+    user: Pick<User, 'id' | 'name'>,
+    password: string,
+    options?: SetPasswordOptions,
+  ): Promise<void>;
+}
+
+export interface SetPasswordOptions {
+  /** The next login must choose another one. */
+  readonly mustChange?: boolean;
+  /** The session in which the person changed it, which goes on. */
+  readonly keepSessionId?: string;
+}
+
+/** Creates the passwords of accounts. */
+export function createAccountPasswords(parts: {
+  readonly authenticators: Pick<Authenticators, 'list'>;
+  readonly credentials: Pick<PasswordCredentialStore, 'setPasswordHash'>;
+  readonly passwordHasher: Pick<PasswordHasher, 'hash'>;
+  readonly endLoginsOf: (userId: string, options: { readonly except?: string }) => Promise<unknown>;
+}): AccountPasswords {
+  const keepers = parts.authenticators.list
+    .map(({ authenticator }) => authenticator)
+    .filter(({ ownsAccounts }) => ownsAccounts === true);
+
+  return {
+    isUsed: keepers.length > 0,
+
+    problemWith(password, userName) {
+      for (const keeper of keepers) {
+        const problem = keeper.passwordProblem?.(password, { userName });
+        if (problem !== undefined) return problem;
+      }
+      return password === '' ? 'A password cannot be empty.' : undefined;
+    },
+
+    async set({ id, name }, password, { mustChange = false, keepSessionId } = {}) {
+      const passwordHash = await parts.passwordHasher.hash(password);
+      await parts.credentials.setPasswordHash(name, passwordHash, { mustChange });
+      await parts.endLoginsOf(id, keepSessionId === undefined ? {} : { except: keepSessionId });
+    },
+  };
+}

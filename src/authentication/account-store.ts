@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto';
+import { HubError } from '../errors.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { isUniqueViolation } from '../store/storage-error.ts';
+import type { IdentityKey } from '../users/identity-store.ts';
+import { validateUserName } from '../users/user-name.ts';
+import type { User } from '../users/user-store.ts';
+
+/** Makes accounts at a first login. */
+export interface AccountStore {
+  /**
+   * Creates a user together with the identity that logged in, both or neither. Throws `conflict`
+   * when the name or the identity has got an account in the meantime.
+   */
+  create(account: {
+    readonly name: string;
+    readonly isAdmin: boolean;
+    readonly identity: IdentityKey & { readonly display?: string };
+  }): Promise<{ readonly user: User; readonly identityId: string }>;
+}
+
+/** Creates the store of new accounts. */
+export function createAccountStore(
+  database: Pick<HubDatabase, 'transaction' | 'announceChange'>,
+): AccountStore {
+  return {
+    async create({ name, isAdmin, identity }) {
+      const createdAt = new Date();
+      const user: User = {
+        id: randomUUID(),
+        name: validateUserName(name),
+        isAdmin,
+        isInvited: false,
+        createdAt,
+        lastActivityAt: undefined,
+      };
+      const identityId = randomUUID();
+      try {
+        await database.transaction(async (transaction) => {
+          await transaction
+            .insertInto('users')
+            .values({
+              id: user.id,
+              name: user.name,
+              admin: Number(isAdmin),
+              invited: 0,
+              created_at: createdAt.getTime(),
+              last_activity_at: null,
+            })
+            .execute();
+          await transaction
+            .insertInto('identities')
+            .values({
+              id: identityId,
+              user_id: user.id,
+              authenticator: identity.authenticator,
+              issuer: identity.issuer,
+              subject: identity.subject,
+              display: identity.display ?? null,
+              created_at: createdAt.getTime(),
+            })
+            .execute();
+        });
+      } catch (error) {
+        if (!isUniqueViolation(error)) throw error;
+        throw new HubError('conflict', 'This account has just been made.', { cause: error });
+      }
+      database.announceChange();
+      return { user, identityId };
+    },
+  };
+}

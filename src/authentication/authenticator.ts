@@ -1,0 +1,280 @@
+import type { z } from 'zod';
+
+/**
+ * The contract of an authenticator plugin, the default export of a file in `plugins/`.
+ *
+ * A plugin is a value, not a base class. Its options are checked by `optionsSchema` before anything
+ * is created (also by `hub check`); `create` may open connections. It knows no web framework and no
+ * database: it returns what should happen, and the hub does it.
+ */
+export interface AuthenticatorPlugin<Options = unknown> {
+  readonly kind: 'authenticator';
+  /** The name in `Hub.authenticator_class`. */
+  readonly name: string;
+  /** Section of the configuration with the plugin's own options, such as `PasswordAuthenticator`. */
+  readonly section: string;
+  /** Strict schema of the options; a `secret()` field arrives as text. */
+  readonly optionsSchema: z.ZodType<Options>;
+  /** Dotted names of options that may be given as `{"env": …}` or `{"file": …}`. */
+  readonly secretOptions?: readonly string[];
+  /**
+   * Finds what a schema cannot see, such as options that contradict each other or the way the hub
+   * is reached. Opens nothing; runs before `create` and in `hub check`.
+   */
+  findProblems?(options: Options, surroundings: PluginSurroundings): readonly OptionProblem[];
+  create(options: Options, host: AuthenticatorHost): Authenticator | Promise<Authenticator>;
+}
+
+/** What is wrong with the options of a plugin. */
+export interface OptionProblem {
+  /** Dotted name of the option; empty for all of them together. */
+  readonly option: string;
+  readonly message: string;
+}
+
+/** What a plugin may know of the hub before it is created. */
+export interface PluginSurroundings {
+  /** Name of this entry in the configuration, unique among the configured authenticators. */
+  readonly name: string;
+  /** Public base URL of the hub, ends in a slash. */
+  readonly publicUrl: string;
+  /** Whether the public gateway listens on a loopback address only. */
+  readonly isLoopbackOnly: boolean;
+  /** Name of the hub, shown on every page. */
+  readonly hubTitle: string;
+}
+
+/** What the hub lends to an authenticator. */
+export interface AuthenticatorHost extends PluginSurroundings {
+  /** Where an external provider sends the browser back: `<public_url>hub/oauth_callback`. */
+  readonly callbackUrl: string;
+  /** The options every authenticator shares (`Authenticator` in the configuration). */
+  readonly shared: { readonly enableAuthState: boolean; readonly manageGroups: boolean };
+  readonly log: AuthenticatorLog;
+  /** Passwords of the hub's own accounts. */
+  readonly credentials: CredentialStore;
+  readonly passwordHasher: PasswordHasher;
+  /** Small values that outlive a restart, for example a dynamic client registration. */
+  readonly settings: SettingStore;
+  /** The hub's name as client of external providers: `hub-client-<uuid>`, made once and kept. */
+  defaultClientId(): Promise<string>;
+}
+
+export interface AuthenticatorLog {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface CredentialStore {
+  /** Hash of a user's password, or undefined when there is none. */
+  findPasswordHash(userName: string): Promise<PasswordCredential | undefined>;
+  /** Stores a new hash for an existing user and clears `mustChange`. */
+  setPasswordHash(userName: string, passwordHash: string): Promise<void>;
+}
+
+export interface PasswordCredential {
+  readonly passwordHash: string;
+  readonly mustChange: boolean;
+}
+
+/** Hashes passwords slowly and with salt, so that a stolen database does not give them away. */
+export interface PasswordHasher {
+  hash(password: string): Promise<string>;
+  /**
+   * Compares a password with a stored hash. Without a hash (there is no such user) it takes as long
+   * as with one and never matches.
+   */
+  verify(password: string, passwordHash: string | undefined): Promise<PasswordVerification>;
+}
+
+export interface PasswordVerification {
+  readonly matches: boolean;
+  /** The hash was made with weaker parameters than today's: store a new one. */
+  readonly needsRehash: boolean;
+}
+
+export interface SettingStore {
+  find(key: string): Promise<string | undefined>;
+  set(key: string, value: string): Promise<void>;
+}
+
+/** A created authenticator. Abilities it lacks are left out. */
+export interface Authenticator {
+  /** How the login page offers it: fields to fill in, a button to an external provider, or neither. */
+  readonly login: LoginMethod;
+  /**
+   * True when accounts are made by an administrator in the hub itself, as with passwords: an account
+   * that exists may then log in without standing on an allow list.
+   */
+  readonly ownsAccounts?: boolean;
+  /**
+   * Says why a new password of an own account is not good enough, in one sentence for the person who
+   * chose it; undefined when it is. Only for authenticators whose accounts have passwords in the hub.
+   */
+  passwordProblem?(password: string, account: { readonly userName: string }): string | undefined;
+  /** Checks a submitted form. Only for `login.kind === 'form'`. */
+  authenticate?(form: LoginForm, request: LoginRequest): Promise<AuthenticationResult>;
+  /** Identifies a request by its headers, for `login.kind === 'request'`. */
+  identify?(request: LoginRequest): Promise<AuthenticationResult>;
+  /** Begins an external login; only for `login.kind === 'external'`. */
+  beginLogin?(request: LoginRequest): Promise<ExternalLoginStart>;
+  /** Completes an external login with what the browser brought back to the callback. */
+  completeLogin?(callback: ExternalCallback, request: LoginRequest): Promise<AuthenticationResult>;
+  /** Asks the provider whether the user is still who they were. */
+  refreshUser?(user: AuthenticatedUser, options: CallOptions): Promise<RefreshResult>;
+  /** Where the browser goes after logout to end the provider's session too. */
+  logoutUrl?(login: {
+    readonly idToken?: string;
+    readonly returnTo: string;
+  }): Promise<string | undefined>;
+  /** Verifies a logout token of the provider (OpenID Connect Back-Channel Logout 1.0 §2.6). */
+  verifyLogoutToken?(logoutToken: string, options: CallOptions): Promise<LogoutTokenResult>;
+  /** Runs before a user's server starts; may add to its environment or refuse by throwing. */
+  beforeSpawn?(
+    user: AuthenticatedUser,
+    server: SpawnInfo,
+    options: CallOptions,
+  ): Promise<SpawnAdditions>;
+  /** Runs after a user's server stopped. */
+  afterStop?(user: AuthenticatedUser, server: SpawnInfo): Promise<void>;
+  /** Runs when an administrator deletes the user. */
+  deleteUser?(userName: string): Promise<void>;
+  /** Whether a provider can be reached, for the login page and health. */
+  status?(): ProviderStatus;
+  [Symbol.asyncDispose]?(): Promise<void>;
+}
+
+export type LoginMethod =
+  | { readonly kind: 'form'; readonly fields: readonly LoginField[]; readonly label: string }
+  | { readonly kind: 'external'; readonly label: string; readonly icon?: LoginIcon }
+  | { readonly kind: 'request'; readonly label: string };
+
+/** Name of a built-in icon of the login page; anything else shows a neutral one. */
+export type LoginIcon =
+  | 'github'
+  | 'gitlab'
+  | 'google'
+  | 'microsoft'
+  | 'keycloak'
+  | 'okta'
+  | 'auth0'
+  | 'generic';
+
+export interface LoginField {
+  readonly name: string;
+  readonly label: string;
+  readonly type: 'text' | 'password' | 'one-time-code';
+  /** Value of the HTML `autocomplete` attribute. */
+  readonly autocomplete: string;
+  readonly optional?: boolean;
+}
+
+export type LoginForm = ReadonlyMap<string, string>;
+
+export interface LoginRequest extends CallOptions {
+  /** Address of the client, after trusted proxies. */
+  readonly address: string;
+  /** Address of the peer that connected, before any header is believed. */
+  readonly peerAddress: string;
+  readonly isTrustedProxy: boolean;
+  readonly userAgent: string;
+  /** Lower-case header names. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+}
+
+export interface CallOptions {
+  readonly signal: AbortSignal;
+}
+
+export interface ExternalLoginStart {
+  /** Where the browser goes: the provider's authorization endpoint with all parameters. */
+  readonly location: string;
+  /** The `state` parameter in that location; the hub stores `pending` under it, bound to the browser. */
+  readonly state: string;
+  /** What `completeLogin` needs again: PKCE verifier, nonce. JSON. */
+  readonly pending: Readonly<Record<string, string>>;
+}
+
+export interface ExternalCallback {
+  /** The whole callback URL as the browser requested it, built from the public URL. */
+  readonly url: URL;
+  readonly state: string;
+  readonly pending: Readonly<Record<string, string>>;
+}
+
+/** Expected outcomes are values; a thrown error means the provider or the network failed. */
+export type AuthenticationResult =
+  | { readonly outcome: 'authenticated'; readonly user: AuthenticatedUser }
+  | { readonly outcome: 'refused'; readonly reason: RefusalReason; readonly message?: string };
+
+/** Why a login was refused. `credentials` counts towards the lock-out. */
+export type RefusalReason =
+  | 'credentials'
+  | 'not_allowed'
+  | 'provider'
+  | 'cancelled'
+  | 'invalid_response';
+
+export interface AuthenticatedUser {
+  /** Before normalisation, `username_map` and `username_pattern`. */
+  readonly name: string;
+  /** Issuer of the identity; the authenticator's name when there is no other. */
+  readonly issuer?: string;
+  /** Stable id of the person at the issuer; the name when there is no other. */
+  readonly subject?: string;
+  /** Text by which the person recognises the identity, for example an e-mail address. */
+  readonly display?: string;
+  /** Undefined leaves the administrator flag as it is. */
+  readonly admin?: boolean;
+  /**
+   * The plugin's own allow rules (groups, domains, organisations): `true` admits, `false` refuses,
+   * undefined leaves the decision to `allowed_users` and `allow_all`.
+   */
+  readonly allowed?: boolean;
+  /** All groups of the user at the provider; synchronised when `manage_groups` is on. */
+  readonly groups?: readonly string[];
+  /** All roles of the user at the provider; synchronised when `manage_roles` is on. */
+  readonly roles?: readonly string[];
+  /** Kept encrypted when needed for refresh or when `enable_auth_state` is on; given back later. */
+  readonly authState?: Readonly<Record<string, unknown>>;
+  /** `sid` of the provider's session. */
+  readonly upstreamSessionId?: string;
+  readonly idToken?: string;
+  /** The login succeeded but the person must choose a new password before anything else. */
+  readonly mustChangePassword?: boolean;
+}
+
+export type RefreshResult =
+  | { readonly outcome: 'unchanged' }
+  | { readonly outcome: 'updated'; readonly user: AuthenticatedUser }
+  /** The person must log in again; session, tokens and connections end. */
+  | { readonly outcome: 'login_required'; readonly message?: string }
+  /** The provider cannot be reached; the login survives for `refresh_grace`. */
+  | { readonly outcome: 'unavailable'; readonly message?: string };
+
+export type LogoutTokenResult =
+  | {
+      readonly outcome: 'verified';
+      readonly issuer: string;
+      readonly subject?: string;
+      readonly upstreamSessionId?: string;
+      /** `jti`; the hub refuses it a second time until `expiresAt`. */
+      readonly tokenId: string;
+      readonly expiresAt: Date;
+    }
+  | { readonly outcome: 'invalid'; readonly message: string };
+
+export interface SpawnInfo {
+  readonly userName: string;
+  readonly serverName: string;
+}
+
+export interface SpawnAdditions {
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+export type ProviderStatus =
+  | { readonly state: 'ready' }
+  | { readonly state: 'unavailable'; readonly message: string };

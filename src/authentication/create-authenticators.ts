@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { AuthenticatorConfig } from '../config/config.ts';
+import { StartupError } from '../errors.ts';
+import type {
+  Authenticator,
+  AuthenticatorHost,
+  CredentialStore,
+  PasswordHasher,
+  SettingStore,
+} from './authenticator.ts';
+import type { PreparedAuthenticator } from './prepare-plugins.ts';
+import { createUserNameRules } from './user-name-rules.ts';
+
+/** An authenticator people can log in with, under the name that the configuration gives it. */
+export interface NamedAuthenticator {
+  readonly name: string;
+  readonly authenticator: Authenticator;
+}
+
+/** Authenticators in the order of the login page. Disposing of them closes what they opened. */
+export interface Authenticators extends AsyncDisposable {
+  readonly list: readonly NamedAuthenticator[];
+  find(name: string): NamedAuthenticator | undefined;
+}
+
+export interface AuthenticatorParts {
+  readonly config: AuthenticatorConfig;
+  readonly credentials: CredentialStore;
+  readonly settings: SettingStore & {
+    /** Keeps the value unless there is one, and returns the one that is kept. */
+    keep(key: string, value: string): Promise<string>;
+  };
+  readonly passwordHasher: PasswordHasher;
+  readonly log: Logger;
+}
+
+/** Creates the prepared authenticators; throws a StartupError that names the one that failed. */
+export async function createAuthenticators(
+  prepared: readonly PreparedAuthenticator[],
+  parts: AuthenticatorParts,
+): Promise<Authenticators> {
+  await using created = new AsyncDisposableStack();
+  const list: NamedAuthenticator[] = [];
+  for (const { entry, plugin, options, surroundings } of prepared) {
+    try {
+      const host = createHost(surroundings, parts);
+      const authenticator = await plugin.create(options, host);
+      created.defer(async () => authenticator[Symbol.asyncDispose]?.());
+      list.push({ name: entry.name, authenticator });
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new StartupError(`the authenticator "${entry.name}" cannot start: ${reason}`, {
+        cause: error,
+      });
+    }
+  }
+  const kept = created.move();
+  return {
+    list,
+    find: (name) => list.find((candidate) => candidate.name === name),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+function createHost(
+  surroundings: PreparedAuthenticator['surroundings'],
+  { config, credentials, settings, passwordHasher, log }: AuthenticatorParts,
+): AuthenticatorHost {
+  const names = createUserNameRules(config);
+  return {
+    ...surroundings,
+    callbackUrl: new URL('hub/oauth_callback', surroundings.publicUrl).href,
+    shared: { enableAuthState: config.enable_auth_state, manageGroups: config.manage_groups },
+    log: log.child({ authenticator: surroundings.name }),
+    credentials: {
+      findPasswordHash: (userName) => credentials.findPasswordHash(names.resolve(userName)),
+      setPasswordHash: (userName, passwordHash) =>
+        credentials.setPasswordHash(names.resolve(userName), passwordHash),
+    },
+    passwordHasher,
+    settings,
+    defaultClientId: () => settings.keep('client-id-at-providers', `hub-client-${randomUUID()}`),
+  };
+}

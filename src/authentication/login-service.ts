@@ -1,0 +1,223 @@
+import type { Logger } from 'pino';
+import type { AuthenticatorConfig } from '../config/config.ts';
+import { HubError } from '../errors.ts';
+import type { GroupStore } from '../users/group-store.ts';
+import type { IdentityStore } from '../users/identity-store.ts';
+import type { User, UserStore } from '../users/user-store.ts';
+import type { AccountStore } from './account-store.ts';
+import { createAdmissionRules } from './admission-rules.ts';
+import type {
+  AuthenticatedUser,
+  AuthenticationResult,
+  CredentialStore,
+  LoginForm,
+  LoginRequest,
+} from './authenticator.ts';
+import type { Authenticators, NamedAuthenticator } from './create-authenticators.ts';
+import type { LoginThrottle } from './login-throttle.ts';
+import { createProfileSync, type RoleAssigner } from './profile-sync.ts';
+import { createSemaphore } from './semaphore.ts';
+import { type AdmissionResult, createUserAdmission } from './user-admission.ts';
+import { createUserNameRules } from './user-name-rules.ts';
+
+export interface LoggedIn {
+  readonly outcome: 'logged_in';
+  readonly user: User;
+  readonly identityId: string;
+  /** Name of the authenticator in the configuration. */
+  readonly authenticator: string;
+  readonly mustChangePassword: boolean;
+  readonly upstreamSessionId?: string;
+  readonly idToken?: string;
+}
+
+export interface LoginRefused {
+  readonly outcome: 'refused';
+  readonly status: 401 | 403 | 429;
+  /** Fit for the page; says nothing about whether there is such a user. */
+  readonly message: string;
+  readonly retryAfterSeconds?: number;
+}
+
+export type LoginResult = LoggedIn | LoginRefused;
+
+/** Lets people in. */
+export interface LoginService {
+  /** Checks a submitted login form. Throws `unavailable` when the provider cannot be asked. */
+  attemptLogin(
+    authenticatorName: string,
+    form: LoginForm,
+    request: LoginRequest,
+  ): Promise<LoginResult>;
+  /** Lets somebody in for whom an authenticator vouches, or refuses them. */
+  admitUser(authenticated: AuthenticatedUser, authenticatorName: string): Promise<LoginResult>;
+  /** Puts what an external or header authenticator returned into a result, admitting the user. */
+  concludeLogin(result: AuthenticationResult, authenticatorName: string): Promise<LoginResult>;
+}
+
+export interface LoginServiceParts {
+  readonly config: AuthenticatorConfig;
+  readonly authenticators: Pick<Authenticators, 'find'>;
+  readonly users: UserStore;
+  readonly groups: Pick<GroupStore, 'syncMembershipsOf'>;
+  readonly identities: IdentityStore;
+  readonly accounts: AccountStore;
+  readonly credentials: Pick<CredentialStore, 'findPasswordHash'>;
+  readonly roles?: RoleAssigner;
+  readonly throttle: LoginThrottle;
+  readonly log: Logger;
+}
+
+/** Requests that may wait for a password check, per check that may run. */
+const waitingPerRunning = 8;
+
+/** Creates the login service. */
+export function createLoginService(parts: LoginServiceParts): LoginService {
+  const { config, authenticators, throttle, log } = parts;
+  const names = createUserNameRules(config);
+  const rules = createAdmissionRules(config);
+  const admit = createUserAdmission({
+    ...parts,
+    names,
+    rules,
+    profiles: createProfileSync({ ...parts, rules }),
+    keepsAuthState: config.enable_auth_state,
+  });
+  const capacity = createSemaphore({
+    running: config.concurrent_logins,
+    waiting: config.concurrent_logins * waitingPerRunning,
+  });
+
+  function getAuthenticator(name: string): NamedAuthenticator {
+    const found = authenticators.find(name);
+    if (found === undefined) throw new HubError('not_found', 'There is no such way to log in.');
+    return found;
+  }
+
+  async function admitUser(
+    authenticated: AuthenticatedUser,
+    authenticatorName: string,
+  ): Promise<LoginResult> {
+    const via = getAuthenticator(authenticatorName);
+    const admission = await admit(authenticated, via);
+    if (admission.outcome === 'refused') {
+      const { reason, userName } = admission;
+      log.info({ user: userName.slice(0, 100), authenticator: via.name, reason }, 'login refused');
+      return { outcome: 'refused', status: 403, message: wordsForRefusal[reason] };
+    }
+    const { user, identityId } = admission;
+    log.info({ user: user.name, authenticator: via.name }, 'logged in');
+    return {
+      outcome: 'logged_in',
+      user,
+      identityId,
+      authenticator: via.name,
+      mustChangePassword: authenticated.mustChangePassword === true,
+      ...(authenticated.upstreamSessionId !== undefined && {
+        upstreamSessionId: authenticated.upstreamSessionId,
+      }),
+      ...(authenticated.idToken !== undefined && { idToken: authenticated.idToken }),
+    };
+  }
+
+  async function concludeLogin(
+    result: AuthenticationResult,
+    authenticatorName: string,
+  ): Promise<LoginResult> {
+    if (result.outcome === 'authenticated') return await admitUser(result.user, authenticatorName);
+    if (result.reason === 'credentials') return wrongCredentials;
+    const message = result.message ?? wordsForReason[result.reason];
+    return { outcome: 'refused', status: 403, message };
+  }
+
+  return {
+    admitUser,
+    concludeLogin,
+
+    async attemptLogin(authenticatorName, form, request) {
+      const { authenticator, name } = getAuthenticator(authenticatorName);
+      if (authenticator.authenticate === undefined) {
+        throw new HubError('bad_request', 'This way to log in takes no form.');
+      }
+      const userName = names.resolve(form.get('username') ?? '');
+      if (userName === '') return wrongCredentials;
+
+      const throttled = await throttle.attempt(
+        { userName, address: request.address },
+        () => capacity.run(() => authenticate(authenticator, form, request)),
+        (result) => {
+          if (result === undefined) return 'neutral';
+          if (result.outcome === 'authenticated') return 'success';
+          return result.reason === 'credentials' ? 'failure' : 'neutral';
+        },
+      );
+      const logFields = {
+        user: userName.slice(0, 100),
+        authenticator: name,
+        address: request.address,
+      };
+      if (throttled.outcome === 'delayed') {
+        log.warn(logFields, 'login delayed after too many failures');
+        const { retryAfterSeconds } = throttled;
+        const message = `Too many attempts. Try again in ${inWords(retryAfterSeconds)}.`;
+        return { outcome: 'refused', status: 429, message, retryAfterSeconds };
+      }
+      if (throttled.result === undefined) {
+        log.warn(logFields, 'login refused because too many are being checked');
+        const message = 'Many people are logging in just now. Try again in a moment.';
+        return { outcome: 'refused', status: 429, message, retryAfterSeconds: 2 };
+      }
+      if (throttled.result.outcome === 'refused') {
+        log.info({ ...logFields, reason: throttled.result.reason }, 'login failed');
+      }
+      return await concludeLogin(throttled.result, name);
+    },
+  };
+}
+
+async function authenticate(
+  authenticator: NamedAuthenticator['authenticator'],
+  form: LoginForm,
+  request: LoginRequest,
+): Promise<AuthenticationResult> {
+  try {
+    const result = await authenticator.authenticate?.(form, request);
+    return result ?? { outcome: 'refused', reason: 'provider' };
+  } catch (error) {
+    if (error instanceof HubError) throw error;
+    throw new HubError('unavailable', 'Logging in is not possible just now.', {
+      cause: error,
+      hint: 'Try again in a few minutes.',
+    });
+  }
+}
+
+const wrongCredentials: LoginRefused = {
+  outcome: 'refused',
+  status: 401,
+  message: 'The user name or the password is wrong.',
+};
+
+const wordsForReason = {
+  not_allowed: 'You are known, but you may not log in here.',
+  provider: 'The login provider could not confirm who you are.',
+  cancelled: 'The login was cancelled.',
+  invalid_response: 'The login provider sent an answer that cannot be trusted. Try again.',
+} as const;
+
+const wordsForRefusal: Readonly<
+  Record<Extract<AdmissionResult, { outcome: 'refused' }>['reason'], string>
+> = {
+  invalid_name: 'Your user name cannot be used here. Ask an administrator to map it to another.',
+  blocked: 'This account is blocked.',
+  not_allowed: 'You are known, but you may not log in here. Ask an administrator to let you in.',
+  other_identity:
+    'An account of this name exists, and it logs in another way. Log in that way first and link this one, or ask an administrator.',
+  no_account: 'There is no account for you here. Ask an administrator to make one.',
+};
+
+function inWords(waitSeconds: number): string {
+  if (waitSeconds === 1) return 'a second';
+  if (waitSeconds < 120) return `${waitSeconds} seconds`;
+  return `${Math.ceil(waitSeconds / 60)} minutes`;
+}

@@ -1,0 +1,54 @@
+import type { AuthenticatorConfig } from '../config/config.ts';
+import { HubError } from '../errors.ts';
+import { normaliseUserName, validateUserName } from '../users/user-name.ts';
+
+/**
+ * Brings a name that somebody typed or a provider sent into the form under which the hub knows the
+ * person: trimmed, Unicode NFC, lower case. Lock-outs, allow lists and accounts all go by this form,
+ * so that `Ada`, `ada ` and `ada` are one person.
+ */
+export function canonicalUserName(name: string): string {
+  return normaliseUserName(normaliseUserName(name.trim()).toLowerCase());
+}
+
+/** What `Authenticator.username_map` and `username_pattern` make of names. */
+export interface UserNameRules {
+  /** The canonical name, renamed by the map. */
+  resolve(name: string): string;
+  /** Says why a resolved name cannot be that of a user; undefined when it can. */
+  problemOf(name: string): string | undefined;
+}
+
+/** Creates the rules for names of a configuration. */
+export function createUserNameRules(
+  config: Pick<AuthenticatorConfig, 'username_map' | 'username_pattern'>,
+): UserNameRules {
+  const renamed = new Map(
+    Object.entries(config.username_map).map(([from, to]) => [
+      canonicalUserName(from),
+      canonicalUserName(to),
+    ]),
+  );
+  // The whole name must match: a pattern that fits a part of it would admit names around it.
+  const pattern =
+    config.username_pattern === '' ? undefined : new RegExp(`^(?:${config.username_pattern})$`);
+
+  return {
+    resolve(name) {
+      const canonical = canonicalUserName(name);
+      return renamed.get(canonical) ?? canonical;
+    },
+
+    problemOf(name) {
+      try {
+        validateUserName(name);
+      } catch (error) {
+        if (error instanceof HubError) return error.message;
+        throw error;
+      }
+      return pattern === undefined || pattern.test(name)
+        ? undefined
+        : 'User names of this form are not allowed here.';
+    },
+  };
+}

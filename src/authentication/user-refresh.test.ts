@@ -1,0 +1,196 @@
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Secret } from '../config/secret.ts';
+import { authenticatorSection } from '../config/sections-schema.ts';
+import { createSealer } from '../crypto/sealer.ts';
+import { type HubDatabase, openDatabase } from '../store/database.ts';
+import { createGroupStore } from '../users/group-store.ts';
+import { createIdentityStore, type Identity, type IdentityStore } from '../users/identity-store.ts';
+import { createUserStore, type User, type UserStore } from '../users/user-store.ts';
+import { createAdmissionRules } from './admission-rules.ts';
+import type { AuthenticatedUser, RefreshResult } from './authenticator.ts';
+import { createProfileSync } from './profile-sync.ts';
+import { createUserRefresh, type UserRefresh } from './user-refresh.ts';
+
+const log = pino({ level: 'silent' });
+const start = Date.now();
+
+let database: HubDatabase;
+let users: UserStore;
+let identities: IdentityStore;
+let user: User;
+let identity: Identity;
+let nowMs: number;
+let asked: AuthenticatedUser[];
+let answer: () => Promise<RefreshResult>;
+
+beforeEach(async () => {
+  database = await openDatabase('sqlite::memory:', { directory: '.', log });
+  const sealer = createSealer([new Secret('a test secret of some length')], 'auth-state');
+  users = createUserStore(database);
+  identities = createIdentityStore(database, { sealer });
+  user = await users.create({ name: 'ada' });
+  identity = await identities.link({
+    userId: user.id,
+    authenticator: 'work',
+    issuer: 'https://i',
+    subject: '1',
+  });
+  await identities.setAuthState(identity.id, { token: 'first' }, new Date(start));
+  nowMs = start;
+  asked = [];
+  answer = async () => ({ outcome: 'unchanged' });
+});
+
+afterEach(async () => {
+  await database[Symbol.asyncDispose]();
+});
+
+function createRefresh(settings: object = {}): UserRefresh {
+  const config = authenticatorSection.parse({
+    allow_all: true,
+    manage_groups: true,
+    auth_refresh_age: 300,
+    refresh_grace: 600,
+    ...settings,
+  });
+  const rules = createAdmissionRules(config);
+  return createUserRefresh({
+    config,
+    identities,
+    rules,
+    log,
+    now: () => nowMs,
+    profiles: createProfileSync({ config, rules, users, groups: createGroupStore(database), log }),
+    authenticators: {
+      find: (name) => ({
+        name,
+        authenticator: {
+          login: { kind: 'external', label: 'Work' },
+          refreshUser: (authenticated) => {
+            asked.push(authenticated);
+            return answer();
+          },
+        },
+      }),
+    },
+  });
+}
+
+const login = () => ({ user, authenticator: 'work', identityId: identity.id });
+
+test('the provider is asked only when auth_refresh_age has passed', async () => {
+  const refresh = createRefresh();
+  nowMs = start + 299_000;
+  await refresh.refreshIfDue(login());
+  expect(asked).toHaveLength(0);
+  nowMs = start + 300_000;
+  expect(await refresh.refreshIfDue(login())).toEqual({ outcome: 'current' });
+  expect(asked).toMatchObject([
+    { name: 'ada', issuer: 'https://i', subject: '1', authState: { token: 'first' } },
+  ]);
+  nowMs += 299_000;
+  await refresh.refreshIfDue(login());
+  expect(asked).toHaveLength(1);
+});
+
+test('twenty requests at once ask the provider once', async () => {
+  const refresh = createRefresh();
+  nowMs = start + 400_000;
+  const gate = Promise.withResolvers<RefreshResult>();
+  answer = () => gate.promise;
+  const waiting = Array.from({ length: 20 }, () => refresh.refreshIfDue(login()));
+  gate.resolve({ outcome: 'unchanged' });
+  expect(await Promise.all(waiting)).toHaveLength(20);
+  expect(asked).toHaveLength(1);
+});
+
+test('what another process has refreshed is not asked again', async () => {
+  const refresh = createRefresh();
+  nowMs = start + 400_000;
+  await identities.setRefreshedAt(identity.id, new Date(nowMs - 1000));
+  expect(await refresh.refreshIfDue(login())).toEqual({ outcome: 'current' });
+  expect(asked).toHaveLength(0);
+});
+
+test('an age of 0 turns it off, but a server start may still ask', async () => {
+  const refresh = createRefresh({ auth_refresh_age: 0 });
+  nowMs = start + 1e9;
+  await refresh.refreshIfDue(login());
+  expect(asked).toHaveLength(0);
+  await refresh.refreshNow(login());
+  expect(asked).toHaveLength(1);
+});
+
+test('a changed user is brought up to date, and the new state is kept', async () => {
+  const refresh = createRefresh();
+  nowMs = start + 400_000;
+  answer = async () => ({
+    outcome: 'updated',
+    user: { name: 'ada', admin: true, groups: ['staff'], authState: { token: 'second' } },
+  });
+  expect(await refresh.refreshIfDue(login())).toMatchObject({
+    outcome: 'updated',
+    user: { name: 'ada', isAdmin: true },
+  });
+  expect(await createGroupStore(database).groupNamesOf('ada')).toEqual(['staff']);
+  expect(await identities.findAuthState(identity.id)).toEqual({
+    state: { token: 'second' },
+    refreshedAt: new Date(nowMs),
+  });
+});
+
+test.for([
+  ['the provider says so', { outcome: 'login_required', message: 'Signed out.' }, {}],
+  [
+    'the rules no longer admit the user',
+    { outcome: 'updated', user: { name: 'ada', allowed: false } },
+    {},
+  ],
+  [
+    'the answer is about somebody else',
+    { outcome: 'updated', user: { name: 'ada', subject: '2' } },
+    {},
+  ],
+  ['the user has been blocked', { outcome: 'unchanged' }, { blocked_users: ['ada'] }],
+] as const)('a new login is required when %s', async ([, result, settings]) => {
+  const refresh = createRefresh(settings);
+  nowMs = start + 400_000;
+  answer = async () => result;
+  expect(await refresh.refreshIfDue(login())).toMatchObject({ outcome: 'login_required' });
+});
+
+test('a new login is required when the identity is no longer linked', async () => {
+  const refresh = createRefresh();
+  nowMs = start + 400_000;
+  await identities.unlink(user.id, identity.id);
+  expect(await refresh.refreshIfDue(login())).toMatchObject({ outcome: 'login_required' });
+});
+
+test.for([
+  ['says that it is unavailable', async (): Promise<RefreshResult> => ({ outcome: 'unavailable' })],
+  ['fails', (): Promise<RefreshResult> => Promise.reject(new Error('ECONNREFUSED'))],
+] as const)('a login survives a provider that %s, for refresh_grace', async ([, unavailable]) => {
+  const refresh = createRefresh();
+  answer = unavailable;
+  nowMs = start + 400_000;
+  expect(await refresh.refreshIfDue(login())).toEqual({ outcome: 'current' });
+  expect(await refresh.refreshIfDue(login())).toEqual({ outcome: 'current' });
+  expect(asked).toHaveLength(1);
+
+  nowMs = start + 431_000;
+  expect(await refresh.refreshIfDue(login())).toEqual({ outcome: 'current' });
+  expect(asked).toHaveLength(2);
+
+  nowMs = start + 900_000;
+  expect(await refresh.refreshIfDue(login())).toMatchObject({ outcome: 'login_required' });
+});
+
+test('a login without an identity at a provider is left alone', async () => {
+  const refresh = createRefresh();
+  nowMs = start + 400_000;
+  expect(await refresh.refreshIfDue({ ...login(), identityId: undefined })).toEqual({
+    outcome: 'current',
+  });
+  expect(asked).toHaveLength(0);
+});

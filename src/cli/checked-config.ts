@@ -1,0 +1,47 @@
+import { type PreparedPlugins, preparePlugins } from '../authentication/prepare-plugins.ts';
+import type { Config } from '../config/config.ts';
+import { loadConfig } from '../config/load.ts';
+import type { ConfigProblem } from '../errors.ts';
+import { roleWarnings } from '../rbac/validate-roles.ts';
+import { checkServices } from '../services/service-facts.ts';
+import { checkAccounts, checkCookieSecretFile, checkScopes } from './config-checks.ts';
+
+/** A configuration that every part of the hub has looked at. */
+export interface CheckedConfig {
+  readonly config: Config;
+  /** Plugins it names, loaded and their options checked, none of them created. */
+  readonly plugins: PreparedPlugins;
+  readonly warnings: readonly ConfigProblem[];
+}
+
+export interface CheckedConfigOptions {
+  readonly file?: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly directory?: string | undefined;
+}
+
+/** Loads a configuration with every check there is; throws a ConfigError with all problems. */
+export async function loadCheckedConfig(options: CheckedConfigOptions): Promise<CheckedConfig> {
+  const { file, env, directory } = options;
+  const warnings: ConfigProblem[] = [];
+  let plugins: PreparedPlugins | undefined;
+  const config = await loadConfig({
+    file,
+    env,
+    ...(directory !== undefined && { directory }),
+    onWarning: (warning) => warnings.push(warning),
+    checks: [
+      checkServices,
+      checkScopes,
+      checkAccounts,
+      checkCookieSecretFile,
+      async (candidate) => {
+        plugins = await preparePlugins(candidate, { env });
+        return plugins.problems;
+      },
+    ],
+  });
+  if (plugins === undefined) throw new TypeError('the plugins were not prepared');
+  warnings.push(...plugins.warnings, ...roleWarnings(config.Hub.load_roles));
+  return { config, plugins, warnings };
+}

@@ -1,0 +1,28 @@
+import type { CheckedConfig } from './checked-config.ts';
+
+/** Where a command reads from and writes to. */
+export interface CliIo {
+  readonly stdin: CliInput;
+  readonly stdout: CliOutput;
+  readonly stderr: CliOutput;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly startHub: StartHub;
+  /** Folder against which `--config` is resolved; the current one by default. */
+  readonly directory?: string;
+}
+
+export interface CliOutput {
+  write(text: string): unknown;
+}
+
+export type CliInput = NodeJS.ReadableStream & {
+  readonly isTTY?: boolean;
+  setRawMode?(isRaw: boolean): unknown;
+};
+
+/** Runs the hub until it has stopped. */
+export type StartHub = (start: {
+  readonly checked: CheckedConfig;
+  /** Reads and checks the same file again; throws a ConfigError and changes nothing when it is wrong. */
+  readonly reload: () => Promise<CheckedConfig>;
+}) => Promise<void>;

@@ -1,0 +1,70 @@
+import { resolve } from 'node:path';
+import { pino } from 'pino';
+import {
+  type AccountPasswords,
+  createAccountPasswords,
+} from '../authentication/account-passwords.ts';
+import { createAuthenticators } from '../authentication/create-authenticators.ts';
+import { createPasswordHasher } from '../authentication/password-hash.ts';
+import {
+  type AccessTokenStore,
+  createAccessTokenStore,
+} from '../oauth/tokens/access-token-store.ts';
+import { createLoginSessionStore } from '../sessions/login-session-store.ts';
+import { type HubDatabase, openDatabase } from '../store/database.ts';
+import { createSettingStore } from '../store/setting-store.ts';
+import { createPasswordCredentialStore } from '../users/password-credential-store.ts';
+import { createUserStore, type UserStore } from '../users/user-store.ts';
+import type { CheckedConfig } from './checked-config.ts';
+
+/** What commands need of the hub's state, while the hub itself may or may not run. */
+export interface CliStores extends AsyncDisposable {
+  readonly users: UserStore;
+  readonly accessTokens: AccessTokenStore;
+  /** Ends every login of a user, but for one; returns how many ended. */
+  endLoginsOf(userId: string, options: { readonly except?: string }): Promise<number>;
+  /** Opens the configured authenticators to learn what they ask of passwords. */
+  openPasswords(): Promise<AccountPasswords & AsyncDisposable>;
+}
+
+/** Opens the state of a configuration. */
+export async function openCliStores({ config, plugins }: CheckedConfig): Promise<CliStores> {
+  const log = pino({ level: 'silent' });
+  const database: HubDatabase = await openDatabase(config.Hub.database_url, {
+    directory: resolve(config.directory),
+    log,
+  });
+  const credentials = createPasswordCredentialStore(database);
+  const sessions = createLoginSessionStore(database);
+  const passwordHasher = createPasswordHasher();
+
+  async function endLoginsOf(userId: string, { except }: { readonly except?: string }) {
+    const others = (await sessions.listOfUser(userId)).filter(
+      ({ sessionId }) => sessionId !== except,
+    );
+    const ended = await Promise.all(others.map(({ sessionId }) => sessions.end(sessionId)));
+    return ended.filter(Boolean).length;
+  }
+
+  return {
+    users: createUserStore(database),
+    accessTokens: createAccessTokenStore({ database }),
+    endLoginsOf,
+    async openPasswords() {
+      // Only those that say what a password must be: the others may want a provider to be there.
+      const prepared = plugins.authenticators.filter(({ plugin }) => plugin.name === 'password');
+      const authenticators = await createAuthenticators(prepared, {
+        config: config.Authenticator,
+        credentials,
+        settings: createSettingStore(database),
+        passwordHasher,
+        log,
+      });
+      return {
+        ...createAccountPasswords({ authenticators, credentials, passwordHasher, endLoginsOf }),
+        [Symbol.asyncDispose]: () => authenticators[Symbol.asyncDispose](),
+      };
+    },
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,86 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Config } from '../config/config.ts';
+import { loadCookieSecrets } from '../config/cookie-secret.ts';
+import { ConfigError, type ConfigProblem, HubError } from '../errors.ts';
+import { validateCustomScopes } from '../rbac/custom-scopes.ts';
+import { createScopeCatalogue, type ScopeCatalogue } from '../rbac/scope-definitions.ts';
+import { scopeProblem, validateRoles } from '../rbac/validate-roles.ts';
+import { validateGroupName, validateUserName } from '../users/user-name.ts';
+
+/** Checks everything that names a scope: roles, custom scopes, what services and servers may ask for. */
+export function checkScopes({ Hub, Authenticator, Spawner }: Config): ConfigProblem[] {
+  const catalogue = createScopeCatalogue(Hub.custom_scopes);
+  return [
+    ...validateCustomScopes(Hub.custom_scopes),
+    ...validateRoles(Hub.load_roles, {
+      catalogue,
+      serviceNames: Hub.services.map(({ name }) => name),
+      managesRoles: Authenticator.manage_roles,
+    }),
+    ...Hub.services.flatMap((service, index) =>
+      listProblems(
+        service.oauth_client_allowed_scopes,
+        `Hub.services[${index}].oauth_client_allowed_scopes`,
+        catalogue,
+      ),
+    ),
+    ...listProblems(
+      Spawner.oauth_client_allowed_scopes,
+      'Spawner.oauth_client_allowed_scopes',
+      catalogue,
+    ),
+    ...listProblems(Spawner.server_token_scopes, 'Spawner.server_token_scopes', catalogue),
+  ];
+}
+
+function listProblems(
+  scopes: readonly string[],
+  path: string,
+  catalogue: ScopeCatalogue,
+): ConfigProblem[] {
+  return scopes.flatMap((scope, index) => {
+    const message = scopeProblem(scope, catalogue);
+    return message === undefined ? [] : [{ path: `${path}[${index}]`, message }];
+  });
+}
+
+/** Checks names that become users and groups. */
+export function checkAccounts({ Hub, Authenticator }: Config): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  function check(validate: (name: string) => string, name: string, path: string): void {
+    try {
+      validate(name);
+    } catch (error) {
+      if (!(error instanceof HubError)) throw error;
+      problems.push({ path, message: error.message });
+    }
+  }
+  for (const [index, { name, users }] of Hub.load_groups.entries()) {
+    const path = `Hub.load_groups[${index}]`;
+    check(validateGroupName, name, `${path}.name`);
+    for (const [place, user] of users.entries()) {
+      check(validateUserName, user, `${path}.users[${place}]`);
+    }
+  }
+  for (const key of ['admin_users', 'allowed_users'] as const) {
+    for (const [index, name] of Authenticator[key].entries()) {
+      check(validateUserName, name, `Authenticator.${key}[${index}]`);
+    }
+  }
+  return problems;
+}
+
+/** Checks the file of the cookie key when there is one; makes none. */
+export async function checkCookieSecretFile(config: Config): Promise<readonly ConfigProblem[]> {
+  const { cookie_secret: configured, cookie_secret_file } = config.Hub;
+  const file = resolve(config.directory, cookie_secret_file);
+  if (configured !== undefined || !existsSync(file)) return [];
+  try {
+    await loadCookieSecrets({ configured, file });
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}

@@ -1,0 +1,72 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command, CommanderError } from 'commander';
+import { ConfigError, HubError, StartupError } from '../errors.ts';
+import { addCheckCommand } from './check-command.ts';
+import type { CliIo } from './cli-io.ts';
+import { addSchemaCommand } from './schema-command.ts';
+import { addReloadCommand, addStartCommand } from './start-command.ts';
+import { addTokenCommand } from './token-command.ts';
+import { addUserCommands } from './user-commands.ts';
+
+export type ExitCode = 0 | 1 | 2;
+
+/**
+ * Runs one command of `hub` and returns its exit code: 0 when it did what it was asked, 2 when the
+ * configuration is wrong (with every problem on standard error), 1 for anything else.
+ */
+export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCode> {
+  try {
+    await createProgram(io).parseAsync([...args], { from: 'user' });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 1;
+    io.stderr.write(`${describeFailure(error)}\n`);
+    return error instanceof ConfigError ? 2 : 1;
+  }
+}
+
+function createProgram(io: CliIo): Command {
+  const program = new Command('hub')
+    .description(
+      "One program on one port: login, OAuth 2 provider, gateway, users' servers, shared services.",
+    )
+    .version(readVersion(), '-V, --version')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void io.stdout.write(text),
+      writeErr: (text) => void io.stderr.write(text),
+    })
+    .showSuggestionAfterError()
+    .addHelpText('after', '\nFirst steps:\n  hub user add NAME --admin\n  hub start');
+  addStartCommand(program, io);
+  addCheckCommand(program, io);
+  addReloadCommand(program, io);
+  addUserCommands(program, io);
+  addTokenCommand(program, io);
+  addSchemaCommand(program, io);
+  return program;
+}
+
+function describeFailure(error: unknown): string {
+  if (error instanceof ConfigError) return error.message;
+  if (error instanceof HubError) {
+    return error.hint === undefined ? error.message : `${error.message}\n${error.hint}`;
+  }
+  if (error instanceof StartupError) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+/** Reads the version of the package: its file stands two folders up, or three once compiled. */
+export function readVersion(): string {
+  for (const up of [
+    ['..', '..'],
+    ['..', '..', '..'],
+  ]) {
+    const file = join(import.meta.dirname, ...up, 'package.json');
+    if (!existsSync(file)) continue;
+    const { version } = JSON.parse(readFileSync(file, 'utf8')) as { version?: string };
+    if (version !== undefined) return version;
+  }
+  return 'unknown';
+}

@@ -1,0 +1,63 @@
+import { single } from './credentials.ts';
+import type { RequestLike } from './decision.ts';
+
+/** Whether a request opens a WebSocket (RFC 6455 §4.1). */
+export function isWebSocketHandshake(request: RequestLike): boolean {
+  return single(request.headers['upgrade'])?.toLowerCase() === 'websocket';
+}
+
+/**
+ * Whether a request without a login is sent to the login page: any GET that may come from a person.
+ * What shows itself to be a program (a script's fetch, a WebSocket, a request with a token, one that
+ * takes no HTML) gets 401 instead, since a login page is no use to it.
+ */
+export function mayFollowLogin(request: RequestLike): boolean {
+  const { method = 'GET', headers } = request;
+  if ((method !== 'GET' && method !== 'HEAD') || isWebSocketHandshake(request)) return false;
+  if (headers['x-requested-with'] !== undefined) return false;
+  const mode = single(headers['sec-fetch-mode']);
+  if (mode !== undefined) return mode === 'navigate' || mode === 'nested-navigate';
+  return headers['authorization'] === undefined && takesHtml(single(headers['accept']));
+}
+
+function takesHtml(accept: string | undefined): boolean {
+  return accept === undefined || /text\/html|\*\/\*/i.test(accept);
+}
+
+/** Whether another site made the browser go here; unknown counts as no. */
+export function isFromElsewhere(request: RequestLike): boolean {
+  const site = single(request.headers['sec-fetch-site']);
+  return site === 'cross-site' || site === 'same-site';
+}
+
+/**
+ * Whether a request that a cookie authenticates may have been made by a page of another origin:
+ * one that changes something, or a WebSocket handshake, which browsers let any page open.
+ */
+export function isForged(request: RequestLike, publicOrigin: string | undefined): boolean {
+  const { method = 'GET', headers } = request;
+  const origin = single(headers['origin']);
+  if (isWebSocketHandshake(request)) {
+    // Every browser names the origin here; a program without one can send a token.
+    return origin === undefined || !isOwnOrigin(origin, request, publicOrigin);
+  }
+  if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return false;
+  const site = single(headers['sec-fetch-site']);
+  if (site !== undefined) return site !== 'same-origin' && site !== 'none';
+  // Neither header: no browser of today, and SameSite=Lax already guards those of yesterday.
+  return origin !== undefined && !isOwnOrigin(origin, request, publicOrigin);
+}
+
+function isOwnOrigin(
+  origin: string,
+  request: RequestLike,
+  publicOrigin: string | undefined,
+): boolean {
+  if (origin === publicOrigin) return true;
+  const url = URL.parse(origin);
+  const host = single(request.headers['host'])?.toLowerCase();
+  if (url === null || host === undefined || url.origin !== origin.toLowerCase()) return false;
+  if (publicOrigin?.startsWith('https:') === true && url.protocol !== 'https:') return false;
+  const defaultPort = url.protocol === 'https:' ? ':443' : ':80';
+  return url.host === host || `${url.host}${defaultPort}` === host;
+}

@@ -1,0 +1,252 @@
+import { Secret } from '../config/secret.ts';
+import { createSealer } from '../crypto/sealer.ts';
+import { HubError } from '../errors.ts';
+import { isNavigation } from '../http/content-negotiation.ts';
+import { type CookieAttributes, serializeCookie } from '../http/cookies.ts';
+import { isForged, isFromElsewhere, mayFollowLogin } from './browser-request.ts';
+import { type HubOAuthOptions, missing, resolveOptions, scopeList } from './client-options.ts';
+import { type PresentedToken, single, withoutUrlToken } from './credentials.ts';
+import { type Decision, type Denied, deny, type Redirected, type RequestLike } from './decision.ts';
+import type { UserModel } from './hub-api.ts';
+import { denyUnidentified, HubAuth, sessionIdOf } from './hub-auth.ts';
+import { createLoginRounds, type LoginRounds } from './login-rounds.ts';
+import { ownTarget } from './own-target.ts';
+import { createPendingLogins, type PendingLogin, type PendingLogins } from './pending-logins.ts';
+import { cookieNameOf, createTokenCookie, type TokenCookie } from './token-cookie.ts';
+
+/** The same page may lead to a login this often in a row before it is called a loop. */
+const maxRounds = 3;
+
+/**
+ * Logs browsers in with the hub by OAuth 2 (RFC 6749 §4.1 with PKCE), and checks every request of them
+ * and of programs. It answers its own callback: `authenticate` does all of it.
+ */
+export class HubOAuth extends HubAuth {
+  readonly oauth_client_id: string;
+  /** A path means that path on the hub's public origin. */
+  readonly oauth_redirect_uri: string;
+  /** Cookie of a login under way; logins beside it get a suffix. */
+  readonly state_cookie_name: string;
+  /** Scopes a login asks for, beside those that admit. */
+  readonly request_scopes: readonly string[];
+
+  readonly #publicOrigin: string | undefined;
+  readonly #callbackPath: string;
+  readonly #issuer: string | undefined;
+  readonly #tokenCookie: TokenCookie;
+  readonly #pendingLogins: PendingLogins;
+  readonly #loginRounds: LoginRounds;
+
+  constructor(options: HubOAuthOptions = {}) {
+    super(options);
+    const env = options.environment ?? process.env;
+    const { clientId, publicOrigin, hubBaseUrl, apiToken, servicePrefix } = resolveOptions(options);
+    if (clientId === undefined) {
+      throw missing('oauth_client_id', 'HUB_CLIENT_ID (or HUB_SERVICE_NAME)');
+    }
+    this.oauth_client_id = clientId;
+    this.oauth_redirect_uri =
+      options.oauth_redirect_uri ??
+      (env['HUB_OAUTH_CALLBACK_URL'] || `${servicePrefix}oauth_callback`);
+    this.state_cookie_name = options.state_cookie_name ?? `${cookieNameOf(clientId)}-oauth-state`;
+    this.request_scopes =
+      options.request_scopes ??
+      scopeList(env, 'request_scopes', 'HUB_OAUTH_CLIENT_ALLOWED_SCOPES') ??
+      [];
+    this.#publicOrigin = publicOrigin;
+    this.#callbackPath = new URL(this.oauth_redirect_uri, 'http://own.invalid').pathname;
+    this.#issuer = options.issuer ?? (hubBaseUrl.startsWith('/') ? undefined : hubBaseUrl);
+    const secrets = [options.cookie_secret ?? apiToken].flat().map((text) => new Secret(text));
+    const sealer = createSealer(secrets, 'client-cookies');
+    this.#tokenCookie = createTokenCookie(sealer, clientId);
+    this.#pendingLogins = createPendingLogins(sealer, this.state_cookie_name);
+    this.#loginRounds = createLoginRounds(sealer, `${this.#tokenCookie.name}-oauth-state-round`);
+  }
+
+  /** Name of the cookie that holds the visitor's token. */
+  get cookie_name(): string {
+    return this.#tokenCookie.name;
+  }
+
+  /** The token in a Cookie header, not yet checked with the hub. Cheap enough for every request. */
+  cookieToken(cookieHeader: string | undefined): string | undefined {
+    return this.#tokenCookie.read(cookieHeader);
+  }
+
+  /** Whether a URL (path and query) is the callback that `authenticate` answers itself. */
+  isCallback(url: string): boolean {
+    return url.split('?', 1)[0] === this.#callbackPath;
+  }
+
+  /** Sends a browser to the hub's login and back to `next`, a path of this service. */
+  login(request: RequestLike, next?: string): Redirected | Denied {
+    const cookies = single(request.headers['cookie']);
+    const attributes = this.#cookieAttributes(request);
+    const target = ownTarget(next ?? request.url, this.service_prefix, this.#callbackPath);
+    const round = this.#loginRounds.next(cookies, target);
+    if (round >= maxRounds) {
+      return deny(
+        new HubError('forbidden', 'Your login is not kept by your browser.', {
+          hint: 'Remove the cookies of this site, allow new ones, and load the page again.',
+        }),
+        { setCookies: [this.#loginRounds.clear(attributes)] },
+      );
+    }
+    const begun = this.#pendingLogins.begin(cookies, { next: target, round }, attributes);
+    const query = new URLSearchParams({
+      response_type: 'code',
+      client_id: this.oauth_client_id,
+      redirect_uri: this.oauth_redirect_uri,
+      scope: this.#requestedScopes().join(' '),
+      state: begun.state,
+      code_challenge: begun.codeChallenge,
+      code_challenge_method: 'S256',
+    });
+    const location = `${this.hub_base_url}hub/api/oauth2/authorize?${query}`;
+    return { kind: 'redirect', location, setCookies: begun.setCookies };
+  }
+
+  /** Forgets the visitor's token and sends the browser to the hub's logout, which revokes it. */
+  logout(request: RequestLike): Redirected {
+    const attributes = { ...this.#cookieAttributes(request), maxAgeSeconds: 0 };
+    const cleared = serializeCookie(this.cookie_name, '', attributes);
+    return { kind: 'redirect', location: `${this.hub_base_url}hub/logout`, setCookies: [cleared] };
+  }
+
+  protected override async decide(request: RequestLike): Promise<Decision> {
+    const isGet = request.method === undefined || request.method === 'GET';
+    if (isGet && this.isCallback(request.url ?? '/')) return this.#finishLogin(request);
+    return super.decide(request);
+  }
+
+  protected override presentedTokens(request: RequestLike): readonly PresentedToken[] {
+    const presented = super.presentedTokens(request);
+    const token = this.cookieToken(single(request.headers['cookie']));
+    return token === undefined ? presented : [...presented, { token, source: 'cookie' }];
+  }
+
+  protected override decideForUser(
+    request: RequestLike,
+    user: UserModel,
+    presented: PresentedToken,
+  ): Decision {
+    const decision = super.decideForUser(request, user, presented);
+    if (decision.kind !== 'allowed') return decision;
+    if (presented.source === 'cookie' && isForged(request, this.#publicOrigin)) {
+      return deny(
+        new HubError('csrf_failed', 'This request came from another site.', {
+          hint: 'Go to the page itself and try again.',
+        }),
+        { user },
+      );
+    }
+    if (presented.source === 'url' && isNavigation(request.method, request.headers)) {
+      return this.#moveTokenIntoCookie(request, presented.token);
+    }
+    return decision;
+  }
+
+  protected override decideForNobody(
+    request: RequestLike,
+    presented: readonly PresentedToken[],
+  ): Decision {
+    if (!mayFollowLogin(request)) return denyUnidentified(presented);
+    const isStale = presented.some(({ source }) => source === 'url');
+    return this.login(request, isStale ? withoutUrlToken(request.url ?? '/') : request.url);
+  }
+
+  /** A token in the address would stay in the history and leak with it. */
+  #moveTokenIntoCookie(request: RequestLike, token: string): Redirected {
+    const url = withoutUrlToken(request.url ?? '/');
+    const location = ownTarget(url, this.service_prefix, this.#callbackPath) ?? this.service_prefix;
+    // A link on another site must not decide as whom the visitor is logged in.
+    if (isFromElsewhere(request)) return { kind: 'redirect', location, setCookies: [] };
+    const cookie = this.#tokenCookie.write(token, this.#cookieAttributes(request));
+    return { kind: 'redirect', location, setCookies: [cookie] };
+  }
+
+  /** Specification: Service callback rules, 2 to 4. */
+  async #finishLogin(request: RequestLike): Promise<Decision> {
+    const cookies = single(request.headers['cookie']);
+    const query = new URLSearchParams((request.url ?? '').split('?').slice(1).join('?'));
+    const state = query.get('state');
+    const login = state === null ? undefined : this.#pendingLogins.find(cookies, state);
+    const attributes = this.#cookieAttributes(request);
+    const ended = login === undefined ? [] : this.#pendingLogins.end(cookies, login, attributes);
+
+    const refusal = this.#callbackRefusal(query, login);
+    if (refusal !== undefined) return deny(refusal, { setCookies: ended });
+    if (login === undefined) throw new Error('a callback without a login was not refused');
+
+    const result = await this.hubApi.exchangeCode({
+      code: query.get('code') ?? '',
+      redirectUri: this.oauth_redirect_uri,
+      codeVerifier: login.codeVerifier,
+    });
+    const user =
+      result.outcome === 'issued'
+        ? await this.user_for_token(result.accessToken, { sessionId: sessionIdOf(request) })
+        : null;
+    if (result.outcome === 'refused' || user === null) {
+      return deny(loginFailed('The login could not be completed.'), { setCookies: ended });
+    }
+    const maxAgeSeconds = result.expiresInSeconds;
+    return {
+      kind: 'redirect',
+      location: login.next ?? this.service_prefix,
+      setCookies: [
+        ...ended,
+        this.#loginRounds.remember(login, attributes),
+        this.#tokenCookie.write(result.accessToken, {
+          ...attributes,
+          ...(maxAgeSeconds === undefined ? {} : { maxAgeSeconds }),
+        }),
+      ],
+    };
+  }
+
+  /**
+   * A login is for this one service: of the scopes that admit, those for all servers of a user or all
+   * services are not asked for, because the hub refuses what a client is not allowed.
+   */
+  #requestedScopes(): string[] {
+    const admitting = (this.hub_scopes ?? this.oauth_scopes).filter(
+      (scope) => !scope.startsWith('access:') || /!(?:server|service)=/.test(scope),
+    );
+    return [...new Set([...admitting, ...this.request_scopes])];
+  }
+
+  #callbackRefusal(query: URLSearchParams, login: PendingLogin | undefined): HubError | undefined {
+    if (query.has('error')) {
+      return query.get('error') === 'access_denied'
+        ? loginFailed('Access to this service was not granted.')
+        : loginFailed('The hub could not complete the login.');
+    }
+    if (!query.get('code')) return loginFailed('The login came back without a code.');
+    if (login === undefined) {
+      return loginFailed('This login was not started in this browser, or too long ago.');
+    }
+    // RFC 9207 §2.4: an answer of another issuer is a mix-up attack.
+    const issuer = query.get('iss');
+    if (issuer !== null && this.#issuer !== undefined && !isSameUrl(issuer, this.#issuer)) {
+      return loginFailed('The login was answered by somebody other than the hub.');
+    }
+    return undefined;
+  }
+
+  #cookieAttributes(request: RequestLike): CookieAttributes {
+    const isHttps =
+      this.#publicOrigin === undefined
+        ? single(request.headers['x-forwarded-proto']) === 'https'
+        : this.#publicOrigin.startsWith('https:');
+    return { path: this.service_prefix, secure: isHttps, httpOnly: true, sameSite: 'Lax' };
+  }
+}
+
+function loginFailed(message: string): HubError {
+  return new HubError('forbidden', message, { hint: 'Open the page again to start a new login.' });
+}
+
+function isSameUrl(left: string, right: string): boolean {
+  return left.replace(/\/$/, '') === right.replace(/\/$/, '');
+}

@@ -1,0 +1,25 @@
+import type { Middleware } from 'koa';
+import { prefersHtml } from '../http/content-negotiation.ts';
+import { toAnswer } from './decision.ts';
+import type { HubAuth } from './hub-auth.ts';
+import { type AdapterOptions, reportFailure } from './node-adapter.ts';
+
+/** Makes Koa middleware that lets allowed requests pass, with who it is in `ctx.state.hubAccess`. */
+export function koaMiddleware(hubAuth: HubAuth, options: AdapterOptions = {}): Middleware {
+  const { onError = console.error } = options;
+  return async (ctx, next) => {
+    // The original URL: a mounted application sees only the rest of it.
+    const { method, originalUrl: url, headers } = ctx;
+    const decision = await hubAuth.authenticate({ method, url, headers });
+    if (decision.kind === 'allowed') {
+      ctx.state['hubAccess'] = decision;
+      await next();
+      return;
+    }
+    reportFailure(decision, onError);
+    const answer = toAnswer(decision, prefersHtml(headers));
+    ctx.status = answer.status;
+    ctx.set({ ...answer.headers });
+    ctx.body = answer.body;
+  };
+}

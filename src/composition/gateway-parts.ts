@@ -1,0 +1,131 @@
+import type { Logger } from 'pino';
+import type { Config } from '../config/config.ts';
+import type { Secret } from '../config/secret.ts';
+import { HubError } from '../errors.ts';
+import { createGatewayAnswers } from '../gateway/answers.ts';
+import { createAssertionSigner } from '../gateway/assertion.ts';
+import { createGateway } from '../gateway/gateway.ts';
+import { createGuard } from '../gateway/guard.ts';
+import { createLiveAccess } from '../gateway/live-access.ts';
+import type { ClientAddressReader } from '../http/client-address.ts';
+import type { RenderErrorPage } from '../http/error-middleware.ts';
+import { issuerOf } from '../oauth/endpoints/metadata-endpoint.ts';
+import { OAuthError } from '../oauth/oauth-error.ts';
+import { createForwarder } from '../proxy/forwarder.ts';
+import { createLiveConnections } from '../proxy/live-connections.ts';
+import type { Route } from '../proxy/route.ts';
+import type { RouteTable } from '../proxy/route-table.ts';
+import { createWebSocketForwarder } from '../proxy/websocket-forwarder.ts';
+import { checkAccess } from '../rbac/access-check.ts';
+import type { Authority } from '../rbac/authority.ts';
+import type { Caller } from '../rbac/caller.ts';
+import type { LoginSessions } from '../sessions/login-sessions.ts';
+import type { HubDatabase } from '../store/database.ts';
+import type { OAuthParts } from './oauth-parts.ts';
+import type { Stores } from './stores.ts';
+
+/** Everything a request to a service or server passes. */
+export type GatewayParts = ReturnType<typeof createGatewayParts>;
+
+/** Creates the guard, the forwarders and the gateway over the proxy table. */
+export function createGatewayParts(
+  parts: {
+    readonly config: Config;
+    readonly secrets: readonly Secret[];
+    readonly database: HubDatabase;
+    readonly stores: Stores;
+    readonly oauth: OAuthParts;
+    readonly authority: Authority;
+    readonly logins: LoginSessions;
+    readonly routes: RouteTable;
+    readonly clientAddress: ClientAddressReader;
+    readonly renderErrorPage: RenderErrorPage;
+    readonly renderNotReadyPage: (route: Route, url: string) => { html: string; error: HubError };
+    readonly admit: (caller: Caller) => Promise<boolean>;
+    readonly log: Logger;
+  },
+  disposables: AsyncDisposableStack,
+) {
+  const { config, secrets, database, stores, oauth, authority, routes, log } = parts;
+  const { Proxy: proxyConfig, publicUrl, basePath } = config;
+  const issuer = issuerOf(publicUrl);
+  const answers = createGatewayAnswers(parts);
+  const liveConnections = createLiveConnections();
+  const assertions = createAssertionSigner({ secrets, issuer });
+  const forwarder = disposables.use(
+    createForwarder({ config: proxyConfig, log, routes, liveConnections, answerError: answers.error }),
+  );
+  const webSockets = disposables.use(
+    createWebSocketForwarder({ config: proxyConfig, log, liveConnections }),
+  );
+  routes.onRemove((route) => {
+    liveConnections.closeWhere((tags) => tags.route === route, 'route_removed');
+  });
+
+  const guard = createGuard({
+    secrets,
+    publicUrl,
+    basePath,
+    issuer,
+    database,
+    assertions,
+    requestScopesOf: (clientId) =>
+      config.Hub.services.find(({ name, oauth_client_id }) => (oauth_client_id ?? `service-${name}`) === clientId)
+        ?.oauth_client_allowed_scopes ?? [],
+    hubApi: {
+      tokens: oauth.tokenVerifier,
+      groupsOf: (userName) => stores.groups.groupNamesOf(userName),
+      admit: parts.admit,
+      async exchangeCode(clientId, { code, redirectUri, codeVerifier }) {
+        const client = await oauth.clients.find(clientId);
+        if (client === undefined) throw new HubError('not_found', 'There is no such client any more.');
+        try {
+          const granted = await oauth.exchangeCode(client, { code, redirectUri, codeVerifier });
+          return {
+            outcome: 'issued',
+            accessToken: granted.issued.token,
+            expiresInSeconds: granted.lifetimeSeconds,
+          };
+        } catch (error) {
+          if (error instanceof OAuthError) return { outcome: 'refused', description: error.message };
+          throw error;
+        }
+      },
+    },
+  });
+
+  const liveAccess = disposables.use(
+    createLiveAccess({
+      connections: liveConnections,
+      database,
+      log,
+      async isStillAdmitted(accessTokenId, routePrefix) {
+        const token = await stores.accessTokens.findById(accessTokenId);
+        const owner = routes.find(routePrefix)?.owner;
+        if (token === undefined || owner === undefined || owner.kind === 'extra') return false;
+        const client = token.clientId === undefined ? undefined : await oauth.clients.find(token.clientId);
+        const scopes = await authority.effectiveScopes({
+          owner: token.owner,
+          scopes: token.scopes,
+          client: client?.identity,
+        });
+        const [scope, resource] =
+          owner.kind === 'service'
+            ? (['access:services', owner] as const)
+            : (['access:servers', owner] as const);
+        return checkAccess(scopes, scope, resource, await authority.membership()) === 'granted';
+      },
+    }),
+  );
+  disposables.defer(parts.logins.onEnd((sessionId) => liveAccess.endSession(sessionId)));
+
+  const gateway = createGateway({
+    routes,
+    guard,
+    forwarder,
+    webSockets,
+    clientAddress: parts.clientAddress,
+    answers,
+  });
+  return { gateway, forwarder, webSockets, liveConnections, assertions };
+}

@@ -1,0 +1,86 @@
+import type { Logger } from 'pino';
+import { createFirstAdministrator } from '../accounts/first-administrator.ts';
+import { createAuthenticators } from '../authentication/create-authenticators.ts';
+import { createLoginService } from '../authentication/login-service.ts';
+import { createLoginThrottle, type ThrottleRecord } from '../authentication/login-throttle.ts';
+import { createPasswordHasher } from '../authentication/password-hash.ts';
+import type { PreparedPlugins } from '../authentication/prepare-plugins.ts';
+import type { Config } from '../config/config.ts';
+import { HubError } from '../errors.ts';
+import type { KeyvSpaces } from '../store/keyv.ts';
+import type { Stores } from './stores.ts';
+
+/** What lets people in. */
+export type LoginParts = Awaited<ReturnType<typeof createLoginParts>>;
+
+/** Creates the authenticators and the service that admits people through them. */
+export async function createLoginParts(
+  parts: {
+    readonly config: Config;
+    readonly plugins: PreparedPlugins;
+    readonly stores: Stores;
+    readonly keyv: KeyvSpaces;
+    readonly log: Logger;
+  },
+  disposables: AsyncDisposableStack,
+) {
+  const { config, plugins, stores, keyv, log } = parts;
+  const { Authenticator } = config;
+  const passwordHasher = createPasswordHasher();
+  const authenticators = disposables.use(
+    await createAuthenticators(plugins.authenticators, {
+      config: Authenticator,
+      credentials: stores.credentials,
+      settings: stores.settings,
+      passwordHasher,
+      log,
+    }),
+  );
+  const throttle = createLoginThrottle({
+    ...Authenticator,
+    records: keyv.space<ThrottleRecord>('login-throttle'),
+  });
+  const loginService = createLoginService({
+    config: Authenticator,
+    authenticators,
+    users: stores.users,
+    groups: stores.groups,
+    identities: stores.identities,
+    accounts: stores.accounts,
+    credentials: stores.credentials,
+    roles: stores.roles,
+    throttle,
+    log,
+  });
+  const accountOwner = authenticators.list.find(({ authenticator }) => authenticator.ownsAccounts === true);
+  const firstAdministrator = createFirstAdministrator({
+    settings: stores.settings,
+    users: stores.users,
+    hasAdministrator: async () => (await administratorsWhoCanLogIn()).length > 0,
+    async setPassword(userName, password) {
+      await stores.credentials.setPasswordHash(userName, await passwordHasher.hash(password));
+    },
+    checkPassword(userName, password) {
+      const problem = accountOwner?.authenticator.passwordProblem?.(password, { userName });
+      if (problem !== undefined) throw new HubError('bad_request', problem);
+    },
+  });
+
+  async function administratorsWhoCanLogIn(): Promise<string[]> {
+    const names = await stores.users.listAdministratorNames();
+    const found = await Promise.all(
+      names.map(async (name) => ((await stores.credentials.findPasswordHash(name)) ? [name] : [])),
+    );
+    return found.flat();
+  }
+
+  return {
+    authenticators,
+    throttle,
+    loginService,
+    passwordHasher,
+    firstAdministrator,
+    /** Whether the hub keeps accounts of its own, so that somebody must make the first one. */
+    hasPasswordAccounts: accountOwner !== undefined && authenticators.list.length === 1,
+  };
+}

@@ -1,0 +1,54 @@
+import type { Logger } from 'pino';
+import type { OAuthEndpoints } from '../app.ts';
+import type { Config } from '../config/config.ts';
+import { createAuthorizationEndpoint } from '../oauth/endpoints/authorization-endpoint.ts';
+import { createIntrospectionEndpoint } from '../oauth/endpoints/introspection-endpoint.ts';
+import { createMetadataEndpoint, issuerOf, metadataPaths } from '../oauth/endpoints/metadata-endpoint.ts';
+import { createRevocationEndpoint } from '../oauth/endpoints/revocation-endpoint.ts';
+import { createTokenEndpoint } from '../oauth/endpoints/token-endpoint.ts';
+import { loginOf } from '../sessions/session-middleware.ts';
+import type { HubParts } from './hub-parts.ts';
+import { createConsentPresenter } from './page-parts.ts';
+
+/** Creates the endpoints of the authorization server. */
+export function createOAuthEndpoints(parts: HubParts, config: Config, log: Logger): OAuthEndpoints {
+  const { publicUrl } = config;
+  const { stores, oauth, authority, csrf, kit, login } = parts;
+  const issuer = issuerOf(publicUrl);
+  const authorization = createAuthorizationEndpoint({
+    clients: oauth.clients,
+    publicUrl,
+    issuer,
+    authorizationCodes: stores.authorizationCodes,
+    accessTokens: stores.accessTokens,
+    authority,
+    findRole: (name) => stores.roles.findByName(name),
+    currentLogin: async (ctx) => {
+      const current = loginOf(ctx);
+      return current && { user: current.user, sessionId: current.session.sessionId };
+    },
+    redirectToLogin(ctx) {
+      const [only, ...others] = login.authenticators.list;
+      const isExternal = others.length === 0 && only?.authenticator.login.kind === 'external';
+      if (isExternal) ctx.redirect(kit.urls.loginWith(only.name, ctx.originalUrl));
+      else kit.redirectToLogin(ctx);
+    },
+    showConsent: createConsentPresenter(kit),
+    requireCsrf: (ctx, form) => csrf.require(ctx, form.get('_csrf') ?? undefined),
+    log,
+  });
+  const { clientAuthentication, tokenVerifier } = oauth;
+  return {
+    showAuthorization: authorization.show,
+    decideAuthorization: authorization.decide,
+    token: createTokenEndpoint({ clientAuthentication, exchangeCode: oauth.exchangeCode }),
+    introspection: createIntrospectionEndpoint({ clientAuthentication, tokenVerifier, authority, issuer }),
+    revocation: createRevocationEndpoint({
+      clientAuthentication,
+      accessTokens: stores.accessTokens,
+      log,
+    }),
+    metadata: createMetadataEndpoint({ publicUrl, scopeNames: authority.catalogue.names }),
+    metadataPaths: metadataPaths(publicUrl),
+  };
+}

@@ -1,0 +1,128 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import type { Config } from '../config/config.ts';
+import { HubError } from '../errors.ts';
+import type { RenderErrorPage } from '../http/error-middleware.ts';
+import { allowFormTargets } from '../http/security-headers.ts';
+import type { ConsentView } from '../oauth/endpoints/consent-view.ts';
+import type { AssetUrls } from '../pages/assets/assets.ts';
+import { homeRoutes } from '../pages/home-routes.ts';
+import { renderHtml } from '../pages/html.ts';
+import { loginRoutes } from '../pages/login-routes.ts';
+import type { PageKit } from '../pages/page-kit.ts';
+import { sessionPageRoutes } from '../pages/session-routes.ts';
+import { setUpRoutes } from '../pages/set-up-routes.ts';
+import { spawnRoutes } from '../pages/spawn-routes.ts';
+import { tokenPageRoutes } from '../pages/token-routes.ts';
+import { errorPage } from '../pages/views/errors/error-page.ts';
+import { consentPage } from '../pages/views/login/consent-page.ts';
+import type { PageUrls } from '../pages/views/page-urls.ts';
+import { serviceUnavailablePage } from '../pages/views/services/service-unavailable-page.ts';
+import type { Route } from '../proxy/route.ts';
+import type { ServiceRegistry } from '../services/service-registry.ts';
+import type { Service } from '../services/service.ts';
+import type { HubParts } from './hub-parts.ts';
+
+/** Renders error pages without knowing a request: for every place that must answer a failure. */
+export function createErrorPageRenderer(frame: {
+  readonly hubTitle: string;
+  readonly urls: PageUrls;
+  readonly assets: AssetUrls;
+}): RenderErrorPage {
+  return (error, requestId) =>
+    renderHtml(
+      errorPage({
+        frame: { ...frame, now: new Date(), requestId },
+        status: error.status,
+        message: error.message,
+        hint: error.hint,
+        retryAfterSeconds: error.retryAfterSeconds,
+        errorId: error.errorId,
+      }),
+    );
+}
+
+/** Renders what a visitor sees while a service or server is not ready. */
+export function createNotReadyRenderer(
+  frame: { readonly hubTitle: string; readonly urls: PageUrls; readonly assets: AssetUrls },
+  registry: () => ServiceRegistry,
+): (route: Route, url: string) => { html: string; error: HubError } {
+  const retryAfterSeconds = 3;
+  return ({ owner }, url) => {
+    const name = owner.kind === 'service' ? owner.name : owner.kind === 'server' ? owner.userName : 'This';
+    const status = owner.kind === 'service' ? registry().statusOf(owner.name) : undefined;
+    const page = serviceUnavailablePage({
+      frame: { ...frame, now: new Date() },
+      serviceName: name,
+      isCrashLooping: status?.state === 'crash_looping',
+      retryAfterSeconds,
+      url,
+    });
+    const error = new HubError('unavailable', `${name} is not ready.`, {
+      hint: 'Try again in a few seconds.',
+      retryAfterSeconds,
+    });
+    return { html: renderHtml(page), error };
+  };
+}
+
+/** Shows the consent page of an authorization request. */
+export function createConsentPresenter(kit: PageKit): (ctx: Context, view: ConsentView) => Promise<void> {
+  return async (ctx, view) => {
+    const frame = await kit.formFrame(ctx);
+    allowFormTargets(ctx, [view.redirectOrigin]);
+    kit.send(
+      ctx,
+      consentPage({ frame, userName: frame.user?.name ?? '', consent: view, action: ctx.originalUrl }),
+    );
+  };
+}
+
+/** Adds the pages of people. */
+export function addPages(router: Router, parts: HubParts, config: Config): void {
+  const { kit, stores, login, oauth, server, authority, logins, sessions, metrics, apiPath } = parts;
+  const serverRoutes = { kit, apiPath, authority, users: stores.users, store: stores.servers, ...server };
+
+  loginRoutes(router, {
+    kit,
+    authenticators: login.authenticators,
+    loginService: login.loginService,
+    sessions,
+    metrics,
+    isAutoLogin: config.Authenticator.auto_login,
+    defaultUrl: config.Hub.default_url ?? kit.urls.home,
+    continueLogin: () => Promise.resolve(false),
+  });
+  setUpRoutes(router, { kit, firstAdministrator: parts.firstAdministrator, minimumPasswordLength: 12 });
+  homeRoutes(router, {
+    kit,
+    config,
+    authority,
+    store: stores.servers,
+    servers: server.servers,
+    listServices: () => parts.registry.services().filter(({ url }) => url !== undefined).map(listedService),
+  });
+  spawnRoutes(router, serverRoutes);
+  tokenPageRoutes(router, {
+    kit,
+    accessTokens: stores.accessTokens,
+    tokenIssuer: oauth.tokenIssuer,
+    maxLifetimeSeconds: config.Hub.token_expires_in_max_seconds,
+    clientNameOf: async (clientId) => (await oauth.clients.find(clientId))?.name ?? clientId,
+  });
+  sessionPageRoutes(router, { kit, logins });
+
+  function listedService(service: Service) {
+    const status = parts.registry.statusOf(service.name);
+    const description = service.info['description'];
+    const displayName = service.info['title'];
+    return {
+      name: service.name,
+      displayName: typeof displayName === 'string' ? displayName : undefined,
+      description: typeof description === 'string' ? description : undefined,
+      url: service.prefix,
+      state: status?.state ?? ('stopped' as const),
+      isDisplayed: service.isDisplayed,
+    };
+  }
+}

@@ -1,0 +1,139 @@
+import { isAbsolute, join } from 'node:path';
+import type { Logger } from 'pino';
+import type { PreparedPlugins } from '../authentication/prepare-plugins.ts';
+import type { Config } from '../config/config.ts';
+import { HubError } from '../errors.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import { serverClientId } from '../oauth/clients/server-client-id.ts';
+import { waitUntilReady } from '../processes/readiness-probe.ts';
+import type { RouteTable } from '../proxy/route-table.ts';
+import { createActivityLog } from '../servers/activity.ts';
+import { serverPrefix } from '../servers/server.ts';
+import { createServerLifecycle } from '../servers/server-lifecycle.ts';
+import type { UnitEvents } from '../servers/server-unit.ts';
+import { type BeforeSpawn, createUserServers } from '../servers/user-servers.ts';
+import type { Spawner } from '../spawning/spawner.ts';
+import type { OAuthParts } from './oauth-parts.ts';
+import type { Stores } from './stores.ts';
+
+/** The life of users' servers. */
+export type ServerParts = Awaited<ReturnType<typeof createServerParts>>;
+
+/** Creates the spawner and the life of the servers over it. */
+export async function createServerParts(
+  parts: {
+    readonly config: Config;
+    readonly plugins: PreparedPlugins;
+    readonly stores: Stores;
+    readonly oauth: OAuthParts;
+    readonly routes: RouteTable;
+    readonly metrics: Metrics;
+    readonly apiUrl: string;
+    readonly environment: Readonly<Record<string, string | undefined>>;
+    readonly beforeSpawn: BeforeSpawn;
+    readonly afterStop: (userName: string, serverName: string) => Promise<void>;
+    readonly log: Logger;
+  },
+  disposables: AsyncDisposableStack,
+) {
+  const { config, plugins, stores, oauth, routes, metrics, log } = parts;
+  const { Hub, Spawner: spawnerConfig, basePath } = config;
+  const resolvePath = (path: string) => (isAbsolute(path) ? path : join(config.directory, path));
+
+  const spawner =
+    plugins.spawner === undefined
+      ? noSpawner
+      : await plugins.spawner.plugin.create(plugins.spawner.options, {
+          log,
+          runtimeDirectory: resolvePath(join(Hub.log_dir, 'servers')),
+        });
+  disposables.defer(async () => spawner[Symbol.asyncDispose]?.());
+
+  const activeServers = new Map<string, { readonly serverId: string; readonly userId: string }>();
+  const events: UnitEvents = {
+    onReady(server, url) {
+      const prefix = serverPrefix(basePath, server.userName, server.name);
+      routes.replace({
+        prefix,
+        target: url,
+        access: spawnerConfig.access === 'gateway' ? 'gateway' : 'server',
+        owner: { kind: 'server', userName: server.userName, serverName: server.name },
+        clientId: serverClientId(server.userName, server.name),
+      });
+      activeServers.set(prefix, { serverId: server.id, userId: server.userId });
+      return prefix;
+    },
+    onUnavailable(server) {
+      const prefix = serverPrefix(basePath, server.userName, server.name);
+      activeServers.delete(prefix);
+      routes.remove(prefix);
+    },
+    async onGone(server) {
+      await stores.accessTokens.revokeByServer(server.id);
+      await parts.afterStop(server.userName, server.name);
+    },
+    onStartEnded: (outcome, seconds) => metrics.countSpawn(outcome, seconds),
+  };
+
+  const lifecycle = disposables.use(
+    createServerLifecycle({
+      store: stores.servers,
+      spawner,
+      events,
+      limits: {
+        concurrentSpawns: Hub.concurrent_spawn_limit,
+        activeServers: Hub.active_server_limit,
+      },
+      pollIntervalMs: spawnerConfig.poll_interval * 1000,
+      stopGraceMs: spawnerConfig.stop_timeout * 1000,
+      log,
+    }),
+  );
+  const servers = createUserServers({
+    config,
+    apiUrl: parts.apiUrl,
+    environment: parts.environment,
+    users: stores.users,
+    store: stores.servers,
+    lifecycle,
+    spawner,
+    accessTokens: stores.accessTokens,
+    tokenIssuer: oauth.tokenIssuer,
+    roles: stores.roles,
+    beforeSpawn: parts.beforeSpawn,
+    async waitUntilReady(url, prefix, timeoutMs, signal) {
+      const result = await waitUntilReady({ url, path: prefix, timeoutMs, signal });
+      if (result.ready) return;
+      throw new Error(
+        `The server started but did not answer within ${timeoutMs / 1000} seconds: ${result.reason}.`,
+      );
+    },
+    resolvePath,
+  });
+
+  let collectedAt = Date.now();
+  const activityLog = disposables.use(
+    createActivityLog({
+      users: stores.users,
+      servers: stores.servers,
+      *collectTraffic() {
+        const since = collectedAt;
+        collectedAt = Date.now();
+        for (const [prefix, ids] of activeServers) {
+          const lastActivityMs = routes.find(prefix)?.lastActivityMs ?? 0;
+          if (lastActivityMs >= since) yield { ...ids, at: new Date(lastActivityMs) };
+        }
+      },
+      log,
+    }),
+  );
+  return { spawner, lifecycle, servers, activityLog };
+}
+
+/** Stands in where no command for servers is configured. */
+const noSpawner: Spawner = {
+  start: () => Promise.reject(new HubError('unavailable', 'No servers are configured on this hub.')),
+  stop: () => Promise.resolve(),
+  poll: () => Promise.resolve({ running: false }),
+  restore: () => Promise.resolve(undefined),
+};

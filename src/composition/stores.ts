@@ -1,0 +1,53 @@
+import type { Logger } from 'pino';
+import { createAccountStore } from '../authentication/account-store.ts';
+import type { Config } from '../config/config.ts';
+import type { Secret } from '../config/secret.ts';
+import { createSealer } from '../crypto/sealer.ts';
+import { createAccessTokenStore } from '../oauth/tokens/access-token-store.ts';
+import { createAuthorizationCodeStore } from '../oauth/tokens/authorization-code-store.ts';
+import { createRoleStore } from '../rbac/role-store.ts';
+import { createServerStore } from '../servers/server-store.ts';
+import { createManagedProcessStore } from '../services/managed-process-store.ts';
+import { createLoginSessionStore } from '../sessions/login-session-store.ts';
+import { type HubDatabase, openDatabase } from '../store/database.ts';
+import { type KeyvSpaces, openKeyv } from '../store/keyv.ts';
+import { createSettingStore } from '../store/setting-store.ts';
+import { createGroupStore } from '../users/group-store.ts';
+import { createIdentityStore } from '../users/identity-store.ts';
+import { createInvitationStore } from '../users/invitation-store.ts';
+import { createPasswordCredentialStore } from '../users/password-credential-store.ts';
+import { createUserStore } from '../users/user-store.ts';
+
+/** Everything the hub keeps, over one database. */
+export type Stores = ReturnType<typeof createStores>;
+
+/** Opens the database and the expiring state; both are closed with the stack. */
+export async function openStorage(
+  config: Config,
+  log: Logger,
+  disposables: AsyncDisposableStack,
+): Promise<{ readonly database: HubDatabase; readonly keyv: KeyvSpaces }> {
+  const { directory, Hub } = config;
+  const database = disposables.use(await openDatabase(Hub.database_url, { directory, log }));
+  const keyv = disposables.use(await openKeyv({ url: Hub.keyv_url, database, directory, log }));
+  return { database, keyv };
+}
+
+/** Creates the stores. */
+export function createStores(database: HubDatabase, secrets: readonly Secret[]) {
+  return {
+    users: createUserStore(database),
+    groups: createGroupStore(database),
+    credentials: createPasswordCredentialStore(database),
+    identities: createIdentityStore(database, { sealer: createSealer(secrets, 'auth-state') }),
+    invitations: createInvitationStore(database),
+    accounts: createAccountStore(database),
+    settings: createSettingStore(database),
+    roles: createRoleStore(database),
+    loginSessions: createLoginSessionStore(database),
+    accessTokens: createAccessTokenStore({ database }),
+    authorizationCodes: createAuthorizationCodeStore({ database }),
+    servers: createServerStore(database),
+    managedProcesses: createManagedProcessStore(database),
+  };
+}

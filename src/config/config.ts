@@ -1,0 +1,57 @@
+import type { z } from 'zod';
+import type { hubSection } from './hub-schema.ts';
+import type { Secret } from './secret.ts';
+import type { authenticatorSection, proxySection, spawnerSection } from './sections-schema.ts';
+import type { ServiceOptions } from './service-schema.ts';
+
+/** A service of the configuration, its secret resolved. */
+export type ServiceConfig = Readonly<Omit<ServiceOptions, 'api_token'>> & {
+  readonly api_token?: Secret;
+};
+
+type HubOptions = z.output<typeof hubSection>;
+export type HubConfig = Readonly<
+  Omit<HubOptions, 'services' | 'cookie_secret' | 'database_url' | 'keyv_url'>
+> & {
+  readonly services: readonly ServiceConfig[];
+  /** May hold a password: never log it. */
+  readonly database_url: string;
+  readonly keyv_url?: string;
+  /** The first encrypts, all decrypt. Undefined: `cookie_secret_file` is read or made. */
+  readonly cookie_secret: readonly Secret[] | undefined;
+};
+export type AuthenticatorConfig = Readonly<z.output<typeof authenticatorSection>>;
+export type SpawnerConfig = Readonly<z.output<typeof spawnerSection>>;
+export type SpawnerProfile = SpawnerConfig['profiles'][number];
+export type ProxyConfig = Readonly<z.output<typeof proxySection>>;
+export type RoleConfig = HubConfig['load_roles'][number];
+export type GroupConfig = HubConfig['load_groups'][number];
+
+/** One configured authenticator: which plugin, under which name, with which options of its own. */
+export interface AuthenticatorEntry {
+  /** Plugin name, for example `oidc`. */
+  readonly class: string;
+  /** Unique name among the configured ones; the class unless given. */
+  readonly name: string;
+  /** Options of this entry, over those of the plugin's section. Not yet checked by the plugin. */
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+/** The whole configuration: frozen, checked, secrets resolved, defaults applied. */
+export interface Config {
+  readonly Hub: HubConfig;
+  readonly Authenticator: AuthenticatorConfig;
+  readonly Spawner: SpawnerConfig;
+  readonly Proxy: ProxyConfig;
+  readonly authenticators: readonly AuthenticatorEntry[];
+  /** Sections of plugins (`OIDCAuthenticator`, …), secret references still unresolved. */
+  readonly pluginSections: Readonly<Record<string, unknown>>;
+  /** Folder against which relative paths are resolved: that of the configuration file. */
+  readonly directory: string;
+  /** Path of the file, when the configuration came from one. */
+  readonly file: string | undefined;
+  /** `Hub.public_url`, or what `Hub.bind_url` implies; ends in the base path. */
+  readonly publicUrl: URL;
+  /** Path of the base URL, with a slash at both ends: `/` or `/team/`. */
+  readonly basePath: string;
+}

@@ -1,0 +1,155 @@
+import { BlockList, isIP } from 'node:net';
+import type { ConfigProblem } from '../errors.ts';
+import type { Config } from './config.ts';
+import { cookieSecretProblem } from './cookie-secret.ts';
+
+type Report = (path: string, message: string) => void;
+
+/** Finds settings that are fine one by one but cannot be true together, or not in this world. */
+export function findContradictions(config: Config): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const report: Report = (path, message) => problems.push({ path, message });
+  checkAddresses(config, report);
+  checkHub(config, report);
+  checkAuthenticators(config, report);
+  checkSpawner(config, report);
+  checkProxy(config, report);
+  return problems;
+}
+
+/** Points at settings that work but are probably not what was meant. */
+export function findOddities(config: Config): ConfigProblem[] {
+  const { Hub, Authenticator } = config;
+  const oddities: ConfigProblem[] = [];
+  const report: Report = (path, message) => oddities.push({ path, message });
+  if (Hub.public_url === undefined && isWildcard(new URL(Hub.bind_url).hostname)) {
+    report('Hub.public_url', `is not set; people are sent to ${config.publicUrl.href}`);
+  }
+  if (Authenticator.allow_all && Authenticator.allowed_users.length > 0) {
+    report('Authenticator.allowed_users', 'has no effect because allow_all is true');
+  }
+  const blocked = new Set(Authenticator.blocked_users);
+  for (const key of ['admin_users', 'allowed_users'] as const) {
+    const both = Authenticator[key].filter((name) => blocked.has(name));
+    if (both.length > 0) report(`Authenticator.${key}`, `${both.join(', ')}: blocked all the same`);
+  }
+  return oddities;
+}
+
+function checkAddresses({ Hub, basePath }: Config, report: Report): void {
+  const bind = new URL(Hub.bind_url);
+  const internal = new URL(Hub.hub_bind_url);
+  const isSamePort = bind.port === internal.port && bind.port !== '0';
+  const isSameHost =
+    bind.hostname === internal.hostname ||
+    isWildcard(bind.hostname) ||
+    isWildcard(internal.hostname);
+  if (isSamePort && isSameHost) {
+    report('Hub.hub_bind_url', `needs another port than bind_url (${bind.port || 80})`);
+  }
+  for (const [key, url] of [
+    ['bind_url', bind],
+    ['hub_bind_url', internal],
+  ] as const) {
+    if (url.username !== '' || url.password !== '') report(`Hub.${key}`, 'cannot hold a user name');
+  }
+  if (!/^\/([A-Za-z0-9._~-]+\/)*$/.test(basePath)) {
+    report('Hub.bind_url', 'its path may hold letters, digits and . _ ~ - between single slashes');
+  }
+  if (!['/', basePath].includes(withSlash(internal.pathname))) {
+    report('Hub.hub_bind_url', 'takes no path; the base URL is the path of bind_url');
+  }
+  if (Hub.public_url === undefined) return;
+  const publicUrl = new URL(Hub.public_url);
+  if (publicUrl.username !== '' || publicUrl.search !== '' || publicUrl.hash !== '') {
+    report('Hub.public_url', 'cannot hold a user name, a query or a fragment');
+  }
+  if (!['/', basePath].includes(withSlash(publicUrl.pathname))) {
+    report('Hub.public_url', `its path must be that of bind_url (${basePath})`);
+  }
+}
+
+function checkHub({ Hub }: Config, report: Report): void {
+  for (const [index, key] of (Hub.cookie_secret ?? []).entries()) {
+    const problem = cookieSecretProblem(key.reveal());
+    if (problem !== undefined) report(`Hub.cookie_secret[${index}]`, problem);
+  }
+  for (const [index, range] of Hub.trusted_proxies.entries()) {
+    if (!isAddressRange(range)) {
+      report(
+        `Hub.trusted_proxies[${index}]`,
+        'is neither an IP address nor a range such as 10.0.0.0/8',
+      );
+    }
+  }
+  reportRepeated(Hub.load_groups, 'Hub.load_groups', 'group', report);
+}
+
+function checkAuthenticators({ Authenticator, authenticators }: Config, report: Report): void {
+  reportRepeated(authenticators, 'Hub.authenticator_class', 'authenticator', report);
+  if (Authenticator.auto_login && authenticators.length > 1) {
+    report('Authenticator.auto_login', 'needs exactly one authenticator to go to');
+  }
+  if (Authenticator.lockout_delay > Authenticator.lockout_max_delay) {
+    report('Authenticator.lockout_delay', 'is longer than lockout_max_delay');
+  }
+}
+
+function checkSpawner({ Spawner }: Config, report: Report): void {
+  reportRepeated(Spawner.profiles, 'Spawner.profiles', 'profile', report);
+  if (Spawner.profiles.filter((profile) => profile.default).length > 1) {
+    report('Spawner.profiles', 'has more than one default');
+  }
+}
+
+function checkProxy({ Proxy: proxy }: Config, report: Report): void {
+  for (const prefix of Object.keys(proxy.extra_routes)) {
+    const isReserved = prefix === '/' || /^\/(hub|user|services)\//.test(prefix);
+    if (isReserved) report(`Proxy.extra_routes.${prefix}`, "would hide the hub's own pages");
+  }
+  if (proxy.request_timeout > 0 && proxy.headers_timeout > proxy.request_timeout) {
+    report('Proxy.headers_timeout', 'is longer than request_timeout');
+  }
+}
+
+function reportRepeated(
+  entries: readonly { readonly name: string }[],
+  path: string,
+  noun: string,
+  report: Report,
+): void {
+  const firstIndices = new Map<string, number>();
+  for (const [index, { name }] of entries.entries()) {
+    const first = firstIndices.get(name);
+    if (first === undefined) firstIndices.set(name, index);
+    else
+      report(
+        `${path}[${index}].name`,
+        `${noun} "${name}" stands twice: ${path}[${first}] has it too`,
+      );
+  }
+}
+
+function isAddressRange(text: string): boolean {
+  const [address = '', length, ...more] = text.split('/');
+  const family = isIP(address);
+  if (family === 0 || more.length > 0) return false;
+  if (length === undefined) return true;
+  if (!/^\d{1,3}$/.test(length)) return false;
+  try {
+    new BlockList().addSubnet(address, Number(length), family === 4 ? 'ipv4' : 'ipv6');
+    return true;
+  } catch {
+    // Node refuses a length that the address family does not have.
+    return false;
+  }
+}
+
+/** Whether a host name of a URL means every address of the machine. */
+export function isWildcard(hostname: string): boolean {
+  return hostname === '0.0.0.0' || hostname === '[::]';
+}
+
+function withSlash(pathname: string): string {
+  return pathname.endsWith('/') ? pathname : `${pathname}/`;
+}

@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import { count, seconds, secretReference, secretUrl } from './common-schema.ts';
+import { serviceSchema } from './service-schema.ts';
+
+/** One entry of `Hub.load_roles`. */
+const roleSchema = z.strictObject({
+  name: z.string(),
+  description: z.string().optional(),
+  scopes: z.array(z.string()).optional(),
+  users: z.array(z.string()).optional(),
+  groups: z.array(z.string()).optional(),
+  services: z.array(z.string()).optional(),
+});
+
+/** One entry of `Hub.load_groups`. */
+const groupSchema = z.strictObject({
+  name: z.string().min(1).max(255),
+  users: z.array(z.string()).default([]),
+  properties: z.record(z.string(), z.unknown()).default({}),
+});
+
+const customScopeSchema = z.strictObject({
+  description: z.string().min(1),
+  subscopes: z.array(z.string()).default([]),
+});
+
+/** A plugin's name with options of its own. */
+const authenticatorObject = z.looseObject({
+  class: z.string().min(1),
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]*$/, 'may hold a-z, 0-9 and hyphens')
+    .optional(),
+});
+
+/** An entry of `Hub.authenticator_class`. */
+const authenticatorReference = z.union([z.string().min(1), authenticatorObject]);
+
+const bindUrl = z.string().refine((text) => {
+  const url = URL.parse(text);
+  return url !== null && url.protocol === 'http:' && url.search === '' && url.hash === '';
+}, 'is not an http:// URL without query or fragment, such as http://127.0.0.1:8000/');
+
+export const hubSection = z.strictObject({
+  bind_url: bindUrl
+    .default('http://127.0.0.1:8000/')
+    .describe('Where the public gateway listens; its path is the base URL of everything.'),
+  hub_bind_url: bindUrl
+    .default('http://127.0.0.1:8080')
+    .describe('Where servers and services reach the API directly.'),
+  public_url: z
+    .string()
+    .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), 'is not an http(s) URL')
+    .optional()
+    .describe('How browsers reach the hub. Redirects, callbacks and Secure cookies follow it.'),
+  database_url: secretUrl(
+    /^(sqlite:.|postgres(ql)?:\/\/)/,
+    'must begin with sqlite: and a file, or with postgresql://',
+  )
+    .default('sqlite:hub.sqlite')
+    .describe('sqlite:<path> (sqlite::memory: for tests) or postgresql://…'),
+  keyv_url: secretUrl(
+    /^(sqlite:.|postgres(ql)?:\/\/|rediss?:\/\/)/,
+    'must begin with redis://, postgresql:// or sqlite:',
+  )
+    .optional()
+    .describe('Where expiring state lives; the database by default.'),
+  cookie_secret: z
+    .union([secretReference, z.array(secretReference).min(1)])
+    .optional()
+    .describe('Key or keys of the cookies: the first encrypts, all decrypt.'),
+  cookie_secret_file: z
+    .string()
+    .default('hub_cookie_secret')
+    .describe('Where a key is generated when cookie_secret is not given.'),
+  cookie_max_age_days: z
+    .number()
+    .positive()
+    .default(14)
+    .describe('Lifetime of login and token cookies.'),
+  oauth_token_expires_in: z
+    .int()
+    .positive()
+    .optional()
+    .describe('Lifetime of OAuth access tokens in seconds; the cookie lifetime by default.'),
+  token_expires_in_max_seconds: count
+    .default(0)
+    .describe('Longest lifetime of API tokens; 0 for none.'),
+  authenticator_class: z
+    .union([z.string().min(1), authenticatorObject, z.array(authenticatorReference).min(1)])
+    .default('password')
+    .describe('How people log in: one plugin, or several in the order of the login page.'),
+  services: z.array(serviceSchema).default([]).describe('Services behind the gateway.'),
+  load_roles: z.array(roleSchema).default([]).describe('Roles and who holds them.'),
+  load_groups: z.array(groupSchema).default([]).describe('Groups and their members.'),
+  custom_scopes: z
+    .record(z.string(), customScopeSchema)
+    .default({})
+    .describe('Scopes of your own services; names begin with custom:.'),
+  environment_prefixes: z
+    .array(z.string().regex(/^[A-Z][A-Z0-9_]*$/))
+    .min(1)
+    .default(['HUB'])
+    .describe('Each variable of a server or service is passed under every prefix.'),
+  plugins_dir: z.string().default('plugins').describe('Every plugin in this folder can be named.'),
+  trusted_proxies: z
+    .array(z.string())
+    .default([])
+    .describe('Addresses or CIDR ranges whose X-Forwarded-* headers are believed.'),
+  cleanup_servers: z.boolean().default(false).describe("Stop users' servers when the hub stops."),
+  allow_named_servers: z
+    .boolean()
+    .default(false)
+    .describe('Whether users may have several servers.'),
+  named_server_limit_per_user: count
+    .default(0)
+    .describe('Most named servers of a user; 0 for no limit.'),
+  concurrent_spawn_limit: count.default(100).describe('Servers starting at once; 0 for no limit.'),
+  active_server_limit: count.default(0).describe('Servers running at once; 0 for no limit.'),
+  authenticate_prometheus: z
+    .boolean()
+    .default(true)
+    .describe('Whether /hub/metrics needs a token with the scope read:metrics.'),
+  default_url: z
+    .string()
+    .startsWith('/')
+    .optional()
+    .describe('Where a login lands when it asked for nothing.'),
+  shutdown_timeout: seconds.default(30).describe('Seconds a stop waits for requests in flight.'),
+  log_level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']).default('info'),
+  log_dir: z.string().default('logs').describe('Where the output of services and servers is kept.'),
+  title: z.string().min(1).default('Hub').describe('Name shown on every page.'),
+  accent_color: z
+    .string()
+    .regex(/^#[0-9a-fA-F]{6}$/, 'is not a colour such as #2457d6')
+    .optional()
+    .describe('Colour of primary buttons and links.'),
+});

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { secretReference } from './common-schema.ts';
+import { ownSections } from './sections.ts';
+
+/** A section that a plugin adds to the configuration. */
+export interface PluginSectionSchema {
+  readonly section: string;
+  readonly optionsSchema: z.ZodType;
+  /** Dotted names of options that may be given as references to a secret. */
+  readonly secretOptions?: readonly string[];
+}
+
+type JsonSchema = z.core.JSONSchema.BaseSchema;
+
+/** Describes the configuration file as a JSON Schema, so that editors complete and check it. */
+export function createConfigJsonSchema(plugins: readonly PluginSectionSchema[] = []): JsonSchema {
+  const sections = Object.entries(ownSections).map(([name, schema]) => [name, describe(schema)]);
+  const pluginSections = plugins.map(({ section, optionsSchema, secretOptions = [] }) => {
+    const description = describe(optionsSchema);
+    for (const option of secretOptions) allowReference(description, option.split('.'));
+    return [section, description];
+  });
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Configuration of the Hub',
+    type: 'object',
+    properties: {
+      $schema: { type: 'string' },
+      ...Object.fromEntries(sections),
+      ...Object.fromEntries(pluginSections),
+    },
+    additionalProperties: false,
+  };
+}
+
+function describe(schema: z.ZodType): JsonSchema {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  return rest;
+}
+
+function allowReference(schema: JsonSchema, [step = '', ...rest]: readonly string[]): void {
+  const property = schema.properties?.[step];
+  if (typeof property !== 'object' || schema.properties === undefined) return;
+  if (rest.length > 0) {
+    allowReference(property, rest);
+    return;
+  }
+  const { description, ...own } = property;
+  const { anyOf: [, ...references] = [] } = describe(secretReference);
+  schema.properties[step] = {
+    ...(description !== undefined && { description }),
+    anyOf: [own, ...references],
+  };
+}

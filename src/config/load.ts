@@ -1,0 +1,147 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import type { z } from 'zod';
+import { ConfigError, type ConfigProblem } from '../errors.ts';
+import type { AuthenticatorEntry, Config } from './config.ts';
+import { type ConfigCheck, runChecks } from './config-check.ts';
+import { findContradictions, findOddities, isWildcard } from './contradictions.ts';
+import type { hubSection } from './hub-schema.ts';
+import { resolveKnownSecrets } from './known-secrets.ts';
+import { readJsonc } from './read-jsonc.ts';
+import { Secret } from './secret.ts';
+import { reasonOf } from './secrets.ts';
+import { type ParsedSections, parseSections } from './sections.ts';
+
+export interface LoadConfigOptions {
+  /** Path of the file; without it `hub.config.json`, else `hub.config.example.json`. */
+  readonly file?: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Folder against which `file` and the default names are resolved. */
+  readonly directory?: string;
+  /** Checks of parts above this one: services, roles, plugins. Their problems show with all others. */
+  readonly checks?: readonly ConfigCheck[];
+  /** Told what works but is probably a mistake. */
+  readonly onWarning?: (warning: ConfigProblem) => void;
+}
+
+/**
+ * Loads the whole configuration: frozen, checked, secrets resolved, defaults applied. Throws a
+ * ConfigError with every problem at once.
+ */
+export async function loadConfig(options: LoadConfigOptions): Promise<Config> {
+  const file = findFile(options.file, options.directory ?? process.cwd());
+  const directory = dirname(file);
+  const document = readJsonc(readText(file));
+  if (document.value === undefined) throw new ConfigError(document.problems, file);
+
+  const warnings: ConfigProblem[] = [];
+  const secrets = resolveKnownSecrets(document.value, { env: options.env, directory });
+  const sections = parseSections(secrets.value);
+  const problems = [...document.problems, ...secrets.problems, ...sections.problems];
+  warnings.push(...secrets.warnings);
+
+  const config = sections.parsed && createConfig(sections.parsed, { file, directory });
+  if (config !== undefined) {
+    const found = await runChecks([findContradictions, ...(options.checks ?? [])], config, {
+      known: problems,
+      originalPath: sections.originalPath,
+    });
+    problems.push(...found);
+    warnings.push(...findOddities(config));
+  }
+  if (problems.length > 0) throw new ConfigError(firstOfEachPath(problems), file);
+  if (config === undefined) throw new TypeError('a configuration without problems has sections');
+  for (const warning of warnings) options.onWarning?.(warning);
+  return config;
+}
+
+function firstOfEachPath(problems: readonly ConfigProblem[]): ConfigProblem[] {
+  return [...Map.groupBy(problems, ({ path }) => path || Symbol('file')).values()].flatMap(
+    ([first]) => first ?? [],
+  );
+}
+
+function findFile(file: string | undefined, directory: string): string {
+  if (file !== undefined) return resolve(directory, file);
+  const own = resolve(directory, 'hub.config.json');
+  return existsSync(own) ? own : resolve(directory, 'hub.config.example.json');
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new ConfigError([{ path: '', message: `cannot be read: ${reasonOf(error)}` }], file);
+  }
+}
+
+function createConfig(
+  sections: ParsedSections,
+  { file, directory }: { file: string; directory: string },
+): Config {
+  const { Hub, pluginSections } = sections;
+  const { services, cookie_secret, database_url, keyv_url, ...hub } = Hub;
+  const basePath = withSlash(new URL(Hub.bind_url).pathname);
+  return deepFreeze({
+    Hub: {
+      ...hub,
+      database_url: asText(database_url),
+      ...(keyv_url !== undefined && { keyv_url: asText(keyv_url) }),
+      cookie_secret: cookie_secret === undefined ? undefined : [cookie_secret].flat().map(asSecret),
+      services: services.map(({ api_token, ...service }) => ({
+        ...service,
+        ...(api_token !== undefined && { api_token: asSecret(api_token) }),
+      })),
+    },
+    Authenticator: sections.Authenticator,
+    Spawner: sections.Spawner,
+    Proxy: sections.Proxy,
+    authenticators: listAuthenticators(Hub.authenticator_class),
+    pluginSections,
+    directory,
+    file,
+    publicUrl: publicUrlOf(Hub, basePath),
+    basePath,
+  });
+}
+
+type AuthenticatorClass = z.output<typeof hubSection>['authenticator_class'];
+
+function listAuthenticators(configured: AuthenticatorClass): AuthenticatorEntry[] {
+  return [configured].flat().map((entry) => {
+    if (typeof entry === 'string') return { class: entry, name: entry, options: {} };
+    const { class: className, name = className, ...options } = entry;
+    return { class: className, name, options };
+  });
+}
+
+/** What people type, from public_url or else from the address the gateway listens on. */
+function publicUrlOf(hub: z.output<typeof hubSection>, basePath: string): URL {
+  const url = new URL(hub.public_url ?? hub.bind_url);
+  if (hub.public_url === undefined && isWildcard(url.hostname)) url.hostname = '127.0.0.1';
+  url.pathname = basePath;
+  url.search = '';
+  url.hash = '';
+  return url;
+}
+
+function asSecret(value: unknown): Secret {
+  return new Secret(asText(value));
+}
+
+function asText(value: unknown): string {
+  if (typeof value !== 'string') throw new TypeError('a reference to a secret was left unresolved');
+  return value;
+}
+
+function withSlash(pathname: string): string {
+  return pathname.endsWith('/') ? pathname : `${pathname}/`;
+}
+
+function deepFreeze<Value>(value: Value): Value {
+  const isPlain =
+    Array.isArray(value) || Object.prototype.toString.call(value) === '[object Object]';
+  if (typeof value !== 'object' || value === null || !isPlain) return value;
+  for (const child of Object.values(value)) deepFreeze(child);
+  return Object.freeze(value);
+}

@@ -1,0 +1,177 @@
+import { z } from 'zod';
+import { byteSize, command, count, environment, httpUrl, seconds } from './common-schema.ts';
+
+const names = z.array(z.string().min(1)).default([]);
+
+export const authenticatorSection = z.strictObject({
+  admin_users: names.describe('Users who are administrators.'),
+  allowed_users: names.describe('Users who may log in.'),
+  allow_all: z
+    .boolean()
+    .default(false)
+    .describe('Whether everybody who can authenticate may log in.'),
+  blocked_users: names.describe('Users who may not log in, whatever else allows them.'),
+  username_map: z.record(z.string(), z.string()).default({}).describe('Renames users at login.'),
+  username_pattern: z
+    .string()
+    .refine(isPattern, 'is not a regular expression')
+    .default('')
+    .describe('Regular expression that the whole user name must match.'),
+  auto_login: z.boolean().default(false).describe('Go straight to the one external provider.'),
+  auth_refresh_age: seconds
+    .default(300)
+    .describe('Seconds between two calls of refresh_user; 0 turns it off.'),
+  refresh_pre_spawn: z
+    .boolean()
+    .default(false)
+    .describe('Refresh the user before a server starts.'),
+  refresh_grace: seconds
+    .default(3600)
+    .describe('Seconds an existing login survives while its provider cannot be reached.'),
+  enable_auth_state: z
+    .boolean()
+    .default(false)
+    .describe('Keep what the provider returned, encrypted.'),
+  manage_groups: z
+    .boolean()
+    .default(false)
+    .describe('Whether the provider decides group membership.'),
+  manage_roles: z
+    .boolean()
+    .default(false)
+    .describe('Whether the provider decides role assignment.'),
+  lockout_attempts: z.int().positive().default(5).describe('Failed logins before a delay begins.'),
+  lockout_delay: seconds
+    .default(30)
+    .describe('First delay in seconds; it doubles with each failure.'),
+  lockout_max_delay: seconds.default(900).describe('Longest delay in seconds.'),
+  concurrent_logins: z
+    .int()
+    .positive()
+    .default(8)
+    .describe('Password checks that may run at once.'),
+});
+
+const profileSchema = z.strictObject({
+  name: z.string().regex(/^[a-z0-9][a-z0-9-]*$/),
+  display_name: z.string().optional(),
+  description: z.string().default(''),
+  cmd: command.optional(),
+  args: z.array(z.string()).optional(),
+  environment: environment.optional(),
+  default_url: z.string().optional(),
+  mem_limit: byteSize.optional(),
+  default: z.boolean().default(false),
+});
+
+export const spawnerSection = z.strictObject({
+  class: z.string().min(1).default('local-process').describe('The spawner plugin.'),
+  cmd: command.optional().describe("Command of a user's server."),
+  args: z.array(z.string()).default([]).describe('Arguments after cmd; {username} is replaced.'),
+  environment: environment.default({}).describe('Extra environment variables of every server.'),
+  env_keep: z
+    .array(z.string())
+    .default([
+      'PATH',
+      'LANG',
+      'LC_ALL',
+      'TZ',
+      'LD_LIBRARY_PATH',
+      'PYTHONPATH',
+      'VIRTUAL_ENV',
+      'CONDA_ROOT',
+      'CONDA_DEFAULT_ENV',
+    ])
+    .describe("Variables of the hub's own environment that servers get."),
+  default_url: z.string().default('').describe('Page of the server that a user lands on.'),
+  start_timeout: seconds.default(60).describe('Seconds a server has to start.'),
+  http_timeout: seconds.default(30).describe('Seconds a started server has to answer over HTTP.'),
+  poll_interval: seconds.default(30).describe('Seconds between two looks at a running server.'),
+  stop_timeout: seconds.default(10).describe('Seconds between SIGTERM and SIGKILL.'),
+  access: z
+    .enum(['server', 'gateway'])
+    .default('server')
+    .describe('Who checks visitors of a server.'),
+  mem_limit: byteSize.optional().describe('Memory limit of a server.'),
+  cpu_limit: z.number().positive().optional().describe('CPU limit told to the server, in cores.'),
+  ip: z.string().default('127.0.0.1').describe('Address on which servers listen.'),
+  socket: z.boolean().default(false).describe('Whether servers listen on a Unix socket.'),
+  system_user: z
+    .string()
+    .optional()
+    .describe('System user of a server when the hub is root; {username} is replaced.'),
+  home_dir: z
+    .string()
+    .default('homes/{username}')
+    .describe('Working directory of a server; {username} is replaced. Created when missing.'),
+  profiles: z.array(profileSchema).default([]).describe('Choices a user has at start.'),
+  oauth_client_allowed_scopes: z.array(z.string()).default([]),
+  server_token_scopes: z
+    .array(z.string())
+    .default([])
+    .describe("Scopes of the server's own token."),
+});
+
+const extraRoute = z.union([
+  httpUrl.transform((target) => ({
+    target,
+    access: 'public' as const,
+    upstream_timeout: undefined,
+  })),
+  z.strictObject({
+    target: httpUrl,
+    access: z.enum(['public']).default('public'),
+    upstream_timeout: seconds.optional(),
+  }),
+]);
+
+export const proxySection = z.strictObject({
+  extra_routes: z
+    .record(z.string().regex(/^\/([^/?#\\]+\/)*$/, 'must begin and end with a slash'), extraRoute)
+    .default({})
+    .describe('Further routes: path prefix to target, open to everyone.'),
+  headers_timeout: seconds
+    .default(30)
+    .describe('Seconds a client has to send its request headers.'),
+  request_timeout: seconds
+    .default(0)
+    .describe('Seconds a client has to send a whole request; 0 for no limit.'),
+  idle_timeout: seconds.default(75).describe('Seconds an unused client connection stays open.'),
+  connect_timeout: seconds.default(10).describe('Seconds to connect to an upstream.'),
+  upstream_timeout: seconds
+    .default(0)
+    .describe('Seconds an upstream has to begin its answer; 0 for no limit.'),
+  body_timeout: seconds
+    .default(0)
+    .describe('Seconds between two pieces of an answer; 0 for no limit.'),
+  upstream_idle_timeout: seconds
+    .default(4)
+    .describe('Seconds an unused upstream connection is kept.'),
+  max_upstream_connections: z
+    .int()
+    .positive()
+    .default(256)
+    .describe('Connections to one upstream.'),
+  max_header_size: byteSize.default(16 * 1024).describe('Largest request header block.'),
+  max_body_size: byteSize.default(0).describe('Largest forwarded request body; 0 for no limit.'),
+  max_connections_per_address: count
+    .default(0)
+    .describe('Client connections from one address; 0 for no limit.'),
+  max_connections: count.default(0).describe('Client connections in all; 0 for no limit.'),
+  max_websockets_per_user: count
+    .default(200)
+    .describe('Open WebSockets of one user; 0 for no limit.'),
+  websocket_idle_timeout: seconds
+    .default(0)
+    .describe('Seconds without traffic before a WebSocket is closed; 0 for never.'),
+  api_body_size: byteSize.default(1024 * 1024).describe('Largest body of an API request or form.'),
+});
+
+function isPattern(text: string): boolean {
+  try {
+    new RegExp(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

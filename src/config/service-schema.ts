@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { command, environment, httpUrl, seconds, secretReference } from './common-schema.ts';
+
+/** One entry of `Hub.services`. */
+export const serviceSchema = z.strictObject({
+  name: z
+    .string()
+    .regex(
+      /^[A-Za-z0-9][A-Za-z0-9._~-]*$/,
+      'is not usable in a URL: letters, digits and . _ ~ - only',
+    )
+    .max(100)
+    .describe('Name of the service; its pages are under /services/<name>/.'),
+  admin: z.boolean().default(false).describe('Whether the service has administrative privileges.'),
+  url: httpUrl
+    .optional()
+    .describe('Where the service runs its web server. When set, the gateway routes to it.'),
+  api_token: secretReference
+    .optional()
+    .describe('Token of the service for the hub API; longer than 8 characters, unique.'),
+  command: command
+    .optional()
+    .describe('Command the hub runs to start the service. Without it the service is external.'),
+  environment: environment.optional().describe('Extra environment variables of a managed service.'),
+  user: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('System user that runs a managed service (hub as root).'),
+  cwd: z.string().min(1).optional().describe('Directory in which a managed service runs.'),
+  access: z
+    .enum(['service', 'gateway', 'public'])
+    .default('service')
+    .describe('Who checks visitors: the service itself, the gateway in its place, or nobody.'),
+  display: z.boolean().default(true).describe('Whether users see the service on their home page.'),
+  info: z.record(z.string(), z.unknown()).default({}).describe('Free data shown by the API.'),
+  oauth_client_id: z
+    .string()
+    .regex(/^service-[\x21-\x7e]+$/, 'must start with "service-"')
+    .optional()
+    .describe('OAuth client id; service-<name> by default.'),
+  oauth_redirect_uri: z
+    .string()
+    .refine(
+      (uri) => uri.startsWith('/') || URL.canParse(uri),
+      'is neither a path nor an absolute URL',
+    )
+    .optional()
+    .describe('OAuth redirect URI; /services/<name>/oauth_callback by default.'),
+  oauth_client_allowed_scopes: z
+    .array(z.string())
+    .default([])
+    .describe('Scopes the service may ask a user for, beside identity and access to itself.'),
+  oauth_no_confirm: z.boolean().default(false).describe('Skip the consent page for this service.'),
+  health_path: z
+    .string()
+    .startsWith('/')
+    .optional()
+    .describe('Path below the prefix that answers below 500 when the service is ready.'),
+  timeout: seconds.default(30).describe('Seconds a service has to become ready after its start.'),
+  stop_timeout: seconds.default(10).describe('Seconds between SIGTERM and SIGKILL.'),
+  upstream_timeout: seconds
+    .optional()
+    .describe(
+      'Seconds the service has to begin its answer; 0 waits for ever. Proxy.upstream_timeout by default.',
+    ),
+});
+
+export type ServiceOptions = z.output<typeof serviceSchema>;

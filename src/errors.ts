@@ -1,0 +1,76 @@
+/** What can go wrong in the hub, as a closed set of codes that never change their meaning. */
+export type HubErrorCode =
+  | 'bad_request'
+  | 'invalid_path'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'csrf_failed'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'not_acceptable'
+  | 'conflict'
+  | 'request_timeout'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'server_not_running'
+  | 'too_many_requests'
+  | 'header_too_large'
+  | 'internal'
+  | 'upstream_failed'
+  | 'unavailable'
+  | 'upstream_timeout'
+  | 'storage_unavailable';
+
+export interface HubErrorOptions {
+  readonly cause?: unknown;
+  /** What the person asking can do about it. Public. */
+  readonly hint?: string;
+  /** Seconds until another attempt makes sense; sent as `Retry-After`. */
+  readonly retryAfterSeconds?: number;
+  /** Further public members of the JSON body, for programs that read it. */
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * An expected failure of the domain. It knows no HTTP: `http/error-response.ts` gives each code its
+ * status. The message is fit for the person asking and never holds a secret.
+ */
+export class HubError extends Error {
+  override readonly name = 'HubError';
+  readonly code: HubErrorCode;
+  readonly hint: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
+
+  constructor(code: HubErrorCode, message: string, options: HubErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.hint = options.hint;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+    this.details = options.details;
+  }
+}
+
+/** One problem of a configuration file: where it is and how to mend it. */
+export interface ConfigProblem {
+  /** Dotted path, for example `Hub.services[0].url`. */
+  readonly path: string;
+  readonly message: string;
+}
+
+/** Thrown with every problem of a configuration at once; the process ends with exit code 2. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly problems: readonly ConfigProblem[];
+
+  constructor(problems: readonly ConfigProblem[], source = 'the configuration') {
+    const lines = problems.map(({ path, message }) => `  ${path === '' ? '(file)' : path}: ${message}`);
+    super(`${source} cannot be used:\n${lines.join('\n')}`);
+    this.problems = problems;
+  }
+}
+
+/** Thrown when the hub cannot start for a reason outside its configuration; exit code 1. */
+export class StartupError extends Error {
+  override readonly name = 'StartupError';
+}

@@ -1,0 +1,37 @@
+import type { CodeExchange, HubApi, UserModel } from '../client/hub-api.ts';
+import type { TokenVerifier } from '../oauth/tokens/token-verifier.ts';
+import type { Caller } from '../rbac/caller.ts';
+import { presentScopes } from '../rbac/scope.ts';
+
+/** Exchanges a code for the client of a route; how is the authorization server's business. */
+export type ExchangeCode = (clientId: string, exchange: CodeExchange) => ReturnType<HubApi['exchangeCode']>;
+
+/**
+ * The hub as its own client sees it when the gateway plays that client: the same answers as over HTTP,
+ * without the way there. Every lookup asks the verifier, whose cache a revocation empties at once.
+ */
+export function createDirectHubApi(parts: {
+  readonly clientId: string;
+  readonly tokens: Pick<TokenVerifier, 'verify'>;
+  readonly exchangeCode: ExchangeCode;
+  readonly groupsOf: (userName: string) => Promise<readonly string[]>;
+  /** Told of each identified caller, for activity and refresh; may turn the caller away. */
+  readonly admit: (caller: Caller) => Promise<boolean>;
+}): HubApi {
+  return {
+    async userForToken(token): Promise<UserModel | null> {
+      const caller = await parts.tokens.verify(token);
+      if (caller === undefined || !(await parts.admit(caller))) return null;
+      const { owner, accessToken, sessionId } = caller;
+      return {
+        kind: owner.kind,
+        name: owner.name,
+        groups: owner.kind === 'user' ? await parts.groupsOf(owner.name) : [],
+        scopes: presentScopes(caller.scopes),
+        session_id: sessionId ?? accessToken?.sessionId ?? null,
+        token_id: accessToken?.id ?? null,
+      };
+    },
+    exchangeCode: (exchange) => parts.exchangeCode(parts.clientId, exchange),
+  };
+}

@@ -1,0 +1,185 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { isWebSocketHandshake } from '../client/browser-request.ts';
+import { toAnswer } from '../client/decision.ts';
+import { HubError } from '../errors.ts';
+import type { ClientAddressReader } from '../http/client-address.ts';
+import { cookieValues } from '../http/cookies.ts';
+import { canonicalPath } from '../proxy/canonical-path.ts';
+import type { Forwarder, ForwardOptions } from '../proxy/forwarder.ts';
+import type { Route } from '../proxy/route.ts';
+import type { RouteTable } from '../proxy/route-table.ts';
+import type { WebSocketForwarder } from '../proxy/websocket-forwarder.ts';
+import { sessionIdCookie } from '../sessions/session-middleware.ts';
+import type { Admission, Guard, GuardDecision } from './guard.ts';
+
+/** Answers requests that do not reach an upstream, over a response or a bare socket. */
+export interface GatewayAnswers {
+  error(req: IncomingMessage, res: ServerResponse, error: HubError): void;
+  errorOnSocket(socket: Socket, error: HubError): void;
+  /** The upstream of a route is known but cannot answer yet: a page that tries again, or JSON. */
+  notReady(req: IncomingMessage, res: ServerResponse, route: Route): void;
+}
+
+/** The way in for everything behind the hub. */
+export interface Gateway {
+  /** Takes a request that belongs to a route; false leaves it to the hub's own pages. */
+  handleRequest(req: IncomingMessage, res: ServerResponse): boolean;
+  /** Takes every upgrade: nothing of the hub itself speaks WebSocket. */
+  handleUpgrade(req: IncomingMessage, socket: Socket, head: Buffer): void;
+}
+
+/** Creates the gateway over the proxy table, the guard and the forwarders. */
+export function createGateway(parts: {
+  readonly routes: RouteTable;
+  readonly guard: Guard;
+  readonly forwarder: Forwarder;
+  readonly webSockets: WebSocketForwarder;
+  readonly clientAddress: ClientAddressReader;
+  readonly answers: GatewayAnswers;
+}): Gateway {
+  const { routes, guard, forwarder, webSockets, clientAddress, answers } = parts;
+
+  function forward(
+    req: IncomingMessage,
+    res: ServerResponse,
+    route: Route,
+    path: string,
+    admission: Admission | undefined,
+  ): void {
+    forwarder.forward(req, res, forwardOptions(req, route, path, admission));
+  }
+
+  function forwardOptions(
+    req: IncomingMessage,
+    route: Route,
+    path: string,
+    admission: Admission | undefined,
+  ): ForwardOptions {
+    const client = clientAddress(req);
+    if (admission === undefined) return { route, path, client, sessionId: sessionIdOf(req, route) };
+    return {
+      route,
+      path,
+      client,
+      headersToAdd: admission.headers,
+      sessionId: admission.sessionId,
+      userName: admission.userName,
+      accessTokenId: admission.accessTokenId,
+      stripAuthorization: admission.stripAuthorization,
+    };
+  }
+
+  function answerDecision(
+    req: IncomingMessage,
+    res: ServerResponse,
+    decision: Exclude<GuardDecision, Admission>,
+  ): void {
+    if (decision.kind === 'redirect') {
+      const { status, headers, body } = toAnswer(decision, false);
+      res.writeHead(status, { ...headers }).end(body);
+      return;
+    }
+    for (const [name, value] of Object.entries(decision.headers)) res.setHeader(name, value);
+    if (decision.setCookies.length > 0) res.setHeader('Set-Cookie', [...decision.setCookies]);
+    answers.error(req, res, decision.error);
+  }
+
+  return {
+    handleRequest(req, res) {
+      const path = canonicalPath(req.url ?? '');
+      if (path === undefined) {
+        answers.error(req, res, ambiguousPath());
+        return true;
+      }
+      const match = routes.match(path);
+      if (match === undefined) return false;
+      if (match.kind === 'ambiguous') {
+        answers.error(req, res, ambiguousPath());
+        return true;
+      }
+      if (match.kind === 'redirect') {
+        res.writeHead(308, { Location: match.path, 'Content-Length': 0 }).end();
+        return true;
+      }
+      const { route } = match;
+      if (!route.isReady) {
+        answers.notReady(req, res, route);
+        return true;
+      }
+      if (route.access !== 'gateway') {
+        forward(req, res, route, match.path, undefined);
+        return true;
+      }
+      const known = guard.known(route, req);
+      if (known !== undefined) {
+        forward(req, res, route, match.path, known);
+        return true;
+      }
+      guard.decide(route, req).then(
+        (decision) => {
+          if (decision.kind === 'admitted') forward(req, res, route, match.path, decision);
+          else answerDecision(req, res, decision);
+        },
+        (thrown: unknown) => answers.error(req, res, asHubError(thrown)),
+      );
+      return true;
+    },
+
+    handleUpgrade(req, socket, head) {
+      const path = canonicalPath(req.url ?? '');
+      const match = path === undefined ? undefined : routes.match(path);
+      if (path === undefined || match?.kind === 'ambiguous') {
+        answers.errorOnSocket(socket, ambiguousPath());
+        return;
+      }
+      if (match?.kind !== 'forward' || !isWebSocketHandshake(req)) {
+        answers.errorOnSocket(socket, new HubError('not_found', 'There is no WebSocket at this address.'));
+        return;
+      }
+      const { route } = match;
+      if (!route.isReady) {
+        const error = new HubError('unavailable', 'This is starting; try again.', { retryAfterSeconds: 2 });
+        answers.errorOnSocket(socket, error);
+        return;
+      }
+      if (route.access !== 'gateway') {
+        webSockets.forward(req, socket, head, forwardOptions(req, route, match.path, undefined));
+        return;
+      }
+      guard.decide(route, req).then(
+        (decision) => {
+          if (decision.kind === 'admitted') {
+            webSockets.forward(req, socket, head, forwardOptions(req, route, match.path, decision));
+          } else {
+            answers.errorOnSocket(socket, decision.kind === 'denied' ? decision.error : loginNeeded());
+          }
+        },
+        (thrown: unknown) => answers.errorOnSocket(socket, asHubError(thrown)),
+      );
+    },
+  };
+}
+
+/** Where the upstream checks visitors itself, the session id still ties a connection to its login. */
+function sessionIdOf(req: IncomingMessage, route: Route): string | undefined {
+  if (route.access === 'public') return undefined;
+  return cookieValues(req.headers.cookie, sessionIdCookie)[0];
+}
+
+function ambiguousPath(): HubError {
+  return new HubError('invalid_path', 'This address can be read in more than one way.', {
+    hint: 'Write it without dot segments, backslashes, doubled or encoded slashes.',
+  });
+}
+
+function loginNeeded(): HubError {
+  return new HubError('unauthenticated', 'Log in first.');
+}
+
+function asHubError(thrown: unknown): HubError {
+  return thrown instanceof HubError
+    ? thrown
+    : new HubError('internal', 'The hub could not check who you are.', { cause: thrown });
+}
+

@@ -1,0 +1,179 @@
+import { LRUCache } from 'lru-cache';
+import { isForged } from '../client/browser-request.ts';
+import type { Denied, Redirected, RequestLike } from '../client/decision.ts';
+import { HubOAuth } from '../client/hub-oauth.ts';
+import type { UserModel } from '../client/hub-api.ts';
+import type { Secret } from '../config/secret.ts';
+import type { HubDatabase } from '../store/database.ts';
+import type { Route } from '../proxy/route.ts';
+import type { AssertionSigner } from './assertion.ts';
+import { createDirectHubApi } from './direct-hub-api.ts';
+
+/** A visitor the gateway let in, and what the upstream is told. */
+export interface Admission {
+  readonly kind: 'admitted';
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+  readonly userName: string;
+  readonly sessionId: string | undefined;
+  readonly accessTokenId: string | undefined;
+  /** Whether the request's own credentials are the hub's and must not reach the upstream. */
+  readonly stripAuthorization: boolean;
+}
+
+export type GuardDecision = Admission | Redirected | Denied;
+
+/** Decides who may pass a route that the gateway guards. */
+export interface Guard {
+  /** The decision, when it is known already: for most requests of a browser that is logged in. */
+  known(route: Route, request: RequestLike): Admission | undefined;
+  decide(route: Route, request: RequestLike): Promise<GuardDecision>;
+}
+
+const rememberedPerRoute = 10_000;
+/** After this time the whole check runs again, which is also when activity and refresh are noted. */
+const rememberedMs = 30_000;
+/** A longer Cookie header is checked every time, so that what is remembered stays small. */
+const longestRememberedCookie = 2_048;
+
+interface RouteGuard {
+  readonly client: HubOAuth;
+  readonly remembered: LRUCache<string, RememberedAdmission>;
+}
+
+/** An admission is worth nothing once anything changed that could have decided otherwise. */
+interface RememberedAdmission {
+  readonly admission: Admission;
+  readonly changes: number;
+}
+
+/** Creates the guard. It plays the OAuth client of each guarded route. */
+export function createGuard(parts: {
+  readonly secrets: readonly Secret[];
+  readonly publicUrl: URL;
+  readonly basePath: string;
+  readonly issuer: string;
+  readonly database: Pick<HubDatabase, 'onChange'>;
+  readonly assertions: AssertionSigner;
+  readonly hubApi: Omit<Parameters<typeof createDirectHubApi>[0], 'clientId'>;
+  /** Scopes a login for this client asks for beside access. */
+  readonly requestScopesOf: (clientId: string) => readonly string[];
+}): Guard {
+  const { publicUrl, database } = parts;
+  const guards = new WeakMap<Route, RouteGuard>();
+  let changes = 0;
+  database.onChange(() => {
+    changes += 1;
+  });
+
+  function guardOf(route: Route): RouteGuard {
+    let guard = guards.get(route);
+    if (guard === undefined) {
+      guard = { client: clientOf(route), remembered: new LRUCache({ max: rememberedPerRoute, ttl: rememberedMs }) };
+      guards.set(route, guard);
+    }
+    return guard;
+  }
+
+  function clientOf(route: Route): HubOAuth {
+    const { owner, prefix } = route;
+    if (owner.kind === 'extra' || route.clientId === undefined) {
+      throw new TypeError(`the route ${prefix} has no OAuth client`);
+    }
+    const scope =
+      owner.kind === 'service'
+        ? `access:services!service=${owner.name}`
+        : `access:servers!server=${owner.userName}/${owner.serverName}`;
+    return new HubOAuth({
+      // The gateway needs no token of its own: it asks the hub without HTTP.
+      api_token: 'unused-by-the-gateway',
+      cookie_secret: parts.secrets.map((secret) => secret.reveal()),
+      cache_max_age: 0,
+      hub_api: createDirectHubApi({ ...parts.hubApi, clientId: route.clientId }),
+      hub_base_url: parts.basePath,
+      public_url: publicUrl.href,
+      issuer: parts.issuer,
+      service_prefix: prefix,
+      oauth_client_id: route.clientId,
+      oauth_redirect_uri: `${prefix}oauth_callback`,
+      oauth_scopes: [scope],
+      request_scopes: parts.requestScopesOf(route.clientId),
+      environment: {},
+    });
+  }
+
+  async function admissionOf(route: Route, user: UserModel, isOwnCredential: boolean): Promise<Admission> {
+    const groups = user.groups ?? [];
+    const scopes = user.scopes ?? [];
+    const assertion = await parts.assertions.assertion({
+      userName: user.name,
+      groups,
+      scopes,
+      audience: route.clientId ?? '',
+    });
+    return {
+      kind: 'admitted',
+      headers: [
+        'X-Hub-User',
+        encodeHeader(user.name),
+        'X-Hub-Groups',
+        groups.map(encodeHeader).join(','),
+        'X-Hub-Scopes',
+        scopes.map(encodeHeader).join(' '),
+        'X-Hub-Assertion',
+        assertion,
+      ],
+      userName: user.name,
+      sessionId: typeof user['session_id'] === 'string' ? user['session_id'] : undefined,
+      accessTokenId: typeof user['token_id'] === 'string' ? user['token_id'] : undefined,
+      stripAuthorization: isOwnCredential,
+    };
+  }
+
+  /** Only what a cookie alone decides may be remembered under that cookie. */
+  function rememberedKey(request: RequestLike): string | undefined {
+    const { cookie, authorization } = request.headers;
+    if (typeof cookie !== 'string' || authorization !== undefined) return undefined;
+    if (cookie.length > longestRememberedCookie || mayHoldToken(request.url)) return undefined;
+    return cookie;
+  }
+
+  return {
+    known(route, request) {
+      const guard = guards.get(route);
+      if (guard === undefined) return undefined;
+      const key = rememberedKey(request);
+      if (key === undefined) return undefined;
+      const entry = guard.remembered.get(key);
+      if (entry === undefined || entry.changes !== changes) return undefined;
+      if (request.method !== 'GET' && isForged(request, publicUrl.origin)) return undefined;
+      if (request.headers['upgrade'] !== undefined) return undefined;
+      return guard.client.isCallback(request.url ?? '/') ? undefined : entry.admission;
+    },
+
+    async decide(route, request) {
+      const guard = guardOf(route);
+      const changesBefore = changes;
+      const decision = await guard.client.authenticate(request);
+      if (decision.kind !== 'allowed') return decision;
+      const admission = await admissionOf(route, decision.user, decision.source !== 'cookie');
+      const key = decision.source === 'cookie' ? rememberedKey(request) : undefined;
+      if (key !== undefined && changes === changesBefore) {
+        guard.remembered.set(key, { admission, changes });
+      }
+      return admission;
+    },
+  };
+}
+
+/** A `?token=` anywhere in the query, also percent-encoded: then the slow path looks closely. */
+function mayHoldToken(url: string | undefined): boolean {
+  return url?.includes('?') === true && /[?&](?:token|[^=&]*%)/i.test(url);
+}
+
+/** A header value holds visible ASCII; everything else, and what separates lists, is percent-encoded. */
+function encodeHeader(text: string): string {
+  return /^[\x21-\x24\x26-\x2b\x2d-\x7e]*$/.test(text)
+    ? text
+    : encodeURIComponent(text).replaceAll('%40', '@');
+}

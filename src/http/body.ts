@@ -1,0 +1,57 @@
+import type { IncomingMessage } from 'node:http';
+import { HubError } from '../errors.ts';
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * Reads an `application/x-www-form-urlencoded` body. Throws `unsupported_media_type` for another
+ * content type, `payload_too_large` over the limit, `bad_request` when it is not UTF-8.
+ */
+export async function readFormBody(
+  request: IncomingMessage,
+  limitBytes: number,
+): Promise<URLSearchParams> {
+  requireContentType(request, 'application/x-www-form-urlencoded');
+  return new URLSearchParams(await readText(request, limitBytes));
+}
+
+/** Reads a JSON body; an empty one is undefined. Errors as `readFormBody`, `bad_request` if invalid. */
+export async function readJsonBody(request: IncomingMessage, limitBytes: number): Promise<unknown> {
+  const text = await readText(request, limitBytes);
+  if (text.trim() === '') return undefined;
+  requireContentType(request, 'application/json');
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new HubError('bad_request', 'Invalid JSON in body of request.');
+  }
+}
+
+function requireContentType(request: IncomingMessage, expected: string): void {
+  const sent = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  if (sent === expected) return;
+  throw new HubError('unsupported_media_type', `The body must be sent as ${expected}.`, {
+    hint: sent === '' ? 'Set the Content-Type header.' : `It was sent as ${sent.slice(0, 100)}.`,
+  });
+}
+
+async function readText(request: IncomingMessage, limitBytes: number): Promise<string> {
+  const announced = Number(request.headers['content-length'] ?? 0);
+  if (announced > limitBytes) throw tooLarge(limitBytes);
+  const chunks: Buffer[] = [];
+  let byteCount = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    byteCount += chunk.length;
+    if (byteCount > limitBytes) throw tooLarge(limitBytes);
+    chunks.push(chunk);
+  }
+  try {
+    return utf8.decode(Buffer.concat(chunks));
+  } catch {
+    throw new HubError('bad_request', 'The body is not valid UTF-8.');
+  }
+}
+
+function tooLarge(limitBytes: number): HubError {
+  return new HubError('payload_too_large', `The body is larger than ${limitBytes} bytes.`);
+}

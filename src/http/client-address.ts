@@ -1,0 +1,75 @@
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP } from 'node:net';
+
+/** Who is asking, after believing only the proxies the operator trusts. */
+export interface ClientAddress {
+  readonly address: string;
+  /** The peer of the connection itself. */
+  readonly peerAddress: string;
+  readonly isTrustedProxy: boolean;
+  readonly protocol: 'http' | 'https';
+  /** The Host header's value; the forwarded one behind a trusted proxy. */
+  readonly host: string;
+}
+
+/** Finds the client of a request. */
+export type ClientAddressReader = (request: IncomingMessage) => ClientAddress;
+
+/**
+ * Creates the reader for a list of trusted proxies: addresses or CIDR ranges. X-Forwarded-For is read
+ * from the right, and the first address that is no trusted proxy is the client: anything further left
+ * is the client's own claim.
+ */
+export function createClientAddressReader(trustedProxies: readonly string[]): ClientAddressReader {
+  const trusted = new BlockList();
+  for (const entry of trustedProxies) {
+    const [address = '', prefixLength] = entry.split('/');
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    if (prefixLength === undefined) trusted.addAddress(address, family);
+    else trusted.addSubnet(address, Number(prefixLength), family);
+  }
+  const isTrusted = (address: string) =>
+    isIP(address) !== 0 && trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+
+  return (request) => {
+    const peerAddress = plainAddress(request.socket.remoteAddress ?? '');
+    const host = request.headers.host ?? '';
+    if (trustedProxies.length === 0 || !isTrusted(peerAddress)) {
+      return { address: peerAddress, peerAddress, isTrustedProxy: false, protocol: 'http', host };
+    }
+    const forwardedFor = String(request.headers['x-forwarded-for'] ?? '')
+      .split(',')
+      .map((part) => plainAddress(part.trim()))
+      .filter((part) => isIP(part) !== 0);
+    const address = forwardedFor.findLast((part) => !isTrusted(part)) ?? forwardedFor[0];
+    const protocol = lastOf(request.headers['x-forwarded-proto']) === 'https' ? 'https' : 'http';
+    return {
+      address: address ?? peerAddress,
+      peerAddress,
+      isTrustedProxy: true,
+      protocol,
+      host: lastOf(request.headers['x-forwarded-host']) ?? host,
+    };
+  };
+}
+
+/** Whether an entry of `Hub.trusted_proxies` is an address or a CIDR range. */
+export function isAddressOrRange(entry: string): boolean {
+  const [address = '', prefixLength, ...rest] = entry.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  if (prefixLength === undefined) return true;
+  const bits = Number(prefixLength);
+  return /^\d+$/.test(prefixLength) && bits <= (version === 6 ? 128 : 32);
+}
+
+/** An IPv4 address that arrived over an IPv6 socket, written as IPv4. */
+function plainAddress(address: string): string {
+  return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
+}
+
+function lastOf(header: string | string[] | undefined): string | undefined {
+  const value = Array.isArray(header) ? header.at(-1) : header;
+  const last = value?.slice(-1000).split(',').at(-1)?.trim();
+  return last === '' ? undefined : last;
+}

@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto';
+import { HubError, type HubErrorCode } from '../errors.ts';
+
+const statusByCode = {
+  bad_request: 400,
+  invalid_path: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  csrf_failed: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  not_acceptable: 406,
+  request_timeout: 408,
+  conflict: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  server_not_running: 424,
+  too_many_requests: 429,
+  header_too_large: 431,
+  internal: 500,
+  upstream_failed: 502,
+  unavailable: 503,
+  storage_unavailable: 503,
+  upstream_timeout: 504,
+} as const satisfies Record<HubErrorCode, number>;
+
+/** What a thrown value looks like from outside. */
+export interface ErrorResponse {
+  readonly status: number;
+  readonly code: HubErrorCode;
+  readonly message: string;
+  readonly hint: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
+  /** Ties the answer to the log line of an unforeseen error. */
+  readonly errorId: string | undefined;
+  readonly isBug: boolean;
+}
+
+/** The only place where a thrown value becomes an HTTP status and a public text. */
+export function toErrorResponse(thrown: unknown): ErrorResponse {
+  if (thrown instanceof HubError) {
+    const { code, message, hint, retryAfterSeconds, details } = thrown;
+    const status = statusByCode[code];
+    const isBug = code === 'internal';
+    const errorId = isBug ? randomUUID() : undefined;
+    return { status, code, message, hint, retryAfterSeconds, details, errorId, isBug };
+  }
+  return {
+    status: 500,
+    code: 'internal',
+    message: 'Something went wrong inside the hub.',
+    hint: 'Try again; if it happens again, tell your administrator the id of this error.',
+    retryAfterSeconds: undefined,
+    details: undefined,
+    errorId: randomUUID(),
+    isBug: true,
+  };
+}
+
+/** The JSON body of an error, the same shape everywhere. */
+export function errorBody(response: ErrorResponse): string {
+  const { status, code, message, hint, errorId, details } = response;
+  return JSON.stringify({ ...details, status, code, message, hint, error_id: errorId });
+}

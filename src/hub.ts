@@ -1,0 +1,329 @@
+import { createServer, type Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { resolve } from 'node:path';
+import Koa from 'koa';
+import type { Logger } from 'pino';
+import { createAccounts } from './accounts/accounts.ts';
+import { callerMiddleware } from './api/caller-middleware.ts';
+import { requireScopes } from './api/require-scopes.ts';
+import { createApp } from './app.ts';
+import type { PreparedPlugins } from './authentication/prepare-plugins.ts';
+import { addApi } from './composition/api-parts.ts';
+import { createGatewayParts } from './composition/gateway-parts.ts';
+import type { HubParts } from './composition/hub-parts.ts';
+import { createInternalListener } from './composition/internal-listener.ts';
+import { closeServer, listen } from './composition/listener.ts';
+import { createLoginParts } from './composition/login-parts.ts';
+import { createOAuthEndpoints } from './composition/oauth-endpoints.ts';
+import { createOAuthParts } from './composition/oauth-parts.ts';
+import { addPages, createErrorPageRenderer, createNotReadyRenderer } from './composition/page-parts.ts';
+import { createReload } from './composition/reload.ts';
+import { createServerParts } from './composition/server-parts.ts';
+import { loadDirectory } from './composition/load-directory.ts';
+import { createServiceRoutes } from './composition/service-routes.ts';
+import { createStores, openStorage } from './composition/stores.ts';
+import type { Config } from './config/config.ts';
+import { loadCookieSecrets } from './config/cookie-secret.ts';
+import { createKeyedHash } from './crypto/keyed-hash.ts';
+import { createSealer } from './crypto/sealer.ts';
+import { createClientAddressReader } from './http/client-address.ts';
+import { createMetrics } from './metrics/metrics.ts';
+import { createServiceTokens } from './oauth/tokens/service-tokens.ts';
+import { loadAssets } from './pages/assets/assets.ts';
+import { createPageKit } from './pages/page-kit.ts';
+import { userUrlRoutes } from './pages/user-url-routes.ts';
+import { createPageUrls } from './pages/views/page-urls.ts';
+import { createRouteTable } from './proxy/route-table.ts';
+import { isOpeningHandshake } from './proxy/websocket-handshake.ts';
+import { createAuthority } from './rbac/authority.ts';
+import { createScopeCatalogue } from './rbac/scope-definitions.ts';
+import { createServiceRegistry } from './services/service-registry.ts';
+import { serviceStates } from './services/service-status.ts';
+import { createCsrfProtection } from './sessions/csrf.ts';
+import { createLoginSessions } from './sessions/login-sessions.ts';
+import { createBrowserSessions } from './sessions/session-middleware.ts';
+
+/** A running hub. Disposing of it stops everything it started, in reverse. */
+export interface Hub extends AsyncDisposable {
+  readonly publicServer: Server;
+  readonly internalServer: Server;
+  readonly publicUrl: URL;
+  /** The one-time link for the first administrator, while there is none. */
+  readonly setUpUrl: string | undefined;
+  /** Changes to a new, already checked configuration, and logs the difference. */
+  reload(config: Config): Promise<void>;
+}
+
+export interface HubOptions {
+  readonly config: Config;
+  readonly plugins: PreparedPlugins;
+  readonly version: string;
+  /** The hub's own environment: children get an allow-list of it. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly log: Logger;
+}
+
+const secondsPerDay = 86_400;
+const internalGraceMs = 5_000;
+
+/** Builds every part of the hub, lowest first, and listens. Throws with nothing left running. */
+export async function createHub(options: HubOptions): Promise<Hub> {
+  await using building = new AsyncDisposableStack();
+  const { config, plugins, version, environment, log } = options;
+  const { Hub, Proxy: proxyConfig, basePath, publicUrl, directory } = config;
+  const secrets = await loadCookieSecrets({
+    configured: Hub.cookie_secret,
+    file: resolve(directory, Hub.cookie_secret_file),
+  });
+  const { database, keyv } = await openStorage(config, log, building);
+  const stores = createStores(database, secrets);
+  const metrics = createMetrics();
+  const catalogue = createScopeCatalogue(Hub.custom_scopes);
+  await loadDirectory(config, stores, catalogue, log);
+
+  const isHttps = publicUrl.protocol === 'https:';
+  const apiPath = `${basePath}hub/api/`;
+  const apiUrl = new URL(apiPath.slice(0, -1), Hub.hub_bind_url).href;
+  const lifetimeSeconds = Math.round(Hub.cookie_max_age_days * secondsPerDay);
+  const hasJupyterPrefix = Hub.environment_prefixes.includes('JUPYTERHUB');
+
+  const serviceTokens = createServiceTokens();
+  const authority = createAuthority({
+    catalogue,
+    users: stores.users,
+    groups: stores.groups,
+    roles: stores.roles,
+    services: () => registry.services().map(({ name, isAdmin }) => ({ name, admin: isAdmin })),
+    database,
+    log,
+  });
+  const logins = building.use(
+    createLoginSessions({ store: stores.loginSessions, users: stores.users, database, lifetimeSeconds, log }),
+  );
+  const oauth = createOAuthParts(
+    { config, stores, database, authority, services: () => registry.services(), serviceTokens, metrics, log },
+    building,
+  );
+  const login = await createLoginParts({ config, plugins, stores, keyv, log }, building);
+
+  const urls = createPageUrls(basePath);
+  const assets = await loadAssets({ staticUrl: `${urls.hub}static/`, accentColour: Hub.accent_color });
+  const pageFrame = { hubTitle: Hub.title, urls, assets };
+  const renderErrorPage = createErrorPageRenderer(pageFrame);
+
+  const routes = createRouteTable({ reservedPrefixes: [urls.hub] });
+  for (const [prefix, route] of Object.entries(proxyConfig.extra_routes)) {
+    routes.add({
+      prefix: basePath + prefix.slice(1),
+      target: route.target,
+      access: route.access,
+      owner: { kind: 'extra' },
+      upstreamTimeoutMs: route.upstream_timeout === undefined ? undefined : route.upstream_timeout * 1000,
+    });
+  }
+  const server = await createServerParts(
+    {
+      config,
+      plugins,
+      stores,
+      oauth,
+      routes,
+      metrics,
+      apiUrl,
+      environment,
+      beforeSpawn: () => Promise.resolve({}),
+      afterStop: () => Promise.resolve(),
+      log,
+    },
+    building,
+  );
+  const clientAddress = createClientAddressReader(Hub.trusted_proxies);
+  const gatewayParts = createGatewayParts(
+    {
+      config,
+      secrets,
+      database,
+      stores,
+      oauth,
+      authority,
+      logins,
+      routes,
+      clientAddress,
+      renderErrorPage,
+      renderNotReadyPage: createNotReadyRenderer(pageFrame, () => registry),
+      admit(caller) {
+        if (caller.user !== undefined) server.activityLog.noteUser(caller.user.id);
+        return Promise.resolve(true);
+      },
+      log,
+    },
+    building,
+  );
+  const { gateway, forwarder, webSockets, assertions } = gatewayParts;
+
+  // The registry stops its services when it is disposed of: after the listeners, before the stores.
+  const registry = building.use(
+    createServiceRegistry({
+      configs: Hub.services,
+      directory,
+      logDirectory: resolve(directory, Hub.log_dir),
+      prefixes: Hub.environment_prefixes,
+      inherited: environment,
+      apiUrl,
+      publicUrl,
+      basePath,
+      routes: createServiceRoutes(routes),
+      store: stores.managedProcesses,
+      tokens: serviceTokens,
+      announceChange: () => database.announceChange(),
+      log,
+    }),
+  );
+
+  const app = new Koa();
+  const csrf = createCsrfProtection({
+    keyedHash: createKeyedHash(secrets, 'csrf'),
+    publicUrl,
+    cookiePath: urls.hub,
+  });
+  const sessions = createBrowserSessions({
+    app,
+    store: keyv.space('sessions'),
+    sealer: createSealer(secrets, 'login-cookie'),
+    logins,
+    basePath,
+    isSecure: isHttps,
+    lifetimeSeconds,
+    sessionIdAliases: hasJupyterPrefix ? ['jupyterhub-session-id'] : [],
+  });
+  const kit = createPageKit({
+    hubTitle: Hub.title,
+    urls,
+    assets,
+    publicUrl,
+    csrf,
+    authority,
+    formLimitBytes: proxyConfig.api_body_size,
+  });
+  const parts: HubParts = {
+    database,
+    stores,
+    authority,
+    logins,
+    sessions,
+    csrf,
+    login,
+    oauth,
+    server,
+    registry,
+    routes,
+    metrics,
+    kit,
+    apiPath,
+    accounts: createAccounts({
+      users: stores.users,
+      authority,
+      logins,
+      stopServersOf: (userName) => server.servers.stopAllOf(userName),
+      async onDelete(userName) {
+        for (const { authenticator } of login.authenticators.list) await authenticator.deleteUser?.(userName);
+      },
+    }),
+    firstAdministrator: login.firstAdministrator,
+  };
+  metrics.observe({
+    serviceStates,
+    services: () =>
+      registry.statuses().map((status) => ({
+        name: status.name,
+        isUp: status.isReady,
+        state: status.state,
+        restarts: status.restarts,
+        cpuCores: status.usage?.cpuCores,
+        memoryBytes: status.usage?.memoryBytes,
+        uptimeSeconds: status.startedAt && (Date.now() - status.startedAt.getTime()) / 1000,
+      })),
+    serversByState() {
+      const totals: Record<string, number> = { stopped: 0, starting: 0, running: 0, stopping: 0 };
+      for (const { state } of server.lifecycle.units()) totals[state] = (totals[state] ?? 0) + 1;
+      return totals;
+    },
+    users: () => stores.users.count(),
+    openWebSockets: () => webSockets.openWebSockets,
+    forwardedRequests: () => forwarder.forwardedRequests(),
+  });
+
+  createApp({
+    app,
+    basePath,
+    isHttps,
+    log,
+    clientAddress,
+    metrics,
+    assets,
+    renderErrorPage,
+    sessions: sessions.middleware,
+    callerMiddleware: callerMiddleware({ tokens: oauth.tokenVerifier, authority, csrf }),
+    oauth: createOAuthEndpoints(parts, config, log),
+    async requireMetricsAccess(ctx, next) {
+      if (Hub.authenticate_prometheus) requireScopes(ctx, ['read:metrics'], await authority.membership());
+      await next();
+    },
+    addApiRoutes: (router) =>
+      addApi(router, parts, config, {
+        info: {
+          version,
+          nodeVersion: environment['HUB_NODE_VERSION'] ?? '',
+          spawner: config.Spawner.class,
+          authenticators: config.authenticators.map(({ name, class: className }) => ({ name, class: className })),
+        },
+        assertions,
+      }),
+    addPageRoutes: (router) => addPages(router, parts, config),
+    addOuterRoutes: (router) =>
+      userUrlRoutes(router, {
+        kit,
+        basePath,
+        apiPath,
+        authority,
+        users: stores.users,
+        store: stores.servers,
+        ...server,
+      }),
+    compatibilityHeaders: hasJupyterPrefix ? { 'X-JupyterHub-Version': version } : {},
+  });
+
+  const answerHub = app.callback();
+  const publicServer = createServer({
+    maxHeaderSize: proxyConfig.max_header_size,
+    headersTimeout: proxyConfig.headers_timeout * 1000,
+    requestTimeout: proxyConfig.request_timeout * 1000,
+    keepAliveTimeout: proxyConfig.idle_timeout * 1000,
+    shouldUpgradeCallback: isOpeningHandshake,
+  });
+  publicServer.on('request', (req, res) => {
+    if (!gateway.handleRequest(req, res)) void answerHub(req, res);
+  });
+  publicServer.on('upgrade', (req, socket, head) => gateway.handleUpgrade(req, socket as Socket, head));
+  const internalServer = createServer({ maxHeaderSize: proxyConfig.max_header_size });
+  internalServer.on('request', createInternalListener(answerHub, apiPath, urls.hub));
+
+  const restored = await server.lifecycle.restore();
+  if (restored.restored + restored.gone > 0) log.info(restored, 'found the servers of an earlier run');
+  await listen(internalServer, Hub.hub_bind_url, 'Hub.hub_bind_url');
+  building.defer(() => closeServer(internalServer, internalGraceMs));
+  await listen(publicServer, Hub.bind_url, 'Hub.bind_url');
+  building.defer(() => closeServer(publicServer, Hub.shutdown_timeout * 1000));
+  await registry.start();
+  const secret = login.hasPasswordAccounts ? await parts.firstAdministrator.issueSecret() : undefined;
+
+  const built = building.move();
+  return {
+    publicServer,
+    internalServer,
+    publicUrl,
+    setUpUrl: secret === undefined ? undefined : `${publicUrl.origin}${urls.setUp}?secret=${secret}`,
+    reload: createReload({ current: config, registry, stores, catalogue, database, log }),
+    [Symbol.asyncDispose]: () => built.disposeAsync(),
+  };
+}

@@ -1,0 +1,183 @@
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+
+/** State of one managed or external service, as monitoring sees it. */
+export interface ServiceFigures {
+  readonly name: string;
+  readonly isUp: boolean;
+  readonly state: string;
+  readonly restarts: number;
+  readonly cpuCores: number | undefined;
+  readonly memoryBytes: number | undefined;
+  readonly uptimeSeconds: number | undefined;
+}
+
+/** Figures that are read from their owners when monitoring asks, never kept in step by hand. */
+export interface MetricSources {
+  services(): readonly ServiceFigures[];
+  serviceStates: readonly string[];
+  serversByState(): Readonly<Record<string, number>>;
+  users(): Promise<number>;
+  openWebSockets(): number;
+  /** Requests forwarded so far, by kind of route and status. */
+  forwardedRequests(): Iterable<{ readonly routeKind: string; readonly status: string; readonly total: number }>;
+}
+
+/** What the parts of the hub count. */
+export interface Metrics {
+  countRequest(method: string, status: number, seconds: number): void;
+  countLogin(authenticator: string, outcome: 'logged_in' | 'refused' | 'throttled' | 'failed'): void;
+  countGrant(clientKind: 'service' | 'server' | 'gateway'): void;
+  countOAuthRefusal(error: string): void;
+  countSpawn(outcome: 'ready' | 'failed' | 'cancelled', seconds: number): void;
+  /** Registers the sources; call once, when all parts exist. */
+  observe(sources: MetricSources): void;
+  readonly contentType: string;
+  /** Prometheus text exposition of everything. */
+  exposition(): Promise<string>;
+}
+
+/** Creates the metrics in a registry of their own. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+
+  const requests = new Histogram({
+    name: 'hub_http_request_duration_seconds',
+    help: 'Requests answered by the hub itself.',
+    labelNames: ['method', 'code'],
+    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  });
+  const logins = new Counter({
+    name: 'hub_logins_total',
+    help: 'Attempts to log in, by authenticator and outcome.',
+    labelNames: ['authenticator', 'outcome'],
+    registers,
+  });
+  const grants = new Counter({
+    name: 'hub_oauth_grants_total',
+    help: 'Access tokens issued for authorization codes, by kind of client.',
+    labelNames: ['client_kind'],
+    registers,
+  });
+  const refusals = new Counter({
+    name: 'hub_oauth_refusals_total',
+    help: 'Refused authorization and token requests, by error code of RFC 6749.',
+    labelNames: ['error'],
+    registers,
+  });
+  const spawns = new Histogram({
+    name: 'hub_server_spawn_duration_seconds',
+    help: "Starts of users' servers, by outcome.",
+    labelNames: ['outcome'],
+    buckets: [0.5, 1, 2.5, 5, 10, 20, 40, 60, 120, 300],
+    registers,
+  });
+
+  return {
+    contentType: registry.contentType,
+    exposition: () => registry.metrics(),
+    countRequest: (method, status, seconds) =>
+      requests.observe({ method: knownMethod(method), code: String(status) }, seconds),
+    countLogin: (authenticator, outcome) => logins.inc({ authenticator, outcome }),
+    countGrant: (clientKind) => grants.inc({ client_kind: clientKind }),
+    countOAuthRefusal: (error) => refusals.inc({ error }),
+    countSpawn: (outcome, seconds) => spawns.observe({ outcome }, seconds),
+    observe: (sources) => registerSources(sources, registers),
+  };
+}
+
+/** Anything else a client sends as its method must not grow the number of series. */
+function knownMethod(method: string): string {
+  return /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$/.test(method) ? method : 'other';
+}
+
+function registerSources(sources: MetricSources, registers: Registry[]): void {
+  const serviceGauge = (
+    name: string,
+    help: string,
+    value: (service: ServiceFigures) => number | undefined,
+  ) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ['service'],
+      registers,
+      collect() {
+        this.reset();
+        for (const service of sources.services()) {
+          const figure = value(service);
+          if (figure !== undefined) this.set({ service: service.name }, figure);
+        }
+      },
+    });
+
+  serviceGauge('hub_service_up', 'Whether a service is ready (1) or not (0).', ({ isUp }) => Number(isUp));
+  serviceGauge('hub_service_cpu_cores', 'Cores in use by a managed service.', ({ cpuCores }) => cpuCores);
+  serviceGauge('hub_service_memory_bytes', 'Resident memory of a managed service.', ({ memoryBytes }) => memoryBytes);
+  serviceGauge('hub_service_uptime_seconds', 'Seconds since a managed service started.', ({ uptimeSeconds }) => uptimeSeconds);
+
+  new Gauge({
+    name: 'hub_service_state',
+    help: 'State of a service: 1 for the state it is in.',
+    labelNames: ['service', 'state'],
+    registers,
+    collect() {
+      this.reset();
+      for (const service of sources.services()) {
+        for (const state of sources.serviceStates) {
+          this.set({ service: service.name, state }, Number(service.state === state));
+        }
+      }
+    },
+  });
+  new Counter({
+    name: 'hub_service_restarts_total',
+    help: 'Times a managed service was started again.',
+    labelNames: ['service'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { name, restarts } of sources.services()) this.inc({ service: name }, restarts);
+    },
+  });
+  new Counter({
+    name: 'hub_forwarded_requests_total',
+    help: 'Requests forwarded to servers and services.',
+    labelNames: ['route_kind', 'code'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { routeKind, status, total } of sources.forwardedRequests()) {
+        this.inc({ route_kind: routeKind, code: status }, total);
+      }
+    },
+  });
+  new Gauge({
+    name: 'hub_servers',
+    help: "Users' servers by state.",
+    labelNames: ['state'],
+    registers,
+    collect() {
+      this.reset();
+      for (const [state, count] of Object.entries(sources.serversByState())) this.set({ state }, count);
+    },
+  });
+  new Gauge({
+    name: 'hub_users',
+    help: 'Users known to the hub.',
+    registers,
+    async collect() {
+      this.set(await sources.users());
+    },
+  });
+  new Gauge({
+    name: 'hub_open_websockets',
+    help: 'WebSockets open through the gateway.',
+    registers,
+    collect() {
+      this.set(sources.openWebSockets());
+    },
+  });
+}

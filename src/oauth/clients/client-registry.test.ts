@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { createClientRegistry } from './client-registry.ts';
+
+const clients = createClientRegistry({
+  services: () => [
+    {
+      name: 'wiki',
+      clientId: 'service-wiki',
+      redirectUri: '/services/wiki/oauth_callback',
+      allowedScopes: ['read:users'],
+      skipsConsent: true,
+    },
+  ],
+  servers: {
+    async find(userName, serverName) {
+      if (userName !== 'a' && userName !== 'a-b') return undefined;
+      return { prefix: `/user/${userName}/${serverName && `${serverName}/`}`, allowedScopes: [] };
+    },
+  },
+});
+
+test('knows services by their client id', async () => {
+  expect(await clients.find('service-wiki')).toEqual({
+    clientId: 'service-wiki',
+    kind: 'service',
+    name: 'wiki',
+    redirectUri: '/services/wiki/oauth_callback',
+    allowedScopes: ['read:users'],
+    accessScope: 'access:services!service=wiki',
+    skipsConsent: true,
+    identity: { clientId: 'service-wiki', service: 'wiki' },
+  });
+});
+
+test('keeps a default server and a named server of similar names apart', async () => {
+  expect(await clients.find('hub-user-a-b')).toMatchObject({
+    kind: 'server',
+    ownerUserName: 'a-b',
+    redirectUri: '/user/a-b/oauth_callback',
+    accessScope: 'access:servers!server=a-b/',
+    skipsConsent: false,
+  });
+  expect(await clients.find('hub-user-a--b')).toMatchObject({
+    ownerUserName: 'a',
+    redirectUri: '/user/a/b/oauth_callback',
+    accessScope: 'access:servers!server=a/b',
+  });
+});
+
+test.each(['service-other', 'hub-user-nobody', 'wiki', ''])(
+  'does not know %j',
+  async (clientId) => {
+    expect(await clients.find(clientId)).toBeUndefined();
+  },
+);

@@ -1,0 +1,83 @@
+import { accessScopeFor } from '../../rbac/access-check.ts';
+import type { Client } from './client.ts';
+import { parseServerClientId, serverClientId } from './server-client-id.ts';
+
+/** What a service of the configuration tells about itself as a client. */
+export interface ServiceClientSource {
+  readonly name: string;
+  /** `service-<name>` unless configured otherwise. */
+  readonly clientId: string;
+  /** A path on the public origin, or an absolute URI. */
+  readonly redirectUri: string;
+  readonly allowedScopes: readonly string[];
+  readonly skipsConsent: boolean;
+}
+
+/** Looks up users' servers that may be clients. */
+export interface ServerClientSource {
+  find(userName: string, serverName: string): Promise<ServerClient | undefined>;
+}
+
+/** What a user's server tells about itself as a client. */
+export interface ServerClient {
+  /** Path of the server on the public origin, with a slash at both ends. */
+  readonly prefix: string;
+  readonly allowedScopes: readonly string[];
+}
+
+/** The registered clients (RFC 6749 §2). */
+export interface ClientRegistry {
+  find(clientId: string): Promise<Client | undefined>;
+}
+
+/**
+ * Creates the registry. Nothing is stored in it: services come from the configuration of the moment,
+ * and a server's client id names the server.
+ */
+export function createClientRegistry({
+  services,
+  servers,
+}: {
+  readonly services: () => readonly ServiceClientSource[];
+  readonly servers: ServerClientSource;
+}): ClientRegistry {
+  return {
+    async find(clientId) {
+      const service = services().find((candidate) => candidate.clientId === clientId);
+      if (service !== undefined) return serviceClient(service);
+      const name = parseServerClientId(clientId);
+      if (name === undefined) return undefined;
+      const server = await servers.find(name.userName, name.serverName);
+      return server && serverClient(name.userName, name.serverName, server);
+    },
+  };
+}
+
+function serviceClient(service: ServiceClientSource): Client {
+  const { name, clientId, redirectUri, allowedScopes, skipsConsent } = service;
+  return {
+    clientId,
+    kind: 'service',
+    name,
+    redirectUri,
+    allowedScopes,
+    accessScope: accessScopeFor({ kind: 'service', name }),
+    skipsConsent,
+    identity: { clientId, service: name },
+  };
+}
+
+function serverClient(userName: string, serverName: string, server: ServerClient): Client {
+  const clientId = serverClientId(userName, serverName);
+  return {
+    clientId,
+    kind: 'server',
+    name: serverName === '' ? userName : `${userName}/${serverName}`,
+    redirectUri: `${server.prefix}oauth_callback`,
+    allowedScopes: server.allowedScopes,
+    accessScope: accessScopeFor({ kind: 'server', userName, serverName }),
+    skipsConsent: false,
+    ownerUserName: userName,
+    identity: { clientId, server: { userName, serverName } },
+  };
+}

@@ -1,0 +1,20 @@
+import type { OAuthClientIdentity } from '../../rbac/owner.ts';
+
+/** A service or a user's server as OAuth client of the hub (RFC 6749 §2). All are confidential. */
+export interface Client {
+  /** `service-<name>` or `hub-user-<name>`. */
+  readonly clientId: string;
+  readonly kind: 'service' | 'server';
+  /** Name for people: of the service, or of the server with its user's name. */
+  readonly name: string;
+  /** As registered: an absolute URI, or a path on the hub's public origin. */
+  readonly redirectUri: string;
+  /** Scopes the client may ask a user for, beside identity and access to itself. */
+  readonly allowedScopes: readonly string[];
+  /** What a user must hold to use the client at all. */
+  readonly accessScope: string;
+  readonly skipsConsent: boolean;
+  /** Whose server it is; undefined for a service. */
+  readonly ownerUserName?: string;
+  readonly identity: OAuthClientIdentity;
+}

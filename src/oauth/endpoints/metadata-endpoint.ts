@@ -1,0 +1,76 @@
+import type { Middleware } from 'koa';
+
+/** Authorization server metadata (RFC 8414 §2, RFC 9207 §3). */
+export interface AuthorizationServerMetadata {
+  readonly issuer: string;
+  readonly authorization_endpoint: string;
+  readonly token_endpoint: string;
+  readonly token_endpoint_auth_methods_supported: readonly string[];
+  readonly introspection_endpoint: string;
+  readonly introspection_endpoint_auth_methods_supported: readonly string[];
+  readonly revocation_endpoint: string;
+  readonly revocation_endpoint_auth_methods_supported: readonly string[];
+  readonly scopes_supported: readonly string[];
+  readonly response_types_supported: readonly string[];
+  readonly response_modes_supported: readonly string[];
+  readonly grant_types_supported: readonly string[];
+  readonly code_challenge_methods_supported: readonly string[];
+  readonly authorization_response_iss_parameter_supported: boolean;
+}
+
+const wellKnown = '/.well-known/oauth-authorization-server';
+
+/** The issuer identifier of the hub: its public URL without the slash at the end (RFC 8414 §2). */
+export function issuerOf(publicUrl: URL): string {
+  return publicUrl.origin + publicUrl.pathname.replace(/\/+$/, '');
+}
+
+/**
+ * Paths of the metadata. The first is where clients look (RFC 8414 §3.1: the issuer's path goes behind
+ * the well-known one); the second is below the base path, for hubs that do not own the whole origin.
+ */
+export function metadataPaths(publicUrl: URL): readonly string[] {
+  const path = publicUrl.pathname.replace(/\/+$/, '');
+  return path === '' ? [wellKnown] : [wellKnown + path, path + wellKnown];
+}
+
+/** Creates the metadata endpoint (RFC 8414 §3). */
+export function createMetadataEndpoint({
+  publicUrl,
+  scopeNames,
+}: {
+  readonly publicUrl: URL;
+  readonly scopeNames: readonly string[];
+}): Middleware {
+  const metadata = authorizationServerMetadata(publicUrl, scopeNames);
+  return (ctx) => {
+    ctx.set('Cache-Control', 'public, max-age=300');
+    ctx.type = 'application/json';
+    ctx.body = JSON.stringify(metadata);
+  };
+}
+
+function authorizationServerMetadata(
+  publicUrl: URL,
+  scopeNames: readonly string[],
+): AuthorizationServerMetadata {
+  const issuer = issuerOf(publicUrl);
+  const endpoint = (name: string) => `${issuer}/hub/api/oauth2/${name}`;
+  const clientAuthenticationMethods = ['client_secret_basic', 'client_secret_post'];
+  return {
+    issuer,
+    authorization_endpoint: endpoint('authorize'),
+    token_endpoint: endpoint('token'),
+    token_endpoint_auth_methods_supported: clientAuthenticationMethods,
+    introspection_endpoint: endpoint('introspect'),
+    introspection_endpoint_auth_methods_supported: [...clientAuthenticationMethods, 'Bearer'],
+    revocation_endpoint: endpoint('revoke'),
+    revocation_endpoint_auth_methods_supported: clientAuthenticationMethods,
+    scopes_supported: scopeNames,
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: ['authorization_code'],
+    code_challenge_methods_supported: ['S256'],
+    authorization_response_iss_parameter_supported: true,
+  };
+}

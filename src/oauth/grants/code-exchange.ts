@@ -1,0 +1,93 @@
+import type { Logger } from 'pino';
+import type { Client } from '../clients/client.ts';
+import { OAuthError } from '../oauth-error.ts';
+import type { IssuedAccessToken, NewAccessToken } from '../tokens/access-token.ts';
+import type { AuthorizationCode } from '../tokens/authorization-code.ts';
+import type {
+  AuthorizationCodeStore,
+  ExchangeDecision,
+} from '../tokens/authorization-code-store.ts';
+import { verifyCodePresentation } from './authorization-code-grant.ts';
+
+/** What a client presents to get an access token (RFC 6749 §4.1.3). */
+export interface PresentedCode {
+  readonly code: string;
+  readonly redirectUri: string | undefined;
+  readonly codeVerifier: string | undefined;
+}
+
+/** An access token that a code gave. */
+export interface GrantedToken {
+  readonly issued: IssuedAccessToken;
+  readonly accessToken: NewAccessToken;
+  readonly lifetimeSeconds: number;
+}
+
+/** Exchanges a code for an access token; throws OAuthError `invalid_grant` (RFC 6749 §5.2). */
+export type ExchangeCode = (client: Client, presented: PresentedCode) => Promise<GrantedToken>;
+
+/** Creates the exchange. The client's identity must be proven before it is called. */
+export function createCodeExchange({
+  authorizationCodes,
+  publicUrl,
+  tokenLifetimeSeconds,
+  countGrant,
+  log,
+  now = Date.now,
+}: {
+  readonly authorizationCodes: Pick<AuthorizationCodeStore, 'exchange'>;
+  readonly publicUrl: URL;
+  readonly tokenLifetimeSeconds: number;
+  readonly countGrant?: (clientKind: Client['kind']) => void;
+  readonly log: Logger;
+  readonly now?: () => number;
+}): ExchangeCode {
+  return async (client, { code, redirectUri, codeVerifier }) => {
+    const decide = (authorizationCode: AuthorizationCode): ExchangeDecision => {
+      try {
+        verifyCodePresentation(authorizationCode, { client, redirectUri, codeVerifier }, publicUrl);
+      } catch (error) {
+        if (error instanceof OAuthError) return { outcome: 'refused', error };
+        throw error;
+      }
+      const { userId, sessionId, scopes } = authorizationCode;
+      return {
+        outcome: 'granted',
+        accessToken: {
+          owner: { kind: 'user', userId },
+          clientId: client.clientId,
+          sessionId,
+          scopes,
+          note: `Login to ${client.name}`,
+          expiresAt: new Date(now() + tokenLifetimeSeconds * 1000),
+        },
+      };
+    };
+
+    const result = await authorizationCodes.exchange(code, decide);
+    switch (result.outcome) {
+      case 'granted':
+        countGrant?.(client.kind);
+        return {
+          issued: result.issued,
+          accessToken: result.accessToken,
+          lifetimeSeconds: tokenLifetimeSeconds,
+        };
+      case 'refused':
+        log.info({ client: client.clientId }, result.error.message);
+        throw result.error;
+      case 'replayed':
+        log.warn(
+          { client: client.clientId, revoked: result.revokedCount },
+          'an authorization code was used twice; what it gave is revoked',
+        );
+        throw invalidCode();
+      case 'unknown':
+        throw invalidCode();
+    }
+  };
+}
+
+function invalidCode(): OAuthError {
+  return new OAuthError('invalid_grant', 'The code is invalid, expired or was used before.');
+}

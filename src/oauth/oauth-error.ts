@@ -1,0 +1,49 @@
+/** Errors of the protocol, spelt as RFC 6749 (§4.1.2.1, §5.2) and RFC 6750 (§3.1) spell them. */
+export type OAuthErrorCode =
+  | 'invalid_request'
+  | 'invalid_client'
+  | 'invalid_grant'
+  | 'unauthorized_client'
+  | 'unsupported_grant_type'
+  | 'invalid_scope'
+  | 'access_denied'
+  | 'unsupported_response_type'
+  | 'invalid_token'
+  | 'insufficient_scope';
+
+export interface OAuthErrorOptions {
+  readonly cause?: unknown;
+  /** Seconds until another attempt makes sense; the answer is then 429 with `Retry-After`. */
+  readonly retryAfterSeconds?: number;
+}
+
+const longestDescription = 300;
+
+/**
+ * A refusal that an OAuth client hears. The description is for the developer of the client: it never
+ * holds a code, a token or a secret.
+ */
+export class OAuthError extends Error {
+  override readonly name = 'OAuthError';
+  /** The value of the `error` member or parameter. */
+  readonly error: OAuthErrorCode;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(error: OAuthErrorCode, description: string, options: OAuthErrorOptions = {}) {
+    super(
+      toDescription(description),
+      options.cause === undefined ? undefined : { cause: options.cause },
+    );
+    this.error = error;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+}
+
+/** Makes a text fit for `error_description`: %x20-21 / %x23-5B / %x5D-7E only (RFC 6749 §4.1.2.1). */
+function toDescription(text: string): string {
+  return text
+    .slice(0, longestDescription)
+    .replaceAll('"', "'")
+    .replaceAll('\\', '/')
+    .replaceAll(/[^\x20-\x7e]/g, '?');
+}

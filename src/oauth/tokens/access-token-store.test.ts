@@ -1,0 +1,176 @@
+import { randomUUID } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { describeEachDatabase } from '../../../test/support/databases.ts';
+import { hashSecret } from '../../crypto/hash.ts';
+import { createUserStore } from '../../users/user-store.ts';
+import { createAccessTokenStore } from './access-token-store.ts';
+import { createAuthorizationCodeStore } from './authorization-code-store.ts';
+
+describeEachDatabase('access token store', (open) => {
+  async function start() {
+    const database = await open();
+    let time = Date.now();
+    const now = () => time;
+    const store = createAccessTokenStore({ database, now });
+    const alice = await createUserStore(database).create({ name: 'alice' });
+    const bob = await createUserStore(database).create({ name: 'bob' });
+    let changes = 0;
+    database.onChange(() => {
+      changes += 1;
+    });
+    const owner = { kind: 'user', userId: alice.id } as const;
+    return {
+      database,
+      store,
+      alice,
+      bob,
+      owner,
+      now,
+      skipSeconds(seconds: number) {
+        time += seconds * 1000;
+      },
+      changeCount: () => changes,
+      create: (more: object = {}) =>
+        store.create({ owner, scopes: ['inherit'], note: 'n', ...more }),
+    };
+  }
+
+  test('finds a token by its hash and keeps nothing that could be used', async () => {
+    const { store, create, database, alice, now } = await start();
+    const { id, token } = await create({
+      scopes: ['read:users!user', 'tokens'],
+      clientId: 'service-wiki',
+      sessionId: 'session',
+      expiresAt: new Date(now() + 1000),
+    });
+    expect(token).toMatch(/^hub_[A-Za-z0-9_-]{43}$/);
+    expect(await store.findByHash(hashSecret(token))).toEqual({
+      id,
+      owner: { kind: 'user', name: 'alice' },
+      userId: alice.id,
+      clientId: 'service-wiki',
+      sessionId: 'session',
+      scopes: ['read:users!user', 'tokens'],
+      note: 'n',
+      createdAt: new Date(now()),
+      expiresAt: new Date(now() + 1000),
+    });
+    const rows = await database.kysely.selectFrom('access_tokens').selectAll().execute();
+    expect(JSON.stringify(rows)).not.toContain(token);
+  });
+
+  test("tells a service's and a server's own tokens from those of a user", async () => {
+    const { store, create, database, alice } = await start();
+    const serverId = randomUUID();
+    await database.kysely
+      .insertInto('servers')
+      .values({
+        id: serverId,
+        user_id: alice.id,
+        name: 'lab',
+        display_name: null,
+        state: 'running',
+        url: null,
+        spawner_state: '{}',
+        user_options: '{}',
+        failure: null,
+        created_at: 0,
+        started_at: null,
+        last_activity_at: null,
+      })
+      .execute();
+    const server = await create({ serverId });
+    const service = await create({ owner: { kind: 'service', serviceName: 'wiki' } });
+    expect((await store.findById(server.id))?.server).toEqual({
+      id: serverId,
+      userName: 'alice',
+      serverName: 'lab',
+    });
+    expect(await store.findById(service.id)).toMatchObject({
+      owner: { kind: 'service', name: 'wiki' },
+    });
+    expect((await store.listOfService('wiki')).map(({ id }) => id)).toEqual([service.id]);
+    expect(await store.revokeByServer(serverId)).toBe(1);
+    expect(await store.findById(server.id)).toBeUndefined();
+  });
+
+  test('does not find an expired token, and purges it', async () => {
+    const { store, create, now, skipSeconds } = await start();
+    const { id, token } = await create({ expiresAt: new Date(now() + 10_000) });
+    const { id: lasting } = await create();
+    skipSeconds(9);
+    expect(await store.findById(id)).toBeDefined();
+    skipSeconds(1);
+    expect(await store.findById(id)).toBeUndefined();
+    expect(await store.findByHash(hashSecret(token))).toBeUndefined();
+    expect(await store.purgeExpired()).toBe(1);
+    expect(await store.findById(lasting)).toBeDefined();
+  });
+
+  test('lists the tokens of a user, newest first, and those granted to a client', async () => {
+    const { store, create, owner, alice, bob, skipSeconds } = await start();
+    const first = await create({ clientId: 'service-wiki' });
+    skipSeconds(1);
+    const second = await create();
+    await create({ owner: { ...owner, userId: bob.id }, clientId: 'service-wiki' });
+    expect((await store.listOfUser(alice.id)).map(({ id }) => id)).toEqual([second.id, first.id]);
+    expect((await store.listOfClientAndUser('service-wiki', alice.id)).map(({ id }) => id)).toEqual(
+      [first.id],
+    );
+  });
+
+  test('revokes by id, client, client and user, user, and announces it', async () => {
+    const { store, create, owner, alice, bob, changeCount } = await start();
+    const { id } = await create();
+    await create({ clientId: 'a' });
+    await create({ clientId: 'b' });
+    await create({ clientId: 'b', owner: { ...owner, userId: bob.id } });
+    await create();
+    expect(await store.revoke(id)).toBe(1);
+    expect(await store.revoke(id)).toBe(0);
+    expect(await store.revokeByClient('a')).toBe(1);
+    expect(await store.revokeByClientAndUser('b', alice.id)).toBe(1);
+    expect(await store.revokeByUser(alice.id)).toBe(1);
+    expect(await store.listOfUser(bob.id)).toHaveLength(1);
+    await expect.poll(changeCount).toBe(4);
+  });
+
+  test('ends with a browser session its tokens and the codes not yet exchanged', async () => {
+    const { store, create, database, alice, now } = await start();
+    await create({ sessionId: 'one' });
+    const { id } = await create({ sessionId: 'two' });
+    const codes = createAuthorizationCodeStore({ database, now });
+    await codes.create({
+      clientId: 'service-wiki',
+      userId: alice.id,
+      sessionId: 'one',
+      redirectUri: undefined,
+      scopes: [],
+      codeChallenge: undefined,
+    });
+    expect(await store.revokeBySession('one')).toBe(1);
+    expect((await store.listOfUser(alice.id)).map((token) => token.id)).toEqual([id]);
+    const rows = await database.kysely.selectFrom('authorization_codes').selectAll().execute();
+    expect(rows).toEqual([]);
+  });
+
+  test('loses the tokens of a user who is deleted', async () => {
+    const { store, create, alice, database } = await start();
+    const { id } = await create();
+    await createUserStore(database).delete(alice.id);
+    expect(await store.findById(id)).toBeUndefined();
+  });
+
+  test('records the last use and never sets it back', async () => {
+    const { store, create } = await start();
+    const { id } = await create();
+    await store.recordUse(
+      new Map([
+        [id, new Date(5000)],
+        ['unknown', new Date(1)],
+      ]),
+    );
+    await store.recordUse(new Map([[id, new Date(4000)]]));
+    expect((await store.findById(id))?.lastUsedAt).toEqual(new Date(5000));
+  });
+});

@@ -1,0 +1,226 @@
+import { randomUUID } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import { hashSecret } from '../../crypto/hash.ts';
+import { randomToken } from '../../crypto/random.ts';
+import type { HubDatabase } from '../../store/database.ts';
+import type { Row, Tables } from '../../store/tables.ts';
+import type { AccessToken, IssuedAccessToken, NewAccessToken } from './access-token.ts';
+
+/** Access tokens that live in the database. Expired ones are never found. */
+export interface AccessTokenStore {
+  create(token: NewAccessToken): Promise<IssuedAccessToken>;
+  findByHash(tokenHash: string): Promise<AccessToken | undefined>;
+  findById(id: string): Promise<AccessToken | undefined>;
+  /** Newest first. */
+  listOfUser(userId: string): Promise<AccessToken[]>;
+  listOfService(serviceName: string): Promise<AccessToken[]>;
+  /** What a user has granted to a client. */
+  listOfClientAndUser(clientId: string, userId: string): Promise<AccessToken[]>;
+  /** Each `revoke` returns how many tokens it ended, and announces the change. */
+  revoke(id: string): Promise<number>;
+  /** Ends everything that a browser session gave: its tokens, and its codes not yet exchanged. */
+  revokeBySession(sessionId: string): Promise<number>;
+  revokeByCode(codeHash: string): Promise<number>;
+  revokeByClient(clientId: string): Promise<number>;
+  revokeByClientAndUser(clientId: string, userId: string): Promise<number>;
+  revokeByUser(userId: string): Promise<number>;
+  /** Ends a server's own tokens, not those that its visitors hold. */
+  revokeByServer(serverId: string): Promise<number>;
+  /** Records when tokens were last used; never sets a time back. */
+  recordUse(lastUsedAtById: ReadonlyMap<string, Date>): Promise<void>;
+  /** Removes expired tokens and codes. They are refused without it; it only keeps the tables small. */
+  purgeExpired(): Promise<number>;
+}
+
+interface AccessTokenStoreOptions {
+  readonly database: HubDatabase;
+  readonly now?: () => number;
+}
+
+/** Creates the store of access tokens. */
+export function createAccessTokenStore({
+  database,
+  now = Date.now,
+}: AccessTokenStoreOptions): AccessTokenStore {
+  const { kysely } = database;
+
+  const liveTokens = () =>
+    kysely
+      .selectFrom('access_tokens')
+      .leftJoin('users', 'users.id', 'access_tokens.user_id')
+      .leftJoin('servers', 'servers.id', 'access_tokens.server_id')
+      .selectAll('access_tokens')
+      .select(['users.name as user_name', 'servers.name as server_name'])
+      .where((is) =>
+        is.or([
+          is('access_tokens.expires_at', 'is', null),
+          is('access_tokens.expires_at', '>', now()),
+        ]),
+      );
+  const newestFirst = () =>
+    liveTokens().orderBy('access_tokens.created_at', 'desc').orderBy('access_tokens.id');
+
+  const announced = (count: number): number => {
+    if (count > 0) database.announceChange();
+    return count;
+  };
+
+  const revokeWhere = async (
+    column: 'id' | 'session_id' | 'code_hash' | 'client_id' | 'user_id' | 'server_id',
+    value: string,
+  ) => {
+    const { numDeletedRows } = await kysely
+      .deleteFrom('access_tokens')
+      .where(column, '=', value)
+      .executeTakeFirstOrThrow();
+    return announced(Number(numDeletedRows));
+  };
+
+  return {
+    create: (token) => insertAccessToken(kysely, token, { codeHash: null, now: now() }),
+
+    async findByHash(tokenHash) {
+      const row = await liveTokens().where('token_hash', '=', tokenHash).executeTakeFirst();
+      return row && toAccessToken(row);
+    },
+
+    async findById(id) {
+      const row = await liveTokens().where('access_tokens.id', '=', id).executeTakeFirst();
+      return row && toAccessToken(row);
+    },
+
+    async listOfUser(userId) {
+      const rows = await newestFirst().where('access_tokens.user_id', '=', userId).execute();
+      return rows.map(toAccessToken);
+    },
+
+    async listOfService(serviceName) {
+      const rows = await newestFirst().where('service_name', '=', serviceName).execute();
+      return rows.map(toAccessToken);
+    },
+
+    async listOfClientAndUser(clientId, userId) {
+      const rows = await newestFirst()
+        .where('client_id', '=', clientId)
+        .where('access_tokens.user_id', '=', userId)
+        .execute();
+      return rows.map(toAccessToken);
+    },
+
+    revoke: (id) => revokeWhere('id', id),
+    revokeByCode: (codeHash) => revokeWhere('code_hash', codeHash),
+    revokeByClient: (clientId) => revokeWhere('client_id', clientId),
+    revokeByUser: (userId) => revokeWhere('user_id', userId),
+    revokeByServer: (serverId) => revokeWhere('server_id', serverId),
+
+    async revokeBySession(sessionId) {
+      const count = await database.transaction(async (transaction) => {
+        // Codes first: an exchange that holds its code's row is waited for, and its token then goes too.
+        await transaction
+          .deleteFrom('authorization_codes')
+          .where('session_id', '=', sessionId)
+          .execute();
+        const { numDeletedRows } = await transaction
+          .deleteFrom('access_tokens')
+          .where('session_id', '=', sessionId)
+          .executeTakeFirstOrThrow();
+        return Number(numDeletedRows);
+      });
+      return announced(count);
+    },
+
+    async revokeByClientAndUser(clientId, userId) {
+      const { numDeletedRows } = await kysely
+        .deleteFrom('access_tokens')
+        .where('client_id', '=', clientId)
+        .where('user_id', '=', userId)
+        .executeTakeFirstOrThrow();
+      return announced(Number(numDeletedRows));
+    },
+
+    async recordUse(lastUsedAtById) {
+      if (lastUsedAtById.size === 0) return;
+      await database.transaction(async (transaction) => {
+        for (const [id, lastUsedAt] of lastUsedAtById) {
+          const time = lastUsedAt.getTime();
+          await transaction
+            .updateTable('access_tokens')
+            .set({ last_used_at: time })
+            .where('id', '=', id)
+            .where((is) => is.or([is('last_used_at', 'is', null), is('last_used_at', '<', time)]))
+            .execute();
+        }
+      });
+    },
+
+    async purgeExpired() {
+      const time = now();
+      const codes = await kysely
+        .deleteFrom('authorization_codes')
+        .where('expires_at', '<=', time)
+        .executeTakeFirstOrThrow();
+      const tokens = await kysely
+        .deleteFrom('access_tokens')
+        .where('expires_at', '<=', time)
+        .executeTakeFirstOrThrow();
+      return Number(codes.numDeletedRows + tokens.numDeletedRows);
+    },
+  };
+}
+
+/** Inserts an access token, alone or as a part of a transaction. */
+export async function insertAccessToken(
+  kysely: Kysely<Tables>,
+  token: NewAccessToken,
+  { codeHash, now }: { readonly codeHash: string | null; readonly now: number },
+): Promise<IssuedAccessToken> {
+  const issued = { id: randomUUID(), token: randomToken() };
+  await kysely
+    .insertInto('access_tokens')
+    .values({
+      id: issued.id,
+      token_hash: hashSecret(issued.token),
+      kind: token.serverId === undefined ? token.owner.kind : 'server',
+      user_id: token.owner.kind === 'user' ? token.owner.userId : null,
+      service_name: token.owner.kind === 'service' ? token.owner.serviceName : null,
+      server_id: token.serverId ?? null,
+      client_id: token.clientId ?? null,
+      session_id: token.sessionId ?? null,
+      code_hash: codeHash,
+      scopes: JSON.stringify(token.scopes),
+      note: token.note,
+      created_at: now,
+      last_used_at: null,
+      expires_at: token.expiresAt?.getTime() ?? null,
+    })
+    .execute();
+  return issued;
+}
+
+type AccessTokenRow = Row<'access_tokens'> & {
+  readonly user_name: string | null;
+  readonly server_name: string | null;
+};
+
+function toAccessToken(row: AccessTokenRow): AccessToken {
+  const userName = row.user_name ?? '';
+  return {
+    id: row.id,
+    owner:
+      row.user_id === null
+        ? { kind: 'service', name: row.service_name ?? '' }
+        : { kind: 'user', name: userName },
+    ...(row.user_id !== null && { userId: row.user_id }),
+    ...(row.server_id !== null &&
+      row.server_name !== null && {
+        server: { id: row.server_id, userName, serverName: row.server_name },
+      }),
+    ...(row.client_id !== null && { clientId: row.client_id }),
+    ...(row.session_id !== null && { sessionId: row.session_id }),
+    scopes: JSON.parse(row.scopes) as string[],
+    note: row.note,
+    createdAt: new Date(row.created_at),
+    ...(row.last_used_at !== null && { lastUsedAt: new Date(row.last_used_at) }),
+    ...(row.expires_at !== null && { expiresAt: new Date(row.expires_at) }),
+  };
+}

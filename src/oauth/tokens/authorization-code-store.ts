@@ -1,0 +1,121 @@
+import { hashSecret } from '../../crypto/hash.ts';
+import { randomSecret } from '../../crypto/random.ts';
+import type { HubDatabase } from '../../store/database.ts';
+import type { OAuthError } from '../oauth-error.ts';
+import type { IssuedAccessToken, NewAccessToken } from './access-token.ts';
+import { insertAccessToken } from './access-token-store.ts';
+import type { AuthorizationCode } from './authorization-code.ts';
+
+/** Decides about a code that was just taken: the token it gives, or why it gives none. */
+export type ExchangeDecision =
+  | { readonly outcome: 'granted'; readonly accessToken: NewAccessToken }
+  | { readonly outcome: 'refused'; readonly error: OAuthError };
+
+export type ExchangeResult =
+  | {
+      readonly outcome: 'granted';
+      readonly issued: IssuedAccessToken;
+      readonly accessToken: NewAccessToken;
+    }
+  | { readonly outcome: 'refused'; readonly error: OAuthError }
+  /** Never made here, expired, taken before without giving a token, or its session has ended. */
+  | { readonly outcome: 'unknown' }
+  /** Used before; what it gave is revoked now (RFC 6749 §4.1.2). */
+  | { readonly outcome: 'replayed'; readonly revokedCount: number };
+
+/** Authorization codes: stored as hashes, taken once. */
+export interface AuthorizationCodeStore {
+  create(code: AuthorizationCode): Promise<string>;
+  /**
+   * Takes a code and stores the token it gives, in one transaction: a second use of the code waits
+   * until the token exists, and so can revoke it. A refused code stays taken, which leaves nobody
+   * a second guess at its verifier.
+   */
+  exchange(
+    code: string,
+    decide: (code: AuthorizationCode) => ExchangeDecision,
+  ): Promise<ExchangeResult>;
+}
+
+interface AuthorizationCodeStoreOptions {
+  readonly database: HubDatabase;
+  /** RFC 6749 §4.1.2 recommends ten minutes at most. */
+  readonly lifetimeSeconds?: number;
+  readonly now?: () => number;
+}
+
+/** Creates the store of authorization codes. */
+export function createAuthorizationCodeStore({
+  database,
+  lifetimeSeconds = 300,
+  now = Date.now,
+}: AuthorizationCodeStoreOptions): AuthorizationCodeStore {
+  return {
+    async create(code) {
+      const secret = randomSecret();
+      const createdAt = now();
+      await database.kysely
+        .insertInto('authorization_codes')
+        .values({
+          code_hash: hashSecret(secret),
+          client_id: code.clientId,
+          user_id: code.userId,
+          session_id: code.sessionId,
+          redirect_uri: code.redirectUri ?? null,
+          scopes: JSON.stringify(code.scopes),
+          code_challenge: code.codeChallenge ?? null,
+          created_at: createdAt,
+          expires_at: createdAt + lifetimeSeconds * 1000,
+          used_at: null,
+        })
+        .execute();
+      return secret;
+    },
+
+    async exchange(code, decide) {
+      const codeHash = hashSecret(code);
+      const time = now();
+      const result = await database.transaction(async (transaction): Promise<ExchangeResult> => {
+        const row = await transaction
+          .updateTable('authorization_codes')
+          .set({ used_at: time })
+          .where('code_hash', '=', codeHash)
+          .where('used_at', 'is', null)
+          .where('expires_at', '>', time)
+          .returningAll()
+          .executeTakeFirst();
+        if (row === undefined) {
+          // Tokens remember their code, so a replay is noticed even after the code was purged.
+          const { numDeletedRows } = await transaction
+            .deleteFrom('access_tokens')
+            .where('code_hash', '=', codeHash)
+            .executeTakeFirstOrThrow();
+          if (numDeletedRows === 0n) return { outcome: 'unknown' };
+          return { outcome: 'replayed', revokedCount: Number(numDeletedRows) };
+        }
+        const session = await transaction
+          .selectFrom('login_sessions')
+          .select('session_id')
+          .where('session_id', '=', row.session_id)
+          .where('expires_at', '>', time)
+          .executeTakeFirst();
+        // A code made while its session was being ended must not outlive it.
+        if (session === undefined) return { outcome: 'unknown' };
+        const decision = decide({
+          clientId: row.client_id,
+          userId: row.user_id,
+          sessionId: row.session_id,
+          redirectUri: row.redirect_uri ?? undefined,
+          scopes: JSON.parse(row.scopes) as string[],
+          codeChallenge: row.code_challenge ?? undefined,
+        });
+        if (decision.outcome === 'refused') return decision;
+        const { accessToken } = decision;
+        const issued = await insertAccessToken(transaction, accessToken, { codeHash, now: time });
+        return { outcome: 'granted', issued, accessToken };
+      });
+      if (result.outcome === 'replayed') database.announceChange();
+      return result;
+    },
+  };
+}

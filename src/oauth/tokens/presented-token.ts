@@ -1,0 +1,43 @@
+import { OAuthError } from '../oauth-error.ts';
+
+/** How a request to a protected resource presents its token. */
+export interface TokenPresentation {
+  /** Value of the Authorization header. */
+  readonly authorization: string | undefined;
+  readonly query: URLSearchParams;
+}
+
+/**
+ * Reads the access token of a request: `Authorization: Bearer` (RFC 6750 §2.1) or `token`, or the URL
+ * parameter `token`. Undefined when there is none; throws `invalid_request` for more than one, since a
+ * client must not use more than one method (RFC 6750 §2).
+ */
+export function readPresentedToken({
+  authorization,
+  query,
+}: TokenPresentation): string | undefined {
+  const tokens = query.getAll('token').filter((token) => token !== '');
+  const [, inHeader] =
+    /^(?:bearer|token) +([A-Za-z0-9._~+/-]+=*) *$/i.exec(authorization ?? '') ?? [];
+  if (inHeader !== undefined) tokens.push(inHeader);
+  if (tokens.length > 1) {
+    throw new OAuthError('invalid_request', 'The request presents more than one token.');
+  }
+  return tokens[0];
+}
+
+/** Why a request to a protected resource is refused (RFC 6750 §3.1). */
+export type BearerError = 'invalid_request' | 'invalid_token' | 'insufficient_scope';
+
+/**
+ * Value of `WWW-Authenticate` for a refused request (RFC 6750 §3). Without an error, when the request
+ * presented no token at all, it says nothing more than that one is needed.
+ */
+export function bearerChallenge(error?: BearerError, scope?: string): string {
+  const details = [
+    'realm="hub"',
+    ...(error === undefined ? [] : [`error="${error}"`]),
+    ...(scope === undefined ? [] : [`scope="${scope}"`]),
+  ];
+  return `Bearer ${details.join(', ')}`;
+}

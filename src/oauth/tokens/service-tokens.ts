@@ -1,0 +1,37 @@
+import { hashSecret } from '../../crypto/hash.ts';
+
+/** The API tokens of the configuration's services, known in memory only. */
+export interface ServiceTokens {
+  /** Sets the token of a service; one it had before ends. Announce the change afterwards. */
+  set(serviceName: string, token: string): void;
+  delete(serviceName: string): void;
+  /** The service that a token, given as its hash, belongs to. */
+  findService(tokenHash: string): string | undefined;
+}
+
+/**
+ * Creates the table of service tokens. It is keyed by hash, so the time a look-up takes tells nothing
+ * about the tokens in it.
+ */
+export function createServiceTokens(): ServiceTokens {
+  const serviceByHash = new Map<string, string>();
+  const hashByService = new Map<string, string>();
+
+  const remove = (serviceName: string) => {
+    const tokenHash = hashByService.get(serviceName);
+    if (tokenHash === undefined) return;
+    hashByService.delete(serviceName);
+    serviceByHash.delete(tokenHash);
+  };
+
+  return {
+    set(serviceName, token) {
+      remove(serviceName);
+      const tokenHash = hashSecret(token);
+      hashByService.set(serviceName, tokenHash);
+      serviceByHash.set(tokenHash, serviceName);
+    },
+    delete: remove,
+    findService: (tokenHash) => serviceByHash.get(tokenHash),
+  };
+}

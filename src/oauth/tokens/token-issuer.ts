@@ -1,0 +1,138 @@
+import { HubError } from '../../errors.ts';
+import { scopesBeyond } from '../../rbac/access-check.ts';
+import type { Authority } from '../../rbac/authority.ts';
+import { resolveScopes } from '../../rbac/expand-scopes.ts';
+import type { Owner } from '../../rbac/owner.ts';
+import { quoteScope, type ScopeSet } from '../../rbac/scope.ts';
+import type { User } from '../../users/user-store.ts';
+import { serverClientId } from '../clients/server-client-id.ts';
+import type { IssuedAccessToken } from './access-token.ts';
+import type { AccessTokenStore } from './access-token-store.ts';
+
+/** A request for a token made by hand, on the token page or through the API. */
+export interface ApiTokenRequest {
+  readonly owner:
+    | { readonly kind: 'user'; readonly user: Pick<User, 'id' | 'name'> }
+    | { readonly kind: 'service'; readonly name: string };
+  /** Everything the owner may do, unless given. */
+  readonly scopes?: readonly string[];
+  readonly note: string;
+  /** Undefined for a token that does not expire. */
+  readonly expiresInSeconds?: number;
+  /** Whoever asks: what they hold is the most the token may get. */
+  readonly granter: { readonly owner: Owner; readonly scopes: ScopeSet };
+}
+
+/** A server whose own token is made. */
+export interface ServerTokenRequest {
+  readonly user: Pick<User, 'id' | 'name'>;
+  readonly server: { readonly id: string; readonly name: string };
+  readonly scopes: readonly string[];
+}
+
+/** Issues access tokens that do not come from an authorization code. */
+export interface TokenIssuer {
+  /**
+   * Throws `bad_request` for an unknown scope or a lifetime that is not possible, and `forbidden`
+   * for scopes beyond those of the granter or of the owner.
+   */
+  createApiToken(request: ApiTokenRequest): Promise<IssuedAccessToken>;
+  /** Creates the token a server starts with, which is its client secret too; earlier ones end. */
+  createServerToken(request: ServerTokenRequest): Promise<IssuedAccessToken>;
+}
+
+const longestNote = 1000;
+
+/** Creates the issuer. A longest lifetime of 0 means that tokens may last for ever. */
+export function createTokenIssuer({
+  accessTokens,
+  authority,
+  maxLifetimeSeconds = 0,
+  now = Date.now,
+}: {
+  readonly accessTokens: Pick<AccessTokenStore, 'create' | 'revokeByServer'>;
+  readonly authority: Pick<Authority, 'scopesOfOwner' | 'membership' | 'catalogue'>;
+  readonly maxLifetimeSeconds?: number;
+  readonly now?: () => number;
+}): TokenIssuer {
+  const expiryOf = (expiresInSeconds: number | undefined): Date | undefined => {
+    if (expiresInSeconds === undefined && maxLifetimeSeconds === 0) return undefined;
+    const lifetimeSeconds = expiresInSeconds ?? maxLifetimeSeconds;
+    if (!Number.isSafeInteger(lifetimeSeconds) || lifetimeSeconds <= 0) {
+      throw new HubError(
+        'bad_request',
+        'The lifetime of a token must be a positive number of seconds.',
+      );
+    }
+    if (maxLifetimeSeconds > 0 && lifetimeSeconds > maxLifetimeSeconds) {
+      throw new HubError(
+        'bad_request',
+        `Tokens of this hub last ${maxLifetimeSeconds} seconds at most.`,
+      );
+    }
+    const expiresAt = new Date(now() + lifetimeSeconds * 1000);
+    if (Number.isNaN(expiresAt.getTime())) {
+      throw new HubError('bad_request', 'The lifetime of the token is too long.');
+    }
+    return expiresAt;
+  };
+
+  async function requireGrantable(
+    scopes: readonly string[],
+    owner: Owner,
+    granter: ScopeSet,
+  ): Promise<void> {
+    const { catalogue } = authority;
+    const [inherited, membership] = await Promise.all([
+      authority.scopesOfOwner(owner),
+      authority.membership(),
+    ]);
+    const client = owner.kind === 'service' ? { clientId: '', service: owner.name } : undefined;
+    const wanted = resolveScopes(scopes, { catalogue, owner, client, inherited });
+    const [unresolved] = wanted.unresolved;
+    if (unresolved !== undefined) {
+      throw new HubError(
+        'bad_request',
+        `The scope ${quoteScope(unresolved)} is unknown or malformed.`,
+      );
+    }
+    for (const [who, held] of [
+      ['you', granter],
+      ['the owner of the token', inherited],
+    ] as const) {
+      const [beyond] = scopesBeyond(held, wanted.scopes, membership);
+      if (beyond === undefined) continue;
+      throw new HubError(
+        'forbidden',
+        `The scope ${quoteScope(beyond)} is more than ${who} may do.`,
+      );
+    }
+  }
+
+  return {
+    async createApiToken({ owner, scopes = ['inherit'], note, expiresInSeconds, granter }) {
+      const expiresAt = expiryOf(expiresInSeconds);
+      const name = owner.kind === 'user' ? owner.user.name : owner.name;
+      await requireGrantable(scopes, { kind: owner.kind, name }, granter.scopes);
+      return await accessTokens.create({
+        owner:
+          owner.kind === 'user'
+            ? { kind: 'user', userId: owner.user.id }
+            : { kind: 'service', serviceName: owner.name },
+        scopes: [...new Set(scopes)],
+        note: note.slice(0, longestNote),
+        ...(expiresAt !== undefined && { expiresAt }),
+      });
+    },
+
+    async createServerToken({ user, server, scopes }) {
+      await accessTokens.revokeByServer(server.id);
+      return await accessTokens.create({
+        owner: { kind: 'user', userId: user.id },
+        serverId: server.id,
+        scopes,
+        note: `Server at ${serverClientId(user.name, server.name)}`,
+      });
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import type { Logger } from 'pino';
+import type { AccessTokenStore } from './access-token-store.ts';
+
+/** Remembers when tokens were used and writes it down now and then, off the path of requests. */
+export interface UseRecorder extends AsyncDisposable {
+  recordUse(accessTokenId: string): void;
+  /** Writes what has gathered. A failure is logged; the times are only for people to see. */
+  flush(): Promise<void>;
+}
+
+const maxPending = 100_000;
+
+/** Creates a recorder that writes at most once in an interval; disposing of it writes the rest. */
+export function createUseRecorder({
+  accessTokens,
+  log,
+  intervalMs = 60_000,
+  now = Date.now,
+}: {
+  readonly accessTokens: Pick<AccessTokenStore, 'recordUse'>;
+  readonly log: Logger;
+  readonly intervalMs?: number;
+  readonly now?: () => number;
+}): UseRecorder {
+  let pending = new Map<string, Date>();
+
+  const flush = async (): Promise<void> => {
+    if (pending.size === 0) return;
+    const recorded = pending;
+    pending = new Map();
+    try {
+      await accessTokens.recordUse(recorded);
+    } catch (error) {
+      log.warn({ err: error }, 'could not record when tokens were last used');
+    }
+  };
+
+  const timer = setInterval(() => void flush(), intervalMs);
+  timer.unref();
+
+  return {
+    recordUse(accessTokenId) {
+      if (pending.size < maxPending || pending.has(accessTokenId)) {
+        pending.set(accessTokenId, new Date(now()));
+      }
+    },
+    flush,
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      await flush();
+    },
+  };
+}

@@ -1,0 +1,47 @@
+// Keeps marked regions of a page current: fetches the page again and exchanges what has changed.
+const regions = () => Array.from(document.querySelectorAll('[data-live-seconds][id]'));
+const seconds = Math.min(...regions().map((region) => Number(region.dataset.liveSeconds)));
+if (Number.isFinite(seconds) && seconds >= 1) schedule();
+
+function schedule() {
+  setTimeout(refresh, seconds * 1000);
+}
+
+async function refresh() {
+  try {
+    if (document.visibilityState === 'visible' && !(await exchange())) return;
+  } catch {
+    // The hub does not answer for the moment; the next round asks again.
+  }
+  schedule();
+}
+
+async function exchange() {
+  const response = await fetch(location.href, {
+    headers: { accept: 'text/html' },
+    cache: 'no-store',
+  });
+  if (response.redirected) {
+    location.reload();
+    return false;
+  }
+  if (!response.ok) return true;
+  const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
+  for (const region of regions()) {
+    const replacement = fresh.getElementById(region.id);
+    if (replacement === null || region.contains(document.activeElement)) continue;
+    keepOpen(region, replacement);
+    if (region.outerHTML !== replacement.outerHTML) {
+      region.replaceWith(document.importNode(replacement, true));
+    }
+  }
+  return regions().length > 0;
+}
+
+// What the person has unfolded or folded stays as it is.
+function keepOpen(region, replacement) {
+  const before = region.querySelectorAll('details');
+  for (const [index, details] of replacement.querySelectorAll('details').entries()) {
+    if (before[index] !== undefined) details.open = before[index].open;
+  }
+}

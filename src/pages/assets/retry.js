@@ -1,0 +1,22 @@
+// Asks quietly whether what was unavailable answers again, and only then loads the page anew.
+const panel = document.querySelector('[data-retry-seconds]');
+if (panel !== null) schedule(Number(panel.dataset.retrySeconds));
+
+function schedule(seconds) {
+  setTimeout(async () => {
+    try {
+      const response = await fetch(location.href, {
+        method: 'HEAD',
+        cache: 'no-store',
+        redirect: 'manual',
+      });
+      if (![502, 503, 504].includes(response.status)) {
+        location.reload();
+        return;
+      }
+    } catch {
+      // Not reachable at all: the next round asks again.
+    }
+    schedule(Math.min(seconds * 1.5, 30));
+  }, seconds * 1000);
+}

@@ -1,0 +1,192 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import type { Authenticator, LoginRequest } from '../authentication/authenticator.ts';
+import type { Authenticators } from '../authentication/create-authenticators.ts';
+import type { LoggedIn, LoginResult, LoginService } from '../authentication/login-service.ts';
+import type { ClientAddress } from '../http/client-address.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { BrowserSessions } from '../sessions/session-middleware.ts';
+import { loginOf } from '../sessions/session-middleware.ts';
+import type { PageKit } from './page-kit.ts';
+import { loggedOutPage } from './views/login/logged-out-page.ts';
+import { type LoginView, loginPage } from './views/login/login-page.ts';
+
+const authenticationTimeoutMs = 30_000;
+
+/** What an authenticator may know of the request of somebody who logs in. */
+export function loginRequestOf(ctx: Context): LoginRequest {
+  const client = ctx.state['client'] as ClientAddress;
+  const headers = Object.fromEntries(
+    Object.entries(ctx.req.headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : value,
+    ]),
+  );
+  return {
+    address: client.address,
+    peerAddress: client.peerAddress,
+    isTrustedProxy: client.isTrustedProxy,
+    userAgent: ctx.get('User-Agent').slice(0, 400),
+    headers,
+    signal: AbortSignal.timeout(authenticationTimeoutMs),
+  };
+}
+
+/** `/hub/login` and `/hub/logout`. */
+export function loginRoutes(
+  router: Router,
+  parts: {
+    readonly kit: PageKit;
+    readonly authenticators: Authenticators;
+    readonly loginService: LoginService;
+    readonly sessions: BrowserSessions;
+    readonly metrics: Metrics;
+    /** `Authenticator.auto_login`: go straight to the one external provider. */
+    readonly isAutoLogin: boolean;
+    /** Where a login lands that asked for nothing. */
+    readonly defaultUrl: string;
+    /** What stands between a password that was right and a login: a second factor, a new password. */
+    readonly continueLogin: (
+      ctx: Context,
+      result: LoggedIn,
+      next: string | undefined,
+    ) => Promise<boolean>;
+  },
+): void {
+  const { kit, authenticators, loginService, sessions, metrics } = parts;
+
+  async function show(
+    ctx: Context,
+    rest: Omit<LoginView, 'frame' | 'choices'>,
+    status = 200,
+  ): Promise<void> {
+    const choices = authenticators.list
+      .filter(({ authenticator }) => authenticator.login.kind !== 'request')
+      .map(({ name, authenticator }) => ({
+        authenticator: name,
+        method: authenticator.login,
+        isUnavailable: authenticator.status?.().state === 'unavailable',
+      }));
+    kit.send(ctx, loginPage({ frame: await kit.formFrame(ctx), choices, ...rest }), status);
+  }
+
+  async function finish(
+    ctx: Context,
+    result: LoginResult,
+    authenticator: string,
+    next: string | undefined,
+  ): Promise<void> {
+    if (result.outcome === 'refused') {
+      metrics.countLogin(authenticator, result.status === 429 ? 'throttled' : 'refused');
+      if (result.retryAfterSeconds !== undefined)
+        ctx.set('Retry-After', String(Math.ceil(result.retryAfterSeconds)));
+      await show(
+        ctx,
+        {
+          next,
+          error: result.message,
+          failedAuthenticator: authenticator,
+          waitSeconds: result.retryAfterSeconds,
+        },
+        result.status,
+      );
+      return;
+    }
+    if (await parts.continueLogin(ctx, result, next)) return;
+    await beginSession(ctx, result, sessions);
+    metrics.countLogin(authenticator, 'logged_in');
+    ctx.redirect(next ?? parts.defaultUrl);
+  }
+
+  /** The only configured way to log in, when it is an external provider. */
+  function onlyExternal(): string | undefined {
+    const [only, ...others] = authenticators.list;
+    return others.length === 0 && only?.authenticator.login.kind === 'external'
+      ? only.name
+      : undefined;
+  }
+
+  router.get('/login', async (ctx) => {
+    const query = new URLSearchParams(ctx.querystring);
+    const next = kit.nextOf(query);
+    if (loginOf(ctx) !== undefined) {
+      ctx.redirect(next ?? parts.defaultUrl);
+      return;
+    }
+    for (const { name, authenticator } of requestAuthenticators(authenticators)) {
+      const result = await authenticator.identify?.(loginRequestOf(ctx));
+      if (result?.outcome !== 'authenticated') continue;
+      await finish(ctx, await loginService.concludeLogin(result, name), name, next);
+      return;
+    }
+    const external = onlyExternal();
+    if (parts.isAutoLogin && external !== undefined) {
+      ctx.redirect(kit.urls.loginWith(external, next));
+      return;
+    }
+    await show(ctx, { next });
+  });
+
+  router.post('/login', async (ctx) => {
+    const form = await kit.readForm(ctx);
+    const forms = authenticators.list.filter(
+      ({ authenticator }) => authenticator.login.kind === 'form',
+    );
+    const wanted = form.get('authenticator') ?? forms[0]?.name ?? '';
+    const result = await loginService.attemptLogin(wanted, new Map(form), loginRequestOf(ctx));
+    await finish(ctx, result, wanted, kit.nextOf(form));
+  });
+
+  const logOut = async (ctx: Context): Promise<void> => {
+    const login = loginOf(ctx);
+    const authenticator = authenticators.find(login?.session.authenticator ?? '')?.authenticator;
+    const upstream = login === undefined ? undefined : await upstreamLogout(ctx, authenticator);
+    await sessions.end(ctx);
+    if (upstream !== undefined) {
+      ctx.redirect(upstream);
+      return;
+    }
+    const provider =
+      authenticator?.login.kind === 'external' ? authenticator.login.label : undefined;
+    kit.send(ctx, loggedOutPage({ frame: await kit.frame(ctx), provider }));
+  };
+
+  async function upstreamLogout(
+    ctx: Context,
+    authenticator: Authenticator | undefined,
+  ): Promise<string | undefined> {
+    const idToken = ctx.state['idToken'] as string | undefined;
+    return authenticator?.logoutUrl?.({
+      returnTo: new URL(kit.urls.login, ctx.href).href,
+      ...(idToken === undefined ? {} : { idToken }),
+    });
+  }
+
+  router.get('/logout', logOut);
+  router.post('/logout', async (ctx) => {
+    await kit.readForm(ctx);
+    await logOut(ctx);
+  });
+}
+
+/** Makes a login of a result: the session that every page and token hangs on. */
+export async function beginSession(
+  ctx: Context,
+  result: LoggedIn,
+  sessions: BrowserSessions,
+): Promise<void> {
+  const client = ctx.state['client'] as ClientAddress;
+  await sessions.begin(ctx, {
+    userId: result.user.id,
+    authenticator: result.authenticator,
+    identityId: result.identityId,
+    address: client.address,
+    userAgent: ctx.get('User-Agent'),
+    upstreamSessionId: result.upstreamSessionId,
+    idTokenSealed: undefined,
+  });
+}
+
+function requestAuthenticators(authenticators: Authenticators): Authenticators['list'] {
+  return authenticators.list.filter(({ authenticator }) => authenticator.login.kind === 'request');
+}

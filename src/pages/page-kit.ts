@@ -1,0 +1,130 @@
+import type { Context } from 'koa';
+import { HubError } from '../errors.ts';
+import { readFormBody } from '../http/body.ts';
+import { safeRedirectTarget } from '../http/redirect-target.ts';
+import { checkAccess } from '../rbac/access-check.ts';
+import type { Authority } from '../rbac/authority.ts';
+import type { Caller } from '../rbac/caller.ts';
+import type { CsrfProtection } from '../sessions/csrf.ts';
+import type { Login } from '../sessions/login-sessions.ts';
+import { loginOf } from '../sessions/session-middleware.ts';
+import type { AssetUrls } from './assets/assets.ts';
+import { type Html, renderHtml } from './html.ts';
+import type { FormFrame, PageFrame, PageNotice } from './views/page-frame.ts';
+import type { PageUrls } from './views/page-urls.ts';
+
+/** What every page route needs: the frame, forms that are safe, and who is logged in. */
+export interface PageKit {
+  readonly urls: PageUrls;
+  frame(ctx: Context): Promise<PageFrame>;
+  formFrame(ctx: Context): Promise<FormFrame>;
+  /** Answers with a page. */
+  send(ctx: Context, page: Html, status?: number): void;
+  /** Reads a submitted form. Throws `csrf_failed` unless the hub made it for this browser. */
+  readForm(ctx: Context): Promise<URLSearchParams>;
+  /** Shows a notice on the next page and goes there (303). */
+  redirectWithNotice(ctx: Context, url: string, notice: PageNotice): void;
+  /** The checked `next` of a query or form; undefined when it leads elsewhere. */
+  nextOf(values: URLSearchParams): string | undefined;
+  /** Sends a browser to log in and back here. */
+  redirectToLogin(ctx: Context): void;
+  /** Runs a page only for somebody who is logged in; others are sent to log in first. */
+  loggedIn(page: (ctx: Context, login: Login) => Promise<void>): (ctx: Context) => Promise<void>;
+  /** What the person may do, as the API sees a caller. */
+  callerOf(login: Login): Promise<Caller>;
+}
+
+/** Creates the kit. */
+export function createPageKit(parts: {
+  readonly hubTitle: string;
+  readonly urls: PageUrls;
+  readonly assets: AssetUrls;
+  readonly publicUrl: URL;
+  readonly csrf: CsrfProtection;
+  readonly authority: Authority;
+  readonly formLimitBytes: number;
+}): PageKit {
+  const { hubTitle, urls, assets, publicUrl, csrf, authority } = parts;
+
+  async function frame(ctx: Context): Promise<PageFrame> {
+    const login = loginOf(ctx);
+    const base = {
+      hubTitle,
+      urls,
+      assets,
+      now: new Date(),
+      requestId: ctx.state['requestId'] as string,
+    };
+    if (login === undefined) return base;
+    const { scopes } = await kit.callerOf(login);
+    const mayAdminister =
+      checkAccess(scopes, 'admin-ui', undefined, await authority.membership()) === 'granted';
+    return {
+      ...base,
+      user: { name: login.user.name, mayAdminister },
+      csrfToken: csrf.token(ctx),
+      notice: takeNotice(ctx),
+    };
+  }
+
+  const kit: PageKit = {
+    urls,
+    frame,
+    formFrame: async (ctx) => ({ ...(await frame(ctx)), csrfToken: csrf.token(ctx) }),
+
+    send(ctx, page, status = 200) {
+      ctx.status = status;
+      ctx.type = 'text/html; charset=utf-8';
+      ctx.body = renderHtml(page);
+    },
+
+    async readForm(ctx) {
+      const form = await readFormBody(ctx.req, parts.formLimitBytes);
+      csrf.require(ctx, form.get('_csrf') ?? undefined);
+      return form;
+    },
+
+    redirectWithNotice(ctx, url, notice) {
+      if (loginOf(ctx) !== undefined && ctx['session']) ctx['session'].notice = notice;
+      ctx.redirect(url);
+      ctx.status = 303;
+    },
+
+    nextOf: (values) => safeRedirectTarget(values.get('next') ?? undefined, publicUrl),
+
+    redirectToLogin(ctx) {
+      const next = safeRedirectTarget(ctx.originalUrl, publicUrl);
+      ctx.redirect(
+        next === undefined ? urls.login : `${urls.login}?next=${encodeURIComponent(next)}`,
+      );
+    },
+
+    loggedIn: (page) => async (ctx) => {
+      const login = loginOf(ctx);
+      if (login !== undefined) return page(ctx, login);
+      if (ctx.method === 'GET' || ctx.method === 'HEAD') return kit.redirectToLogin(ctx);
+      throw new HubError('forbidden', 'You are no longer logged in.', {
+        hint: 'Log in and try again.',
+      });
+    },
+
+    async callerOf({ user, session }) {
+      const owner = { kind: 'user', name: user.name } as const;
+      return {
+        owner,
+        user,
+        scopes: await authority.scopesOfOwner(owner),
+        sessionId: session.sessionId,
+      };
+    },
+  };
+  return kit;
+}
+
+/** The notice left by the page before, once. */
+function takeNotice(ctx: Context): PageNotice | undefined {
+  const session = ctx['session'] as { notice?: PageNotice } | null;
+  const notice = session?.notice;
+  if (notice !== undefined && session !== null) delete session.notice;
+  return notice;
+}

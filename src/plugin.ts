@@ -1,0 +1,47 @@
+/**
+ * The contract of plugins: types only. A plugin is the default export of a file or folder in the
+ * plugins folder; at run time it needs nothing but Node.js and its own packages.
+ */
+export type {
+  AuthenticatedUser,
+  AuthenticationResult,
+  Authenticator,
+  AuthenticatorHost,
+  AuthenticatorLog,
+  AuthenticatorPlugin,
+  CallOptions,
+  CredentialStore,
+  ExternalCallback,
+  ExternalLoginStart,
+  LoginField,
+  LoginForm,
+  LoginIcon,
+  LoginMethod,
+  LoginRequest,
+  LogoutTokenResult,
+  OptionProblem,
+  PasswordCredential,
+  PasswordHasher,
+  PasswordVerification,
+  PluginSurroundings,
+  ProviderStatus,
+  RefreshResult,
+  RefusalReason,
+  SettingStore,
+  SpawnAdditions,
+  SpawnInfo,
+} from './authentication/authenticator.ts';
+export type {
+  OptionsField,
+  OptionsForm,
+  PollResult,
+  ResourceUsage,
+  ServerExit,
+  SpawnedServer,
+  Spawner,
+  SpawnerHost,
+  SpawnerPlugin,
+  SpawnerState,
+  SpawnProgress,
+  SpawnRequest,
+} from './spawning/spawner.ts';

@@ -1,0 +1,21 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Time as a part sees it, so that tests of waiting do not wait. */
+export interface Clock {
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Waits; ends early, without an error, when the signal is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+/** The machine's own clock. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  async sleep(ms, signal) {
+    try {
+      await delay(ms, undefined, signal === undefined ? {} : { signal });
+    } catch {
+      // Only an abort rejects, and that is the early end the caller asked for.
+    }
+  },
+};

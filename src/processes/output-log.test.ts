@@ -1,0 +1,116 @@
+import { appendFile, mkdtemp, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openOutputLog } from './output-log.ts';
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'output-log-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+describe('the output log', () => {
+  test('reads along what others append and keeps the last lines', async () => {
+    const file = join(directory, 'deep', 'app.log');
+    const told: string[] = [];
+    await using output = await openOutputLog({
+      file,
+      tailLines: 2,
+      onLine: (line) => told.push(line),
+    });
+    await appendFile(file, 'one\ntwo\nthr');
+    await output.flush();
+    expect(output.tail()).toEqual(['one', 'two']);
+    await appendFile(file, 'ee\n');
+    await output.flush();
+    expect(output.tail()).toEqual(['two', 'three']);
+    expect(output.tail(1)).toEqual(['three']);
+    expect(told).toEqual(['one', 'two', 'three']);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+  });
+
+  test('follows the file without being asked', async () => {
+    const file = join(directory, 'app.log');
+    const line = Promise.withResolvers<string>();
+    await using _output = await openOutputLog({ file, onLine: line.resolve });
+    await appendFile(file, 'hello\n');
+    expect(await line.promise).toBe('hello');
+  });
+
+  test('goes on with the file of a former hub: old lines are in the tail, but not told again', async () => {
+    const file = join(directory, 'app.log');
+    await appendFile(file, 'old\n');
+    const told: string[] = [];
+    await using output = await openOutputLog({ file, onLine: (line) => told.push(line) });
+    expect(output.tail()).toEqual(['old']);
+    await appendFile(file, 'new\n');
+    await output.flush();
+    expect(output.tail()).toEqual(['old', 'new']);
+    expect(told).toEqual(['new']);
+  });
+
+  test('hides secrets that a program prints', async () => {
+    const file = join(directory, 'app.log');
+    await using output = await openOutputLog({ file, secrets: ['hub_s3cret', ''] });
+    await appendFile(file, 'HUB_API_TOKEN=hub_s3cret!\n');
+    await output.flush();
+    expect(output.tail()).toEqual(['HUB_API_TOKEN=[secret]!']);
+  });
+
+  test('moves a full file away, keeps a number of old ones, and loses no line', async () => {
+    const file = join(directory, 'app.log');
+    const told: string[] = [];
+    await using output = await openOutputLog({
+      file,
+      maxFileBytes: 100,
+      oldFiles: 2,
+      onLine: (line) => told.push(line),
+    });
+    // Opened once, as a program would have it: it must go on at the start of the emptied file.
+    await using program = await open(file, 'a');
+    const written = Array.from({ length: 8 }, (_, index) => `line ${index} ${'.'.repeat(52)}`);
+    for (const line of written) {
+      await program.write(`${line}\n`);
+      await output.flush();
+    }
+    expect(told).toEqual(written);
+    expect((await readdir(directory)).sort()).toEqual(['app.log', 'app.log.1', 'app.log.2']);
+    expect(await readFile(file, 'utf8')).toBe('');
+    expect(await readFile(`${file}.1`, 'utf8')).toBe(`${written.slice(6).join('\n')}\n`);
+    expect(await readFile(`${file}.2`, 'utf8')).toBe(`${written.slice(4, 6).join('\n')}\n`);
+  });
+
+  test('jumps over a flood, says so, and keeps its end', async () => {
+    const file = join(directory, 'app.log');
+    const told: string[] = [];
+    await using output = await openOutputLog({ file, onLine: (line) => told.push(line) });
+    await appendFile(file, `${'x'.repeat(99)}\n`.repeat(20_000));
+    await appendFile(file, 'the end\n');
+    await output.flush();
+    expect(output.tail(1)).toEqual(['the end']);
+    expect(told[0]).toMatch(/^\[… \d+ bytes of output not shown\]$/);
+    expect(told.length).toBeLessThanOrEqual(201);
+    expect(told.at(-1)).toMatch(/^\[… \d+ lines not shown\]$/);
+  });
+
+  test('starts over when somebody empties the file', async () => {
+    const file = join(directory, 'app.log');
+    await using output = await openOutputLog({ file });
+    await appendFile(file, 'before, a longer line\n');
+    await output.flush();
+    await truncate(file);
+    await appendFile(file, 'after\n');
+    await output.flush();
+    expect(output.tail()).toEqual(['before, a longer line', 'after']);
+  });
+
+  test('adds remarks of the hub, and tells an unfinished last line when it closes', async () => {
+    const file = join(directory, 'app.log');
+    const output = await openOutputLog({ file });
+    await output.note('exited with code 1');
+    await appendFile(file, 'no newline');
+    await output[Symbol.asyncDispose]();
+    expect(output.tail()).toEqual(['[hub] exited with code 1', 'no newline']);
+  });
+});

@@ -1,0 +1,174 @@
+import { type FileHandle, mkdir, open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { createLineSplitter } from './output-lines.ts';
+import { rotateOutputFile } from './output-rotation.ts';
+import type { SystemUser } from './system-user.ts';
+
+export interface OutputLogOptions {
+  readonly file: string;
+  /** Size at which the file is moved away; default 10 MiB. */
+  readonly maxFileBytes?: number;
+  /** How many moved files are kept; default 3. */
+  readonly oldFiles?: number;
+  /** Lines kept in memory; default 200. */
+  readonly tailLines?: number;
+  /** Secrets the program knows; they show as `[secret]` in lines, whatever the program prints. */
+  readonly secrets?: readonly string[];
+  readonly onLine?: (line: string) => void;
+}
+
+/**
+ * The output of one program: a file the program itself writes to, which the hub reads along.
+ *
+ * A file and not a pipe, because a program must neither end nor hang when the hub is killed, and must
+ * go on being heard by the next hub.
+ */
+export interface OutputLog extends AsyncDisposable {
+  readonly file: string;
+  /** File descriptor to hand to the program as its stdout and stderr. */
+  readonly descriptor: number;
+  /** The last lines, oldest first. */
+  tail(lines?: number): readonly string[];
+  /** Reads what the program has written up to now. */
+  flush(): Promise<void>;
+  /** Adds a remark of the hub's own to the output. */
+  note(text: string): Promise<void>;
+  /** Lets a user's program reopen the file, as `echo > /dev/stderr` does. */
+  giveTo(user: SystemUser): Promise<void>;
+}
+
+const chunkBytes = 64 * 1024;
+/** More than this unread at one look is a flood: only its end is read, the rest stays in the file. */
+const floodBytes = 512 * 1024;
+/** Lines told to `onLine` in one look; the file holds them all. */
+const maxLinesPerLook = 200;
+const shortestLookMs = 100;
+const longestLookMs = 1_000;
+
+/** Opens (or goes on with) the output file of a program and follows it. */
+export async function openOutputLog(options: OutputLogOptions): Promise<OutputLog> {
+  const { file, maxFileBytes = 10 * 1024 * 1024, oldFiles = 3, tailLines = 200, onLine } = options;
+  const secrets = (options.secrets ?? []).filter((secret) => secret !== '');
+  await mkdir(dirname(file), { recursive: true, mode: 0o711 });
+  const handle = await open(file, 'a+', 0o600);
+
+  const splitter = createLineSplitter();
+  const lines: string[] = [];
+  const buffer = Buffer.alloc(chunkBytes);
+  let offset = 0;
+  let isClosed = false;
+  let lookMs = shortestLookMs;
+  let timer: NodeJS.Timeout | undefined;
+  let looking: Promise<void> = Promise.resolve();
+
+  function keep(line: string): string {
+    const clean = secrets.reduce((text, secret) => text.replaceAll(secret, '[secret]'), line);
+    lines.push(clean);
+    if (lines.length > tailLines) lines.splice(0, lines.length - tailLines);
+    return clean;
+  }
+
+  async function readUpTo(end: number): Promise<string[]> {
+    const fresh: string[] = [];
+    while (offset < end) {
+      const { bytesRead } = await handle.read(
+        buffer,
+        0,
+        Math.min(chunkBytes, end - offset),
+        offset,
+      );
+      if (bytesRead === 0) break;
+      offset += bytesRead;
+      fresh.push(...splitter.push(buffer.subarray(0, bytesRead)).map(keep));
+    }
+    return fresh;
+  }
+
+  /** Jumps over the middle of a flood; nothing is read that nobody could read either. */
+  function skipFlood(size: number): string[] {
+    const unreadBytes = size - offset;
+    if (unreadBytes <= floodBytes) return [];
+    offset = size - chunkBytes;
+    return noteSkipped(unreadBytes - chunkBytes);
+  }
+
+  function noteSkipped(bytes: number): string[] {
+    return [...splitter.end(), `[… ${bytes} bytes of output not shown]`].map(keep);
+  }
+
+  function tell(fresh: readonly string[]): void {
+    if (onLine === undefined) return;
+    for (const line of fresh.slice(0, maxLinesPerLook)) onLine(line);
+    const untold = fresh.length - maxLinesPerLook;
+    if (untold > 0) onLine(`[… ${untold} lines not shown]`);
+  }
+
+  async function look(): Promise<void> {
+    const { size } = await handle.stat();
+    // Somebody emptied the file, for example a program that opened /dev/stderr for writing.
+    if (size < offset) offset = 0;
+    lookMs = size === offset ? Math.min(lookMs * 2, longestLookMs) : shortestLookMs;
+    const fresh = [...skipFlood(size), ...(await readUpTo(size))];
+    if (size >= maxFileBytes) {
+      const late = await rotateOutputFile({ handle, file, offset, maxFileBytes, oldFiles });
+      if (late.droppedBytes > 0) fresh.push(...noteSkipped(late.droppedBytes));
+      fresh.push(...splitter.push(late.bytes).map(keep));
+      offset = 0;
+    }
+    tell(fresh);
+  }
+
+  function flush(): Promise<void> {
+    looking = looking.then(async () => {
+      if (!isClosed) await look();
+    });
+    return looking;
+  }
+
+  // Looking again and again instead of fs.watch: it costs one fstat per look, is the same on every
+  // file system, and a flooding program cannot turn it into a flood of events.
+  function schedule(): void {
+    if (isClosed) return;
+    timer = setTimeout(() => {
+      flush()
+        .catch((thrown: unknown) => keep(`[the output file cannot be read: ${String(thrown)}]`))
+        .finally(schedule);
+    }, lookMs).unref();
+  }
+
+  try {
+    offset = Math.max(0, (await handle.stat()).size - chunkBytes);
+    await readUpTo((await handle.stat()).size);
+  } catch (thrown) {
+    await handle.close();
+    throw thrown;
+  }
+  schedule();
+
+  return {
+    file,
+    descriptor: handle.fd,
+    tail: (count = tailLines) => lines.slice(-count),
+    flush,
+    async note(text) {
+      if (!isClosed) await handle.appendFile(`[hub] ${text}\n`);
+    },
+    giveTo: ({ userId, groupId }) => handle.chown(userId, groupId),
+    async [Symbol.asyncDispose]() {
+      if (isClosed) return;
+      clearTimeout(timer);
+      await flush().catch(ignoreLastLook);
+      isClosed = true;
+      tell(splitter.end().map(keep));
+      await closeQuietly(handle);
+    },
+  };
+}
+
+function ignoreLastLook(): void {
+  // The file is given up either way.
+}
+
+async function closeQuietly(handle: FileHandle): Promise<void> {
+  await handle.close().catch(ignoreLastLook);
+}

@@ -1,0 +1,114 @@
+import { kill } from 'node:process';
+import { type Clock, systemClock } from './clock.ts';
+import { findMarkedProcesses } from './process-mark.ts';
+import { collectTrees, listProcesses } from './process-table.ts';
+
+/** What is to be ended: a process group, whatever came from it, and whatever carries its mark. */
+export interface ProcessGroup {
+  /** Pid of the group's leader, or undefined when only the mark is known. */
+  readonly groupId: number | undefined;
+  readonly mark: string;
+}
+
+export interface EndedGroup {
+  /** How many processes were alive when ending began. */
+  readonly found: number;
+  /** Pids that outlived SIGKILL: in an uninterruptible wait, or of a user the hub may not signal. */
+  readonly survivors: readonly number[];
+}
+
+/** How long processes that left the group have between SIGTERM and SIGKILL. */
+const stragglerGraceMs = 1_000;
+/** How long the kernel has to remove a process after SIGKILL. */
+const killPatienceMs = 5_000;
+const longestLookMs = 250;
+
+/**
+ * Ends a process group and everything it started: SIGTERM to the group, grace, SIGTERM to those that
+ * left the group, SIGKILL to whatever remains. Never throws.
+ */
+export async function endProcessGroup(
+  group: ProcessGroup,
+  { graceMs, clock = systemClock }: { graceMs: number; clock?: Clock },
+): Promise<EndedGroup> {
+  const { groupId } = group;
+  const found = (await livingMembers(group)).length;
+  if (found === 0) return { found, survivors: [] };
+
+  if (groupId !== undefined) {
+    // Only the group at first: a server ends its own kernels and terminals in order, given the time.
+    signalGroup(groupId, 'SIGTERM');
+    await waitUntilEmpty(() => membersOfGroup(groupId), graceMs, clock);
+  }
+  const inGroup = new Set(groupId === undefined ? [] : await membersOfGroup(groupId));
+  const stragglers = (await livingMembers(group)).filter((pid) => !inGroup.has(pid));
+  for (const pid of stragglers) terminate(pid);
+  const patienceMs = stragglers.length === 0 ? 0 : Math.min(graceMs, stragglerGraceMs);
+  await waitUntilEmpty(() => livingMembers(group), patienceMs, clock);
+
+  const survivors = await waitUntilEmpty(
+    async () => {
+      if (groupId !== undefined) signalGroup(groupId, 'SIGKILL');
+      const remaining = await livingMembers(group);
+      for (const pid of remaining) sendSignal(pid, 'SIGKILL');
+      return remaining;
+    },
+    killPatienceMs,
+    clock,
+  );
+  return { found, survivors };
+}
+
+/** Lists the living processes of a group, its descendants and those that carry its mark. */
+export async function livingMembers({ groupId, mark }: ProcessGroup): Promise<readonly number[]> {
+  const marked = await findMarkedProcesses(mark);
+  const leaders = groupId === undefined ? marked : [groupId, ...marked];
+  const trees = collectTrees(await listProcesses(), leaders);
+  return [...new Set([...trees.values()].flat())];
+}
+
+async function membersOfGroup(groupId: number): Promise<readonly number[]> {
+  const entries = await listProcesses();
+  return entries
+    .filter((entry) => entry.groupId === groupId && !entry.isZombie)
+    .map((entry) => entry.pid);
+}
+
+function signalGroup(groupId: number, signal: NodeJS.Signals): void {
+  sendSignal(-groupId, signal);
+  if (signal === 'SIGTERM') sendSignal(-groupId, 'SIGCONT');
+}
+
+function terminate(pid: number): void {
+  sendSignal(pid, 'SIGTERM');
+  // A stopped process does not act on SIGTERM before it continues.
+  sendSignal(pid, 'SIGCONT');
+}
+
+/** Sends a signal to one process, or to a group when the pid is negative. */
+function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  // 0, 1 and -1 would reach the hub's own group, init, or every process of the machine.
+  if (pid >= -1 && pid <= 1) return;
+  try {
+    kill(pid, signal);
+  } catch {
+    // Gone already, or of a user the hub may not signal; the next look at the process table tells.
+  }
+}
+
+/** Looks again and again, ever less often, until nothing is left or patience ends. */
+async function waitUntilEmpty(
+  look: () => Promise<readonly number[]>,
+  patienceMs: number,
+  clock: Clock,
+): Promise<readonly number[]> {
+  const deadline = clock.now() + patienceMs;
+  let remaining = await look();
+  for (let lookMs = 5; remaining.length > 0; lookMs = Math.min(lookMs * 2, longestLookMs)) {
+    const leftMs = deadline - clock.now();
+    if (leftMs <= 0) break;
+    await clock.sleep(Math.min(lookMs, leftMs));
+    remaining = await look();
+  }
+  return remaining;
+}

@@ -1,0 +1,137 @@
+import { type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { type Clock, systemClock } from './clock.ts';
+
+export type ProbeResult =
+  | { readonly ready: true; readonly status: number }
+  | {
+      readonly ready: false;
+      /** `refused`: nobody listens there. `timeout`: somebody may, but does not answer. */
+      readonly problem: 'refused' | 'timeout' | 'status' | 'failed';
+      readonly reason: string;
+    };
+
+export interface ProbeOptions {
+  /** `http://…`, `https://…` or `http+unix://%2Fpath%2Fof.sock`. */
+  readonly url: string;
+  /** Path that is asked for. */
+  readonly path: string;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Asks a web server once whether it is ready: any status below 500 says so, redirects are not
+ * followed. Never throws.
+ */
+export async function probeReadiness(options: ProbeOptions): Promise<ProbeResult> {
+  const { url, timeoutMs, signal } = options;
+  const timeout = AbortSignal.timeout(timeoutMs);
+  const limit = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
+  try {
+    const status = await statusOf(options, limit);
+    if (status < 500) return { ready: true, status };
+    return { ready: false, problem: 'status', reason: `${url} answers with status ${status}` };
+  } catch (thrown) {
+    if (timeout.aborted) {
+      const reason = `${url} does not answer within ${timeoutMs / 1000} s`;
+      return { ready: false, problem: 'timeout', reason };
+    }
+    return explainFailure(url, thrown);
+  }
+}
+
+/** Creates a probe of which no more than a number run at once; the others wait their turn. */
+export function createBoundedProbe(limit: number): typeof probeReadiness {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  return async (options) => {
+    // Whoever finishes hands its place over, so `running` stays as it is.
+    if (running >= limit) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running += 1;
+    try {
+      return await probeReadiness(options);
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) running -= 1;
+      else next();
+    }
+  };
+}
+
+export interface WaitOptions extends Omit<ProbeOptions, 'timeoutMs'> {
+  /** How long the server has in all. */
+  readonly timeoutMs: number;
+  readonly clock?: Clock;
+  readonly probe?: typeof probeReadiness;
+}
+
+const firstPauseMs = 25;
+const longestPauseMs = 1_000;
+const longestProbeMs = 10_000;
+
+/**
+ * Asks again and again, with growing pauses, until the server is ready, the time is over or the
+ * signal is aborted; returns the last answer.
+ */
+export async function waitUntilReady(options: WaitOptions): Promise<ProbeResult> {
+  const { timeoutMs, signal, clock = systemClock, probe = probeReadiness } = options;
+  const deadline = clock.now() + timeoutMs;
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+    const leftMs = Math.max(1, deadline - clock.now());
+    const result = await probe({
+      ...options,
+      timeoutMs: Math.min(leftMs, longestProbeMs),
+    });
+    const isOver = clock.now() + pauseMs >= deadline;
+    if (result.ready || isOver || signal?.aborted) return result;
+    await clock.sleep(pauseMs, signal);
+  }
+}
+
+function statusOf({ url, path }: ProbeOptions, signal: AbortSignal): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const { request, target } = addressOf(url);
+    const probe = request(
+      {
+        ...target,
+        path,
+        method: 'GET',
+        headers: { accept: '*/*', 'user-agent': 'hub-readiness-probe', connection: 'close' },
+        agent: false,
+        signal,
+        // No secret is sent, and who answers is the gateway's question, not this one's.
+        rejectUnauthorized: false,
+      },
+      (response: IncomingMessage) => {
+        resolve(response.statusCode ?? 0);
+        response.destroy();
+      },
+    );
+    probe.once('error', reject);
+    probe.end();
+  });
+}
+
+function addressOf(url: string): {
+  request: typeof requestHttp | typeof requestHttps;
+  target: RequestOptions;
+} {
+  const socket = /^http\+unix:\/\/([^/]+)/.exec(url)?.[1];
+  if (socket !== undefined) {
+    const target = { socketPath: decodeURIComponent(socket), host: 'localhost' };
+    return { request: requestHttp, target };
+  }
+  const { protocol, hostname, port } = new URL(url);
+  const target = { host: hostname.replaceAll(/[[\]]/g, ''), ...(port === '' ? {} : { port }) };
+  return { request: protocol === 'https:' ? requestHttps : requestHttp, target };
+}
+
+function explainFailure(url: string, thrown: unknown): ProbeResult {
+  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
+  if (code === 'ECONNREFUSED' || code === 'ENOENT') {
+    return { ready: false, problem: 'refused', reason: `nothing listens on ${url}` };
+  }
+  const reason = `${url} cannot be asked: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
+  return { ready: false, problem: 'failed', reason };
+}

@@ -1,0 +1,217 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { geteuid } from 'node:process';
+import { type Clock, systemClock } from './clock.ts';
+import { explainLaunchProblem } from './launch-check.ts';
+import type { OutputLog } from './output-log.ts';
+import { type EndedGroup, endProcessGroup } from './process-group.ts';
+import { identifyChild, isSameProcess, type ProcessIdentity } from './process-identity.ts';
+import { markVariable } from './process-mark.ts';
+import { findSetpriv, runsAsRoot, type SystemUser } from './system-user.ts';
+
+export interface StartOptions {
+  readonly command: readonly string[];
+  /** The whole environment of the process. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly workingDirectory: string;
+  readonly output: OutputLog;
+  /** Finds whatever the process starts; unique on the machine, such as the path of the output file. */
+  readonly mark: string;
+  /** Account to run under; needs a hub that is root, unless it is the hub's own. */
+  readonly user?: SystemUser | undefined;
+  readonly clock?: Clock;
+}
+
+export type StartOutcome =
+  | { readonly started: true; readonly process: SupervisedProcess }
+  | { readonly started: false; readonly reason: string };
+
+export interface ProcessExit {
+  /** Exit code; null when a signal ended it or when nobody could tell. */
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** How many processes it left behind, which were then ended. */
+  readonly leftBehind: number;
+}
+
+/** One process with its group: what it started ends with it. */
+export interface SupervisedProcess {
+  readonly identity: ProcessIdentity;
+  /** Resolves when the process and all it started are gone; never rejects. */
+  readonly exited: Promise<ProcessExit>;
+  isRunning(): boolean;
+  /**
+   * SIGTERM to the group, grace, SIGKILL; resolves when all is gone, or with the pids that even that
+   * did not end. May be called again.
+   */
+  stop(options: { readonly graceMs: number }): Promise<{ readonly survivors: readonly number[] }>;
+}
+
+/** How long what a process left behind has between SIGTERM and SIGKILL. */
+const leftoverGraceMs = 1_000;
+const adoptedLookMs = 1_000;
+
+/**
+ * Starts a program in its own session and process group, its output going to a file. Why it cannot
+ * be started is a value, not an exception.
+ */
+export async function startProcess(options: StartOptions): Promise<StartOutcome> {
+  const { command, environment, workingDirectory, output, mark, clock = systemClock } = options;
+  const problem =
+    explainUserProblem(options.user) ??
+    (await explainLaunchProblem(command, workingDirectory, environment['PATH']));
+  if (problem !== undefined) return { started: false, reason: problem };
+  // The hub's own account needs no switch, and without root none is possible.
+  const user = runsAsRoot() ? options.user : undefined;
+
+  try {
+    if (user !== undefined) await output.giveTo(user);
+    const { program, programArguments, account } = await asUser(command, user);
+    const child = spawn(program, programArguments, {
+      ...account,
+      cwd: workingDirectory,
+      env: { ...environment, [markVariable]: mark },
+      detached: true,
+      stdio: ['ignore', output.descriptor, output.descriptor],
+    });
+    // Before the first await, so that even a child that has ended already is known by its start time.
+    const identity = child.pid === undefined ? undefined : identifyChild(child.pid);
+    const ended = new Promise<EndOfLeader>((resolve) => {
+      child.once('exit', (code, signal) => resolve({ code, signal }));
+    });
+    await startOf(child);
+    // A hub that stops must not wait for servers that outlive it.
+    child.unref();
+    if (identity === undefined) return { started: false, reason: 'it ended while it was started' };
+    return { started: true, process: supervise({ identity, ended, mark, output, clock }) };
+  } catch (thrown) {
+    return { started: false, reason: explainSpawnError(thrown, command, options.user) };
+  }
+}
+
+/**
+ * Takes over a process that a former hub started; undefined when it is gone or is another one now.
+ * Its exit code cannot be known, and its end is noticed within a second.
+ */
+export function adoptProcess(options: {
+  readonly identity: ProcessIdentity;
+  readonly mark: string;
+  readonly output: OutputLog;
+  readonly clock?: Clock;
+}): SupervisedProcess | undefined {
+  const { identity, clock = systemClock } = options;
+  if (!isSameProcess(identity)) return undefined;
+  const { promise: ended, resolve } = Promise.withResolvers<EndOfLeader>();
+  function look(): void {
+    if (isSameProcess(identity)) return;
+    clearInterval(timer);
+    resolve({ code: null, signal: null });
+  }
+  const timer = setInterval(look, adoptedLookMs).unref();
+  return supervise({ ...options, ended, clock, lookForEnd: look });
+}
+
+interface EndOfLeader {
+  readonly code: number | null;
+  readonly signal: string | null;
+}
+
+function supervise(options: {
+  readonly identity: ProcessIdentity;
+  readonly ended: Promise<EndOfLeader>;
+  readonly mark: string;
+  readonly output: OutputLog;
+  readonly clock: Clock;
+  readonly lookForEnd?: () => void;
+}): SupervisedProcess {
+  const { identity, ended, mark, output, clock, lookForEnd } = options;
+  const group = { groupId: identity.pid, mark };
+  let isRunning = true;
+  let stopping: Promise<EndedGroup> | undefined;
+
+  const exited = ended.then(async (end) => {
+    isRunning = false;
+    const leftover = stopping ?? endProcessGroup(group, { graceMs: leftoverGraceMs, clock });
+    const { found } = await leftover;
+    // So that whoever learns of the exit also sees the last words.
+    await output.flush().catch(() => undefined);
+    return { ...end, leftBehind: stopping === undefined ? found : 0 };
+  });
+
+  return {
+    identity,
+    exited,
+    isRunning: () => isRunning,
+    async stop({ graceMs }) {
+      // Once the leader is reaped its pid may belong to somebody else.
+      if (isRunning) stopping ??= endProcessGroup(group, { graceMs, clock });
+      const survivors = (await stopping)?.survivors ?? [];
+      if (survivors.includes(identity.pid)) return { survivors };
+      lookForEnd?.();
+      await exited;
+      return { survivors };
+    },
+  };
+}
+
+async function startOf(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.once('spawn', resolve);
+    // Stays for good: a later error event, from a failed signal, must not end the hub.
+    child.on('error', reject);
+  });
+}
+
+interface Launch {
+  readonly program: string;
+  readonly programArguments: readonly string[];
+  readonly account: { readonly uid?: number; readonly gid?: number };
+}
+
+/** Adds the switch of the account: by `spawn` itself or, to keep further groups, by `setpriv`. */
+async function asUser(command: readonly string[], user: SystemUser | undefined): Promise<Launch> {
+  const [program = '', ...programArguments] = command;
+  if (user === undefined) return { program, programArguments, account: {} };
+  const { userId, groupId, groupIds } = user;
+  const account = { uid: userId, gid: groupId };
+  // `spawn` drops every group but the primary one.
+  const setpriv = groupIds.length > 1 ? await findSetpriv() : undefined;
+  if (setpriv === undefined) return { program, programArguments, account };
+  const switchArguments = [
+    `--reuid=${userId}`,
+    `--regid=${groupId}`,
+    `--groups=${groupIds.join()}`,
+  ];
+  return {
+    program: setpriv,
+    programArguments: [...switchArguments, '--', ...command],
+    account: {},
+  };
+}
+
+function explainUserProblem(user: SystemUser | undefined): string | undefined {
+  if (user === undefined || runsAsRoot() || user.userId === geteuid?.()) return undefined;
+  return `running as user ${user.name} needs a hub that runs as root`;
+}
+
+function explainSpawnError(
+  thrown: unknown,
+  [program = '']: readonly string[],
+  user: SystemUser | undefined,
+): string {
+  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
+  const forUser = user === undefined ? '' : ` for user ${user.name}`;
+  switch (code) {
+    case 'ENOENT':
+      return `${program} or the interpreter named in its first line does not exist`;
+    case 'EACCES':
+      return `permission denied${forUser}: ${program}`;
+    case 'EPERM':
+      return `the hub may not switch to another user${forUser}`;
+    case 'E2BIG':
+      return `arguments and environment of ${program} are too long`;
+    case 'EAGAIN':
+      return `too many processes${forUser}`;
+    default:
+      return `${program} cannot be started: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
+  }
+}

@@ -1,0 +1,198 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Dispatcher } from 'undici';
+import { HubError } from '../errors.ts';
+import type { CloseReason, ConnectionTags, LiveConnection } from './live-connections.ts';
+import { discardBody, type RequestBody } from './request-body.ts';
+import { clientResponseHeaders, type UpstreamResponseHeaders } from './response-headers.ts';
+import { toCloseError, toUpstreamError } from './upstream-error.ts';
+
+/** A request ready to be sent, as undici takes it. */
+export interface UpstreamRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: string[];
+  /** TLS name of the upstream, so that undici does not open a new connection per Host header. */
+  readonly servername: string;
+  body: RequestBody | null;
+}
+
+/** What an exchange asks of the forwarder. */
+export interface ExchangeHost {
+  dispatch(exchange: Exchange): void;
+  /** A body for another attempt; the former one must not have taken anything. */
+  createBody(exchange: Exchange): RequestBody;
+  answerError(req: IncomingMessage, res: ServerResponse, error: HubError): void;
+  /** Called once, when nothing more goes either way but what is buffered. */
+  finished(exchange: Exchange): void;
+  /** Called once, when the client has its whole answer or is gone. */
+  closed(exchange: Exchange, res: ServerResponse): void;
+  failed(exchange: Exchange, error: unknown): void;
+  now(): number;
+}
+
+/** How long the rest of an unwanted upload is read. */
+const discardGraceMs = 5_000;
+
+const safeToRepeat = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
+const brokenConnection = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
+const plainReason = /^[\x20-\x7e]*$/;
+
+/**
+ * One forwarded request: the handler undici calls, one object and no closure per piece of body.
+ */
+export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
+  readonly kind = 'http';
+  readonly tags: ConnectionTags;
+  readonly req: IncomingMessage;
+  readonly request: UpstreamRequest;
+  readonly #res: ServerResponse;
+  readonly #responseHeadersToAdd: readonly string[] | undefined;
+  readonly #host: ExchangeHost;
+  #controller: Dispatcher.DispatchController | undefined;
+  #hasUpstreamAnswered = false;
+  #isRetried = false;
+  #isWaitingForDrain = false;
+  #isOver = false;
+
+  constructor(options: {
+    readonly req: IncomingMessage;
+    readonly res: ServerResponse;
+    readonly tags: ConnectionTags;
+    readonly request: UpstreamRequest;
+    readonly responseHeadersToAdd: readonly string[] | undefined;
+    readonly host: ExchangeHost;
+  }) {
+    this.req = options.req;
+    this.#res = options.res;
+    this.tags = options.tags;
+    this.request = options.request;
+    this.#responseHeadersToAdd = options.responseHeadersToAdd;
+    this.#host = options.host;
+    this.#res.once('close', () => this.#clientClosed());
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#isOver) controller.abort(new Error('the client has left'));
+  }
+
+  onResponseStarted(): void {
+    this.#hasUpstreamAnswered = true;
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: UpstreamResponseHeaders,
+    reason?: string,
+  ): void {
+    // Interim answers (RFC 9110 §15.2) are for the hub, which did not ask for them.
+    if (status < 200) return;
+    this.touch();
+    const pairs = clientResponseHeaders(headers, this.tags.route);
+    if (this.#responseHeadersToAdd !== undefined) pairs.push(...this.#responseHeadersToAdd);
+    if (reason !== undefined && reason !== '' && plainReason.test(reason)) {
+      this.#res.writeHead(status, reason, pairs);
+    } else {
+      this.#res.writeHead(status, pairs);
+    }
+    // An event stream may begin long before its first event.
+    if (headers['content-length'] === undefined) process.nextTick(flush, this.#res);
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.touch();
+    if (this.#res.write(chunk)) return;
+    controller.pause();
+    if (this.#isWaitingForDrain) return;
+    this.#isWaitingForDrain = true;
+    this.#res.once('drain', () => {
+      this.#isWaitingForDrain = false;
+      controller.resume();
+    });
+  }
+
+  onResponseEnd(): void {
+    if (this.#isOver) return;
+    this.#finish();
+    this.#res.end();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    if (this.#isOver) return;
+    if (this.req.socket.destroyed) {
+      this.#finish();
+      return;
+    }
+    if (this.#prepareRetry(error)) {
+      // Not from within undici's clean-up of the broken connection.
+      process.nextTick(() => this.#host.dispatch(this));
+      return;
+    }
+    if (!(error instanceof HubError)) this.#host.failed(this, error);
+    this.#answerOrDestroy(toUpstreamError(error));
+  }
+
+  /** Cuts the exchange off from the hub's side. */
+  close(reason: CloseReason): void {
+    if (this.#isOver) return;
+    this.#answerOrDestroy(toCloseError(reason));
+    this.#controller?.abort(new Error(reason));
+  }
+
+  /** Notes traffic on the route. */
+  touch(): void {
+    this.tags.route.lastActivityMs = this.#host.now();
+  }
+
+  /** The client went away, or has its whole answer. */
+  #clientClosed(): void {
+    this.#host.closed(this, this.#res);
+    if (this.#isOver) return;
+    this.#finish();
+    this.#controller?.abort(new Error('the client has left'));
+  }
+
+  #answerOrDestroy(error: HubError): void {
+    this.#finish();
+    if (this.#res.headersSent) {
+      this.#res.destroy();
+      return;
+    }
+    // A refused answer of the upstream may have left its reason phrase behind.
+    this.#res.statusMessage = '';
+    this.#host.answerError(this.req, this.#res, error);
+  }
+
+  #finish(): void {
+    this.#isOver = true;
+    if (this.request.body !== null) {
+      this.request.body.destroy();
+      discardBody(this.req, discardGraceMs);
+    }
+    this.#host.finished(this);
+  }
+
+  /**
+   * Whether the request may be sent once more: an idle connection was closed under it, and either
+   * nothing of it was sent or repeating it does no harm (RFC 9110 §9.2.2).
+   */
+  #prepareRetry(error: Error): boolean {
+    const code = 'code' in error ? String(error.code) : '';
+    if (this.#isRetried || this.#hasUpstreamAnswered || !brokenConnection.has(code)) return false;
+    const { body, method } = this.request;
+    if (body === null) {
+      if (!safeToRepeat.has(method)) return false;
+    } else {
+      if (body.bytesTaken > 0 || this.req.destroyed) return false;
+      body.destroy();
+      this.request.body = this.#host.createBody(this);
+    }
+    this.#isRetried = true;
+    return true;
+  }
+}
+
+function flush(res: ServerResponse): void {
+  if (!res.writableEnded && !res.destroyed) res.flushHeaders();
+}

@@ -1,0 +1,195 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
+import type { ProxyConfig } from '../config/config.ts';
+import { HubError } from '../errors.ts';
+import type { ClientAddress } from '../http/client-address.ts';
+import { Exchange, type ExchangeHost, type UpstreamRequest } from './exchange.ts';
+import type { LiveConnections } from './live-connections.ts';
+import { bodyTooLarge, discardBody, hasBody, RequestBody } from './request-body.ts';
+import { type HeaderPairs, upstreamRequestHeaders } from './request-headers.ts';
+import type { Route } from './route.ts';
+import type { RouteTable } from './route-table.ts';
+import { withoutTokenParameter } from './token-parameter.ts';
+import { notReadyError, overloadedError, toUpstreamError } from './upstream-error.ts';
+import { createUpstreamPools, type UpstreamOptions } from './upstream-pools.ts';
+
+/** One request to forward, already allowed to pass. */
+export interface ForwardOptions {
+  readonly route: Route;
+  /** Path and query to send, from `RouteTable.match`. */
+  readonly path: string;
+  readonly client: Pick<ClientAddress, 'address' | 'protocol' | 'host'>;
+  /** Names and values in turn, such as the identity headers. */
+  readonly headersToAdd?: HeaderPairs;
+  /** Names and values in turn to add to the answer, such as a renewed cookie of the gateway. */
+  readonly responseHeadersToAdd?: HeaderPairs;
+  readonly sessionId?: string | undefined;
+  readonly userName?: string | undefined;
+  readonly accessTokenId?: string | undefined;
+  /** Whether `Authorization` and `?token=` held a hub token, which the upstream must not see. */
+  readonly stripAuthorization?: boolean;
+}
+
+/** Answers a request that could not be forwarded. */
+export type AnswerError = (req: IncomingMessage, res: ServerResponse, error: HubError) => void;
+
+/** Forwards HTTP requests. */
+export interface Forwarder extends AsyncDisposable {
+  forward(req: IncomingMessage, res: ServerResponse, options: ForwardOptions): void;
+  /** Requests so far, by kind of route and status; 499 when the client left before its answer. */
+  forwardedRequests(): Iterable<{
+    readonly routeKind: string;
+    readonly status: string;
+    readonly total: number;
+  }>;
+}
+
+/** How long the upload of a refused request is read, so that the refusal arrives. */
+const discardGraceMs = 5_000;
+
+/** TRACE would show a script the headers it must not see (RFC 9110 §9.3.8). */
+const refusedMethods = new Set(['TRACE', 'TRACK', 'CONNECT']);
+
+/** What access logs customarily note for a client that did not wait for its answer. */
+const clientLeftStatus = 499;
+
+/** Creates the forwarder. Routes removed from the table lose their connections to the upstream. */
+export function createForwarder(options: {
+  readonly config: UpstreamOptions & Pick<ProxyConfig, 'max_body_size'>;
+  readonly log: Logger;
+  readonly routes: RouteTable;
+  readonly liveConnections: LiveConnections;
+  readonly answerError: AnswerError;
+  readonly now?: () => number;
+}): Forwarder {
+  const { config, log, routes, liveConnections, answerError, now = Date.now } = options;
+  const pools = createUpstreamPools(config);
+  const stopListening = routes.onRemove((route) => pools.release(route));
+  const totals = new Map<string, Map<number, number>>();
+
+  function count(route: Route, res: ServerResponse): void {
+    const { kind } = route.owner;
+    const status = res.headersSent ? res.statusCode : clientLeftStatus;
+    let byStatus = totals.get(kind);
+    if (byStatus === undefined) {
+      byStatus = new Map();
+      totals.set(kind, byStatus);
+    }
+    byStatus.set(status, (byStatus.get(status) ?? 0) + 1);
+  }
+
+  const host: ExchangeHost = {
+    now,
+    dispatch(exchange) {
+      if (!pools.of(exchange.tags.route).dispatch(exchange.request, exchange)) {
+        exchange.onResponseError(null, overloadedError());
+      }
+    },
+    createBody: (exchange) =>
+      new RequestBody(exchange.req, {
+        limitBytes: config.max_body_size,
+        onTraffic: () => exchange.touch(),
+      }),
+    answerError,
+    finished: (exchange) => liveConnections.delete(exchange),
+    closed: ({ tags }, res) => count(tags.route, res),
+    failed({ tags, request }, error) {
+      const { prefix } = tags.route;
+      log.warn({ route: prefix, method: request.method, err: error }, 'upstream failed');
+    },
+  };
+
+  function refuse(
+    req: IncomingMessage,
+    res: ServerResponse,
+    { route, error }: { route: Route; error: HubError },
+  ): void {
+    res.once('close', () => count(route, res));
+    answerError(req, res, error);
+    discardBody(req, discardGraceMs);
+  }
+
+  return {
+    forward(req, res, forwardOptions) {
+      const { route } = forwardOptions;
+      const error = refusalOf(req, { route, maxBodyBytes: config.max_body_size });
+      if (error !== undefined) {
+        refuse(req, res, { route, error });
+        return;
+      }
+      const request = toUpstreamRequest(req, forwardOptions);
+      if (request instanceof HubError) {
+        refuse(req, res, { route, error: request });
+        return;
+      }
+      route.lastActivityMs = now();
+      const { responseHeadersToAdd } = forwardOptions;
+      const exchange = new Exchange({
+        req,
+        res,
+        tags: forwardOptions,
+        request,
+        responseHeadersToAdd,
+        host,
+      });
+      if (hasBody(req)) request.body = host.createBody(exchange);
+      liveConnections.add(exchange);
+      host.dispatch(exchange);
+    },
+    *forwardedRequests() {
+      for (const [routeKind, byStatus] of totals) {
+        for (const [status, total] of byStatus) {
+          yield { routeKind, status: String(status), total };
+        }
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      stopListening();
+      await pools[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function refusalOf(
+  req: IncomingMessage,
+  { route, maxBodyBytes }: { route: Route; maxBodyBytes: number },
+): HubError | undefined {
+  if (refusedMethods.has(req.method ?? '')) {
+    return new HubError('method_not_allowed', `The method ${req.method} is not forwarded.`);
+  }
+  if (!route.isReady) return notReadyError();
+  if (maxBodyBytes > 0 && Number(req.headers['content-length'] ?? 0) > maxBodyBytes) {
+    return bodyTooLarge(maxBodyBytes);
+  }
+  return undefined;
+}
+
+function toUpstreamRequest(
+  req: IncomingMessage,
+  options: ForwardOptions,
+): UpstreamRequest | HubError {
+  const { route, path, client, headersToAdd = [], stripAuthorization = false } = options;
+  let headers: string[];
+  try {
+    const { rawHeaders } = req;
+    headers = upstreamRequestHeaders({
+      rawHeaders,
+      route,
+      client,
+      headersToAdd,
+      stripAuthorization,
+    });
+  } catch (error) {
+    return toUpstreamError(error);
+  }
+  const contentLength = req.headers['content-length'];
+  if (contentLength !== undefined && hasBody(req)) headers.push('content-length', contentLength);
+  const { servername, hostname } = route.upstream;
+  return {
+    method: req.method ?? 'GET',
+    path: stripAuthorization ? withoutTokenParameter(path) : path,
+    headers,
+    servername: servername === '' ? hostname : servername,
+    body: null,
+  };
+}

@@ -1,0 +1,52 @@
+import type { Route } from './route.ts';
+
+/** Why a live connection is closed from the hub's side. */
+export type CloseReason = 'session_ended' | 'access_revoked' | 'route_removed' | 'shutting_down';
+
+/** Whom and what a live connection belongs to. */
+export interface ConnectionTags {
+  readonly route: Route;
+  /** The browser's login session. */
+  readonly sessionId?: string | undefined;
+  readonly userName?: string | undefined;
+  readonly accessTokenId?: string | undefined;
+}
+
+/** A forwarded request or WebSocket that is still open. */
+export interface LiveConnection {
+  readonly kind: 'http' | 'websocket';
+  readonly tags: ConnectionTags;
+  close(reason: CloseReason): void;
+}
+
+/** Every connection the forwarders hold open. */
+export interface LiveConnections {
+  add(connection: LiveConnection): void;
+  delete(connection: LiveConnection): void;
+  /** Closes at once what the predicate picks, and returns how many those were. */
+  closeWhere(predicate: (tags: ConnectionTags) => boolean, reason: CloseReason): number;
+  list(): Iterable<LiveConnection>;
+  readonly size: number;
+}
+
+/** Creates an empty registry; one serves the HTTP and the WebSocket forwarder. */
+export function createLiveConnections(): LiveConnections {
+  const connections = new Set<LiveConnection>();
+  return {
+    add: (connection) => {
+      connections.add(connection);
+    },
+    delete: (connection) => {
+      connections.delete(connection);
+    },
+    closeWhere(predicate, reason) {
+      const chosen = [...connections].filter(({ tags }) => predicate(tags));
+      for (const connection of chosen) connection.close(reason);
+      return chosen.length;
+    },
+    list: () => connections.values(),
+    get size() {
+      return connections.size;
+    },
+  };
+}

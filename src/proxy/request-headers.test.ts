@@ -1,0 +1,228 @@
+import { describe, expect, test } from 'vitest';
+import { toHeaderObject, upstreamRequestHeaders } from './request-headers.ts';
+import { type RouteAccess, createRoute } from './route.ts';
+
+const client = { address: '203.0.113.7', protocol: 'https', host: 'hub.test:8443' } as const;
+const forwarded = {
+  'x-forwarded-for': '203.0.113.7',
+  'x-forwarded-proto': 'https',
+  'x-forwarded-host': 'hub.test:8443',
+  'x-forwarded-port': '8443',
+};
+
+const routeWith = (access: RouteAccess) =>
+  createRoute(
+    {
+      prefix: '/services/a/',
+      target: 'http://127.0.0.1:9',
+      access,
+      owner: { kind: 'service', name: 'a' },
+    },
+    0,
+  );
+
+function sent(
+  rawHeaders: string[],
+  options: { access?: RouteAccess; headersToAdd?: string[]; stripAuthorization?: boolean } = {},
+) {
+  const { access = 'gateway', headersToAdd = [], stripAuthorization = false } = options;
+  return toHeaderObject(
+    upstreamRequestHeaders({
+      rawHeaders,
+      route: routeWith(access),
+      client,
+      headersToAdd,
+      stripAuthorization,
+    }),
+  );
+}
+
+describe('upstreamRequestHeaders', () => {
+  test('passes ordinary headers on, repeated ones included, in their spelling', () => {
+    const rawHeaders = ['Host', 'hub.test', 'ACCEPT', '*/*', 'X-Trace', '1', 'x-trace', '2'];
+    expect(sent(rawHeaders)).toEqual({
+      host: 'hub.test',
+      accept: '*/*',
+      'x-trace': ['1', '2'],
+      ...forwarded,
+    });
+    const pairs = upstreamRequestHeaders({
+      rawHeaders,
+      route: routeWith('public'),
+      client,
+      headersToAdd: [],
+      stripAuthorization: false,
+    });
+    expect(pairs.slice(2, 4)).toEqual(['ACCEPT', '*/*']);
+  });
+
+  test.for([
+    'Connection',
+    'Keep-Alive',
+    'TE',
+    'Trailer',
+    'Transfer-Encoding',
+    'Upgrade',
+    'Expect',
+    'HTTP2-Settings',
+    'Content-Length',
+    'Proxy',
+    'Proxy-Authorization',
+    'Proxy-Connection',
+    'Forwarded',
+    'X-Forwarded',
+    'X-Forwarded-User',
+    'X-Forwarded-Email',
+    'X-Forwarded-Groups',
+    'X-Forwarded-Preferred-Username',
+    'X-Forwarded-Access-Token',
+    'X-Forwarded-Uri',
+    'X-Forwarded-Method',
+    'X-Forwarded-Prefix',
+    'X-Forwarded-Path',
+    'X-Original-URL',
+    'X-Original-Uri',
+    'X-Rewrite-URL',
+    'X-Real-IP',
+    'X-Client-IP',
+    'True-Client-IP',
+    'X-Scheme',
+    'X-Hub-User',
+    'X-Hub-Groups',
+    'X-Hub-Anything',
+    'X-Auth-Request-User',
+    'X-Auth-User',
+    'X-Auth-Email',
+    'X-Auth-Groups',
+    'X-Authenticated-User',
+    'X-Authenticated-Userid',
+    'X-Remote-User',
+    'X-WEBAUTH-USER',
+    'Remote-User',
+    'Remote-Groups',
+    'Remote-Email',
+    'Remote-Name',
+    'X-SSL-Client-Cert',
+    'X_Hub_User',
+    'x-hub_user',
+    'X.Hub.User',
+    'X!Hub!User',
+    'Remote_User',
+    'Any_Thing',
+    '__proto__',
+  ])('drops %s in any case', (name) => {
+    for (const spelling of [name, name.toLowerCase(), name.toUpperCase()]) {
+      expect(Object.keys(sent([spelling, 'mallory']))).toEqual(Object.keys(forwarded));
+    }
+  });
+
+  test.for(['constructor', 'x-auth-token', 'x-hubbub', 'remote-desktop', 'x-forward'])(
+    'passes %s on, which only resembles a reserved name',
+    (name) => {
+      expect(sent([name, 'v'])).toHaveProperty(name, 'v');
+    },
+  );
+
+  test('a __proto__ header changes no object', () => {
+    const headers = sent(['__proto__', 'polluted', 'accept', '*/*']);
+    expect(Object.getPrototypeOf(headers)).toBeNull();
+    expect(headers).toMatchObject({ accept: '*/*' });
+  });
+
+  test('removes what Connection lists, but nothing that the gateway adds', () => {
+    const rawHeaders = [
+      'Host',
+      'hub.test',
+      'Connection',
+      'close, X-Secret , X-Hub-User',
+      'connection',
+      'X-Forwarded-For,host',
+      'X-Secret',
+      '1',
+      'X-Other',
+      '2',
+    ];
+    expect(sent(rawHeaders, { headersToAdd: ['X-Hub-User', 'alice'] })).toEqual({
+      host: 'hub.test',
+      'x-other': '2',
+      ...forwarded,
+      'x-hub-user': 'alice',
+    });
+  });
+
+  test('refuses a second Host header', () => {
+    expect(() => sent(['Host', 'a', 'host', 'b'])).toThrow('two Host headers');
+  });
+
+  test('removes a hub token from Authorization and Referer when told to', () => {
+    const rawHeaders = [
+      'Authorization',
+      'token secret',
+      'Referer',
+      'https://hub.test/services/a/?x=1&token=secret',
+    ];
+    expect(sent(rawHeaders, { stripAuthorization: true })).toEqual({
+      referer: 'https://hub.test/services/a/?x=1',
+      ...forwarded,
+    });
+    expect(sent(rawHeaders)).toMatchObject({
+      authorization: 'token secret',
+      referer: 'https://hub.test/services/a/?x=1&token=secret',
+    });
+  });
+
+  test('derives the port from the protocol when the host names none', () => {
+    const portFor = (host: string, protocol: 'http' | 'https') =>
+      toHeaderObject(
+        upstreamRequestHeaders({
+          rawHeaders: [],
+          route: routeWith('public'),
+          client: { address: '::1', protocol, host },
+          headersToAdd: [],
+          stripAuthorization: false,
+        }),
+      )['x-forwarded-port'];
+    expect(portFor('hub.test', 'https')).toBe('443');
+    expect(portFor('hub.test', 'http')).toBe('80');
+    expect(portFor('[::1]', 'http')).toBe('80');
+    expect(portFor('[::1]:81', 'http')).toBe('81');
+    expect(portFor('', 'http')).toBeUndefined();
+  });
+});
+
+describe('cookies', () => {
+  const cookie = (header: string, access: RouteAccess) => sent(['Cookie', header], { access })['cookie'];
+  const all =
+    'a=1; hub-hub-login=L; hub-session-id=S; service-a=T; service-a-oauth-state-xyz=O; ' +
+    'service-ab=X; service-b=X; service-b-oauth-state=X; hub-user-eve=X; hub-xsrf=X; ' +
+    'HUB-HUB-LOGIN=X; __Host-hub-hub-login=X; b="2"';
+
+  test('a service that checks visitors itself gets its own and the session id', () => {
+    const expected =
+      'a=1; hub-session-id=S; service-a=T; service-a-oauth-state-xyz=O; b="2"';
+    expect(cookie('a=1; hub-session-id=S', 'service')).toBe('a=1; hub-session-id=S');
+    expect(cookie(all, 'service')).toBe(expected);
+    expect(cookie(all, 'server')).toBe(expected);
+  });
+
+  test('behind the gateway or in public an upstream gets none of them', () => {
+    expect(cookie(all, 'gateway')).toBe('a=1; b="2"');
+    expect(cookie(all, 'public')).toBe('a=1; b="2"');
+    expect(cookie('hub-session-id=S', 'gateway')).toBeUndefined();
+  });
+
+  test('foreign cookies stay as they are, byte for byte', () => {
+    const odd = '$Version="1"; a=1;b=2 ;; =x; noequals; app-oauth-state=1; q="; "';
+    expect(cookie(odd, 'gateway')).toBe(odd);
+  });
+
+  test('a repeated or oddly spaced name is dropped every time', () => {
+    expect(cookie('hub-hub-login=1;hub-hub-login =2;  hub-hub-login=3;x=1', 'server')).toBe('x=1');
+    expect(cookie('hub-hub-login', 'server')).toBeUndefined();
+  });
+
+  test('every Cookie header is filtered', () => {
+    const headers = sent(['Cookie', 'hub-hub-login=1', 'cookie', 'a=1; hub-hub-login=1']);
+    expect(headers['cookie']).toBe('a=1');
+  });
+});

@@ -1,0 +1,185 @@
+import { HubError } from '../errors.ts';
+import type { ClientAddress } from '../http/client-address.ts';
+import type { Route } from './route.ts';
+import { withoutTokenParameter } from './token-parameter.ts';
+import { upstreamCookies } from './upstream-cookies.ts';
+
+/** Header names and values in turn, as in `IncomingMessage.rawHeaders`. */
+export type HeaderPairs = readonly string[];
+
+/** Everything the headers of a forwarded request are made from. */
+export interface RequestHeaderSource {
+  readonly rawHeaders: HeaderPairs;
+  readonly route: Route;
+  readonly client: Pick<ClientAddress, 'address' | 'protocol' | 'host'>;
+  /** Identity headers and the like; added last, so nothing a client sends can stand beside them. */
+  readonly headersToAdd: HeaderPairs;
+  /** Whether `Authorization` and `?token=` held a hub token that the upstream must not see. */
+  readonly stripAuthorization: boolean;
+}
+
+type Fate = 'keep' | 'drop' | 'connection' | 'host' | 'cookie' | 'authorization' | 'referer';
+
+/** Common names, so that most headers need one lookup and no pattern. */
+const fates = new Map<string, Fate>([
+  ...[
+    'accept',
+    'accept-encoding',
+    'accept-language',
+    'cache-control',
+    'content-type',
+    'dnt',
+    'if-modified-since',
+    'if-none-match',
+    'origin',
+    'pragma',
+    'priority',
+    'range',
+    'sec-ch-ua',
+    'sec-ch-ua-mobile',
+    'sec-ch-ua-platform',
+    'sec-fetch-dest',
+    'sec-fetch-mode',
+    'sec-fetch-site',
+    'sec-fetch-user',
+    'upgrade-insecure-requests',
+    'user-agent',
+    'x-requested-with',
+    'x-xsrftoken',
+  ].map((name) => [name, 'keep'] as const),
+  // RFC 9110 §7.6.1 and §10.1.1, RFC 9112 §6, RFC 7540 §3.2.1; the client's framing ends here.
+  ...[
+    'content-length',
+    'expect',
+    'http2-settings',
+    'keep-alive',
+    'te',
+    'trailer',
+    'transfer-encoding',
+    'upgrade',
+  ].map((name) => [name, 'drop'] as const),
+  ['authorization', 'authorization'],
+  ['connection', 'connection'],
+  ['cookie', 'cookie'],
+  ['host', 'host'],
+  ['referer', 'referer'],
+]);
+
+/**
+ * Headers that upstreams take for the word of a proxy: who the user is, where the client sits, which
+ * path was asked for. `proxy` alone becomes HTTP_PROXY in CGI programs.
+ */
+const proxyClaims = new RegExp(
+  `^(?:${[
+    'x-hub-.*',
+    'x-auth-request-.*',
+    'x-auth-(?:user|email|groups?|name|token-claims)',
+    'x-authenticated-.*',
+    'x-remote-.*',
+    'x-webauth-.*',
+    'x-original-.*',
+    'x-rewrite-.*',
+    'x-forwarded(?:-.*)?',
+    'x-(?:real|client|cluster-client)-ip',
+    'true-client-ip',
+    'x-scheme',
+    'x-url-scheme',
+    'x-(?:ssl|client-cert).*',
+    'ssl-client.*',
+    'remote-(?:user|groups?|email|name|addr|host)',
+    'forwarded',
+    'proxy(?:-.*)?',
+  ].join('|')})$`,
+);
+
+/** CGI and its heirs turn every other character into an underscore, and so into a forged hyphen. */
+const plainName = /^[a-z0-9-]+$/;
+
+/**
+ * Builds the headers a forwarded request carries. The length of the body is left to the caller, who
+ * frames it anew. Throws `bad_request` for a second Host header (RFC 9112 §3.2).
+ */
+export function upstreamRequestHeaders(source: RequestHeaderSource): string[] {
+  const { rawHeaders, route, client, headersToAdd, stripAuthorization } = source;
+  const pairs: string[] = [];
+  let connectionOptions = '';
+  let hasHost = false;
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? '';
+    const value = rawHeaders[index + 1] ?? '';
+    switch (fateOf(name.toLowerCase())) {
+      case 'keep':
+        pairs.push(name, value);
+        break;
+      case 'drop':
+        break;
+      case 'connection':
+        connectionOptions += `,${value}`;
+        break;
+      case 'host':
+        if (hasHost) throw new HubError('bad_request', 'The request has two Host headers.');
+        hasHost = true;
+        pairs.push(name, value);
+        break;
+      case 'cookie': {
+        const cookies = upstreamCookies(value, route);
+        if (cookies !== undefined) pairs.push(name, cookies);
+        break;
+      }
+      case 'authorization':
+        if (!stripAuthorization) pairs.push(name, value);
+        break;
+      case 'referer':
+        pairs.push(name, stripAuthorization ? withoutTokenParameter(value) : value);
+        break;
+    }
+  }
+  const headers = connectionOptions === '' ? pairs : withoutListed(pairs, connectionOptions);
+  addForwarded(headers, client);
+  for (const item of headersToAdd) headers.push(item);
+  return headers;
+}
+
+/** The same headers as an object, for `node:http`; values of a repeated name stand in a list. */
+export function toHeaderObject(pairs: HeaderPairs): Record<string, string | string[]> {
+  // Without a prototype, a header called `constructor` is a name like any other.
+  const headers: Record<string, string | string[]> = Object.create(null);
+  for (let index = 0; index + 1 < pairs.length; index += 2) {
+    const name = (pairs[index] ?? '').toLowerCase();
+    const value = pairs[index + 1] ?? '';
+    const former = headers[name];
+    if (former === undefined) headers[name] = value;
+    else if (typeof former === 'string') headers[name] = [former, value];
+    else former.push(value);
+  }
+  return headers;
+}
+
+function fateOf(name: string): Fate {
+  return fates.get(name) ?? (plainName.test(name) && !proxyClaims.test(name) ? 'keep' : 'drop');
+}
+
+/** Removes what Connection lists (RFC 9110 §7.6.1). Host is no option that a client could withdraw. */
+function withoutListed(pairs: string[], options: string): string[] {
+  const listed = new Set<string>();
+  for (const option of options.toLowerCase().split(',')) listed.add(option.trim());
+  listed.delete('host');
+  listed.delete('');
+  listed.delete('close');
+  listed.delete('keep-alive');
+  if (listed.size === 0) return pairs;
+  const kept: string[] = [];
+  for (let index = 0; index + 1 < pairs.length; index += 2) {
+    const name = pairs[index] ?? '';
+    if (!listed.has(name.toLowerCase())) kept.push(name, pairs[index + 1] ?? '');
+  }
+  return kept;
+}
+
+function addForwarded(headers: string[], client: RequestHeaderSource['client']): void {
+  const { address, protocol, host } = client;
+  headers.push('X-Forwarded-For', address, 'X-Forwarded-Proto', protocol);
+  if (host === '') return;
+  const port = /:(\d{1,5})$/.exec(host)?.[1] ?? (protocol === 'https' ? '443' : '80');
+  headers.push('X-Forwarded-Host', host, 'X-Forwarded-Port', port);
+}

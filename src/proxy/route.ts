@@ -1,0 +1,76 @@
+import { parseUpstreamAddress, type UpstreamAddress } from './upstream-address.ts';
+
+/** Who checks visitors: the service or server itself, the gateway in its place, or nobody. */
+export type RouteAccess = 'service' | 'server' | 'gateway' | 'public';
+
+/** Whose route it is. */
+export type RouteOwner =
+  | { readonly kind: 'service'; readonly name: string }
+  | { readonly kind: 'server'; readonly userName: string; readonly serverName: string }
+  | { readonly kind: 'extra' };
+
+/** What a route is made of. */
+export interface RouteDefinition {
+  /** Public path as the hub writes it: encoded, base path included, a slash at both ends. */
+  readonly prefix: string;
+  /** `http://`, `https://` or `http+unix://%2Fpath`; only the origin counts. */
+  readonly target: string;
+  readonly access: RouteAccess;
+  readonly owner: RouteOwner;
+  /** Name of the token cookie, which is the OAuth client id; derived from the owner when left out. */
+  readonly cookieName?: string | undefined;
+  /** OAuth client of the service or server; what the gateway plays for `access: "gateway"`. */
+  readonly clientId?: string | undefined;
+  /** Milliseconds the upstream has to begin its answer, 0 for ever; `Proxy.upstream_timeout` when left out. */
+  readonly upstreamTimeoutMs?: number | undefined;
+  /** False while the upstream is known but cannot answer yet: visitors get 503. */
+  readonly isReady?: boolean | undefined;
+}
+
+/** An entry of the proxy table. */
+export interface Route {
+  readonly prefix: string;
+  readonly target: string;
+  readonly access: RouteAccess;
+  readonly owner: RouteOwner;
+  readonly upstreamTimeoutMs: number | undefined;
+  readonly upstream: UpstreamAddress;
+  readonly clientId: string | undefined;
+  /** Undefined for extra routes, which have no OAuth client. */
+  readonly cookieName: string | undefined;
+  /** Changed by `RouteTable.setReady` only. */
+  isReady: boolean;
+  /** When traffic last went either way, in milliseconds since the epoch; kept by the forwarders. */
+  lastActivityMs: number;
+}
+
+/** Creates a route. Throws TypeError for a target that cannot be forwarded to. */
+export function createRoute(definition: RouteDefinition, nowMs: number): Route {
+  const { prefix, target, access, owner, upstreamTimeoutMs, isReady = true } = definition;
+  return {
+    prefix,
+    target,
+    access,
+    owner,
+    upstreamTimeoutMs,
+    upstream: parseUpstreamAddress(target),
+    clientId: definition.clientId,
+    cookieName: definition.cookieName ?? clientCookieName(owner),
+    isReady,
+    lastActivityMs: nowMs,
+  };
+}
+
+/** Name of the token cookie of a service or server: its OAuth client id, percent-encoded. */
+function clientCookieName(owner: RouteOwner): string | undefined {
+  switch (owner.kind) {
+    case 'service':
+      return `service-${encodeURIComponent(owner.name)}`;
+    case 'server': {
+      const suffix = owner.serverName === '' ? '' : `-${encodeURIComponent(owner.serverName)}`;
+      return `hub-user-${encodeURIComponent(owner.userName)}${suffix}`;
+    }
+    case 'extra':
+      return undefined;
+  }
+}

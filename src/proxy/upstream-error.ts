@@ -1,0 +1,79 @@
+import { HubError } from '../errors.ts';
+import type { CloseReason } from './live-connections.ts';
+
+/** Nobody listens there, or nobody can be reached: worth another attempt in a moment. */
+const unreachable = new Set([
+  'EACCES',
+  'EADDRNOTAVAIL',
+  'EAI_AGAIN',
+  'ECONNREFUSED',
+  'EHOSTDOWN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOENT',
+  'ENOTFOUND',
+  'UND_ERR_CLOSED',
+  'UND_ERR_DESTROYED',
+]);
+
+const timedOut = new Set([
+  'ECONNECT_TIMEOUT',
+  'ETIMEDOUT',
+  'UND_ERR_BODY_TIMEOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_HEADERS_TIMEOUT',
+]);
+
+/** Turns what went wrong with an upstream into the answer a client gets. */
+export function toUpstreamError(error: unknown): HubError {
+  if (error instanceof HubError) return error;
+  const code = errorCode(error);
+  const cause = error;
+  if (unreachable.has(code)) {
+    return new HubError('unavailable', 'The application cannot be reached right now.', {
+      cause,
+      retryAfterSeconds: 5,
+    });
+  }
+  if (timedOut.has(code)) {
+    return new HubError('upstream_timeout', 'The application did not answer in time.', { cause });
+  }
+  if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED') {
+    return new HubError('bad_request', 'The request cannot be forwarded.', { cause });
+  }
+  return new HubError('upstream_failed', 'The application broke off its answer.', { cause });
+}
+
+/** What a client is told whose request is cut off before the answer began. */
+export function toCloseError(reason: CloseReason): HubError {
+  switch (reason) {
+    case 'session_ended':
+      return new HubError('unauthenticated', 'Your session has ended.');
+    case 'access_revoked':
+      return new HubError('forbidden', 'You may no longer use this application.');
+    case 'route_removed':
+      return new HubError('unavailable', 'The application has stopped.');
+    case 'shutting_down':
+      return new HubError('unavailable', 'The hub is stopping.', { retryAfterSeconds: 5 });
+  }
+}
+
+/** What a client is told while a route is known but its upstream is not ready. */
+export function notReadyError(): HubError {
+  return new HubError('unavailable', 'The application is starting or restarting.', {
+    hint: 'It will be back in a moment.',
+    retryAfterSeconds: 2,
+  });
+}
+
+/** What a client is told while the upstream has more requests than it can take. */
+export function overloadedError(): HubError {
+  return new HubError('unavailable', 'The application has too many requests at once.', {
+    retryAfterSeconds: 2,
+  });
+}
+
+function errorCode(error: unknown): string {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return '';
+  return typeof error.code === 'string' ? error.code : '';
+}

@@ -1,0 +1,218 @@
+import { Agent as HttpAgent, type IncomingMessage } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import type { Socket } from 'node:net';
+import { ProxyServer, type ServerOptions } from 'http-proxy-3';
+import type { Logger } from 'pino';
+import type { ProxyConfig } from '../config/config.ts';
+import { HubError } from '../errors.ts';
+import type { ForwardOptions } from './forwarder.ts';
+import type { LiveConnections } from './live-connections.ts';
+import { toHeaderObject, upstreamRequestHeaders } from './request-headers.ts';
+import type { Route } from './route.ts';
+import { answerErrorOnSocket } from './socket-response.ts';
+import { withoutTokenParameter } from './token-parameter.ts';
+import { notReadyError, toUpstreamError } from './upstream-error.ts';
+import { isOpeningHandshake } from './websocket-handshake.ts';
+import { type TunnelHost, WebSocketTunnel } from './websocket-tunnel.ts';
+
+/** Forwards WebSockets. */
+export interface WebSocketForwarder extends AsyncDisposable {
+  /** Takes over an `upgrade` event that is allowed to pass. */
+  forward(
+    req: IncomingMessage,
+    socket: Socket,
+    head: Buffer,
+    options: Omit<ForwardOptions, 'responseHeadersToAdd'>,
+  ): void;
+  /** Brings `Route.lastActivityMs` up to date and closes what has been idle too long. */
+  recordTraffic(): void;
+  readonly openWebSockets: number;
+}
+
+/** What the forwarder needs of the configuration. */
+export type WebSocketOptions = Pick<
+  ProxyConfig,
+  'connect_timeout' | 'upstream_timeout' | 'max_websockets_per_user' | 'websocket_idle_timeout'
+>;
+
+/** An application may start a kernel before it answers a handshake. */
+const defaultHandshakeTimeoutMs = 120_000;
+const trafficIntervalMs = 10_000;
+
+/** What http-proxy-3 reads of a request: a copy, so that nothing it does shows in the request itself. */
+interface UpgradeRequest {
+  readonly method: 'GET';
+  readonly url: string;
+  readonly headers: Record<string, string | string[]>;
+  readonly httpVersion: '1.1';
+  readonly httpVersionMajor: 1;
+  readonly socket: Socket;
+  readonly connection: Socket;
+  readonly tunnel: WebSocketTunnel;
+}
+
+/** Creates the forwarder of WebSockets. */
+export function createWebSocketForwarder(options: {
+  readonly config: WebSocketOptions;
+  readonly log: Logger;
+  readonly liveConnections: LiveConnections;
+  readonly now?: () => number;
+  /** How long one side of a WebSocket may take to close after the other has. */
+  readonly closeGraceMs?: number;
+}): WebSocketForwarder {
+  const { config, log, liveConnections, now = Date.now, closeGraceMs = 5_000 } = options;
+  const tunnels = new Set<WebSocketTunnel>();
+  const countByUser = new Map<string, number>();
+  const agents = { 'http:': new HttpAgent(), 'https:': new HttpsAgent() };
+  const idleTimeoutMs = config.websocket_idle_timeout * 1000;
+
+  const proxy = new ProxyServer({ prependPath: false, toProxy: true });
+  // Every failure also reaches the callback of its own tunnel; without a listener it would be thrown.
+  proxy.on('error', () => {});
+  proxy.on('proxyReqWs', (proxyRequest, req) => {
+    (req as unknown as UpgradeRequest).tunnel.connecting(proxyRequest);
+  });
+
+  function changeCount(userName: string | undefined, change: 1 | -1): void {
+    if (userName === undefined) return;
+    const count = (countByUser.get(userName) ?? 0) + change;
+    if (count === 0) countByUser.delete(userName);
+    else countByUser.set(userName, count);
+  }
+
+  function closed(tunnel: WebSocketTunnel): void {
+    tunnel.recordTraffic();
+    tunnels.delete(tunnel);
+    liveConnections.delete(tunnel);
+    changeCount(tunnel.tags.userName, -1);
+  }
+
+  function failed({ tags }: WebSocketTunnel, error: unknown): void {
+    log.warn({ route: tags.route.prefix, err: error }, 'upstream refused a WebSocket');
+  }
+
+  function hostOf({ upstreamTimeoutMs }: Route): TunnelHost {
+    const timeoutMs = upstreamTimeoutMs ?? config.upstream_timeout * 1000;
+    const handshakeTimeoutMs = timeoutMs > 0 ? timeoutMs : defaultHandshakeTimeoutMs;
+    return { handshakeTimeoutMs, closeGraceMs, closed, failed, now };
+  }
+
+  function recordTraffic(): void {
+    for (const tunnel of tunnels) {
+      const idleMs = tunnel.recordTraffic();
+      if (idleTimeoutMs > 0 && idleMs >= idleTimeoutMs) tunnel.closeIdle();
+    }
+  }
+
+  function refusalOf(req: IncomingMessage, route: Route, userName?: string): HubError | undefined {
+    if (!isOpeningHandshake(req)) {
+      return new HubError('bad_request', 'This is no WebSocket handshake (RFC 6455).');
+    }
+    if (!route.isReady) return notReadyError();
+    const limit = config.max_websockets_per_user;
+    if (limit > 0 && userName !== undefined && (countByUser.get(userName) ?? 0) >= limit) {
+      return new HubError('too_many_requests', `You have ${limit} WebSockets open already.`, {
+        hint: 'Close tabs that you do not need.',
+      });
+    }
+    return undefined;
+  }
+
+  const timer = setInterval(recordTraffic, trafficIntervalMs);
+  timer.unref();
+
+  return {
+    forward(req, socket, head, forwardOptions) {
+      // The server's own listener is gone since the upgrade; a socket without one throws.
+      socket.on('error', () => {});
+      if (socket.destroyed) return;
+      const { route, userName } = forwardOptions;
+      const headers = refusalOf(req, route, userName) ?? handshakeHeaders(req, forwardOptions);
+      if (headers instanceof HubError) {
+        answerErrorOnSocket(socket, headers);
+        return;
+      }
+      route.lastActivityMs = now();
+      const tunnel = new WebSocketTunnel({
+        socket,
+        clientKey: req.headers['sec-websocket-key'] ?? '',
+        tags: forwardOptions,
+        host: hostOf(route),
+      });
+      tunnels.add(tunnel);
+      liveConnections.add(tunnel);
+      changeCount(userName, 1);
+
+      const upgradeRequest: UpgradeRequest = {
+        method: 'GET',
+        url:
+          forwardOptions.stripAuthorization === true
+            ? withoutTokenParameter(forwardOptions.path)
+            : forwardOptions.path,
+        headers,
+        httpVersion: '1.1',
+        httpVersionMajor: 1,
+        socket,
+        connection: socket,
+        tunnel,
+      };
+      proxy.ws(
+        upgradeRequest as unknown as IncomingMessage,
+        socket,
+        head,
+        targetOptions(route, { agent: agents[route.upstream.protocol], config }),
+        (error) => tunnel.upstreamFailed(error),
+      );
+    },
+    recordTraffic,
+    get openWebSockets() {
+      return tunnels.size;
+    },
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      for (const tunnel of tunnels) tunnel.close('shutting_down');
+      agents['http:'].destroy();
+      agents['https:'].destroy();
+    },
+  };
+}
+
+function handshakeHeaders(
+  req: IncomingMessage,
+  options: Omit<ForwardOptions, 'responseHeadersToAdd'>,
+): Record<string, string | string[]> | HubError {
+  const { route, client, headersToAdd = [], stripAuthorization = false } = options;
+  const { rawHeaders } = req;
+  try {
+    const pairs = upstreamRequestHeaders({
+      rawHeaders,
+      route,
+      client,
+      headersToAdd,
+      stripAuthorization,
+    });
+    return { ...toHeaderObject(pairs), connection: 'Upgrade', upgrade: 'websocket' };
+  } catch (error) {
+    return toUpstreamError(error);
+  }
+}
+
+function targetOptions(
+  { upstream }: Route,
+  { agent, config }: { agent: HttpAgent | HttpsAgent; config: WebSocketOptions },
+): ServerOptions {
+  const { hostname, port, protocol, servername, socketPath } = upstream;
+  return {
+    target: {
+      host: hostname,
+      hostname,
+      port,
+      protocol,
+      ...(socketPath === undefined ? {} : { socketPath }),
+    },
+    agent,
+    connectTimeout: config.connect_timeout * 1000,
+    // A new object each time: http-proxy-3 fills it in. The name would else follow the Host header.
+    ...(protocol === 'https:' ? { ssl: { servername } } : {}),
+  };
+}

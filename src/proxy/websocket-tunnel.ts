@@ -1,0 +1,212 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { HubError } from '../errors.ts';
+import type { CloseReason, ConnectionTags, LiveConnection } from './live-connections.ts';
+import { toHeaderObject } from './request-headers.ts';
+import { clientResponseHeaders } from './response-headers.ts';
+import { answerErrorOnSocket } from './socket-response.ts';
+import { toCloseError, toUpstreamError } from './upstream-error.ts';
+import { closeFrame, FrameBoundary } from './websocket-frames.ts';
+import { isHandshakeAnswer } from './websocket-handshake.ts';
+
+/** What a tunnel asks of the forwarder. */
+export interface TunnelHost {
+  readonly handshakeTimeoutMs: number;
+  /** How long one side may take to close after the other has. */
+  readonly closeGraceMs: number;
+  /** Called once, when the client's connection is closed. */
+  closed(tunnel: WebSocketTunnel): void;
+  failed(tunnel: WebSocketTunnel, error: unknown): void;
+  now(): number;
+}
+
+/** Finds peers that vanished without a word. */
+const keepAliveDelayMs = 30_000;
+
+const closeCodes: Record<CloseReason, readonly [code: number, text: string]> = {
+  session_ended: [1008, 'session ended'],
+  access_revoked: [1008, 'access revoked'],
+  route_removed: [1001, 'stopped'],
+  shutting_down: [1001, 'hub is stopping'],
+};
+
+/** One forwarded WebSocket, from the handshake until both sides are closed. */
+export class WebSocketTunnel implements LiveConnection {
+  readonly kind = 'websocket';
+  readonly tags: ConnectionTags;
+  readonly #socket: Socket;
+  readonly #clientKey: string;
+  readonly #host: TunnelHost;
+  readonly #boundary = new FrameBoundary();
+  #state: 'connecting' | 'open' | 'closing' = 'connecting';
+  #proxyRequest: ClientRequest | undefined;
+  #upstream: Socket | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #bytes = 0;
+  #lastTrafficMs: number;
+
+  constructor(options: {
+    readonly socket: Socket;
+    readonly clientKey: string;
+    readonly tags: ConnectionTags;
+    readonly host: TunnelHost;
+  }) {
+    this.#socket = options.socket;
+    this.#clientKey = options.clientKey;
+    this.tags = options.tags;
+    this.#host = options.host;
+    this.#lastTrafficMs = options.host.now();
+    this.#timer = setTimeout(() => this.#expireHandshake(), options.host.handshakeTimeoutMs);
+    this.#timer.unref();
+    this.#socket.once('close', () => this.#clientClosed());
+    this.#socket.once('end', () => this.#closeSoon());
+  }
+
+  /** Takes over the request to the upstream before http-proxy-3 has put its own listeners on it. */
+  connecting(proxyRequest: ClientRequest): void {
+    this.#proxyRequest = proxyRequest;
+    proxyRequest.once('upgrade', (answer, upstream) => this.#upgraded(answer, upstream));
+    proxyRequest.once('response', (answer) => this.#refused(answer));
+  }
+
+  /** Called for every failure of the upstream request and, later, of the upstream socket. */
+  upstreamFailed(error: unknown): void {
+    if (this.#state !== 'connecting' || this.#socket.destroyed) return;
+    if (!(error instanceof HubError)) this.#host.failed(this, error);
+    this.#refuse(toUpstreamError(error));
+  }
+
+  /** Notes bytes that went either way since the last call; returns for how long there were none. */
+  recordTraffic(): number {
+    const bytes = this.#socket.bytesRead + this.#socket.bytesWritten;
+    const nowMs = this.#host.now();
+    if (bytes !== this.#bytes) {
+      this.#bytes = bytes;
+      this.#lastTrafficMs = nowMs;
+      this.tags.route.lastActivityMs = nowMs;
+    }
+    return nowMs - this.#lastTrafficMs;
+  }
+
+  close(reason: CloseReason): void {
+    const [code, text] = closeCodes[reason];
+    if (this.#state === 'connecting') {
+      this.#refuse(toCloseError(reason));
+      this.#proxyRequest?.destroy();
+    } else if (this.#state === 'open') {
+      this.#closeWith(code, text);
+    }
+  }
+
+  /** Ends a WebSocket that nobody has used for too long. */
+  closeIdle(): void {
+    if (this.#state === 'open') this.#closeWith(1001, 'idle');
+  }
+
+  /** Ends with a close frame, or without one when a frame is under way. */
+  #closeWith(code: number, text: string): void {
+    this.#state = 'closing';
+    const upstream = this.#upstream;
+    upstream?.unpipe(this.#socket);
+    if (upstream !== undefined) this.#socket.unpipe(upstream);
+    this.#socket.resume();
+    if (this.#boundary.isBetweenFrames) this.#socket.end(closeFrame(code, text));
+    else this.#socket.end();
+    upstream?.destroy();
+    this.#closeSoon();
+  }
+
+  #upgraded(answer: IncomingMessage, upstream: Socket): void {
+    this.#clearTimer();
+    this.#proxyRequest = undefined;
+    if (this.#state !== 'connecting' || !isHandshakeAnswer(answer, this.#clientKey)) {
+      if (this.#state === 'connecting') {
+        this.#refuse(new HubError('upstream_failed', 'The application does not speak WebSocket.'));
+      }
+      upstream.destroy();
+      return;
+    }
+    this.#state = 'open';
+    this.#upstream = upstream;
+    answer.headers = {
+      ...toHeaderObject(clientResponseHeaders(answer.headers, this.tags.route)),
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+    };
+    upstream.once('end', () => this.#closeSoon());
+    upstream.once('close', () => this.#closeSoon());
+    // http-proxy-3 has then put back what came with the answer and joined the sockets: a listener that
+    // made data flow before would swallow it. It has also set a TCP keep-alive of two hours.
+    process.nextTick(() => {
+      upstream.on('data', (chunk: Buffer) => this.#boundary.push(chunk));
+      this.#socket.setKeepAlive(true, keepAliveDelayMs);
+      upstream.setKeepAlive(true, keepAliveDelayMs);
+    });
+  }
+
+  /** The upstream answered with a plain response, which http-proxy-3 relays with its body. */
+  #refused(answer: IncomingMessage): void {
+    this.#clearTimer();
+    this.#state = 'closing';
+    answer.headers = {
+      ...toHeaderObject(clientResponseHeaders(answer.headers, this.tags.route)),
+      connection: 'close',
+    };
+    const socket = this.#socket;
+    answer.on('data', () => {
+      if (!socket.writableNeedDrain) return;
+      answer.pause();
+      socket.once('drain', () => answer.resume());
+    });
+    answer.once('close', () => {
+      if (!answer.complete) socket.destroy();
+    });
+    socket.once('close', () => answer.destroy());
+    socket.resume();
+  }
+
+  #refuse(error: HubError): void {
+    this.#clearTimer();
+    this.#state = 'closing';
+    answerErrorOnSocket(this.#socket, error);
+  }
+
+  #expireHandshake(): void {
+    if (this.#state !== 'connecting') return;
+    this.#refuse(new HubError('upstream_timeout', 'The application did not answer in time.'));
+    this.#proxyRequest?.destroy();
+  }
+
+  #clientClosed(): void {
+    this.#proxyRequest?.destroy();
+    this.#proxyRequest = undefined;
+    if (this.#state === 'connecting') this.#clearTimer();
+    this.#state = 'closing';
+    this.#host.closed(this);
+    if (this.#upstream !== undefined && !this.#upstream.destroyed) this.#closeSoon();
+  }
+
+  /** One side is closing: the other gets a moment to do the same. */
+  #closeSoon(): void {
+    if (this.#state === 'connecting') {
+      this.#socket.destroy();
+      return;
+    }
+    const isClosed = this.#socket.destroyed && this.#upstream?.destroyed !== false;
+    if (isClosed) {
+      this.#clearTimer();
+    } else {
+      this.#timer ??= setTimeout(() => this.#destroy(), this.#host.closeGraceMs).unref();
+    }
+  }
+
+  #destroy(): void {
+    this.#socket.destroy();
+    this.#upstream?.destroy();
+  }
+
+  #clearTimer(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+}

@@ -1,0 +1,164 @@
+import type { Membership } from './membership.ts';
+import {
+  canonicalScopeName,
+  parseScope,
+  type Scope,
+  type ScopeSet,
+  splitServerValue,
+} from './scope.ts';
+
+/** What a request wants to touch. A server without a name is the user's default one. */
+export type Resource =
+  | { readonly kind: 'user'; readonly name: string }
+  | { readonly kind: 'group'; readonly name: string }
+  | { readonly kind: 'service'; readonly name: string }
+  | { readonly kind: 'server'; readonly userName: string; readonly serverName: string };
+
+/**
+ * Outcome of a check. `filtered`: the scope is held, but not for this resource; answer as if it did
+ * not exist (404). `missing`: the scope is not held at all (403).
+ */
+export type Access = 'granted' | 'filtered' | 'missing';
+
+/**
+ * Checks whether held scopes allow something. Without a resource only an unfiltered scope will do:
+ * `admin:users!group=x` is not the right to create users. `required` may carry a filter instead of
+ * a resource, as in `access:services!service=wiki`.
+ */
+export function checkAccess(
+  held: ScopeSet,
+  required: string,
+  resource: Resource | undefined,
+  membership: Membership,
+): Access {
+  if (held.has(required)) return 'granted';
+  if (required.includes('!')) {
+    const scope = parseScope(required);
+    return check(held, scope.name, resourceOf(scope), membership);
+  }
+  return check(held, canonicalScopeName(required), resource, membership);
+}
+
+function check(
+  held: ScopeSet,
+  name: string,
+  resource: Resource | undefined,
+  membership: Membership,
+): Access {
+  if (holds(held, name, resource, membership)) return 'granted';
+  const filteredPrefix = `${name}!`;
+  for (const scope of held) if (scope.startsWith(filteredPrefix)) return 'filtered';
+  return 'missing';
+}
+
+/** Whether a scope is held for a resource, through the hierarchy group → user → server. */
+function holds(
+  held: ScopeSet,
+  name: string,
+  resource: Resource | undefined,
+  membership: Membership,
+): boolean {
+  if (held.has(name)) return true;
+  switch (resource?.kind) {
+    case undefined:
+      return false;
+    case 'user':
+      return holdsForUser(held, name, resource.name, membership);
+    case 'server':
+      return (
+        held.has(`${name}!server=${resource.userName}/${resource.serverName}`) ||
+        holdsForUser(held, name, resource.userName, membership)
+      );
+    case 'group':
+      return held.has(`${name}!group=${resource.name}`);
+    case 'service':
+      return held.has(`${name}!service=${resource.name}`);
+  }
+}
+
+function holdsForUser(
+  held: ScopeSet,
+  name: string,
+  userName: string,
+  membership: Membership,
+): boolean {
+  if (held.has(`${name}!user=${userName}`)) return true;
+  for (const group of membership.groupsOf(userName)) {
+    if (held.has(`${name}!group=${group}`)) return true;
+  }
+  return false;
+}
+
+/** Whether held scopes include another scope with everything it reaches at this moment. */
+export function includesScope(held: ScopeSet, scope: Scope, membership: Membership): boolean {
+  return holds(held, scope.name, resourceOf(scope), membership);
+}
+
+/** Lists the wanted scopes that reach beyond what the granter holds. Both sets are expanded. */
+export function scopesBeyond(
+  granter: ScopeSet,
+  wanted: ScopeSet,
+  membership: Membership,
+): readonly string[] {
+  return [...wanted].filter(
+    (text) => !granter.has(text) && !includesScope(granter, parseScope(text), membership),
+  );
+}
+
+/**
+ * Whether somebody may give all wanted scopes to somebody else: nobody grants more than they hold.
+ * Also the test for acting on an account: who may not grant what it holds may not take it over.
+ */
+export function mayGrant(granter: ScopeSet, wanted: ScopeSet, membership: Membership): boolean {
+  return scopesBeyond(granter, wanted, membership).length === 0;
+}
+
+/** What the rows of a list are cut down to. */
+export interface ListFilter {
+  readonly users: ReadonlySet<string>;
+  readonly groups: ReadonlySet<string>;
+  /** As `user/server`. */
+  readonly servers: ReadonlySet<string>;
+  readonly services: ReadonlySet<string>;
+}
+
+/** Tells which rows a `list:*` scope shows: all, those of the filters held, or undefined for no right to list. */
+export function listFilter(held: ScopeSet, name: string): 'all' | ListFilter | undefined {
+  if (held.has(name)) return 'all';
+  const prefix = `${name}!`;
+  const values = {
+    user: new Set<string>(),
+    group: new Set<string>(),
+    server: new Set<string>(),
+    service: new Set<string>(),
+  };
+  let isHeld = false;
+  for (const text of held) {
+    if (!text.startsWith(prefix)) continue;
+    const { filter } = parseScope(text);
+    if (filter?.value === undefined) continue;
+    values[filter.kind].add(filter.value);
+    isHeld = true;
+  }
+  if (!isHeld) return undefined;
+  return {
+    users: values.user,
+    groups: values.group,
+    servers: values.server,
+    services: values.service,
+  };
+}
+
+/** Names the scope that reaching a service or a user's server needs. */
+export function accessScopeFor(target: Extract<Resource, { kind: 'service' | 'server' }>): string {
+  return target.kind === 'service'
+    ? `access:services!service=${target.name}`
+    : `access:servers!server=${target.userName}/${target.serverName}`;
+}
+
+function resourceOf({ filter }: Scope): Resource | undefined {
+  if (filter?.value === undefined) return undefined;
+  return filter.kind === 'server'
+    ? { kind: 'server', ...splitServerValue(filter.value) }
+    : { kind: filter.kind, name: filter.value };
+}

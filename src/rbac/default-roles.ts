@@ -1,0 +1,64 @@
+import { expandScopes } from './expand-scopes.ts';
+import type { Role } from './role.ts';
+import type { ScopeSet } from './scope.ts';
+import type { ScopeCatalogue } from './scope-definitions.ts';
+
+/** The roles that always exist. Configuration may redefine them, except for what `admin` allows. */
+export const defaultRoles = {
+  user: {
+    name: 'user',
+    description: 'What every user may do.',
+    scopes: ['self'],
+    origin: 'default',
+  },
+  admin: {
+    name: 'admin',
+    description: 'What administrators may do.',
+    scopes: [
+      'admin-ui',
+      'admin:users',
+      'admin:servers',
+      'admin:services',
+      'tokens',
+      'admin:groups',
+      'list:services',
+      'read:services',
+      'read:hub',
+      'proxy',
+      'shutdown',
+      'access:services',
+      'access:servers',
+      'read:roles',
+      'read:metrics',
+      'shares',
+    ],
+    origin: 'default',
+  },
+  server: {
+    name: 'server',
+    description: "What the token of a user's server allows the server itself.",
+    scopes: ['users:activity!user', 'access:servers!server'],
+    origin: 'default',
+  },
+  token: {
+    name: 'token',
+    description: 'What a new access token allows when nothing else is asked for.',
+    scopes: ['inherit'],
+    origin: 'default',
+  },
+} as const satisfies Record<string, Role>;
+
+/** Finds a default role as it is without any configuration. */
+export function findDefaultRole(name: string): Role | undefined {
+  return Object.hasOwn(defaultRoles, name)
+    ? defaultRoles[name as keyof typeof defaultRoles]
+    : undefined;
+}
+
+/**
+ * Gives everything an administrator may do. Whoever makes somebody an administrator, or acts on the
+ * account of one, must hold all of it.
+ */
+export function adminScopes(catalogue: ScopeCatalogue): ScopeSet {
+  return expandScopes(defaultRoles.admin.scopes, { catalogue });
+}

@@ -1,0 +1,181 @@
+import type { Logger } from 'pino';
+import type { RoleConfig } from '../config/config.ts';
+import { scopesBeyond } from './access-check.ts';
+import { defaultRoles, findDefaultRole } from './default-roles.ts';
+import { expandScopes } from './expand-scopes.ts';
+import { emptyMembership } from './membership.ts';
+import type { Role, RoleAssignment, RoleSubjectKind } from './role.ts';
+import type { RoleStore } from './role-store.ts';
+import type { ScopeSet } from './scope.ts';
+import type { ScopeCatalogue } from './scope-definitions.ts';
+import { roleWarnings } from './validate-roles.ts';
+
+export interface ApplyRolesContext {
+  readonly roles: RoleStore;
+  readonly catalogue: ScopeCatalogue;
+  /** Makes sure the user exists; returns the name it goes by. */
+  readonly ensureUser: (name: string) => Promise<string>;
+  /** Makes sure the group exists; returns the name it goes by. */
+  readonly ensureGroup: (name: string) => Promise<string>;
+  /** The administrator flag of users. */
+  readonly administrators: {
+    list(): Promise<readonly string[]>;
+    set(userName: string, isAdmin: boolean): Promise<void>;
+  };
+  /** `Authenticator.admin_users`, joined to the users of the role `admin` where the configuration lists those. */
+  readonly adminUsers?: readonly string[];
+  /** `Authenticator.manage_roles`: keep what an authenticator assigned. */
+  readonly managesRoles?: boolean;
+  readonly log: Logger;
+}
+
+/** Who holds a configured role; a kind that is absent is not decided by the configuration. */
+type ConfiguredMembers = Partial<Record<RoleSubjectKind, readonly string[]>>;
+
+const subjectKinds = ['user', 'group', 'service'] as const;
+const everybody = '*';
+
+/**
+ * Brings the store in line with a valid `Hub.load_roles`: defines the roles, removes those that
+ * disappeared, and gives each role exactly the members that are listed. A kind of member that is not
+ * listed keeps what the API gave. Missing users and groups are created.
+ */
+export async function applyRoles(
+  configured: readonly RoleConfig[],
+  context: ApplyRolesContext,
+): Promise<void> {
+  const { roles, catalogue, log } = context;
+  for (const warning of roleWarnings(configured)) log.warn(warning, 'role of the configuration');
+
+  const wanted = wantedRoles(configured);
+  const stored = await roles.list();
+  const members = await ensureMembers(configured, context);
+  const assignments = await roles.listAssignments();
+
+  const changed = [...wanted.values()].filter(
+    (role) => !stored.some((other) => equal(role, other)),
+  );
+  const remove = stored
+    .filter(({ name, origin }) => isConfigured(origin) && !wanted.has(name))
+    .map(({ name }) => name);
+  for (const role of changed) {
+    const before = stored.find(({ name }) => name === role.name);
+    if (before !== undefined) reportGrowth(before, role, catalogue, log);
+  }
+  if (remove.length > 0) log.info({ roles: remove }, 'roles left the configuration');
+
+  await roles.apply({
+    save: changed,
+    remove,
+    ...assignmentChanges(wanted, members, assignments, context.managesRoles ?? false),
+  });
+}
+
+function wantedRoles(configured: readonly RoleConfig[]): ReadonlyMap<string, Role> {
+  const wanted = new Map<string, Role>(Object.entries(defaultRoles));
+  for (const { name, description, scopes } of configured) {
+    const base = findDefaultRole(name) ?? { name, description: '', scopes: [], origin: 'config' };
+    wanted.set(name, {
+      ...base,
+      description: description ?? base.description,
+      scopes: scopes ?? base.scopes,
+    });
+  }
+  return wanted;
+}
+
+async function ensureMembers(
+  configured: readonly RoleConfig[],
+  { ensureUser, ensureGroup, administrators, adminUsers = [], log }: ApplyRolesContext,
+): Promise<ReadonlyMap<string, ConfiguredMembers>> {
+  const members = new Map<string, ConfiguredMembers>();
+  for (const { name, users, groups, services } of configured) {
+    const listed = name === 'admin' && users !== undefined ? [...users, ...adminUsers] : users;
+    const userNames: string[] = [];
+    for (const user of listed ?? []) userNames.push(await ensureUser(user));
+    const groupNames: string[] = [];
+    for (const group of groups ?? []) groupNames.push(await ensureGroup(group));
+    const isFlag = name === 'admin' && listed !== undefined;
+    if (isFlag) await syncAdministrators(userNames, administrators, log);
+    members.set(name, {
+      // Administrators are told by the flag of the user, so that there is one truth.
+      ...(listed && { user: isFlag ? [] : userNames }),
+      ...(groups && { group: groupNames }),
+      ...(services && { service: services }),
+    });
+  }
+  return members;
+}
+
+async function syncAdministrators(
+  wanted: readonly string[],
+  administrators: ApplyRolesContext['administrators'],
+  log: Logger,
+): Promise<void> {
+  const current = new Set(await administrators.list());
+  for (const user of new Set(wanted).difference(current)) {
+    log.info({ user }, 'user becomes an administrator by the configuration');
+    await administrators.set(user, true);
+  }
+  for (const user of current.difference(new Set(wanted))) {
+    log.warn({ user }, 'user is no longer an administrator: not listed in the role admin');
+    await administrators.set(user, false);
+  }
+}
+
+function assignmentChanges(
+  wanted: ReadonlyMap<string, Role>,
+  members: ReadonlyMap<string, ConfiguredMembers>,
+  current: readonly RoleAssignment[],
+  managesRoles: boolean,
+): { assign: RoleAssignment[]; revoke: RoleAssignment[] } {
+  const assign = [...wanted.keys()].flatMap((roleName) =>
+    subjectKinds.flatMap((subjectKind) =>
+      [...new Set(members.get(roleName)?.[subjectKind])]
+        .map((subjectName) => ({ roleName, subjectKind, subjectName, origin: 'config' }))
+        .filter((assignment) => !current.some((other) => equal(assignment, other))),
+    ),
+  );
+  const revoke = current.filter(({ roleName, subjectKind, subjectName, origin }) => {
+    const listed = members.get(roleName)?.[subjectKind];
+    if (listed !== undefined) return !listed.includes(subjectName);
+    if (isConfigured(origin)) return true;
+    // Nobody would ever take back what an authenticator gave before it stopped managing roles.
+    return origin !== 'api' && !managesRoles;
+  });
+  return { assign, revoke };
+}
+
+function reportGrowth(before: Role, after: Role, catalogue: ScopeCatalogue, log: Logger): void {
+  const had = expandForAnybody(before.scopes, catalogue);
+  const gained = after.scopes.filter(
+    (scope) => scopesBeyond(had, expandForAnybody([scope], catalogue), emptyMembership).length > 0,
+  );
+  if (gained.length > 0) {
+    log.warn({ role: after.name, scopes: gained }, 'role has obtained extra permissions');
+  }
+}
+
+/** Expands with a stand-in for whoever holds the role, so that self references can be compared. */
+function expandForAnybody(scopes: readonly string[], catalogue: ScopeCatalogue): ScopeSet {
+  return expandScopes(scopes, {
+    catalogue,
+    owner: { kind: 'user', name: everybody },
+    client: {
+      clientId: everybody,
+      service: everybody,
+      server: { userName: everybody, serverName: everybody },
+    },
+    inherited: new Set(['inherit']),
+  });
+}
+
+function isConfigured(origin: string): boolean {
+  return origin === 'config' || origin === 'default';
+}
+
+function equal<Value extends object>(left: Value, right: Value): boolean {
+  return (Object.keys(left) as (keyof Value)[]).every(
+    (key) => JSON.stringify(left[key]) === JSON.stringify(right[key]),
+  );
+}

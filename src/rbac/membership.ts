@@ -1,0 +1,28 @@
+/** Who belongs to which group, at one moment. */
+export interface Membership {
+  groupsOf(userName: string): ReadonlySet<string>;
+  membersOf(groupName: string): ReadonlySet<string>;
+}
+
+const nobody: ReadonlySet<string> = new Set();
+
+/** Creates a membership from the members of each group. */
+export function createMembership(
+  membersByGroup: ReadonlyMap<string, ReadonlySet<string>>,
+): Membership {
+  const groupsByUser = new Map<string, Set<string>>();
+  for (const [group, members] of membersByGroup) {
+    for (const member of members) {
+      const groups = groupsByUser.get(member);
+      if (groups === undefined) groupsByUser.set(member, new Set([group]));
+      else groups.add(group);
+    }
+  }
+  return {
+    groupsOf: (userName) => groupsByUser.get(userName) ?? nobody,
+    membersOf: (groupName) => membersByGroup.get(groupName) ?? nobody,
+  };
+}
+
+/** A membership without any group. */
+export const emptyMembership: Membership = { groupsOf: () => nobody, membersOf: () => nobody };

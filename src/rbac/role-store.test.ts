@@ -1,0 +1,171 @@
+import { describe, expect, test } from 'vitest';
+import { describeEachDatabase } from '../../test/support/databases.ts';
+import { defaultRoles } from './default-roles.ts';
+import { implicitRoleNames, type Role, type RoleAssignment } from './role.ts';
+import { createRoleStore } from './role-store.ts';
+
+const role = (name: string, scopes: readonly string[] = ['read:hub']): Role => ({
+  name,
+  description: `The role ${name}.`,
+  scopes,
+  origin: 'api',
+});
+
+const given = (
+  roleName: string,
+  subjectKind: RoleAssignment['subjectKind'],
+  subjectName: string,
+  origin = 'api',
+): RoleAssignment => ({ roleName, subjectKind, subjectName, origin });
+
+const names = (roles: readonly Role[]) => roles.map(({ name }) => name);
+
+describe('implicitRoleNames', () => {
+  test.each([
+    [{ kind: 'user', name: 'a', isAdmin: false, groupNames: [] }, ['user']],
+    [{ kind: 'user', name: 'a', isAdmin: true, groupNames: [] }, ['user', 'admin']],
+    [{ kind: 'service', name: 's', isAdmin: false }, []],
+    [{ kind: 'service', name: 's', isAdmin: true }, ['admin']],
+    [{ kind: 'group', name: 'g' }, []],
+  ] as const)('of %o are %j', (holder, expected) => {
+    expect(implicitRoleNames(holder)).toEqual(expected);
+  });
+});
+
+describeEachDatabase('role store', (open) => {
+  test('keeps a role as it was saved, and replaces it', async () => {
+    const roles = createRoleStore(await open());
+    await roles.save(role('reader', ['read:users!user=o"brien', 'read:hub']));
+    expect(await roles.getByName('reader')).toEqual(
+      role('reader', ['read:users!user=o"brien', 'read:hub']),
+    );
+    await roles.save(role('reader', []));
+    expect(await roles.list()).toEqual([role('reader', [])]);
+    expect(await roles.findByName('writer')).toBeUndefined();
+  });
+
+  test('deletes a role with its assignments, but never a default role', async () => {
+    const roles = createRoleStore(await open());
+    await roles.save(role('reader'));
+    await roles.save(defaultRoles.user);
+    await roles.assign(given('reader', 'user', 'alice'));
+    await roles.delete('reader');
+    expect(names(await roles.list())).toEqual(['user']);
+    expect(await roles.listAssignments()).toEqual([]);
+    await expect(roles.delete('reader')).rejects.toMatchObject({ code: 'not_found' });
+    await expect(roles.delete('user')).rejects.toMatchObject({ code: 'conflict' });
+  });
+
+  test('assigns known roles only, once, the last origin counting', async () => {
+    const roles = createRoleStore(await open());
+    await expect(roles.assign(given('reader', 'user', 'alice'))).rejects.toMatchObject({
+      code: 'not_found',
+    });
+    await roles.save(role('reader'));
+    await roles.assign(given('reader', 'user', 'alice'));
+    await roles.assign(given('reader', 'user', 'alice', 'config'));
+    expect(await roles.listAssignments()).toEqual([given('reader', 'user', 'alice', 'config')]);
+  });
+
+  test('revokes exactly one assignment', async () => {
+    const roles = createRoleStore(await open());
+    await roles.save(role('reader'));
+    await roles.assign(given('reader', 'user', 'alice'));
+    await roles.assign(given('reader', 'group', 'alice'));
+    await roles.assign(given('reader', 'user', 'bob'));
+    await roles.revoke({ roleName: 'reader', subjectKind: 'user', subjectName: 'alice' });
+    expect(await roles.listAssignments()).toEqual([
+      given('reader', 'group', 'alice'),
+      given('reader', 'user', 'bob'),
+    ]);
+  });
+
+  test('lists assignments by role and by subject', async () => {
+    const roles = createRoleStore(await open());
+    await roles.save(role('reader'));
+    await roles.save(role('writer'));
+    await roles.assign(given('reader', 'user', 'alice'));
+    await roles.assign(given('writer', 'group', 'alice'));
+    expect(await roles.listAssignments({ roleName: 'reader' })).toEqual([
+      given('reader', 'user', 'alice'),
+    ]);
+    expect(await roles.listAssignments({ subjectKind: 'group', subjectName: 'alice' })).toEqual([
+      given('writer', 'group', 'alice'),
+    ]);
+  });
+
+  test('tells the roles held directly, through groups and implicitly', async () => {
+    const roles = createRoleStore(await open());
+    for (const name of ['by-user', 'by-group', 'by-service', 'by-other'])
+      await roles.save(role(name));
+    await roles.assign(given('by-user', 'user', 'alice'));
+    await roles.assign(given('by-group', 'group', 'staff'));
+    await roles.assign(given('by-group', 'user', 'alice'));
+    await roles.assign(given('by-service', 'service', 'alice'));
+    await roles.assign(given('by-other', 'user', 'bob'));
+    await roles.assign(given('by-other', 'group', 'ops'));
+
+    const alice = { kind: 'user', name: 'alice', isAdmin: false } as const;
+    expect(names(await roles.heldBy({ ...alice, groupNames: ['staff', 'chess'] }))).toEqual([
+      'by-group',
+      'by-user',
+      'user',
+    ]);
+    expect(names(await roles.heldBy({ kind: 'service', name: 'alice', isAdmin: false }))).toEqual([
+      'by-service',
+    ]);
+    expect(names(await roles.heldBy({ kind: 'group', name: 'ops' }))).toEqual(['by-other']);
+    expect(await roles.heldBy({ kind: 'group', name: 'alice' })).toEqual([]);
+  });
+
+  test('a stored default role takes the place of the built-in one', async () => {
+    const roles = createRoleStore(await open());
+    const admin = { kind: 'user', name: 'root', isAdmin: true, groupNames: [] } as const;
+    expect(await roles.heldBy(admin)).toEqual([defaultRoles.user, defaultRoles.admin]);
+    const user = { ...defaultRoles.user, scopes: ['self', 'access:services'] };
+    await roles.save(user);
+    expect(await roles.heldBy(admin)).toEqual([user, defaultRoles.admin]);
+  });
+
+  test('gives a user the roles a provider tells, and leaves all others alone', async () => {
+    const roles = createRoleStore(await open());
+    for (const name of ['one', 'two', 'three']) await roles.save(role(name));
+    await roles.assign(given('one', 'user', 'alice', 'oidc'));
+    await roles.assign(given('two', 'user', 'alice', 'config'));
+    await roles.assign(given('one', 'user', 'bob', 'oidc'));
+    expect(await roles.syncRolesOfUser('alice', ['two', 'three', 'four'], 'oidc')).toEqual([
+      'four',
+    ]);
+    expect(await roles.listAssignments({ subjectName: 'alice' })).toEqual([
+      given('three', 'user', 'alice', 'oidc'),
+      given('two', 'user', 'alice', 'config'),
+    ]);
+    expect(await roles.listAssignments({ subjectName: 'bob' })).toHaveLength(1);
+  });
+
+  test('makes changes together or not at all', async () => {
+    const roles = createRoleStore(await open());
+    await expect(
+      roles.apply({
+        save: [role('reader')],
+        remove: [],
+        assign: [given('unknown', 'user', 'alice')],
+        revoke: [],
+      }),
+    ).rejects.toThrow();
+    expect(await roles.list()).toEqual([]);
+  });
+
+  test('announces changes, and only those', async () => {
+    const database = await open();
+    const roles = createRoleStore(database);
+    let announcements = 0;
+    database.onChange(() => {
+      announcements += 1;
+    });
+    await roles.syncRolesOfUser('alice', [], 'oidc');
+    expect(announcements).toBe(0);
+    await roles.save(role('reader'));
+    expect(announcements).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,241 @@
+import type { Kysely } from 'kysely';
+import { HubError } from '../errors.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { textsOf } from '../store/json-list.ts';
+import type { Row, Tables } from '../store/tables.ts';
+import { findDefaultRole } from './default-roles.ts';
+import {
+  implicitRoleNames,
+  type Role,
+  type RoleAssignment,
+  type RoleHolder,
+  type RoleSubjectKind,
+} from './role.ts';
+
+/** A set of changes made together. */
+export interface RoleChanges {
+  readonly save: readonly Role[];
+  /** Names of roles to delete, with their assignments. */
+  readonly remove: readonly string[];
+  readonly assign: readonly RoleAssignment[];
+  readonly revoke: readonly RoleAssignment[];
+}
+
+/** Narrows a list of assignments; everything given must match. */
+export interface AssignmentFilter {
+  readonly roleName?: string;
+  readonly subjectKind?: RoleSubjectKind;
+  readonly subjectName?: string;
+}
+
+/** Roles and who holds them. */
+export interface RoleStore {
+  findByName(name: string): Promise<Role | undefined>;
+  /** Throws `not_found`. */
+  getByName(name: string): Promise<Role>;
+  list(): Promise<readonly Role[]>;
+  listAssignments(filter?: AssignmentFilter): Promise<readonly RoleAssignment[]>;
+  /** Every role of a holder: implicit, assigned, and of the holder's groups. Sorted by name. */
+  heldBy(holder: RoleHolder): Promise<readonly Role[]>;
+  /** Creates or replaces a role. */
+  save(role: Role): Promise<void>;
+  /** Deletes a role with its assignments. Throws `not_found`, and `conflict` for a default role. */
+  delete(name: string): Promise<void>;
+  /** Throws `not_found` for an unknown role. */
+  assign(assignment: RoleAssignment): Promise<void>;
+  revoke(assignment: Omit<RoleAssignment, 'origin'>): Promise<void>;
+  /** Gives a user exactly these roles as far as this origin is concerned, ignoring unknown ones, which it returns. */
+  syncRolesOfUser(
+    userName: string,
+    roleNames: readonly string[],
+    origin: string,
+  ): Promise<readonly string[]>;
+  /** Makes all changes in one transaction, and announces them when there are any. */
+  apply(changes: RoleChanges): Promise<void>;
+}
+
+/** Creates the store of roles on a database. */
+export function createRoleStore(
+  database: Pick<HubDatabase, 'kysely' | 'dialect' | 'transaction' | 'announceChange'>,
+): RoleStore {
+  const { kysely } = database;
+
+  const findByName = async (name: string): Promise<Role | undefined> => {
+    const row = await kysely
+      .selectFrom('roles')
+      .selectAll()
+      .where('name', '=', name)
+      .executeTakeFirst();
+    return row && toRole(row);
+  };
+
+  const getByName = async (name: string): Promise<Role> => {
+    const role = await findByName(name);
+    if (role === undefined) throw new HubError('not_found', 'There is no such role.');
+    return role;
+  };
+
+  const list = async (): Promise<Role[]> => {
+    const rows = await kysely.selectFrom('roles').selectAll().orderBy('name').execute();
+    return rows.map(toRole);
+  };
+
+  const listAssignments = async ({
+    roleName,
+    subjectKind,
+    subjectName,
+  }: AssignmentFilter = {}): Promise<RoleAssignment[]> => {
+    let query = kysely.selectFrom('role_assignments').selectAll();
+    if (roleName !== undefined) query = query.where('role_name', '=', roleName);
+    if (subjectKind !== undefined) query = query.where('subject_kind', '=', subjectKind);
+    if (subjectName !== undefined) query = query.where('subject_name', '=', subjectName);
+    const rows = await query
+      .orderBy('role_name')
+      .orderBy('subject_kind')
+      .orderBy('subject_name')
+      .execute();
+    return rows.map(toAssignment);
+  };
+
+  const apply = async ({ save, remove, assign, revoke }: RoleChanges): Promise<void> => {
+    if (save.length + remove.length + assign.length + revoke.length === 0) return;
+    await database.transaction(async (transaction) => {
+      for (const assignment of revoke) await deleteAssignment(transaction, assignment);
+      for (const name of remove) {
+        await transaction.deleteFrom('roles').where('name', '=', name).execute();
+      }
+      for (const role of save) await saveRole(transaction, role);
+      for (const assignment of assign) await saveAssignment(transaction, assignment);
+    });
+    database.announceChange();
+  };
+
+  const nothing: RoleChanges = { save: [], remove: [], assign: [], revoke: [] };
+
+  return {
+    findByName,
+    getByName,
+    list,
+    listAssignments,
+    apply,
+
+    async heldBy(holder) {
+      const implicit = implicitRoleNames(holder);
+      const groupNames = holder.kind === 'user' ? holder.groupNames : [];
+      const rows = await kysely
+        .selectFrom('roles')
+        .selectAll()
+        .where((where) => {
+          const assignedTo = (kind: RoleSubjectKind, names: readonly string[]) =>
+            where(
+              'name',
+              'in',
+              where
+                .selectFrom('role_assignments')
+                .select('role_name')
+                .where('subject_kind', '=', kind)
+                .where('subject_name', 'in', textsOf(names, database)),
+            );
+          return where.or([
+            where('name', 'in', textsOf(implicit, database)),
+            assignedTo(holder.kind, [holder.name]),
+            assignedTo('group', groupNames),
+          ]);
+        })
+        .orderBy('name')
+        .execute();
+      const roles = rows.map(toRole);
+      // Before the first synchronisation with the configuration the defaults are not stored yet.
+      const absent = implicit.filter((name) => !roles.some((role) => role.name === name));
+      return [...roles, ...absent.flatMap((name) => findDefaultRole(name) ?? [])];
+    },
+
+    save: (role) => apply({ ...nothing, save: [role] }),
+
+    async delete(name) {
+      await getByName(name);
+      if (findDefaultRole(name) !== undefined) {
+        throw new HubError('conflict', 'This role belongs to the hub and cannot be deleted.');
+      }
+      await apply({ ...nothing, remove: [name] });
+    },
+
+    async assign(assignment) {
+      await getByName(assignment.roleName);
+      await apply({ ...nothing, assign: [assignment] });
+    },
+
+    revoke: (assignment) => apply({ ...nothing, revoke: [{ ...assignment, origin: '' }] }),
+
+    async syncRolesOfUser(userName, roleNames, origin) {
+      const wanted = new Set(roleNames);
+      const known = new Set((await list()).map(({ name }) => name));
+      const held = await listAssignments({ subjectKind: 'user', subjectName: userName });
+      const heldNames = new Set(held.map(({ roleName }) => roleName));
+      await apply({
+        ...nothing,
+        assign: [...wanted.intersection(known).difference(heldNames)].map((roleName) => ({
+          roleName,
+          subjectKind: 'user',
+          subjectName: userName,
+          origin,
+        })),
+        revoke: held.filter((held) => held.origin === origin && !wanted.has(held.roleName)),
+      });
+      return [...wanted.difference(known)];
+    },
+  };
+}
+
+async function saveRole(database: Kysely<Tables>, role: Role): Promise<void> {
+  const { name, description, origin } = role;
+  const values = { description, scopes: JSON.stringify(role.scopes), origin };
+  await database
+    .insertInto('roles')
+    .values({ name, ...values })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet(values))
+    .execute();
+}
+
+async function saveAssignment(
+  database: Kysely<Tables>,
+  { roleName, subjectKind, subjectName, origin }: RoleAssignment,
+): Promise<void> {
+  await database
+    .insertInto('role_assignments')
+    .values({
+      role_name: roleName,
+      subject_kind: subjectKind,
+      subject_name: subjectName,
+      origin,
+    })
+    .onConflict((conflict) =>
+      conflict.columns(['role_name', 'subject_kind', 'subject_name']).doUpdateSet({ origin }),
+    )
+    .execute();
+}
+
+async function deleteAssignment(
+  database: Kysely<Tables>,
+  { roleName, subjectKind, subjectName }: RoleAssignment,
+): Promise<void> {
+  await database
+    .deleteFrom('role_assignments')
+    .where('role_name', '=', roleName)
+    .where('subject_kind', '=', subjectKind)
+    .where('subject_name', '=', subjectName)
+    .execute();
+}
+
+function toRole({ name, description, scopes, origin }: Row<'roles'>): Role {
+  return { name, description, scopes: JSON.parse(scopes) as string[], origin };
+}
+
+function toAssignment(row: Row<'role_assignments'>): RoleAssignment {
+  return {
+    roleName: row.role_name,
+    subjectKind: row.subject_kind as RoleSubjectKind,
+    subjectName: row.subject_name,
+    origin: row.origin,
+  };
+}

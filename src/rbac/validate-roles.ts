@@ -1,0 +1,126 @@
+import type { RoleConfig } from '../config/config.ts';
+import { type ConfigProblem, HubError } from '../errors.ts';
+import { validateGroupName, validateUserName } from '../users/user-name.ts';
+import { findDefaultRole } from './default-roles.ts';
+import { quoteScope, readScope } from './scope.ts';
+import { metascopes, type ScopeCatalogue } from './scope-definitions.ts';
+
+const roleName = /^[a-z][a-z0-9\-_~.]{1,253}[a-z0-9]$/;
+
+export interface RoleValidationContext {
+  readonly catalogue: ScopeCatalogue;
+  /** Names of the services of the same configuration. */
+  readonly serviceNames: Iterable<string>;
+  /** `Authenticator.manage_roles`: the provider decides which users and groups hold a role. */
+  readonly managesRoles?: boolean;
+}
+
+/** Checks `Hub.load_roles` and lists every problem with its dotted path. */
+export function validateRoles(
+  roles: readonly RoleConfig[],
+  { catalogue, serviceNames, managesRoles = false }: RoleValidationContext,
+): ConfigProblem[] {
+  const services = new Set(serviceNames);
+  return roles.flatMap((role, index) => {
+    const path = `Hub.load_roles[${index}]`;
+    const firstIndex = roles.findIndex(({ name }) => name === role.name);
+    const problems = [...nameProblems(role.name), ...defaultRoleProblems(role)];
+    if (firstIndex !== index) {
+      problems.push({
+        path: 'name',
+        message: `the role ${role.name} is already defined in Hub.load_roles[${firstIndex}]`,
+      });
+    }
+    if (managesRoles) problems.push(...managedProblems(role));
+    problems.push(
+      ...eachProblem('scopes', role.scopes, (scope) => scopeProblem(scope, catalogue)),
+      ...eachProblem('users', role.users, (name) => problemOf(validateUserName, name)),
+      ...eachProblem('groups', role.groups, (name) => problemOf(validateGroupName, name)),
+      ...eachProblem('services', role.services, (name) =>
+        services.has(name) ? undefined : `there is no service ${quoteScope(name)} in Hub.services`,
+      ),
+    );
+    return problems.map((problem) => ({ ...problem, path: `${path}.${problem.path}` }));
+  });
+}
+
+/** Lists what is allowed in `Hub.load_roles` but probably not meant. */
+export function roleWarnings(roles: readonly RoleConfig[]): ConfigProblem[] {
+  return roles.flatMap(({ name, scopes }, index) => {
+    const path = `Hub.load_roles[${index}].scopes`;
+    if (name === 'user' && scopes !== undefined && !scopes.includes('self')) {
+      return [{ path, message: 'without self, users cannot reach their own servers and tokens' }];
+    }
+    const isEmpty =
+      scopes === undefined ? findDefaultRole(name) === undefined : scopes.length === 0;
+    return isEmpty ? [{ path, message: `the role ${name} has no scopes and allows nothing` }] : [];
+  });
+}
+
+/** Tells what is wrong with a scope that somebody wrote, or undefined when it can be used. */
+export function scopeProblem(text: string, catalogue: ScopeCatalogue): string | undefined {
+  const { scope, problem } = readScope(text);
+  if (scope === undefined) return problem;
+  if (catalogue.get(scope.name) === undefined) return `there is no scope ${quoteScope(scope.name)}`;
+  if (metascopes.has(scope.name) && scope.filter !== undefined) {
+    return `the scope ${scope.name} takes no filter`;
+  }
+  return undefined;
+}
+
+function nameProblems(name: string): ConfigProblem[] {
+  if (roleName.test(name)) return [];
+  return [
+    {
+      path: 'name',
+      message:
+        'must have 3 to 255 characters: a-z, 0-9 and - _ ~ . only, beginning with a letter and ending with a letter or digit',
+    },
+  ];
+}
+
+function defaultRoleProblems({ name, description, scopes, users }: RoleConfig): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  if (name === 'admin' && description !== undefined) {
+    problems.push({ path: 'description', message: 'the role admin cannot be redescribed' });
+  }
+  if (name === 'admin' && scopes !== undefined) {
+    problems.push({ path: 'scopes', message: 'what the role admin allows cannot be changed' });
+  }
+  if (name === 'user' && users !== undefined) {
+    problems.push({
+      path: 'users',
+      message: 'every user holds the role user; to allow more to some users, define another role',
+    });
+  }
+  return problems;
+}
+
+function managedProblems({ users, groups }: RoleConfig): ConfigProblem[] {
+  const message = 'cannot be given while Authenticator.manage_roles lets the provider assign roles';
+  return [
+    ...(users === undefined ? [] : [{ path: 'users', message }]),
+    ...(groups === undefined ? [] : [{ path: 'groups', message }]),
+  ];
+}
+
+function problemOf(validate: (name: string) => string, name: string): string | undefined {
+  try {
+    validate(name);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof HubError)) throw error;
+    return error.message;
+  }
+}
+
+function eachProblem(
+  key: string,
+  entries: readonly string[] | undefined,
+  check: (entry: string) => string | undefined,
+): ConfigProblem[] {
+  return (entries ?? []).flatMap((entry, index) => {
+    const message = check(entry);
+    return message === undefined ? [] : [{ path: `${key}[${index}]`, message }];
+  });
+}

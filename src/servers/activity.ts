@@ -1,0 +1,59 @@
+import type { Logger } from 'pino';
+import type { UserStore } from '../users/user-store.ts';
+import type { ServerStore } from './server-store.ts';
+
+/** When users and servers were last active: noted in memory, stored now and then. */
+export interface ActivityLog extends AsyncDisposable {
+  noteUser(userId: string, at?: Date): void;
+  noteServer(serverId: string, at?: Date): void;
+  /** Stores what was noted since the last time. */
+  flush(): Promise<void>;
+}
+
+const flushIntervalMs = 30_000;
+
+/**
+ * Creates the activity log. `collectTraffic` returns what the gateway saw since it was last asked, so
+ * that a request only writes a number into its route.
+ */
+export function createActivityLog(parts: {
+  readonly users: Pick<UserStore, 'recordActivity'>;
+  readonly servers: Pick<ServerStore, 'recordActivity'>;
+  readonly collectTraffic: () => Iterable<{ readonly serverId: string; readonly userId: string; readonly at: Date }>;
+  readonly log: Logger;
+}): ActivityLog {
+  let users = new Map<string, Date>();
+  let servers = new Map<string, Date>();
+
+  function note(entries: Map<string, Date>, id: string, at: Date): void {
+    const known = entries.get(id);
+    if (known === undefined || known < at) entries.set(id, at);
+  }
+
+  async function flush(): Promise<void> {
+    for (const { serverId, userId, at } of parts.collectTraffic()) {
+      note(servers, serverId, at);
+      note(users, userId, at);
+    }
+    const [userBatch, serverBatch] = [users, servers];
+    users = new Map();
+    servers = new Map();
+    if (userBatch.size > 0) await parts.users.recordActivity(userBatch);
+    if (serverBatch.size > 0) await parts.servers.recordActivity(serverBatch);
+  }
+
+  const timer = setInterval(() => {
+    flush().catch((error: unknown) => parts.log.warn({ err: error }, 'could not store activity'));
+  }, flushIntervalMs);
+  timer.unref();
+
+  return {
+    noteUser: (userId, at = new Date()) => note(users, userId, at),
+    noteServer: (serverId, at = new Date()) => note(servers, serverId, at),
+    flush,
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      await flush();
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import { type HubVariables, prefixVariables } from '../processes/child-environment.ts';
+
+/** What the environment of a user's server is made from. */
+export interface ServerEnvironmentOptions {
+  readonly userName: string;
+  readonly serverName: string;
+  readonly clientId: string;
+  /** The server's own token for the hub API. */
+  readonly apiToken: string;
+  readonly apiUrl: string;
+  readonly publicUrl: URL;
+  readonly basePath: string;
+  /** Public path of the server, ends in a slash. */
+  readonly prefix: string;
+  readonly defaultUrl: string;
+  readonly allowedScopes: readonly string[];
+  readonly memoryLimitBytes: number | undefined;
+  readonly cpuLimitCores: number | undefined;
+  readonly prefixes: readonly string[];
+  /** The hub's own environment, of which only `keep` and `LC_…` are passed on. */
+  readonly inherited: Readonly<Record<string, string | undefined>>;
+  readonly keep: readonly string[];
+  /** From the configuration, a profile and the authenticator's hook; wins over everything. */
+  readonly extra: Readonly<Record<string, string>>;
+}
+
+/** Builds the environment of a user's server, but for what depends on its address. */
+export function serverEnvironment(options: ServerEnvironmentOptions): Record<string, string> {
+  const { inherited, keep, prefixes, basePath, extra, userName } = options;
+  const kept = Object.entries(inherited).filter(
+    (entry): entry is [string, string] =>
+      entry[1] !== undefined && (keep.includes(entry[0]) || entry[0].startsWith('LC_')),
+  );
+  return {
+    ...Object.fromEntries(kept),
+    USER: userName,
+    LOGNAME: userName,
+    ...limits(options),
+    ...prefixVariables(variables(options), prefixes, basePath),
+    ...extra,
+  };
+}
+
+/** The variables that tell a server where to listen. */
+export function addressEnvironment(
+  url: string,
+  prefixes: readonly string[],
+): Record<string, string> {
+  return prefixVariables({ SERVICE_URL: url }, prefixes, '/');
+}
+
+function variables(options: ServerEnvironmentOptions): HubVariables {
+  const { userName, serverName, clientId, publicUrl, basePath, apiUrl, prefix } = options;
+  const accessScopes = JSON.stringify([
+    `access:servers!server=${userName}/${serverName}`,
+    `access:servers!user=${userName}`,
+    'access:servers',
+  ]);
+  const publicOrigin = publicUrl.origin;
+  return {
+    API_TOKEN: options.apiToken,
+    API_URL: apiUrl,
+    ACTIVITY_URL: `${apiUrl}/users/${encodeURIComponent(userName)}/activity`,
+    BASE_URL: publicUrl.href,
+    HOST: '',
+    USER: userName,
+    SERVER_NAME: serverName,
+    CLIENT_ID: clientId,
+    SERVICE_PREFIX: prefix,
+    OAUTH_CALLBACK_URL: `${prefix}oauth_callback`,
+    OAUTH_SCOPES: accessScopes,
+    OAUTH_ACCESS_SCOPES: accessScopes,
+    OAUTH_CLIENT_ALLOWED_SCOPES: JSON.stringify(options.allowedScopes),
+    COOKIE_HOST_PREFIX_ENABLED: '0',
+    PUBLIC_URL: publicOrigin + prefix,
+    PUBLIC_HUB_URL: `${publicOrigin}${basePath}hub/`,
+    DEFAULT_URL: options.defaultUrl === '' ? undefined : options.defaultUrl,
+  };
+}
+
+function limits({ memoryLimitBytes, cpuLimitCores }: ServerEnvironmentOptions): Record<string, string> {
+  return {
+    ...(memoryLimitBytes === undefined ? {} : { MEM_LIMIT: String(memoryLimitBytes) }),
+    ...(cpuLimitCores === undefined ? {} : { CPU_LIMIT: String(cpuLimitCores) }),
+  };
+}

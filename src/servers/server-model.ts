@@ -1,0 +1,57 @@
+import type { Server, ServerState } from './server.ts';
+
+/** How the API shows a server; field names as on the wire. */
+export interface ServerModel {
+  readonly name: string;
+  readonly display_name: string | null;
+  readonly full_name: string;
+  readonly last_activity: string | null;
+  readonly started: string | null;
+  readonly pending: 'spawn' | 'stop' | null;
+  readonly ready: boolean;
+  readonly stopped: boolean;
+  readonly url: string;
+  readonly full_url: string;
+  readonly user_options: Readonly<Record<string, unknown>>;
+  readonly progress_url: string;
+  readonly full_progress_url: string;
+  readonly failure: { readonly message: string; readonly at: string; readonly output: readonly string[] } | null;
+  /** What the spawner stores; only with the scope `admin:server_state`. */
+  readonly state?: Readonly<Record<string, unknown>>;
+}
+
+const pendingByState = {
+  stopped: null,
+  starting: 'spawn',
+  running: null,
+  stopping: 'stop',
+} as const satisfies Record<ServerState, ServerModel['pending']>;
+
+/** Presents a server. `apiPath` is the path of the REST API, `prefix` that of the server. */
+export function presentServer(
+  server: Server,
+  options: { readonly prefix: string; readonly apiPath: string; readonly publicOrigin: string; readonly withState: boolean },
+): ServerModel {
+  const { prefix, apiPath, publicOrigin } = options;
+  const user = `${apiPath}users/${encodeURIComponent(server.userName)}`;
+  const progressUrl =
+    server.name === '' ? `${user}/server/progress` : `${user}/servers/${encodeURIComponent(server.name)}/progress`;
+  return {
+    name: server.name,
+    display_name: server.displayName ?? null,
+    full_name: `${server.userName}/${server.name}`,
+    last_activity: server.lastActivityAt?.toISOString() ?? null,
+    started: server.startedAt?.toISOString() ?? null,
+    pending: pendingByState[server.state],
+    ready: server.state === 'running',
+    stopped: server.state === 'stopped',
+    url: prefix,
+    full_url: publicOrigin + prefix,
+    user_options: server.userOptions,
+    progress_url: progressUrl,
+    full_progress_url: publicOrigin + progressUrl,
+    failure:
+      server.failure === undefined ? null : { ...server.failure, at: server.failure.at.toISOString() },
+    ...(options.withState ? { state: server.spawnerState } : {}),
+  };
+}

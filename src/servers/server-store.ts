@@ -1,0 +1,180 @@
+import { randomUUID } from 'node:crypto';
+import type { SpawnerState } from '../spawning/spawner.ts';
+import type { HubDatabase } from '../store/database.ts';
+import type { Row, RowChange } from '../store/tables.ts';
+import { nextStates, type Server, type ServerFailure, type ServerState } from './server.ts';
+
+/** What may change when a server moves to another state. */
+export interface ServerChange {
+  readonly url?: string | null;
+  readonly spawnerState?: SpawnerState;
+  readonly userOptions?: Readonly<Record<string, unknown>>;
+  readonly failure?: ServerFailure | null;
+  readonly startedAt?: Date | null;
+}
+
+export interface ServerStore {
+  find(userName: string, serverName: string): Promise<Server | undefined>;
+  findById(id: string): Promise<Server | undefined>;
+  listOfUser(userName: string): Promise<Server[]>;
+  /** Every server that is not stopped. */
+  listActive(): Promise<Server[]>;
+  countByState(): Promise<Readonly<Record<string, number>>>;
+  /** Creates a stopped server, or returns the one that exists. */
+  ensure(userId: string, serverName: string, displayName?: string): Promise<Server>;
+  /**
+   * Moves a server to another state in one statement; false when it was not in a state from which
+   * that one can be reached, for example because somebody else was faster.
+   */
+  moveTo(id: string, state: ServerState, change?: ServerChange): Promise<boolean>;
+  update(id: string, change: ServerChange & { readonly name?: string; readonly displayName?: string }): Promise<void>;
+  delete(id: string): Promise<void>;
+  recordActivity(entries: ReadonlyMap<string, Date>): Promise<void>;
+}
+
+/** Creates the store of users' servers. */
+export function createServerStore(database: HubDatabase): ServerStore {
+  const { kysely } = database;
+  const select = () =>
+    kysely
+      .selectFrom('servers')
+      .innerJoin('users', 'users.id', 'servers.user_id')
+      .selectAll('servers')
+      .select('users.name as user_name');
+
+  const store: ServerStore = {
+    async find(userName, serverName) {
+      const row = await select()
+        .where('users.name', '=', userName)
+        .where('servers.name', '=', serverName)
+        .executeTakeFirst();
+      return row === undefined ? undefined : toServer(row);
+    },
+
+    async findById(id) {
+      const row = await select().where('servers.id', '=', id).executeTakeFirst();
+      return row === undefined ? undefined : toServer(row);
+    },
+
+    async listOfUser(userName) {
+      const rows = await select().where('users.name', '=', userName).orderBy('servers.name').execute();
+      return rows.map(toServer);
+    },
+
+    async listActive() {
+      const rows = await select().where('servers.state', '!=', 'stopped').execute();
+      return rows.map(toServer);
+    },
+
+    async countByState() {
+      const rows = await kysely
+        .selectFrom('servers')
+        .select((expression) => ['state', expression.fn.countAll<number>().as('total')])
+        .groupBy('state')
+        .execute();
+      return Object.fromEntries(rows.map(({ state, total }) => [state, Number(total)]));
+    },
+
+    async ensure(userId, serverName, displayName) {
+      await kysely
+        .insertInto('servers')
+        .values({
+          id: randomUUID(),
+          user_id: userId,
+          name: serverName,
+          display_name: displayName ?? null,
+          state: 'stopped',
+          url: null,
+          spawner_state: '{}',
+          user_options: '{}',
+          failure: null,
+          created_at: Date.now(),
+          started_at: null,
+          last_activity_at: null,
+        })
+        .onConflict((conflict) => conflict.columns(['user_id', 'name']).doNothing())
+        .execute();
+      const row = await select()
+        .where('servers.user_id', '=', userId)
+        .where('servers.name', '=', serverName)
+        .executeTakeFirstOrThrow();
+      return toServer(row);
+    },
+
+    async moveTo(id, state, change = {}) {
+      const formerStates = (Object.keys(nextStates) as ServerState[]).filter((former) =>
+        (nextStates[former] as readonly ServerState[]).includes(state),
+      );
+      const result = await kysely
+        .updateTable('servers')
+        .set({ ...toRowChange(change), state })
+        .where('id', '=', id)
+        .where('state', 'in', formerStates)
+        .executeTakeFirst();
+      return result.numUpdatedRows > 0n;
+    },
+
+    async update(id, { name, displayName, ...change }) {
+      const row: RowChange<'servers'> = { ...toRowChange(change) };
+      if (name !== undefined) row.name = name;
+      if (displayName !== undefined) row.display_name = displayName;
+      if (Object.keys(row).length === 0) return;
+      await kysely.updateTable('servers').set(row).where('id', '=', id).execute();
+    },
+
+    async delete(id) {
+      await kysely.deleteFrom('servers').where('id', '=', id).where('state', '=', 'stopped').execute();
+    },
+
+    async recordActivity(entries) {
+      for (const [id, at] of entries) {
+        await kysely
+          .updateTable('servers')
+          .set({ last_activity_at: at.getTime() })
+          .where('id', '=', id)
+          .where((where) =>
+            where.or([where('last_activity_at', 'is', null), where('last_activity_at', '<', at.getTime())]),
+          )
+          .execute();
+      }
+    },
+  };
+  return store;
+}
+
+function toRowChange(change: ServerChange): RowChange<'servers'> {
+  const row: RowChange<'servers'> = {};
+  if (change.url !== undefined) row.url = change.url;
+  if (change.spawnerState !== undefined) row.spawner_state = JSON.stringify(change.spawnerState);
+  if (change.userOptions !== undefined) row.user_options = JSON.stringify(change.userOptions);
+  if (change.failure !== undefined) row.failure = change.failure && JSON.stringify(change.failure);
+  if (change.startedAt !== undefined) row.started_at = change.startedAt?.getTime() ?? null;
+  return row;
+}
+
+function toServer(row: Row<'servers'> & { readonly user_name: string }): Server {
+  return {
+    id: row.id,
+    userId: row.user_id,
+    userName: row.user_name,
+    name: row.name,
+    displayName: row.display_name ?? undefined,
+    state: row.state as ServerState,
+    url: row.url ?? undefined,
+    spawnerState: JSON.parse(row.spawner_state) as SpawnerState,
+    userOptions: JSON.parse(row.user_options) as Record<string, unknown>,
+    failure: row.failure === null ? undefined : toFailure(row.failure),
+    createdAt: new Date(row.created_at),
+    startedAt: toDate(row.started_at),
+    lastActivityAt: toDate(row.last_activity_at),
+  };
+}
+
+function toFailure(json: string): ServerFailure {
+  const failure = JSON.parse(json) as Omit<ServerFailure, 'at'> & { readonly at: string };
+  return { ...failure, at: new Date(failure.at) };
+}
+
+function toDate(ms: number | null): Date | undefined {
+  return ms === null ? undefined : new Date(ms);
+}

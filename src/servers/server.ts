@@ -1,0 +1,67 @@
+import type { SpawnerState } from '../spawning/spawner.ts';
+
+/** Where a server is in its life; each state has one successor but for a failed or cancelled start. */
+export type ServerState = 'stopped' | 'starting' | 'running' | 'stopping';
+
+/** Which state may follow which. A start that fails or is cancelled leads back to stopped. */
+export const nextStates = {
+  stopped: ['starting'],
+  starting: ['running', 'stopping', 'stopped'],
+  running: ['stopping', 'stopped'],
+  stopping: ['stopped'],
+} as const satisfies Record<ServerState, readonly ServerState[]>;
+
+/** Why a server is not running although somebody wanted it to. */
+export interface ServerFailure {
+  readonly message: string;
+  readonly at: Date;
+  /** The last lines the server printed. */
+  readonly output: readonly string[];
+}
+
+/** A user's server, as stored. */
+export interface Server {
+  readonly id: string;
+  readonly userId: string;
+  readonly userName: string;
+  /** Empty for the default server. */
+  readonly name: string;
+  readonly displayName: string | undefined;
+  readonly state: ServerState;
+  readonly url: string | undefined;
+  readonly spawnerState: SpawnerState;
+  readonly userOptions: Readonly<Record<string, unknown>>;
+  readonly failure: ServerFailure | undefined;
+  readonly createdAt: Date;
+  readonly startedAt: Date | undefined;
+  readonly lastActivityAt: Date | undefined;
+}
+
+/** One step of a start, as its page and the event stream show it. */
+export interface ServerProgress {
+  /** 0 to 100. */
+  readonly progress: number;
+  readonly message: string;
+  readonly ready?: true;
+  readonly failed?: true;
+  /** Public path of the server, once ready. */
+  readonly url?: string;
+  /** Last lines of output, when failed. */
+  readonly output?: readonly string[];
+}
+
+/** Public path of a user's server below the base path; ends in a slash. */
+export function serverPrefix(basePath: string, userName: string, serverName: string): string {
+  const user = `${basePath}user/${encodeSegment(userName)}/`;
+  return serverName === '' ? user : `${user}${encodeSegment(serverName)}/`;
+}
+
+/** A user or server name as one path segment; what URLs allow in a segment stays readable. */
+export function encodeSegment(name: string): string {
+  return encodeURIComponent(name).replaceAll('%40', '@');
+}
+
+/** Whether a name can be that of a named server (1–30 of a-z, 0-9, single hyphens). */
+export function isServerName(name: string): boolean {
+  return /^[a-z](?:-?[a-z0-9])*$/.test(name) && name.length <= 30;
+}

@@ -1,0 +1,95 @@
+import type { SpawnerConfig, SpawnerProfile } from '../config/config.ts';
+import { HubError } from '../errors.ts';
+import type { OptionsField, OptionsForm } from '../spawning/spawner.ts';
+
+/** What a user may choose at the start of a server. */
+export interface SpawnChoices {
+  readonly profiles: readonly SpawnerProfile[];
+  readonly form: OptionsForm | undefined;
+}
+
+/** What a choice means for the server. */
+export interface ChosenOptions {
+  readonly command: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly defaultUrl: string;
+  readonly memoryLimitBytes: number | undefined;
+  /** The checked choice itself: stored, and used again by a start without options. */
+  readonly userOptions: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** Whether there is anything to choose, so that a page should ask. */
+export function hasChoices({ profiles, form }: SpawnChoices): boolean {
+  return profiles.length > 0 || (form?.fields.length ?? 0) > 0;
+}
+
+/** Checks a choice and works out what it means. Throws `bad_request` naming the field. */
+export function chooseOptions(
+  choices: SpawnChoices,
+  submitted: Readonly<Record<string, unknown>>,
+  config: SpawnerConfig,
+  userName: string,
+): ChosenOptions {
+  const known = new Set(['profile', ...(choices.form?.fields ?? []).map(({ name }) => name)]);
+  for (const name of Object.keys(submitted)) {
+    if (!known.has(name)) {
+      throw new HubError('bad_request', `There is no option ${JSON.stringify(name.slice(0, 100))}.`);
+    }
+  }
+  const userOptions: Record<string, string | number | boolean> = {};
+  for (const field of choices.form?.fields ?? []) {
+    const value = checkField(field, submitted[field.name]);
+    if (value !== undefined) userOptions[field.name] = value;
+  }
+  const profile = chooseProfile(choices.profiles, submitted['profile']);
+  if (profile !== undefined) userOptions['profile'] = profile.name;
+
+  const command = [...(profile?.cmd ?? config.cmd ?? []), ...(profile?.args ?? config.args)];
+  if (command.length === 0) {
+    throw new HubError('internal', 'No command is configured for servers.', {
+      hint: 'The administrator must set Spawner.cmd.',
+    });
+  }
+  return {
+    command: command.map((word) => word.replaceAll('{username}', userName)),
+    environment: { ...config.environment, ...profile?.environment },
+    defaultUrl: (profile?.default_url ?? config.default_url).replaceAll('{username}', userName),
+    memoryLimitBytes: profile?.mem_limit ?? config.mem_limit,
+    userOptions,
+  };
+}
+
+function chooseProfile(
+  profiles: readonly SpawnerProfile[],
+  wanted: unknown,
+): SpawnerProfile | undefined {
+  if (wanted === undefined || wanted === '') {
+    return profiles.find((profile) => profile.default) ?? profiles[0];
+  }
+  const profile = profiles.find(({ name }) => name === wanted);
+  if (profile !== undefined) return profile;
+  const names = profiles.map(({ name }) => name).join(', ') || 'none';
+  throw new HubError('bad_request', `There is no such profile; there are: ${names}.`);
+}
+
+function checkField(field: OptionsField, submitted: unknown): string | number | boolean | undefined {
+  const refuse = (problem: string) => new HubError('bad_request', `${field.label}: ${problem}`);
+  if (field.type === 'checkbox') return submitted === true || submitted === 'on' || submitted === 'true';
+  const value = submitted === undefined || submitted === '' ? field.default : submitted;
+  if (value === undefined || value === '') {
+    if (field.required === true) throw refuse('this must be filled in.');
+    return undefined;
+  }
+  if (field.type === 'number') {
+    const number = Number(value);
+    if (!Number.isFinite(number)) throw refuse('this must be a number.');
+    if (field.min !== undefined && number < field.min) throw refuse(`this must be at least ${field.min}.`);
+    if (field.max !== undefined && number > field.max) throw refuse(`this must be at most ${field.max}.`);
+    return number;
+  }
+  if (typeof value !== 'string' || value.length > 10_000) throw refuse('this must be a text.');
+  if (field.type === 'select' && field.choices?.some((choice) => choice.value === value) !== true) {
+    throw refuse('this is none of the choices.');
+  }
+  return value;
+}

@@ -1,0 +1,240 @@
+import type { Config } from '../config/config.ts';
+import { hashSecret } from '../crypto/hash.ts';
+import { HubError } from '../errors.ts';
+import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
+import { serverClientId } from '../oauth/clients/server-client-id.ts';
+import type { TokenIssuer } from '../oauth/tokens/token-issuer.ts';
+import type { RoleStore } from '../rbac/role-store.ts';
+import type { Spawner } from '../spawning/spawner.ts';
+import type { User, UserStore } from '../users/user-store.ts';
+import { isServerName, type Server, serverPrefix } from './server.ts';
+import { addressEnvironment, serverEnvironment } from './server-environment.ts';
+import type { AcceptedStart, ServerLifecycle } from './server-lifecycle.ts';
+import type { ServerStore } from './server-store.ts';
+import type { LaunchPlan } from './server-unit.ts';
+import { chooseOptions, type SpawnChoices } from './spawn-options.ts';
+
+/** What is asked for when a server is started. */
+export interface StartRequest {
+  readonly user: User;
+  readonly serverName: string;
+  /** Undefined uses the last choice again. */
+  readonly userOptions?: Readonly<Record<string, unknown>> | undefined;
+  readonly displayName?: string | undefined;
+}
+
+/** The servers of users, in the words of users: names and choices instead of plans and states. */
+export interface UserServers {
+  readonly choices: SpawnChoices;
+  /** Creates a named server without starting it. Throws `conflict` when it exists. */
+  create(request: StartRequest): Promise<Server>;
+  /** Changes a stopped server. */
+  change(
+    userName: string,
+    serverName: string,
+    change: {
+      readonly displayName?: string | undefined;
+      readonly userOptions?: Readonly<Record<string, unknown>> | undefined;
+    },
+  ): Promise<void>;
+  start(request: StartRequest): Promise<AcceptedStart>;
+  stop(userName: string, serverName: string): Promise<Server>;
+  /** Stops a server when it runs and removes it with everything known of it. */
+  remove(userName: string, serverName: string): Promise<void>;
+  stopAllOf(userName: string): Promise<void>;
+  prefixOf(server: Pick<Server, 'userName' | 'name'>): string;
+}
+
+/** What an authenticator contributes before a server starts. */
+export type BeforeSpawn = (
+  user: User,
+  serverName: string,
+  signal: AbortSignal,
+) => Promise<Readonly<Record<string, string>>>;
+
+/** Creates the servers of users over their life cycle. */
+export function createUserServers(parts: {
+  readonly config: Pick<Config, 'Hub' | 'Spawner' | 'publicUrl' | 'basePath'>;
+  readonly apiUrl: string;
+  /** The hub's own environment. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly users: Pick<UserStore, 'findByName'>;
+  readonly store: ServerStore;
+  readonly lifecycle: ServerLifecycle;
+  readonly spawner: Spawner;
+  readonly accessTokens: Pick<AccessTokenStore, 'revokeByServer'>;
+  readonly tokenIssuer: Pick<TokenIssuer, 'createServerToken'>;
+  readonly roles: Pick<RoleStore, 'getByName'>;
+  readonly beforeSpawn: BeforeSpawn;
+  readonly waitUntilReady: (url: string, prefix: string, timeoutMs: number, signal: AbortSignal) => Promise<void>;
+  readonly resolvePath: (path: string) => string;
+}): UserServers {
+  const { config, store, lifecycle, spawner, accessTokens } = parts;
+  const { Hub, Spawner: spawnerConfig, basePath, publicUrl } = config;
+  const choices: SpawnChoices = { profiles: spawnerConfig.profiles, form: spawner.optionsForm };
+  const fill = (template: string, userName: string) =>
+    template.replaceAll('{username}', safeFileName(userName));
+
+  async function serverFor({ user, serverName, displayName }: StartRequest): Promise<Server> {
+    const existing = await store.find(user.name, serverName);
+    if (existing !== undefined) return existing;
+    if (serverName !== '') await requireNamedServerAllowed(user, serverName);
+    return store.ensure(user.id, serverName, displayName);
+  }
+
+  async function requireNamedServerAllowed(user: User, serverName: string): Promise<void> {
+    if (!Hub.allow_named_servers) throw new HubError('bad_request', 'Named servers are not enabled.');
+    if (!isServerName(serverName)) {
+      throw new HubError('bad_request', 'This cannot be the name of a server.', {
+        hint: 'Use 1 to 30 of a-z and 0-9 with single hyphens between, beginning with a letter.',
+      });
+    }
+    // The OAuth client ids of the two would be the same: hub-user-<user>-<server>.
+    if ((await parts.users.findByName(`${user.name}-${serverName}`)) !== undefined) {
+      throw new HubError('conflict', 'This server name is not available to you; choose another.');
+    }
+    const named = (await store.listOfUser(user.name)).filter(({ name }) => name !== '');
+    if (Hub.named_server_limit_per_user > 0 && named.length >= Hub.named_server_limit_per_user) {
+      throw new HubError('bad_request', `You may have ${Hub.named_server_limit_per_user} named servers.`, {
+        hint: 'Delete one that you no longer need.',
+      });
+    }
+  }
+
+  async function planFor(request: StartRequest, server: Server): Promise<LaunchPlan> {
+    const { user } = request;
+    const chosen = chooseOptions(choices, request.userOptions ?? server.userOptions, spawnerConfig, user.name);
+    await store.update(server.id, { userOptions: chosen.userOptions });
+    const prefix = serverPrefix(basePath, user.name, server.name);
+
+    return {
+      startTimeoutMs: spawnerConfig.start_timeout * 1000,
+      waitUntilReady: (url, signal) =>
+        parts.waitUntilReady(url, prefix, spawnerConfig.http_timeout * 1000, signal),
+      async launch({ signal, onOutput, onProgress }) {
+        const additions = await parts.beforeSpawn(user, server.name, signal);
+        const token = await issueToken(user, server);
+        return spawner.start({
+          serverId: server.id,
+          userName: user.name,
+          serverName: server.name,
+          command: chosen.command,
+          environment: serverEnvironment({
+            userName: user.name,
+            serverName: server.name,
+            clientId: serverClientId(user.name, server.name),
+            apiToken: token,
+            apiUrl: parts.apiUrl,
+            publicUrl,
+            basePath,
+            prefix,
+            defaultUrl: chosen.defaultUrl,
+            allowedScopes: spawnerConfig.oauth_client_allowed_scopes,
+            memoryLimitBytes: chosen.memoryLimitBytes,
+            cpuLimitCores: spawnerConfig.cpu_limit,
+            prefixes: Hub.environment_prefixes,
+            inherited: parts.environment,
+            keep: spawnerConfig.env_keep,
+            extra: { ...chosen.environment, ...additions },
+          }),
+          environmentForUrl: (url) => addressEnvironment(url, Hub.environment_prefixes),
+          workingDirectory: parts.resolvePath(fill(spawnerConfig.home_dir, user.name)),
+          ...(spawnerConfig.system_user === undefined
+            ? {}
+            : { systemUser: spawnerConfig.system_user.replaceAll('{username}', user.name) }),
+          ...(chosen.memoryLimitBytes === undefined ? {} : { memoryLimitBytes: chosen.memoryLimitBytes }),
+          ip: spawnerConfig.ip,
+          socket: spawnerConfig.socket,
+          userOptions: chosen.userOptions,
+          stopGraceMs: spawnerConfig.stop_timeout * 1000,
+          signal,
+          onOutput,
+          onProgress,
+        });
+      },
+    };
+  }
+
+  async function storeOptions(
+    server: Server,
+    userOptions: Readonly<Record<string, unknown>> | undefined,
+  ): Promise<void> {
+    if (userOptions === undefined) return;
+    const chosen = chooseOptions(choices, userOptions, spawnerConfig, server.userName);
+    await store.update(server.id, { userOptions: chosen.userOptions });
+  }
+
+  async function issueToken(user: User, server: Server): Promise<string> {
+    const configured = spawnerConfig.server_token_scopes;
+    const scopes = configured.length > 0 ? configured : (await parts.roles.getByName('server')).scopes;
+    const issued = await parts.tokenIssuer.createServerToken({
+      user,
+      server,
+      // Without it the server could not report that it is in use, and would be taken for idle.
+      scopes: [...new Set([...scopes, 'users:activity!user'])],
+    });
+    return issued.token;
+  }
+
+  async function existing(userName: string, serverName: string): Promise<Server> {
+    const server = await store.find(userName, serverName);
+    if (server === undefined) throw new HubError('not_found', 'There is no such server.');
+    return server;
+  }
+
+  return {
+    choices,
+    prefixOf: ({ userName, name }) => serverPrefix(basePath, userName, name),
+
+    async create(request) {
+      if ((await store.find(request.user.name, request.serverName)) !== undefined) {
+        throw new HubError('conflict', 'This server exists already.');
+      }
+      const server = await serverFor(request);
+      await storeOptions(server, request.userOptions);
+      return existing(request.user.name, request.serverName);
+    },
+
+    async change(userName, serverName, { displayName, userOptions }) {
+      const server = await existing(userName, serverName);
+      if (server.state !== 'stopped') throw new HubError('bad_request', 'Stop the server first.');
+      if (displayName !== undefined) await store.update(server.id, { displayName });
+      await storeOptions(server, userOptions);
+    },
+
+    async start(request) {
+      const server = await serverFor(request);
+      return lifecycle.start(server, () => planFor(request, server));
+    },
+
+    async stop(userName, serverName) {
+      const server = await existing(userName, serverName);
+      await lifecycle.stop(server);
+      return server;
+    },
+
+    async remove(userName, serverName) {
+      const server = await existing(userName, serverName);
+      await lifecycle.stop(server);
+      await accessTokens.revokeByServer(server.id);
+      await store.delete(server.id);
+    },
+
+    async stopAllOf(userName) {
+      const servers = await store.listOfUser(userName);
+      await Promise.all(servers.map((server) => lifecycle.stop(server)));
+    },
+  };
+}
+
+/** A user name as one name in the file system that no other user name shares. */
+export function safeFileName(userName: string): string {
+  // Names that are the same on a file system without case must still have folders of their own.
+  const encoded = [...encodeURIComponent(userName)]
+    .map((character) => (/[A-Z]/.test(character) ? `^${character.toLowerCase()}` : character))
+    .join('');
+  const name = /^\.+$/.test(encoded) ? encoded.replaceAll('.', '%2e') : encoded;
+  return name.length <= longestFileName ? name : `${name.slice(0, 100)}-${hashSecret(userName)}`;
+}
+
+const longestFileName = 200;

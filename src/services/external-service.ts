@@ -1,0 +1,86 @@
+import type { Logger } from 'pino';
+import { type Clock, systemClock } from '../processes/clock.ts';
+import type { probeReadiness } from '../processes/readiness-probe.ts';
+import { watchHealth } from './health-watch.ts';
+import type { Service } from './service.ts';
+import type { ServiceRoutes } from './service-routes.ts';
+import type { ServiceState } from './service-status.ts';
+import type { SupervisedService } from './supervised-service.ts';
+
+/** Creates the watch over a service that runs on its own. */
+export function createExternalService(options: {
+  readonly service: Service;
+  readonly routes: ServiceRoutes;
+  readonly probe: typeof probeReadiness;
+  readonly log: Logger;
+  readonly clock?: Clock;
+}): SupervisedService {
+  const { routes, probe, log, clock = systemClock } = options;
+  let { service } = options;
+  let state: ServiceState = 'stopped';
+  let lastError: string | undefined;
+  let watch = new AbortController();
+
+  function onReady(): void {
+    log.info({ service: service.name }, 'service is ready');
+    state = 'ready';
+    lastError = undefined;
+    routes.open(service);
+  }
+
+  function onUnhealthy(reason: string): void {
+    if (reason !== lastError) log.warn({ service: service.name, reason }, 'service is not ready');
+    lastError = reason;
+    if (state === 'unhealthy') return;
+    state = 'unhealthy';
+    routes.close(service, reason);
+  }
+
+  function start(): void {
+    const { url } = service;
+    // Without a web server there is nothing to ask: it only holds a token.
+    state = url === undefined ? 'ready' : 'starting';
+    if (url === undefined) return;
+    routes.close(service, 'it is being asked for the first time');
+    watch = new AbortController();
+    const { signal } = watch;
+    const watched = { ...service, url };
+    watchHealth({ service: watched, signal, probe, clock, onReady, onUnhealthy }).catch(
+      (thrown: unknown) =>
+        log.error({ service: service.name, err: thrown }, 'the watch over a service has failed'),
+    );
+  }
+
+  return {
+    get service() {
+      return service;
+    },
+    start,
+    async stop() {
+      watch.abort();
+      state = 'stopped';
+    },
+    restart() {
+      watch.abort();
+      start();
+    },
+    update(changed) {
+      service = changed;
+      if (state === 'ready' && service.url !== undefined) routes.open(service);
+    },
+    status: () => ({
+      name: service.name,
+      kind: 'external',
+      state,
+      isReady: state === 'ready',
+      pid: undefined,
+      startedAt: undefined,
+      nextStartAt: undefined,
+      restarts: 0,
+      lastExit: undefined,
+      lastError,
+      outputTail: [],
+      usage: undefined,
+    }),
+  };
+}

@@ -1,0 +1,59 @@
+import type { Clock } from '../processes/clock.ts';
+import { type probeReadiness, waitUntilReady } from '../processes/readiness-probe.ts';
+import type { Service } from './service.ts';
+
+export interface HealthWatchOptions {
+  readonly service: Service & { readonly url: string };
+  /** Ends the watch. */
+  readonly signal: AbortSignal;
+  readonly probe: typeof probeReadiness;
+  readonly clock: Clock;
+  readonly onReady: () => void;
+  /** Called when it turns unhealthy, and again whenever the reason changes. */
+  readonly onUnhealthy: (reason: string) => void;
+}
+
+const calmPauseMs = 10_000;
+/** While something is wrong, so that a service that comes back is seen within a second. */
+const alarmedPauseMs = 1_000;
+const longestProbeMs = 10_000;
+/** One slow answer is no illness; a port where nobody listens is, at once. */
+const missesUntilUnhealthy = 3;
+
+/**
+ * Watches a web service until the signal ends it: first waits for it to become ready, then asks it
+ * now and again. A service that is not ready is not ended: it may be busy with something precious.
+ */
+export async function watchHealth(options: HealthWatchOptions): Promise<void> {
+  const { service, signal, probe, clock, onReady, onUnhealthy } = options;
+  const { url, healthPath: path, readyTimeoutMs } = service;
+  const timeoutMs = Math.min(readyTimeoutMs, longestProbeMs);
+  const isStarting = service.kind === 'managed';
+  const first = isStarting
+    ? await waitUntilReady({ url, path, timeoutMs: readyTimeoutMs, signal, clock, probe })
+    : await probe({ url, path, timeoutMs, signal });
+  if (signal.aborted) return;
+  let isReady = first.ready;
+  if (first.ready) onReady();
+  else
+    onUnhealthy(
+      isStarting ? `not ready after ${readyTimeoutMs / 1000} s: ${first.reason}` : first.reason,
+    );
+
+  for (let misses = isReady ? 0 : missesUntilUnhealthy; ; ) {
+    await clock.sleep(misses === 0 ? calmPauseMs : alarmedPauseMs, signal);
+    if (signal.aborted) return;
+    const result = await probe({ url, path, timeoutMs, signal });
+    if (signal.aborted) return;
+    if (result.ready) {
+      misses = 0;
+      if (!isReady) onReady();
+      isReady = true;
+      continue;
+    }
+    misses += 1;
+    if (misses < missesUntilUnhealthy && result.problem !== 'refused') continue;
+    isReady = false;
+    onUnhealthy(result.reason);
+  }
+}

@@ -1,0 +1,255 @@
+import type { Logger } from 'pino';
+import { type Clock, systemClock } from '../processes/clock.ts';
+import { type OutputLog, openOutputLog } from '../processes/output-log.ts';
+import type { probeReadiness } from '../processes/readiness-probe.ts';
+import {
+  type StartOutcome,
+  type SupervisedProcess,
+  startProcess,
+} from '../processes/supervised-process.ts';
+import { findSystemUser, type SystemUser } from '../processes/system-user.ts';
+import { watchHealth } from './health-watch.ts';
+import type { ManagedProcessStore } from './managed-process-store.ts';
+import { createOwnListenerProbe } from './own-listener-probe.ts';
+import { decideRestart, defaultRestartLimits, type RestartLimits } from './restart-policy.ts';
+import type { Service, ServiceLaunch } from './service.ts';
+import type { ServiceRoutes } from './service-routes.ts';
+import type { ServiceExit, ServiceState } from './service-status.ts';
+import type { SupervisedService } from './supervised-service.ts';
+
+export interface ManagedServiceOptions {
+  readonly service: Service & { readonly launch: ServiceLaunch };
+  /** The whole environment of the service under an account. */
+  readonly environmentFor: (
+    service: Service,
+    user: SystemUser | undefined,
+  ) => Record<string, string>;
+  /** Where its output is kept; also its mark, so unique on the machine. */
+  readonly logFile: string;
+  readonly routes: ServiceRoutes;
+  readonly store: ManagedProcessStore;
+  readonly probe: typeof probeReadiness;
+  readonly log: Logger;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+  readonly limits?: RestartLimits;
+}
+
+/** How long a service without a url must run to count as ready. */
+const settleMs = 1_000;
+
+/**
+ * Creates the watchdog of one managed service: it starts the command and starts it again whenever it
+ * ends (specification, States and transitions), until it is told to stop. Whatever goes wrong becomes
+ * a state that can be seen; nothing is thrown.
+ */
+export function createManagedService(options: ManagedServiceOptions): SupervisedService {
+  const { logFile, routes, store, clock = systemClock, random = Math.random } = options;
+  const probe = createOwnListenerProbe(options.probe, () => user?.userId);
+  const { launch } = options.service;
+  const limits = options.limits ?? defaultRestartLimits;
+  const stopping = new AbortController();
+  let service: Service = options.service;
+  const log = options.log.child({ service: service.name });
+
+  let state: ServiceState = 'stopped';
+  let user: SystemUser | undefined;
+  let output: OutputLog | undefined;
+  let process: SupervisedProcess | undefined;
+  let startedAt: Date | undefined;
+  let nextStartAt: Date | undefined;
+  let restarts = 0;
+  let failures = 0;
+  let lastExit: ServiceExit | undefined;
+  let lastError: string | undefined;
+  let wake = new AbortController();
+  let isRestartWanted = false;
+  let running: Promise<void> = Promise.resolve();
+
+  function onReady(): void {
+    if (stopping.signal.aborted || isRestartWanted) return;
+    log.info({ pid: process?.identity.pid }, 'service is ready');
+    state = 'ready';
+    lastError = undefined;
+    if (service.url !== undefined) routes.open(service);
+  }
+
+  function onUnhealthy(reason: string): void {
+    if (reason !== lastError) log.warn({ reason }, 'service is not ready');
+    lastError = reason;
+    if (state === 'unhealthy') return;
+    state = 'unhealthy';
+    closeRoute(reason);
+  }
+
+  function closeRoute(reason: string): void {
+    if (service.url !== undefined) routes.close(service, reason);
+  }
+
+  async function launchProcess(): Promise<StartOutcome> {
+    try {
+      output ??= await openOutputLog({
+        file: logFile,
+        secrets: service.apiToken === undefined ? [] : [service.apiToken.reveal()],
+        onLine: (line) => log.info({ pid: process?.identity.pid }, line),
+      });
+      user = launch.user === undefined ? undefined : await findSystemUser(launch.user);
+      if (launch.user !== undefined && user === undefined) {
+        return { started: false, reason: `there is no user "${launch.user}" on this machine` };
+      }
+      const { command, workingDirectory } = launch;
+      const environment = options.environmentFor(service, user);
+      return await startProcess({
+        command,
+        workingDirectory,
+        environment,
+        output,
+        mark: logFile,
+        user,
+        clock,
+      });
+    } catch (thrown) {
+      return { started: false, reason: thrown instanceof Error ? thrown.message : String(thrown) };
+    }
+  }
+
+  async function watch(signal: AbortSignal): Promise<void> {
+    const { url } = service;
+    if (url !== undefined) {
+      await watchHealth({
+        service: { ...service, url },
+        signal,
+        probe,
+        clock,
+        onReady,
+        onUnhealthy,
+      });
+      return;
+    }
+    await clock.sleep(settleMs, signal);
+    if (!signal.aborted) onReady();
+  }
+
+  /** Lives through one run of the command and returns how long to wait for the next one. */
+  async function runOnce(started: SupervisedProcess): Promise<number> {
+    process = started;
+    const began = clock.now();
+    startedAt = new Date(began);
+    log.info({ pid: started.identity.pid }, 'service started');
+    await remember(started);
+    if (stopping.signal.aborted) await started.stop({ graceMs: launch.stopGraceMs });
+    const life = new AbortController();
+    const watching = watch(life.signal);
+    const { code, signal, leftBehind } = await started.exited;
+    life.abort();
+    await watching;
+    process = undefined;
+    startedAt = undefined;
+    const ranForMs = clock.now() - began;
+    lastExit = { code, signal, leftBehind, ranForMs, at: new Date(clock.now()) };
+    if (stopping.signal.aborted || isRestartWanted) return 0;
+    return fail(explainExit(lastExit), ranForMs);
+  }
+
+  function fail(reason: string, ranForMs: number): number {
+    lastError = reason;
+    const decision = decideRestart({ failuresBefore: failures, ranForMs }, limits, random);
+    failures = decision.failures;
+    state = decision.isCrashLooping ? 'crash_looping' : 'restarting';
+    nextStartAt = new Date(clock.now() + decision.delayMs);
+    log.warn(
+      { reason, failures, restartInMs: decision.delayMs, state },
+      'service ended, it will be restarted',
+    );
+    output?.note(`${reason}; restart in ${decision.delayMs / 1000} s`).catch(ignoreFullDisk);
+    return decision.delayMs;
+  }
+
+  async function run(): Promise<void> {
+    closeRoute('it is starting');
+    while (!stopping.signal.aborted) {
+      isRestartWanted = false;
+      nextStartAt = undefined;
+      // A start in the middle of a crash loop is still part of the loop.
+      if (failures < limits.crashLoopFailures) state = 'starting';
+      wake = new AbortController();
+      const outcome = await launchProcess();
+      const delayMs = outcome.started ? await runOnce(outcome.process) : fail(outcome.reason, 0);
+      if (stopping.signal.aborted) break;
+      closeRoute(lastError ?? 'it is restarting');
+      restarts += 1;
+      if (delayMs > 0) await clock.sleep(delayMs, AbortSignal.any([stopping.signal, wake.signal]));
+    }
+    closeRoute('it is stopped');
+    state = 'stopped';
+    await store.forget(service.name).catch(warnOfStore);
+    await output?.[Symbol.asyncDispose]();
+  }
+
+  async function remember(started: SupervisedProcess): Promise<void> {
+    await store.remember(service.name, started.identity, new Date(clock.now())).catch(warnOfStore);
+  }
+
+  function warnOfStore(thrown: unknown): void {
+    log.warn({ err: thrown }, 'the process of a service could not be written down');
+  }
+
+  return {
+    get service() {
+      return service;
+    },
+    start() {
+      running = run().catch((thrown: unknown) => {
+        state = 'stopped';
+        lastError = 'the watchdog itself has failed';
+        log.error({ err: thrown }, 'the watchdog of a service has failed');
+      });
+    },
+    async stop() {
+      stopping.abort();
+      if (state !== 'stopped') state = 'stopping';
+      closeRoute('it is stopping');
+      await process?.stop({ graceMs: launch.stopGraceMs });
+      await running;
+    },
+    restart() {
+      failures = 0;
+      isRestartWanted = true;
+      wake.abort();
+      process
+        ?.stop({ graceMs: launch.stopGraceMs })
+        .catch((thrown: unknown) => log.error({ err: thrown }, 'a service could not be ended'));
+    },
+    update(changed) {
+      service = changed;
+      if (state === 'ready' && service.url !== undefined) routes.open(service);
+    },
+    status: (usage) => ({
+      name: service.name,
+      kind: 'managed',
+      state,
+      isReady: state === 'ready',
+      pid: process?.identity.pid,
+      startedAt,
+      nextStartAt,
+      restarts,
+      lastExit,
+      lastError,
+      outputTail: output?.tail() ?? [],
+      usage: process === undefined ? undefined : usage,
+    }),
+  };
+}
+
+function explainExit({ code, signal, leftBehind, ranForMs }: ServiceExit): string {
+  const how = signal === null ? `exited with code ${code ?? 'unknown'}` : `was ended by ${signal}`;
+  const left =
+    leftBehind === 0
+      ? ''
+      : `; what it left running in the background (${leftBehind}) was ended: a service must stay in the foreground`;
+  return `${how} after ${(ranForMs / 1000).toFixed(1)} s${left}`;
+}
+
+function ignoreFullDisk(): void {
+  // The remark also stands in the hub's log.
+}

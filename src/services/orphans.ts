@@ -1,0 +1,57 @@
+import type { Logger } from 'pino';
+import { endProcessGroup } from '../processes/process-group.ts';
+import { isSameProcess } from '../processes/process-identity.ts';
+import type { ManagedProcess, ManagedProcessStore } from './managed-process-store.ts';
+
+const graceMs = 5_000;
+
+/**
+ * Ends the services that a killed hub left running, before they are started anew: known by pid and
+ * start time, or by the mark that everything they started carries. Adopting them would not do, since
+ * a new hub gives out new tokens. Never throws.
+ */
+export async function endOrphans(options: {
+  readonly store: ManagedProcessStore;
+  /** Managed services of the present configuration. */
+  readonly serviceNames: readonly string[];
+  readonly markOf: (serviceName: string) => string;
+  readonly log: Logger;
+}): Promise<void> {
+  const { store, serviceNames, markOf, log } = options;
+  const known = new Map((await listKnown(store, log)).map((each) => [each.serviceName, each]));
+  const names = new Set([...known.keys(), ...serviceNames]);
+
+  async function endOne(name: string): Promise<void> {
+    const identity = known.get(name)?.identity;
+    const groupId = identity !== undefined && isSameProcess(identity) ? identity.pid : undefined;
+    const { found, survivors } = await endProcessGroup(
+      { groupId, mark: markOf(name) },
+      { graceMs },
+    );
+    if (found > 0) {
+      log.warn(
+        { service: name, pid: groupId, processes: found, survivors },
+        'ended what a former hub left running',
+      );
+    }
+    if (known.has(name)) await store.forget(name);
+  }
+
+  const results = await Promise.allSettled([...names].map(endOne));
+  for (const result of results) {
+    if (result.status === 'rejected')
+      log.warn({ err: result.reason }, 'could not clean up after a former hub');
+  }
+}
+
+async function listKnown(
+  store: ManagedProcessStore,
+  log: Logger,
+): Promise<readonly ManagedProcess[]> {
+  try {
+    return await store.list();
+  } catch (thrown) {
+    log.warn({ err: thrown }, 'the processes of a former hub cannot be read');
+    return [];
+  }
+}

@@ -1,0 +1,34 @@
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Config } from '../config/config.ts';
+import type { ConfigProblem } from '../errors.ts';
+import { findSystemUser, runsAsRoot } from '../processes/system-user.ts';
+import { type ServiceFacts, validateServices } from './validate-services.ts';
+
+/** Checks the services of a configuration against this machine; starts nothing. */
+export async function checkServices(config: Config): Promise<readonly ConfigProblem[]> {
+  const { Hub, directory } = config;
+  const { services } = Hub;
+  const facts = await gatherServiceFacts(config);
+  const hubUrls = [Hub.bind_url, Hub.hub_bind_url];
+  return validateServices({ services, directory, hubUrls }, facts);
+}
+
+async function gatherServiceFacts({ Hub, directory }: Config): Promise<ServiceFacts> {
+  const users = new Set<string>();
+  const directories = new Set<string>();
+  await Promise.all(
+    Hub.services.map(async ({ user, cwd }) => {
+      if (user !== undefined && (await findSystemUser(user)) !== undefined) users.add(user);
+      if (cwd === undefined) return;
+      const path = resolve(directory, cwd);
+      const found = await stat(path).catch(() => undefined);
+      if (found?.isDirectory()) directories.add(path);
+    }),
+  );
+  return {
+    isRoot: runsAsRoot(),
+    userExists: (name) => users.has(name),
+    isDirectory: (path) => directories.has(path),
+  };
+}

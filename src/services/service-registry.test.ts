@@ -1,0 +1,422 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { env, execPath, kill } from 'node:process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { ServiceConfig } from '../config/config.ts';
+import { Secret } from '../config/secret.ts';
+import { serviceSchema } from '../config/service-schema.ts';
+import { identifyProcess, isSameProcess } from '../processes/process-identity.ts';
+import { runsAsRoot } from '../processes/system-user.ts';
+import { type HubDatabase, openDatabase } from '../store/database.ts';
+import { createManagedProcessStore } from './managed-process-store.ts';
+import { createServiceRegistry, type ServiceRegistry } from './service-registry.ts';
+import type { ServiceState, ServiceStatus } from './service-status.ts';
+
+const log = pino({ level: 'silent' });
+let directory: string;
+let database: HubDatabase;
+let routes: Map<string, 'open' | 'closed'>;
+let tokens: Map<string, string>;
+const registries: ServiceRegistry[] = [];
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'services-'));
+  await chmod(directory, 0o755);
+  database = await openDatabase('sqlite::memory:', { directory, log });
+  routes = new Map();
+  tokens = new Map();
+});
+afterEach(async () => {
+  await Promise.all(registries.splice(0).map((registry) => registry[Symbol.asyncDispose]()));
+  await database[Symbol.asyncDispose]();
+  await rm(directory, { recursive: true });
+});
+
+function config(entry: Record<string, unknown>): ServiceConfig {
+  const { api_token, ...rest } = serviceSchema.parse({ stop_timeout: 5, ...entry });
+  return typeof api_token === 'string' ? { ...rest, api_token: new Secret(api_token) } : rest;
+}
+
+function app(name: string, ...rest: string[]): string[] {
+  return [
+    execPath,
+    fileURLToPath(new URL(`../../fixtures/apps/${name}.ts`, import.meta.url)),
+    ...rest,
+  ];
+}
+
+function createRegistry(entries: readonly Record<string, unknown>[]): ServiceRegistry {
+  const registry = createServiceRegistry({
+    configs: entries.map(config),
+    directory,
+    logDirectory: join(directory, 'logs'),
+    prefixes: ['HUB'],
+    inherited: { PATH: env['PATH'] },
+    apiUrl: 'http://127.0.0.1:8080/hub/api',
+    publicUrl: new URL('http://127.0.0.1:8000/'),
+    basePath: '/',
+    routes: {
+      open: ({ name }) => routes.set(name, 'open'),
+      close: ({ name }) => routes.set(name, 'closed'),
+      remove: ({ name }) => routes.delete(name),
+    },
+    store: createManagedProcessStore(database),
+    tokens,
+    announceChange: () => undefined,
+    log,
+    random: () => 0,
+    limits: { firstDelayMs: 10, longestDelayMs: 50, stableRunMs: 600_000, crashLoopFailures: 3 },
+  });
+  registries.push(registry);
+  return registry;
+}
+
+async function started(entries: readonly Record<string, unknown>[]): Promise<ServiceRegistry> {
+  const registry = createRegistry(entries);
+  await registry.start();
+  return registry;
+}
+
+async function until(
+  registry: ServiceRegistry,
+  condition: (status: ServiceStatus) => boolean,
+  name = 'a',
+): Promise<ServiceStatus> {
+  return vi.waitFor(
+    () => {
+      const status = registry.statusOf(name);
+      if (status === undefined || !condition(status)) throw new Error(JSON.stringify(status));
+      return status;
+    },
+    { timeout: 30_000, interval: 10 },
+  );
+}
+
+const inState = (state: ServiceState) => (status: ServiceStatus) => status.state === state;
+
+async function freeUrl(): Promise<string> {
+  const server = createTcpServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  return `http://127.0.0.1:${port}`;
+}
+
+describe('a managed web service', () => {
+  test('gets its route when it is ready and loses it when it stops', async () => {
+    const url = await freeUrl();
+    const registry = createRegistry([{ name: 'a', url, command: app('web-server') }]);
+    expect(routes.get('a')).toBe('closed');
+    expect(registry.statusOf('a')?.state).toBe('stopped');
+    await registry.start();
+    const { pid } = await until(registry, inState('ready'));
+    expect(routes.get('a')).toBe('open');
+    const response = await fetch(`${url}/services/a/`);
+    expect(await response.json()).toEqual({ pid, name: 'a', url: '/services/a/' });
+    await registry[Symbol.asyncDispose]();
+    expect(routes.get('a')).toBe('closed');
+    expect(registry.statusOf('a')?.state).toBe('stopped');
+    expect(identifyProcess(pid ?? 0)).toBeUndefined();
+  });
+
+  test('is restarted whenever it stops, also with exit code 0', async () => {
+    const url = await freeUrl();
+    const registry = await started([{ name: 'a', url, command: app('web-server') }]);
+    const before = await until(registry, inState('ready'));
+    await fetch(`${url}/exit`, { method: 'POST' });
+    const after = await until(
+      registry,
+      ({ state, restarts }) => state === 'ready' && restarts === 1,
+    );
+    expect(after.pid).not.toBe(before.pid);
+    expect(after.lastExit).toMatchObject({ code: 0, signal: null, leftBehind: 0 });
+    expect(after.lastError).toBeUndefined();
+    expect(routes.get('a')).toBe('open');
+  });
+
+  test('is restarted when something kills it', async () => {
+    const url = await freeUrl();
+    const registry = await started([{ name: 'a', url, command: app('web-server') }]);
+    const { pid = 0 } = await until(registry, inState('ready'));
+    kill(pid, 'SIGKILL');
+    const after = await until(
+      registry,
+      ({ state, restarts }) => state === 'ready' && restarts === 1,
+    );
+    expect(after.lastExit?.signal).toBe('SIGKILL');
+  });
+
+  test('that answers with 5xx is not ready, says why, and is left running', async () => {
+    const url = await freeUrl();
+    const entry = { name: 'a', url, command: app('web-server', 'broken'), timeout: 0.5 };
+    const registry = await started([entry]);
+    const answersWithError = ({ state, lastError }: ServiceStatus) =>
+      state === 'unhealthy' && lastError?.endsWith(`${url} answers with status 500`) === true;
+    const broken = await until(registry, answersWithError);
+    expect(broken.pid).toBeDefined();
+    expect(routes.get('a')).toBe('closed');
+    await fetch(`${url}/mend`, { method: 'POST' });
+    const mended = await until(registry, inState('ready'));
+    expect(mended.pid).toBe(broken.pid);
+    expect(routes.get('a')).toBe('open');
+  });
+
+  test('that never listens is visible with its reason', async () => {
+    const url = await freeUrl();
+    const registry = await started([
+      { name: 'a', url, command: app('never-listens'), timeout: 0.3 },
+    ]);
+    const status = await until(registry, inState('unhealthy'));
+    expect(status.lastError).toBe(`not ready after 0.3 s: nothing listens on ${url}`);
+    expect(routes.get('a')).toBe('closed');
+  });
+
+  test.runIf(runsAsRoot())(
+    "gets no route while another account's program has its port",
+    async () => {
+      const script = `require('http').createServer((q, r) => r.end()).listen(0, '127.0.0.1', function () {
+      console.log(this.address().port);
+    })`;
+      const stranger = spawn(execPath, ['-e', script], { uid: 65534, gid: 65534 });
+      try {
+        const [port] = await once(createInterface(stranger.stdout), 'line');
+        const url = `http://127.0.0.1:${port}`;
+        const entry = { name: 'a', url, command: app('never-listens'), timeout: 0.3 };
+        const registry = await started([entry]);
+        const status = await until(registry, inState('unhealthy'));
+        expect(status.lastError).toContain('a program of user id 65534 listens');
+        expect(routes.get('a')).toBe('closed');
+      } finally {
+        stranger.kill('SIGKILL');
+      }
+    },
+  );
+});
+
+describe('a managed service without a url', () => {
+  test('counts as ready when it keeps running, and its output is kept', async () => {
+    const registry = await started([{ name: 'a', command: app('never-listens') }]);
+    await until(registry, inState('ready'));
+    const status = await until(registry, ({ outputTail }) => outputTail.length > 0);
+    expect(status.outputTail).toEqual(['running without a port']);
+    expect(routes.size).toBe(0);
+    expect(await readdir(join(directory, 'logs'))).toEqual(['service-a.log']);
+  });
+
+  test('is measured', async () => {
+    const registry = await started([{ name: 'a', command: app('never-listens') }]);
+    await until(registry, inState('ready'));
+    await registry.measure();
+    expect(registry.statusOf('a')?.usage).toMatchObject({ processes: 1 });
+    expect(registry.statusOf('a')?.usage?.memoryBytes).toBeGreaterThan(10 * 1024 * 1024);
+  });
+
+  test('that exits at once ends up crash looping, is never given up, and can be reset', async () => {
+    const registry = await started([{ name: 'a', command: app('exit-at-once', '7') }]);
+    const status = await until(registry, inState('crash_looping'));
+    expect(status.lastExit).toMatchObject({ code: 7 });
+    expect(status.lastError).toMatch(/^exited with code 7 after \d+\.\d s$/);
+    expect(status.restarts).toBeGreaterThanOrEqual(2);
+    await until(registry, ({ restarts }) => restarts > status.restarts + 2);
+    expect(registry.restart('a')).toBe(true);
+    await until(registry, ({ state }) => state !== 'crash_looping');
+    expect(registry.restart('nobody')).toBe(false);
+  });
+
+  test.each([
+    [
+      'whose command does not exist',
+      ['no-such-command'],
+      'command not found in PATH: no-such-command',
+    ],
+    [
+      'whose command may not be executed',
+      ['/etc/passwd'],
+      'permission denied: /etc/passwd is not executable',
+    ],
+  ])('%s says so and is tried again', async (_what, command, reason) => {
+    const registry = await started([{ name: 'a', command }]);
+    const status = await until(registry, inState('crash_looping'));
+    expect(status.lastError).toBe(reason);
+    await until(registry, ({ restarts }) => restarts > status.restarts);
+  });
+
+  test('whose user has gone says so', async () => {
+    const registry = await started([{ name: 'a', command: ['true'], user: 'no-such-user' }]);
+    const status = await until(registry, ({ lastError }) => lastError !== undefined);
+    expect(status.lastError).toBe('there is no user "no-such-user" on this machine');
+  });
+
+  test('that goes to the background is ended with all it left, and told to stay', async () => {
+    const registry = await started([{ name: 'a', command: app('leaves-children') }]);
+    const status = await until(registry, ({ lastExit }) => lastExit !== undefined);
+    expect(status.lastExit).toMatchObject({ code: 0, leftBehind: 2 });
+    expect(status.lastError).toContain('a service must stay in the foreground');
+  });
+
+  test('that ignores SIGTERM does not hold up the end of the hub', async () => {
+    const entry = { name: 'a', command: app('ignores-sigterm'), stop_timeout: 0.2 };
+    const registry = await started([entry]);
+    const { pid = 0 } = await until(registry, ({ outputTail }) => outputTail.length > 0);
+    await registry[Symbol.asyncDispose]();
+    expect(identifyProcess(pid)).toBeUndefined();
+    expect(registry.statusOf('a')?.lastExit?.signal).toBe('SIGKILL');
+  });
+
+  test.runIf(runsAsRoot())('runs as its user, in its directory, with its environment', async () => {
+    const command = ['sh', '-c', 'echo $(id -un) $PWD $GREETING $HUB_SERVICE_NAME $USER; sleep 60'];
+    const entry = { name: 'a', command, user: 'nobody', cwd: '/', environment: { GREETING: 'hi' } };
+    const registry = await started([entry]);
+    const status = await until(registry, ({ outputTail }) => outputTail.length > 0);
+    expect(status.outputTail).toEqual(['nobody / hi a nobody']);
+  });
+
+  test('gets a token that is in no file, not even when it prints it', async () => {
+    const command = ['sh', '-c', 'echo token=$HUB_API_TOKEN; sleep 60'];
+    const registry = await started([{ name: 'a', command }]);
+    const status = await until(registry, ({ outputTail }) => outputTail.length > 0);
+    expect(tokens.get('a')).toMatch(/^hub_/);
+    expect(registry.find('a')?.apiToken?.reveal()).toBe(tokens.get('a'));
+    expect(status.outputTail).toEqual(['token=[secret]']);
+  });
+});
+
+describe('an external service', () => {
+  test('gets its route while it answers', async () => {
+    const server = createServer((_request, response) => response.end()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const registry = await started([{ name: 'a', url, api_token: 'long-enough' }]);
+    await until(registry, inState('ready'));
+    expect(routes.get('a')).toBe('open');
+    expect(tokens.get('a')).toBe('long-enough');
+    server.closeAllConnections();
+    await once(server.close(), 'close');
+    registry.restart('a');
+    const status = await until(registry, inState('unhealthy'));
+    expect(status.lastError).toBe(`nothing listens on ${url}`);
+    expect(routes.get('a')).toBe('closed');
+  });
+
+  test('without a url only holds its token', async () => {
+    const registry = await started([{ name: 'a', api_token: 'long-enough' }]);
+    expect(registry.statusOf('a')).toMatchObject({ kind: 'external', isReady: true });
+    expect(routes.size).toBe(0);
+  });
+});
+
+describe('a reload', () => {
+  test('restarts what changed, adds, removes, and leaves the rest alone', async () => {
+    const command = app('never-listens');
+    const urls = [await freeUrl(), await freeUrl()];
+    const registry = await started([
+      { name: 'same', command },
+      { name: 'changed', command },
+      { name: 'shown', command },
+      { name: 'gone', command, url: urls[0] },
+    ]);
+    const running = ({ pid }: ServiceStatus) => pid !== undefined;
+    const [same, changed, shown, gone] = await Promise.all(
+      ['same', 'changed', 'shown', 'gone'].map((name) => until(registry, running, name)),
+    );
+    const token = tokens.get('same');
+    const goneIdentity = identifyProcess(gone?.pid ?? 0);
+    const difference = await registry.applyConfig(
+      [
+        { name: 'same', command },
+        { name: 'changed', command, environment: { A: 'b' } },
+        { name: 'shown', command, display: false },
+        { name: 'new', command, url: urls[1] },
+      ].map(config),
+    );
+    expect(difference).toEqual({
+      added: ['new'],
+      removed: ['gone'],
+      restarted: ['changed'],
+      updated: ['shown'],
+    });
+    await until(registry, running, 'new');
+    const restarted = await until(registry, running, 'changed');
+    expect(registry.statusOf('same')?.pid).toBe(same?.pid);
+    expect(registry.statusOf('shown')?.pid).toBe(shown?.pid);
+    expect(registry.find('shown')?.isDisplayed).toBe(false);
+    expect(restarted.pid).not.toBe(changed?.pid);
+    expect(goneIdentity && isSameProcess(goneIdentity)).toBe(false);
+    expect(registry.statusOf('gone')).toBeUndefined();
+    expect([...routes]).toEqual([['new', 'closed']]);
+    expect([...tokens.keys()].sort()).toEqual(['changed', 'new', 'same', 'shown']);
+    expect(tokens.get('same')).toBe(token);
+  });
+
+  test('two reloads at once end with the second', async () => {
+    const registry = await started([{ name: 'a', command: app('never-listens') }]);
+    const b = [config({ name: 'b', command: app('never-listens') })];
+    const c = [config({ name: 'c', command: app('never-listens') })];
+    await Promise.all([registry.applyConfig(b), registry.applyConfig(c)]);
+    expect(registry.services().map(({ name }) => name)).toEqual(['c']);
+  });
+});
+
+describe('what a killed hub left running', () => {
+  test('is ended by the next start, also a service that is no longer configured', async () => {
+    const store = createManagedProcessStore(database);
+    const orphans = await Promise.all(
+      ['a', 'former'].map(async (name) => {
+        const file = join(directory, 'logs', `service-${name}.log`);
+        const [program = '', ...rest] = app('supervises', file, ...app('leaves-children', 'stay'));
+        const hub = spawn(program, rest, { stdio: ['ignore', 'pipe', 'inherit'] });
+        const [line] = await once(createInterface(hub.stdout), 'line');
+        hub.kill('SIGKILL');
+        await once(hub, 'exit');
+        const identity = JSON.parse(String(line));
+        await store.remember(name, identity, new Date());
+        const children = await vi.waitFor(
+          async () =>
+            JSON.parse(await readFile(file, 'utf8')) as { sameGroup: number; daemon: number },
+          { timeout: 30_000, interval: 20 },
+        );
+        return [identity, identifyProcess(children.sameGroup), identifyProcess(children.daemon)];
+      }),
+    );
+    expect(orphans.flat().map(isSameProcess)).toEqual(Array(6).fill(true));
+    const registry = await started([{ name: 'a', command: app('never-listens') }]);
+    expect(orphans.flat().map(isSameProcess)).toEqual(Array(6).fill(false));
+    const { pid } = await until(registry, inState('ready'));
+    await vi.waitFor(async () =>
+      expect(await store.list()).toMatchObject([{ serviceName: 'a', identity: { pid } }]),
+    );
+  });
+
+  test('is left alone when its pid belongs to another program now', async () => {
+    const store = createManagedProcessStore(database);
+    const innocent = spawn(execPath, ['-e', 'setInterval(() => {}, 60000)'], { detached: true });
+    try {
+      const identity = identifyProcess(innocent.pid ?? 0);
+      if (identity === undefined) throw new Error('the other program has not started');
+      await store.remember('former', { ...identity, startTime: 'another boot/1' }, new Date());
+      await started([]);
+      expect(isSameProcess(identity)).toBe(true);
+      expect(await store.list()).toEqual([]);
+    } finally {
+      innocent.kill('SIGKILL');
+    }
+  });
+});
+
+test('a hub with nothing but broken services starts at once', async () => {
+  const registry = await started([
+    { name: 'a', command: 'no-such-command' },
+    { name: 'b', command: app('exit-at-once') },
+    { name: 'c', url: await freeUrl(), command: app('never-listens'), timeout: 600 },
+    { name: 'd', url: await freeUrl() },
+  ]);
+  expect(registry.statuses().map(({ isReady }) => isReady)).toEqual([false, false, false, false]);
+});

@@ -1,0 +1,51 @@
+import type { ProcessUsage } from '../processes/process-usage.ts';
+
+/**
+ * Where a service is in its life.
+ *
+ * A managed one goes `stopped` → `starting` → `ready` ⇄ `unhealthy`; when it ends, `restarting`
+ * (waiting) → `starting`, or `crash_looping` when that happens again and again, until a start holds.
+ * An external one is `starting` while it is first asked, then `ready` or `unhealthy`.
+ */
+export const serviceStates = [
+  'stopped',
+  'starting',
+  'ready',
+  'unhealthy',
+  'restarting',
+  'crash_looping',
+  'stopping',
+] as const;
+
+export type ServiceState = (typeof serviceStates)[number];
+
+/** How a run of a managed service ended. */
+export interface ServiceExit {
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** Processes it left behind, which the hub ended. */
+  readonly leftBehind: number;
+  readonly ranForMs: number;
+  readonly at: Date;
+}
+
+/** How a service is, for the API, the pages and monitoring. */
+export interface ServiceStatus {
+  readonly name: string;
+  readonly kind: 'managed' | 'external';
+  readonly state: ServiceState;
+  readonly isReady: boolean;
+  readonly pid: number | undefined;
+  /** When the present run began. */
+  readonly startedAt: Date | undefined;
+  /** When the next start is due, while it waits for one. */
+  readonly nextStartAt: Date | undefined;
+  /** Restarts since the hub started. */
+  readonly restarts: number;
+  readonly lastExit: ServiceExit | undefined;
+  /** What is or was last wrong; cleared when the service is ready. */
+  readonly lastError: string | undefined;
+  /** The last lines of its output, oldest first. */
+  readonly outputTail: readonly string[];
+  readonly usage: ProcessUsage | undefined;
+}

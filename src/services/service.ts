@@ -1,0 +1,94 @@
+import { resolve } from 'node:path';
+import type { ServiceConfig } from '../config/config.ts';
+import type { Secret } from '../config/secret.ts';
+
+/** How a managed service is started. */
+export interface ServiceLaunch {
+  readonly command: readonly string[];
+  /** From the configuration; wins over what the hub passes. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Account to run under; the hub's own when undefined. */
+  readonly user: string | undefined;
+  readonly workingDirectory: string;
+  readonly stopGraceMs: number;
+}
+
+/** Something the hub runs (managed) or trusts (external), as the configuration describes it. */
+export interface Service {
+  readonly name: string;
+  readonly kind: 'managed' | 'external';
+  readonly isAdmin: boolean;
+  /** Where its web server listens; undefined when it has none. */
+  readonly url: string | undefined;
+  /** Path of its pages under the public origin, with a slash at both ends. */
+  readonly prefix: string;
+  readonly access: 'service' | 'gateway' | 'public';
+  readonly isDisplayed: boolean;
+  readonly info: Readonly<Record<string, unknown>>;
+  /** Also its OAuth client secret. Undefined for an external service without one. */
+  readonly apiToken: Secret | undefined;
+  readonly clientId: string;
+  /** A path on the public origin or an absolute URI. */
+  readonly redirectUri: string;
+  readonly allowedScopes: readonly string[];
+  /** Scopes of which one is needed to use the service. */
+  readonly accessScopes: readonly string[];
+  readonly skipsConsent: boolean;
+  /** Path that tells whether the service is ready. */
+  readonly healthPath: string;
+  readonly readyTimeoutMs: number;
+  /** How long its answers may take to begin; undefined for what the gateway does otherwise. */
+  readonly upstreamTimeoutMs: number | undefined;
+  /** Undefined for an external service. */
+  readonly launch: ServiceLaunch | undefined;
+}
+
+/** Makes a service of its configuration. `apiToken` is the configured or the generated one. */
+export function createService(
+  config: ServiceConfig,
+  context: {
+    readonly apiToken: Secret | undefined;
+    readonly basePath: string;
+    /** Folder against which `cwd` is resolved, and the default for it. */
+    readonly directory: string;
+  },
+): Service {
+  const { name, command } = config;
+  const { apiToken, basePath, directory } = context;
+  const prefix = `${basePath}services/${name}/`;
+  return {
+    name,
+    kind: command === undefined ? 'external' : 'managed',
+    isAdmin: config.admin,
+    url: config.url,
+    prefix,
+    access: config.access,
+    isDisplayed: config.display,
+    info: config.info,
+    apiToken,
+    clientId: clientIdOf(config),
+    redirectUri: config.oauth_redirect_uri ?? `${prefix}oauth_callback`,
+    allowedScopes: config.oauth_client_allowed_scopes,
+    accessScopes: ['access:services', `access:services!service=${name}`],
+    skipsConsent: config.oauth_no_confirm,
+    healthPath: prefix + (config.health_path ?? '/').slice(1),
+    readyTimeoutMs: config.timeout * 1000,
+    upstreamTimeoutMs:
+      config.upstream_timeout === undefined ? undefined : config.upstream_timeout * 1000,
+    launch:
+      command === undefined
+        ? undefined
+        : {
+            command,
+            environment: config.environment ?? {},
+            user: config.user,
+            workingDirectory: resolve(directory, config.cwd ?? '.'),
+            stopGraceMs: config.stop_timeout * 1000,
+          },
+  };
+}
+
+/** The OAuth client id of a configured service. */
+export function clientIdOf({ name, oauth_client_id }: ServiceConfig): string {
+  return oauth_client_id ?? `service-${name}`;
+}

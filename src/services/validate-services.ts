@@ -1,0 +1,137 @@
+import { resolve } from 'node:path';
+import type { ServiceConfig } from '../config/config.ts';
+import type { ConfigProblem } from '../errors.ts';
+import { clientIdOf } from './service.ts';
+
+/** What the machine says about services, gathered beforehand so that the check itself is pure. */
+export interface ServiceFacts {
+  readonly isRoot: boolean;
+  userExists(name: string): boolean;
+  /** Takes an absolute path. */
+  isDirectory(path: string): boolean;
+}
+
+export interface ServicesToValidate {
+  readonly services: readonly ServiceConfig[];
+  /** Folder against which `cwd` is resolved. */
+  readonly directory: string;
+  /** Where the hub itself listens. */
+  readonly hubUrls: readonly string[];
+}
+
+type Report = (field: string, message: string) => void;
+
+/** A token this short could be guessed (specification, Limits). */
+const longestRefusedSecret = 8;
+const managedOnlyFields = ['environment', 'user', 'cwd'] as const;
+
+/** Finds every problem of `Hub.services` at once; each message names the service. */
+export function validateServices(
+  { services, directory, hubUrls }: ServicesToValidate,
+  facts: ServiceFacts,
+): readonly ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const seen = new Map<string, string>();
+  for (const url of hubUrls) seen.set(`listen ${listenKey(url)}`, 'the hub itself');
+
+  for (const [index, service] of services.entries()) {
+    const report: Report = (field, message) =>
+      problems.push({
+        path: `Hub.services[${index}].${field}`,
+        message: `${message} (service "${service.name}")`,
+      });
+    checkFields(service, report);
+    if (service.command === undefined) checkExternal(service, report);
+    else checkManaged(service, { directory, facts, report });
+
+    for (const { field, key, message } of uniqueValues(service)) {
+      const owner = seen.get(key);
+      if (owner === undefined) seen.set(key, `service "${service.name}"`);
+      else report(field, `${message} ${owner}`);
+    }
+  }
+  return problems;
+}
+
+function checkFields({ url, access, api_token }: ServiceConfig, report: Report): void {
+  if (api_token !== undefined && api_token.reveal().length <= longestRefusedSecret) {
+    report('api_token', `must be longer than ${longestRefusedSecret} characters`);
+  }
+  if (url === undefined) {
+    if (access !== 'service') report('access', `"${access}" needs a url to forward to`);
+    return;
+  }
+  const { username, password, search, hash } = new URL(url);
+  if (username !== '' || password !== '') report('url', 'must not hold a user name or password');
+  if (search !== '' || hash !== '') report('url', 'must not have a query or a fragment');
+}
+
+function checkExternal(service: ServiceConfig, report: Report): void {
+  for (const field of managedOnlyFields) {
+    if (service[field] !== undefined) {
+      report(field, 'is only for a managed service, one with a command');
+    }
+  }
+}
+
+function checkManaged(
+  { command = [], user, cwd }: ServiceConfig,
+  context: { readonly directory: string; readonly facts: ServiceFacts; readonly report: Report },
+): void {
+  const { directory, facts, report } = context;
+  if ((command[0] ?? '') === '') report('command', 'is empty');
+  if (user !== undefined && !facts.isRoot) report('user', 'requires the hub to run as root');
+  if (user !== undefined && !facts.userExists(user)) {
+    report('user', `there is no user "${user}" on this machine`);
+  }
+  if (cwd !== undefined && !facts.isDirectory(resolve(directory, cwd))) {
+    report('cwd', `${resolve(directory, cwd)} is not a directory`);
+  }
+}
+
+interface UniqueValue {
+  readonly field: string;
+  readonly key: string;
+  /** Continues with whoever has it already. */
+  readonly message: string;
+}
+
+function uniqueValues(service: ServiceConfig): readonly UniqueValue[] {
+  const { name, api_token, url, command } = service;
+  const clientId = clientIdOf(service);
+  const clientField = service.oauth_client_id === undefined ? 'name' : 'oauth_client_id';
+  return [
+    { field: 'name', key: `name ${name}`, message: 'is used already by' },
+    {
+      field: clientField,
+      key: `client ${clientId}`,
+      message: `the OAuth client id ${clientId} is used already by`,
+    },
+    ...(api_token === undefined
+      ? []
+      : [
+          {
+            field: 'api_token',
+            key: `token ${api_token.reveal()}`,
+            message: 'must be unique, but is also that of',
+          },
+        ]),
+    ...(url === undefined || command === undefined
+      ? []
+      : [
+          {
+            field: 'url',
+            key: `listen ${listenKey(url)}`,
+            message: 'has the same address and port as',
+          },
+        ]),
+  ];
+}
+
+/** Host and port in one spelling, so that two names of the loopback address are seen as one. */
+function listenKey(text: string): string {
+  const { protocol, hostname, port } = new URL(text);
+  const isLocal = /^(localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\])$/.test(hostname);
+  const defaultPort = protocol === 'https:' ? '443' : '80';
+  return `${isLocal ? 'local' : hostname}:${port === '' ? defaultPort : port}`;
+}

@@ -1,0 +1,82 @@
+import type { Context } from 'koa';
+import { randomSecret } from '../crypto/random.ts';
+import type { KeyedHash } from '../crypto/keyed-hash.ts';
+import { HubError } from '../errors.ts';
+import { cookieValues } from '../http/cookies.ts';
+import { setCookie } from '../http/set-cookie.ts';
+
+/** Protects forms and cookie-authenticated API calls against requests forged by other sites. */
+export interface CsrfProtection {
+  /** The token for the forms of this answer; may set the cookie an anonymous form is bound to. */
+  token(ctx: Context): string;
+  /** Throws `csrf_failed` unless the request comes from the hub's own origin with a valid token. */
+  require(ctx: Context, submitted: string | undefined): void;
+}
+
+const anonymousCookie = 'hub-form';
+const anonymousLifetimeSeconds = 24 * 3600;
+
+/**
+ * Creates the protection: a token is the keyed hash of the login session, or of a random cookie where
+ * nobody is logged in. Browsers say where a request comes from (Sec-Fetch-Site, Origin); what they say
+ * is checked first, so that a cookie tossed in by a sibling site does not help an attacker.
+ */
+export function createCsrfProtection(options: {
+  readonly keyedHash: KeyedHash;
+  readonly publicUrl: URL;
+  readonly cookiePath: string;
+}): CsrfProtection {
+  const { keyedHash, publicUrl, cookiePath } = options;
+  const isSecure = publicUrl.protocol === 'https:';
+
+  const loginBinding = (ctx: Context): string | undefined => {
+    const sessionId = ctx.state['login']?.session.sessionId as string | undefined;
+    return sessionId === undefined ? undefined : `login:${sessionId}`;
+  };
+  const anonymousBindings = (ctx: Context): string[] =>
+    cookieValues(ctx.req.headers.cookie, anonymousCookie)
+      .filter((id) => /^[A-Za-z0-9_-]{43}$/.test(id))
+      .map((id) => `anonymous:${id}`);
+
+  return {
+    token(ctx) {
+      const known = loginBinding(ctx) ?? (ctx.state['formBinding'] as string | undefined);
+      if (known !== undefined) return keyedHash.sign(known);
+      const [existing] = anonymousBindings(ctx);
+      if (existing !== undefined) return keyedHash.sign(existing);
+      const id = randomSecret();
+      setCookie(ctx, anonymousCookie, id, {
+        path: cookiePath,
+        secure: isSecure,
+        maxAgeSeconds: anonymousLifetimeSeconds,
+      });
+      ctx.state['formBinding'] = `anonymous:${id}`;
+      return keyedHash.sign(`anonymous:${id}`);
+    },
+
+    require(ctx, submitted) {
+      if (!isSameOrigin(ctx, publicUrl)) throw refused();
+      if (submitted === undefined || submitted === '') throw refused();
+      const login = loginBinding(ctx);
+      const bindings = login === undefined ? anonymousBindings(ctx) : [login];
+      if (!bindings.some((binding) => keyedHash.verify(binding, submitted))) throw refused();
+    },
+  };
+}
+
+/** Whether the browser says that the request comes from the hub's own pages, or does not say. */
+export function isSameOrigin(ctx: Context, publicUrl: URL): boolean {
+  const site = ctx.req.headers['sec-fetch-site'];
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
+  const { origin } = ctx.req.headers;
+  if (origin === undefined) return true;
+  if (origin === publicUrl.origin) return true;
+  // The hub may be reached by another name than its public one, for example as localhost.
+  return URL.parse(origin)?.host === ctx.req.headers.host;
+}
+
+function refused(): HubError {
+  return new HubError('csrf_failed', 'This form is no longer valid.', {
+    hint: 'Go back, reload the page and try again.',
+  });
+}

@@ -1,0 +1,138 @@
+import type { HubDatabase } from '../store/database.ts';
+import type { Row } from '../store/tables.ts';
+
+/** A browser's login: who, since when, from where. */
+export interface LoginSession {
+  /** Value of the `hub-session-id` cookie; links tokens to the login and is no credential. */
+  readonly sessionId: string;
+  readonly userId: string;
+  readonly authenticator: string;
+  readonly identityId: string | undefined;
+  readonly createdAt: Date;
+  readonly lastSeenAt: Date;
+  readonly expiresAt: Date;
+  readonly address: string;
+  readonly userAgent: string;
+  readonly upstreamSessionId: string | undefined;
+  readonly idTokenSealed: string | undefined;
+}
+
+export type NewLoginSession = Omit<LoginSession, 'lastSeenAt'>;
+
+export interface LoginSessionStore {
+  find(sessionId: string): Promise<LoginSession | undefined>;
+  listOfUser(userId: string): Promise<LoginSession[]>;
+  /** Sessions of an identity, optionally only those of one session at the provider. */
+  listOfIdentity(identityId: string, upstreamSessionId?: string): Promise<LoginSession[]>;
+  create(session: NewLoginSession): Promise<void>;
+  /** Ends a session; false when it was not there. Tokens bound to it are revoked with it. */
+  end(sessionId: string): Promise<boolean>;
+  recordSeen(sessionIds: ReadonlyMap<string, Date>): Promise<void>;
+  purgeExpired(now: Date): Promise<number>;
+}
+
+/** Creates the store of browser logins. */
+export function createLoginSessionStore(database: HubDatabase): LoginSessionStore {
+  const { kysely } = database;
+
+  return {
+    async find(sessionId) {
+      const row = await kysely
+        .selectFrom('login_sessions')
+        .selectAll()
+        .where('session_id', '=', sessionId)
+        .where('expires_at', '>', Date.now())
+        .executeTakeFirst();
+      return row === undefined ? undefined : toLoginSession(row);
+    },
+
+    async listOfUser(userId) {
+      const rows = await kysely
+        .selectFrom('login_sessions')
+        .selectAll()
+        .where('user_id', '=', userId)
+        .where('expires_at', '>', Date.now())
+        .orderBy('last_seen_at', 'desc')
+        .execute();
+      return rows.map(toLoginSession);
+    },
+
+    async listOfIdentity(identityId, upstreamSessionId) {
+      let query = kysely.selectFrom('login_sessions').selectAll().where('identity_id', '=', identityId);
+      if (upstreamSessionId !== undefined) {
+        query = query.where('upstream_session_id', '=', upstreamSessionId);
+      }
+      return (await query.execute()).map(toLoginSession);
+    },
+
+    async create(session) {
+      await kysely
+        .insertInto('login_sessions')
+        .values({
+          session_id: session.sessionId,
+          user_id: session.userId,
+          authenticator: session.authenticator,
+          identity_id: session.identityId ?? null,
+          created_at: session.createdAt.getTime(),
+          last_seen_at: session.createdAt.getTime(),
+          expires_at: session.expiresAt.getTime(),
+          address: session.address.slice(0, 100),
+          user_agent: session.userAgent.slice(0, 400),
+          upstream_session_id: session.upstreamSessionId ?? null,
+          id_token_encrypted: session.idTokenSealed ?? null,
+        })
+        .execute();
+    },
+
+    async end(sessionId) {
+      const isEnded = await database.transaction(async (transaction) => {
+        await transaction.deleteFrom('access_tokens').where('session_id', '=', sessionId).execute();
+        await transaction.deleteFrom('authorization_codes').where('session_id', '=', sessionId).execute();
+        const result = await transaction
+          .deleteFrom('login_sessions')
+          .where('session_id', '=', sessionId)
+          .executeTakeFirst();
+        return result.numDeletedRows > 0n;
+      });
+      database.announceChange();
+      return isEnded;
+    },
+
+    async recordSeen(sessionIds) {
+      for (const [sessionId, seenAt] of sessionIds) {
+        await kysely
+          .updateTable('login_sessions')
+          .set({ last_seen_at: seenAt.getTime() })
+          .where('session_id', '=', sessionId)
+          .execute();
+      }
+    },
+
+    async purgeExpired(now) {
+      const expired = await kysely
+        .selectFrom('login_sessions')
+        .select('session_id')
+        .where('expires_at', '<=', now.getTime())
+        .limit(1000)
+        .execute();
+      for (const { session_id } of expired) await this.end(session_id);
+      return expired.length;
+    },
+  };
+}
+
+function toLoginSession(row: Row<'login_sessions'>): LoginSession {
+  return {
+    sessionId: row.session_id,
+    userId: row.user_id,
+    authenticator: row.authenticator,
+    identityId: row.identity_id ?? undefined,
+    createdAt: new Date(row.created_at),
+    lastSeenAt: new Date(row.last_seen_at),
+    expiresAt: new Date(row.expires_at),
+    address: row.address,
+    userAgent: row.user_agent,
+    upstreamSessionId: row.upstream_session_id ?? undefined,
+    idTokenSealed: row.id_token_encrypted ?? undefined,
+  };
+}

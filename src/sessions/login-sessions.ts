@@ -1,0 +1,124 @@
+import { LRUCache } from 'lru-cache';
+import type { Logger } from 'pino';
+import { randomSecret } from '../crypto/random.ts';
+import type { HubDatabase } from '../store/database.ts';
+import type { User, UserStore } from '../users/user-store.ts';
+import type { LoginSession, LoginSessionStore, NewLoginSession } from './login-session-store.ts';
+
+/** A login that is valid now, with the person it belongs to. */
+export interface Login {
+  readonly session: LoginSession;
+  readonly user: User;
+}
+
+export type LoginSessionStart = Omit<NewLoginSession, 'sessionId' | 'createdAt' | 'expiresAt'>;
+
+/** The logins of all browsers: kept in the database, looked up from memory. */
+export interface LoginSessions extends AsyncDisposable {
+  /** The login of a session id, unless it ended, expired or lost its user. */
+  find(sessionId: string): Promise<Login | undefined>;
+  start(login: LoginSessionStart): Promise<LoginSession>;
+  end(sessionId: string): Promise<boolean>;
+  /** Ends every login of a user, but for one that may stay. Returns how many ended. */
+  endAllOfUser(userId: string, options?: { readonly except?: string }): Promise<number>;
+  listOfUser(userId: string): Promise<LoginSession[]>;
+  /** Called with each session this process ends. Returns how to stop listening. */
+  onEnd(listener: (sessionId: string) => void): () => void;
+}
+
+const cachedLogins = 10_000;
+const seenFlushMs = 60_000;
+
+/** Creates the logins on top of their store. */
+export function createLoginSessions(parts: {
+  readonly store: LoginSessionStore;
+  readonly users: Pick<UserStore, 'findById'>;
+  readonly database: Pick<HubDatabase, 'onChange'>;
+  readonly lifetimeSeconds: number;
+  readonly log: Logger;
+}): LoginSessions {
+  const { store, users, database, lifetimeSeconds, log } = parts;
+  const cache = new LRUCache<string, Login>({ max: cachedLogins, ttl: 60_000 });
+  // A lookup that began before a change must not put its old answer back into the emptied cache.
+  let changes = 0;
+  const stopListening = database.onChange(() => {
+    changes += 1;
+    cache.clear();
+  });
+  let seen = new Map<string, Date>();
+  const endListeners = new Set<(sessionId: string) => void>();
+
+  async function end(sessionId: string): Promise<boolean> {
+    const isEnded = await store.end(sessionId);
+    if (isEnded) for (const listener of endListeners) listener(sessionId);
+    return isEnded;
+  }
+
+  async function flushSeen(): Promise<void> {
+    if (seen.size === 0) return;
+    const batch = seen;
+    seen = new Map();
+    try {
+      await store.recordSeen(batch);
+      await store.purgeExpired(new Date());
+    } catch (error) {
+      log.warn({ err: error }, 'could not record when sessions were last seen');
+    }
+  }
+
+  const timer = setInterval(() => void flushSeen(), seenFlushMs);
+  timer.unref();
+
+  return {
+    async find(sessionId) {
+      const cached = cache.get(sessionId);
+      if (cached !== undefined && cached.session.expiresAt.getTime() > Date.now()) {
+        seen.set(sessionId, new Date());
+        return cached;
+      }
+      const changesBefore = changes;
+      const session = await store.find(sessionId);
+      if (session === undefined) return undefined;
+      const user = await users.findById(session.userId);
+      if (user === undefined) return undefined;
+      const login = { session, user };
+      if (changes === changesBefore) cache.set(sessionId, login);
+      seen.set(sessionId, new Date());
+      return login;
+    },
+
+    async start(login) {
+      const createdAt = new Date();
+      const session = {
+        ...login,
+        sessionId: randomSecret(24),
+        createdAt,
+        expiresAt: new Date(createdAt.getTime() + lifetimeSeconds * 1000),
+      };
+      await store.create(session);
+      return { ...session, lastSeenAt: createdAt };
+    },
+
+    end,
+
+    async endAllOfUser(userId, { except } = {}) {
+      const sessions = await store.listOfUser(userId);
+      const ending = sessions.filter(({ sessionId }) => sessionId !== except);
+      for (const { sessionId } of ending) await end(sessionId);
+      return ending.length;
+    },
+
+    listOfUser: (userId) => store.listOfUser(userId),
+
+    onEnd(listener) {
+      endListeners.add(listener);
+      return () => endListeners.delete(listener);
+    },
+
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      stopListening();
+      await flushSeen();
+    },
+  };
+}

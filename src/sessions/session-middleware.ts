@@ -1,0 +1,143 @@
+import type Koa from 'koa';
+import type { Context, Middleware } from 'koa';
+import { createSession } from 'koa-session';
+import type { Keyv } from 'keyv';
+import { hashSecret } from '../crypto/hash.ts';
+import { randomSecret } from '../crypto/random.ts';
+import type { Sealer } from '../crypto/sealer.ts';
+import { cookieValues } from '../http/cookies.ts';
+import { setCookie } from '../http/set-cookie.ts';
+import type { Login, LoginSessionStart, LoginSessions } from './login-sessions.ts';
+
+/** Name of the cookie that records that the browser is authenticated with the hub. */
+export const loginCookie = 'hub-hub-login';
+/** Name of the cookie that links the tokens of a browser to its login. */
+export const sessionIdCookie = 'hub-session-id';
+
+/** What the external store holds for a browser. */
+interface StoredSession {
+  readonly sessionId?: string;
+}
+
+/** Logs browsers in and out. */
+export interface BrowserSessions {
+  /** Reads the login of every request into `ctx.state.login`. */
+  readonly middleware: Middleware;
+  /** Begins a login; an earlier one of the same browser ends. */
+  begin(ctx: Context, login: LoginSessionStart): Promise<void>;
+  /** Ends the login of this browser; its tokens are revoked. */
+  end(ctx: Context): Promise<void>;
+}
+
+/** The login of a request, when there is one. */
+export function loginOf(ctx: Context): Login | undefined {
+  return ctx.state['login'] as Login | undefined;
+}
+
+/**
+ * Creates the browser sessions on koa-session: the cookie holds a sealed random key and nothing else,
+ * and the store knows the key only as a hash.
+ */
+export function createBrowserSessions(options: {
+  readonly app: Koa;
+  readonly store: Keyv<StoredSession>;
+  readonly sealer: Sealer;
+  readonly logins: LoginSessions;
+  readonly basePath: string;
+  readonly isSecure: boolean;
+  readonly lifetimeSeconds: number;
+  /** Further names under which the session id is given to browsers, such as `jupyterhub-session-id`. */
+  readonly sessionIdAliases: readonly string[];
+}): BrowserSessions {
+  const { store, sealer, logins, basePath, isSecure, lifetimeSeconds } = options;
+  const path = `${basePath}hub/`;
+  const maxAgeMs = lifetimeSeconds * 1000;
+  const sessionIdCookies = [sessionIdCookie, ...options.sessionIdAliases];
+
+  const sessionOptions = {
+      key: loginCookie,
+      maxAge: maxAgeMs,
+      path,
+      httpOnly: true,
+      signed: false,
+      secure: isSecure,
+      sameSite: 'lax',
+      genid: () => randomSecret(),
+      externalKey: {
+        get: (ctx: Context) => readKey(ctx),
+        set: (ctx: Context, key: string) => {
+          setCookie(ctx, loginCookie, sealer.seal(key, loginCookie), {
+            path,
+            secure: isSecure,
+            maxAgeSeconds: lifetimeSeconds,
+          });
+        },
+      },
+      store: {
+        get: async (key: string) => store.get(hashSecret(key)),
+        set: async (key: string, session: StoredSession, maxAge: number) => {
+          await store.set(hashSecret(key), session, maxAge);
+        },
+        destroy: async (key: string) => {
+          await store.delete(hashSecret(key));
+        },
+      },
+  };
+  // The package describes these callbacks with types that no asynchronous function satisfies.
+  const koaSession = createSession(sessionOptions as never, options.app as never) as Middleware;
+
+  /** Two different valid login cookies mean that somebody tossed one in: then neither counts. */
+  function readKey(ctx: Context): string {
+    const keys = cookieValues(ctx.req.headers.cookie, loginCookie)
+      .slice(0, 8)
+      .map((sealed) => sealer.open(sealed, loginCookie))
+      .filter((key) => key !== undefined);
+    const distinct = new Set(keys);
+    return distinct.size === 1 ? ([...distinct][0] ?? '') : '';
+  }
+
+  function setSessionId(ctx: Context, sessionId: string | undefined): void {
+    for (const name of sessionIdCookies) {
+      const attributes = { path: basePath, secure: isSecure };
+      if (sessionId === undefined) setCookie(ctx, name, '', { ...attributes, maxAgeSeconds: 0 });
+      else setCookie(ctx, name, sessionId, attributes);
+    }
+  }
+
+  const readLogin: Middleware = async (ctx, next) => {
+    // Koa believes that the connection is plain http when TLS ends at a proxy in front of the hub.
+    ctx.cookies.secure = isSecure;
+    const { sessionId } = (ctx['session'] ?? {}) as StoredSession;
+    const login = sessionId === undefined ? undefined : await logins.find(sessionId);
+    ctx.state['login'] = login;
+    if (login !== undefined) {
+      ctx.state['logName'] = login.user.name;
+      const [current] = cookieValues(ctx.req.headers.cookie, sessionIdCookie);
+      if (current !== sessionId) setSessionId(ctx, sessionId);
+    }
+    await next();
+  };
+
+  return {
+    middleware: (ctx, next) => koaSession(ctx, () => readLogin(ctx, next)),
+
+    async begin(ctx, start) {
+      const former = (ctx['session'] as StoredSession | null)?.sessionId;
+      if (former !== undefined) await logins.end(former);
+      const session = await logins.start(start);
+      // A new key at login: one that an attacker planted before must not become a login.
+      ctx['session'] = { sessionId: session.sessionId };
+      await (ctx['session'] as { regenerate(): Promise<void> }).regenerate();
+      setSessionId(ctx, session.sessionId);
+      ctx.state['login'] = await logins.find(session.sessionId);
+    },
+
+    async end(ctx) {
+      const sessionId = (ctx['session'] as StoredSession | null)?.sessionId;
+      if (sessionId !== undefined) await logins.end(sessionId);
+      ctx['session'] = null;
+      ctx.state['login'] = undefined;
+      setSessionId(ctx, undefined);
+    },
+  };
+}

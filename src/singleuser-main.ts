@@ -1,0 +1,24 @@
+#!/usr/bin/env node
+import { pino } from 'pino';
+import { createCommandLine } from './client/singleuser/command-line.ts';
+import { type SingleuserOptions, startSingleuser } from './client/singleuser/singleuser.ts';
+
+const passedSignals = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'] as const;
+
+const log = pino({ name: 'hub-singleuser' }, pino.destination({ dest: 2, sync: true }));
+
+async function run(options: SingleuserOptions): Promise<void> {
+  const singleuser = await startSingleuser(options, { environment: process.env, log });
+  for (const signal of passedSignals) process.on(signal, () => singleuser.signal(signal));
+  process.exitCode = await singleuser.exited;
+  await singleuser[Symbol.asyncDispose]();
+}
+
+try {
+  await createCommandLine(run).parseAsync();
+} catch (error) {
+  // A TypeError is about options and variables; its message says which.
+  if (error instanceof TypeError) log.fatal(error.message);
+  else log.fatal({ err: error }, 'cannot start');
+  process.exitCode = error instanceof TypeError ? 2 : 1;
+}

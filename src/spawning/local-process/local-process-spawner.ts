@@ -1,0 +1,274 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { geteuid } from 'node:process';
+import { HubError } from '../../errors.ts';
+import { type OutputLog, openOutputLog } from '../../processes/output-log.ts';
+import { endProcessGroup } from '../../processes/process-group.ts';
+import { isSameProcess } from '../../processes/process-identity.ts';
+import { measureUsage } from '../../processes/process-usage.ts';
+import {
+  adoptProcess,
+  type ProcessExit,
+  type SupervisedProcess,
+  startProcess,
+} from '../../processes/supervised-process.ts';
+import { findSystemUser, type SystemUser } from '../../processes/system-user.ts';
+import type { SpawnedServer, Spawner, SpawnerHost, SpawnRequest } from '../spawner.ts';
+import { createMemoryGuard } from './memory-guard.ts';
+import { makeOwnedDirectory } from './owned-directory.ts';
+import { createAddressBook, type ServerAddress } from './server-address.ts';
+import { type LocalServerState, readServerState } from './server-state.ts';
+import { watchAddress } from './watch-address.ts';
+
+export interface LocalProcessSpawnerOptions {
+  readonly log: SpawnerHost['log'];
+  readonly runtimeDirectory: string;
+  readonly logDirectory: string;
+  readonly memoryCheckMs: number;
+}
+
+/** A server this hub started or found again. */
+interface LiveServer {
+  readonly state: LocalServerState;
+  readonly process: SupervisedProcess;
+  readonly output: OutputLog;
+  exit: ProcessExit | undefined;
+  isEnding: boolean;
+}
+
+const portRetries = 3;
+
+/** Creates the spawner of local processes. Disposing of it leaves the servers running. */
+export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): Spawner {
+  const { log, runtimeDirectory, logDirectory } = options;
+  const addresses = createAddressBook();
+  const live = new Map<string, LiveServer>();
+  const guard = createMemoryGuard({ servers: guardedServers, intervalMs: options.memoryCheckMs });
+
+  const logFileOf = (serverId: string): string => join(logDirectory, `server-${serverId}.log`);
+
+  function liveOf(state: LocalServerState): LiveServer | undefined {
+    const server = live.get(state.serverId);
+    return server?.process.identity.startTime === state.startTime ? server : undefined;
+  }
+
+  function guardedServers() {
+    return [...live.values()].flatMap((server) => {
+      const { pid, memoryLimitBytes } = server.state;
+      if (memoryLimitBytes === undefined || server.isEnding || server.exit !== undefined) return [];
+      const onExceeded = (reason: string) => void endExceeding(server, reason);
+      return [{ pid, limitBytes: memoryLimitBytes, onExceeded }];
+    });
+  }
+
+  async function endExceeding(server: LiveServer, reason: string): Promise<void> {
+    server.isEnding = true;
+    log.warn(
+      { serverId: server.state.serverId, reason },
+      'a server over its memory limit is ended',
+    );
+    await server.output.note(`the server is ended: ${reason}`).catch(() => undefined);
+    await server.process.stop({ graceMs: 2_000 });
+  }
+
+  function follow(server: LiveServer, release: () => Promise<void>): SpawnedServer {
+    const { state, process, output } = server;
+    live.set(state.serverId, server);
+    const exited = process.exited.then(async (exit) => {
+      server.exit = exit;
+      await release().catch((thrown: unknown) =>
+        log.warn(
+          { serverId: state.serverId, err: thrown },
+          'the socket of a server is left behind',
+        ),
+      );
+      await output[Symbol.asyncDispose]();
+      return { code: exit.code, signal: exit.signal };
+    });
+    return { url: state.url, state, exited };
+  }
+
+  async function openLog(
+    file: string,
+    onOutput: SpawnRequest['onOutput'],
+    environment: SpawnRequest['environment'] = {},
+  ): Promise<OutputLog> {
+    const tokens = Object.entries(environment).filter(([name]) => name.endsWith('_API_TOKEN'));
+    return openOutputLog({
+      file,
+      secrets: tokens.map(([, token]) => token),
+      // Both streams go into one file, so that their order is kept.
+      onLine: (line) => onOutput(line, 'stdout'),
+    });
+  }
+
+  function takeAddress(
+    request: SpawnRequest,
+    user: SystemUser | undefined,
+  ): Promise<ServerAddress> {
+    return request.socket
+      ? addresses.takeSocket(runtimeDirectory, user)
+      : addresses.takePort(request.ip);
+  }
+
+  /** Starts the command once; undefined when its port was taken before it could listen. */
+  async function attempt(request: SpawnRequest, user: SystemUser | undefined) {
+    const { serverId, memoryLimitBytes } = request;
+    const logFile = logFileOf(serverId);
+    const output = await openLog(logFile, request.onOutput, request.environment);
+    const address = await takeAddress(request, user).catch(async (thrown: unknown) => {
+      await output[Symbol.asyncDispose]();
+      throw thrown;
+    });
+    const outcome = await startProcess({
+      command: request.command.map((word) => fillIn(word, address)),
+      environment: {
+        ...homeVariables(request, user),
+        ...request.environment,
+        ...(user === undefined ? {} : { USER: user.name, LOGNAME: user.name }),
+        ...request.environmentForUrl(address.listenUrl),
+      },
+      workingDirectory: request.workingDirectory,
+      output,
+      mark: logFile,
+      user,
+    });
+    if (!outcome.started) {
+      await address.release();
+      await output[Symbol.asyncDispose]();
+      throw new HubError('upstream_failed', `The server cannot be started: ${outcome.reason}.`);
+    }
+    const { process } = outcome;
+    const state: LocalServerState = {
+      serverId,
+      ...process.identity,
+      url: address.url,
+      logFile,
+      ...(address.socket && { socketDirectory: address.socket.directory }),
+      ...(memoryLimitBytes !== undefined && { memoryLimitBytes }),
+    };
+    const server: LiveServer = { state, process, output, exit: undefined, isEnding: false };
+    const spawned = follow(server, address.release);
+    const userId = user?.userId ?? geteuid?.();
+    const { ip, signal } = request;
+    const isOurs = await watchAddress({ process, address, ip, signal, userId });
+    return isOurs ? spawned : undefined;
+  }
+
+  return {
+    async start(request) {
+      const user = await requireUser(request.systemUser);
+      await mkdir(runtimeDirectory, { recursive: true, mode: 0o711 });
+      await prepareDirectory(request.workingDirectory, user);
+      // What an earlier hub started and could not write down any more.
+      const mark = logFileOf(request.serverId);
+      await endProcessGroup({ groupId: undefined, mark }, { graceMs: request.stopGraceMs });
+
+      for (let retry = 0; retry < portRetries; retry += 1) {
+        const spawned = await attempt(request, user);
+        if (spawned !== undefined) return spawned;
+        log.warn({ serverId: request.serverId }, 'another program took the port of a server');
+        request.onProgress({ progress: 20, message: 'The port was taken; trying another one.' });
+      }
+      throw new HubError('unavailable', 'Other programs took every port the server was given.');
+    },
+
+    async stop(spawnerState, { graceMs, signal }) {
+      const state = readServerState(spawnerState);
+      if (state === undefined) return;
+      const server = liveOf(state);
+      const groupId = isSameProcess(state) ? state.pid : undefined;
+      const ending =
+        server?.process.stop({ graceMs }) ??
+        endProcessGroup({ groupId, mark: state.logFile }, { graceMs });
+      const { survivors } = await orAbort(ending, signal);
+      if (survivors.length > 0) {
+        const message = `The processes ${survivors.join(', ')} of the server could not be ended.`;
+        throw new HubError('internal', message);
+      }
+      if (server === undefined) await addresses.keep(state.url, state.socketDirectory)();
+      else if (live.get(state.serverId) === server) live.delete(state.serverId);
+    },
+
+    async poll(spawnerState) {
+      const state = readServerState(spawnerState);
+      if (state === undefined) return { running: false };
+      const server = liveOf(state);
+      if (server === undefined) return { running: isSameProcess(state) };
+      if (server.process.isRunning()) return { running: true };
+      return server.exit === undefined ? { running: false } : { running: false, exit: server.exit };
+    },
+
+    async restore(spawnerState, { onOutput }) {
+      const state = readServerState(spawnerState);
+      if (state === undefined || !isSameProcess(state)) return undefined;
+      const output = await openLog(state.logFile, onOutput);
+      const identity = { pid: state.pid, startTime: state.startTime };
+      const process = adoptProcess({ identity, mark: state.logFile, output });
+      if (process === undefined) {
+        await output[Symbol.asyncDispose]();
+        return undefined;
+      }
+      const release = addresses.keep(state.url, state.socketDirectory);
+      return follow({ state, process, output, exit: undefined, isEnding: false }, release);
+    },
+
+    async usage(states) {
+      const pids = states.map((state) => readServerState(state)?.pid ?? 0);
+      const usages = await measureUsage(pids.filter((pid) => pid > 0));
+      return pids.map((pid) => usages.get(pid));
+    },
+
+    async [Symbol.asyncDispose]() {
+      guard[Symbol.dispose]();
+      await Promise.all([...live.values()].map(({ output }) => output[Symbol.asyncDispose]()));
+    },
+  };
+}
+
+async function requireUser(name: string | undefined): Promise<SystemUser | undefined> {
+  if (name === undefined) return undefined;
+  const user = await findSystemUser(name);
+  if (user !== undefined) return user;
+  throw new HubError(
+    'upstream_failed',
+    `The server cannot be started: there is no system user "${name}".`,
+  );
+}
+
+async function prepareDirectory(path: string, user: SystemUser | undefined): Promise<void> {
+  try {
+    await makeOwnedDirectory(path, user);
+  } catch (thrown) {
+    const message = `The directory ${path} of the server cannot be made.`;
+    throw new HubError('upstream_failed', message, { cause: thrown });
+  }
+}
+
+/** A home of its own, because programs fail in odd ways without one. */
+function homeVariables(
+  request: SpawnRequest,
+  user: SystemUser | undefined,
+): Record<string, string> {
+  if (user === undefined) return { HOME: request.workingDirectory };
+  return { HOME: user.home, SHELL: user.shell };
+}
+
+function fillIn(word: string, { placeholders }: ServerAddress): string {
+  return word.replaceAll(
+    /\{(ip|port|socket)\}/g,
+    (text, name: string) => placeholders[name] ?? text,
+  );
+}
+
+async function orAbort<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = () => reject(new HubError('internal', 'The server could not be ended in time.'));
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort);
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

@@ -1,0 +1,158 @@
+import { once } from 'node:events';
+import { rm, stat } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HubError } from '../../errors.ts';
+import { findListenerUserIds } from '../../processes/port-listener.ts';
+import type { SystemUser } from '../../processes/system-user.ts';
+import { makeTemporaryDirectory } from './owned-directory.ts';
+
+/** Where a server is to listen. */
+export interface ServerAddress {
+  /** Where the hub reaches it. */
+  readonly url: string;
+  /** Where the server is told to listen; differs for a wildcard address. */
+  readonly listenUrl: string;
+  /** What `{ip}`, `{port}` and `{socket}` in its command stand for. */
+  readonly placeholders: Readonly<Record<string, string>>;
+  readonly port: number | undefined;
+  readonly socket: { readonly path: string; readonly directory: string } | undefined;
+  /** Gives the address back; idempotent. */
+  release(): Promise<void>;
+}
+
+/** Gives out addresses of which no two servers of this hub have the same. */
+export interface AddressBook {
+  takePort(ip: string): Promise<ServerAddress>;
+  takeSocket(runtimeDirectory: string, user: SystemUser | undefined): Promise<ServerAddress>;
+  /** Keeps the address of a server that an earlier hub started; returns how to give it back. */
+  keep(url: string, socketDirectory: string | undefined): () => Promise<void>;
+}
+
+/** Room for the path of a Unix socket, without its final NUL (unix(7)). */
+const longestSocketPath = 107;
+const portAttempts = 20;
+
+export function createAddressBook(): AddressBook {
+  const taken = new Set<number>();
+
+  async function freePort(ip: string): Promise<number> {
+    for (let attempt = 0; attempt < portAttempts; attempt += 1) {
+      const port = await unusedPort(ip);
+      // Given out, but its server has not got round to listening.
+      if (taken.has(port)) continue;
+      taken.add(port);
+      return port;
+    }
+    throw new HubError('unavailable', 'No free port was found for the server.');
+  }
+
+  return {
+    async takePort(ip) {
+      const port = await freePort(ip);
+      const at = (host: string) => `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+      return {
+        url: at(reachableAddress(ip)),
+        listenUrl: at(ip),
+        placeholders: { ip, port: String(port) },
+        port,
+        socket: undefined,
+        async release() {
+          taken.delete(port);
+        },
+      };
+    },
+
+    async takeSocket(runtimeDirectory, user) {
+      const directory = await makeSocketDirectory(runtimeDirectory, user);
+      const path = join(directory, 'server.sock');
+      const url = `http+unix://${encodeURIComponent(path)}`;
+      return {
+        url,
+        listenUrl: url,
+        placeholders: { socket: path },
+        port: undefined,
+        socket: { path, directory },
+        release: () => removeDirectory(directory),
+      };
+    },
+
+    keep(url, socketDirectory) {
+      const port = Number(URL.parse(url)?.port);
+      if (port > 0) taken.add(port);
+      return async () => {
+        taken.delete(port);
+        if (socketDirectory !== undefined) await removeDirectory(socketDirectory);
+      };
+    },
+  };
+}
+
+/** `yes`: it listens. `stolen`: a program of another account does. */
+export async function isListening(
+  { port, socket }: ServerAddress,
+  userId: number | undefined,
+): Promise<'yes' | 'no' | 'stolen'> {
+  if (socket !== undefined) {
+    return (await stat(socket.path).catch(() => undefined)) === undefined ? 'no' : 'yes';
+  }
+  const listeners = port === undefined ? [] : await findListenerUserIds(port);
+  // Where the system does not tell, the readiness probe will.
+  if (listeners === undefined) return 'yes';
+  if (listeners.length === 0) return 'no';
+  // Root forwards ports for containers, and could do worse things than steal one.
+  return listeners.every((each) => each === 0 || each === userId) ? 'yes' : 'stolen';
+}
+
+/** Whether a port cannot be listened on any more. */
+export async function isPortTaken(ip: string, port: number): Promise<boolean> {
+  return listenBriefly(ip, port).then(
+    () => false,
+    (thrown: unknown) =>
+      thrown instanceof Error && 'code' in thrown && thrown.code === 'EADDRINUSE',
+  );
+}
+
+async function removeDirectory(path: string): Promise<void> {
+  await rm(path, { recursive: true, force: true });
+}
+
+async function unusedPort(ip: string): Promise<number> {
+  try {
+    return await listenBriefly(ip, 0);
+  } catch (thrown) {
+    throw new HubError('unavailable', `The server cannot listen on ${ip}.`, { cause: thrown });
+  }
+}
+
+async function listenBriefly(ip: string, port: number): Promise<number> {
+  const server = createServer();
+  server.listen(port, ip);
+  await once(server, 'listening');
+  const address = server.address();
+  await once(server.close(), 'close');
+  return typeof address === 'object' && address !== null ? address.port : port;
+}
+
+function reachableAddress(ip: string): string {
+  if (ip === '0.0.0.0') return '127.0.0.1';
+  return ip === '::' ? '::1' : ip;
+}
+
+/** In the hub's own folder, or in the temporary one where that is too deep or not passable. */
+async function makeSocketDirectory(
+  runtimeDirectory: string,
+  user: SystemUser | undefined,
+): Promise<string> {
+  const own = join(runtimeDirectory, 'srv-');
+  const isShortEnough = (prefix: string) =>
+    Buffer.byteLength(`${prefix}XXXXXX/server.sock`) <= longestSocketPath;
+  const prefix = user === undefined && isShortEnough(own) ? own : join(tmpdir(), 'hub-srv-');
+  if (!isShortEnough(prefix)) {
+    throw new HubError('unavailable', `The path ${prefix}… is too long for a Unix socket.`, {
+      hint: 'Give the hub a shorter runtime directory or TMPDIR.',
+    });
+  }
+  return makeTemporaryDirectory(prefix, user);
+}

@@ -1,0 +1,20 @@
+import { z } from 'zod';
+import type { SpawnerState } from '../spawner.ts';
+
+const schema = z.object({
+  serverId: z.string(),
+  pid: z.int().positive(),
+  startTime: z.string(),
+  url: z.string(),
+  logFile: z.string(),
+  socketDirectory: z.string().optional(),
+  memoryLimitBytes: z.number().optional(),
+});
+
+/** What finds a server again after a restart of the hub. */
+export type LocalServerState = z.output<typeof schema>;
+
+/** Reads a stored state; undefined when it is not one of this spawner. */
+export function readServerState(state: SpawnerState): LocalServerState | undefined {
+  return schema.safeParse(state).data;
+}

@@ -1,0 +1,128 @@
+import type { z } from 'zod';
+
+/**
+ * The contract of a spawner plugin, the default export of a file in `plugins/`.
+ *
+ * A spawner starts, watches and stops the servers of users. It keeps no list of its own: what it must
+ * know again after a restart of the hub is the `SpawnerState` it returns, which the hub stores.
+ */
+export interface SpawnerPlugin<Options = unknown> {
+  readonly kind: 'spawner';
+  /** The value of `Spawner.class`. */
+  readonly name: string;
+  /** Section of the configuration with the plugin's own options, such as `LocalProcessSpawner`. */
+  readonly section: string;
+  readonly optionsSchema: z.ZodType<Options>;
+  create(options: Options, host: SpawnerHost): Spawner | Promise<Spawner>;
+}
+
+export interface SpawnerHost {
+  readonly log: {
+    debug(fields: object, message: string): void;
+    info(fields: object, message: string): void;
+    warn(fields: object, message: string): void;
+    error(fields: object, message: string): void;
+  };
+  /** Folder in which a spawner may keep files such as sockets and logs. */
+  readonly runtimeDirectory: string;
+}
+
+/** JSON that identifies a started server to `restore`; never holds a secret. */
+export type SpawnerState = Readonly<Record<string, unknown>>;
+
+export interface SpawnRequest {
+  /** Unique and stable; safe for file names. */
+  readonly serverId: string;
+  readonly userName: string;
+  /** Empty for the default server. */
+  readonly serverName: string;
+  readonly command: readonly string[];
+  /** The whole environment of the server, secrets included: never log it. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Directory the server runs in; the spawner makes it when it is missing. */
+  readonly workingDirectory: string;
+  readonly systemUser?: string;
+  readonly memoryLimitBytes?: number;
+  /** Address a TCP server should listen on. */
+  readonly ip: string;
+  /** Whether to listen on a Unix socket instead of a port. */
+  readonly socket: boolean;
+  /** What the user chose in the options form, checked by `optionsForm`. */
+  readonly userOptions: Readonly<Record<string, unknown>>;
+  readonly signal: AbortSignal;
+  readonly stopGraceMs: number;
+  /** Told before the command starts: adds what depends on the address, such as HUB_SERVICE_URL. */
+  readonly environmentForUrl: (url: string) => Readonly<Record<string, string>>;
+  /** One line of output at a time. */
+  readonly onOutput: (line: string, stream: 'stdout' | 'stderr') => void;
+  readonly onProgress: (event: SpawnProgress) => void;
+}
+
+export interface SpawnProgress {
+  /** 0 to 100. */
+  readonly progress: number;
+  readonly message: string;
+}
+
+/** A server that runs, or did when it was started. */
+export interface SpawnedServer {
+  /** Where it answers: `http://127.0.0.1:1234` or `http+unix://%2Frun%2Fx.sock`. */
+  readonly url: string;
+  readonly state: SpawnerState;
+  /** Resolves once when the server has ended; never rejects. Undefined when only polling can tell. */
+  readonly exited?: Promise<ServerExit>;
+}
+
+export interface ServerExit {
+  readonly code: number | null;
+  readonly signal: string | null;
+}
+
+export type PollResult =
+  | { readonly running: true }
+  | { readonly running: false; readonly exit?: ServerExit };
+
+export interface Spawner {
+  /** JSON-schema-like description of what a user may choose; undefined when there is nothing. */
+  readonly optionsForm?: OptionsForm;
+  /** Starts the server and returns as soon as it has an address. Throws `SpawnError`-like errors. */
+  start(request: SpawnRequest): Promise<SpawnedServer>;
+  /** Ends the server and everything it started. Resolves when it is gone; idempotent. */
+  stop(
+    state: SpawnerState,
+    options: { readonly graceMs: number; readonly signal: AbortSignal },
+  ): Promise<void>;
+  poll(state: SpawnerState): Promise<PollResult>;
+  /** Finds a server again after a restart of the hub; undefined when it is gone or is not the same. */
+  restore(
+    state: SpawnerState,
+    handlers: Pick<SpawnRequest, 'onOutput'>,
+  ): Promise<SpawnedServer | undefined>;
+  /** CPU and memory of the server's whole process tree. */
+  usage?(states: readonly SpawnerState[]): Promise<readonly (ResourceUsage | undefined)[]>;
+  [Symbol.asyncDispose]?(): Promise<void>;
+}
+
+export interface ResourceUsage {
+  /** Cores in use, 1 is one core. */
+  readonly cpuCores: number;
+  readonly memoryBytes: number;
+  readonly uptimeSeconds: number;
+  readonly processes: number;
+}
+
+export interface OptionsForm {
+  readonly fields: readonly OptionsField[];
+}
+
+export interface OptionsField {
+  readonly name: string;
+  readonly label: string;
+  readonly help?: string;
+  readonly type: 'text' | 'number' | 'checkbox' | 'select';
+  readonly choices?: readonly { readonly value: string; readonly label: string }[];
+  readonly default?: string;
+  readonly required?: boolean;
+  readonly min?: number;
+  readonly max?: number;
+}

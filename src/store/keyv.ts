@@ -1,0 +1,159 @@
+import { Keyv, type KeyvStoreAdapter } from 'keyv';
+import { type Kysely, sql } from 'kysely';
+import type { Logger } from 'pino';
+import { StartupError } from '../errors.ts';
+import type { HubDatabase } from './database.ts';
+import {
+  createKeyvDatabaseAdapter,
+  type KeyvTables,
+  purgeExpiredKeys,
+} from './keyv-database-adapter.ts';
+import { openKeyvRedis } from './keyv-redis.ts';
+import { openPostgresConnection } from './postgres-connection.ts';
+import { openSqliteConnection } from './sqlite-connection.ts';
+
+const purgeIntervalMs = 60_000;
+const purgeLimit = 1000;
+const lockTimeoutMs = 5000;
+const setting = 'Hub.keyv_url';
+
+/**
+ * The hub's expiring state: one key space for each use. Every method throws the HubError
+ * `storage_unavailable` when the storage fails. `delete` is true only for the one who deleted the
+ * key, so of several processes that take a value with `get` and `delete`, one has it.
+ */
+export interface KeyvSpaces extends AsyncDisposable {
+  /** The same name gives the same values, in every process. */
+  space<Value>(name: string): Keyv<Value>;
+}
+
+export interface OpenKeyvOptions {
+  /** `Hub.keyv_url`; undefined for the hub's own database. */
+  readonly url: string | undefined;
+  readonly database: HubDatabase;
+  readonly directory: string;
+  readonly log: Logger;
+}
+
+/** Opens the expiring state. Throws a StartupError that tells what is wrong and how to mend it. */
+export async function openKeyv(options: OpenKeyvOptions): Promise<KeyvSpaces> {
+  const { url, database, log } = options;
+  if (url === undefined) {
+    return createDatabaseSpaces({
+      kysely: database.kysely as unknown as Kysely<KeyvTables>,
+      dialect: database.dialect,
+      log,
+      close: async () => {},
+    });
+  }
+  if (/^rediss?:\/\//.test(url)) {
+    const redis = await openKeyvRedis({ url, log });
+    return createSpaces(redis.createAdapter, async () => await redis[Symbol.asyncDispose]());
+  }
+  return await openOwnDatabase(url, options);
+}
+
+async function openOwnDatabase(
+  url: string,
+  { directory, log }: OpenKeyvOptions,
+): Promise<KeyvSpaces> {
+  const isPostgres = /^postgres(ql)?:\/\//.test(url);
+  if (!isPostgres && !url.startsWith('sqlite:')) {
+    throw new StartupError('Hub.keyv_url must begin with redis://, postgresql:// or sqlite:');
+  }
+  const { kysely, close, explain } = isPostgres
+    ? openPostgresConnection<KeyvTables>({ url, log, setting })
+    : openSqliteConnection<KeyvTables>({
+        path: url.slice('sqlite:'.length),
+        directory,
+        lockTimeoutMs,
+        setting,
+      });
+  const dialect = isPostgres ? 'postgres' : 'sqlite';
+  try {
+    await createTable(kysely, dialect);
+  } catch (error) {
+    await close();
+    throw explain(error);
+  }
+  return createDatabaseSpaces({ kysely, dialect, log, close });
+}
+
+async function createTable(
+  kysely: Kysely<KeyvTables>,
+  dialect: 'sqlite' | 'postgres',
+): Promise<void> {
+  await kysely.transaction().execute(async (transaction) => {
+    if (dialect === 'postgres') {
+      // Two processes that create it at once would disturb each other.
+      await sql`select pg_advisory_xact_lock(7284510922)`.execute(transaction);
+    }
+    await transaction.schema
+      .createTable('keyv')
+      .ifNotExists()
+      .addColumn('key', dialect === 'postgres' ? sql`text collate "C"` : 'text', (column) =>
+        column.primaryKey(),
+      )
+      .addColumn('value', 'text', (column) => column.notNull())
+      .addColumn('expires_at', 'bigint')
+      .execute();
+    await transaction.schema
+      .createIndex('keyv_expires_at')
+      .ifNotExists()
+      .on('keyv')
+      .column('expires_at')
+      .execute();
+  });
+}
+
+interface DatabaseSpacesOptions {
+  readonly kysely: Kysely<KeyvTables>;
+  readonly dialect: 'sqlite' | 'postgres';
+  readonly log: Logger;
+  close(): Promise<void>;
+}
+
+function createDatabaseSpaces({ kysely, dialect, log, close }: DatabaseSpacesOptions): KeyvSpaces {
+  let purge: Promise<void> = Promise.resolve();
+  const timer = setInterval(() => {
+    purge = purgeExpiredKeys(kysely, purgeLimit).then(
+      () => {},
+      (error: unknown) => log.warn({ err: error }, 'could not delete what has expired'),
+    );
+  }, purgeIntervalMs);
+  timer.unref();
+  return createSpaces(
+    (namespace) => createKeyvDatabaseAdapter({ kysely, dialect, namespace }),
+    async () => {
+      clearInterval(timer);
+      await purge;
+      await close();
+    },
+  );
+}
+
+function createSpaces(
+  createAdapter: (namespace: string) => KeyvStoreAdapter,
+  close: () => Promise<void>,
+): KeyvSpaces {
+  const spaces = new Map<string, Keyv>();
+  return {
+    space<Value>(name: string) {
+      if (!/^[a-z][a-z0-9-]*$/.test(name))
+        throw new TypeError(`${name} is no name for a key space`);
+      const known = spaces.get(name);
+      if (known !== undefined) return known as Keyv<Value>;
+      const keyv = new Keyv<Value>(createAdapter(name), {
+        namespace: name,
+        // Keyv leaves the prefix out where a key happens to begin with it, so that two keys could
+        // be one; the adapters have a namespace of their own.
+        useKeyPrefix: false,
+        throwOnErrors: true,
+        emitErrors: false,
+      });
+      spaces.set(name, keyv);
+      return keyv;
+    },
+    [Symbol.asyncDispose]: close,
+  };
+}

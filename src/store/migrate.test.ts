@@ -1,0 +1,135 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { type Kysely, sql } from 'kysely';
+import { expect, test } from 'vitest';
+import { describeEachDatabase } from '../../test/support/databases.ts';
+import { StartupError } from '../errors.ts';
+import { type Migration, migrate, migrations } from './migrate.ts';
+import type { Tables } from './tables.ts';
+
+const tableNames = [
+  'users',
+  'password_credentials',
+  'identities',
+  'auth_states',
+  'second_factors',
+  'invitations',
+  'groups',
+  'group_members',
+  'roles',
+  'role_assignments',
+  'login_sessions',
+  'authorization_codes',
+  'access_tokens',
+  'servers',
+  'managed_processes',
+  'settings',
+  'keyv',
+] as const satisfies readonly (keyof Tables)[];
+
+/** A table that is missing above fails to compile here. */
+const allTablesAreNamed: Exclude<keyof Tables, (typeof tableNames)[number]> extends never
+  ? true
+  : false = true;
+
+type RowsOfAnything = Record<string, Record<string, unknown>>;
+type RowsByTable = Record<string, Record<string, string | number | null>[]>;
+
+/** The rows of a database that a past version of the program left behind. */
+function readFixture(version: string): RowsByTable {
+  const folder = join(import.meta.dirname, '../../fixtures/databases');
+  using past = new DatabaseSync(':memory:');
+  past.exec(readFileSync(join(folder, `${version}.sql`), 'utf8'));
+  const rows: RowsByTable = {};
+  for (const name of tableNames) {
+    rows[name] = past.prepare(`select * from "${name}"`).all() as RowsByTable[string];
+  }
+  return rows;
+}
+
+const addColumn: Migration = {
+  name: 'add-column',
+  async up(transaction) {
+    await transaction.schema.alterTable('users').addColumn('colour', 'text').execute();
+  },
+};
+
+describeEachDatabase('the schema', (open, dialect) => {
+  const openRaw = async () => (await open()).kysely as unknown as Kysely<RowsOfAnything>;
+  test('of version 0001 is opened with all its rows', async () => {
+    const kysely = await openRaw();
+    const rows = readFixture('0001');
+    await dropEverything(kysely, dialect);
+    await migrate({ kysely, dialect, steps: migrations.slice(0, 1) });
+    for (const name of tableNames) {
+      expect(rows[name], name).not.toEqual([]);
+      await kysely.insertInto(name).values(rows[name]!).execute();
+    }
+    await migrate({ kysely, dialect });
+    for (const name of tableNames) {
+      expect(await kysely.selectFrom(name).selectAll().execute(), name).toEqual(rows[name]);
+    }
+    expect(allTablesAreNamed).toBe(true);
+  });
+
+  test('of a later version is refused and left as it is', async () => {
+    const kysely = await openRaw();
+    await sql`update hub_schema set version = 7`.execute(kysely);
+    const opening = migrate({ kysely, dialect });
+    await expect(opening).rejects.toThrow(StartupError);
+    await expect(opening).rejects.toThrow(
+      `the database has version 7, this hub knows ${migrations.length}: ` +
+        'start the newer hub or restore a backup',
+    );
+    expect(await versionOf(kysely)).toBe(7);
+  });
+
+  test('takes a new step once, also when several processes start together', async () => {
+    const kysely = await openRaw();
+    const steps = [...migrations, addColumn];
+    const taken = await Promise.all(
+      Array.from({ length: 4 }, () => migrate({ kysely, dialect, steps })),
+    );
+    expect(taken.flat()).toEqual(['add-column']);
+    expect(await versionOf(kysely)).toBe(steps.length);
+    expect(await migrate({ kysely, dialect, steps })).toEqual([]);
+  });
+
+  test('stays at the last good version when a step fails halfway', async () => {
+    const kysely = await openRaw();
+    const failing: Migration = {
+      name: 'failing',
+      async up(transaction) {
+        await transaction.schema.createTable('half').addColumn('id', 'text').execute();
+        throw new Error('out of luck');
+      },
+    };
+    const migrating = migrate({ kysely, dialect, steps: [...migrations, addColumn, failing] });
+    await expect(migrating).rejects.toThrow('out of luck');
+    expect(await versionOf(kysely)).toBe(migrations.length + 1);
+    await expect(kysely.selectFrom('half').selectAll().execute()).rejects.toThrow(/half/);
+    await kysely.selectFrom('users').select('colour').execute();
+  });
+
+  test('lets no row refer to a user that is not there', async () => {
+    const { kysely } = await open();
+    const orphan = kysely
+      .insertInto('password_credentials')
+      .values({ user_id: 'nobody', password_hash: '', must_change: 0, updated_at: 0 })
+      .execute();
+    await expect(orphan).rejects.toThrow(/foreign key/i);
+  });
+});
+
+async function versionOf(kysely: Kysely<RowsOfAnything>): Promise<number | undefined> {
+  const { rows } = await sql<{ version: number }>`select version from hub_schema`.execute(kysely);
+  return rows[0]?.version;
+}
+
+async function dropEverything(kysely: Kysely<RowsOfAnything>, dialect: 'sqlite' | 'postgres') {
+  for (const name of ['hub_schema', ...tableNames].toReversed()) {
+    const end = dialect === 'postgres' ? sql` cascade` : sql``;
+    await sql`drop table ${sql.table(name)}${end}`.execute(kysely);
+  }
+}

@@ -1,0 +1,71 @@
+import { type Kysely, sql, type Transaction } from 'kysely';
+import { StartupError } from '../errors.ts';
+import { migration0001 } from './migrations/0001-initial.ts';
+
+/** One step from a version of the schema to the next. */
+export interface Migration {
+  readonly name: string;
+  up(transaction: Transaction<unknown>, dialect: 'sqlite' | 'postgres'): Promise<void>;
+}
+
+/** Every step, in order; the version of a schema is the number of steps it has seen. Append only. */
+export const migrations: readonly Migration[] = [migration0001];
+
+export interface MigrateOptions {
+  // biome-ignore lint/suspicious/noExplicitAny: a migration sees tables of every past schema
+  readonly kysely: Kysely<any>;
+  readonly dialect: 'sqlite' | 'postgres';
+  readonly steps?: readonly Migration[];
+}
+
+// Any number will do, as long as every hub takes the same.
+const advisoryLock = 7_284_510_921;
+
+/**
+ * Brings the schema up to date, each step in a transaction of its own. Several processes may start
+ * at once: the first one does the work while the others wait for its lock. Returns the names of the
+ * steps taken here.
+ */
+export async function migrate({
+  kysely,
+  dialect,
+  steps = migrations,
+}: MigrateOptions): Promise<string[]> {
+  const taken: string[] = [];
+  for (;;) {
+    const name = await kysely.transaction().execute(async (transaction) => {
+      if (dialect === 'postgres') {
+        await sql`select pg_advisory_xact_lock(${sql.lit(advisoryLock)})`.execute(transaction);
+      }
+      const version = await readVersion(transaction);
+      if (version > steps.length) {
+        throw new StartupError(
+          `the database has version ${version}, this hub knows ${steps.length}: ` +
+            'start the newer hub or restore a backup',
+        );
+      }
+      const step = steps[version];
+      if (step === undefined) {
+        // Writing shows now, and not at the first login, that the database can be written.
+        await sql`update hub_schema set version = ${version}`.execute(transaction);
+        return undefined;
+      }
+      await step.up(transaction, dialect);
+      await sql`update hub_schema set version = ${version + 1}`.execute(transaction);
+      return step.name;
+    });
+    if (name === undefined) return taken;
+    taken.push(name);
+  }
+}
+
+async function readVersion(transaction: Transaction<unknown>): Promise<number> {
+  await sql`create table if not exists hub_schema (version integer not null)`.execute(transaction);
+  const { rows } = await sql<{ version: number }>`select version from hub_schema`.execute(
+    transaction,
+  );
+  const version = rows[0]?.version;
+  if (version !== undefined) return version;
+  await sql`insert into hub_schema (version) values (0)`.execute(transaction);
+  return 0;
+}

@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import type { Client } from 'pg';
+import type { Logger } from 'pino';
+
+const channel = 'hub_changed';
+const firstRetryMs = 100;
+const longestRetryMs = 10_000;
+
+/** Tells other processes on the same PostgreSQL that something changed, and hears it from them. */
+export interface PostgresChangeFeed extends AsyncDisposable {
+  announce(): void;
+}
+
+export interface PostgresChangeFeedOptions {
+  /** Makes a client that is not yet connected. */
+  readonly createClient: () => Client;
+  /** Another process announced a change, or one may have been missed. */
+  readonly onChange: () => void;
+  readonly log: Logger;
+}
+
+/** Opens a feed over LISTEN and NOTIFY on a connection of its own, and opens it again when lost. */
+export async function openPostgresChangeFeed({
+  createClient,
+  onChange,
+  log,
+}: PostgresChangeFeedOptions): Promise<PostgresChangeFeed> {
+  const ownId = randomUUID();
+  let client: Client | undefined;
+  let isClosed = false;
+  let isUntold = false;
+  let isTelling = false;
+  let retryTimer: NodeJS.Timeout | undefined;
+  let retryMs = firstRetryMs;
+
+  async function open(): Promise<void> {
+    const opened = createClient();
+    opened.on('error', () => lose(opened));
+    opened.on('end', () => lose(opened));
+    opened.on('notification', ({ payload }) => {
+      if (payload !== ownId) onChange();
+    });
+    try {
+      await opened.connect();
+      await opened.query(`listen ${channel}`);
+    } catch (error) {
+      await opened.end().catch(() => {});
+      throw error;
+    }
+    if (isClosed) {
+      await opened.end();
+      return;
+    }
+    client = opened;
+    retryMs = firstRetryMs;
+    if (isUntold) tell();
+  }
+
+  function lose(lost: Client): void {
+    if (client !== lost) return;
+    client = undefined;
+    void lost.end().catch(() => {});
+    if (isClosed) return;
+    log.warn({}, 'lost the connection that tells of changes in the database');
+    retryLater();
+  }
+
+  function retryLater(): void {
+    retryTimer = setTimeout(() => {
+      open().then(
+        () => {
+          if (client === undefined) return;
+          log.info({}, 'changes in the database are told again');
+          onChange();
+        },
+        () => {
+          retryMs = Math.min(retryMs * 2, longestRetryMs);
+          if (!isClosed) retryLater();
+        },
+      );
+    }, retryMs);
+    retryTimer.unref();
+  }
+
+  function tell(): void {
+    if (client === undefined || isTelling) return;
+    const teller = client;
+    isUntold = false;
+    isTelling = true;
+    teller
+      .query('select pg_notify($1, $2)', [channel, ownId])
+      .catch(() => {
+        isUntold = true;
+        lose(teller);
+      })
+      .finally(() => {
+        isTelling = false;
+        if (isUntold) tell();
+      });
+  }
+
+  await open();
+
+  return {
+    announce() {
+      isUntold = true;
+      tell();
+    },
+    async [Symbol.asyncDispose]() {
+      isClosed = true;
+      clearTimeout(retryTimer);
+      const last = client;
+      client = undefined;
+      // Ending waits for a notification that is still on its way.
+      await last?.end().catch(() => {});
+    },
+  };
+}

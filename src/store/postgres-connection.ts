@@ -1,0 +1,135 @@
+import { Kysely, PostgresDialect } from 'kysely';
+import pg from 'pg';
+import type { Logger } from 'pino';
+import { HubError, StartupError } from '../errors.ts';
+import { guardDialect } from './guarded-dialect.ts';
+
+const connectionCount = 10;
+const connectionTimeoutMs = 5000;
+const keepAliveDelayMs = 10_000;
+const statementTimeoutMs = 15_000;
+const idleTransactionTimeoutMs = 30_000;
+
+export interface PostgresConnectionOptions {
+  readonly url: string;
+  readonly log: Logger;
+  /** Where the URL stands in the configuration. */
+  readonly setting?: string;
+  /** How long a statement may take. */
+  readonly statementTimeoutMs?: number;
+}
+
+/** A pool of connections to a PostgreSQL database. */
+export interface PostgresConnection<Tables> {
+  readonly kysely: Kysely<Tables>;
+  close(): Promise<void>;
+  /** Makes a client outside the pool; it is not yet connected. */
+  createClient(): pg.Client;
+  /** Turns what went wrong during the start into a StartupError without the password. */
+  explain(thrown: unknown): Error;
+}
+
+/** Makes a pool; nothing is connected before the first query. */
+export function openPostgresConnection<Tables>(
+  options: PostgresConnectionOptions,
+): PostgresConnection<Tables> {
+  const { url, log, setting = 'Hub.database_url' } = options;
+  const address = describeAddress(url);
+  const timeoutMs = options.statementTimeoutMs ?? statementTimeoutMs;
+  const settings: pg.ClientConfig = {
+    connectionString: url,
+    application_name: 'hub',
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveDelayMs,
+    connectionTimeoutMillis: connectionTimeoutMs,
+    statement_timeout: timeoutMs,
+    // The server's own limit is of no use when the server or the network is gone.
+    query_timeout: timeoutMs + 1000,
+    idle_in_transaction_session_timeout: idleTransactionTimeoutMs,
+    types: { getTypeParser: findTypeParser },
+  };
+  const pool = new pg.Pool({ ...settings, Client: SelfClosingClient, max: connectionCount });
+  // Without a listener the loss of a connection that nobody waits for would end the process.
+  pool.on('error', (error) => {
+    log.warn({ address, reason: error.message }, 'lost a connection to the database');
+  });
+  pool.on('connect', (client) => client.on('error', () => {}));
+
+  const { dialect, close } = guardDialect(new PostgresDialect({ pool }));
+  return {
+    kysely: new Kysely<Tables>({ dialect }),
+    close,
+    createClient: () => new pg.Client(settings),
+    explain: (thrown) => explain(thrown, address, setting),
+  };
+}
+
+/** Leaves the pool after a query that got no answer: every later one would wait behind it. */
+class SelfClosingClient extends pg.Client {
+  // biome-ignore lint/suspicious/noExplicitAny: the overloads are those of the base class
+  override query(...parts: any): any {
+    const result: unknown = super.query.apply(this, parts);
+    if (result instanceof Promise) {
+      result.catch((error: unknown) => {
+        if (error instanceof Error && error.message === 'Query read timeout') {
+          this.end().catch(() => {
+            // It is of no use any more, however it ends.
+          });
+        }
+      });
+    }
+    return result;
+  }
+}
+
+/** Parses int8 as a number: times and counts are far below 2^53. */
+const findTypeParser = ((oid: number, format?: 'text' | 'binary') =>
+  oid === pg.types.builtins.INT8 && format !== 'binary'
+    ? Number
+    : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser;
+
+/** Host, port and database of a URL, without user and password. */
+function describeAddress(url: string): string {
+  const parsed = URL.parse(url);
+  if (parsed === null) return 'PostgreSQL';
+  const host = parsed.searchParams.get('host') ?? decodeURIComponent(parsed.hostname);
+  return `PostgreSQL at ${host || 'localhost'}:${parsed.port || '5432'}${parsed.pathname}`;
+}
+
+function explain(thrown: unknown, address: string, setting: string): Error {
+  if (thrown instanceof StartupError) return new StartupError(`${address}: ${thrown.message}`);
+  const error = thrown instanceof HubError ? thrown.cause : thrown;
+  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
+  const say = (message: string) => new StartupError(`${address} ${message}`);
+  switch (code) {
+    case 'ECONNREFUSED':
+    case 'ENOENT':
+      return say(`refuses the connection: start PostgreSQL, or correct ${setting}`);
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return say(`is not known by this name: correct the host in ${setting}`);
+    case '28P01':
+    case '28000':
+      return say(`refuses the user or the password: correct them in ${setting}`);
+    case '3D000':
+      return say(`has no such database: create it, or correct ${setting}`);
+    case '42501':
+      return say("does not let the hub's user create tables: grant it create on the schema");
+    case '42P07':
+      return say('already holds tables of another program: give the hub a database of its own');
+    case '53300':
+      return say('has no connection to spare: raise max_connections or end other programs');
+    case '53100':
+      return say('has a full disk: make room');
+    case '25006':
+      return say(`can only be read: name the primary server in ${setting}`);
+    case '57P03':
+      return say('is starting or stopping: try again in a moment');
+    case 'ERR_INVALID_URL':
+      return say('is no valid URL: write special characters of the password as %XX');
+    case undefined:
+      return say(`does not answer: check the network and ${setting}`);
+    default:
+      return say(`cannot be used (${String(code)}): ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,37 @@
+import { createChangeListeners } from './change-listeners.ts';
+import type { HubDatabase } from './database.ts';
+import { migrate } from './migrate.ts';
+import { openPostgresChangeFeed } from './postgres-change-feed.ts';
+import { openPostgresConnection, type PostgresConnectionOptions } from './postgres-connection.ts';
+import type { Tables } from './tables.ts';
+
+/** Opens a PostgreSQL database as the hub's and brings its schema up to date. */
+export async function openPostgresDatabase(
+  options: PostgresConnectionOptions,
+): Promise<HubDatabase> {
+  const { log } = options;
+  const { kysely, close, createClient, explain } = openPostgresConnection<Tables>(options);
+  try {
+    const steps = await migrate({ kysely, dialect: 'postgres' });
+    if (steps.length > 0) log.info({ steps }, 'the schema of the database is up to date');
+    const listeners = createChangeListeners({ log });
+    const feed = await openPostgresChangeFeed({ createClient, onChange: listeners.callAll, log });
+    return {
+      kysely,
+      dialect: 'postgres',
+      transaction: (work) => kysely.transaction().execute(work),
+      announceChange() {
+        listeners.callAll();
+        feed.announce();
+      },
+      onChange: listeners.add,
+      async [Symbol.asyncDispose]() {
+        await feed[Symbol.asyncDispose]();
+        await close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw explain(error);
+  }
+}

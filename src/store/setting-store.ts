@@ -1,0 +1,50 @@
+import type { HubDatabase } from './database.ts';
+
+/** Single small values that outlive a restart. */
+export interface SettingStore {
+  find(key: string): Promise<string | undefined>;
+  set(key: string, value: string): Promise<void>;
+  /**
+   * Keeps the value unless there is one, and returns the one that is kept: of several processes
+   * that make the same value at once, all go on with the same.
+   */
+  keep(key: string, value: string): Promise<string>;
+  delete(key: string): Promise<void>;
+}
+
+/** Creates the store of the `settings` table. */
+export function createSettingStore({ kysely }: HubDatabase): SettingStore {
+  async function find(key: string): Promise<string | undefined> {
+    const row = await kysely
+      .selectFrom('settings')
+      .select('value')
+      .where('key', '=', key)
+      .executeTakeFirst();
+    return row?.value;
+  }
+
+  return {
+    find,
+
+    async set(key, value) {
+      await kysely
+        .insertInto('settings')
+        .values({ key, value })
+        .onConflict((conflict) => conflict.column('key').doUpdateSet({ value }))
+        .execute();
+    },
+
+    async keep(key, value) {
+      await kysely
+        .insertInto('settings')
+        .values({ key, value })
+        .onConflict((conflict) => conflict.column('key').doNothing())
+        .execute();
+      return (await find(key)) ?? value;
+    },
+
+    async delete(key) {
+      await kysely.deleteFrom('settings').where('key', '=', key).execute();
+    },
+  };
+}

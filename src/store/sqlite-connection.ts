@@ -1,0 +1,125 @@
+import { closeSync, existsSync, openSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { Kysely } from 'kysely';
+import { HubError, StartupError } from '../errors.ts';
+import { guardDialect } from './guarded-dialect.ts';
+import { createNodeSqliteDialect } from './node-sqlite-dialect.ts';
+import { storageFailureOf } from './storage-error.ts';
+
+const queueTimeoutMs = 15_000;
+// SQLite's own waiting blocks the event loop; the driver waits without blocking.
+const blockingLockTimeoutMs = 20;
+
+export interface SqliteConnectionOptions {
+  /** `:memory:` or a path. */
+  readonly path: string;
+  readonly directory: string;
+  readonly lockTimeoutMs: number;
+  /** Where the path stands in the configuration. */
+  readonly setting?: string;
+}
+
+/** An open SQLite file. */
+export interface SqliteConnection<Tables> {
+  readonly kysely: Kysely<Tables>;
+  readonly database: DatabaseSync;
+  readonly isInMemory: boolean;
+  close(): Promise<void>;
+  /** Turns what went wrong during the start into a StartupError that names the file. */
+  explain(thrown: unknown): Error;
+}
+
+/** Opens an SQLite file, and makes it when it is not there. Throws a StartupError. */
+export function openSqliteConnection<Tables>({
+  path,
+  directory,
+  lockTimeoutMs,
+  setting = 'Hub.database_url',
+}: SqliteConnectionOptions): SqliteConnection<Tables> {
+  const isInMemory = path === ':memory:';
+  const file = isInMemory ? path : resolve(directory, path);
+  const database = openFile(file, { lockTimeoutMs, setting });
+  const { dialect, close } = guardDialect(
+    createNodeSqliteDialect({ database, lockTimeoutMs, queueTimeoutMs }),
+  );
+  return {
+    kysely: new Kysely<Tables>({ dialect }),
+    close,
+    database,
+    isInMemory,
+    explain: (thrown) => explain(thrown, file, setting),
+  };
+}
+
+function openFile(
+  file: string,
+  { lockTimeoutMs, setting }: { readonly lockTimeoutMs: number; readonly setting: string },
+): DatabaseSync {
+  if (file !== ':memory:') {
+    const folder = dirname(file);
+    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
+      throw new StartupError(
+        `the folder ${folder} of the database does not exist: make it, or correct ${setting}`,
+      );
+    }
+  }
+  let connection: DatabaseSync | undefined;
+  try {
+    if (file !== ':memory:' && !existsSync(file)) {
+      // Nobody else on the machine needs to read it; the -wal and -shm files get the same mode.
+      closeSync(openSync(file, 'a', 0o600));
+    }
+    connection = new DatabaseSync(file, { timeout: lockTimeoutMs });
+    connection.exec('pragma journal_mode = wal');
+    connection.exec('pragma synchronous = full');
+    connection.exec('pragma foreign_keys = on');
+    connection.exec(`pragma busy_timeout = ${Math.min(blockingLockTimeoutMs, lockTimeoutMs)}`);
+    return connection;
+  } catch (error) {
+    connection?.close();
+    throw explain(error, file, setting);
+  }
+}
+
+function explain(thrown: unknown, file: string, setting: string): Error {
+  if (thrown instanceof StartupError) return new StartupError(`${file}: ${thrown.message}`);
+  const error = thrown instanceof HubError ? thrown.cause : thrown;
+  if (!(error instanceof Error)) return new StartupError(`${file}: ${String(error)}`);
+  const { code } = error as { code?: unknown };
+  const problem =
+    code === 'EACCES' || code === 'EPERM' || code === 'EROFS'
+      ? 'read_only'
+      : storageFailureOf(error);
+  switch (problem) {
+    case 'read_only':
+    case 'unreachable':
+      return new StartupError(
+        `the database ${file} cannot be written: give the hub's account the right to write the ` +
+          'file and its folder',
+        { cause: error },
+      );
+    case 'locked':
+      return new StartupError(
+        `the database ${file} is locked by another process: end the program that holds it`,
+        { cause: error },
+      );
+    case 'full':
+      return new StartupError(`the disk of the database ${file} is full: make room`, {
+        cause: error,
+      });
+    case 'corrupt':
+      return new StartupError(
+        `${file} is damaged or not an SQLite database: restore a backup, or correct ${setting}`,
+        { cause: error },
+      );
+    case 'refused':
+    case 'overloaded':
+    case 'invalid_text':
+    case 'other':
+    case undefined:
+      return new StartupError(`the database ${file} cannot be used: ${error.message}`, {
+        cause: error,
+      });
+  }
+}

@@ -1,0 +1,215 @@
+import type { Insertable, Selectable, Updateable } from 'kysely';
+
+/**
+ * Every table of the hub. Times are milliseconds since 1970, booleans are 0 or 1, structured values
+ * are JSON text: the three forms that SQLite and PostgreSQL share.
+ */
+export interface Tables {
+  users: UsersTable;
+  password_credentials: PasswordCredentialsTable;
+  identities: IdentitiesTable;
+  auth_states: AuthStatesTable;
+  second_factors: SecondFactorsTable;
+  invitations: InvitationsTable;
+  groups: GroupsTable;
+  group_members: GroupMembersTable;
+  roles: RolesTable;
+  role_assignments: RoleAssignmentsTable;
+  login_sessions: LoginSessionsTable;
+  authorization_codes: AuthorizationCodesTable;
+  access_tokens: AccessTokensTable;
+  servers: ServersTable;
+  managed_processes: ManagedProcessesTable;
+  settings: SettingsTable;
+  keyv: KeyvTable;
+}
+
+export interface UsersTable {
+  id: string;
+  name: string;
+  admin: number;
+  /** 1 when an administrator made the account; such accounts may log in without an allow list. */
+  invited: number;
+  created_at: number;
+  last_activity_at: number | null;
+}
+
+export interface PasswordCredentialsTable {
+  user_id: string;
+  password_hash: string;
+  /** 1 when the next login must choose a new password. */
+  must_change: number;
+  updated_at: number;
+}
+
+/** Who a person is at a provider: (authenticator, issuer, subject) is unique. */
+export interface IdentitiesTable {
+  id: string;
+  user_id: string;
+  authenticator: string;
+  issuer: string;
+  subject: string;
+  display: string | null;
+  created_at: number;
+}
+
+/** What a provider returned at login, encrypted; one row per identity. */
+export interface AuthStatesTable {
+  identity_id: string;
+  encrypted: string;
+  /** When refresh_user last succeeded. */
+  refreshed_at: number;
+}
+
+export interface SecondFactorsTable {
+  user_id: string;
+  totp_secret_encrypted: string;
+  confirmed_at: number | null;
+  /** JSON list of hashes, each removed when used. */
+  recovery_code_hashes: string;
+  /** The last accepted time step, so that a code works once. */
+  last_step: number | null;
+}
+
+/** Invitation and password-reset links; the link's secret is stored as a hash. */
+export interface InvitationsTable {
+  id: string;
+  secret_hash: string;
+  purpose: string;
+  user_id: string;
+  created_by: string;
+  created_at: number;
+  expires_at: number;
+  used_at: number | null;
+}
+
+export interface GroupsTable {
+  id: string;
+  name: string;
+  properties: string;
+  /** `config`, `api` or the name of the authenticator that manages it. */
+  origin: string;
+  created_at: number;
+}
+
+export interface GroupMembersTable {
+  group_id: string;
+  user_id: string;
+  /** Who put the user there: `config`, `api` or an authenticator's name. */
+  origin: string;
+}
+
+export interface RolesTable {
+  name: string;
+  description: string;
+  /** JSON list of scope strings. */
+  scopes: string;
+  /** `default`, `config`, `api` or an authenticator's name. */
+  origin: string;
+}
+
+export interface RoleAssignmentsTable {
+  role_name: string;
+  /** `user`, `group` or `service`. */
+  subject_kind: string;
+  subject_name: string;
+  origin: string;
+}
+
+/** A browser's login. `session_id` is the value of the hub-session-id cookie: not a credential. */
+export interface LoginSessionsTable {
+  session_id: string;
+  user_id: string;
+  authenticator: string;
+  identity_id: string | null;
+  created_at: number;
+  last_seen_at: number;
+  expires_at: number;
+  address: string;
+  user_agent: string;
+  /** `sid` of the provider's session, for back-channel logout. */
+  upstream_session_id: string | null;
+  /** Encrypted id_token, for RP-initiated logout. */
+  id_token_encrypted: string | null;
+}
+
+export interface AuthorizationCodesTable {
+  code_hash: string;
+  client_id: string;
+  user_id: string;
+  session_id: string;
+  /** As sent in the authorization request; null when it was left out. */
+  redirect_uri: string | null;
+  scopes: string;
+  code_challenge: string | null;
+  created_at: number;
+  expires_at: number;
+  /** Set by the one atomic statement that takes the code. */
+  used_at: number | null;
+}
+
+export interface AccessTokensTable {
+  id: string;
+  token_hash: string;
+  /** `user`: owned by a user. `service`: owned by a service. `server`: a user's server's own token. */
+  kind: string;
+  user_id: string | null;
+  service_name: string | null;
+  server_id: string | null;
+  /** OAuth client it was issued to; null for tokens made by hand. */
+  client_id: string | null;
+  /** Browser session that consented; logging it out revokes the token. */
+  session_id: string | null;
+  /** Hash of the authorization code it came from, so that a replayed code revokes it. */
+  code_hash: string | null;
+  scopes: string;
+  note: string;
+  created_at: number;
+  last_used_at: number | null;
+  expires_at: number | null;
+}
+
+export interface ServersTable {
+  id: string;
+  user_id: string;
+  /** Empty for the default server. */
+  name: string;
+  display_name: string | null;
+  /** `stopped`, `starting`, `running` or `stopping`. */
+  state: string;
+  /** Where it answers, once started: `http://127.0.0.1:1234` or `http+unix://%2Fpath`. */
+  url: string | null;
+  spawner_state: string;
+  user_options: string;
+  /** JSON of the last failure, shown until the next start. */
+  failure: string | null;
+  created_at: number;
+  started_at: number | null;
+  last_activity_at: number | null;
+}
+
+/** Children of a hub, so that the next one finds those it left behind. */
+export interface ManagedProcessesTable {
+  /** `service:<name>` or `server:<id>`. */
+  owner: string;
+  pid: number;
+  /** Start time of the process as the operating system tells it; with the pid it is unique. */
+  start_time: string;
+  started_at: number;
+}
+
+/** Single values made once and kept: the uuid of the hub as a client, dynamic registrations. */
+export interface SettingsTable {
+  key: string;
+  value: string;
+}
+
+export interface KeyvTable {
+  key: string;
+  value: string;
+  expires_at: number | null;
+}
+
+export type Row<Name extends keyof Tables> = Selectable<Tables[Name]>;
+export type NewRow<Name extends keyof Tables> = Insertable<Tables[Name]>;
+export type RowChange<Name extends keyof Tables> = Updateable<Tables[Name]>;

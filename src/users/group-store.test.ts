@@ -1,0 +1,166 @@
+import { expect, test } from 'vitest';
+import { describeEachDatabase } from '../../test/support/databases.ts';
+import { createGroupStore } from './group-store.ts';
+import { createUserStore } from './user-store.ts';
+
+describeEachDatabase('the group store', (open) => {
+  const openStore = async (...userNames: string[]) => {
+    const database = await open();
+    const users = createUserStore(database);
+    for (const name of userNames) await users.create({ name });
+    let changeCount = 0;
+    database.onChange(() => {
+      changeCount += 1;
+    });
+    return { database, users, groups: createGroupStore(database), changes: () => changeCount };
+  };
+
+  test('finds a created group with its properties', async () => {
+    const { groups } = await openStore();
+    const team = await groups.create({ name: 'team', properties: { quota: 3 } });
+    expect(await groups.getByName('team')).toEqual(team);
+    expect(team).toMatchObject({ name: 'team', origin: 'api', properties: { quota: 3 } });
+    expect(await groups.findByName('Team')).toBeUndefined();
+    await expect(groups.getByName('Team')).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('refuses a taken name and one that cannot be a name', async () => {
+    const { groups } = await openStore();
+    await groups.create({ name: 'team' });
+    await expect(groups.create({ name: 'team' })).rejects.toMatchObject({ code: 'conflict' });
+    await expect(groups.create({ name: '' })).rejects.toMatchObject({ code: 'bad_request' });
+  });
+
+  test('lists pages in the order of names', async () => {
+    const { groups } = await openStore();
+    for (const name of ['c', 'a', 'B']) await groups.create({ name });
+    const page = await groups.list({ offset: 1, limit: 5 });
+    expect(page.items.map(({ name }) => name)).toEqual(['a', 'c']);
+    expect(page.total).toBe(3);
+    const some = await groups.list({ offset: 0, limit: 5, onlyNames: ['c', 'none'] });
+    expect(some).toMatchObject({ total: 1, items: [{ name: 'c' }] });
+  });
+
+  test('adds and removes members, twice without harm', async () => {
+    const { groups, changes } = await openStore('alice', 'bob', 'carol');
+    await groups.create({ name: 'team' });
+    await groups.addMembers('team', ['bob', 'alice'], 'api');
+    await groups.addMembers('team', ['alice', 'alice'], 'api');
+    expect(await groups.memberNames('team')).toEqual(['alice', 'bob']);
+    await groups.removeMembers('team', ['alice', 'carol', 'nobody']);
+    expect(await groups.memberNames('team')).toEqual(['bob']);
+    expect(await groups.groupNamesOf('bob')).toEqual(['team']);
+    expect(await groups.groupNamesOf('alice')).toEqual([]);
+    expect(changes()).toBe(4);
+  });
+
+  test('adds nobody when one of the users does not exist, and names that one', async () => {
+    const { groups } = await openStore('alice');
+    await groups.create({ name: 'team' });
+    const adding = groups.addMembers('team', ['alice', 'ghost'], 'api');
+    await expect(adding).rejects.toMatchObject({
+      code: 'bad_request',
+      message: expect.stringContaining('"ghost"'),
+    });
+    expect(await groups.memberNames('team')).toEqual([]);
+    const unknown = groups.addMembers('nowhere', ['alice'], 'api');
+    await expect(unknown).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('tells all memberships at once', async () => {
+    const { groups } = await openStore('alice', 'bob');
+    for (const name of ['one', 'two', 'empty']) await groups.create({ name });
+    await groups.addMembers('one', ['alice', 'bob'], 'api');
+    await groups.addMembers('two', ['bob'], 'api');
+    expect(await groups.memberships()).toEqual(
+      new Map([
+        ['one', new Set(['alice', 'bob'])],
+        ['two', new Set(['bob'])],
+      ]),
+    );
+  });
+
+  test('replaces properties as a whole', async () => {
+    const { groups } = await openStore();
+    await groups.create({ name: 'team', properties: { old: true } });
+    await groups.setProperties('team', { new: [1] });
+    expect((await groups.getByName('team')).properties).toEqual({ new: [1] });
+    const unknown = groups.setProperties('none', {});
+    await expect(unknown).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('deletes a group with its memberships and roles', async () => {
+    const { database, groups } = await openStore('alice');
+    const { kysely } = database;
+    await groups.create({ name: 'team' });
+    await groups.addMembers('team', ['alice'], 'api');
+    await kysely
+      .insertInto('roles')
+      .values({ name: 'reader', description: '', scopes: '[]', origin: 'api' })
+      .execute();
+    for (const kind of ['group', 'user']) {
+      await kysely
+        .insertInto('role_assignments')
+        .values({ role_name: 'reader', subject_kind: kind, subject_name: 'team', origin: 'api' })
+        .execute();
+    }
+    expect(await groups.delete('team')).toBe(true);
+    expect(await groups.delete('team')).toBe(false);
+    expect(await groups.groupNamesOf('alice')).toEqual([]);
+    const left = await kysely.selectFrom('role_assignments').select('subject_kind').execute();
+    expect(left).toEqual([{ subject_kind: 'user' }]);
+  });
+
+  test('synchronises the groups of one origin and leaves those of others', async () => {
+    const { groups } = await openStore('alice');
+    await groups.create({ name: 'by-hand' });
+    await groups.addMembers('by-hand', ['alice'], 'api');
+    await groups.syncMembershipsOf('alice', ['staff', 'by-hand'], 'oidc');
+    expect(await groups.groupNamesOf('alice')).toEqual(['by-hand', 'staff']);
+    expect(await groups.getByName('staff')).toMatchObject({ origin: 'oidc' });
+    await groups.syncMembershipsOf('alice', ['board'], 'oidc');
+    expect(await groups.groupNamesOf('alice')).toEqual(['board', 'by-hand']);
+    const unknown = groups.syncMembershipsOf('ghost', [], 'oidc');
+    await expect(unknown).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('announces a synchronisation only when it changed something', async () => {
+    const { groups, changes } = await openStore('alice');
+    await groups.syncMembershipsOf('alice', ['staff'], 'oidc');
+    expect(changes()).toBe(1);
+    await groups.syncMembershipsOf('alice', ['staff'], 'oidc');
+    expect(changes()).toBe(1);
+  });
+
+  test('creates a new group once when several logins bring it at the same time', async () => {
+    const names = Array.from({ length: 8 }, (_, index) => `user-${index}`);
+    const { groups } = await openStore(...names);
+    await Promise.all(names.map((name) => groups.syncMembershipsOf(name, ['b', 'a', 'c'], 'oidc')));
+    expect(await groups.memberNames('a')).toEqual(names);
+    expect((await groups.list({ offset: 0, limit: 10 })).total).toBe(3);
+  });
+
+  test('brings the groups of the configuration up to date and creates their users', async () => {
+    const { groups, users } = await openStore('alice');
+    await groups.create({ name: 'team', properties: { old: true } });
+    await groups.addMembers('team', ['alice'], 'api');
+    await groups.syncConfigured([
+      { name: 'team', users: ['bob', 'carol'], properties: { quota: 1 } },
+      { name: 'empty', users: [], properties: {} },
+    ]);
+    expect(await groups.memberNames('team')).toEqual(['alice', 'bob', 'carol']);
+    expect(await groups.getByName('team')).toMatchObject({
+      origin: 'config',
+      properties: { quota: 1 },
+    });
+    expect(await users.getByName('bob')).toMatchObject({ isAdmin: false, isInvited: false });
+
+    await groups.syncConfigured([{ name: 'team', users: ['carol'], properties: {} }]);
+    expect(await groups.memberNames('team')).toEqual(['alice', 'carol']);
+    expect(await groups.findByName('empty')).toBeUndefined();
+
+    await groups.syncConfigured([]);
+    expect(await groups.memberNames('team')).toEqual(['alice']);
+    expect(await groups.getByName('team')).toMatchObject({ origin: 'api' });
+  });
+});

@@ -1,0 +1,266 @@
+import type { Kysely } from 'kysely';
+import type { GroupConfig } from '../config/config.ts';
+import { HubError } from '../errors.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { textsOf } from '../store/json-list.ts';
+import { isUniqueViolation } from '../store/storage-error.ts';
+import type { Row, Tables } from '../store/tables.ts';
+import { syncConfiguredGroups } from './configured-groups-store.ts';
+import { addMember, deleteGroup, ensureGroup, newGroupRow } from './group-rows-store.ts';
+import { normaliseUserName, validateGroupName } from './user-name.ts';
+
+/** A set of users. */
+export interface Group {
+  readonly id: string;
+  readonly name: string;
+  readonly properties: Readonly<Record<string, unknown>>;
+  /** `config`, `api` or the name of the authenticator that manages it. */
+  readonly origin: string;
+}
+
+export interface GroupStore {
+  findByName(name: string): Promise<Group | undefined>;
+  /** Throws `not_found`. */
+  getByName(name: string): Promise<Group>;
+  /** One page in the order of names, and how many there are on all pages. */
+  list(options: {
+    readonly offset: number;
+    readonly limit: number;
+    /** Leaves out all other groups. */
+    readonly onlyNames?: readonly string[];
+  }): Promise<{ items: Group[]; total: number }>;
+  /** Throws `conflict` when the name is taken and `bad_request` when it cannot be a name. */
+  create(group: {
+    readonly name: string;
+    readonly origin?: string;
+    readonly properties?: Readonly<Record<string, unknown>>;
+  }): Promise<Group>;
+  /** Deletes the group with its memberships and roles; false when there was none. */
+  delete(name: string): Promise<boolean>;
+  /** Throws `not_found` for the group and `bad_request` that names the users there are not. */
+  addMembers(groupName: string, userNames: readonly string[], origin: string): Promise<void>;
+  /** Throws `not_found` for the group; users who are not members are passed over. */
+  removeMembers(groupName: string, userNames: readonly string[]): Promise<void>;
+  /** Names in order; empty when there is no such group. */
+  memberNames(groupName: string): Promise<string[]>;
+  groupNamesOf(userName: string): Promise<string[]>;
+  /** Every group that has members, with their names. */
+  memberships(): Promise<ReadonlyMap<string, ReadonlySet<string>>>;
+  /** Throws `not_found`. */
+  setProperties(name: string, properties: Readonly<Record<string, unknown>>): Promise<void>;
+  /**
+   * Makes the groups that `origin` put the user into exactly these, creating those there are not.
+   * Memberships of another origin stay. Throws `not_found` for the user.
+   */
+  syncMembershipsOf(userName: string, groupNames: readonly string[], origin: string): Promise<void>;
+  /** Brings the groups of the configuration, and those that left it, up to date. */
+  syncConfigured(groups: readonly GroupConfig[]): Promise<void>;
+}
+
+/** Creates the store of the tables `groups` and `group_members`. */
+export function createGroupStore(database: HubDatabase): GroupStore {
+  const { kysely } = database;
+
+  async function findByName(name: string): Promise<Group | undefined> {
+    const row = await findRow(kysely, name);
+    return row && toGroup(row);
+  }
+
+  return {
+    findByName,
+
+    async getByName(name) {
+      const group = await findByName(name);
+      if (group === undefined) throw noSuchGroup();
+      return group;
+    },
+
+    async list({ offset, limit, onlyNames }) {
+      let query = kysely.selectFrom('groups');
+      if (onlyNames !== undefined) query = query.where('name', 'in', textsOf(onlyNames, database));
+      const { total } = await query
+        .select((select) => select.fn.countAll<number>().as('total'))
+        .executeTakeFirstOrThrow();
+      const rows = await query.selectAll().orderBy('name').limit(limit).offset(offset).execute();
+      return { items: rows.map(toGroup), total: Number(total) };
+    },
+
+    async create({ name, origin = 'api', properties = {} }) {
+      const row = newGroupRow(validateGroupName(name), origin, properties);
+      try {
+        await kysely.insertInto('groups').values(row).execute();
+      } catch (error) {
+        if (!isUniqueViolation(error)) throw error;
+        throw new HubError('conflict', 'A group with this name exists already.', { cause: error });
+      }
+      database.announceChange();
+      return toGroup(row);
+    },
+
+    async delete(name) {
+      const isDeleted = await database.transaction((transaction) =>
+        deleteGroup(transaction, name.normalize('NFC')),
+      );
+      if (isDeleted) database.announceChange();
+      return isDeleted;
+    },
+
+    async addMembers(groupName, userNames, origin) {
+      await database.transaction(async (transaction) => {
+        const { id } = await getRow(transaction, groupName);
+        const names = [...new Set(userNames.map(normaliseUserName))];
+        const users = await transaction
+          .selectFrom('users')
+          .select(['id', 'name'])
+          .where('name', 'in', textsOf(names, database))
+          .execute();
+        if (users.length < names.length) {
+          const known = new Set(users.map((user) => user.name));
+          const missing = names.filter((name) => !known.has(name));
+          throw new HubError('bad_request', `There are no such users: ${listed(missing)}.`);
+        }
+        for (const user of users) await addMember(transaction, id, user.id, origin);
+      });
+      database.announceChange();
+    },
+
+    async removeMembers(groupName, userNames) {
+      await database.transaction(async (transaction) => {
+        const { id } = await getRow(transaction, groupName);
+        const names = userNames.map(normaliseUserName);
+        await transaction
+          .deleteFrom('group_members')
+          .where('group_id', '=', id)
+          .where('user_id', 'in', (select) =>
+            select
+              .selectFrom('users')
+              .select('users.id')
+              .where('users.name', 'in', textsOf(names, database)),
+          )
+          .execute();
+      });
+      database.announceChange();
+    },
+
+    async memberNames(groupName) {
+      const rows = await selectMemberships(kysely)
+        .where('groups.name', '=', groupName.normalize('NFC'))
+        .execute();
+      return rows.map(({ userName }) => userName);
+    },
+
+    async groupNamesOf(userName) {
+      const rows = await selectMemberships(kysely)
+        .where('users.name', '=', normaliseUserName(userName))
+        .execute();
+      return rows.map(({ groupName }) => groupName);
+    },
+
+    async memberships() {
+      const rows = await selectMemberships(kysely).execute();
+      const members = new Map<string, Set<string>>();
+      for (const { groupName, userName } of rows) {
+        const names = members.get(groupName);
+        if (names === undefined) members.set(groupName, new Set([userName]));
+        else names.add(userName);
+      }
+      return members;
+    },
+
+    async setProperties(name, properties) {
+      const { numUpdatedRows } = await kysely
+        .updateTable('groups')
+        .set({ properties: JSON.stringify(properties) })
+        .where('name', '=', name.normalize('NFC'))
+        .executeTakeFirst();
+      if (numUpdatedRows === 0n) throw noSuchGroup();
+      database.announceChange();
+    },
+
+    async syncMembershipsOf(userName, groupNames, origin) {
+      const wanted = new Set(groupNames.map(validateGroupName));
+      const isChanged = await database.transaction((transaction) =>
+        syncMemberships(transaction, userName, wanted, origin),
+      );
+      // Each login comes here, and mostly nothing is new.
+      if (isChanged) database.announceChange();
+    },
+
+    async syncConfigured(groups) {
+      await database.transaction((transaction) => syncConfiguredGroups(transaction, groups));
+      database.announceChange();
+    },
+  };
+}
+
+function selectMemberships(kysely: Kysely<Tables>) {
+  return kysely
+    .selectFrom('group_members')
+    .innerJoin('groups', 'groups.id', 'group_members.group_id')
+    .innerJoin('users', 'users.id', 'group_members.user_id')
+    .select(['groups.name as groupName', 'users.name as userName'])
+    .orderBy('groups.name')
+    .orderBy('users.name');
+}
+
+async function syncMemberships(
+  transaction: Kysely<Tables>,
+  userName: string,
+  wanted: ReadonlySet<string>,
+  origin: string,
+): Promise<boolean> {
+  const user = await transaction
+    .selectFrom('users')
+    .select('id')
+    .where('name', '=', normaliseUserName(userName))
+    .executeTakeFirst();
+  if (user === undefined) throw new HubError('not_found', 'There is no such user.');
+  const current = await transaction
+    .selectFrom('group_members')
+    .innerJoin('groups', 'groups.id', 'group_members.group_id')
+    .select(['groups.id', 'groups.name', 'group_members.origin'])
+    .where('group_members.user_id', '=', user.id)
+    .execute();
+
+  const surplus = current.filter((row) => row.origin === origin && !wanted.has(row.name));
+  for (const { id } of surplus) {
+    await transaction
+      .deleteFrom('group_members')
+      .where('group_id', '=', id)
+      .where('user_id', '=', user.id)
+      .execute();
+  }
+  const missing = [...wanted].filter((name) => current.every((row) => row.name !== name)).sort();
+  for (const name of missing) {
+    const id = await ensureGroup(transaction, name, origin);
+    await addMember(transaction, id, user.id, origin);
+  }
+  return surplus.length + missing.length > 0;
+}
+
+function toGroup({ id, name, properties, origin }: Row<'groups'>): Group {
+  return { id, name, properties: JSON.parse(properties) as Record<string, unknown>, origin };
+}
+
+function noSuchGroup(): HubError {
+  return new HubError('not_found', 'There is no such group.');
+}
+
+async function findRow(kysely: Kysely<Tables>, name: string): Promise<Row<'groups'> | undefined> {
+  return await kysely
+    .selectFrom('groups')
+    .selectAll()
+    .where('name', '=', name.normalize('NFC'))
+    .executeTakeFirst();
+}
+
+async function getRow(kysely: Kysely<Tables>, name: string): Promise<Row<'groups'>> {
+  const row = await findRow(kysely, name);
+  if (row === undefined) throw noSuchGroup();
+  return row;
+}
+
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, 10).map((name) => JSON.stringify(name.slice(0, 100)));
+  return shown.join(', ') + (names.length > shown.length ? ', …' : '');
+}

@@ -1,0 +1,107 @@
+import { expect, test } from 'vitest';
+import { describeEachDatabase } from '../../test/support/databases.ts';
+import { Secret } from '../config/secret.ts';
+import { createSealer } from '../crypto/sealer.ts';
+import { createIdentityStore } from './identity-store.ts';
+import { createUserStore } from './user-store.ts';
+
+const key = { authenticator: 'oidc', issuer: 'https://login.example', subject: '42' };
+const sealer = createSealer([new Secret('first key')], 'auth-state');
+
+describeEachDatabase('the identity store', (open) => {
+  const openStore = async () => {
+    const database = await open();
+    const users = createUserStore(database);
+    return {
+      database,
+      alice: await users.create({ name: 'alice' }),
+      bob: await users.create({ name: 'bob' }),
+      identities: createIdentityStore(database, { sealer }),
+    };
+  };
+
+  test('finds a linked identity only by authenticator, issuer and subject together', async () => {
+    const { identities, alice } = await openStore();
+    const identity = await identities.link({ ...key, userId: alice.id, display: 'a@example' });
+    expect(await identities.find(key)).toEqual(identity);
+    expect(await identities.findById(identity.id)).toEqual(identity);
+    expect(identity).toMatchObject({ userId: alice.id, display: 'a@example' });
+    for (const other of [{ authenticator: 'x' }, { issuer: 'x' }, { subject: 'x' }]) {
+      expect(await identities.find({ ...key, ...other })).toBeUndefined();
+    }
+  });
+
+  test('links an identity again without harm, but never to a second user', async () => {
+    const { identities, alice, bob } = await openStore();
+    const first = await identities.link({ ...key, userId: alice.id, display: 'old' });
+    const again = await identities.link({ ...key, userId: alice.id, display: 'new' });
+    expect(again).toEqual({ ...first, display: 'new' });
+    const stealing = identities.link({ ...key, userId: bob.id });
+    await expect(stealing).rejects.toMatchObject({ code: 'conflict' });
+    expect((await identities.find(key))?.userId).toBe(alice.id);
+    const orphan = identities.link({ ...key, subject: '43', userId: 'nobody' });
+    await expect(orphan).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('gives an identity to one of two users who link it at once', async () => {
+    const { identities, alice, bob } = await openStore();
+    const results = await Promise.allSettled(
+      [alice, bob].map(({ id }) => identities.link({ ...key, userId: id })),
+    );
+    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  });
+
+  test('ends a link for its own user only', async () => {
+    const { identities, alice, bob } = await openStore();
+    const { id } = await identities.link({ ...key, userId: alice.id });
+    expect(await identities.unlink(bob.id, id)).toBe(false);
+    expect(await identities.listForUser(alice.id)).toHaveLength(1);
+    expect(await identities.unlink(alice.id, id)).toBe(true);
+    expect(await identities.listForUser(alice.id)).toEqual([]);
+  });
+
+  test('keeps the auth state encrypted', async () => {
+    const { database, identities, alice } = await openStore();
+    const { id } = await identities.link({ ...key, userId: alice.id });
+    await identities.setAuthState(id, { refresh_token: 'very-secret' }, new Date(1000));
+    const { encrypted } = await database.kysely
+      .selectFrom('auth_states')
+      .select('encrypted')
+      .executeTakeFirstOrThrow();
+    expect(encrypted).not.toContain('very-secret');
+    expect(Buffer.from(encrypted, 'base64url').toString('latin1')).not.toContain('very-secret');
+    expect(await identities.findAuthState(id)).toEqual({
+      state: { refresh_token: 'very-secret' },
+      refreshedAt: new Date(1000),
+    });
+    await identities.setRefreshedAt(id, new Date(2000));
+    expect(await identities.findAuthState(id)).toMatchObject({ refreshedAt: new Date(2000) });
+    await identities.deleteAuthState(id);
+    expect(await identities.findAuthState(id)).toBeUndefined();
+  });
+
+  test('keeps a time without a state, and no state for an unknown identity', async () => {
+    const { identities, alice } = await openStore();
+    const { id } = await identities.link({ ...key, userId: alice.id });
+    await identities.setAuthState(id, undefined, new Date(1000));
+    expect(await identities.findAuthState(id)).toEqual({
+      state: undefined,
+      refreshedAt: new Date(1000),
+    });
+    const orphan = identities.setAuthState('nobody', {}, new Date(1000));
+    await expect(orphan).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('opens no state that another key sealed or that was moved to another identity', async () => {
+    const { database, identities, alice } = await openStore();
+    const { id } = await identities.link({ ...key, userId: alice.id });
+    const other = await identities.link({ ...key, subject: '43', userId: alice.id });
+    await identities.setAuthState(id, { token: 'x' }, new Date(1000));
+    const strangers = createIdentityStore(database, {
+      sealer: createSealer([new Secret('another key')], 'auth-state'),
+    });
+    expect((await strangers.findAuthState(id))?.state).toBeUndefined();
+    await database.kysely.updateTable('auth_states').set({ identity_id: other.id }).execute();
+    expect(await identities.findAuthState(other.id)).toMatchObject({ state: undefined });
+  });
+});

@@ -1,0 +1,194 @@
+import { randomUUID } from 'node:crypto';
+import type { Sealer } from '../crypto/sealer.ts';
+import { HubError } from '../errors.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { isForeignKeyViolation } from '../store/storage-error.ts';
+import type { Row } from '../store/tables.ts';
+
+/** Who somebody is at a provider. */
+export interface IdentityKey {
+  readonly authenticator: string;
+  readonly issuer: string;
+  /** Stable at the issuer, unlike a name or an address. */
+  readonly subject: string;
+}
+
+/** A provider's account that is linked to a user. */
+export interface Identity extends IdentityKey {
+  readonly id: string;
+  readonly userId: string;
+  /** Text by which the person recognises it, for example an e-mail address. */
+  readonly display: string | undefined;
+  readonly createdAt: Date;
+}
+
+/** What a provider returned at login, and when it last confirmed it. */
+export interface StoredAuthState {
+  /** Undefined when none was kept, or when no current key opens it. */
+  readonly state: Readonly<Record<string, unknown>> | undefined;
+  readonly refreshedAt: Date;
+}
+
+export interface IdentityStore {
+  find(key: IdentityKey): Promise<Identity | undefined>;
+  findById(id: string): Promise<Identity | undefined>;
+  listForUser(userId: string): Promise<Identity[]>;
+  /**
+   * Links an identity to a user, or updates how it is displayed when it is theirs already. Throws
+   * `conflict` when it is another user's and `not_found` when there is no such user.
+   */
+  link(
+    identity: IdentityKey & { readonly userId: string; readonly display?: string },
+  ): Promise<Identity>;
+  /** Ends a link of this user; false when there was none. */
+  unlink(userId: string, identityId: string): Promise<boolean>;
+  findAuthState(identityId: string): Promise<StoredAuthState | undefined>;
+  /** Keeps the state encrypted. With undefined only the time is kept. */
+  setAuthState(
+    identityId: string,
+    state: Readonly<Record<string, unknown>> | undefined,
+    refreshedAt: Date,
+  ): Promise<void>;
+  /** Notes that the provider confirmed the state as it is. */
+  setRefreshedAt(identityId: string, refreshedAt: Date): Promise<void>;
+  deleteAuthState(identityId: string): Promise<void>;
+}
+
+/** Creates the store of the tables `identities` and `auth_states`. */
+export function createIdentityStore(
+  { kysely }: HubDatabase,
+  { sealer }: { readonly sealer: Sealer },
+): IdentityStore {
+  async function find({ authenticator, issuer, subject }: IdentityKey) {
+    const row = await kysely
+      .selectFrom('identities')
+      .selectAll()
+      .where('authenticator', '=', authenticator)
+      .where('issuer', '=', issuer)
+      .where('subject', '=', subject)
+      .executeTakeFirst();
+    return row && toIdentity(row);
+  }
+
+  return {
+    find,
+
+    async findById(id) {
+      const row = await kysely
+        .selectFrom('identities')
+        .selectAll()
+        .where('id', '=', id)
+        .executeTakeFirst();
+      return row && toIdentity(row);
+    },
+
+    async listForUser(userId) {
+      const rows = await kysely
+        .selectFrom('identities')
+        .selectAll()
+        .where('user_id', '=', userId)
+        .orderBy('created_at')
+        .orderBy('id')
+        .execute();
+      return rows.map(toIdentity);
+    },
+
+    async link({ userId, authenticator, issuer, subject, display = null }) {
+      const row: Row<'identities'> = {
+        id: randomUUID(),
+        user_id: userId,
+        authenticator,
+        issuer,
+        subject,
+        display,
+        created_at: Date.now(),
+      };
+      try {
+        // One statement: of two logins at once the second finds the first one's link.
+        const linked = await kysely
+          .insertInto('identities')
+          .values(row)
+          .onConflict((conflict) =>
+            conflict
+              .columns(['authenticator', 'issuer', 'subject'])
+              .doUpdateSet({ display })
+              .where('identities.user_id', '=', userId),
+          )
+          .returningAll()
+          .executeTakeFirst();
+        if (linked !== undefined) return toIdentity(linked);
+      } catch (error) {
+        if (!isForeignKeyViolation(error)) throw error;
+        throw new HubError('not_found', 'There is no such user.', { cause: error });
+      }
+      throw new HubError('conflict', 'This identity is linked to another user.');
+    },
+
+    async unlink(userId, identityId) {
+      const { numDeletedRows } = await kysely
+        .deleteFrom('identities')
+        .where('id', '=', identityId)
+        .where('user_id', '=', userId)
+        .executeTakeFirst();
+      return numDeletedRows > 0n;
+    },
+
+    async findAuthState(identityId) {
+      const row = await kysely
+        .selectFrom('auth_states')
+        .select(['encrypted', 'refreshed_at'])
+        .where('identity_id', '=', identityId)
+        .executeTakeFirst();
+      if (row === undefined) return undefined;
+      const opened = sealer.open(row.encrypted, contextOf(identityId));
+      const state = JSON.parse(opened ?? 'null') as Record<string, unknown> | null;
+      return { state: state ?? undefined, refreshedAt: new Date(row.refreshed_at) };
+    },
+
+    async setAuthState(identityId, state, refreshedAt) {
+      const values = {
+        encrypted: sealer.seal(JSON.stringify(state ?? null), contextOf(identityId)),
+        refreshed_at: refreshedAt.getTime(),
+      };
+      try {
+        await kysely
+          .insertInto('auth_states')
+          .values({ identity_id: identityId, ...values })
+          .onConflict((conflict) => conflict.column('identity_id').doUpdateSet(values))
+          .execute();
+      } catch (error) {
+        if (!isForeignKeyViolation(error)) throw error;
+        throw new HubError('not_found', 'There is no such identity.', { cause: error });
+      }
+    },
+
+    async setRefreshedAt(identityId, refreshedAt) {
+      await kysely
+        .updateTable('auth_states')
+        .set({ refreshed_at: refreshedAt.getTime() })
+        .where('identity_id', '=', identityId)
+        .execute();
+    },
+
+    async deleteAuthState(identityId) {
+      await kysely.deleteFrom('auth_states').where('identity_id', '=', identityId).execute();
+    },
+  };
+}
+
+/** Binds the ciphertext to its row: moved to another identity it does not open. */
+function contextOf(identityId: string): string {
+  return `auth-state:${identityId}`;
+}
+
+function toIdentity(row: Row<'identities'>): Identity {
+  return {
+    id: row.id,
+    userId: row.user_id,
+    authenticator: row.authenticator,
+    issuer: row.issuer,
+    subject: row.subject,
+    display: row.display ?? undefined,
+    createdAt: new Date(row.created_at),
+  };
+}

@@ -1,0 +1,141 @@
+import { randomUUID } from 'node:crypto';
+import { hashSecret } from '../crypto/hash.ts';
+import { randomSecret } from '../crypto/random.ts';
+import { HubError } from '../errors.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { isForeignKeyViolation } from '../store/storage-error.ts';
+import type { Row } from '../store/tables.ts';
+
+/** What the holder of a link may do: set the first password, or a new one. */
+export type InvitationPurpose = 'invitation' | 'password_reset';
+
+/** A link that was sent to a user; whoever holds it may act as them once. */
+export interface Invitation {
+  readonly id: string;
+  readonly purpose: InvitationPurpose;
+  readonly userId: string;
+  /** Name of who made it. */
+  readonly createdBy: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+}
+
+export interface InvitationStore {
+  /**
+   * Creates a link and gives its secret, which is stored as a hash only and shown this once. An
+   * earlier link of the same user and purpose ends. Throws `not_found` for the user.
+   */
+  create(options: {
+    readonly userId: string;
+    readonly purpose: InvitationPurpose;
+    readonly createdBy: string;
+    readonly expiresAt: Date;
+  }): Promise<{ invitation: Invitation; secret: string }>;
+  /** Looks without taking, for the page that the link opens. */
+  findInvitation(secretHash: string, now: Date): Promise<Invitation | undefined>;
+  /** Takes the link; of several who try at once, one gets it. */
+  takeInvitation(secretHash: string, now: Date): Promise<Invitation | undefined>;
+  /** Links of a user that may still be used. */
+  listForUser(userId: string, now: Date): Promise<Invitation[]>;
+  delete(id: string): Promise<boolean>;
+  /** Deletes what can no longer be used; tells how many. */
+  deleteExpired(now: Date): Promise<number>;
+}
+
+/** Creates the store of the `invitations` table. */
+export function createInvitationStore(database: HubDatabase): InvitationStore {
+  const { kysely } = database;
+  return {
+    async create({ userId, purpose, createdBy, expiresAt }) {
+      const secret = randomSecret();
+      const row: Row<'invitations'> = {
+        id: randomUUID(),
+        secret_hash: hashSecret(secret),
+        purpose,
+        user_id: userId,
+        created_by: createdBy,
+        created_at: Date.now(),
+        expires_at: expiresAt.getTime(),
+        used_at: null,
+      };
+      try {
+        await database.transaction(async (transaction) => {
+          await transaction
+            .deleteFrom('invitations')
+            .where('user_id', '=', userId)
+            .where('purpose', '=', purpose)
+            .execute();
+          await transaction.insertInto('invitations').values(row).execute();
+        });
+      } catch (error) {
+        if (!isForeignKeyViolation(error)) throw error;
+        throw new HubError('not_found', 'There is no such user.', { cause: error });
+      }
+      return { invitation: toInvitation(row), secret };
+    },
+
+    async findInvitation(secretHash, now) {
+      const row = await kysely
+        .selectFrom('invitations')
+        .selectAll()
+        .where('secret_hash', '=', secretHash)
+        .where('used_at', 'is', null)
+        .where('expires_at', '>', now.getTime())
+        .executeTakeFirst();
+      return row && toInvitation(row);
+    },
+
+    async takeInvitation(secretHash, now) {
+      const row = await kysely
+        .updateTable('invitations')
+        .set({ used_at: now.getTime() })
+        .where('secret_hash', '=', secretHash)
+        .where('used_at', 'is', null)
+        .where('expires_at', '>', now.getTime())
+        .returningAll()
+        .executeTakeFirst();
+      return row && toInvitation(row);
+    },
+
+    async listForUser(userId, now) {
+      const rows = await kysely
+        .selectFrom('invitations')
+        .selectAll()
+        .where('user_id', '=', userId)
+        .where('used_at', 'is', null)
+        .where('expires_at', '>', now.getTime())
+        .orderBy('created_at')
+        .execute();
+      return rows.map(toInvitation);
+    },
+
+    async delete(id) {
+      const { numDeletedRows } = await kysely
+        .deleteFrom('invitations')
+        .where('id', '=', id)
+        .executeTakeFirst();
+      return numDeletedRows > 0n;
+    },
+
+    async deleteExpired(now) {
+      const { numDeletedRows } = await kysely
+        .deleteFrom('invitations')
+        .where((where) =>
+          where.or([where('expires_at', '<=', now.getTime()), where('used_at', 'is not', null)]),
+        )
+        .executeTakeFirst();
+      return Number(numDeletedRows);
+    },
+  };
+}
+
+function toInvitation(row: Row<'invitations'>): Invitation {
+  return {
+    id: row.id,
+    purpose: row.purpose as InvitationPurpose,
+    userId: row.user_id,
+    createdBy: row.created_by,
+    createdAt: new Date(row.created_at),
+    expiresAt: new Date(row.expires_at),
+  };
+}

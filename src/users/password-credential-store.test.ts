@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { describeEachDatabase } from '../../test/support/databases.ts';
+import { createPasswordCredentialStore } from './password-credential-store.ts';
+import { createUserStore } from './user-store.ts';
+
+describeEachDatabase('the password credential store', (open) => {
+  const openStore = async () => {
+    const database = await open();
+    await createUserStore(database).create({ name: 'alice' });
+    return createPasswordCredentialStore(database);
+  };
+
+  test('finds the hash that was set last', async () => {
+    const credentials = await openStore();
+    expect(await credentials.findPasswordHash('alice')).toBeUndefined();
+    await credentials.setPasswordHash('alice', 'first', { mustChange: true });
+    expect(await credentials.findPasswordHash('alice')).toEqual({
+      passwordHash: 'first',
+      mustChange: true,
+    });
+    await credentials.setPasswordHash('alice', 'second');
+    expect(await credentials.findPasswordHash('alice')).toEqual({
+      passwordHash: 'second',
+      mustChange: false,
+    });
+  });
+
+  test('keeps no password for a user that is not there', async () => {
+    const credentials = await openStore();
+    const setting = credentials.setPasswordHash('ghost', 'hash');
+    await expect(setting).rejects.toMatchObject({ code: 'not_found' });
+    expect(await credentials.findPasswordHash('ghost')).toBeUndefined();
+  });
+
+  test('forgets a deleted password', async () => {
+    const credentials = await openStore();
+    await credentials.setPasswordHash('alice', 'hash');
+    expect(await credentials.delete('alice')).toBe(true);
+    expect(await credentials.delete('alice')).toBe(false);
+    expect(await credentials.findPasswordHash('alice')).toBeUndefined();
+  });
+});

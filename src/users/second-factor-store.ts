@@ -1,0 +1,165 @@
+import type { Sealer } from '../crypto/sealer.ts';
+import { HubError } from '../errors.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { isForeignKeyViolation } from '../store/storage-error.ts';
+
+/** A user's second factor: one-time codes by time (RFC 6238) and recovery codes. */
+export interface SecondFactor {
+  readonly totpSecret: string;
+  /** Undefined while the user has not yet shown a code; the login must not ask for one then. */
+  readonly confirmedAt: Date | undefined;
+  /** How many recovery codes are left. */
+  readonly recoveryCodeCount: number;
+}
+
+export interface SecondFactorStore {
+  /** Throws `storage_unavailable` when no current key opens the secret: never lets it be skipped. */
+  find(userId: string): Promise<SecondFactor | undefined>;
+  /**
+   * Begins, or begins anew, with a secret that is yet to be confirmed. Throws `conflict` when there
+   * is a confirmed one and `not_found` when there is no such user.
+   */
+  begin(userId: string, totpSecret: string): Promise<void>;
+  /** Confirms what was begun, with the time step of the code; false when there is nothing to confirm. */
+  confirm(
+    userId: string,
+    options: {
+      readonly step: number;
+      readonly recoveryCodeHashes: readonly string[];
+      readonly now: Date;
+    },
+  ): Promise<boolean>;
+  /** Accepts a time step once; false for it or an earlier one (RFC 6238 §5.2). */
+  takeStep(userId: string, step: number): Promise<boolean>;
+  /** Uses up a recovery code; false when there is none with this hash. */
+  takeRecoveryCode(userId: string, codeHash: string): Promise<boolean>;
+  /** Replaces all recovery codes of a confirmed factor; false when there is none. */
+  setRecoveryCodes(userId: string, codeHashes: readonly string[]): Promise<boolean>;
+  /** Removes the second factor; false when there was none. */
+  delete(userId: string): Promise<boolean>;
+}
+
+/** Creates the store of the `second_factors` table. */
+export function createSecondFactorStore(
+  { kysely }: HubDatabase,
+  { sealer }: { readonly sealer: Sealer },
+): SecondFactorStore {
+  return {
+    async find(userId) {
+      const row = await kysely
+        .selectFrom('second_factors')
+        .selectAll()
+        .where('user_id', '=', userId)
+        .executeTakeFirst();
+      if (row === undefined) return undefined;
+      const totpSecret = sealer.open(row.totp_secret_encrypted, contextOf(userId));
+      if (totpSecret === undefined) {
+        throw new HubError('storage_unavailable', 'The second factor cannot be read.', {
+          hint: 'The key that encrypted it is no longer configured. Tell the operator of this hub.',
+        });
+      }
+      return {
+        totpSecret,
+        confirmedAt: row.confirmed_at === null ? undefined : new Date(row.confirmed_at),
+        recoveryCodeCount: parseHashes(row.recovery_code_hashes).length,
+      };
+    },
+
+    async begin(userId, totpSecret) {
+      const values = {
+        totp_secret_encrypted: sealer.seal(totpSecret, contextOf(userId)),
+        recovery_code_hashes: '[]',
+        confirmed_at: null,
+        last_step: null,
+      };
+      try {
+        const row = await kysely
+          .insertInto('second_factors')
+          .values({ user_id: userId, ...values })
+          .onConflict((conflict) =>
+            conflict
+              .column('user_id')
+              .doUpdateSet(values)
+              .where('second_factors.confirmed_at', 'is', null),
+          )
+          .returning('user_id')
+          .executeTakeFirst();
+        if (row !== undefined) return;
+      } catch (error) {
+        if (!isForeignKeyViolation(error)) throw error;
+        throw new HubError('not_found', 'There is no such user.', { cause: error });
+      }
+      throw new HubError('conflict', 'There is a second factor already.');
+    },
+
+    async confirm(userId, { step, recoveryCodeHashes, now }) {
+      const { numUpdatedRows } = await kysely
+        .updateTable('second_factors')
+        .set({
+          confirmed_at: now.getTime(),
+          last_step: step,
+          recovery_code_hashes: JSON.stringify(recoveryCodeHashes),
+        })
+        .where('user_id', '=', userId)
+        .where('confirmed_at', 'is', null)
+        .executeTakeFirst();
+      return numUpdatedRows > 0n;
+    },
+
+    async takeStep(userId, step) {
+      const { numUpdatedRows } = await kysely
+        .updateTable('second_factors')
+        .set({ last_step: step })
+        .where('user_id', '=', userId)
+        .where((where) => where.or([where('last_step', 'is', null), where('last_step', '<', step)]))
+        .executeTakeFirst();
+      return numUpdatedRows > 0n;
+    },
+
+    async takeRecoveryCode(userId, codeHash) {
+      const row = await kysely
+        .selectFrom('second_factors')
+        .select('recovery_code_hashes')
+        .where('user_id', '=', userId)
+        .where('confirmed_at', 'is not', null)
+        .executeTakeFirst();
+      const hashes = row === undefined ? [] : parseHashes(row.recovery_code_hashes);
+      if (row === undefined || !hashes.includes(codeHash)) return false;
+      const { numUpdatedRows } = await kysely
+        .updateTable('second_factors')
+        .set({ recovery_code_hashes: JSON.stringify(hashes.filter((hash) => hash !== codeHash)) })
+        .where('user_id', '=', userId)
+        // Of two who use a code at once, one finds the list changed and is refused.
+        .where('recovery_code_hashes', '=', row.recovery_code_hashes)
+        .executeTakeFirst();
+      return numUpdatedRows > 0n;
+    },
+
+    async setRecoveryCodes(userId, codeHashes) {
+      const { numUpdatedRows } = await kysely
+        .updateTable('second_factors')
+        .set({ recovery_code_hashes: JSON.stringify(codeHashes) })
+        .where('user_id', '=', userId)
+        .where('confirmed_at', 'is not', null)
+        .executeTakeFirst();
+      return numUpdatedRows > 0n;
+    },
+
+    async delete(userId) {
+      const { numDeletedRows } = await kysely
+        .deleteFrom('second_factors')
+        .where('user_id', '=', userId)
+        .executeTakeFirst();
+      return numDeletedRows > 0n;
+    },
+  };
+}
+
+/** Binds the ciphertext to its row: moved to another user it does not open. */
+function contextOf(userId: string): string {
+  return `totp-secret:${userId}`;
+}
+
+function parseHashes(text: string): string[] {
+  return JSON.parse(text) as string[];
+}

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { normaliseUserName, validateUserName } from './user-name.ts';
+
+test.for(['alice', 'Alice B.', 'a@example.org', 'jos\u00e9', '李', '...', 'a'.repeat(255)])(
+  '%j can be the name of a user',
+  (name) => {
+    expect(validateUserName(name)).toBe(name);
+  },
+);
+
+test.for([
+  '',
+  'a/b',
+  '.',
+  '..',
+  ' alice',
+  'alice ',
+  'a\u0000b',
+  'a\nb',
+  'a\u2028b',
+  'a\u007f',
+  '\ud800',
+  'a'.repeat(256),
+])('%j cannot be the name of a user', (name) => {
+  expect(() => validateUserName(name)).toThrow(expect.objectContaining({ code: 'bad_request' }));
+});
+
+test('a refusal does not repeat the name', () => {
+  expect(() => validateUserName(`secret${'/'.repeat(3)}`)).toThrow(/^(?!.*secret)/);
+});
+
+test('both spellings of an accented letter are one name', () => {
+  expect(normaliseUserName('jose\u0301')).toBe(normaliseUserName('jos\u00e9'));
+});

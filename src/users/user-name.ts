@@ -1,0 +1,37 @@
+import { HubError } from '../errors.ts';
+
+const longestName = 255;
+
+/** Brings a user's name into the one form in which it is stored and compared (Unicode NFC). */
+export function normaliseUserName(name: string): string {
+  return name.normalize('NFC');
+}
+
+/** Returns the normalised name, or throws a `bad_request` that says why it cannot be a user's. */
+export function validateUserName(name: string): string {
+  return validateName(normaliseUserName(name), 'user');
+}
+
+/** Returns the normalised name, or throws a `bad_request` that says why it cannot be a group's. */
+export function validateGroupName(name: string): string {
+  return validateName(name.normalize('NFC'), 'group');
+}
+
+function validateName(name: string, kind: 'user' | 'group'): string {
+  const problem = problemOf(name);
+  if (problem === undefined) return name;
+  // The name itself stays out of the message: it may be long or hold control characters.
+  throw new HubError('bad_request', `This cannot be the name of a ${kind}: it ${problem}.`);
+}
+
+function problemOf(name: string): string | undefined {
+  if (name === '') return 'is empty';
+  if ([...name].length > longestName) return `is longer than ${longestName} characters`;
+  if (name.includes('/')) return 'holds a slash';
+  // A browser would take them out of the path.
+  if (name === '.' || name === '..') return 'is a relative path';
+  if (!name.isWellFormed()) return 'is not well-formed text';
+  if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(name)) return 'holds a control character';
+  if (name.trim() !== name) return 'begins or ends with a space';
+  return undefined;
+}

@@ -1,0 +1,303 @@
+import { randomUUID } from 'node:crypto';
+import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
+import { HubError } from '../errors.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { textsOf } from '../store/json-list.ts';
+import { isUniqueViolation } from '../store/storage-error.ts';
+import type { Row, Tables } from '../store/tables.ts';
+import { normaliseUserName, validateUserName } from './user-name.ts';
+
+/** A person with an account. */
+export interface User {
+  readonly id: string;
+  readonly name: string;
+  readonly isAdmin: boolean;
+  /** An administrator made the account; it may log in without an allow list. */
+  readonly isInvited: boolean;
+  readonly createdAt: Date;
+  readonly lastActivityAt: Date | undefined;
+}
+
+/** The order of a list; a minus reverses it. Those who were never active come before all others. */
+export type UserSort = 'name' | '-name' | 'created' | '-created' | 'lastActivity' | '-lastActivity';
+
+export interface UserListOptions {
+  readonly offset: number;
+  readonly limit: number;
+  /** Part of the name, in either case of ASCII letters. */
+  readonly nameFilter?: string;
+  /** Leaves out everybody else. */
+  readonly onlyNames?: readonly string[];
+  /**
+   * By their servers: `active` has one that is not stopped, `ready` has one that runs, `inactive`
+   * has none that is not stopped.
+   */
+  readonly serverState?: 'active' | 'ready' | 'inactive';
+  readonly sort?: UserSort;
+}
+
+export interface UserStore {
+  findByName(name: string): Promise<User | undefined>;
+  findById(id: string): Promise<User | undefined>;
+  /** Throws `not_found`. */
+  getByName(name: string): Promise<User>;
+  /** One page, and how many there are on all pages. */
+  list(options: UserListOptions): Promise<{ items: User[]; total: number }>;
+  listNames(): Promise<string[]>;
+  listAdministratorNames(): Promise<string[]>;
+  /** Throws `conflict` when the name is taken and `bad_request` when it cannot be a name. */
+  create(user: {
+    readonly name: string;
+    readonly isAdmin?: boolean;
+    readonly isInvited?: boolean;
+  }): Promise<User>;
+  /** Throws `not_found`. */
+  setAdmin(id: string, isAdmin: boolean): Promise<void>;
+  /** Throws `not_found`. */
+  setInvited(id: string, isInvited: boolean): Promise<void>;
+  /** Throws `not_found`, `conflict` or `bad_request`. Roles given to the user stay. */
+  rename(id: string, name: string): Promise<void>;
+  /** Deletes the user and everything of theirs; false when there was no such user. */
+  delete(id: string): Promise<boolean>;
+  /** Moves the last activity of users forward, never back; unknown ids are passed over. */
+  recordActivity(entries: ReadonlyMap<string, Date>): Promise<void>;
+  count(): Promise<number>;
+}
+
+/** Creates the store of the `users` table. */
+export function createUserStore(database: HubDatabase): UserStore {
+  const { kysely } = database;
+
+  async function findByName(name: string): Promise<User | undefined> {
+    const row = await kysely
+      .selectFrom('users')
+      .selectAll()
+      .where('name', '=', normaliseUserName(name))
+      .executeTakeFirst();
+    return row && toUser(row);
+  }
+
+  async function change(id: string, values: { admin: number } | { invited: number }) {
+    const { numUpdatedRows } = await kysely
+      .updateTable('users')
+      .set(values)
+      .where('id', '=', id)
+      .executeTakeFirst();
+    if (numUpdatedRows === 0n) throw noSuchUser();
+    database.announceChange();
+  }
+
+  return {
+    findByName,
+
+    async findById(id) {
+      const row = await kysely
+        .selectFrom('users')
+        .selectAll()
+        .where('id', '=', id)
+        .executeTakeFirst();
+      return row && toUser(row);
+    },
+
+    async getByName(name) {
+      const user = await findByName(name);
+      if (user === undefined) throw noSuchUser();
+      return user;
+    },
+
+    async list(options) {
+      let query = kysely.selectFrom('users');
+      const { nameFilter, onlyNames, serverState, sort = 'name' } = options;
+      if (nameFilter !== undefined && nameFilter !== '') {
+        query = query.where(
+          sql<boolean>`lower(users.name) like ${containing(nameFilter)} escape '\\'`,
+        );
+      }
+      if (onlyNames !== undefined) query = query.where('name', 'in', textsOf(onlyNames, database));
+      if (serverState !== undefined) query = query.where((where) => inState(where, serverState));
+
+      const { total } = await query
+        .select((select) => select.fn.countAll<number>().as('total'))
+        .executeTakeFirstOrThrow();
+      const isDescending = sort.startsWith('-');
+      const column = columnBySort[sort];
+      const rows = await query
+        .selectAll('users')
+        .orderBy(column, (order) =>
+          isDescending ? order.desc().nullsLast() : order.asc().nullsFirst(),
+        )
+        // Equal times would come in any order, and a user be on two pages or on none.
+        .orderBy('name', isDescending ? 'desc' : 'asc')
+        .limit(options.limit)
+        .offset(options.offset)
+        .execute();
+      return { items: rows.map(toUser), total: Number(total) };
+    },
+
+    async listAdministratorNames() {
+      const rows = await kysely
+        .selectFrom('users')
+        .select('name')
+        .where('admin', '=', 1)
+        .orderBy('name')
+        .execute();
+      return rows.map(({ name }) => name);
+    },
+
+    async listNames() {
+      const rows = await kysely.selectFrom('users').select('name').orderBy('name').execute();
+      return rows.map(({ name }) => name);
+    },
+
+    async create({ name, isAdmin = false, isInvited = false }) {
+      const row: Row<'users'> = {
+        id: randomUUID(),
+        name: validateUserName(name),
+        admin: Number(isAdmin),
+        invited: Number(isInvited),
+        created_at: Date.now(),
+        last_activity_at: null,
+      };
+      await refuseTakenName(kysely.insertInto('users').values(row).execute());
+      database.announceChange();
+      return toUser(row);
+    },
+
+    setAdmin: (id, isAdmin) => change(id, { admin: Number(isAdmin) }),
+    setInvited: (id, isInvited) => change(id, { invited: Number(isInvited) }),
+
+    async rename(id, name) {
+      const newName = validateUserName(name);
+      await database.transaction(async (transaction) => {
+        const former = await nameOf(transaction, id);
+        if (former === undefined) throw noSuchUser();
+        const renamed = transaction
+          .updateTable('users')
+          .set({ name: newName })
+          .where('id', '=', id);
+        await refuseTakenName(renamed.execute());
+        await transaction
+          .updateTable('role_assignments')
+          .set({ subject_name: newName })
+          .where('subject_kind', '=', 'user')
+          .where('subject_name', '=', former)
+          .execute();
+      });
+      database.announceChange();
+    },
+
+    async delete(id) {
+      const isDeleted = await database.transaction(async (transaction) => {
+        const name = await nameOf(transaction, id);
+        if (name === undefined) return false;
+        await transaction
+          .deleteFrom('access_tokens')
+          .where('server_id', 'in', (select) =>
+            select.selectFrom('servers').select('servers.id').where('servers.user_id', '=', id),
+          )
+          .execute();
+        await transaction
+          .deleteFrom('role_assignments')
+          .where('subject_kind', '=', 'user')
+          .where('subject_name', '=', name)
+          .execute();
+        // Everything else refers to the user's row and goes with it.
+        await transaction.deleteFrom('users').where('id', '=', id).execute();
+        return true;
+      });
+      if (isDeleted) database.announceChange();
+      return isDeleted;
+    },
+
+    async recordActivity(entries) {
+      // In one order everywhere, so that two processes never wait for each other's rows.
+      const sorted = [...entries].sort(([left], [right]) => (left < right ? -1 : 1));
+      if (sorted.length === 0) return;
+      await database.transaction(async (transaction) => {
+        for (const [id, at] of sorted) {
+          await transaction
+            .updateTable('users')
+            .set({ last_activity_at: at.getTime() })
+            .where('id', '=', id)
+            .where((where) =>
+              where.or([
+                where('last_activity_at', 'is', null),
+                where('last_activity_at', '<', at.getTime()),
+              ]),
+            )
+            .execute();
+        }
+      });
+    },
+
+    async count() {
+      const { total } = await kysely
+        .selectFrom('users')
+        .select((select) => select.fn.countAll<number>().as('total'))
+        .executeTakeFirstOrThrow();
+      return Number(total);
+    },
+  };
+}
+
+const columnBySort = {
+  name: 'name',
+  '-name': 'name',
+  created: 'created_at',
+  '-created': 'created_at',
+  lastActivity: 'last_activity_at',
+  '-lastActivity': 'last_activity_at',
+} as const satisfies Record<UserSort, keyof Row<'users'>>;
+
+function toUser(row: Row<'users'>): User {
+  return {
+    id: row.id,
+    name: row.name,
+    isAdmin: row.admin === 1,
+    isInvited: row.invited === 1,
+    createdAt: new Date(row.created_at),
+    lastActivityAt: row.last_activity_at === null ? undefined : new Date(row.last_activity_at),
+  };
+}
+
+function noSuchUser(): HubError {
+  return new HubError('not_found', 'There is no such user.');
+}
+
+async function nameOf(kysely: Kysely<Tables>, id: string): Promise<string | undefined> {
+  const row = await kysely
+    .selectFrom('users')
+    .select('name')
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row?.name;
+}
+
+async function refuseTakenName<T>(written: Promise<T>): Promise<T> {
+  try {
+    return await written;
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    throw new HubError('conflict', 'A user with this name exists already.', { cause: error });
+  }
+}
+
+/** A LIKE pattern for any place in a text; the databases' own lower() knows ASCII letters only. */
+function containing(text: string): string {
+  const lowerCase = text.normalize('NFC').replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
+  return `%${lowerCase.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
+}
+
+function inState(
+  where: ExpressionBuilder<Tables, 'users'>,
+  state: NonNullable<UserListOptions['serverState']>,
+) {
+  const servers = where
+    .selectFrom('servers')
+    .select('servers.id')
+    .whereRef('servers.user_id', '=', 'users.id');
+  const isActive = where.exists(servers.where('servers.state', '!=', 'stopped'));
+  if (state === 'active') return isActive;
+  if (state === 'inactive') return where.not(isActive);
+  return where.exists(servers.where('servers.state', '=', 'running'));
+}

@@ -1,0 +1,435 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Router from '@koa/router';
+import Koa, { type Context } from 'koa';
+import { pino } from 'pino';
+import { HubError } from '../../src/errors.ts';
+import { errorMiddleware } from '../../src/http/error-middleware.ts';
+import { securityHeaders } from '../../src/http/security-headers.ts';
+import { createClientAuthentication } from '../../src/oauth/clients/client-authentication.ts';
+import {
+  createClientRegistry,
+  type ServiceClientSource,
+} from '../../src/oauth/clients/client-registry.ts';
+import { createClientSecretVerifier } from '../../src/oauth/clients/client-secret.ts';
+import { createFailureLimit } from '../../src/oauth/clients/failure-limit.ts';
+import { createAuthorizationEndpoint } from '../../src/oauth/endpoints/authorization-endpoint.ts';
+import type { ConsentView } from '../../src/oauth/endpoints/consent-view.ts';
+import { createIntrospectionEndpoint } from '../../src/oauth/endpoints/introspection-endpoint.ts';
+import {
+  createMetadataEndpoint,
+  issuerOf,
+  metadataPaths,
+} from '../../src/oauth/endpoints/metadata-endpoint.ts';
+import { createRevocationEndpoint } from '../../src/oauth/endpoints/revocation-endpoint.ts';
+import { createTokenEndpoint } from '../../src/oauth/endpoints/token-endpoint.ts';
+import { createCodeExchange } from '../../src/oauth/grants/code-exchange.ts';
+import { OAuthError } from '../../src/oauth/oauth-error.ts';
+import { createAccessTokenStore } from '../../src/oauth/tokens/access-token-store.ts';
+import { createAuthorizationCodeStore } from '../../src/oauth/tokens/authorization-code-store.ts';
+import { bearerChallenge, readPresentedToken } from '../../src/oauth/tokens/presented-token.ts';
+import { createServiceTokens } from '../../src/oauth/tokens/service-tokens.ts';
+import { createTokenIssuer } from '../../src/oauth/tokens/token-issuer.ts';
+import { createTokenVerifier } from '../../src/oauth/tokens/token-verifier.ts';
+import { createUseRecorder } from '../../src/oauth/tokens/use-recorder.ts';
+import { createAuthority } from '../../src/rbac/authority.ts';
+import { defaultRoles } from '../../src/rbac/default-roles.ts';
+import { createRoleStore } from '../../src/rbac/role-store.ts';
+import { createScopeCatalogue } from '../../src/rbac/scope-definitions.ts';
+import { openDatabase } from '../../src/store/database.ts';
+import { createGroupStore } from '../../src/users/group-store.ts';
+import { createUserStore, type User } from '../../src/users/user-store.ts';
+
+const log = pino({ level: 'silent' });
+
+/** A service the harness registers; left out, its scopes and redirect URI are the usual ones. */
+export interface HarnessService extends Partial<ServiceClientSource> {
+  readonly name: string;
+  readonly secret: string;
+}
+
+export interface HarnessOptions {
+  /** Path of the public URL, with a slash at both ends. */
+  readonly basePath?: string;
+  readonly services?: readonly HarnessService[];
+  readonly tokenLifetimeSeconds?: number;
+}
+
+/** What the consent page of the harness shows: the view as JSON, and the token its form needs. */
+export interface ShownConsent {
+  readonly view: ConsentView;
+  readonly csrf: string;
+}
+
+/** A random verifier and its S256 challenge. */
+export function pkcePair(): { readonly verifier: string; readonly challenge: string } {
+  const verifier = randomUUID() + randomUUID();
+  const challenge = createHash('sha256').update(verifier).digest('base64url');
+  return { verifier, challenge };
+}
+
+/** The usual service: named `wiki`, and every user may reach it. */
+export const wiki: HarnessService = { name: 'wiki', secret: 'wiki-secret-0123456789' };
+
+/** A second one, for what belongs to another client. */
+export const forum: HarnessService = { name: 'forum', secret: 'forum-secret-0123456789' };
+
+/**
+ * Starts the authorization server of the hub on a free port: the real endpoints, stores and scopes.
+ * Only the login and the look of the consent page are stand-ins.
+ */
+export async function startAuthorizationServer(options: HarnessOptions = {}) {
+  const { basePath = '/', services = [wiki, forum], tokenLifetimeSeconds = 1_209_600 } = options;
+  await using parts = new AsyncDisposableStack();
+
+  let skippedMs = 0;
+  const now = () => Date.now() + skippedMs;
+
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  parts.defer(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const publicUrl = new URL(basePath, origin);
+  const issuer = issuerOf(publicUrl);
+
+  const database = parts.use(await openDatabase('sqlite::memory:', { directory: '.', log }));
+  const users = createUserStore(database);
+  const groups = createGroupStore(database);
+  const roles = createRoleStore(database);
+  for (const role of Object.values(defaultRoles)) await roles.save(role);
+  await roles.save({
+    ...defaultRoles.user,
+    scopes: ['self', ...services.map(({ name }) => `access:services!service=${name}`)],
+  });
+  const catalogue = createScopeCatalogue();
+  const authority = createAuthority({
+    catalogue,
+    users,
+    groups,
+    roles,
+    services: () => services.map(({ name }) => ({ name, admin: false })),
+    database,
+    log,
+  });
+
+  const accessTokens = createAccessTokenStore({ database, now });
+  const authorizationCodes = createAuthorizationCodeStore({ database, now });
+  const serviceTokens = createServiceTokens();
+  for (const { name, secret } of services) serviceTokens.set(name, secret);
+  const clients = createClientRegistry({
+    services: () =>
+      services.map(({ secret: _, ...service }) => ({
+        clientId: `service-${service.name}`,
+        redirectUri: `${basePath}services/${service.name}/oauth_callback`,
+        allowedScopes: [],
+        skipsConsent: false,
+        ...service,
+      })),
+    servers: {
+      async find(userName, serverName) {
+        const row = await database.kysely
+          .selectFrom('servers')
+          .innerJoin('users', 'users.id', 'servers.user_id')
+          .select('servers.id')
+          .where('users.name', '=', userName)
+          .where('servers.name', '=', serverName)
+          .executeTakeFirst();
+        const path = [userName, serverName].filter((part) => part !== '').map(encodeURIComponent);
+        return row && { prefix: `${basePath}user/${path.join('/')}/`, allowedScopes: [] };
+      },
+    },
+  });
+  const clientAuthentication = createClientAuthentication({
+    clients,
+    verifyClientSecret: createClientSecretVerifier({ serviceTokens, accessTokens }),
+    failureLimit: createFailureLimit({ now }),
+  });
+  const useRecorder = parts.use(createUseRecorder({ accessTokens, log, now }));
+  const tokenVerifier = parts.use(
+    createTokenVerifier({
+      accessTokens,
+      serviceTokens,
+      users,
+      clients,
+      authority,
+      database,
+      useRecorder,
+      now,
+    }),
+  );
+  const exchangeCode = createCodeExchange({
+    authorizationCodes,
+    publicUrl,
+    tokenLifetimeSeconds,
+    log,
+    now,
+  });
+  const tokenIssuer = createTokenIssuer({ accessTokens, authority, now });
+
+  const loginOf = async (ctx: Context) => {
+    const sessionId = ctx.cookies.get('login') ?? '';
+    const row = await database.kysely
+      .selectFrom('login_sessions')
+      .select('user_id')
+      .where('session_id', '=', sessionId)
+      .executeTakeFirst();
+    const user = row && (await users.findById(row.user_id));
+    return user && { user, sessionId };
+  };
+
+  const authorizationEndpoint = createAuthorizationEndpoint({
+    clients,
+    publicUrl,
+    issuer,
+    authorizationCodes,
+    accessTokens,
+    authority,
+    findRole: (name) => roles.findByName(name),
+    currentLogin: loginOf,
+    redirectToLogin(ctx) {
+      ctx.redirect(`${basePath}hub/login?next=${encodeURIComponent(ctx.url)}`);
+    },
+    showConsent(ctx, view) {
+      ctx.body = { view, csrf: `csrf-${ctx.cookies.get('login')}` };
+    },
+    requireCsrf(ctx, form) {
+      if (form.get('csrf') === `csrf-${ctx.cookies.get('login')}`) return;
+      throw new HubError('csrf_failed', 'This form is no longer valid.');
+    },
+    log,
+  });
+  const introspect = createIntrospectionEndpoint({
+    clientAuthentication,
+    tokenVerifier,
+    authority,
+    issuer,
+  });
+
+  /** Stands in for the REST API: a resource that needs a token (RFC 6750). */
+  const protectedResource = async (ctx: Context) => {
+    const query = new URLSearchParams(ctx.querystring);
+    const token = readPresentedToken({ authorization: ctx.get('authorization'), query });
+    if (query.has('token')) ctx.set('Cache-Control', 'no-store');
+    const caller = token === undefined ? undefined : await tokenVerifier.verify(token);
+    if (caller === undefined) {
+      ctx.status = 401;
+      ctx.set(
+        'WWW-Authenticate',
+        bearerChallenge(token === undefined ? undefined : 'invalid_token'),
+      );
+      return;
+    }
+    ctx.body = { name: caller.owner.name, kind: caller.owner.kind, scopes: [...caller.scopes] };
+  };
+
+  const router = new Router();
+  const oauth = `${basePath}hub/api/oauth2`;
+  router.get(`${oauth}/authorize`, authorizationEndpoint.show);
+  router.post(`${oauth}/authorize`, authorizationEndpoint.decide);
+  router.post(`${oauth}/token`, createTokenEndpoint({ clientAuthentication, exchangeCode }));
+  router.post(`${oauth}/introspect`, introspect);
+  router.post(
+    `${oauth}/revoke`,
+    createRevocationEndpoint({ clientAuthentication, accessTokens, log }),
+  );
+  const metadata = createMetadataEndpoint({ publicUrl, scopeNames: catalogue.names });
+  for (const path of metadataPaths(publicUrl)) router.get(path, metadata);
+  router.get(`${basePath}hub/api/user`, async (ctx) => {
+    try {
+      await protectedResource(ctx);
+    } catch (error) {
+      if (!(error instanceof OAuthError)) throw error;
+      ctx.status = 400;
+      ctx.set('WWW-Authenticate', bearerChallenge('invalid_request'));
+      ctx.body = { error: error.error };
+    }
+  });
+
+  const app = new Koa();
+  app.use(
+    errorMiddleware({
+      apiPath: `${basePath}hub/api/`,
+      isHttps: false,
+      renderErrorPage: (error) => `<!doctype html><h1>${error.status} ${error.code}</h1>`,
+      log,
+    }),
+  );
+  app.use(securityHeaders({ isHttps: false }));
+  app.use(router.routes()).use(router.allowedMethods());
+  const handle = app.callback();
+  server.on('request', (incoming, answer) => void handle(incoming, answer));
+
+  const endpoint = (name: string) => `${issuer}/hub/api/oauth2/${name}`;
+  const request = (url: string | URL, init: RequestInit = {}) =>
+    fetch(url, { redirect: 'manual', ...init });
+
+  /** A person at a browser: created if need be, and logged in. */
+  async function login(userName: string) {
+    const user = (await users.findByName(userName)) ?? (await users.create({ name: userName }));
+    const sessionId = randomUUID();
+    await database.kysely
+      .insertInto('login_sessions')
+      .values({
+        session_id: sessionId,
+        user_id: user.id,
+        authenticator: 'fake',
+        identity_id: null,
+        created_at: now(),
+        last_seen_at: now(),
+        expires_at: now() + 14 * 24 * 3600 * 1000,
+        address: '127.0.0.1',
+        user_agent: 'test',
+        upstream_session_id: null,
+        id_token_encrypted: null,
+      })
+      .execute();
+    return { user, sessionId, headers: { Cookie: `login=${sessionId}` } };
+  }
+  type Browser = Awaited<ReturnType<typeof login>>;
+
+  function authorizationUrl(parameters: Record<string, string> | URLSearchParams): string {
+    return `${endpoint('authorize')}?${new URLSearchParams(parameters)}`;
+  }
+
+  function authorize(
+    parameters: Record<string, string> | URLSearchParams,
+    browser?: Browser,
+  ): Promise<Response> {
+    return request(authorizationUrl(parameters), { headers: browser?.headers ?? {} });
+  }
+
+  /** Sends the consent form, by default as its page would. */
+  function decide(
+    parameters: Record<string, string> | URLSearchParams,
+    browser: Browser | undefined,
+    form: Record<string, string> | [string, string][] = { decision: 'allow' },
+  ): Promise<Response> {
+    const body = new URLSearchParams(form);
+    if (browser !== undefined && !body.has('csrf')) body.set('csrf', `csrf-${browser.sessionId}`);
+    const headers = browser?.headers ?? {};
+    return request(authorizationUrl(parameters), { method: 'POST', body, headers });
+  }
+
+  function post(
+    name: 'token' | 'introspect' | 'revoke',
+    form: Record<string, string> | [string, string][] | URLSearchParams,
+    headers: Record<string, string> = {},
+  ): Promise<Response> {
+    return request(endpoint(name), { method: 'POST', body: new URLSearchParams(form), headers });
+  }
+
+  /** Takes a person through the whole authorization, and gives the code. */
+  async function obtainCode(
+    browser: Browser,
+    parameters: Record<string, string> = {},
+  ): Promise<string> {
+    const all = { response_type: 'code', client_id: 'service-wiki', ...parameters };
+    const shown = await authorize(all, browser);
+    const answer = shown.status === 302 ? shown : await decide(all, browser);
+    const code = responseParameters(answer).get('code');
+    if (code === null)
+      throw new Error(`no code: ${answer.status} ${answer.headers.get('location')}`);
+    return code;
+  }
+
+  /** Exchanges a code as the service `wiki`. */
+  function exchange(code: string, parameters: Record<string, string> = {}): Promise<Response> {
+    return post(
+      'token',
+      { grant_type: 'authorization_code', code, ...parameters },
+      basic('service-wiki', wiki.secret),
+    );
+  }
+
+  async function obtainToken(
+    browser: Browser,
+    parameters: Record<string, string> = {},
+  ): Promise<string> {
+    const answer = await exchange(await obtainCode(browser, parameters));
+    const body = (await answer.json()) as { access_token: string };
+    return body.access_token;
+  }
+
+  /** A user's server, stopped or not, and the secret it would be started with. */
+  async function createServerOf(user: User, name = ''): Promise<{ secret: string; id: string }> {
+    const id = randomUUID();
+    await database.kysely
+      .insertInto('servers')
+      .values({
+        id,
+        user_id: user.id,
+        name,
+        display_name: null,
+        state: 'running',
+        url: null,
+        spawner_state: '{}',
+        user_options: '{}',
+        failure: null,
+        created_at: now(),
+        started_at: null,
+        last_activity_at: null,
+      })
+      .execute();
+    const scopes = ['users:activity!user', 'access:servers!server'];
+    const { token } = await tokenIssuer.createServerToken({ user, server: { id, name }, scopes });
+    return { secret: token, id };
+  }
+
+  const disposal = parts.move();
+  return {
+    origin,
+    issuer,
+    publicUrl,
+    endpoint,
+    request,
+    login,
+    authorizationUrl,
+    authorize,
+    decide,
+    post,
+    obtainCode,
+    exchange,
+    obtainToken,
+    createServerOf,
+    /** Lets time pass, for everything that expires. */
+    skipSeconds(seconds: number) {
+      skippedMs += seconds * 1000;
+    },
+    userResource: `${issuer}/hub/api/user`,
+    database,
+    users,
+    groups,
+    roles,
+    authority,
+    accessTokens,
+    authorizationCodes,
+    serviceTokens,
+    tokenVerifier,
+    tokenIssuer,
+    useRecorder,
+    clients,
+    [Symbol.asyncDispose]: () => disposal.disposeAsync(),
+  };
+}
+
+export type AuthorizationServerHarness = Awaited<ReturnType<typeof startAuthorizationServer>>;
+
+/** Parameters that an authorization response sends with the browser. */
+export function responseParameters(response: Response): URLSearchParams {
+  const location = response.headers.get('location');
+  if (location === null) throw new Error(`no redirect but ${response.status}`);
+  return new URL(location).searchParams;
+}
+
+/** HTTP Basic with form-encoded id and secret (RFC 6749 §2.3.1). */
+export function basic(clientId: string, clientSecret: string): { Authorization: string } {
+  const encode = (text: string) => encodeURIComponent(text).replaceAll('%20', '+');
+  const pair = `${encode(clientId)}:${encode(clientSecret)}`;
+  return { Authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
+}

@@ -1,0 +1,88 @@
+import { once } from 'node:events';
+import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+
+/** What a request is made of, beside its URL and cookies. */
+export interface BrowserRequest {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** An answer as a browser sees it. */
+export interface BrowserAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  readonly url: string;
+}
+
+interface StoredCookie {
+  readonly name: string;
+  readonly value: string;
+  readonly path: string;
+  readonly attributes: string;
+}
+
+/** A browser as far as logins go: cookies with paths, and redirects one at a time or all at once. */
+export class FakeBrowser {
+  #cookies: StoredCookie[] = [];
+
+  /** Sends one request; redirects are not followed. */
+  async request(url: string, init: BrowserRequest = {}): Promise<BrowserAnswer> {
+    const headers: Record<string, string> = {
+      accept: 'text/html,*/*;q=0.8',
+      'sec-fetch-mode': 'navigate',
+      ...init.headers,
+    };
+    const cookies = this.cookieHeader(url);
+    if (cookies !== '') headers['cookie'] = cookies;
+    // Not fetch: that sets Sec-Fetch-Mode to its own value.
+    const outgoing = request(url, { method: init.method ?? 'GET', headers });
+    outgoing.end(init.body);
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+    for (const line of response.headers['set-cookie'] ?? []) this.#store(line);
+    const body = await text(response);
+    return { status: response.statusCode ?? 0, headers: response.headers, body, url };
+  }
+
+  /** Sends a request and follows redirects, at most ten. */
+  async open(url: string): Promise<BrowserAnswer> {
+    let answer = await this.request(url);
+    for (let hop = 0; hop < 10 && answer.headers.location !== undefined; hop += 1) {
+      answer = await this.request(new URL(answer.headers.location, answer.url).href);
+    }
+    return answer;
+  }
+
+  /** The Cookie header for a URL. */
+  cookieHeader(url: string): string {
+    const { pathname } = new URL(url);
+    return this.#cookies
+      .filter(({ path }) => pathname.startsWith(path))
+      .map(({ name, value }) => `${name}=${value}`)
+      .join('; ');
+  }
+
+  cookie(name: string): StoredCookie | undefined {
+    return this.#cookies.find((cookie) => cookie.name === name);
+  }
+
+  cookieNames(): string[] {
+    return this.#cookies.map(({ name }) => name);
+  }
+
+  setCookie(name: string, value: string, path = '/'): void {
+    this.#store(`${name}=${value}; Path=${path}`);
+  }
+
+  #store(line: string): void {
+    const [pair = '', ...attributes] = line.split(';').map((part) => part.trim());
+    const name = pair.slice(0, pair.indexOf('='));
+    const path = attributes.find((item) => /^path=/i.test(item))?.slice(5) ?? '/';
+    this.#cookies = this.#cookies.filter((old) => old.name !== name || old.path !== path);
+    if (attributes.some((item) => /^max-age=0$/i.test(item))) return;
+    const value = pair.slice(pair.indexOf('=') + 1);
+    this.#cookies.push({ name, value, path, attributes: attributes.join('; ') });
+  }
+}

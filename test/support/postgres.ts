@@ -1,0 +1,147 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { requireComponent } from './components.ts';
+
+const programs = '/usr/lib/postgresql/15/bin';
+
+/** A PostgreSQL cluster in a temporary directory. */
+export interface PostgresCluster extends AsyncDisposable {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly password: string;
+  /** Makes an empty database and returns its URL. */
+  createDatabase(): Promise<string>;
+  /** Ends the server at once, as a power cut would. */
+  stop(): Promise<void>;
+  /** Starts it again on the same port. */
+  start(): Promise<void>;
+}
+
+/** Whether PostgreSQL is installed; see requireComponent. */
+export function hasPostgres(): boolean {
+  return requireComponent('PostgreSQL 15', join(programs, 'initdb'));
+}
+
+/** Starts PostgreSQL on a free loopback port. The password is asked for over TCP. */
+export async function startPostgres(): Promise<PostgresCluster> {
+  const directory = mkdtempSync(join(tmpdir(), 'hub-postgres-'));
+  const data = join(directory, 'data');
+  // PostgreSQL refuses to run as root.
+  const account = process.getuid?.() === 0 ? accountOf('postgres') : undefined;
+  if (account !== undefined) chownSync(directory, account.uid, account.gid);
+  const options = { ...account, cwd: directory };
+
+  const passwordFile = join(directory, 'password');
+  writeFileSync(passwordFile, 'hub-password\n', { mode: 0o644 });
+  const initialised = spawnSync(
+    join(programs, 'initdb'),
+    [
+      '-D',
+      data,
+      '-U',
+      'hub',
+      '-A',
+      'scram-sha-256',
+      `--pwfile=${passwordFile}`,
+      '-N',
+      '-E',
+      'UTF8',
+      '--locale=C.UTF-8',
+    ],
+    { ...options, encoding: 'utf8' },
+  );
+  if (initialised.status !== 0) throw new Error(`initdb failed: ${initialised.stderr}`);
+
+  const port = await freePort();
+  const base = { host: '127.0.0.1', port, user: 'hub', password: 'hub-password' };
+  let server: ChildProcess | undefined;
+  let databaseCount = 0;
+
+  async function start(): Promise<void> {
+    // A killed server leaves it behind.
+    rmSync(join(data, 'postmaster.pid'), { force: true });
+    const settings = [
+      `port=${port}`,
+      'listen_addresses=127.0.0.1',
+      `unix_socket_directories=${directory}`,
+      'fsync=off',
+      'max_connections=200',
+    ];
+    const started = spawn(
+      join(programs, 'postgres'),
+      ['-D', data, ...settings.flatMap((setting) => ['-c', setting])],
+      { ...options, stdio: ['ignore', 'ignore', 'pipe'] },
+    );
+    server = started;
+    let output = '';
+    const ready = Promise.withResolvers<void>();
+    started.stderr.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+      if (output.includes('ready to accept connections')) ready.resolve();
+      output = output.slice(-4000);
+    });
+    started.once('exit', () => ready.reject(new Error(`postgres ended: ${output}`)));
+    await ready.promise;
+    started.unref();
+    (started.stderr as unknown as { unref(): void }).unref();
+  }
+
+  async function stop(): Promise<void> {
+    if (server === undefined || server.exitCode !== null || server.signalCode !== null) return;
+    const exit = once(server, 'exit');
+    server.ref();
+    // SIGQUIT: immediate shutdown, which takes the server's children along.
+    server.kill('SIGQUIT');
+    await exit;
+  }
+
+  // When the test run itself is ended, nothing may be left behind.
+  const endWithProcess = () => server?.kill('SIGQUIT');
+  process.once('exit', endWithProcess);
+
+  await start();
+  return {
+    ...base,
+    start,
+    stop,
+    async createDatabase() {
+      databaseCount += 1;
+      const name = `test_${databaseCount}`;
+      const client = new pg.Client({ ...base, database: 'postgres' });
+      await client.connect();
+      try {
+        await client.query(`create database ${name}`);
+      } finally {
+        await client.end();
+      }
+      return `postgresql://${base.user}:${base.password}@${base.host}:${port}/${name}`;
+    },
+    async [Symbol.asyncDispose]() {
+      process.off('exit', endWithProcess);
+      await stop();
+      if (existsSync(directory)) rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+function accountOf(name: string): { uid: number; gid: number } {
+  const read = (flag: string) => Number(spawnSync('id', [flag, name], { encoding: 'utf8' }).stdout);
+  return { uid: read('-u'), gid: read('-g') };
+}
+
+/** A loopback port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  probe.close();
+  await once(probe, 'close');
+  return address.port;
+}

@@ -1,0 +1,657 @@
+import type { AssetUrls } from '../../src/pages/assets/assets.ts';
+import { type Html, html } from '../../src/pages/html.ts';
+import { accountPage } from '../../src/pages/views/account/account-page.ts';
+import {
+  recoveryCodesPage,
+  secondFactorSetUpPage,
+} from '../../src/pages/views/account/second-factor-pages.ts';
+import { sessionsPage } from '../../src/pages/views/account/sessions-page.ts';
+import { tokenPage } from '../../src/pages/views/account/token-page.ts';
+import { adminGroupPage, adminGroupsPage } from '../../src/pages/views/admin/groups-page.ts';
+import { lockoutsPage } from '../../src/pages/views/admin/lockouts-page.ts';
+import { invitationLinksPage, newUsersPage } from '../../src/pages/views/admin/new-users-page.ts';
+import { adminServicesPage } from '../../src/pages/views/admin/services-page.ts';
+import { adminUserPage } from '../../src/pages/views/admin/user-page.ts';
+import { adminUsersPage } from '../../src/pages/views/admin/users-page.ts';
+import { confirmPage } from '../../src/pages/views/errors/confirm-page.ts';
+import { errorPage, notFoundPage } from '../../src/pages/views/errors/error-page.ts';
+import { choosePasswordPage } from '../../src/pages/views/login/choose-password-page.ts';
+import { consentPage } from '../../src/pages/views/login/consent-page.ts';
+import { loggedOutPage } from '../../src/pages/views/login/logged-out-page.ts';
+import { type LoginChoice, loginPage } from '../../src/pages/views/login/login-page.ts';
+import { secondFactorPage } from '../../src/pages/views/login/second-factor-page.ts';
+import type { FormFrame } from '../../src/pages/views/page-frame.ts';
+import { createPageUrls } from '../../src/pages/views/page-urls.ts';
+import { homePage } from '../../src/pages/views/servers/home-page.ts';
+import { notRunningPage } from '../../src/pages/views/servers/not-running-page.ts';
+import type {
+  ServerSummary,
+  ShownServerState,
+} from '../../src/pages/views/servers/server-summary.ts';
+import { spawnOptionsPage } from '../../src/pages/views/servers/spawn-options-page.ts';
+import {
+  spawnPendingPage,
+  stopPendingPage,
+} from '../../src/pages/views/servers/spawn-pending-page.ts';
+import type { ServiceLink } from '../../src/pages/views/services/service-list.ts';
+import { serviceUnavailablePage } from '../../src/pages/views/services/service-unavailable-page.ts';
+import { servicesPage } from '../../src/pages/views/services/services-page.ts';
+import type { ServiceStatus } from '../../src/services/service-status.ts';
+
+/** The moment at which every sample page is looked at. */
+export const sampleNow = new Date('2026-11-20T10:00:00Z');
+
+const minutes = (count: number): Date => new Date(sampleNow.getTime() + count * 60_000);
+
+/**
+ * Every page with plausible content, by name. `text` stands in for each text that comes from outside
+ * the source code, so that a test can make all of them hostile at once.
+ */
+export function samplePages(
+  assets: AssetUrls,
+  text: (plausible: string) => string = (plausible) => plausible,
+): Readonly<Record<string, Html>> {
+  const anonymous: FormFrame = {
+    hubTitle: text('Hub'),
+    urls: createPageUrls('/'),
+    assets,
+    now: sampleNow,
+    csrfToken: text('csrf-token'),
+    requestId: text('7d0f2c6e'),
+  };
+  const frame: FormFrame = { ...anonymous, user: { name: text('alice'), mayAdminister: true } };
+  const server = (state: ShownServerState, more: Partial<ServerSummary> = {}): ServerSummary => ({
+    userName: text('alice'),
+    name: '',
+    state,
+    url: text('/user/alice/'),
+    lastActivityAt: minutes(-12),
+    startedAt: state === 'running' ? minutes(-190) : undefined,
+    ...more,
+  });
+  const named = {
+    userName: text('alice'),
+    name: text('thesis'),
+    displayName: text('Thesis, chapter two'),
+  };
+
+  const password: LoginChoice = {
+    authenticator: text('password'),
+    method: {
+      kind: 'form',
+      label: text('Log in'),
+      fields: [
+        { name: 'username', label: text('User name'), type: 'text', autocomplete: 'username' },
+        {
+          name: 'password',
+          label: text('Password'),
+          type: 'password',
+          autocomplete: 'current-password',
+        },
+      ],
+    },
+  };
+  const external = (
+    name: string,
+    label: string,
+    icon: 'github' | 'google' | 'keycloak',
+  ): LoginChoice => ({
+    authenticator: text(name),
+    method: { kind: 'external', label: text(label), icon },
+  });
+  const services: readonly ServiceLink[] = [
+    {
+      name: text('notebook-gallery'),
+      displayName: text('Notebook gallery'),
+      description: text('Published notebooks of the whole group.'),
+      url: text('/services/notebook-gallery/'),
+      state: 'ready',
+    },
+    {
+      name: text('dashboards'),
+      description: text('Live figures of the experiment.'),
+      url: text('/services/dashboards/'),
+      state: 'starting',
+    },
+    { name: text('wiki'), url: text('/services/wiki/'), state: 'unhealthy' },
+    { name: text('label-studio'), url: text('/services/label-studio/'), state: 'crash_looping' },
+  ];
+  const scopes = ['read:users!user', 'access:servers!server=alice/', 'servers!user'].map(text);
+  const session = {
+    userAgent: text('Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'),
+    address: text('192.0.2.17'),
+  };
+  const sessions = [
+    {
+      ...session,
+      sessionId: text('s1'),
+      authenticator: text('password'),
+      createdAt: minutes(-3000),
+      lastSeenAt: minutes(-1),
+      isCurrent: true,
+    },
+    {
+      ...session,
+      sessionId: text('s2'),
+      userAgent: text(
+        'Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/19.0 Mobile/15E148 Safari/604.1',
+      ),
+      address: text('2001:db8::8a2e:370:7334'),
+      createdAt: minutes(-9000),
+      lastSeenAt: minutes(-400),
+      isCurrent: false,
+    },
+  ];
+  const outputTail = [
+    'Loading extensions',
+    'Traceback (most recent call last):',
+    '  File "/srv/app/serve.py", line 41, in main',
+    'OSError: [Errno 28] No space left on device',
+  ].map(text);
+  const home = {
+    frame,
+    userName: text('alice'),
+    hasSpawnOptions: false,
+    services,
+    namedServers: {
+      limit: 5,
+      servers: [
+        server('running', named),
+        server('stopped', { name: text('gpu'), lastActivityAt: undefined }),
+        server('failed', { name: text('scratch'), failure: text('It ended with exit code 1.') }),
+      ],
+    },
+  };
+  const rules = { minimumLength: 10 };
+  const tokens = [
+    {
+      id: 't1',
+      note: text('Nightly report'),
+      scopes,
+      createdAt: minutes(-50_000),
+      lastUsedAt: minutes(-600),
+      expiresAt: minutes(80_000),
+    },
+    { id: 't2', note: '', scopes: [text('inherit')], createdAt: minutes(-700_000) },
+    {
+      id: 't3',
+      note: text('Old laptop'),
+      scopes: [],
+      createdAt: minutes(-90_000),
+      expiresAt: minutes(-10),
+    },
+  ];
+  const lifetimes = [
+    { value: '3600', label: '1 hour' },
+    { value: '604800', label: '1 week' },
+    { value: '', label: 'Until I revoke it' },
+  ];
+  const tokenView = {
+    frame,
+    tokens,
+    lifetimes,
+    typed: { expires_in: '604800' },
+    clients: [
+      {
+        clientId: text('service-gallery'),
+        name: text('Notebook gallery'),
+        scopes,
+        tokenCount: 3,
+        firstAllowedAt: minutes(-9000),
+        lastUsedAt: minutes(-30),
+      },
+      {
+        clientId: text('hub-user-alice'),
+        name: text('Your server'),
+        scopes: scopes.slice(1, 2),
+        tokenCount: 1,
+        firstAllowedAt: minutes(-200),
+      },
+    ],
+  };
+  const invitation = {
+    kind: 'invitation',
+    secret: text('s3cret'),
+    userName: text('bob'),
+    invitedBy: text('alice'),
+  } as const;
+  const notRunning = {
+    frame,
+    server: server('stopped'),
+    mayStart: true,
+    hasSpawnOptions: false,
+    next: text('/user/alice/lab'),
+  };
+  const failure = {
+    message: text('The server ended with exit code 1.'),
+    at: minutes(-2),
+    output: outputTail,
+  };
+  const account = {
+    frame,
+    userName: text('alice'),
+    groups: [text('physics'), text('staff')],
+    password: { rules },
+    identities: [
+      {
+        id: text('i1'),
+        label: text('GitHub'),
+        display: text('alice-l'),
+        linkedAt: minutes(-90_000),
+        mayUnlink: true,
+      },
+    ],
+    linkable: [{ authenticator: text('google'), label: text('Google') }],
+    secondFactor: { isOn: false, isRequired: false, recoveryCodesLeft: 0 },
+  };
+  const users = (
+    [
+      ['alice', true, 'running', 2],
+      ['bob', false, 'stopped', 0],
+      ['carol@physics.example.org', false, 'failed', 0],
+      ['dinesh', false, 'starting', 0],
+    ] as const
+  ).map(([name, isAdmin, state, runningNamedServers], index) => ({
+    name: text(name),
+    isAdmin,
+    isInvited: name === 'bob',
+    server: state,
+    runningNamedServers,
+    lastActivityAt: name === 'bob' ? undefined : minutes(-12 * (index + 1) ** 4),
+  }));
+  const managed: ServiceStatus = {
+    name: text('notebook-gallery'),
+    kind: 'managed',
+    state: 'ready',
+    isReady: true,
+    pid: 4711,
+    startedAt: minutes(-4000),
+    nextStartAt: undefined,
+    restarts: 0,
+    lastExit: undefined,
+    lastError: undefined,
+    outputTail,
+    usage: { cpuCores: 0.034, memoryBytes: 131_072_000, uptimeSeconds: 240_000, processes: 3 },
+  };
+  const exit = { code: 1, signal: null, leftBehind: 0, ranForMs: 400, at: minutes(-1) };
+
+  return {
+    login: loginPage({ frame: anonymous, choices: [password], next: text('/user/alice/') }),
+    'login-several': loginPage({
+      frame: anonymous,
+      choices: [
+        external('google', 'Continue with Google', 'google'),
+        external('github', 'Continue with GitHub', 'github'),
+        password,
+      ],
+      error: text('Wrong user name or password.'),
+      failedAuthenticator: text('password'),
+      typed: { username: text('alice') },
+    }),
+    'login-external': loginPage({
+      frame: anonymous,
+      choices: [
+        { ...external('sso', 'Log in with University SSO', 'keycloak'), isUnavailable: true },
+        external('github', 'Continue with GitHub', 'github'),
+      ],
+    }),
+    'login-wait': loginPage({ frame: anonymous, choices: [password], waitSeconds: 120 }),
+    'second-factor': secondFactorPage({
+      frame: anonymous,
+      next: text('/hub/home'),
+      error: text('This code is not right.'),
+    }),
+    'logged-out': loggedOutPage({ frame: anonymous, provider: text('University SSO') }),
+    'set-up': choosePasswordPage({
+      frame: anonymous,
+      purpose: { kind: 'first-administrator', secret: text('s3cret'), name: text('admin') },
+      rules,
+      problems: {
+        name: text('This name has a space in it.'),
+        repeated: text('The two are not the same.'),
+      },
+    }),
+    invitation: choosePasswordPage({ frame: anonymous, purpose: invitation, rules }),
+    reset: choosePasswordPage({
+      frame: anonymous,
+      purpose: { ...invitation, kind: 'reset' },
+      rules,
+    }),
+    'change-required': choosePasswordPage({
+      frame: anonymous,
+      purpose: { kind: 'required', userName: text('bob'), next: text('/hub/home') },
+      rules,
+      error: text('That is the password you already have.'),
+    }),
+    consent: consentPage({
+      frame,
+      userName: text('alice'),
+      action: text('/hub/api/oauth2/authorize?client_id=service-gallery&state=abc'),
+      consent: {
+        clientName: text('Notebook gallery'),
+        clientKind: 'service',
+        ownerUserName: undefined,
+        redirectHost: text('hub.example.org'),
+        redirectOrigin: text('https://hub.example.org'),
+        scopes: [
+          {
+            scope: text('access:services!service=gallery'),
+            description: text('Open services'),
+            restriction: text('only service gallery'),
+          },
+          {
+            scope: text('read:users:name!user'),
+            description: text('Know your user name'),
+            restriction: undefined,
+          },
+          {
+            scope: text('servers!user'),
+            description: text('Start and stop your servers'),
+            restriction: undefined,
+          },
+        ],
+        grantedScopes: [text('access:services!service=gallery'), text('servers!user')],
+      },
+    }),
+    home: homePage({ ...home, server: server('running') }),
+    'home-stopped': homePage({
+      frame: { ...frame, user: { name: text('bob'), mayAdminister: false } },
+      userName: text('bob'),
+      hasSpawnOptions: true,
+      services: [],
+      server: server('stopped', { lastActivityAt: undefined }),
+    }),
+    'home-starting': homePage({
+      ...home,
+      namedServers: undefined,
+      services: [],
+      server: server('starting'),
+    }),
+    'home-failed': homePage({
+      ...home,
+      namedServers: {
+        ...home.namedServers,
+        problem: text('You already have a server of this name.'),
+        typedName: text('thesis'),
+      },
+      server: server('failed', { failure: text('The server ended with exit code 1.') }),
+    }),
+    'home-nothing': homePage({
+      frame,
+      userName: text('alice'),
+      hasSpawnOptions: false,
+      services: [],
+    }),
+    'spawn-options': spawnOptionsPage({
+      frame,
+      server: named,
+      profiles: [
+        {
+          name: 'small',
+          displayName: text('Small'),
+          description: text('2 GB of memory. Right for most work.'),
+          isDefault: true,
+        },
+        {
+          name: 'large',
+          displayName: text('Large'),
+          description: text('32 GB of memory, for big data.'),
+        },
+      ],
+      form: {
+        fields: [
+          {
+            name: 'folder',
+            label: text('Folder'),
+            type: 'text',
+            help: text('Opens first.'),
+            default: text('~'),
+          },
+          {
+            name: 'hours',
+            label: text('Hours until it stops'),
+            type: 'number',
+            required: true,
+            min: 1,
+            max: 24,
+          },
+          {
+            name: 'image',
+            label: text('Image'),
+            type: 'select',
+            choices: [
+              { value: text('base'), label: text('Base') },
+              { value: 'r', label: text('R') },
+            ],
+          },
+          {
+            name: 'gpu',
+            label: text('With a GPU'),
+            type: 'checkbox',
+            help: text('You may have to wait for one.'),
+          },
+        ],
+      },
+      problems: { hours: text('Choose a number from 1 to 24.') },
+      next: text('/user/alice/thesis/'),
+    }),
+    'spawn-pending': spawnPendingPage({
+      frame,
+      server: server('starting'),
+      progress: 40,
+      messages: [
+        'Server requested',
+        'Preparing your home folder',
+        'Waiting for the server to answer',
+      ].map(text),
+      eventsUrl: text('/hub/api/users/alice/server/progress'),
+      readyUrl: text('/user/alice/lab'),
+    }),
+    'stop-pending': stopPendingPage({ frame, server: server('stopping') }),
+    'not-running': notRunningPage(notRunning),
+    'not-running-failed': notRunningPage({ ...notRunning, hasSpawnOptions: true, failure }),
+    'not-running-other': notRunningPage({
+      ...notRunning,
+      server: { userName: text('bob'), name: '' },
+      mayStart: false,
+    }),
+    services: servicesPage({ frame, services }),
+    'service-unavailable': serviceUnavailablePage({
+      frame,
+      serviceName: text('dashboards'),
+      isCrashLooping: false,
+      retryAfterSeconds: 2,
+      url: text('/services/dashboards/x?y=1'),
+    }),
+    error: errorPage({
+      frame,
+      status: 500,
+      message: text('Something went wrong inside the hub.'),
+      hint: text('Try again; if it happens again, tell your administrator the id of this error.'),
+      errorId: text('0b54d9b2-6f0c-4f6a-a9f5-3d9e0b4a0a51'),
+      details: text('database is locked'),
+    }),
+    forbidden: errorPage({
+      frame,
+      status: 403,
+      message: text('You may not use the service label-studio.'),
+    }),
+    'too-many': errorPage({
+      frame: anonymous,
+      status: 429,
+      message: text('Too many servers are starting.'),
+      retryAfterSeconds: 20,
+    }),
+    'not-found': notFoundPage({ frame }),
+    tokens: tokenPage(tokenView),
+    'tokens-new': tokenPage({
+      ...tokenView,
+      newToken: {
+        token: text('hubt_4fQ0hVw3k0nO7W0yKxkq2pM1tq8sYv5dZb6'),
+        note: text('Nightly report'),
+      },
+    }),
+    sessions: sessionsPage({
+      frame: { ...frame, notice: { kind: 'good', text: text('That login has ended.') } },
+      sessions,
+    }),
+    account: accountPage(account),
+    'account-protected': accountPage({
+      ...account,
+      password: {
+        rules,
+        problems: { current: text('This is not your password.'), password: text('Too short.') },
+      },
+      secondFactor: { isOn: true, isRequired: false, recoveryCodesLeft: 3 },
+      identities: account.identities.map((identity) => ({ ...identity, mayUnlink: false })),
+    }),
+    'second-factor-set-up': secondFactorSetUpPage({
+      frame,
+      qr: {
+        size: 25,
+        data: Uint8Array.from({ length: 625 }, (_, index) => Number((index * index) % 7 < 3)),
+      },
+      secret: text('JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'),
+      problem: text('This code is not right. Is the clock of your phone set?'),
+    }),
+    'recovery-codes': recoveryCodesPage({
+      frame,
+      codes: ['k3fd-9wpa', '7hqz-m2xc', 'v8nt-4rje', 'p6yb-s5gu', 'd2la-0oki', 'x9mv-7ctn'].map(
+        text,
+      ),
+      isFirstTime: true,
+    }),
+    'admin-users': adminUsersPage({
+      frame,
+      users,
+      total: 240,
+      offset: 50,
+      limit: 4,
+      search: text('a'),
+      sort: 'name',
+    }),
+    'admin-user': adminUserPage({
+      frame,
+      user: {
+        name: text('bob'),
+        isAdmin: false,
+        isInvited: false,
+        createdAt: minutes(-80_000),
+        lastActivityAt: minutes(-3),
+      },
+      groups: [text('physics')],
+      roles: [text('user'), text('gallery-editor')],
+      identities: [{ label: text('GitHub'), display: text('bob-b') }],
+      servers: [
+        server('running', { userName: text('bob') }),
+        server('failed', { ...named, failure: text('It did not answer in 30 seconds.') }),
+      ],
+      sessions: sessions.slice(1),
+      password: 'set',
+      hasSecondFactor: true,
+      mayDemoteOrDelete: true,
+    }),
+    'admin-new-users': newUsersPage({
+      frame,
+      canInvite: true,
+      typedNames: text('bob\ncarol x'),
+      problem: text('“carol x” has a space in it.'),
+    }),
+    'admin-links': invitationLinksPage({
+      frame,
+      purpose: 'invitation',
+      links: [
+        {
+          userName: text('bob'),
+          url: text('https://hub.example.org/hub/invitation#Zk3v9QmX2bTq7LsW1nRd8A'),
+        },
+      ],
+      lifetimeSeconds: 259_200,
+    }),
+    'admin-groups': adminGroupsPage({
+      frame,
+      groups: [
+        { name: text('physics'), memberCount: 31, origin: 'config' },
+        { name: text('staff'), memberCount: 4, origin: 'api' },
+      ],
+    }),
+    'admin-group': adminGroupPage({
+      frame,
+      group: { name: text('physics'), origin: text('keycloak') },
+      members: [text('alice'), text('bob')],
+    }),
+    'admin-services': adminServicesPage({
+      frame,
+      services: [
+        {
+          displayName: text('Notebook gallery'),
+          access: 'gateway',
+          url: text('/services/notebook-gallery/'),
+          status: managed,
+        },
+        {
+          access: 'gateway',
+          url: text('/services/label-studio/'),
+          status: {
+            ...managed,
+            name: text('label-studio'),
+            state: 'crash_looping',
+            restarts: 17,
+            lastExit: exit,
+            lastError: text('It ended 5 times within a minute.'),
+            nextStartAt: minutes(0.4),
+            pid: undefined,
+            startedAt: undefined,
+            usage: undefined,
+          },
+        },
+        {
+          access: 'service',
+          url: text('/services/wiki/'),
+          status: {
+            ...managed,
+            name: text('wiki'),
+            kind: 'external',
+            state: 'unhealthy',
+            lastError: text('It answered 502.'),
+            pid: undefined,
+            startedAt: undefined,
+            usage: undefined,
+            outputTail: [],
+          },
+        },
+      ],
+    }),
+    'admin-lockouts': lockoutsPage({
+      frame,
+      lockouts: [
+        {
+          kind: 'user',
+          subject: text('bob'),
+          failures: 7,
+          lastFailureAt: sampleNow.getTime(),
+          lockedUntil: minutes(2).getTime(),
+        },
+        {
+          kind: 'address',
+          subject: text('192.0.2.17'),
+          failures: 31,
+          lastFailureAt: sampleNow.getTime(),
+          lockedUntil: minutes(14).getTime(),
+        },
+      ],
+    }),
+    'confirm-delete': confirmPage({
+      frame,
+      title: text('Delete bob?'),
+      consequences: [
+        text('Two running servers stop, and unsaved work in them is lost.'),
+        html`Tokens and logins of <b>${text('bob')}</b> end at once.`,
+      ],
+      label: text('Delete bob'),
+      action: text('/hub/admin/users/bob/delete'),
+      cancelUrl: text('/hub/admin/users/bob'),
+      typeToConfirm: text('bob'),
+    }),
+  };
+}

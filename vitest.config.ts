@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['src/**/*.test.ts', 'plugins/**/*.test.ts', 'test/**/*.test.ts'],
+    // Real programs (browsers, databases, child processes) start inside these tests; the limits
+    // are there to end a hang, not to time anything.
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    pool: 'forks',
+  },
+});
