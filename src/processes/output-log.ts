@@ -1,5 +1,6 @@
-import { type FileHandle, mkdir, open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { makeDirectory } from './make-directory.ts';
 import { createLineSplitter } from './output-lines.ts';
 import { rotateOutputFile } from './output-rotation.ts';
 import type { SystemUser } from './system-user.ts';
@@ -49,7 +50,7 @@ const longestLookMs = 1_000;
 export async function openOutputLog(options: OutputLogOptions): Promise<OutputLog> {
   const { file, maxFileBytes = 10 * 1024 * 1024, oldFiles = 3, tailLines = 200, onLine } = options;
   const secrets = (options.secrets ?? []).filter((secret) => secret !== '');
-  await mkdir(dirname(file), { recursive: true, mode: 0o711 });
+  await makeDirectory(dirname(file), 0o711);
   const handle = await open(file, 'a+', 0o600);
 
   const splitter = createLineSplitter();

@@ -85,7 +85,20 @@ describe('canonicalPath', () => {
   });
 
   test('never accepts a path that a URL parser would change', () => {
-    const piece = fc.constantFrom('/', '.', '..', '%2e', '%2F', '\\', '%5c', 'a', ';', '%00', '#', '?');
+    const piece = fc.constantFrom(
+      '/',
+      '.',
+      '..',
+      '%2e',
+      '%2F',
+      '\\',
+      '%5c',
+      'a',
+      ';',
+      '%00',
+      '#',
+      '?',
+    );
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
         const target = `/${pieces.join('')}`;

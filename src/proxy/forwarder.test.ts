@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -163,7 +163,10 @@ describe('an answer', () => {
     });
     await using proxy = await startProxy();
     proxy.addService('a', upstream.url);
-    const response = await rawRequest(proxy.port, head(`${method} /services/a/`, 'Connection: close'));
+    const response = await rawRequest(
+      proxy.port,
+      head(`${method} /services/a/`, 'Connection: close'),
+    );
     expect(response).toMatch(expected);
     expect(response).toMatch(/\r\n\r\n$/);
     expect(response).not.toMatch(/transfer-encoding/i);
@@ -413,7 +416,9 @@ describe('when one side fails', () => {
     const clients = [];
     for (let index = 0; index < 3; index++) {
       clients.push(await rawClient(proxy.port, head('GET /services/a/')));
-      await eventually(() => arrived === 1 && proxy.liveConnections.size === Math.min(index + 1, 2));
+      await eventually(
+        () => arrived === 1 && proxy.liveConnections.size === Math.min(index + 1, 2),
+      );
     }
     expect(statusOf((await clients[2]?.until('\r\n\r\n')) ?? '')).toBe(503);
     expect(arrived).toBe(1);
@@ -511,7 +516,11 @@ describe('closeWhere', () => {
     proxy.routes.remove('/services/a/');
     responses[0]?.end('bye');
     await client.until('bye');
-    await eventually(() => responses[0]?.socket === null || responses[0]?.socket?.destroyed === true);
-    expect(statusOf(await rawRequest(proxy.port, head('GET /services/a/', 'Connection: close')))).toBe(404);
+    await eventually(
+      () => responses[0]?.socket === null || responses[0]?.socket?.destroyed === true,
+    );
+    expect(
+      statusOf(await rawRequest(proxy.port, head('GET /services/a/', 'Connection: close'))),
+    ).toBe(404);
   });
 });

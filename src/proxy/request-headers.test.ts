@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { toHeaderObject, upstreamRequestHeaders } from './request-headers.ts';
-import { type RouteAccess, createRoute } from './route.ts';
+import { createRoute, type RouteAccess } from './route.ts';
 
 const client = { address: '203.0.113.7', protocol: 'https', host: 'hub.test:8443' } as const;
 const forwarded = {
@@ -191,15 +191,15 @@ describe('upstreamRequestHeaders', () => {
 });
 
 describe('cookies', () => {
-  const cookie = (header: string, access: RouteAccess) => sent(['Cookie', header], { access })['cookie'];
+  const cookie = (header: string, access: RouteAccess) =>
+    sent(['Cookie', header], { access })['cookie'];
   const all =
     'a=1; hub-hub-login=L; hub-session-id=S; service-a=T; service-a-oauth-state-xyz=O; ' +
     'service-ab=X; service-b=X; service-b-oauth-state=X; hub-user-eve=X; hub-xsrf=X; ' +
     'HUB-HUB-LOGIN=X; __Host-hub-hub-login=X; b="2"';
 
   test('a service that checks visitors itself gets its own and the session id', () => {
-    const expected =
-      'a=1; hub-session-id=S; service-a=T; service-a-oauth-state-xyz=O; b="2"';
+    const expected = 'a=1; hub-session-id=S; service-a=T; service-a-oauth-state-xyz=O; b="2"';
     expect(cookie('a=1; hub-session-id=S', 'service')).toBe('a=1; hub-session-id=S');
     expect(cookie(all, 'service')).toBe(expected);
     expect(cookie(all, 'server')).toBe(expected);

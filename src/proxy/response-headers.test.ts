@@ -1,12 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { clientResponseHeaders, confinedSetCookie, publicLocation } from './response-headers.ts';
-import { type RouteAccess, createRoute } from './route.ts';
+import { createRoute, type RouteAccess } from './route.ts';
 
 const routeWith = (access: RouteAccess, target = 'http://127.0.0.1:9000') =>
-  createRoute(
-    { prefix: '/services/a/', target, access, owner: { kind: 'service', name: 'a' } },
-    0,
-  );
+  createRoute({ prefix: '/services/a/', target, access, owner: { kind: 'service', name: 'a' } }, 0);
 const route = routeWith('service');
 
 describe('clientResponseHeaders', () => {
@@ -84,7 +81,10 @@ describe('confinedSetCookie', () => {
     ['x=1; Path=/services/a', 'x=1; Path=/services/a'],
     ['x=1; Path=/services/ab', 'x=1; Path=/services/a/'],
     ['__Host-x=1; Path=/; Secure', '__Host-x=1; Path=/; Secure'],
-    ['x="a=b"; Expires=Wed, 21 Oct 2026 07:28:00 GMT', 'x="a=b"; Expires=Wed, 21 Oct 2026 07:28:00 GMT'],
+    [
+      'x="a=b"; Expires=Wed, 21 Oct 2026 07:28:00 GMT',
+      'x="a=b"; Expires=Wed, 21 Oct 2026 07:28:00 GMT',
+    ],
   ] as const)('%s becomes %s', ([setCookie, expected]) => {
     expect(confinedSetCookie(setCookie, route)).toBe(expected);
   });
@@ -108,6 +108,8 @@ describe('publicLocation', () => {
   });
 
   test('knows the address of an upstream with a default port', () => {
-    expect(publicLocation('https://app.internal/x', routeWith('service', 'https://app.internal'))).toBe('/x');
+    expect(
+      publicLocation('https://app.internal/x', routeWith('service', 'https://app.internal')),
+    ).toBe('/x');
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { canonicalPath } from './canonical-path.ts';
-import { createRouteTable } from './route-table.ts';
 import type { Route, RouteDefinition } from './route.ts';
+import { createRouteTable } from './route-table.ts';
 
 const extra = (prefix: string, target = 'http://127.0.0.1:9/'): RouteDefinition => ({
   prefix,
@@ -26,7 +26,13 @@ function tableWith(...prefixes: string[]) {
 }
 
 describe('match', () => {
-  const table = tableWith('/user/a/', '/user/a/srv/', '/user/jos%C3%A9/', '/user/x%40y/', '/services/whoami/');
+  const table = tableWith(
+    '/user/a/',
+    '/user/a/srv/',
+    '/user/jos%C3%A9/',
+    '/user/x%40y/',
+    '/services/whoami/',
+  );
 
   test.for([
     ['/user/a/', 'forward /user/a/ /user/a/'],

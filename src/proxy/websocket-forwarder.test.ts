@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import {
-  type RawPeer,
   eventually,
   head,
+  type RawPeer,
   rawClient,
   rawRequest,
   startProxy,
@@ -15,7 +15,9 @@ import {
 } from '../../test/attacks/proxy-harness.ts';
 
 const key = 'dGhlIHNhbXBsZSBub25jZQ==';
-const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+const accept = createHash('sha1')
+  .update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+  .digest('base64');
 const switching = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n`;
 const handshake = (path = '/services/a/', ...headers: string[]) =>
   head(
@@ -38,7 +40,8 @@ async function startEcho() {
   );
   server.on('connection', (ws, req) => {
     ws.on('message', (data, isBinary) => ws.send(data, { binary: isBinary }));
-    if (req.url?.includes('/hello')) ws.send(JSON.stringify({ url: req.url, headers: req.headers }));
+    if (req.url?.includes('/hello'))
+      ws.send(JSON.stringify({ url: req.url, headers: req.headers }));
   });
   return {
     ...upstream,
@@ -50,7 +53,11 @@ async function startEcho() {
   };
 }
 
-async function openSocket(port: number, path = '/services/a/', headers: Record<string, string> = {}) {
+async function openSocket(
+  port: number,
+  path = '/services/a/',
+  headers: Record<string, string> = {},
+) {
   const ws = new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers });
   await once(ws, 'open');
   return ws;
@@ -143,7 +150,9 @@ describe('a WebSocket', () => {
     const staying = await openSocket(proxy.port, '/services/a/', { 'x-test-session': 'two' });
     const leaving = await openSocket(proxy.port, '/services/a/', { 'x-test-session': 'one' });
     const closed = once(leaving, 'close');
-    expect(proxy.liveConnections.closeWhere(({ sessionId }) => sessionId === 'one', reason)).toBe(1);
+    expect(proxy.liveConnections.closeWhere(({ sessionId }) => sessionId === 'one', reason)).toBe(
+      1,
+    );
     expect((await closed)[0]).toBe(code);
     await eventually(() => upstream.sockets.size === 1);
     expect(staying.readyState).toBe(WebSocket.OPEN);
@@ -194,7 +203,15 @@ describe('a WebSocket', () => {
 
 describe('a handshake', () => {
   test.for([
-    ['without a key', head('GET /services/a/', 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13')],
+    [
+      'without a key',
+      head(
+        'GET /services/a/',
+        'Connection: Upgrade',
+        'Upgrade: websocket',
+        'Sec-WebSocket-Version: 13',
+      ),
+    ],
     ['of another version', handshake().replace('Version: 13', 'Version: 8')],
     ['with a short key', handshake().replace(key, 'abcd')],
     ['with a body', handshake('/services/a/', 'Content-Length: 4')],
@@ -268,7 +285,8 @@ describe('a handshake', () => {
       await using proxy = await startProxy();
       proxy.addService('a', upstream.url);
       const clients: RawPeer[] = [];
-      for (let index = 0; index < 5; index++) clients.push(await rawClient(proxy.port, handshake()));
+      for (let index = 0; index < 5; index++)
+        clients.push(await rawClient(proxy.port, handshake()));
       await eventually(() => upstream.peers.length === 5);
       await Promise.all(upstream.peers.map((peer) => peer.until('\r\n\r\n')));
       for (const { socket } of clients) socket[manner]();
@@ -292,10 +310,13 @@ describe('a handshake', () => {
 });
 
 describe('an open WebSocket', () => {
-  async function openRaw() {
-    const upstream = await startRawUpstream((peer) => {
-      peer.socket.once('more', () => peer.write(`${switching}\r\n`));
-    });
+  async function openRaw({ allowHalfOpen = false } = {}) {
+    const upstream = await startRawUpstream(
+      (peer) => {
+        peer.socket.once('more', () => peer.write(`${switching}\r\n`));
+      },
+      { allowHalfOpen },
+    );
     const proxy = await startProxy();
     proxy.addService('a', upstream.url);
     const client = await rawClient(proxy.port, handshake());
@@ -323,20 +344,28 @@ describe('an open WebSocket', () => {
     await upstream[Symbol.asyncDispose]();
   });
 
+  /** A peer that holds on to its half notices that ours is gone when it writes. */
+  const isCut = (peer: RawPeer) => () => {
+    if (!peer.socket.destroyed) peer.write('x');
+    return peer.socket.destroyed;
+  };
+
   test('whose upstream never closes its half is cut after the grace', async () => {
-    const { upstream, proxy, client, peer } = await openRaw();
+    const { upstream, proxy, client, peer } = await openRaw({ allowHalfOpen: true });
     client.socket.end();
-    await peer.closed;
+    await once(peer.socket, 'end');
+    await eventually(isCut(peer));
     await eventually(() => proxy.webSockets.openWebSockets === 0);
     await proxy[Symbol.asyncDispose]();
     await upstream[Symbol.asyncDispose]();
   });
 
   test('whose client never closes its half is cut after the grace', async () => {
-    const { upstream, proxy, client, peer } = await openRaw();
+    const { upstream, proxy, client, peer } = await openRaw({ allowHalfOpen: true });
     client.socket.allowHalfOpen = true;
     peer.socket.end();
-    await client.closed;
+    await once(client.socket, 'end');
+    await eventually(isCut(client));
     await eventually(() => proxy.webSockets.openWebSockets === 0);
     await proxy[Symbol.asyncDispose]();
     await upstream[Symbol.asyncDispose]();

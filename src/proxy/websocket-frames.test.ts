@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FrameBoundary, closeFrame } from './websocket-frames.ts';
+import { closeFrame, FrameBoundary } from './websocket-frames.ts';
 
 const frame = (length: number, isMasked = false) => {
   const extended = length > 0xffff ? 8 : length > 125 ? 2 : 0;
@@ -11,17 +11,20 @@ const frame = (length: number, isMasked = false) => {
   return bytes;
 };
 
-test.for([0, 1, 125, 126, 65_535, 65_536, 70_000])('finds the end of a frame of %i bytes', (length) => {
-  for (const isMasked of [false, true]) {
-    const bytes = frame(length, isMasked);
-    const boundary = new FrameBoundary();
-    expect(boundary.isBetweenFrames).toBe(true);
-    boundary.push(bytes.subarray(0, -1));
-    expect(boundary.isBetweenFrames).toBe(false);
-    boundary.push(bytes.subarray(-1));
-    expect(boundary.isBetweenFrames).toBe(true);
-  }
-});
+test.for([0, 1, 125, 126, 65_535, 65_536, 70_000])(
+  'finds the end of a frame of %i bytes',
+  (length) => {
+    for (const isMasked of [false, true]) {
+      const bytes = frame(length, isMasked);
+      const boundary = new FrameBoundary();
+      expect(boundary.isBetweenFrames).toBe(true);
+      boundary.push(bytes.subarray(0, -1));
+      expect(boundary.isBetweenFrames).toBe(false);
+      boundary.push(bytes.subarray(-1));
+      expect(boundary.isBetweenFrames).toBe(true);
+    }
+  },
+);
 
 test('finds the end however the frames are cut into chunks', () => {
   const stream = Buffer.concat([frame(3), frame(300), frame(0), frame(70_000, true), frame(5)]);

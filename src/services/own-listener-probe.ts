@@ -1,5 +1,5 @@
 import { geteuid } from 'node:process';
-import { findListenerUserIds } from '../processes/port-listener.ts';
+import { findListeners } from '../processes/port-listener.ts';
 import type { probeReadiness } from '../processes/readiness-probe.ts';
 
 /**
@@ -15,10 +15,10 @@ export function createOwnListenerProbe(
     const port = localPort(options.url);
     if (!result.ready || port === undefined) return result;
     const trusted = [0, geteuid?.(), serviceUserId()];
-    const listeners = (await findListenerUserIds(port)) ?? [];
-    const stranger = listeners.find((userId) => !trusted.includes(userId));
+    const listeners = findListeners(port) ?? [];
+    const stranger = listeners.find(({ userId }) => !trusted.includes(userId));
     if (stranger === undefined) return result;
-    const reason = `a program of user id ${stranger} listens on ${options.url} in its place`;
+    const reason = `a program of user id ${stranger.userId} listens on ${options.url} in its place`;
     return { ready: false, problem: 'failed', reason };
   };
 }

@@ -8,7 +8,6 @@ import {
   startProxy,
   startRawUpstream,
   startUpstream,
-  statusOf,
 } from './proxy-harness.ts';
 
 const openFiles = () => readdirSync('/proc/self/fd').length;
@@ -111,17 +110,20 @@ describe('exhaustion', () => {
     await eventually(() => openFiles() <= before);
   });
 
-  test.for(['TRACE', 'CONNECT', 'PRI', 'EVIL'])('row 55: %s reaches no upstream', async (method) => {
-    await using upstream = await startRawUpstream(() => {});
-    await using proxy = await startProxy();
-    proxy.addService('a', upstream.url);
-    const response = await rawRequest(
-      proxy.port,
-      head(`${method} /services/a/`, 'Connection: close'),
-    );
-    expect(method === 'TRACE' ? [405] : [400, Number.NaN]).toContain(statusOf(response));
-    expect(upstream.peers).toHaveLength(0);
-  });
+  test.for(['TRACE', 'CONNECT', 'PRI', 'EVIL'])(
+    'row 55: %s reaches no upstream',
+    async (method) => {
+      await using upstream = await startRawUpstream(() => {});
+      await using proxy = await startProxy();
+      proxy.addService('a', upstream.url);
+      const response = await rawRequest(
+        proxy.port,
+        head(`${method} /services/a/`, 'Connection: close'),
+      );
+      expect(response).toMatch(method === 'TRACE' ? /^HTTP\/1.1 405 / : /^(HTTP\/1.1 400 .*|)$/s);
+      expect(upstream.peers).toHaveLength(0);
+    },
+  );
 
   test('row 42: the streams and WebSockets of a session are gone the moment it ends', async () => {
     await using upstream = await startUpstream((_req, res) => {

@@ -6,12 +6,18 @@ async function headersSeen(
   headers: string[],
   headersToAdd: string[] = ['X-Hub-User', 'alice'],
 ): Promise<Record<string, string[]>> {
-  await using upstream = await startUpstream((req, res) => res.end(JSON.stringify(req.headersDistinct)));
+  await using upstream = await startUpstream((req, res) =>
+    res.end(JSON.stringify(req.headersDistinct)),
+  );
   await using proxy = await startProxy({}, { headersToAdd });
   proxy.addService('a', upstream.url);
   const response = await rawRequest(
     proxy.port,
-    head('GET /services/a/', ...(headers.some((line) => /^connection/i.test(line)) ? [] : ['Connection: close']), ...headers),
+    head(
+      'GET /services/a/',
+      ...(headers.some((line) => /^connection/i.test(line)) ? [] : ['Connection: close']),
+      ...headers,
+    ),
   );
   const body = response.slice(response.indexOf('\r\n\r\n') + 4);
   return JSON.parse(body.slice(body.indexOf('{'), body.lastIndexOf('}') + 1));
@@ -43,7 +49,10 @@ describe('header spoofing', () => {
   });
 
   test('row 4: an identity header the gateway does not set is removed all the same', async () => {
-    const seen = await headersSeen(['X-Hub-Groups: admin', 'X-Hub-Scopes: admin', 'Remote-Groups: admin'], []);
+    const seen = await headersSeen(
+      ['X-Hub-Groups: admin', 'X-Hub-Scopes: admin', 'Remote-Groups: admin'],
+      [],
+    );
     expect(JSON.stringify(seen)).not.toContain('admin');
   });
 
@@ -80,7 +89,12 @@ describe('header spoofing', () => {
   });
 
   test('row 43: a header called __proto__ or constructor harms nothing', async () => {
-    const seen = await headersSeen(['__proto__: x', 'constructor: y', 'toString: z', 'Accept: */*']);
+    const seen = await headersSeen([
+      '__proto__: x',
+      'constructor: y',
+      'toString: z',
+      'Accept: */*',
+    ]);
     expect(seen['accept']).toEqual(['*/*']);
     expect(Object.keys(seen)).not.toContain('__proto__');
   });
@@ -127,11 +141,13 @@ describe('header spoofing', () => {
 describe('hostile answers', () => {
   async function answerTo(upstreamAnswer: string): Promise<string> {
     await using upstream = await startRawUpstream((peer) => {
-      peer.socket.once('more', () => peer.write(upstreamAnswer.replaceAll('{port}', String(upstream.port))));
+      peer.socket.once('more', () =>
+        peer.write(upstreamAnswer.replaceAll('{port}', String(upstream.port))),
+      );
     });
     await using proxy = await startProxy();
     proxy.addService('a', upstream.url);
-    return rawRequest(proxy.port, head('GET /services/a/', 'Connection: close'));
+    return await rawRequest(proxy.port, head('GET /services/a/', 'Connection: close'));
   }
 
   test('row 53: an upstream sets no cookie of the hub, nor one for a whole domain', async () => {

@@ -1,13 +1,13 @@
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
-import { type AddressInfo, type Socket, createServer as createTcpServer, connect } from 'node:net';
 import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { proxySection } from '../../src/config/sections-schema.ts';
 import type { HubError } from '../../src/errors.ts';
 import { createClientAddressReader } from '../../src/http/client-address.ts';
 import { errorBody, toErrorResponse } from '../../src/http/error-response.ts';
 import { canonicalPath } from '../../src/proxy/canonical-path.ts';
-import { type ForwardOptions, createForwarder } from '../../src/proxy/forwarder.ts';
+import { createForwarder, type ForwardOptions } from '../../src/proxy/forwarder.ts';
 import { createLiveConnections } from '../../src/proxy/live-connections.ts';
 import { createRouteTable } from '../../src/proxy/route-table.ts';
 import { answerOnSocket } from '../../src/proxy/socket-response.ts';
@@ -108,10 +108,10 @@ export async function startProxy(
 
 /** A real application behind the proxy. */
 export async function startUpstream(
-  handler: (req: IncomingMessage, res: ServerResponse) => void,
+  handler: (req: IncomingMessage, res: ServerResponse) => void | Promise<void>,
   prepare?: (server: Server) => void,
 ) {
-  const server = createServer(handler);
+  const server = createServer((req, res) => void handler(req, res));
   prepare?.(server);
   const port = await listen(server);
   return {
@@ -126,9 +126,12 @@ export async function startUpstream(
 }
 
 /** An upstream that speaks bytes: what it received stays readable, what it says is up to the test. */
-export async function startRawUpstream(onConnection: (peer: RawPeer) => void) {
+export async function startRawUpstream(
+  onConnection: (peer: RawPeer) => void,
+  { allowHalfOpen = false } = {},
+) {
   const peers: RawPeer[] = [];
-  const server = createTcpServer({ allowHalfOpen: true }, (socket) => {
+  const server = createTcpServer({ allowHalfOpen }, (socket) => {
     const peer = rawPeer(socket);
     peers.push(peer);
     onConnection(peer);

@@ -155,10 +155,9 @@ function describeForm(
 
   test('the secret shows neither in the result nor in the log', async () => {
     const secret = form.valid[form.secretField] ?? '';
-    for (const fields of [
-      form.valid,
-      ...form.wrong.map((wrong) => ({ ...wrong, extra: secret })),
-    ]) {
+    const wrongOnes = form.wrong.map((wrong) => ({ ...wrong, extra: secret }));
+    const forms: Readonly<Record<string, string>>[] = [form.valid, ...wrongOnes];
+    for (const fields of forms) {
       const { result, host } = await attempt(fields);
       const shown = `${JSON.stringify(result)}${host.logged.join('\n')}`;
       for (const value of new Set([secret, fields[form.secretField] ?? secret])) {

@@ -16,26 +16,27 @@ async function refresh() {
   schedule();
 }
 
+// Whether to go on. A status alone says nothing: a page that waits may itself be an error page.
 async function exchange() {
   const response = await fetch(location.href, {
     headers: { accept: 'text/html' },
     cache: 'no-store',
   });
-  if (response.redirected) {
+  const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
+  const pairs = regions().map((region) => [region, fresh.getElementById(region.id)]);
+  if (response.redirected || pairs.every(([, replacement]) => replacement === null)) {
+    if (response.status >= 500) return true;
     location.reload();
     return false;
   }
-  if (!response.ok) return true;
-  const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
-  for (const region of regions()) {
-    const replacement = fresh.getElementById(region.id);
+  for (const [region, replacement] of pairs) {
     if (replacement === null || region.contains(document.activeElement)) continue;
     keepOpen(region, replacement);
     if (region.outerHTML !== replacement.outerHTML) {
       region.replaceWith(document.importNode(replacement, true));
     }
   }
-  return regions().length > 0;
+  return true;
 }
 
 // What the person has unfolded or folded stays as it is.

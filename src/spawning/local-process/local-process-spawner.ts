@@ -1,7 +1,7 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { geteuid } from 'node:process';
 import { HubError } from '../../errors.ts';
+import { makeDirectory } from '../../processes/make-directory.ts';
 import { type OutputLog, openOutputLog } from '../../processes/output-log.ts';
 import { endProcessGroup } from '../../processes/process-group.ts';
 import { isSameProcess } from '../../processes/process-identity.ts';
@@ -25,6 +25,8 @@ export interface LocalProcessSpawnerOptions {
   readonly runtimeDirectory: string;
   readonly logDirectory: string;
   readonly memoryCheckMs: number;
+  /** How long a start waits to see the server listen; a slower one is let be. Default 3 s. */
+  readonly listenPatienceMs?: number;
 }
 
 /** A server this hub started or found again. */
@@ -34,13 +36,15 @@ interface LiveServer {
   readonly output: OutputLog;
   exit: ProcessExit | undefined;
   isEnding: boolean;
+  /** Resolves when it has ended and its address and output are given back; never rejects. */
+  cleanedUp: Promise<unknown>;
 }
 
 const portRetries = 3;
 
 /** Creates the spawner of local processes. Disposing of it leaves the servers running. */
 export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): Spawner {
-  const { log, runtimeDirectory, logDirectory } = options;
+  const { log, runtimeDirectory, logDirectory, listenPatienceMs: patienceMs = 3_000 } = options;
   const addresses = createAddressBook();
   const live = new Map<string, LiveServer>();
   const guard = createMemoryGuard({ servers: guardedServers, intervalMs: options.memoryCheckMs });
@@ -85,6 +89,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       await output[Symbol.asyncDispose]();
       return { code: exit.code, signal: exit.signal };
     });
+    server.cleanedUp = exited;
     return { url: state.url, state, exited };
   }
 
@@ -147,18 +152,25 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       ...(address.socket && { socketDirectory: address.socket.directory }),
       ...(memoryLimitBytes !== undefined && { memoryLimitBytes }),
     };
-    const server: LiveServer = { state, process, output, exit: undefined, isEnding: false };
+    const server: LiveServer = {
+      state,
+      process,
+      output,
+      exit: undefined,
+      isEnding: false,
+      cleanedUp: process.exited,
+    };
     const spawned = follow(server, address.release);
     const userId = user?.userId ?? geteuid?.();
     const { ip, signal } = request;
-    const isOurs = await watchAddress({ process, address, ip, signal, userId });
+    const isOurs = await watchAddress({ process, address, ip, signal, userId, patienceMs });
     return isOurs ? spawned : undefined;
   }
 
   return {
     async start(request) {
       const user = await requireUser(request.systemUser);
-      await mkdir(runtimeDirectory, { recursive: true, mode: 0o711 });
+      await makeDirectory(runtimeDirectory, 0o711);
       await prepareDirectory(request.workingDirectory, user);
       // What an earlier hub started and could not write down any more.
       const mark = logFileOf(request.serverId);
@@ -186,6 +198,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
         const message = `The processes ${survivors.join(', ')} of the server could not be ended.`;
         throw new HubError('internal', message);
       }
+      await server?.cleanedUp;
       if (server === undefined) await addresses.keep(state.url, state.socketDirectory)();
       else if (live.get(state.serverId) === server) live.delete(state.serverId);
     },
@@ -210,7 +223,10 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
         return undefined;
       }
       const release = addresses.keep(state.url, state.socketDirectory);
-      return follow({ state, process, output, exit: undefined, isEnding: false }, release);
+      return follow(
+        { state, process, output, exit: undefined, isEnding: false, cleanedUp: process.exited },
+        release,
+      );
     },
 
     async usage(states) {

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { mkdir, mkdtemp, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { makeDirectory } from '../../processes/make-directory.ts';
 import type { SystemUser } from '../../processes/system-user.ts';
 
 /**
@@ -11,7 +12,7 @@ export async function makeOwnedDirectory(
   path: string,
   user: SystemUser | undefined,
 ): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o711 });
+  await makeDirectory(dirname(path), 0o711);
   try {
     await mkdir(path, { mode: 0o700 });
   } catch (thrown) {

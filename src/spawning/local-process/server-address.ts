@@ -1,10 +1,9 @@
 import { once } from 'node:events';
-import { rm, stat } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HubError } from '../../errors.ts';
-import { findListenerUserIds } from '../../processes/port-listener.ts';
 import type { SystemUser } from '../../processes/system-user.ts';
 import { makeTemporaryDirectory } from './owned-directory.ts';
 
@@ -87,22 +86,6 @@ export function createAddressBook(): AddressBook {
       };
     },
   };
-}
-
-/** `yes`: it listens. `stolen`: a program of another account does. */
-export async function isListening(
-  { port, socket }: ServerAddress,
-  userId: number | undefined,
-): Promise<'yes' | 'no' | 'stolen'> {
-  if (socket !== undefined) {
-    return (await stat(socket.path).catch(() => undefined)) === undefined ? 'no' : 'yes';
-  }
-  const listeners = port === undefined ? [] : await findListenerUserIds(port);
-  // Where the system does not tell, the readiness probe will.
-  if (listeners === undefined) return 'yes';
-  if (listeners.length === 0) return 'no';
-  // Root forwards ports for containers, and could do worse things than steal one.
-  return listeners.every((each) => each === 0 || each === userId) ? 'yes' : 'stolen';
 }
 
 /** Whether a port cannot be listened on any more. */

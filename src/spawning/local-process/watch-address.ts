@@ -1,26 +1,31 @@
+import { stat } from 'node:fs/promises';
 import { HubError } from '../../errors.ts';
 import { systemClock } from '../../processes/clock.ts';
+import { findListeners, holdsSocket } from '../../processes/port-listener.ts';
+import { collectTrees, listProcesses } from '../../processes/process-table.ts';
 import type { SupervisedProcess } from '../../processes/supervised-process.ts';
-import { isListening, isPortTaken, type ServerAddress } from './server-address.ts';
+import { isPortTaken, type ServerAddress } from './server-address.ts';
 
-/** How long a start waits to see the right program listen; a slower server is let be. */
-const patienceMs = 3_000;
 const longestLookMs = 200;
 
-/**
- * Watches the first moments of a server, so that a port that another program took between the choice
- * and the start is noticed: false when that happened, and the server is gone then. Throws when the
- * start is given up.
- */
-export async function watchAddress(options: {
+export interface WatchedStart {
   readonly process: SupervisedProcess;
   readonly address: ServerAddress;
   readonly ip: string;
   /** Account the server runs as. */
   readonly userId: number | undefined;
   readonly signal: AbortSignal;
-}): Promise<boolean> {
-  const { process, address, ip, userId, signal } = options;
+  /** How long to wait to see the server listen; a slower one is let be. */
+  readonly patienceMs: number;
+}
+
+/**
+ * Watches the first moments of a server, so that a port that another program took between the choice
+ * and the start is noticed: false when that happened, and the server is gone then. Throws when the
+ * start is given up.
+ */
+export async function watchAddress(start: WatchedStart): Promise<boolean> {
+  const { process, address, ip, signal, patienceMs } = start;
   const ended = new AbortController();
   void process.exited.then(() => ended.abort());
   const wake = AbortSignal.any([signal, ended.signal]);
@@ -39,7 +44,7 @@ export async function watchAddress(options: {
       await process.exited;
       return address.port === undefined || !(await isPortTaken(ip, address.port));
     }
-    const listening = await isListening(address, userId);
+    const listening = await isListening(start);
     if (listening === 'yes') return true;
     if (listening === 'stolen') {
       await process.stop({ graceMs: 0 });
@@ -48,4 +53,27 @@ export async function watchAddress(options: {
     await systemClock.sleep(lookMs, wake);
   }
   return true;
+}
+
+/** `stolen`: a program of another account listens in its place. */
+async function isListening({
+  process,
+  address,
+  userId,
+}: WatchedStart): Promise<'yes' | 'no' | 'stolen'> {
+  const { port, socket } = address;
+  if (socket !== undefined) {
+    return (await stat(socket.path).catch(() => undefined)) === undefined ? 'no' : 'yes';
+  }
+  const listeners = port === undefined ? [] : findListeners(port);
+  // Where the system does not tell, the readiness probe will.
+  if (listeners === undefined) return 'yes';
+  if (listeners.length === 0) return 'no';
+  const { pid } = process.identity;
+  const trees = collectTrees(await listProcesses(), [pid]);
+  if (holdsSocket(trees.get(pid) ?? [], listeners)) return 'yes';
+  // Root may listen on behalf of the server, as container engines do, and the own account may be a
+  // program that left the tree; if it is a thief instead, the server will end for want of its port.
+  const isTrusted = listeners.every((each) => each.userId === 0 || each.userId === userId);
+  return isTrusted ? 'no' : 'stolen';
 }

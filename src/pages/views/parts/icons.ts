@@ -9,7 +9,8 @@ const shapes = {
   refused: '<circle cx="12" cy="12" r="9"/><path d="M12 7.5v5.5M12 16.3v.2"/>',
   github:
     '<circle cx="7" cy="5.5" r="2.2"/><circle cx="7" cy="18.5" r="2.2"/><circle cx="17" cy="8" r="2.2"/><path d="M7 7.7v8.6M17 10.2c0 3.6-10 1.6-10 6"/>',
-  gitlab: '<path d="M12 20.5L3 13.2l2.6-9 3.2 6h6.4l3.2-6 2.6 9z"/>',
+  gitlab:
+    '<circle cx="6.5" cy="5.5" r="2.2"/><circle cx="6.5" cy="18.5" r="2.2"/><circle cx="18" cy="14" r="2.2"/><path d="M6.5 7.7v8.6M6.5 7.7c0 4.2 3.8 6.3 9.3 6.3"/>',
   google: '<path d="M19.3 7.2A8.7 8.7 0 1 0 20.7 12H12.6"/>',
   microsoft: '<path d="M4 4h7v7H4zM13 4h7v7h-7zM4 13h7v7H4zM13 13h7v7h-7z"/>',
   keycloak:

@@ -1,0 +1,204 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Logger, pino } from 'pino';
+import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
+import { createHub, type Hub } from '../../src/hub.ts';
+import { type BrowserAnswer, FakeBrowser } from './fake-browser.ts';
+import { freePort } from './postgres.ts';
+
+type Section = Readonly<Record<string, unknown>>;
+
+/** The configuration file of a test hub; what is left out is set to run alone on free ports. */
+export interface TestHubConfig {
+  readonly Hub?: Section;
+  readonly Authenticator?: Section;
+  readonly Spawner?: Section;
+  readonly Proxy?: Section;
+  readonly [section: string]: unknown;
+}
+
+/** A whole hub on free ports, from its configuration file on: nothing in it is a stand-in. */
+export interface TestHub extends AsyncDisposable {
+  readonly hub: Hub;
+  /** Public base URL, ends in a slash. */
+  readonly url: string;
+  /** URL of the REST API at the internal address, without a slash at the end. */
+  readonly apiUrl: string;
+  /** Folder of the configuration file and of everything relative to it. */
+  readonly directory: string;
+  readonly logLines: Record<string, unknown>[];
+  /** A browser that is logged in by the login form. */
+  logIn(userName: string, password?: string): Promise<FakeBrowser>;
+  /** A request to the API with a token. */
+  api(path: string, token: string | undefined, init?: RequestInit): Promise<Response>;
+  /** Writes the file again and makes the hub take it over. */
+  reload(config: TestHubConfig): Promise<void>;
+  /** Stops this hub and starts another one on the same files and ports. */
+  restart(): Promise<TestHub>;
+}
+
+export interface TestHubOptions {
+  /** Keeps the files of an earlier hub; they are not removed at the end. */
+  readonly directory?: string;
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Starts a hub with the dummy authenticator, which admits everybody with the password `test`, unless
+ * the configuration says otherwise. An admin service token is `admin-service-token`.
+ */
+export async function createTestHub(
+  config: TestHubConfig = {},
+  options: TestHubOptions = {},
+): Promise<TestHub> {
+  const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'hub-test-')));
+  const file = join(directory, 'hub.config.json');
+  const environment = options.environment ?? process.env;
+  const ports = { public: await freePort(), internal: await freePort() };
+  const complete = (given: TestHubConfig) => ({
+    DummyAuthenticator: { password: 'test' },
+    ...given,
+    Hub: {
+      bind_url: `http://127.0.0.1:${ports.public}/`,
+      hub_bind_url: `http://127.0.0.1:${ports.internal}`,
+      cookie_secret: 'c0ffee42d15ea5e5a1ad0ddba11f00d5c0ffee42d15ea5e5a1ad0ddba11f00d5',
+      authenticator_class: 'dummy',
+      ...given.Hub,
+      services: [
+        { name: 'admin-service', admin: true, api_token: 'admin-service-token' },
+        ...((given.Hub?.['services'] as unknown[] | undefined) ?? []),
+      ],
+    },
+    Authenticator: { allow_all: true, ...given.Authenticator },
+  });
+  await writeFile(file, JSON.stringify(complete(config)));
+  const logLines: Record<string, unknown>[] = [];
+  const hub = await start(file, environment, createLog(logLines));
+  let isDisposed = false;
+
+  const testHub: TestHub = {
+    hub,
+    url: hub.publicUrl.href,
+    apiUrl: new URL(`${hub.publicUrl.pathname}hub/api`, `http://127.0.0.1:${ports.internal}`).href,
+    directory,
+    logLines,
+
+    async logIn(userName, password = 'test') {
+      const browser = new FakeBrowser();
+      const answer = await submitLogin(browser, hub.publicUrl.href, userName, password);
+      if (answer.status !== 302) {
+        throw new Error(`the login of ${userName} was answered with ${answer.status}: ${answer.body}`);
+      }
+      return browser;
+    },
+
+    api: (path, token, init = {}) =>
+      fetch(testHub.apiUrl + path, {
+        ...init,
+        headers: {
+          ...(token === undefined ? {} : { authorization: `token ${token}` }),
+          ...(typeof init.body === 'string' ? { 'content-type': 'application/json' } : {}),
+          ...(init.headers as Record<string, string> | undefined),
+        },
+      }),
+
+    async reload(changed) {
+      await writeFile(file, JSON.stringify(complete(changed)));
+      await hub.reload((await loadCheckedConfig({ file, env: environment })).config);
+    },
+
+    async restart() {
+      await stop();
+      return createTestHub(
+        { ...config, Hub: { ...config.Hub, ...addresses(ports) } },
+        { ...options, directory },
+      );
+    },
+
+    async [Symbol.asyncDispose]() {
+      await stop();
+      if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
+    },
+  };
+
+  async function stop(): Promise<void> {
+    if (isDisposed) return;
+    isDisposed = true;
+    await hub[Symbol.asyncDispose]();
+  }
+
+  return testHub;
+}
+
+/** Opens the login page, fills in its form and sends it; the answer is not followed. */
+export async function submitLogin(
+  browser: FakeBrowser,
+  hubUrl: string,
+  userName: string,
+  password: string,
+  next?: string,
+): Promise<BrowserAnswer> {
+  const url = `${hubUrl}hub/login${next === undefined ? '' : `?next=${encodeURIComponent(next)}`}`;
+  const page = await browser.request(url);
+  return submitForm(browser, page, { username: userName, password });
+}
+
+/** Sends the first POST form of a page with its hidden fields and the values given. */
+export async function submitForm(
+  browser: FakeBrowser,
+  page: BrowserAnswer,
+  values: Readonly<Record<string, string>>,
+): Promise<BrowserAnswer> {
+  const form = /<form[^>]*method="post"[^>]*action="([^"]*)"[\s\S]*?<\/form>/.exec(page.body);
+  if (form === null) throw new Error(`no form on the page: ${page.body.slice(0, 2000)}`);
+  const [markup, action = ''] = form;
+  const fields = new URLSearchParams();
+  for (const [input] of markup.matchAll(/<input[^>]*type="hidden"[^>]*>/g)) {
+    const name = /name="([^"]*)"/.exec(input)?.[1];
+    if (name !== undefined) fields.append(name, unescapeHtml(/value="([^"]*)"/.exec(input)?.[1] ?? ''));
+  }
+  for (const [name, value] of Object.entries(values)) fields.set(name, value);
+  return browser.request(new URL(unescapeHtml(action), page.url).href, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: fields.toString(),
+  });
+}
+
+/** Resolves when the condition holds; fails after a time that only a hang can reach. */
+export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const deadline = Date.now() + 45_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`it never happened: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+async function start(
+  file: string,
+  environment: Readonly<Record<string, string | undefined>>,
+  log: Logger,
+): Promise<Hub> {
+  const checked = await loadCheckedConfig({ file, env: environment });
+  return createHub({ ...checked, version: '0.0.0-test', environment, log });
+}
+
+function createLog(lines: Record<string, unknown>[]): Logger {
+  return pino({ level: 'debug' }, { write: (line) => lines.push(JSON.parse(line)) });
+}
+
+function addresses(ports: { readonly public: number; readonly internal: number }): Section {
+  return {
+    bind_url: `http://127.0.0.1:${ports.public}/`,
+    hub_bind_url: `http://127.0.0.1:${ports.internal}`,
+  };
+}
+
+function unescapeHtml(text: string): string {
+  return text.replaceAll(/&(?:#(\d+)|#x([0-9a-f]+)|amp|lt|gt|quot);/gi, (entity, decimal, hex) => {
+    if (decimal !== undefined) return String.fromCodePoint(Number(decimal));
+    if (hex !== undefined) return String.fromCodePoint(Number.parseInt(hex, 16));
+    return { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"' }[entity.toLowerCase()] ?? entity;
+  });
+}
