@@ -57,7 +57,7 @@ async function readHidden(
   let typed = '';
 
   function onData(keys: string): void {
-    const [line = '', end = ''] = /^([^\r\n\u0003\u0004]*)([\r\n\u0003\u0004]?)/.exec(keys) ?? [];
+    const [, line = '', end = ''] = /^([^\r\n\u0003\u0004]*)([\r\n\u0003\u0004]?)/.exec(keys) ?? [];
     for (const key of line) {
       if (key === '\u007F' || key === '\b') typed = [...typed].slice(0, -1).join('');
       else if (key === '\u0015') typed = '';
