@@ -1,5 +1,6 @@
 import Router from '@koa/router';
-import Koa, { type Middleware } from 'koa';
+import type Koa from 'koa';
+import type { Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { HubError } from './errors.ts';
 import type { ClientAddressReader } from './http/client-address.ts';
@@ -106,8 +107,10 @@ export function createApp(parts: AppParts): Koa {
     app.use(
       router.allowedMethods({
         throw: true,
-        methodNotAllowed: () => new HubError('method_not_allowed', 'This address does not take that method.'),
-        notImplemented: () => new HubError('method_not_allowed', 'The hub does not know that method.'),
+        methodNotAllowed: () =>
+          new HubError('method_not_allowed', 'This address does not take that method.'),
+        notImplemented: () =>
+          new HubError('method_not_allowed', 'The hub does not know that method.'),
       }),
     );
   }

@@ -64,7 +64,9 @@ export class ConfigError extends Error {
   readonly problems: readonly ConfigProblem[];
 
   constructor(problems: readonly ConfigProblem[], source = 'the configuration') {
-    const lines = problems.map(({ path, message }) => `  ${path === '' ? '(file)' : path}: ${message}`);
+    const lines = problems.map(
+      ({ path, message }) => `  ${path === '' ? '(file)' : path}: ${message}`,
+    );
     super(`${source} cannot be used:\n${lines.join('\n')}`);
     this.problems = problems;
   }

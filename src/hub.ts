@@ -13,13 +13,18 @@ import { createGatewayParts } from './composition/gateway-parts.ts';
 import type { HubParts } from './composition/hub-parts.ts';
 import { createInternalListener } from './composition/internal-listener.ts';
 import { closeServer, listen } from './composition/listener.ts';
+import { loadDirectory } from './composition/load-directory.ts';
 import { createLoginParts } from './composition/login-parts.ts';
 import { createOAuthEndpoints } from './composition/oauth-endpoints.ts';
 import { createOAuthParts } from './composition/oauth-parts.ts';
-import { addPages, createErrorPageRenderer, createNotReadyRenderer } from './composition/page-parts.ts';
+import {
+  addPages,
+  createErrorPageRenderer,
+  createNotReadyRenderer,
+} from './composition/page-parts.ts';
+import { startPurging } from './composition/purge.ts';
 import { createReload } from './composition/reload.ts';
 import { createServerParts } from './composition/server-parts.ts';
-import { loadDirectory } from './composition/load-directory.ts';
 import { createServiceRoutes } from './composition/service-routes.ts';
 import { createStores, openStorage } from './composition/stores.ts';
 import type { Config } from './config/config.ts';
@@ -77,6 +82,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   });
   const { database, keyv } = await openStorage(config, log, building);
   const stores = createStores(database, secrets);
+  building.use(startPurging(stores, log));
   const metrics = createMetrics();
   const catalogue = createScopeCatalogue(Hub.custom_scopes);
   await loadDirectory(config, stores, catalogue, log);
@@ -87,6 +93,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const lifetimeSeconds = Math.round(Hub.cookie_max_age_days * secondsPerDay);
   const hasJupyterPrefix = Hub.environment_prefixes.includes('JUPYTERHUB');
 
+  const clientAddress = createClientAddressReader(Hub.trusted_proxies);
   const serviceTokens = createServiceTokens();
   const authority = createAuthority({
     catalogue,
@@ -98,16 +105,35 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     log,
   });
   const logins = building.use(
-    createLoginSessions({ store: stores.loginSessions, users: stores.users, database, lifetimeSeconds, log }),
+    createLoginSessions({
+      store: stores.loginSessions,
+      users: stores.users,
+      database,
+      lifetimeSeconds,
+      log,
+    }),
   );
   const oauth = createOAuthParts(
-    { config, stores, database, authority, services: () => registry.services(), serviceTokens, metrics, log },
+    {
+      config,
+      stores,
+      database,
+      authority,
+      services: () => registry.services(),
+      serviceTokens,
+      clientAddress,
+      metrics,
+      log,
+    },
     building,
   );
   const login = await createLoginParts({ config, plugins, stores, keyv, log }, building);
 
   const urls = createPageUrls(basePath);
-  const assets = await loadAssets({ staticUrl: `${urls.hub}static/`, accentColour: Hub.accent_color });
+  const assets = await loadAssets({
+    staticUrl: `${urls.hub}static/`,
+    accentColour: Hub.accent_color,
+  });
   const pageFrame = { hubTitle: Hub.title, urls, assets };
   const renderErrorPage = createErrorPageRenderer(pageFrame);
 
@@ -118,7 +144,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       target: route.target,
       access: route.access,
       owner: { kind: 'extra' },
-      upstreamTimeoutMs: route.upstream_timeout === undefined ? undefined : route.upstream_timeout * 1000,
+      upstreamTimeoutMs:
+        route.upstream_timeout === undefined ? undefined : route.upstream_timeout * 1000,
     });
   }
   const server = await createServerParts(
@@ -137,7 +164,6 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     },
     building,
   );
-  const clientAddress = createClientAddressReader(Hub.trusted_proxies);
   const gatewayParts = createGatewayParts(
     {
       config,
@@ -226,7 +252,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       logins,
       stopServersOf: (userName) => server.servers.stopAllOf(userName),
       async onDelete(userName) {
-        for (const { authenticator } of login.authenticators.list) await authenticator.deleteUser?.(userName);
+        for (const { authenticator } of login.authenticators.list)
+          await authenticator.deleteUser?.(userName);
       },
     }),
     firstAdministrator: login.firstAdministrator,
@@ -266,7 +293,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     callerMiddleware: callerMiddleware({ tokens: oauth.tokenVerifier, authority, csrf }),
     oauth: createOAuthEndpoints(parts, config, log),
     async requireMetricsAccess(ctx, next) {
-      if (Hub.authenticate_prometheus) requireScopes(ctx, ['read:metrics'], await authority.membership());
+      if (Hub.authenticate_prometheus)
+        requireScopes(ctx, ['read:metrics'], await authority.membership());
       await next();
     },
     addApiRoutes: (router) =>
@@ -275,7 +303,10 @@ export async function createHub(options: HubOptions): Promise<Hub> {
           version,
           nodeVersion: environment['HUB_NODE_VERSION'] ?? '',
           spawner: config.Spawner.class,
-          authenticators: config.authenticators.map(({ name, class: className }) => ({ name, class: className })),
+          authenticators: config.authenticators.map(({ name, class: className }) => ({
+            name,
+            class: className,
+          })),
         },
         assertions,
       }),
@@ -304,25 +335,34 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   publicServer.on('request', (req, res) => {
     if (!gateway.handleRequest(req, res)) void answerHub(req, res);
   });
-  publicServer.on('upgrade', (req, socket, head) => gateway.handleUpgrade(req, socket as Socket, head));
+  publicServer.on('upgrade', (req, socket, head) =>
+    gateway.handleUpgrade(req, socket as Socket, head),
+  );
   const internalServer = createServer({ maxHeaderSize: proxyConfig.max_header_size });
-  internalServer.on('request', createInternalListener(answerHub, apiPath, urls.hub));
+  internalServer.on(
+    'request',
+    createInternalListener((req, res) => void answerHub(req, res), apiPath, urls.hub),
+  );
 
   const restored = await server.lifecycle.restore();
-  if (restored.restored + restored.gone > 0) log.info(restored, 'found the servers of an earlier run');
+  if (restored.restored + restored.gone > 0)
+    log.info(restored, 'found the servers of an earlier run');
   await listen(internalServer, Hub.hub_bind_url, 'Hub.hub_bind_url');
   building.defer(() => closeServer(internalServer, internalGraceMs));
   await listen(publicServer, Hub.bind_url, 'Hub.bind_url');
   building.defer(() => closeServer(publicServer, Hub.shutdown_timeout * 1000));
   await registry.start();
-  const secret = login.hasPasswordAccounts ? await parts.firstAdministrator.issueSecret() : undefined;
+  const secret = login.hasPasswordAccounts
+    ? await parts.firstAdministrator.issueSecret()
+    : undefined;
 
   const built = building.move();
   return {
     publicServer,
     internalServer,
     publicUrl,
-    setUpUrl: secret === undefined ? undefined : `${publicUrl.origin}${urls.setUp}?secret=${secret}`,
+    setUpUrl:
+      secret === undefined ? undefined : `${publicUrl.origin}${urls.setUp}?secret=${secret}`,
     reload: createReload({ current: config, registry, stores, catalogue, database, log }),
     [Symbol.asyncDispose]: () => built.disposeAsync(),
   };

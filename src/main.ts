@@ -23,7 +23,10 @@ const startHub: StartHub = async ({ checked, reload }) => {
     reload()
       .then(({ config }) => hub.reload(config))
       .catch((error: unknown) => {
-        log.error({ err: error }, 'the configuration was not reloaded; the former one stays in force');
+        log.error(
+          { err: error },
+          'the configuration was not reloaded; the former one stays in force',
+        );
       });
   });
   const signal = await new Promise<string>((resolve) => {
@@ -31,10 +34,13 @@ const startHub: StartHub = async ({ checked, reload }) => {
     process.once('SIGINT', resolve);
   });
   log.info({ signal }, 'the hub is stopping');
-  const deadline = setTimeout(() => {
-    log.error('the hub did not stop in time');
-    process.exit(1);
-  }, (checked.config.Hub.shutdown_timeout + stopReserveSeconds) * 1000);
+  const deadline = setTimeout(
+    () => {
+      log.error('the hub did not stop in time');
+      process.exit(1);
+    },
+    (checked.config.Hub.shutdown_timeout + stopReserveSeconds) * 1000,
+  );
   deadline.unref();
   await hub[Symbol.asyncDispose]();
   log.info('the hub has stopped');
@@ -46,7 +52,10 @@ const stopReserveSeconds = 30;
 function createLog({ config }: CheckedConfig) {
   const level = config.Hub.log_level;
   if (process.stderr.isTTY) {
-    return pino({ level }, pinoPretty({ destination: 2, ignore: 'pid,hostname', translateTime: 'HH:MM:ss' }));
+    return pino(
+      { level },
+      pinoPretty({ destination: 2, ignore: 'pid,hostname', translateTime: 'HH:MM:ss' }),
+    );
   }
   return pino({ level }, pino.destination({ dest: 2, sync: true }));
 }
@@ -61,7 +70,9 @@ function announce(url: string, setUpUrl: string | undefined): void {
 
 process.on('unhandledRejection', (reason) => {
   // A bug, but no reason to take everybody's work down: it is reported and the hub goes on.
-  process.stderr.write(`unhandled rejection: ${reason instanceof Error ? reason.stack : String(reason)}\n`);
+  process.stderr.write(
+    `unhandled rejection: ${reason instanceof Error ? reason.stack : String(reason)}\n`,
+  );
 });
 
 process.exitCode = await runCli(process.argv.slice(2), {

@@ -1,3 +1,4 @@
+import { canonicalUserName } from '../authentication/user-name-rules.ts';
 import { HubError } from '../errors.ts';
 import { mayGrant } from '../rbac/access-check.ts';
 import type { Authority } from '../rbac/authority.ts';
@@ -10,7 +11,11 @@ import type { User, UserStore } from '../users/user-store.ts';
 /** Creating, changing and deleting people, with the rules that hold whoever asks for it. */
 export interface Accounts {
   /** Creates the users that do not exist yet. Throws `conflict` when all of them do. */
-  create(caller: Caller, names: readonly string[], options: { readonly isAdmin: boolean }): Promise<User[]>;
+  create(
+    caller: Caller,
+    names: readonly string[],
+    options: { readonly isAdmin: boolean },
+  ): Promise<User[]>;
   change(
     caller: Caller,
     userName: string,
@@ -55,7 +60,7 @@ export function createAccounts(parts: {
         throw new HubError('bad_request', `At most ${mostNames} users can be created at once.`);
       }
       if (isAdmin) await requireMayGrantAdmin(caller);
-      const wanted = [...new Set(names.map((name) => validateUserName(name)))];
+      const wanted = [...new Set(names.map((name) => validateUserName(canonicalUserName(name))))];
       const created: User[] = [];
       for (const name of wanted) {
         if ((await users.findByName(name)) !== undefined) continue;
@@ -74,9 +79,9 @@ export function createAccounts(parts: {
       }
       if (name !== undefined && name !== user.name) {
         await parts.stopServersOf(user.name);
-        await users.rename(user.id, validateUserName(name));
+        await users.rename(user.id, validateUserName(canonicalUserName(name)));
       }
-      return users.getByName(name ?? userName);
+      return users.getByName(name === undefined ? userName : canonicalUserName(name));
     },
 
     async delete(caller, userName) {

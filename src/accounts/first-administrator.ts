@@ -11,7 +11,11 @@ export interface FirstAdministrator {
   issueSecret(): Promise<string | undefined>;
   isValid(secret: string): Promise<boolean>;
   /** Creates the administrator. Throws `forbidden` when the link does not work (any more). */
-  create(account: { readonly secret: string; readonly name: string; readonly password: string }): Promise<User>;
+  create(account: {
+    readonly secret: string;
+    readonly name: string;
+    readonly password: string;
+  }): Promise<User>;
 }
 
 const settingKey = 'first-administrator-secret-hash';
@@ -54,7 +58,8 @@ export function createFirstAdministrator(parts: {
         const userName = validateUserName(name);
         parts.checkPassword(userName, password);
         const existing = await users.findByName(userName);
-        const user = existing ?? (await users.create({ name: userName, isAdmin: true, isInvited: true }));
+        const user =
+          existing ?? (await users.create({ name: userName, isAdmin: true, isInvited: true }));
         await parts.setPassword(userName, password);
         if (existing !== undefined) await users.setAdmin(existing.id, true);
         await settings.delete(settingKey);

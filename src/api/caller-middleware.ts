@@ -1,20 +1,29 @@
 import type { Context, Middleware } from 'koa';
 import { HubError } from '../errors.ts';
+import { OAuthError } from '../oauth/oauth-error.ts';
+import { readPresentedToken } from '../oauth/tokens/presented-token.ts';
 import type { TokenVerifier } from '../oauth/tokens/token-verifier.ts';
 import type { Authority } from '../rbac/authority.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { CsrfProtection } from '../sessions/csrf.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
 
-const credentialsPattern = /^(?:token|bearer) +(\S+) *$/i;
 const readMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** The token a request carries (RFC 6750 §2.1, or the `token` scheme, or `?token=`). */
-export function presentedToken(ctx: Context): string | undefined {
-  const header = ctx.req.headers.authorization;
-  if (header !== undefined) return credentialsPattern.exec(header)?.[1] ?? '';
-  const parameter = ctx.query['token'];
-  return Array.isArray(parameter) ? '' : parameter;
+/** The token a request carries; empty when it carries something that cannot be one. */
+function presentedToken(ctx: Context): string | undefined {
+  const { authorization } = ctx.req.headers;
+  try {
+    const token = readPresentedToken({
+      authorization,
+      query: new URLSearchParams(ctx.querystring),
+    });
+    return token ?? (authorization === undefined ? undefined : '');
+  } catch (error) {
+    if (error instanceof OAuthError)
+      throw new HubError('bad_request', error.message, { cause: error });
+    throw error;
+  }
 }
 
 /**
@@ -41,7 +50,8 @@ export function callerMiddleware(parts: {
     }
     const login = loginOf(ctx);
     if (login === undefined) return undefined;
-    if (!readMethods.has(ctx.method)) parts.csrf.require(ctx, ctx.get('X-CSRF-Token') || ctx.get('X-XSRFToken'));
+    if (!readMethods.has(ctx.method))
+      parts.csrf.require(ctx, ctx.get('X-CSRF-Token') || ctx.get('X-XSRFToken'));
     const owner = { kind: 'user', name: login.user.name } as const;
     return {
       owner,

@@ -1,5 +1,5 @@
-import type { Context } from 'koa';
 import { Readable } from 'node:stream';
+import type { Context } from 'koa';
 
 const keepAliveMs = 8_000;
 
@@ -23,7 +23,8 @@ export function writeEventStream(
   ctx.body = stream;
   void (async () => {
     try {
-      for await (const event of events(closed.signal)) stream.push(`data: ${JSON.stringify(event)}\n\n`);
+      for await (const event of events(closed.signal))
+        stream.push(`data: ${JSON.stringify(event)}\n\n`);
       stream.push(null);
     } catch (error) {
       stream.destroy(error instanceof Error ? error : new Error(String(error)));

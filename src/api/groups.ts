@@ -32,7 +32,8 @@ export function groupRoutes(
   async function present(group: Group, caller: Caller): Promise<Record<string, unknown>> {
     const membership = await authority.membership();
     const resource = { kind: 'group', name: group.name } as const;
-    const may = (scope: string) => checkAccess(caller.scopes, scope, resource, membership) === 'granted';
+    const may = (scope: string) =>
+      checkAccess(caller.scopes, scope, resource, membership) === 'granted';
     const model: Record<string, unknown> = { kind: 'group', name: group.name };
     if (may('read:groups')) {
       model['users'] = await groups.memberNames(group.name);
@@ -62,8 +63,12 @@ export function groupRoutes(
     if (filter === undefined) requireScopes(ctx, ['list:groups'], await authority.membership());
     const { offset, limit } = parsePage(ctx);
     const everything = filter === 'all';
-    const page = await groups.list(everything ? { offset, limit } : { offset: 0, limit: Number.MAX_SAFE_INTEGER });
-    const visible = page.items.filter(({ name }) => filter === 'all' || filter?.groups.has(name) === true);
+    const page = await groups.list(
+      everything ? { offset, limit } : { offset: 0, limit: Number.MAX_SAFE_INTEGER },
+    );
+    const visible = page.items.filter(
+      ({ name }) => filter === 'all' || filter?.groups.has(name) === true,
+    );
     const shown = everything ? visible : visible.slice(offset, offset + limit);
     writePage(
       ctx,
@@ -88,7 +93,10 @@ export function groupRoutes(
   router.get('/groups/:group', async (ctx) => {
     const name = ctx.params['group'] ?? '';
     const scopes = ['read:groups', 'read:groups:name', 'read:roles:groups'];
-    const caller = requireScopes(ctx, scopes, await authority.membership(), { kind: 'group', name });
+    const caller = requireScopes(ctx, scopes, await authority.membership(), {
+      kind: 'group',
+      name,
+    });
     ctx.body = await present(await groups.getByName(name), caller);
   });
 
@@ -112,7 +120,10 @@ export function groupRoutes(
 
   router.post('/groups/:group/users', async (ctx) => {
     const name = ctx.params['group'] ?? '';
-    const caller = requireScopes(ctx, ['groups'], await authority.membership(), { kind: 'group', name });
+    const caller = requireScopes(ctx, ['groups'], await authority.membership(), {
+      kind: 'group',
+      name,
+    });
     const { users } = await parseBody(ctx, members, bodyLimitBytes);
     const group = await groups.getByName(name);
     await requireMayChangeMembers(caller, name);
@@ -122,7 +133,10 @@ export function groupRoutes(
 
   router.delete('/groups/:group/users', async (ctx) => {
     const name = ctx.params['group'] ?? '';
-    const caller = requireScopes(ctx, ['groups'], await authority.membership(), { kind: 'group', name });
+    const caller = requireScopes(ctx, ['groups'], await authority.membership(), {
+      kind: 'group',
+      name,
+    });
     const { users } = await parseBody(ctx, members, bodyLimitBytes);
     const group = await groups.getByName(name);
     await groups.removeMembers(name, users);
@@ -131,7 +145,10 @@ export function groupRoutes(
 
   router.put('/groups/:group/properties', async (ctx) => {
     const name = ctx.params['group'] ?? '';
-    const caller = requireScopes(ctx, ['groups'], await authority.membership(), { kind: 'group', name });
+    const caller = requireScopes(ctx, ['groups'], await authority.membership(), {
+      kind: 'group',
+      name,
+    });
     await groups.getByName(name);
     await groups.setProperties(name, await parseBody(ctx, properties, bodyLimitBytes));
     ctx.body = await present(await groups.getByName(name), caller);

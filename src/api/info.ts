@@ -3,8 +3,8 @@ import type { Authority } from '../rbac/authority.ts';
 import { presentScopes } from '../rbac/scope.ts';
 import { callerOf } from './caller-middleware.ts';
 import { requireScopes } from './require-scopes.ts';
-import { presentUser } from './user-model.ts';
 import type { UserDirectory } from './user-directory.ts';
+import { presentUser } from './user-model.ts';
 
 /** What the hub tells about itself. */
 export interface HubInfo {
@@ -62,7 +62,11 @@ export function infoRoutes(
       return;
     }
     // Every token may know whose it is, also when that is no scope it holds.
-    const shown = new Set([...scopes, `read:users:name!user=${user.name}`, `read:users:groups!user=${user.name}`]);
+    const shown = new Set([
+      ...scopes,
+      `read:users:name!user=${user.name}`,
+      `read:users:groups!user=${user.name}`,
+    ]);
     ctx.body = {
       ...presentUser(await directory.detailsOf(user), shown, await authority.membership()),
       ...identity,

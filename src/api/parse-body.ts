@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { HubError } from '../errors.ts';
 import { readJsonBody } from '../http/body.ts';
 
@@ -11,16 +11,23 @@ export async function parseBody<Schema extends z.ZodType>(
 ): Promise<z.output<Schema>> {
   const result = schema.safeParse((await readJsonBody(ctx.req, limitBytes)) ?? {});
   if (result.success) return result.data;
-  const problems = result.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`);
+  const problems = result.error.issues.map(
+    ({ path, message }) => `${path.join('.') || 'body'}: ${message}`,
+  );
   throw new HubError('bad_request', `Invalid request body: ${problems.join('; ')}.`);
 }
 
 const wholeNumber = /^\d{1,9}$/;
 
 /** Reads `offset` and `limit` of a list; the limit is clamped to the largest page. */
-export function parsePage(ctx: Context): { readonly offset: number; readonly limit: number; readonly isEnveloped: boolean } {
+export function parsePage(ctx: Context): {
+  readonly offset: number;
+  readonly limit: number;
+  readonly isEnveloped: boolean;
+} {
   const isEnveloped = ctx.get('Accept').includes('application/jupyterhub-pagination+json');
-  const limit = wholeNumberParameter(ctx, 'limit') ?? (isEnveloped ? defaultPageLength : maxPageLength);
+  const limit =
+    wholeNumberParameter(ctx, 'limit') ?? (isEnveloped ? defaultPageLength : maxPageLength);
   return {
     offset: wholeNumberParameter(ctx, 'offset') ?? 0,
     limit: Math.min(Math.max(limit, 1), maxPageLength),
@@ -42,7 +49,10 @@ export function writePage(ctx: Context, items: readonly unknown[], total: number
   const nextUrl = new URL(ctx.href);
   nextUrl.searchParams.set('offset', String(nextOffset));
   nextUrl.searchParams.set('limit', String(limit));
-  const next = nextOffset < total ? { offset: nextOffset, limit, url: nextUrl.pathname + nextUrl.search } : null;
+  const next =
+    nextOffset < total
+      ? { offset: nextOffset, limit, url: nextUrl.pathname + nextUrl.search }
+      : null;
   ctx.body = { items, _pagination: { offset, limit, total, next } };
   ctx.type = 'application/jupyterhub-pagination+json';
 }

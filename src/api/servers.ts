@@ -19,7 +19,11 @@ import { requireScopes } from './require-scopes.ts';
 const slowSpawnMs = 10_000;
 const slowStopMs = 10_000;
 
-const displayName = z.string().min(1).max(255).regex(/^\S(?:.*\S)?$/u, 'may not begin or end with white space');
+const displayName = z
+  .string()
+  .min(1)
+  .max(255)
+  .regex(/^\S(?:.*\S)?$/u, 'may not begin or end with white space');
 const changes = z.strictObject({
   display_name: displayName.optional(),
   user_options: z.record(z.string(), z.unknown()).optional(),
@@ -44,7 +48,10 @@ export function serverRoutes(
 ): void {
   const { users, store, servers, lifecycle, authority, bodyLimitBytes } = parts;
 
-  async function authorise(ctx: Context, scope: string): Promise<{ caller: Caller; userName: string; serverName: string }> {
+  async function authorise(
+    ctx: Context,
+    scope: string,
+  ): Promise<{ caller: Caller; userName: string; serverName: string }> {
     const userName = String(ctx['params']['name']);
     const serverName = String(ctx['params']['server'] ?? '');
     const resource = { kind: 'server', userName, serverName } as const;
@@ -54,13 +61,18 @@ export function serverRoutes(
   }
 
   async function present(server: Server, caller: Caller): Promise<ServerModel> {
-    const resource = { kind: 'server', userName: server.userName, serverName: server.name } as const;
+    const resource = {
+      kind: 'server',
+      userName: server.userName,
+      serverName: server.name,
+    } as const;
     const membership = await authority.membership();
     return presentServer(server, {
       prefix: servers.prefixOf(server),
       apiPath: parts.apiPath,
       publicOrigin: parts.publicOrigin,
-      withState: checkAccess(caller.scopes, 'admin:server_state', resource, membership) === 'granted',
+      withState:
+        checkAccess(caller.scopes, 'admin:server_state', resource, membership) === 'granted',
     });
   }
 
@@ -94,9 +106,12 @@ export function serverRoutes(
   async function stop(ctx: Context): Promise<void> {
     const { userName, serverName } = await authorise(ctx, 'delete:servers');
     const { remove } = await parseBody(ctx, stopBody, bodyLimitBytes);
-    if (remove && serverName === '') throw new HubError('bad_request', 'The default server cannot be removed.');
+    if (remove && serverName === '')
+      throw new HubError('bad_request', 'The default server cannot be removed.');
     await getServer(userName, serverName);
-    const work = remove ? servers.remove(userName, serverName) : servers.stop(userName, serverName).then(() => undefined);
+    const work = remove
+      ? servers.remove(userName, serverName)
+      : servers.stop(userName, serverName).then(() => undefined);
     const isStopped = await within(work, slowStopMs);
     ctx.body = isStopped ? null : { message: 'The server is stopping.' };
     ctx.status = isStopped ? 204 : 202;
@@ -118,7 +133,10 @@ export function serverRoutes(
   async function change(ctx: Context): Promise<void> {
     const { caller, userName, serverName } = await authorise(ctx, 'start:servers');
     const body = await parseBody(ctx, changes, bodyLimitBytes);
-    await servers.change(userName, serverName, { displayName: body.display_name, userOptions: body.user_options });
+    await servers.change(userName, serverName, {
+      displayName: body.display_name,
+      userOptions: body.user_options,
+    });
     ctx.body = await present(await getServer(userName, serverName), caller);
   }
 
@@ -148,7 +166,8 @@ export function serverRoutes(
 }
 
 function settledProgress(server: Server, url: string): ServerProgress | undefined {
-  if (server.state === 'running') return { progress: 100, ready: true, message: 'The server is ready.', url };
+  if (server.state === 'running')
+    return { progress: 100, ready: true, message: 'The server is ready.', url };
   if (server.failure === undefined) return undefined;
   const { message, output } = server.failure;
   return { progress: 100, failed: true, message, output };

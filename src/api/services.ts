@@ -27,7 +27,8 @@ export function serviceRoutes(
     const { name, isAdmin } = service;
     const membership = await authority.membership();
     const resource = { kind: 'service', name } as const;
-    const may = (scope: string) => checkAccess(caller.scopes, scope, resource, membership) === 'granted';
+    const may = (scope: string) =>
+      checkAccess(caller.scopes, scope, resource, membership) === 'granted';
     const model: Record<string, unknown> = { kind: 'service', name };
     if (may('read:roles:services')) {
       const held = await roles.heldBy({ kind: 'service', name, isAdmin });
@@ -76,13 +77,18 @@ export function serviceRoutes(
     const visible = registry
       .services()
       .filter(({ name }) => filter === 'all' || filter?.services.has(name) === true);
-    const models = await Promise.all(visible.map(async (service) => [service.name, await present(service, caller)]));
+    const models = await Promise.all(
+      visible.map(async (service) => [service.name, await present(service, caller)]),
+    );
     ctx.body = Object.fromEntries(models);
   });
 
   router.get('/services/:service', async (ctx) => {
     const name = ctx.params['service'] ?? '';
-    const caller = requireScopes(ctx, readScopes, await authority.membership(), { kind: 'service', name });
+    const caller = requireScopes(ctx, readScopes, await authority.membership(), {
+      kind: 'service',
+      name,
+    });
     ctx.body = await present(getService(ctx), caller);
   });
 

@@ -18,7 +18,10 @@ export function sessionRoutes(
 
   router.get('/users/:name/sessions', async (ctx) => {
     const name = ctx.params['name'] ?? '';
-    const caller = requireScopes(ctx, ['read:tokens'], await authority.membership(), { kind: 'user', name });
+    const caller = requireScopes(ctx, ['read:tokens'], await authority.membership(), {
+      kind: 'user',
+      name,
+    });
     const sessions = await logins.listOfUser((await users.getByName(name)).id);
     ctx.body = {
       sessions: sessions.map((session) => ({

@@ -6,8 +6,8 @@ import type { AccessToken } from '../oauth/tokens/access-token.ts';
 import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import type { TokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import type { Authority } from '../rbac/authority.ts';
-import { presentScopes } from '../rbac/scope.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
+import { presentScopes } from '../rbac/scope.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { parseBody } from './parse-body.ts';
 import { requireScopes } from './require-scopes.ts';
@@ -73,11 +73,15 @@ export function tokenRoutes(
 
   router.post('/users/:name/tokens', async (ctx) => {
     const name = ctx.params['name'] ?? '';
-    const caller = requireScopes(ctx, ['tokens'], await authority.membership(), { kind: 'user', name });
+    const caller = requireScopes(ctx, ['tokens'], await authority.membership(), {
+      kind: 'user',
+      name,
+    });
     const user = await users.getByName(name);
     const body = await parseBody(ctx, creation, bodyLimitBytes);
     const named = await Promise.all((body.roles ?? []).map((role) => roles.getByName(role)));
-    const scopes = body.scopes ?? (named.length > 0 ? named.flatMap((role) => role.scopes) : ['inherit']);
+    const scopes =
+      body.scopes ?? (named.length > 0 ? named.flatMap((role) => role.scopes) : ['inherit']);
     const issued = await tokenIssuer.createApiToken({
       granter: caller,
       owner: { kind: 'user', user },
@@ -86,7 +90,8 @@ export function tokenRoutes(
       ...(body.expires_in == null ? {} : { expiresInSeconds: body.expires_in }),
     });
     const token = await accessTokens.findById(issued.id);
-    if (token === undefined) throw new HubError('internal', 'The token vanished while it was made.');
+    if (token === undefined)
+      throw new HubError('internal', 'The token vanished while it was made.');
     ctx.status = 201;
     ctx.body = { ...(await present(token)), token: issued.token };
   });
@@ -98,7 +103,8 @@ export function tokenRoutes(
   router.delete('/users/:name/tokens/:id', async (ctx) => {
     const token = await tokenOf(ctx, 'tokens');
     // One application holds several tokens of a user: withdrawing its access means all of them.
-    if (token.clientId === undefined || token.userId === undefined) await accessTokens.revoke(token.id);
+    if (token.clientId === undefined || token.userId === undefined)
+      await accessTokens.revoke(token.id);
     else await accessTokens.revokeByClientAndUser(token.clientId, token.userId);
     ctx.status = 204;
   });

@@ -17,7 +17,12 @@ export function createUserDirectory(parts: {
   return {
     async detailsOf(user) {
       const groups = await parts.groups.groupNamesOf(user.name);
-      const holder = { kind: 'user', name: user.name, isAdmin: user.isAdmin, groupNames: groups } as const;
+      const holder = {
+        kind: 'user',
+        name: user.name,
+        isAdmin: user.isAdmin,
+        groupNames: groups,
+      } as const;
       const [roles, servers] = await Promise.all([
         parts.roles.heldBy(holder),
         parts.serverModelsOf(user.name),

@@ -63,7 +63,9 @@ export function userRoutes(
       sort,
       ...(state === undefined ? {} : { serverState: state }),
       ...(typeof nameFilter === 'string' ? { nameFilter } : {}),
-      ...(filter === 'all' || filter === undefined ? {} : { onlyNames: namesIn(filter, membership) }),
+      ...(filter === 'all' || filter === undefined
+        ? {}
+        : { onlyNames: namesIn(filter, membership) }),
     });
     const details = await Promise.all(page.items.map((user) => directory.detailsOf(user)));
     // Whoever may list a user may know the name.
@@ -103,7 +105,11 @@ export function userRoutes(
     const [user] = await accounts.create(caller, [ctx.params['name'] ?? ''], { isAdmin: admin });
     if (user === undefined) throw new HubError('conflict', 'This user exists already.');
     ctx.status = 201;
-    ctx.body = presentUser(await directory.detailsOf(user), caller.scopes, await authority.membership());
+    ctx.body = presentUser(
+      await directory.detailsOf(user),
+      caller.scopes,
+      await authority.membership(),
+    );
   });
 
   router.patch('/users/:name', async (ctx) => {
@@ -115,7 +121,11 @@ export function userRoutes(
       ...(newName === undefined ? {} : { name: newName }),
       ...(admin === undefined ? {} : { isAdmin: admin }),
     });
-    ctx.body = presentUser(await directory.detailsOf(user), caller.scopes, await authority.membership());
+    ctx.body = presentUser(
+      await directory.detailsOf(user),
+      caller.scopes,
+      await authority.membership(),
+    );
   });
 
   router.delete('/users/:name', async (ctx) => {

@@ -24,9 +24,6 @@ import type { HubDatabase } from '../store/database.ts';
 import type { OAuthParts } from './oauth-parts.ts';
 import type { Stores } from './stores.ts';
 
-/** Everything a request to a service or server passes. */
-export type GatewayParts = ReturnType<typeof createGatewayParts>;
-
 /** Creates the guard, the forwarders and the gateway over the proxy table. */
 export function createGatewayParts(
   parts: {
@@ -53,7 +50,13 @@ export function createGatewayParts(
   const liveConnections = createLiveConnections();
   const assertions = createAssertionSigner({ secrets, issuer });
   const forwarder = disposables.use(
-    createForwarder({ config: proxyConfig, log, routes, liveConnections, answerError: answers.error }),
+    createForwarder({
+      config: proxyConfig,
+      log,
+      routes,
+      liveConnections,
+      answerError: answers.error,
+    }),
   );
   const webSockets = disposables.use(
     createWebSocketForwarder({ config: proxyConfig, log, liveConnections }),
@@ -70,15 +73,17 @@ export function createGatewayParts(
     database,
     assertions,
     requestScopesOf: (clientId) =>
-      config.Hub.services.find(({ name, oauth_client_id }) => (oauth_client_id ?? `service-${name}`) === clientId)
-        ?.oauth_client_allowed_scopes ?? [],
+      config.Hub.services.find(
+        ({ name, oauth_client_id }) => (oauth_client_id ?? `service-${name}`) === clientId,
+      )?.oauth_client_allowed_scopes ?? [],
     hubApi: {
       tokens: oauth.tokenVerifier,
       groupsOf: (userName) => stores.groups.groupNamesOf(userName),
       admit: parts.admit,
       async exchangeCode(clientId, { code, redirectUri, codeVerifier }) {
         const client = await oauth.clients.find(clientId);
-        if (client === undefined) throw new HubError('not_found', 'There is no such client any more.');
+        if (client === undefined)
+          throw new HubError('not_found', 'There is no such client any more.');
         try {
           const granted = await oauth.exchangeCode(client, { code, redirectUri, codeVerifier });
           return {
@@ -87,7 +92,8 @@ export function createGatewayParts(
             expiresInSeconds: granted.lifetimeSeconds,
           };
         } catch (error) {
-          if (error instanceof OAuthError) return { outcome: 'refused', description: error.message };
+          if (error instanceof OAuthError)
+            return { outcome: 'refused', description: error.message };
           throw error;
         }
       },
@@ -103,7 +109,8 @@ export function createGatewayParts(
         const token = await stores.accessTokens.findById(accessTokenId);
         const owner = routes.find(routePrefix)?.owner;
         if (token === undefined || owner === undefined || owner.kind === 'extra') return false;
-        const client = token.clientId === undefined ? undefined : await oauth.clients.find(token.clientId);
+        const client =
+          token.clientId === undefined ? undefined : await oauth.clients.find(token.clientId);
         const scopes = await authority.effectiveScopes({
           owner: token.owner,
           scopes: token.scopes,

@@ -23,7 +23,9 @@ export function createInternalListener(
     const isShort = hubPath !== '/hub/' && path.pathname.startsWith('/hub/');
     const target = isShort ? hubPath + path.target.slice('/hub/'.length) : path.target;
     const [pathname = ''] = target.split('?', 1);
-    if (!allowed.some((prefix) => `${pathname}/`.startsWith(prefix) || pathname.startsWith(prefix))) {
+    if (
+      !allowed.some((prefix) => `${pathname}/`.startsWith(prefix) || pathname.startsWith(prefix))
+    ) {
       refuse(res, new HubError('not_found', 'Only the API is served at this address.'));
       return;
     }

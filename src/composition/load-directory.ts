@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { canonicalUserName } from '../authentication/user-name-rules.ts';
 import type { Config } from '../config/config.ts';
 import { applyRoles } from '../rbac/load-roles.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
@@ -16,19 +17,24 @@ export async function loadDirectory(
 ): Promise<void> {
   const { Hub, Authenticator } = config;
   const { users, groups, roles } = stores;
-  const ensureUser = async (name: string) => {
+  const ensureUser = async (written: string) => {
+    const name = canonicalUserName(written);
     const user = (await users.findByName(name)) ?? (await users.create({ name }));
     return user.name;
   };
   const ensureGroup = async (name: string) => {
-    const group = (await groups.findByName(name)) ?? (await groups.create({ name, origin: 'config' }));
+    const group =
+      (await groups.findByName(name)) ?? (await groups.create({ name, origin: 'config' }));
     return group.name;
   };
 
-  for (const { users: members } of Hub.load_groups) {
-    for (const member of members) await ensureUser(member);
-  }
-  await groups.syncConfigured(Hub.load_groups);
+  const configuredGroups = await Promise.all(
+    Hub.load_groups.map(async (group) => ({
+      ...group,
+      users: await Promise.all(group.users.map(ensureUser)),
+    })),
+  );
+  await groups.syncConfigured(configuredGroups);
   await applyRoles(Hub.load_roles, {
     roles,
     catalogue,

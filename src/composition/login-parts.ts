@@ -52,7 +52,9 @@ export async function createLoginParts(
     throttle,
     log,
   });
-  const accountOwner = authenticators.list.find(({ authenticator }) => authenticator.ownsAccounts === true);
+  const accountOwner = authenticators.list.find(
+    ({ authenticator }) => authenticator.ownsAccounts === true,
+  );
   const firstAdministrator = createFirstAdministrator({
     settings: stores.settings,
     users: stores.users,

@@ -3,7 +3,11 @@ import type { OAuthEndpoints } from '../app.ts';
 import type { Config } from '../config/config.ts';
 import { createAuthorizationEndpoint } from '../oauth/endpoints/authorization-endpoint.ts';
 import { createIntrospectionEndpoint } from '../oauth/endpoints/introspection-endpoint.ts';
-import { createMetadataEndpoint, issuerOf, metadataPaths } from '../oauth/endpoints/metadata-endpoint.ts';
+import {
+  createMetadataEndpoint,
+  issuerOf,
+  metadataPaths,
+} from '../oauth/endpoints/metadata-endpoint.ts';
 import { createRevocationEndpoint } from '../oauth/endpoints/revocation-endpoint.ts';
 import { createTokenEndpoint } from '../oauth/endpoints/token-endpoint.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
@@ -42,7 +46,12 @@ export function createOAuthEndpoints(parts: HubParts, config: Config, log: Logge
     showAuthorization: authorization.show,
     decideAuthorization: authorization.decide,
     token: createTokenEndpoint({ clientAuthentication, exchangeCode: oauth.exchangeCode }),
-    introspection: createIntrospectionEndpoint({ clientAuthentication, tokenVerifier, authority, issuer }),
+    introspection: createIntrospectionEndpoint({
+      clientAuthentication,
+      tokenVerifier,
+      authority,
+      issuer,
+    }),
     revocation: createRevocationEndpoint({
       clientAuthentication,
       accessTokens: stores.accessTokens,

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
+import type { ClientAddressReader } from '../http/client-address.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { createClientAuthentication } from '../oauth/clients/client-authentication.ts';
 import { createClientRegistry } from '../oauth/clients/client-registry.ts';
@@ -30,6 +31,7 @@ export function createOAuthParts(
     readonly authority: Authority;
     readonly services: () => readonly Service[];
     readonly serviceTokens: ServiceTokens;
+    readonly clientAddress: ClientAddressReader;
     readonly metrics: Metrics;
     readonly log: Logger;
   },
@@ -71,6 +73,7 @@ export function createOAuthParts(
       clients,
       verifyClientSecret,
       failureLimit: createFailureLimit({}),
+      clientAddress: parts.clientAddress,
     }),
     tokenIssuer: createTokenIssuer({
       accessTokens,

@@ -19,8 +19,8 @@ import { consentPage } from '../pages/views/login/consent-page.ts';
 import type { PageUrls } from '../pages/views/page-urls.ts';
 import { serviceUnavailablePage } from '../pages/views/services/service-unavailable-page.ts';
 import type { Route } from '../proxy/route.ts';
-import type { ServiceRegistry } from '../services/service-registry.ts';
 import type { Service } from '../services/service.ts';
+import type { ServiceRegistry } from '../services/service-registry.ts';
 import type { HubParts } from './hub-parts.ts';
 
 /** Renders error pages without knowing a request: for every place that must answer a failure. */
@@ -49,7 +49,8 @@ export function createNotReadyRenderer(
 ): (route: Route, url: string) => { html: string; error: HubError } {
   const retryAfterSeconds = 3;
   return ({ owner }, url) => {
-    const name = owner.kind === 'service' ? owner.name : owner.kind === 'server' ? owner.userName : 'This';
+    const name =
+      owner.kind === 'service' ? owner.name : owner.kind === 'server' ? owner.userName : 'This';
     const status = owner.kind === 'service' ? registry().statusOf(owner.name) : undefined;
     const page = serviceUnavailablePage({
       frame: { ...frame, now: new Date() },
@@ -67,21 +68,36 @@ export function createNotReadyRenderer(
 }
 
 /** Shows the consent page of an authorization request. */
-export function createConsentPresenter(kit: PageKit): (ctx: Context, view: ConsentView) => Promise<void> {
+export function createConsentPresenter(
+  kit: PageKit,
+): (ctx: Context, view: ConsentView) => Promise<void> {
   return async (ctx, view) => {
     const frame = await kit.formFrame(ctx);
     allowFormTargets(ctx, [view.redirectOrigin]);
     kit.send(
       ctx,
-      consentPage({ frame, userName: frame.user?.name ?? '', consent: view, action: ctx.originalUrl }),
+      consentPage({
+        frame,
+        userName: frame.user?.name ?? '',
+        consent: view,
+        action: ctx.originalUrl,
+      }),
     );
   };
 }
 
 /** Adds the pages of people. */
 export function addPages(router: Router, parts: HubParts, config: Config): void {
-  const { kit, stores, login, oauth, server, authority, logins, sessions, metrics, apiPath } = parts;
-  const serverRoutes = { kit, apiPath, authority, users: stores.users, store: stores.servers, ...server };
+  const { kit, stores, login, oauth, server, authority, logins, sessions, metrics, apiPath } =
+    parts;
+  const serverRoutes = {
+    kit,
+    apiPath,
+    authority,
+    users: stores.users,
+    store: stores.servers,
+    ...server,
+  };
 
   loginRoutes(router, {
     kit,
@@ -93,14 +109,22 @@ export function addPages(router: Router, parts: HubParts, config: Config): void 
     defaultUrl: config.Hub.default_url ?? kit.urls.home,
     continueLogin: () => Promise.resolve(false),
   });
-  setUpRoutes(router, { kit, firstAdministrator: parts.firstAdministrator, minimumPasswordLength: 12 });
+  setUpRoutes(router, {
+    kit,
+    firstAdministrator: parts.firstAdministrator,
+    minimumPasswordLength: 12,
+  });
   homeRoutes(router, {
     kit,
     config,
     authority,
     store: stores.servers,
     servers: server.servers,
-    listServices: () => parts.registry.services().filter(({ url }) => url !== undefined).map(listedService),
+    listServices: () =>
+      parts.registry
+        .services()
+        .filter(({ url }) => url !== undefined)
+        .map(listedService),
   });
   spawnRoutes(router, serverRoutes);
   tokenPageRoutes(router, {

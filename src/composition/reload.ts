@@ -30,7 +30,10 @@ export function createReload(parts: {
     current = config;
     log.info({ services }, 'the new configuration is in force');
     if (needRestart.length > 0) {
-      log.warn({ settings: needRestart }, 'these settings changed too and need a restart of the hub');
+      log.warn(
+        { settings: needRestart },
+        'these settings changed too and need a restart of the hub',
+      );
     }
   }
 
@@ -47,7 +50,8 @@ function settingsThatNeedRestart(before: Config, after: Config): string[] {
     const [old, now] = [before[section], after[section]] as Record<string, unknown>[];
     for (const key of Object.keys({ ...old, ...now })) {
       if (section === 'Hub' && reloadedSettings.has(key)) continue;
-      if (JSON.stringify(old?.[key]) !== JSON.stringify(now?.[key])) changed.push(`${section}.${key}`);
+      if (JSON.stringify(old?.[key]) !== JSON.stringify(now?.[key]))
+        changed.push(`${section}.${key}`);
     }
   }
   if (JSON.stringify(before.pluginSections) !== JSON.stringify(after.pluginSections)) {

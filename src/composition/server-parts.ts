@@ -132,7 +132,8 @@ export async function createServerParts(
 
 /** Stands in where no command for servers is configured. */
 const noSpawner: Spawner = {
-  start: () => Promise.reject(new HubError('unavailable', 'No servers are configured on this hub.')),
+  start: () =>
+    Promise.reject(new HubError('unavailable', 'No servers are configured on this hub.')),
   stop: () => Promise.resolve(),
   poll: () => Promise.resolve({ running: false }),
   restore: () => Promise.resolve(undefined),

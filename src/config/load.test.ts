@@ -390,7 +390,7 @@ const rows: readonly Row[] = [
     { Hub: { cookie_secret: 'a'.repeat(64) } },
     /^Hub\.cookie_secret\[0\]: is too weak/,
   ],
-  ['half a hexadecimal key', { Hub: { cookie_secret: strongKey.slice(32) } }, /is too weak/],
+  ['a short key', { Hub: { cookie_secret: strongKey.slice(33) } }, /is too weak/],
 
   // Contradictions
   [

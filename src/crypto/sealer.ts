@@ -31,12 +31,9 @@ export function createSealer(secrets: readonly Secret[], purpose: string): Seale
       const cipher = createCipheriv('aes-256-gcm', encryptionKey, iv);
       cipher.setAAD(Buffer.from(context));
       const body = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()]);
-      return Buffer.concat([
-        Buffer.of(formatVersion),
-        iv,
-        cipher.getAuthTag(),
-        body,
-      ]).toString('base64url');
+      return Buffer.concat([Buffer.of(formatVersion), iv, cipher.getAuthTag(), body]).toString(
+        'base64url',
+      );
     },
 
     open(sealed, context) {

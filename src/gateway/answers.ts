@@ -13,7 +13,10 @@ import type { GatewayAnswers } from './gateway.ts';
 export function createGatewayAnswers(parts: {
   readonly renderErrorPage: RenderErrorPage;
   /** The page for a service or server that is not ready; it tries again by itself. */
-  readonly renderNotReadyPage: (route: Route, url: string) => { readonly html: string; readonly error: HubError };
+  readonly renderNotReadyPage: (
+    route: Route,
+    url: string,
+  ) => { readonly html: string; readonly error: HubError };
   readonly log: Logger;
 }): GatewayAnswers {
   const { renderErrorPage, renderNotReadyPage, log } = parts;
@@ -21,12 +24,20 @@ export function createGatewayAnswers(parts: {
   function respond(thrown: HubError): ErrorResponse {
     const response = toErrorResponse(thrown);
     if (response.isBug) {
-      log.error({ err: thrown.cause ?? thrown, errorId: response.errorId }, 'the gateway failed unexpectedly');
+      log.error(
+        { err: thrown.cause ?? thrown, errorId: response.errorId },
+        'the gateway failed unexpectedly',
+      );
     }
     return response;
   }
 
-  function write(req: IncomingMessage, res: ServerResponse, response: ErrorResponse, html: () => string): void {
+  function write(
+    req: IncomingMessage,
+    res: ServerResponse,
+    response: ErrorResponse,
+    html: () => string,
+  ): void {
     if (res.headersSent || res.destroyed) {
       res.destroy();
       return;

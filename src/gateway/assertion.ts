@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, hkdfSync } from 'node:crypto';
-import { SignJWT, calculateJwkThumbprint, exportJWK } from 'jose';
+import { calculateJwkThumbprint, exportJWK, SignJWT } from 'jose';
 import { LRUCache } from 'lru-cache';
 import type { Secret } from '../config/secret.ts';
 
@@ -34,10 +34,15 @@ export function createAssertionSigner(options: {
 }): AssertionSigner {
   const privateKeys = options.secrets.map((secret) => {
     const seed = Buffer.from(hkdfSync('sha256', secret.reveal(), 'hub', 'assertion-key', 32));
-    return createPrivateKey({ key: Buffer.concat([ed25519Header, seed]), format: 'der', type: 'pkcs8' });
+    return createPrivateKey({
+      key: Buffer.concat([ed25519Header, seed]),
+      format: 'der',
+      type: 'pkcs8',
+    });
   });
   const [signingKey] = privateKeys;
-  if (signingKey === undefined) throw new TypeError('an assertion signer needs at least one secret');
+  if (signingKey === undefined)
+    throw new TypeError('an assertion signer needs at least one secret');
   const publicKeys = Promise.all(
     privateKeys.map(async (key) => {
       const jwk = await exportJWK(createPublicKey(key));

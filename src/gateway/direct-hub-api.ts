@@ -4,7 +4,10 @@ import type { Caller } from '../rbac/caller.ts';
 import { presentScopes } from '../rbac/scope.ts';
 
 /** Exchanges a code for the client of a route; how is the authorization server's business. */
-export type ExchangeCode = (clientId: string, exchange: CodeExchange) => ReturnType<HubApi['exchangeCode']>;
+export type ExchangeCode = (
+  clientId: string,
+  exchange: CodeExchange,
+) => ReturnType<HubApi['exchangeCode']>;
 
 /**
  * The hub as its own client sees it when the gateway plays that client: the same answers as over HTTP,

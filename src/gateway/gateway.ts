@@ -134,12 +134,17 @@ export function createGateway(parts: {
         return;
       }
       if (match?.kind !== 'forward' || !isWebSocketHandshake(req)) {
-        answers.errorOnSocket(socket, new HubError('not_found', 'There is no WebSocket at this address.'));
+        answers.errorOnSocket(
+          socket,
+          new HubError('not_found', 'There is no WebSocket at this address.'),
+        );
         return;
       }
       const { route } = match;
       if (!route.isReady) {
-        const error = new HubError('unavailable', 'This is starting; try again.', { retryAfterSeconds: 2 });
+        const error = new HubError('unavailable', 'This is starting; try again.', {
+          retryAfterSeconds: 2,
+        });
         answers.errorOnSocket(socket, error);
         return;
       }
@@ -152,7 +157,10 @@ export function createGateway(parts: {
           if (decision.kind === 'admitted') {
             webSockets.forward(req, socket, head, forwardOptions(req, route, match.path, decision));
           } else {
-            answers.errorOnSocket(socket, decision.kind === 'denied' ? decision.error : loginNeeded());
+            answers.errorOnSocket(
+              socket,
+              decision.kind === 'denied' ? decision.error : loginNeeded(),
+            );
           }
         },
         (thrown: unknown) => answers.errorOnSocket(socket, asHubError(thrown)),
@@ -182,4 +190,3 @@ function asHubError(thrown: unknown): HubError {
     ? thrown
     : new HubError('internal', 'The hub could not check who you are.', { cause: thrown });
 }
-

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { isForged } from '../client/browser-request.ts';
 import type { Denied, Redirected, RequestLike } from '../client/decision.ts';
-import { HubOAuth } from '../client/hub-oauth.ts';
 import type { UserModel } from '../client/hub-api.ts';
+import { HubOAuth } from '../client/hub-oauth.ts';
 import type { Secret } from '../config/secret.ts';
-import type { HubDatabase } from '../store/database.ts';
 import type { Route } from '../proxy/route.ts';
+import type { HubDatabase } from '../store/database.ts';
 import type { AssertionSigner } from './assertion.ts';
 import { createDirectHubApi } from './direct-hub-api.ts';
 
@@ -69,7 +69,10 @@ export function createGuard(parts: {
   function guardOf(route: Route): RouteGuard {
     let guard = guards.get(route);
     if (guard === undefined) {
-      guard = { client: clientOf(route), remembered: new LRUCache({ max: rememberedPerRoute, ttl: rememberedMs }) };
+      guard = {
+        client: clientOf(route),
+        remembered: new LRUCache({ max: rememberedPerRoute, ttl: rememberedMs }),
+      };
       guards.set(route, guard);
     }
     return guard;
@@ -102,7 +105,11 @@ export function createGuard(parts: {
     });
   }
 
-  async function admissionOf(route: Route, user: UserModel, isOwnCredential: boolean): Promise<Admission> {
+  async function admissionOf(
+    route: Route,
+    user: UserModel,
+    isOwnCredential: boolean,
+  ): Promise<Admission> {
     const groups = user.groups ?? [];
     const scopes = user.scopes ?? [];
     const assertion = await parts.assertions.assertion({

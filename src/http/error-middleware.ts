@@ -40,7 +40,11 @@ export function errorMiddleware(options: {
 
   function answer(ctx: Context, thrown: unknown): void {
     const error = toErrorResponse(thrown);
-    const fields = { requestId: ctx.state['requestId'] as string, errorId: error.errorId, code: error.code };
+    const fields = {
+      requestId: ctx.state['requestId'] as string,
+      errorId: error.errorId,
+      code: error.code,
+    };
     if (error.isBug) options.log.error({ ...fields, err: thrown }, 'a request failed unexpectedly');
     else if (error.status >= 500) options.log.warn({ ...fields, err: thrown }, error.message);
     if (ctx.headerSent || !ctx.writable) {

@@ -10,7 +10,8 @@ export function setCookie(
 ): void {
   const earlier = [ctx.res.getHeader('set-cookie') ?? []].flat().map(String);
   const isReplaced = (cookie: string) =>
-    cookie.startsWith(`${name}=`) && cookie.toLowerCase().includes(`path=${attributes.path};`.toLowerCase());
+    cookie.startsWith(`${name}=`) &&
+    cookie.toLowerCase().includes(`path=${attributes.path};`.toLowerCase());
   const cookies = earlier.filter((cookie) => !isReplaced(cookie));
   ctx.set('Set-Cookie', [...cookies, serializeCookie(name, value, attributes)]);
 }

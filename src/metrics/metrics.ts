@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 /** State of one managed or external service, as monitoring sees it. */
 export interface ServiceFigures {
@@ -19,13 +19,20 @@ export interface MetricSources {
   users(): Promise<number>;
   openWebSockets(): number;
   /** Requests forwarded so far, by kind of route and status. */
-  forwardedRequests(): Iterable<{ readonly routeKind: string; readonly status: string; readonly total: number }>;
+  forwardedRequests(): Iterable<{
+    readonly routeKind: string;
+    readonly status: string;
+    readonly total: number;
+  }>;
 }
 
 /** What the parts of the hub count. */
 export interface Metrics {
   countRequest(method: string, status: number, seconds: number): void;
-  countLogin(authenticator: string, outcome: 'logged_in' | 'refused' | 'throttled' | 'failed'): void;
+  countLogin(
+    authenticator: string,
+    outcome: 'logged_in' | 'refused' | 'throttled' | 'failed',
+  ): void;
   countGrant(clientKind: 'service' | 'server' | 'gateway'): void;
   countOAuthRefusal(error: string): void;
   countSpawn(outcome: 'ready' | 'failed' | 'cancelled', seconds: number): void;
@@ -113,10 +120,24 @@ function registerSources(sources: MetricSources, registers: Registry[]): void {
       },
     });
 
-  serviceGauge('hub_service_up', 'Whether a service is ready (1) or not (0).', ({ isUp }) => Number(isUp));
-  serviceGauge('hub_service_cpu_cores', 'Cores in use by a managed service.', ({ cpuCores }) => cpuCores);
-  serviceGauge('hub_service_memory_bytes', 'Resident memory of a managed service.', ({ memoryBytes }) => memoryBytes);
-  serviceGauge('hub_service_uptime_seconds', 'Seconds since a managed service started.', ({ uptimeSeconds }) => uptimeSeconds);
+  serviceGauge('hub_service_up', 'Whether a service is ready (1) or not (0).', ({ isUp }) =>
+    Number(isUp),
+  );
+  serviceGauge(
+    'hub_service_cpu_cores',
+    'Cores in use by a managed service.',
+    ({ cpuCores }) => cpuCores,
+  );
+  serviceGauge(
+    'hub_service_memory_bytes',
+    'Resident memory of a managed service.',
+    ({ memoryBytes }) => memoryBytes,
+  );
+  serviceGauge(
+    'hub_service_uptime_seconds',
+    'Seconds since a managed service started.',
+    ({ uptimeSeconds }) => uptimeSeconds,
+  );
 
   new Gauge({
     name: 'hub_service_state',
@@ -161,7 +182,8 @@ function registerSources(sources: MetricSources, registers: Registry[]): void {
     registers,
     collect() {
       this.reset();
-      for (const [state, count] of Object.entries(sources.serversByState())) this.set({ state }, count);
+      for (const [state, count] of Object.entries(sources.serversByState()))
+        this.set({ state }, count);
     },
   });
   new Gauge({

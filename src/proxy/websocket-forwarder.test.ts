@@ -32,7 +32,7 @@ const handshake = (path = '/services/a/', ...headers: string[]) =>
 async function startEcho() {
   const server = new WebSocketServer({ noServer: true });
   const upstream = await startUpstream(
-    (_req, res) => res.writeHead(404).end(),
+    (_req, res) => void res.writeHead(404).end(),
     (http) =>
       http.on('upgrade', (req, socket, upgradeHead) =>
         server.handleUpgrade(req, socket, upgradeHead, (ws) => server.emit('connection', ws, req)),

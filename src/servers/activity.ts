@@ -19,7 +19,11 @@ const flushIntervalMs = 30_000;
 export function createActivityLog(parts: {
   readonly users: Pick<UserStore, 'recordActivity'>;
   readonly servers: Pick<ServerStore, 'recordActivity'>;
-  readonly collectTraffic: () => Iterable<{ readonly serverId: string; readonly userId: string; readonly at: Date }>;
+  readonly collectTraffic: () => Iterable<{
+    readonly serverId: string;
+    readonly userId: string;
+    readonly at: Date;
+  }>;
   readonly log: Logger;
 }): ActivityLog {
   let users = new Map<string, Date>();

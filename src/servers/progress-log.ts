@@ -27,7 +27,8 @@ export function createProgressLog(): ProgressLog {
     events,
     add(event) {
       if (isEnded) return;
-      if (events.length < keptEvents || event.ready === true || event.failed === true) events.push(event);
+      if (events.length < keptEvents || event.ready === true || event.failed === true)
+        events.push(event);
       announce();
     },
     end() {

@@ -78,7 +78,10 @@ function variables(options: ServerEnvironmentOptions): HubVariables {
   };
 }
 
-function limits({ memoryLimitBytes, cpuLimitCores }: ServerEnvironmentOptions): Record<string, string> {
+function limits({
+  memoryLimitBytes,
+  cpuLimitCores,
+}: ServerEnvironmentOptions): Record<string, string> {
   return {
     ...(memoryLimitBytes === undefined ? {} : { MEM_LIMIT: String(memoryLimitBytes) }),
     ...(cpuLimitCores === undefined ? {} : { CPU_LIMIT: String(cpuLimitCores) }),

@@ -3,7 +3,12 @@ import { HubError } from '../errors.ts';
 import type { Spawner } from '../spawning/spawner.ts';
 import type { Server } from './server.ts';
 import type { ServerStore } from './server-store.ts';
-import { createServerUnit, type LaunchPlan, type ServerUnit, type UnitEvents } from './server-unit.ts';
+import {
+  createServerUnit,
+  type LaunchPlan,
+  type ServerUnit,
+  type UnitEvents,
+} from './server-unit.ts';
 
 export interface LifecycleLimits {
   /** Servers starting at once; 0 for no limit. */
@@ -82,7 +87,8 @@ export function createServerLifecycle(parts: {
 
   /** A unit that holds nothing anybody could still ask for is forgotten. */
   function forgetWhenIdle(unit: ServerUnit): void {
-    if (unit.state === 'stopped' && units.get(unit.server.id) === unit) units.delete(unit.server.id);
+    if (unit.state === 'stopped' && units.get(unit.server.id) === unit)
+      units.delete(unit.server.id);
   }
 
   function requireCapacity(): void {
@@ -93,7 +99,8 @@ export function createServerLifecycle(parts: {
       if (unit.state === 'starting') starting += 1;
       if (unit.state !== 'stopped') active += 1;
     }
-    const retryAfterSeconds = throttleRetrySeconds.least + Math.random() * throttleRetrySeconds.spread;
+    const retryAfterSeconds =
+      throttleRetrySeconds.least + Math.random() * throttleRetrySeconds.spread;
     if (limits.activeServers > 0 && active >= limits.activeServers) {
       throw new HubError('too_many_requests', 'As many servers run as this hub allows.', {
         hint: 'Try again when another server has stopped.',
@@ -162,7 +169,8 @@ export function createServerLifecycle(parts: {
       const underWay = startsUnderWay.get(server.id);
       if (underWay !== undefined) return underWay;
       const unit = units.get(server.id);
-      if (unit?.state === 'running') throw new HubError('bad_request', 'The server is already running.');
+      if (unit?.state === 'running')
+        throw new HubError('bad_request', 'The server is already running.');
       if (unit?.state === 'starting') return { unit, ready: handled(join(unit)) };
       requireCapacity();
       const accepted = begin(server, plan);

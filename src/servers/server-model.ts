@@ -15,7 +15,11 @@ export interface ServerModel {
   readonly user_options: Readonly<Record<string, unknown>>;
   readonly progress_url: string;
   readonly full_progress_url: string;
-  readonly failure: { readonly message: string; readonly at: string; readonly output: readonly string[] } | null;
+  readonly failure: {
+    readonly message: string;
+    readonly at: string;
+    readonly output: readonly string[];
+  } | null;
   /** What the spawner stores; only with the scope `admin:server_state`. */
   readonly state?: Readonly<Record<string, unknown>>;
 }
@@ -30,12 +34,19 @@ const pendingByState = {
 /** Presents a server. `apiPath` is the path of the REST API, `prefix` that of the server. */
 export function presentServer(
   server: Server,
-  options: { readonly prefix: string; readonly apiPath: string; readonly publicOrigin: string; readonly withState: boolean },
+  options: {
+    readonly prefix: string;
+    readonly apiPath: string;
+    readonly publicOrigin: string;
+    readonly withState: boolean;
+  },
 ): ServerModel {
   const { prefix, apiPath, publicOrigin } = options;
   const user = `${apiPath}users/${encodeURIComponent(server.userName)}`;
   const progressUrl =
-    server.name === '' ? `${user}/server/progress` : `${user}/servers/${encodeURIComponent(server.name)}/progress`;
+    server.name === ''
+      ? `${user}/server/progress`
+      : `${user}/servers/${encodeURIComponent(server.name)}/progress`;
   return {
     name: server.name,
     display_name: server.displayName ?? null,
@@ -51,7 +62,9 @@ export function presentServer(
     progress_url: progressUrl,
     full_progress_url: publicOrigin + progressUrl,
     failure:
-      server.failure === undefined ? null : { ...server.failure, at: server.failure.at.toISOString() },
+      server.failure === undefined
+        ? null
+        : { ...server.failure, at: server.failure.at.toISOString() },
     ...(options.withState ? { state: server.spawnerState } : {}),
   };
 }

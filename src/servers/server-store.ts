@@ -27,7 +27,10 @@ export interface ServerStore {
    * that one can be reached, for example because somebody else was faster.
    */
   moveTo(id: string, state: ServerState, change?: ServerChange): Promise<boolean>;
-  update(id: string, change: ServerChange & { readonly name?: string; readonly displayName?: string }): Promise<void>;
+  update(
+    id: string,
+    change: ServerChange & { readonly name?: string; readonly displayName?: string },
+  ): Promise<void>;
   delete(id: string): Promise<void>;
   recordActivity(entries: ReadonlyMap<string, Date>): Promise<void>;
 }
@@ -57,7 +60,10 @@ export function createServerStore(database: HubDatabase): ServerStore {
     },
 
     async listOfUser(userName) {
-      const rows = await select().where('users.name', '=', userName).orderBy('servers.name').execute();
+      const rows = await select()
+        .where('users.name', '=', userName)
+        .orderBy('servers.name')
+        .execute();
       return rows.map(toServer);
     },
 
@@ -123,7 +129,11 @@ export function createServerStore(database: HubDatabase): ServerStore {
     },
 
     async delete(id) {
-      await kysely.deleteFrom('servers').where('id', '=', id).where('state', '=', 'stopped').execute();
+      await kysely
+        .deleteFrom('servers')
+        .where('id', '=', id)
+        .where('state', '=', 'stopped')
+        .execute();
     },
 
     async recordActivity(entries) {
@@ -133,7 +143,10 @@ export function createServerStore(database: HubDatabase): ServerStore {
           .set({ last_activity_at: at.getTime() })
           .where('id', '=', id)
           .where((where) =>
-            where.or([where('last_activity_at', 'is', null), where('last_activity_at', '<', at.getTime())]),
+            where.or([
+              where('last_activity_at', 'is', null),
+              where('last_activity_at', '<', at.getTime()),
+            ]),
           )
           .execute();
       }

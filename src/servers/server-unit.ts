@@ -99,7 +99,10 @@ export function createServerUnit(
     log.warn({ output: failure.output.slice(-5) }, `${message} Its route is closed.`);
     const work = (async () => {
       try {
-        await spawner.stop(dead.state, { graceMs: stopGraceMs, signal: AbortSignal.timeout(stopGraceMs + 10_000) });
+        await spawner.stop(dead.state, {
+          graceMs: stopGraceMs,
+          signal: AbortSignal.timeout(stopGraceMs + 10_000),
+        });
       } catch (error) {
         log.warn({ err: error }, 'could not clean up after a server that ended');
       }
@@ -109,7 +112,11 @@ export function createServerUnit(
     await work;
   }
 
-  async function run(plan: LaunchPlan, controller: AbortController, steps: ProgressLog): Promise<void> {
+  async function run(
+    plan: LaunchPlan,
+    controller: AbortController,
+    steps: ProgressLog,
+  ): Promise<void> {
     const startedAt = performance.now();
     const timeout = AbortSignal.timeout(plan.startTimeoutMs);
     const signal = AbortSignal.any([controller.signal, timeout]);
@@ -147,11 +154,19 @@ export function createServerUnit(
       if (launched !== undefined) await end(launched.state);
       await recordStopped(isCancelled ? null : failure);
       steps.add({ progress: 100, failed: true, message: failure.message, output: failure.output });
-      events.onStartEnded(isCancelled ? 'cancelled' : 'failed', (performance.now() - startedAt) / 1000);
-      log.warn({ err: error, output: failure.output.slice(-5) }, `a server did not start: ${failure.message}`);
+      events.onStartEnded(
+        isCancelled ? 'cancelled' : 'failed',
+        (performance.now() - startedAt) / 1000,
+      );
+      log.warn(
+        { err: error, output: failure.output.slice(-5) },
+        `a server did not start: ${failure.message}`,
+      );
       throw error instanceof HubError && !isCancelled
         ? error
-        : new HubError(isCancelled ? 'conflict' : 'upstream_failed', failure.message, { cause: error });
+        : new HubError(isCancelled ? 'conflict' : 'upstream_failed', failure.message, {
+            cause: error,
+          });
     } finally {
       steps.end();
       cancelStart = undefined;
@@ -172,7 +187,11 @@ export function createServerUnit(
     }
   }
 
-  async function waitReady(plan: LaunchPlan, launched: SpawnedServer, cancelled: AbortSignal): Promise<void> {
+  async function waitReady(
+    plan: LaunchPlan,
+    launched: SpawnedServer,
+    cancelled: AbortSignal,
+  ): Promise<void> {
     const probe = new AbortController();
     const died = launched.exited?.then((exit) => {
       throw new Error(
@@ -204,7 +223,12 @@ export function createServerUnit(
   async function recordStopped(failure: ServerFailure | null): Promise<void> {
     try {
       await events.onGone(server);
-      await store.moveTo(server.id, 'stopped', { failure, url: null, spawnerState: {}, startedAt: null });
+      await store.moveTo(server.id, 'stopped', {
+        failure,
+        url: null,
+        spawnerState: {},
+        startedAt: null,
+      });
       isRecordBehind = false;
     } catch (error) {
       isRecordBehind = true;

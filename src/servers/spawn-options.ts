@@ -33,7 +33,10 @@ export function chooseOptions(
   const known = new Set(['profile', ...(choices.form?.fields ?? []).map(({ name }) => name)]);
   for (const name of Object.keys(submitted)) {
     if (!known.has(name)) {
-      throw new HubError('bad_request', `There is no option ${JSON.stringify(name.slice(0, 100))}.`);
+      throw new HubError(
+        'bad_request',
+        `There is no option ${JSON.stringify(name.slice(0, 100))}.`,
+      );
     }
   }
   const userOptions: Record<string, string | number | boolean> = {};
@@ -72,9 +75,13 @@ function chooseProfile(
   throw new HubError('bad_request', `There is no such profile; there are: ${names}.`);
 }
 
-function checkField(field: OptionsField, submitted: unknown): string | number | boolean | undefined {
+function checkField(
+  field: OptionsField,
+  submitted: unknown,
+): string | number | boolean | undefined {
   const refuse = (problem: string) => new HubError('bad_request', `${field.label}: ${problem}`);
-  if (field.type === 'checkbox') return submitted === true || submitted === 'on' || submitted === 'true';
+  if (field.type === 'checkbox')
+    return submitted === true || submitted === 'on' || submitted === 'true';
   const value = submitted === undefined || submitted === '' ? field.default : submitted;
   if (value === undefined || value === '') {
     if (field.required === true) throw refuse('this must be filled in.');
@@ -83,8 +90,10 @@ function checkField(field: OptionsField, submitted: unknown): string | number | 
   if (field.type === 'number') {
     const number = Number(value);
     if (!Number.isFinite(number)) throw refuse('this must be a number.');
-    if (field.min !== undefined && number < field.min) throw refuse(`this must be at least ${field.min}.`);
-    if (field.max !== undefined && number > field.max) throw refuse(`this must be at most ${field.max}.`);
+    if (field.min !== undefined && number < field.min)
+      throw refuse(`this must be at least ${field.min}.`);
+    if (field.max !== undefined && number > field.max)
+      throw refuse(`this must be at most ${field.max}.`);
     return number;
   }
   if (typeof value !== 'string' || value.length > 10_000) throw refuse('this must be a text.');

@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.ts';
 import { hashSecret } from '../crypto/hash.ts';
 import { HubError } from '../errors.ts';
-import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import { serverClientId } from '../oauth/clients/server-client-id.ts';
+import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import type { TokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import type { Spawner } from '../spawning/spawner.ts';
@@ -66,7 +66,12 @@ export function createUserServers(parts: {
   readonly tokenIssuer: Pick<TokenIssuer, 'createServerToken'>;
   readonly roles: Pick<RoleStore, 'getByName'>;
   readonly beforeSpawn: BeforeSpawn;
-  readonly waitUntilReady: (url: string, prefix: string, timeoutMs: number, signal: AbortSignal) => Promise<void>;
+  readonly waitUntilReady: (
+    url: string,
+    prefix: string,
+    timeoutMs: number,
+    signal: AbortSignal,
+  ) => Promise<void>;
   readonly resolvePath: (path: string) => string;
 }): UserServers {
   const { config, store, lifecycle, spawner, accessTokens } = parts;
@@ -83,7 +88,8 @@ export function createUserServers(parts: {
   }
 
   async function requireNamedServerAllowed(user: User, serverName: string): Promise<void> {
-    if (!Hub.allow_named_servers) throw new HubError('bad_request', 'Named servers are not enabled.');
+    if (!Hub.allow_named_servers)
+      throw new HubError('bad_request', 'Named servers are not enabled.');
     if (!isServerName(serverName)) {
       throw new HubError('bad_request', 'This cannot be the name of a server.', {
         hint: 'Use 1 to 30 of a-z and 0-9 with single hyphens between, beginning with a letter.',
@@ -95,15 +101,24 @@ export function createUserServers(parts: {
     }
     const named = (await store.listOfUser(user.name)).filter(({ name }) => name !== '');
     if (Hub.named_server_limit_per_user > 0 && named.length >= Hub.named_server_limit_per_user) {
-      throw new HubError('bad_request', `You may have ${Hub.named_server_limit_per_user} named servers.`, {
-        hint: 'Delete one that you no longer need.',
-      });
+      throw new HubError(
+        'bad_request',
+        `You may have ${Hub.named_server_limit_per_user} named servers.`,
+        {
+          hint: 'Delete one that you no longer need.',
+        },
+      );
     }
   }
 
   async function planFor(request: StartRequest, server: Server): Promise<LaunchPlan> {
     const { user } = request;
-    const chosen = chooseOptions(choices, request.userOptions ?? server.userOptions, spawnerConfig, user.name);
+    const chosen = chooseOptions(
+      choices,
+      request.userOptions ?? server.userOptions,
+      spawnerConfig,
+      user.name,
+    );
     await store.update(server.id, { userOptions: chosen.userOptions });
     const prefix = serverPrefix(basePath, user.name, server.name);
 
@@ -142,7 +157,9 @@ export function createUserServers(parts: {
           ...(spawnerConfig.system_user === undefined
             ? {}
             : { systemUser: spawnerConfig.system_user.replaceAll('{username}', user.name) }),
-          ...(chosen.memoryLimitBytes === undefined ? {} : { memoryLimitBytes: chosen.memoryLimitBytes }),
+          ...(chosen.memoryLimitBytes === undefined
+            ? {}
+            : { memoryLimitBytes: chosen.memoryLimitBytes }),
           ip: spawnerConfig.ip,
           socket: spawnerConfig.socket,
           userOptions: chosen.userOptions,
@@ -166,7 +183,8 @@ export function createUserServers(parts: {
 
   async function issueToken(user: User, server: Server): Promise<string> {
     const configured = spawnerConfig.server_token_scopes;
-    const scopes = configured.length > 0 ? configured : (await parts.roles.getByName('server')).scopes;
+    const scopes =
+      configured.length > 0 ? configured : (await parts.roles.getByName('server')).scopes;
     const issued = await parts.tokenIssuer.createServerToken({
       user,
       server,

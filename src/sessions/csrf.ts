@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
-import { randomSecret } from '../crypto/random.ts';
 import type { KeyedHash } from '../crypto/keyed-hash.ts';
+import { randomSecret } from '../crypto/random.ts';
 import { HubError } from '../errors.ts';
 import { cookieValues } from '../http/cookies.ts';
 import { setCookie } from '../http/set-cookie.ts';

@@ -58,7 +58,10 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
     },
 
     async listOfIdentity(identityId, upstreamSessionId) {
-      let query = kysely.selectFrom('login_sessions').selectAll().where('identity_id', '=', identityId);
+      let query = kysely
+        .selectFrom('login_sessions')
+        .selectAll()
+        .where('identity_id', '=', identityId);
       if (upstreamSessionId !== undefined) {
         query = query.where('upstream_session_id', '=', upstreamSessionId);
       }
@@ -86,8 +89,13 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
 
     async end(sessionId) {
       const isEnded = await database.transaction(async (transaction) => {
+        // Codes first: an exchange under way holds its code's row, and the token it is about to
+        // give must be there when the tokens go.
+        await transaction
+          .deleteFrom('authorization_codes')
+          .where('session_id', '=', sessionId)
+          .execute();
         await transaction.deleteFrom('access_tokens').where('session_id', '=', sessionId).execute();
-        await transaction.deleteFrom('authorization_codes').where('session_id', '=', sessionId).execute();
         const result = await transaction
           .deleteFrom('login_sessions')
           .where('session_id', '=', sessionId)

@@ -1,7 +1,7 @@
+import type { Keyv } from 'keyv';
 import type Koa from 'koa';
 import type { Context, Middleware } from 'koa';
 import { createSession } from 'koa-session';
-import type { Keyv } from 'keyv';
 import { hashSecret } from '../crypto/hash.ts';
 import { randomSecret } from '../crypto/random.ts';
 import type { Sealer } from '../crypto/sealer.ts';
@@ -55,33 +55,33 @@ export function createBrowserSessions(options: {
   const sessionIdCookies = [sessionIdCookie, ...options.sessionIdAliases];
 
   const sessionOptions = {
-      key: loginCookie,
-      maxAge: maxAgeMs,
-      path,
-      httpOnly: true,
-      signed: false,
-      secure: isSecure,
-      sameSite: 'lax',
-      genid: () => randomSecret(),
-      externalKey: {
-        get: (ctx: Context) => readKey(ctx),
-        set: (ctx: Context, key: string) => {
-          setCookie(ctx, loginCookie, sealer.seal(key, loginCookie), {
-            path,
-            secure: isSecure,
-            maxAgeSeconds: lifetimeSeconds,
-          });
-        },
+    key: loginCookie,
+    maxAge: maxAgeMs,
+    path,
+    httpOnly: true,
+    signed: false,
+    secure: isSecure,
+    sameSite: 'lax',
+    genid: () => randomSecret(),
+    externalKey: {
+      get: (ctx: Context) => readKey(ctx),
+      set: (ctx: Context, key: string) => {
+        setCookie(ctx, loginCookie, sealer.seal(key, loginCookie), {
+          path,
+          secure: isSecure,
+          maxAgeSeconds: lifetimeSeconds,
+        });
       },
-      store: {
-        get: async (key: string) => store.get(hashSecret(key)),
-        set: async (key: string, session: StoredSession, maxAge: number) => {
-          await store.set(hashSecret(key), session, maxAge);
-        },
-        destroy: async (key: string) => {
-          await store.delete(hashSecret(key));
-        },
+    },
+    store: {
+      get: async (key: string) => store.get(hashSecret(key)),
+      set: async (key: string, session: StoredSession, maxAge: number) => {
+        await store.set(hashSecret(key), session, maxAge);
       },
+      destroy: async (key: string) => {
+        await store.delete(hashSecret(key));
+      },
+    },
   };
   // The package describes these callbacks with types that no asynchronous function satisfies.
   const koaSession = createSession(sessionOptions as never, options.app as never) as Middleware;

@@ -27,7 +27,8 @@ function validateName(name: string, kind: 'user' | 'group'): string {
 function problemOf(name: string): string | undefined {
   if (name === '') return 'is empty';
   if ([...name].length > longestName) return `is longer than ${longestName} characters`;
-  if (name.includes('/')) return 'holds a slash';
+  // Browsers turn a backslash in a path into a slash.
+  if (/[/\\]/.test(name)) return 'holds a slash or a backslash';
   // A browser would take them out of the path.
   if (name === '.' || name === '..') return 'is a relative path';
   if (!name.isWellFormed()) return 'is not well-formed text';

@@ -6,9 +6,9 @@ async function headersSeen(
   headers: string[],
   headersToAdd: string[] = ['X-Hub-User', 'alice'],
 ): Promise<Record<string, string[]>> {
-  await using upstream = await startUpstream((req, res) =>
-    res.end(JSON.stringify(req.headersDistinct)),
-  );
+  await using upstream = await startUpstream((req, res) => {
+    res.end(JSON.stringify(req.headersDistinct));
+  });
   await using proxy = await startProxy({}, { headersToAdd });
   proxy.addService('a', upstream.url);
   const response = await rawRequest(

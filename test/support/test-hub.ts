@@ -88,7 +88,9 @@ export async function createTestHub(
       const browser = new FakeBrowser();
       const answer = await submitLogin(browser, hub.publicUrl.href, userName, password);
       if (answer.status !== 302) {
-        throw new Error(`the login of ${userName} was answered with ${answer.status}: ${answer.body}`);
+        throw new Error(
+          `the login of ${userName} was answered with ${answer.status}: ${answer.body}`,
+        );
       }
       return browser;
     },
@@ -156,7 +158,8 @@ export async function submitForm(
   const fields = new URLSearchParams();
   for (const [input] of markup.matchAll(/<input[^>]*type="hidden"[^>]*>/g)) {
     const name = /name="([^"]*)"/.exec(input)?.[1];
-    if (name !== undefined) fields.append(name, unescapeHtml(/value="([^"]*)"/.exec(input)?.[1] ?? ''));
+    if (name !== undefined)
+      fields.append(name, unescapeHtml(/value="([^"]*)"/.exec(input)?.[1] ?? ''));
   }
   for (const [name, value] of Object.entries(values)) fields.set(name, value);
   return browser.request(new URL(unescapeHtml(action), page.url).href, {
@@ -167,7 +170,10 @@ export async function submitForm(
 }
 
 /** Resolves when the condition holds; fails after a time that only a hang can reach. */
-export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  what: string,
+): Promise<void> {
   const deadline = Date.now() + 45_000;
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error(`it never happened: ${what}`);
@@ -199,6 +205,8 @@ function unescapeHtml(text: string): string {
   return text.replaceAll(/&(?:#(\d+)|#x([0-9a-f]+)|amp|lt|gt|quot);/gi, (entity, decimal, hex) => {
     if (decimal !== undefined) return String.fromCodePoint(Number(decimal));
     if (hex !== undefined) return String.fromCodePoint(Number.parseInt(hex, 16));
-    return { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"' }[entity.toLowerCase()] ?? entity;
+    return (
+      { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"' }[entity.toLowerCase()] ?? entity
+    );
   });
 }
