@@ -1,0 +1,186 @@
+import { globSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+/**
+ * The floors of the program, lowest first, written down here and nowhere else: what stands on one
+ * floor imports from its own folder and from lower floors only, types included.
+ */
+const floors: readonly (readonly string[])[] = [
+  ['errors.ts'],
+  ['config'],
+  ['crypto', 'metrics'],
+  ['http', 'store', 'processes'],
+  ['users', 'proxy', 'spawning'],
+  ['rbac'],
+  ['client'],
+  ['sessions'],
+  ['authentication'],
+  ['oauth'],
+  ['servers', 'services'],
+  ['gateway', 'accounts'],
+  ['api', 'pages'],
+  ['app.ts'],
+  ['composition'],
+  ['hub.ts'],
+  ['cli'],
+  ['main.ts', 'singleuser-main.ts', 'plugin.ts'],
+];
+
+/** Packages that only some places may know, and those places. */
+const packagePlaces: Readonly<Record<string, RegExp>> = {
+  koa: /^(http|api|pages|oauth\/endpoints|composition)\/|^(app|hub)\.ts$|^sessions\/(.*-middleware|csrf)\.ts$|^client\/koa-adapter\.ts$/,
+  '@koa/router': /^(api|pages|composition)\/|^app\.ts$/,
+  'koa-session': /^sessions\/.*-middleware\.ts$/,
+  express: /^client\/express-adapter\.ts$/,
+  kysely: /^store\/|-store\.ts$/,
+  pg: /^store\//,
+  'node:sqlite': /^store\//,
+  commander: /^cli\/|^client\/singleuser\//,
+};
+
+/** What makes a function depend on the process it runs in; to signal others is a job like any other. */
+const processMembers = /^(env|argv|exit|exitCode|stdin|stdout|stderr|cwd|chdir|umask|on|once)$/;
+
+/** Where that may be touched. */
+const processPlaces =
+  /^(main|singleuser-main)\.ts$|^cli\/|^config\/load\.ts$|^client\/(client-options|hub-oauth)\.ts$/;
+
+const longestFile = 400;
+
+const root = posix.join(import.meta.dirname, '..');
+
+interface SourceFile {
+  /** Relative to `src`. */
+  readonly path: string;
+  readonly text: string;
+}
+
+function sourceFiles(): SourceFile[] {
+  return globSync('**/*.ts', { cwd: posix.join(root, 'src') })
+    .filter((path) => !path.endsWith('.test.ts'))
+    .map((path) => ({ path, text: readFileSync(posix.join(root, 'src', path), 'utf8') }));
+}
+
+/** Everything a file imports or exports from elsewhere: values, types, and at run time. */
+function importsOf(text: string): string[] {
+  const code = withoutComments(text);
+  const specifiers = [
+    ...code.matchAll(/^\s*(?:import|export)\b[^'";]*?\bfrom\s+'([^']+)'/gm),
+    ...code.matchAll(/^\s*import\s+'([^']+)'/gm),
+    ...code.matchAll(/\bimport\(\s*'([^']+)'\s*\)/g),
+  ];
+  return specifiers.map(([, specifier = '']) => specifier);
+}
+
+function withoutComments(text: string): string {
+  return text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/^\s*\/\/.*$/gm, '');
+}
+
+function placeOf(path: string): string {
+  return path.split('/')[0] ?? path;
+}
+
+function floorOf(place: string): number {
+  return floors.findIndex((floor) => floor.includes(place));
+}
+
+function floorProblems({ path, text }: SourceFile): string[] {
+  const place = placeOf(path);
+  if (floorOf(place) === -1) return [`${path} stands on no floor`];
+  return importsOf(text).flatMap((specifier) => {
+    if (!specifier.startsWith('.')) return [];
+    const target = posix.join(posix.dirname(path), specifier);
+    if (target.startsWith('../')) return [`${path} imports ${specifier} from outside src`];
+    const other = placeOf(target);
+    if (other === place || (floorOf(other) !== -1 && floorOf(other) < floorOf(place))) return [];
+    return [`${path} imports ${target}`];
+  });
+}
+
+function packageProblems({ path, text }: SourceFile): string[] {
+  return importsOf(text).flatMap((specifier) => {
+    const places = packagePlaces[specifier];
+    return places === undefined || places.test(path) ? [] : [`${path} imports ${specifier}`];
+  });
+}
+
+function processProblems({ path, text }: SourceFile): string[] {
+  if (processPlaces.test(path)) return [];
+  const code = withoutComments(text);
+  const [, imported = ''] = /import \{([^}]*)\} from 'node:process'/.exec(code) ?? [];
+  const members = [
+    ...imported.split(',').map((name) => name.trim().split(' ')[0] ?? ''),
+    ...[...code.matchAll(/(?<![.\w'-])process\.(\w+)/g)].map(([, member = '']) => member),
+  ];
+  return members
+    .filter((member) => processMembers.test(member))
+    .map((member) => `${path} uses process.${member}`);
+}
+
+describe('the floors', () => {
+  test('are imported downwards only, types included', () => {
+    expect(sourceFiles().flatMap(floorProblems)).toEqual([]);
+  });
+
+  test('hold every folder of src, and nothing that is not there', () => {
+    const places = new Set(sourceFiles().map(({ path }) => placeOf(path)));
+    expect(floors.flat().toSorted()).toEqual([...places].toSorted());
+  });
+
+  test('are told apart in every form of import', () => {
+    const upward = (text: string) => floorProblems({ path: 'store/some-store.ts', text });
+    expect(upward("import type { User } from '../users/user-store.ts';")).toHaveLength(1);
+    expect(upward("import {\n  type A,\n  b,\n} from '../oauth/pkce.ts';")).toHaveLength(1);
+    expect(upward("export { b } from '../hub.ts';")).toHaveLength(1);
+    expect(upward("const { b } = await import('../hub.ts');")).toHaveLength(1);
+    expect(upward("import '../cli/run-cli.ts';")).toHaveLength(1);
+    expect(upward("import { HubError } from '../errors.ts';\nimport './tables.ts';")).toEqual([]);
+  });
+});
+
+describe('what one part alone may know', () => {
+  test('is HTTP by Koa, SQL by Kysely and SQLite, and the command line by Commander', () => {
+    expect(sourceFiles().flatMap(packageProblems)).toEqual([]);
+    const domain = { path: 'rbac/authority.ts', text: "import type { Context } from 'koa';" };
+    expect(packageProblems(domain)).toEqual(['rbac/authority.ts imports koa']);
+  });
+
+  test('is the process, its environment and its arguments', () => {
+    expect(sourceFiles().flatMap(processProblems)).toEqual([]);
+    const domain = { path: 'users/user-store.ts', text: 'const home = process.env["HOME"];' };
+    expect(processProblems(domain)).toEqual(['users/user-store.ts uses process.env']);
+    const named = { ...domain, text: "import { exit, kill } from 'node:process';" };
+    expect(processProblems(named)).toEqual(['users/user-store.ts uses process.exit']);
+  });
+
+  test('is the published contract, for plugins and examples', () => {
+    const allowed = /^(hub\/(client|plugin|testing)$|\.\.\/src\/plugin\.ts$|node:|\.\/|[a-z@])/;
+    const files = globSync(['plugins/**/*.ts', 'examples/**/*.ts'], { cwd: root });
+    const problems = files
+      .filter((file) => !file.endsWith('.test.ts'))
+      .flatMap((file) =>
+        importsOf(readFileSync(posix.join(root, file), 'utf8'))
+          .filter((specifier) => !allowed.test(specifier))
+          .map((specifier) => `${file} imports ${specifier}`),
+      );
+    expect(problems).toEqual([]);
+  });
+});
+
+test(`no file of the program is longer than ${longestFile} lines`, () => {
+  const files = globSync(['src/**/*.ts', 'plugins/**/*.ts', 'examples/**/*.ts'], { cwd: root });
+  const long = files
+    .filter((file) => !file.endsWith('.test.ts'))
+    .map((file) => ({
+      file,
+      lines: readFileSync(posix.join(root, file), 'utf8').split('\n').length - 1,
+    }))
+    .filter(({ lines }) => lines > longestFile);
+  expect(long).toEqual([]);
+});
+
+test('no file of the program exports a default, but a plugin', () => {
+  const withDefault = sourceFiles().filter(({ text }) => /^export default\b/m.test(text));
+  expect(withDefault.map(({ path }) => path)).toEqual([]);
+});
