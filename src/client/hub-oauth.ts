@@ -2,7 +2,7 @@ import { Secret } from '../config/secret.ts';
 import { createSealer } from '../crypto/sealer.ts';
 import { HubError } from '../errors.ts';
 import { isNavigation } from '../http/content-negotiation.ts';
-import { type CookieAttributes, serializeCookie } from '../http/cookies.ts';
+import { type CookieAttributes, serializeCookie, tokenCookieName } from '../http/cookies.ts';
 import { isForged, isFromElsewhere, mayFollowLogin } from './browser-request.ts';
 import { type HubOAuthOptions, missing, resolveOptions, scopeList } from './client-options.ts';
 import { type PresentedToken, single, withoutUrlToken } from './credentials.ts';
@@ -12,7 +12,7 @@ import { denyUnidentified, HubAuth, sessionIdOf } from './hub-auth.ts';
 import { createLoginRounds, type LoginRounds } from './login-rounds.ts';
 import { ownTarget } from './own-target.ts';
 import { createPendingLogins, type PendingLogin, type PendingLogins } from './pending-logins.ts';
-import { cookieNameOf, createTokenCookie, type TokenCookie } from './token-cookie.ts';
+import { createTokenCookie, type TokenCookie } from './token-cookie.ts';
 
 /** The same page may lead to a login this often in a row before it is called a loop. */
 const maxRounds = 3;
@@ -48,7 +48,8 @@ export class HubOAuth extends HubAuth {
     this.oauth_redirect_uri =
       options.oauth_redirect_uri ??
       (env['HUB_OAUTH_CALLBACK_URL'] || `${servicePrefix}oauth_callback`);
-    this.state_cookie_name = options.state_cookie_name ?? `${cookieNameOf(clientId)}-oauth-state`;
+    this.state_cookie_name =
+      options.state_cookie_name ?? `${tokenCookieName(clientId)}-oauth-state`;
     this.request_scopes =
       options.request_scopes ??
       scopeList(env, 'request_scopes', 'HUB_OAUTH_CLIENT_ALLOWED_SCOPES') ??

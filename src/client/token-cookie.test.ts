@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Secret } from '../config/secret.ts';
 import { createSealer } from '../crypto/sealer.ts';
-import { cookieNameOf, createTokenCookie } from './token-cookie.ts';
+import { createTokenCookie } from './token-cookie.ts';
 
 const sealer = createSealer([new Secret('a key for this test')], 'test');
 const attributes = { path: '/services/x/', secure: false };
@@ -36,12 +36,4 @@ test('no cookie, another cookie and an empty one hold no token', () => {
   for (const header of [undefined, '', 'service-xy=1', 'service-x=', 'service-x']) {
     expect(cookie.read(header)).toBeUndefined();
   }
-});
-
-test.for([
-  ['hub-user-alice', 'hub-user-alice'],
-  ['hub-user-a%40b', 'hub-user-a%40b'],
-  ['hub-user-a@b;c=d é', 'hub-user-a%40b%3Bc%3Dd%20%C3%A9'],
-])('the client id %s names the cookie %s', ([clientId, name]) => {
-  expect(cookieNameOf(clientId ?? '')).toBe(name);
 });

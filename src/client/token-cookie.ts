@@ -1,6 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import type { Sealer } from '../crypto/sealer.ts';
-import { type CookieAttributes, cookieValues, serializeCookie } from '../http/cookies.ts';
+import {
+  type CookieAttributes,
+  cookieValues,
+  serializeCookie,
+  tokenCookieName,
+} from '../http/cookies.ts';
 
 const maxOpened = 10_000;
 /** More copies of one cookie than this are somebody's attempt to keep the server busy. */
@@ -17,7 +22,7 @@ export interface TokenCookie {
 
 /** Creates the cookie. What has been opened once is remembered, so that decrypting is rare. */
 export function createTokenCookie(sealer: Sealer, clientId: string): TokenCookie {
-  const name = cookieNameOf(clientId);
+  const name = tokenCookieName(clientId);
   const context = `token ${clientId}`;
   const opened = new LRUCache<string, string>({ max: maxOpened });
 
@@ -43,9 +48,4 @@ export function createTokenCookie(sealer: Sealer, clientId: string): TokenCookie
     },
     write: (token, attributes) => serializeCookie(name, sealer.seal(token, context), attributes),
   };
-}
-
-/** The client id as the name of a cookie: what a name cannot hold is percent-encoded (RFC 6265 §4.1). */
-export function cookieNameOf(clientId: string): string {
-  return clientId.replaceAll(/[^!#$%&'*+\-.^_`|~0-9A-Za-z]/gu, encodeURIComponent);
 }

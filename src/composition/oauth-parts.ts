@@ -43,6 +43,7 @@ export function createOAuthParts(
   const clients = createClientRegistry({
     services,
     servers: {
+      isUser: async (userName) => (await stores.users.findByName(userName)) !== undefined,
       async find(userName, serverName) {
         const server = await stores.servers.find(userName, serverName);
         if (server === undefined) return undefined;

@@ -17,6 +17,7 @@ const routeWith = (access: RouteAccess) =>
       target: 'http://127.0.0.1:9',
       access,
       owner: { kind: 'service', name: 'a' },
+      clientId: 'service-a',
     },
     0,
   );

@@ -3,7 +3,16 @@ import { clientResponseHeaders, confinedSetCookie, publicLocation } from './resp
 import { createRoute, type RouteAccess } from './route.ts';
 
 const routeWith = (access: RouteAccess, target = 'http://127.0.0.1:9000') =>
-  createRoute({ prefix: '/services/a/', target, access, owner: { kind: 'service', name: 'a' } }, 0);
+  createRoute(
+    {
+      prefix: '/services/a/',
+      target,
+      access,
+      owner: { kind: 'service', name: 'a' },
+      clientId: 'service-a',
+    },
+    0,
+  );
 const route = routeWith('service');
 
 describe('clientResponseHeaders', () => {

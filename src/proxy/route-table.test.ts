@@ -178,14 +178,14 @@ describe('changes', () => {
     expect(() => createRouteTable().add(extra('/x/', target))).toThrow(TypeError);
   });
 
-  test('derives the name of the token cookie from the owner', () => {
+  test('names the token cookie after the OAuth client, as the client itself does', () => {
     const table = createRouteTable();
-    const cookieName = (owner: RouteDefinition['owner'], given?: string) =>
-      table.replace({ ...extra('/x/'), owner, cookieName: given }).cookieName;
-    expect(cookieName({ kind: 'service', name: 'whoami' })).toBe('service-whoami');
-    expect(cookieName({ kind: 'service', name: 'whoami' }, 'service-other')).toBe('service-other');
-    expect(cookieName({ kind: 'server', userName: 'a@b', serverName: '' })).toBe('hub-user-a%40b');
-    expect(cookieName({ kind: 'server', userName: 'a', serverName: 's' })).toBe('hub-user-a-s');
-    expect(cookieName({ kind: 'extra' })).toBeUndefined();
+    const cookieName = (clientId?: string, given?: string) =>
+      table.replace({ ...extra('/x/'), clientId, cookieName: given }).cookieName;
+    expect(cookieName('service-whoami')).toBe('service-whoami');
+    expect(cookieName('service-whoami', 'service-other')).toBe('service-other');
+    expect(cookieName('hub-user-a%40b')).toBe('hub-user-a%40b');
+    expect(cookieName('service-a b')).toBe('service-a%20b');
+    expect(cookieName()).toBeUndefined();
   });
 });

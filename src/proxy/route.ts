@@ -1,3 +1,4 @@
+import { tokenCookieName } from '../http/cookies.ts';
 import { parseUpstreamAddress, type UpstreamAddress } from './upstream-address.ts';
 
 /** Who checks visitors: the service or server itself, the gateway in its place, or nobody. */
@@ -17,7 +18,7 @@ export interface RouteDefinition {
   readonly target: string;
   readonly access: RouteAccess;
   readonly owner: RouteOwner;
-  /** Name of the token cookie, which is the OAuth client id; derived from the owner when left out. */
+  /** Name of the token cookie; that of `clientId` when left out. */
   readonly cookieName?: string | undefined;
   /** OAuth client of the service or server; what the gateway plays for `access: "gateway"`. */
   readonly clientId?: string | undefined;
@@ -36,7 +37,7 @@ export interface Route {
   readonly upstreamTimeoutMs: number | undefined;
   readonly upstream: UpstreamAddress;
   readonly clientId: string | undefined;
-  /** Undefined for extra routes, which have no OAuth client. */
+  /** Undefined where there is no OAuth client, as for extra routes. */
   readonly cookieName: string | undefined;
   /** Changed by `RouteTable.setReady` only. */
   isReady: boolean;
@@ -46,7 +47,7 @@ export interface Route {
 
 /** Creates a route. Throws TypeError for a target that cannot be forwarded to. */
 export function createRoute(definition: RouteDefinition, nowMs: number): Route {
-  const { prefix, target, access, owner, upstreamTimeoutMs, isReady = true } = definition;
+  const { prefix, target, access, owner, clientId, upstreamTimeoutMs, isReady = true } = definition;
   return {
     prefix,
     target,
@@ -54,23 +55,10 @@ export function createRoute(definition: RouteDefinition, nowMs: number): Route {
     owner,
     upstreamTimeoutMs,
     upstream: parseUpstreamAddress(target),
-    clientId: definition.clientId,
-    cookieName: definition.cookieName ?? clientCookieName(owner),
+    clientId,
+    cookieName:
+      definition.cookieName ?? (clientId === undefined ? undefined : tokenCookieName(clientId)),
     isReady,
     lastActivityMs: nowMs,
   };
-}
-
-/** Name of the token cookie of a service or server: its OAuth client id, percent-encoded. */
-function clientCookieName(owner: RouteOwner): string | undefined {
-  switch (owner.kind) {
-    case 'service':
-      return `service-${encodeURIComponent(owner.name)}`;
-    case 'server': {
-      const suffix = owner.serverName === '' ? '' : `-${encodeURIComponent(owner.serverName)}`;
-      return `hub-user-${encodeURIComponent(owner.userName)}${suffix}`;
-    }
-    case 'extra':
-      return undefined;
-  }
 }

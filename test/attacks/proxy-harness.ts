@@ -95,7 +95,13 @@ export async function startProxy(
     errors,
     addService(name: string, target: string) {
       const owner = { kind: 'service', name } as const;
-      return routes.add({ prefix: `/services/${name}/`, target, access: 'service', owner });
+      return routes.add({
+        prefix: `/services/${name}/`,
+        target,
+        access: 'service',
+        owner,
+        clientId: `service-${name}`,
+      });
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

@@ -132,6 +132,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
         ...service,
       })),
     servers: {
+      isUser: async (userName) => (await users.findByName(userName)) !== undefined,
       async find(userName, serverName) {
         const row = await database.kysely
           .selectFrom('servers')

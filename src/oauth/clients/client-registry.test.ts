@@ -12,8 +12,10 @@ const clients = createClientRegistry({
     },
   ],
   servers: {
+    isUser: async (userName) => ['a', 'a-b', 'a-new'].includes(userName),
     async find(userName, serverName) {
       if (userName !== 'a' && userName !== 'a-b') return undefined;
+      if (userName === 'a-b' && serverName !== '') return undefined;
       return { prefix: `/user/${userName}/${serverName && `${serverName}/`}`, allowedScopes: [] };
     },
   },
@@ -40,11 +42,15 @@ test('keeps a default server and a named server of similar names apart', async (
     accessScope: 'access:servers!server=a-b/',
     skipsConsent: false,
   });
-  expect(await clients.find('hub-user-a--b')).toMatchObject({
+  expect(await clients.find('hub-user-a-c')).toMatchObject({
     ownerUserName: 'a',
-    redirectUri: '/user/a/b/oauth_callback',
-    accessScope: 'access:servers!server=a/b',
+    redirectUri: '/user/a/c/oauth_callback',
+    accessScope: 'access:servers!server=a/c',
   });
+});
+
+test('never takes a named server for the default one of a user who has not started it yet', async () => {
+  expect(await clients.find('hub-user-a-new')).toBeUndefined();
 });
 
 test.each(['service-other', 'hub-user-nobody', 'wiki', ''])(

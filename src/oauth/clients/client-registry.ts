@@ -1,6 +1,6 @@
 import { accessScopeFor } from '../../rbac/access-check.ts';
 import type { Client } from './client.ts';
-import { parseServerClientId, serverClientId } from './server-client-id.ts';
+import { readServerClientId, serverClientId } from './server-client-id.ts';
 
 /** What a service of the configuration tells about itself as a client. */
 export interface ServiceClientSource {
@@ -15,6 +15,8 @@ export interface ServiceClientSource {
 
 /** Looks up users' servers that may be clients. */
 export interface ServerClientSource {
+  /** Whether there is a user of that name. */
+  isUser(userName: string): Promise<boolean>;
   find(userName: string, serverName: string): Promise<ServerClient | undefined>;
 }
 
@@ -45,10 +47,14 @@ export function createClientRegistry({
     async find(clientId) {
       const service = services().find((candidate) => candidate.clientId === clientId);
       if (service !== undefined) return serviceClient(service);
-      const name = parseServerClientId(clientId);
-      if (name === undefined) return undefined;
-      const server = await servers.find(name.userName, name.serverName);
-      return server && serverClient(name.userName, name.serverName, server);
+      const readings = readServerClientId(clientId);
+      for (const { userName, serverName } of readings) {
+        const server = await servers.find(userName, serverName);
+        if (server !== undefined) return serverClient(userName, serverName, server);
+        // The id is that of their default server, also before they first start it.
+        if (readings.length > 1 && (await servers.isUser(userName))) return undefined;
+      }
+      return undefined;
     },
   };
 }

@@ -9,7 +9,7 @@ test("takes a service's API token and a server's own token, each for its client 
   const { secret: named } = await hub.createServerOf(user, 'lab');
   const verify = createClientSecretVerifier(hub);
   const [service, server, lab] = await Promise.all(
-    ['service-wiki', 'hub-user-alice', 'hub-user-alice--lab'].map(async (id) => {
+    ['service-wiki', 'hub-user-alice', 'hub-user-alice-lab'].map(async (id) => {
       const client = await hub.clients.find(id);
       if (client === undefined) throw new Error(`no client ${id}`);
       return client;

@@ -6,39 +6,47 @@ export interface ServerName {
 
 const prefix = 'hub-user-';
 
-/** Stands between user and server. It never occurs inside an encoded name. */
-const separator = '--';
-
 /**
  * The OAuth client id of a user's server, and the one place that decides it: `hub-user-<user>` for the
- * default server, `hub-user-<user>--<server>` for a named one.
+ * default server, `hub-user-<user>-<server>` for a named one.
  *
- * One hyphen between the two would give the default server of a user `a-b` and the server `b` of a
- * user `a` the same id, and with it each other's visitors. Names stay as they are except for
- * characters outside `A-Z a-z 0-9 - . _ ~` and for hyphens that stand at an end or beside another
- * hyphen: those are percent-encoded, so two hyphens can only be the separator.
+ * Names stay as they are except for characters outside `A-Z a-z 0-9 - . _ ~`, which are
+ * percent-encoded; in the id of a named server the hyphens of the user's name are too, so that the
+ * first hyphen ends it. What remains is one ambiguity: the default server of a user `a-b` and the
+ * server `b` of a user `a`. The first has the id where that user exists, and the second may not exist
+ * beside it: see `readServerClientId` and `UserServers`.
  */
 export function serverClientId(userName: string, serverName: string): string {
-  const user = prefix + encodeName(userName);
-  return serverName === '' ? user : user + separator + encodeName(serverName);
+  if (serverName === '') return prefix + encodeName(userName);
+  return `${prefix}${encodeName(userName).replaceAll('-', '%2D')}-${encodeName(serverName)}`;
 }
 
-/** The server that a client id names, or undefined when `serverClientId` gives no server that id. */
-export function parseServerClientId(clientId: string): ServerName | undefined {
-  if (!clientId.startsWith(prefix)) return undefined;
-  const [user = '', server = '', ...rest] = clientId.slice(prefix.length).split(separator);
-  if (rest.length > 0) return undefined;
-  const userName = decodeName(user);
-  const serverName = decodeName(server);
-  if (userName === undefined || userName === '' || serverName === undefined) return undefined;
-  // Only the canonical spelling counts: one server, one client id.
-  return serverClientId(userName, serverName) === clientId ? { userName, serverName } : undefined;
+/**
+ * The servers that a client id may name, at most two: a default server before a named one. Empty when
+ * `serverClientId` gives no server that id.
+ */
+export function readServerClientId(clientId: string): readonly ServerName[] {
+  if (!clientId.startsWith(prefix)) return [];
+  const rest = clientId.slice(prefix.length);
+  const readings = [{ user: rest, server: '' }];
+  const hyphenAt = rest.indexOf('-');
+  if (hyphenAt > 0 && hyphenAt < rest.length - 1) {
+    readings.push({ user: rest.slice(0, hyphenAt), server: rest.slice(hyphenAt + 1) });
+  }
+  return readings.flatMap(({ user, server }) => {
+    const userName = decodeName(user);
+    const serverName = decodeName(server);
+    if (userName === undefined || userName === '' || serverName === undefined) return [];
+    // Only the canonical spelling counts: one server, one client id.
+    return serverClientId(userName, serverName) === clientId ? [{ userName, serverName }] : [];
+  });
 }
 
 function encodeName(name: string): string {
-  return encodeURIComponent(name)
-    .replaceAll(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
-    .replaceAll(/^-|-$|(?<=-)-/g, '%2D');
+  return encodeURIComponent(name).replaceAll(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 }
 
 function decodeName(text: string): string | undefined {
