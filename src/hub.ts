@@ -23,7 +23,7 @@ import {
   createNotReadyRenderer,
 } from './composition/page-parts.ts';
 import { startPurging } from './composition/purge.ts';
-import { createReload } from './composition/reload.ts';
+import { createReload, type ReloadedConfig } from './composition/reload.ts';
 import { createServerParts } from './composition/server-parts.ts';
 import { createServiceRoutes } from './composition/service-routes.ts';
 import { createStores, openStorage } from './composition/stores.ts';
@@ -56,7 +56,7 @@ export interface Hub extends AsyncDisposable {
   /** The one-time link for the first administrator, while there is none. */
   readonly setUpUrl: string | undefined;
   /** Changes to a new, already checked configuration, and logs the difference. */
-  reload(config: Config): Promise<void>;
+  reload(reloaded: ReloadedConfig): Promise<void>;
 }
 
 export interface HubOptions {
@@ -363,7 +363,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     publicUrl,
     setUpUrl:
       secret === undefined ? undefined : `${publicUrl.origin}${urls.setUp}?secret=${secret}`,
-    reload: createReload({ current: config, registry, stores, catalogue, database, log }),
+    reload: createReload({ current: config, login, registry, stores, catalogue, database, log }),
     [Symbol.asyncDispose]: () => built.disposeAsync(),
   };
 }

@@ -21,7 +21,7 @@ const startHub: StartHub = async ({ checked, reload }) => {
 
   process.on('SIGHUP', () => {
     reload()
-      .then(({ config }) => hub.reload(config))
+      .then((reloaded) => hub.reload(reloaded))
       .catch((error: unknown) => {
         log.error(
           { err: error },

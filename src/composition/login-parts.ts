@@ -8,6 +8,7 @@ import type { PreparedPlugins } from '../authentication/prepare-plugins.ts';
 import type { Config } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { KeyvSpaces } from '../store/keyv.ts';
+import { createReloadableLogin } from './reloadable-login.ts';
 import type { Stores } from './stores.ts';
 
 /** What lets people in. */
@@ -25,36 +26,40 @@ export async function createLoginParts(
   disposables: AsyncDisposableStack,
 ) {
   const { config, plugins, stores, keyv, log } = parts;
-  const { Authenticator } = config;
   const passwordHasher = createPasswordHasher();
-  const authenticators = disposables.use(
-    await createAuthenticators(plugins.authenticators, {
+  const throttle = createLoginThrottle({
+    ...config.Authenticator,
+    records: keyv.space<ThrottleRecord>('login-throttle'),
+  });
+
+  async function createMethods({ Authenticator }: Config, prepared: PreparedPlugins) {
+    const created = await createAuthenticators(prepared.authenticators, {
       config: Authenticator,
       credentials: stores.credentials,
       settings: stores.settings,
       passwordHasher,
       log,
-    }),
+    });
+    const service = createLoginService({
+      config: Authenticator,
+      authenticators: created,
+      users: stores.users,
+      groups: stores.groups,
+      identities: stores.identities,
+      accounts: stores.accounts,
+      credentials: stores.credentials,
+      roles: stores.roles,
+      throttle,
+      log,
+    });
+    return { authenticators: created, loginService: service };
+  }
+
+  const { authenticators, loginService, reload } = disposables.use(
+    await createReloadableLogin(createMethods, { config, plugins }, log),
   );
-  const throttle = createLoginThrottle({
-    ...Authenticator,
-    records: keyv.space<ThrottleRecord>('login-throttle'),
-  });
-  const loginService = createLoginService({
-    config: Authenticator,
-    authenticators,
-    users: stores.users,
-    groups: stores.groups,
-    identities: stores.identities,
-    accounts: stores.accounts,
-    credentials: stores.credentials,
-    roles: stores.roles,
-    throttle,
-    log,
-  });
-  const accountOwner = authenticators.list.find(
-    ({ authenticator }) => authenticator.ownsAccounts === true,
-  );
+  const accountOwner = () =>
+    authenticators.list.find(({ authenticator }) => authenticator.ownsAccounts === true);
   const firstAdministrator = createFirstAdministrator({
     settings: stores.settings,
     users: stores.users,
@@ -63,7 +68,7 @@ export async function createLoginParts(
       await stores.credentials.setPasswordHash(userName, await passwordHasher.hash(password));
     },
     checkPassword(userName, password) {
-      const problem = accountOwner?.authenticator.passwordProblem?.(password, { userName });
+      const problem = accountOwner()?.authenticator.passwordProblem?.(password, { userName });
       if (problem !== undefined) throw new HubError('bad_request', problem);
     },
   });
@@ -81,8 +86,9 @@ export async function createLoginParts(
     throttle,
     loginService,
     passwordHasher,
+    reload,
     firstAdministrator,
     /** Whether the hub keeps accounts of its own, so that somebody must make the first one. */
-    hasPasswordAccounts: accountOwner !== undefined && authenticators.list.length === 1,
+    hasPasswordAccounts: accountOwner() !== undefined && authenticators.list.length === 1,
   };
 }

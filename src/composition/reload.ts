@@ -1,29 +1,50 @@
 import type { Logger } from 'pino';
+import type { PreparedPlugins } from '../authentication/prepare-plugins.ts';
 import type { Config } from '../config/config.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import type { ServiceRegistry } from '../services/service-registry.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { loadDirectory } from './load-directory.ts';
+import type { LoginParts } from './login-parts.ts';
 import type { Stores } from './stores.ts';
 
-/** Settings of `Hub` that a reload changes; all others need a restart, and the log says so. */
-const reloadedSettings = new Set(['services', 'load_roles', 'load_groups']);
+/** A configuration that has passed every check, with its plugins. */
+export interface ReloadedConfig {
+  readonly config: Config;
+  readonly plugins: PreparedPlugins;
+}
 
-/** Creates the reload: services, roles and groups of a new, already checked configuration. */
+/** Settings of `Hub` that a reload changes; all others need a restart, and the log says so. */
+const reloadedSettings = new Set(['services', 'load_roles', 'load_groups', 'authenticator_class']);
+/** What the parts that are not built anew have read already. */
+const keptAuthenticatorSettings = new Set([
+  'auto_login',
+  'auth_refresh_age',
+  'refresh_pre_spawn',
+  'refresh_grace',
+  'lockout_attempts',
+  'lockout_delay',
+  'lockout_max_delay',
+]);
+
+/** Creates the reload: services, roles, groups and authenticators of a new, already checked configuration. */
 export function createReload(parts: {
   readonly current: Config;
+  readonly login: Pick<LoginParts, 'reload'>;
   readonly registry: ServiceRegistry;
   readonly stores: Stores;
   readonly catalogue: ScopeCatalogue;
   readonly database: HubDatabase;
   readonly log: Logger;
-}): (config: Config) => Promise<void> {
-  const { registry, stores, catalogue, database, log } = parts;
+}): (reloaded: ReloadedConfig) => Promise<void> {
+  const { login, registry, stores, catalogue, database, log } = parts;
   let { current } = parts;
   let reloading: Promise<void> = Promise.resolve();
 
-  async function reload(config: Config): Promise<void> {
+  async function reload({ config, plugins }: ReloadedConfig): Promise<void> {
     const needRestart = settingsThatNeedRestart(current, config);
+    // First, since it is what may still fail: then everything stays as it was.
+    await login.reload(config, plugins);
     await loadDirectory(config, stores, catalogue, log);
     const services = await registry.applyConfig(config.Hub.services);
     database.announceChange();
@@ -37,8 +58,8 @@ export function createReload(parts: {
     }
   }
 
-  return (config) => {
-    const done = reloading.then(() => reload(config));
+  return (reloaded) => {
+    const done = reloading.then(() => reload(reloaded));
     reloading = done.catch(() => undefined);
     return done;
   };
@@ -50,12 +71,10 @@ function settingsThatNeedRestart(before: Config, after: Config): string[] {
     const [old, now] = [before[section], after[section]] as Record<string, unknown>[];
     for (const key of Object.keys({ ...old, ...now })) {
       if (section === 'Hub' && reloadedSettings.has(key)) continue;
+      if (section === 'Authenticator' && !keptAuthenticatorSettings.has(key)) continue;
       if (JSON.stringify(old?.[key]) !== JSON.stringify(now?.[key]))
         changed.push(`${section}.${key}`);
     }
-  }
-  if (JSON.stringify(before.pluginSections) !== JSON.stringify(after.pluginSections)) {
-    changed.push('options of plugins');
   }
   return changed;
 }

@@ -107,7 +107,7 @@ export async function createTestHub(
 
     async reload(changed) {
       await writeFile(file, JSON.stringify(complete(changed)));
-      await hub.reload((await loadCheckedConfig({ file, env: environment })).config);
+      await hub.reload(await loadCheckedConfig({ file, env: environment }));
     },
 
     async restart() {

@@ -1,0 +1,51 @@
+import type { Logger } from 'pino';
+import type { Authenticators } from '../authentication/create-authenticators.ts';
+import type { LoginService } from '../authentication/login-service.ts';
+import type { PreparedPlugins } from '../authentication/prepare-plugins.ts';
+import type { Config } from '../config/config.ts';
+
+/** What a configuration says about how people log in: replaced as a whole by a reload. */
+export interface LoginMethods {
+  readonly authenticators: Authenticators;
+  readonly loginService: LoginService;
+}
+
+/** The ways to log in, behind one face that stays while a reload replaces what is behind it. */
+export interface ReloadableLogin extends LoginMethods, AsyncDisposable {
+  /** Creates the ways of a new configuration, then lets go of the former ones. */
+  reload(config: Config, plugins: PreparedPlugins): Promise<void>;
+}
+
+/** Creates the face over the ways of the first configuration. */
+export async function createReloadableLogin(
+  create: (config: Config, plugins: PreparedPlugins) => Promise<LoginMethods>,
+  first: { readonly config: Config; readonly plugins: PreparedPlugins },
+  log: Logger,
+): Promise<ReloadableLogin> {
+  let current = await create(first.config, first.plugins);
+
+  return {
+    authenticators: {
+      get list() {
+        return current.authenticators.list;
+      },
+      find: (name) => current.authenticators.find(name),
+      [Symbol.asyncDispose]: () => current.authenticators[Symbol.asyncDispose](),
+    },
+    loginService: {
+      attemptLogin: (...attempt) => current.loginService.attemptLogin(...attempt),
+      admitUser: (...admission) => current.loginService.admitUser(...admission),
+      concludeLogin: (...conclusion) => current.loginService.concludeLogin(...conclusion),
+    },
+    async reload(config, plugins) {
+      const former = current;
+      current = await create(config, plugins);
+      try {
+        await former.authenticators[Symbol.asyncDispose]();
+      } catch (error) {
+        log.warn({ err: error }, 'an authenticator of the former configuration did not close');
+      }
+    },
+    [Symbol.asyncDispose]: () => current.authenticators[Symbol.asyncDispose](),
+  };
+}
