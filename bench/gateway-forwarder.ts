@@ -1,5 +1,6 @@
 /**
- * CPU time of one forwarded request: the hub's forwarder beside http-proxy-3 and a keep-alive agent.
+ * CPU time of one forwarded request: the hub's forwarder beside http-proxy-3 and the
+ * proxy built on it, each with a keep-alive agent.
  * Each proxy runs alone in a process of its own; run with `node bench/gateway-forwarder.ts`.
  */
 import { type ChildProcess, fork } from 'node:child_process';
@@ -66,25 +67,37 @@ const servers = {
     proxy.on('error', () => {});
     return createServer((req, res) => proxy.web(req, res));
   },
+
+  async 'configurable-http-proxy'(target: string) {
+    // @ts-expect-error the package has no types
+    const { ConfigurableProxy } = await import('configurable-http-proxy');
+    const proxy = new ConfigurableProxy({ log: pino({ level: 'silent' }), includePrefix: true });
+    for (let index = 0; index < 1000; index++) await proxy.addRoute(`/user/u${index}`, { target });
+    return proxy.proxyServer as ReturnType<typeof createServer>;
+  },
 };
 
 type ServerName = keyof typeof servers;
+
+const proxies = ['hub', 'http-proxy-3', 'configurable-http-proxy'] as const;
 
 const [, , role, target = ''] = process.argv;
 if (role === undefined) await measureAll();
 else await serve(role as ServerName);
 
 async function serve(name: ServerName): Promise<void> {
-  const server = servers[name](target);
+  const server = await servers[name](target);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  process.on('message', () => process.send?.({ cpu: process.cpuUsage(), rss: process.memoryUsage.rss() }));
+  process.on('message', () =>
+    process.send?.({ cpu: process.cpuUsage(), rss: process.memoryUsage.rss() }),
+  );
   process.send?.({ port: (server.address() as AddressInfo).port });
 }
 
 async function measureAll(): Promise<void> {
   const upstream = await start('upstream');
-  for (const name of ['hub', 'http-proxy-3'] as const) {
+  for (const name of proxies) {
     const proxy = await start(name, `http://127.0.0.1:${upstream.port}`);
     await load(proxy.port, requestsPerRound);
     const results: string[] = [];

@@ -294,6 +294,23 @@ describe('when one side fails', () => {
     expect([...proxy.forwarder.forwardedRequests()][0]?.status).toBe('499');
   });
 
+  test('a client that left before it was let in is not forwarded', async () => {
+    await using upstream = await startRawUpstream(() => {});
+    await using proxy = await startProxy();
+    const route = proxy.addService('a', upstream.url);
+    proxy.server.removeAllListeners('request');
+    const arrived = once(proxy.server, 'request');
+    const client = await rawClient(proxy.port, head('GET /services/a/'));
+    const [req, res] = (await arrived) as [IncomingMessage, ServerResponse];
+    const closed = once(res, 'close');
+    client.socket.destroy();
+    await closed;
+    const address = { address: '127.0.0.1', protocol: 'http', host: 'hub.test' } as const;
+    proxy.forwarder.forward(req, res, { route, path: '/services/a/', client: address });
+    expect(proxy.liveConnections.size).toBe(0);
+    expect(upstream.peers).toHaveLength(0);
+  });
+
   test('an upstream that dies in the middle of its answer ends the client’s connection', async () => {
     await using upstream = await startRawUpstream((peer) => {
       peer.socket.once('more', () => {

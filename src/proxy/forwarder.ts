@@ -112,6 +112,8 @@ export function createForwarder(options: {
   return {
     forward(req, res, forwardOptions) {
       const { route } = forwardOptions;
+      // The client left while it was decided whether it may pass; its `close` will not come again.
+      if (res.destroyed) return;
       const error = refusalOf(req, { route, maxBodyBytes: config.max_body_size });
       if (error !== undefined) {
         refuse(req, res, { route, error });

@@ -19,6 +19,8 @@ export function answerOnSocket(
     readonly body?: string;
   },
 ): void {
+  // Since the upgrade nobody else listens, and an error that nobody hears ends the process.
+  socket.on('error', () => {});
   if (socket.destroyed || !socket.writable) {
     socket.destroy();
     return;

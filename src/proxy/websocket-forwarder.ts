@@ -126,7 +126,7 @@ export function createWebSocketForwarder(options: {
       // The server's own listener is gone since the upgrade; a socket without one throws.
       socket.on('error', () => {});
       if (socket.destroyed) return;
-      const { route, userName } = forwardOptions;
+      const { route, userName, sessionId, accessTokenId } = forwardOptions;
       const headers = refusalOf(req, route, userName) ?? handshakeHeaders(req, forwardOptions);
       if (headers instanceof HubError) {
         answerErrorOnSocket(socket, headers);
@@ -136,7 +136,7 @@ export function createWebSocketForwarder(options: {
       const tunnel = new WebSocketTunnel({
         socket,
         clientKey: req.headers['sec-websocket-key'] ?? '',
-        tags: forwardOptions,
+        tags: { route, userName, sessionId, accessTokenId },
         host: hostOf(route),
       });
       tunnels.add(tunnel);

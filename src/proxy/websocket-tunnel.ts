@@ -1,6 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { HubError } from '../errors.ts';
+import { joinSockets, type SocketPairOwner, separateSockets } from './joined-sockets.ts';
 import type { CloseReason, ConnectionTags, LiveConnection } from './live-connections.ts';
 import { toHeaderObject } from './request-headers.ts';
 import { clientResponseHeaders } from './response-headers.ts';
@@ -31,7 +32,7 @@ const closeCodes: Record<CloseReason, readonly [code: number, text: string]> = {
 };
 
 /** One forwarded WebSocket, from the handshake until both sides are closed. */
-export class WebSocketTunnel implements LiveConnection {
+export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
   readonly kind = 'websocket';
   readonly tags: ConnectionTags;
   readonly #socket: Socket;
@@ -40,6 +41,7 @@ export class WebSocketTunnel implements LiveConnection {
   readonly #boundary = new FrameBoundary();
   #state: 'connecting' | 'open' | 'closing' = 'connecting';
   #proxyRequest: ClientRequest | undefined;
+  #removeLibraryListeners: (() => void) | undefined;
   #upstream: Socket | undefined;
   #timer: NodeJS.Timeout | undefined;
   #bytes = 0;
@@ -60,6 +62,8 @@ export class WebSocketTunnel implements LiveConnection {
     this.#timer.unref();
     this.#socket.once('close', () => this.#clientClosed());
     this.#socket.once('end', () => this.#closeSoon());
+    this.#removeLibraryListeners = listenerRemover(this.#socket);
+    countAsOne(this.#socket);
   }
 
   /** Takes over the request to the upstream before http-proxy-3 has put its own listeners on it. */
@@ -106,16 +110,26 @@ export class WebSocketTunnel implements LiveConnection {
   /** Ends with a close frame, or without one when a frame is under way. */
   #closeWith(code: number, text: string): void {
     this.#state = 'closing';
-    const upstream = this.#upstream;
-    upstream?.unpipe(this.#socket);
-    if (upstream !== undefined) this.#socket.unpipe(upstream);
-    this.#socket.resume();
+    separateSockets(this.#socket);
     if (this.#boundary.isBetweenFrames) this.#socket.end(closeFrame(code, text));
     else this.#socket.end();
-    upstream?.destroy();
+    this.#upstream?.destroy();
     this.#closeSoon();
   }
 
+  upstreamSent(chunk: Buffer): void {
+    this.#boundary.push(chunk);
+  }
+
+  sideEnded(): void {
+    this.#closeSoon();
+  }
+
+  /**
+   * http-proxy-3 answers the client and joins the sockets next. On the next tick, before any data has
+   * moved, its pipes and listeners make room for our own: they hold on to both requests with all their
+   * headers for as long as the WebSocket is open, three times the memory of the two sockets.
+   */
   #upgraded(answer: IncomingMessage, upstream: Socket): void {
     this.#clearTimer();
     this.#proxyRequest = undefined;
@@ -133,12 +147,15 @@ export class WebSocketTunnel implements LiveConnection {
       connection: 'Upgrade',
       upgrade: 'websocket',
     };
-    upstream.once('end', () => this.#closeSoon());
-    upstream.once('close', () => this.#closeSoon());
-    // http-proxy-3 has then put back what came with the answer and joined the sockets: a listener that
-    // made data flow before would swallow it. It has also set a TCP keep-alive of two hours.
+    countAsOne(upstream);
+    const removeLibraryListeners = listenerRemover(upstream);
     process.nextTick(() => {
-      upstream.on('data', (chunk: Buffer) => this.#boundary.push(chunk));
+      upstream.unpipe(this.#socket);
+      this.#socket.unpipe(upstream);
+      removeLibraryListeners();
+      this.#removeLibraryListeners?.();
+      this.#removeLibraryListeners = undefined;
+      joinSockets(this.#socket, upstream, this);
       this.#socket.setKeepAlive(true, keepAliveDelayMs);
       upstream.setKeepAlive(true, keepAliveDelayMs);
     });
@@ -180,10 +197,9 @@ export class WebSocketTunnel implements LiveConnection {
   #clientClosed(): void {
     this.#proxyRequest?.destroy();
     this.#proxyRequest = undefined;
-    if (this.#state === 'connecting') this.#clearTimer();
     this.#state = 'closing';
     this.#host.closed(this);
-    if (this.#upstream !== undefined && !this.#upstream.destroyed) this.#closeSoon();
+    this.#closeSoon();
   }
 
   /** One side is closing: the other gets a moment to do the same. */
@@ -209,4 +225,22 @@ export class WebSocketTunnel implements LiveConnection {
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }
+}
+
+/** Notes who listens to a socket; what it returns removes everybody who came later. */
+function listenerRemover(socket: Socket): () => void {
+  const events = ['close', 'end', 'error'] as const;
+  const former = new Set(events.flatMap((event) => socket.rawListeners(event)));
+  return () => {
+    for (const event of events) {
+      for (const listener of socket.rawListeners(event)) {
+        if (!former.has(listener)) socket.off(event, listener as () => void);
+      }
+    }
+  };
+}
+
+/** http-proxy-3 keeps a set of the ids of open sockets, and forgets one in a listener we remove. */
+function countAsOne(socket: Socket): void {
+  Object.assign(socket, { id: 'tunnel' });
 }

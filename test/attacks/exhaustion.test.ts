@@ -54,11 +54,31 @@ describe('exhaustion', () => {
     await eventually(() => proxy.webSockets.openWebSockets === 0 && openFiles() <= before);
   });
 
-  test('row 49: a client that stops reading a WebSocket’s refusal fills no memory', async () => {
-    const total = 64 * 1024 * 1024;
+  test('row 48: clients that reset their connection while they are refused harm nothing', async () => {
+    await using proxy = await startProxy();
+    proxy.addService('gone', 'http://127.0.0.1:1');
+    for (const path of ['/nobody/', '/services/gone/', '/services/open%2f']) {
+      for (let round = 0; round < 50; round++) {
+        const client = await rawClient(proxy.port, upgrade(path).repeat(3));
+        client.socket.resetAndDestroy();
+      }
+    }
+    expect(await rawRequest(proxy.port, upgrade('/nobody/'))).toMatch(/^HTTP\/1.1 404 /);
+    await eventually(() => proxy.webSockets.openWebSockets === 0);
+  });
+
+  const switching =
+    'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
+    'Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n';
+
+  test.for([
+    ['a WebSocket', switching],
+    ['a WebSocket’s refusal', `HTTP/1.1 403 Forbidden\r\nContent-Length: ${2 ** 26}\r\n\r\n`],
+  ] as const)('row 49: a client that stops reading %s fills no memory', async ([, answer]) => {
+    const total = 2 ** 26;
     await using upstream = await startRawUpstream((peer) => {
       peer.socket.once('more', () => {
-        peer.write(`HTTP/1.1 403 Forbidden\r\nContent-Length: ${total}\r\n\r\n`);
+        peer.write(answer);
         const piece = Buffer.alloc(65_536);
         let sent = 0;
         const fill = () => {
@@ -69,6 +89,7 @@ describe('exhaustion', () => {
               return;
             }
           }
+          peer.socket.end();
         };
         fill();
       });
