@@ -158,7 +158,8 @@ describe('what one part alone may know', () => {
     const allowed = /^(hub\/(client|plugin|testing)$|\.\.\/src\/plugin\.ts$|node:|\.\/|[a-z@])/;
     const files = globSync(['plugins/**/*.ts', 'examples/**/*.ts'], { cwd: root });
     const problems = files
-      .filter((file) => !file.endsWith('.test.ts'))
+      // The built-in spawner's name among the plugins; what it does is part of the program.
+      .filter((file) => !file.endsWith('.test.ts') && file !== 'plugins/local-process.ts')
       .flatMap((file) =>
         importsOf(readFileSync(posix.join(root, file), 'utf8'))
           .filter((specifier) => !allowed.test(specifier))
