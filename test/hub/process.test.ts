@@ -1,0 +1,376 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { text } from 'node:stream/consumers';
+import { describe, expect, test } from 'vitest';
+import { FakeBrowser } from '../support/fake-browser.ts';
+import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
+import { managedService, usersOpenServices } from '../support/services.ts';
+import { createTestHub, submitForm, submitLogin, until } from '../support/test-hub.ts';
+
+/** A web server whose answers under /held/ wait until they are let go. */
+async function startUpstream() {
+  const held: ServerResponse[] = [];
+  const server = createServer((incoming, response) => {
+    if (!incoming.url?.includes('/held')) {
+      response.end('quick');
+      return;
+    }
+    response.write('begun ');
+    held.push(response);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    held,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+async function begin(url: string): Promise<IncomingMessage> {
+  const outgoing = request(url).end();
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+  return response;
+}
+
+function api(folder: HubFolder, path: string, init: RequestInit = {}): Promise<Response> {
+  return fetch(folder.apiUrl + path, {
+    ...init,
+    headers: { authorization: 'token admin-service-token', 'content-type': 'application/json' },
+  });
+}
+
+async function untilReady(folder: HubFolder, name: string): Promise<Record<string, unknown>> {
+  let model: Record<string, unknown> = {};
+  await until(async () => {
+    model = (await (await api(folder, `/services/${name}`)).json()) as Record<string, unknown>;
+    return model['ready'] === true;
+  }, `the service ${name} is ready`);
+  return model;
+}
+
+/** A process that has ended but was not collected by its parent yet counts as ended. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+describe('the first start', () => {
+  test('prints a link that makes the first administrator once, and later starts print none', async () => {
+    await using folder = await createHubFolder({
+      Hub: { authenticator_class: 'password' },
+      Authenticator: {},
+    });
+    const first = await folder.start();
+    const link = /http:\S+set-up\S+/.exec(first.stdout())?.[0] ?? '';
+    expect(link).toContain(folder.url);
+
+    const browser = new FakeBrowser();
+    const password = 'a long enough password';
+    const page = await browser.open(link);
+    expect(page.status).toBe(200);
+    const done = await submitForm(browser, page, {
+      name: 'root-ada',
+      new_password: password,
+      repeat_password: password,
+    });
+    expect(done.status).toBe(303);
+
+    const late = await new FakeBrowser().open(link);
+    expect(late.status).toBe(403);
+    const logIn = await submitLogin(new FakeBrowser(), folder.url, 'root-ada', password);
+    expect(logIn.status).toBe(302);
+    expect(first.stderr()).not.toContain(new URL(link).searchParams.get('secret'));
+
+    first.signal('SIGTERM');
+    expect(await first.exited).toBe(0);
+    const second = await folder.start();
+    expect(second.stdout()).toContain('The hub is ready at');
+    expect(second.stdout()).not.toContain('set-up');
+  });
+
+  test('that nobody followed up gives a new link at the next start, and the old one ends', async () => {
+    await using folder = await createHubFolder({
+      Hub: { authenticator_class: 'password' },
+      Authenticator: {},
+    });
+    const linkOf = (stdout: string) => /http:\S+set-up\S+/.exec(stdout)?.[0] ?? '';
+    const first = await folder.start();
+    first.signal('SIGTERM');
+    await first.exited;
+    const second = await folder.start();
+    expect((await new FakeBrowser().open(linkOf(first.stdout()))).status).toBe(403);
+    expect((await new FakeBrowser().open(linkOf(second.stdout()))).status).toBe(200);
+  });
+});
+
+describe('exit codes', () => {
+  test('are 2 for a wrong configuration, with every problem and its path', async () => {
+    await using folder = await createHubFolder({
+      Hub: { services: [{ name: 'a b' }, { name: 'x', api_token: 'short' }], colour: 'red' },
+    });
+    const { code, stderr, stdout } = await folder.run(['start']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('Hub.colour');
+    expect(stderr).toContain('Hub.services[1].name');
+    expect(stderr).toContain('Hub.services[2].api_token');
+    expect(stderr).not.toContain('short');
+    expect(stdout).toBe('');
+  });
+
+  test('are 2 for a file that is not there or no JSON', async () => {
+    await using folder = await createHubFolder();
+    await writeFile(folder.configFile, '{ "Hub": ');
+    expect((await folder.run(['start'])).code).toBe(2);
+    const missing = await folder.run(['start', '--config', join(folder.directory, 'nowhere.json')]);
+    expect(missing.code).toBe(2);
+  });
+
+  test.each(['bind_url', 'hub_bind_url'])(
+    'are 1 when the port of %s is taken, and the message says so',
+    async (setting) => {
+      await using upstream = await startUpstream();
+      await using folder = await createHubFolder({ Hub: { [setting]: upstream.url } });
+      const { code, stderr } = await folder.run(['start']);
+      expect(code).toBe(1);
+      expect(stderr).toContain(`Hub.${setting}`);
+      expect(stderr).toMatch(/something else listens there already/);
+      expect(stderr).not.toMatch(/^\s+at /m);
+    },
+  );
+
+  test('are 1 for a database of a newer hub, and nothing in it changes', async () => {
+    await using folder = await createHubFolder();
+    const hub = await folder.start();
+    hub.signal('SIGTERM');
+    await hub.exited;
+    const file = join(folder.directory, 'hub.sqlite');
+    using database = new DatabaseSync(file);
+    database.exec('update hub_schema set version = 999');
+    const { code, stderr } = await folder.run(['start']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/version 999.*start the newer hub or restore a backup/s);
+    expect(database.prepare('select version from hub_schema').get()).toEqual({ version: 999 });
+  });
+
+  test('are 1 for a database that is no database', async () => {
+    await using folder = await createHubFolder();
+    await writeFile(
+      join(folder.directory, 'hub.sqlite'),
+      'this is a text, long enough to be read '.repeat(40),
+    );
+    const { code, stderr } = await folder.run(['start']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/damaged or not an SQLite database/);
+  });
+
+  test('are 1 for a database whose folder does not exist', async () => {
+    await using folder = await createHubFolder({
+      Hub: { database_url: 'sqlite:nowhere/hub.sqlite' },
+    });
+    const { code, stderr } = await folder.run(['start']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/does not exist/);
+  });
+});
+
+describe('a hub that is told to stop', () => {
+  test('lets requests in flight finish, takes no new ones, ends its services and exits with 0', async () => {
+    await using upstream = await startUpstream();
+    await using folder = await createHubFolder({
+      Hub: {
+        services: [
+          { name: 'slow', url: upstream.url, access: 'public' },
+          await managedService('app', 'fixtures/apps/prints-environment.ts', { access: 'public' }),
+        ],
+      },
+    });
+    const hub = await folder.start();
+    await untilReady(folder, 'slow');
+    const { pid } = await untilReady(folder, 'app');
+    const inFlight = await begin(`${folder.url}services/slow/held`);
+    hub.signal('SIGTERM');
+    await until(() => hub.logged(/is stopping/).length > 0, 'the hub is stopping');
+    await until(
+      () =>
+        fetch(`${folder.url}hub/health`).then(
+          () => false,
+          () => true,
+        ),
+      'no new connection is taken',
+    );
+    upstream.held[0]?.end('and ended');
+    expect(await text(inFlight)).toBe('begun and ended');
+    expect(await hub.exited).toBe(0);
+    expect(isAlive(Number(pid))).toBe(false);
+  });
+
+  test('cuts what does not end within Hub.shutdown_timeout', async () => {
+    await using upstream = await startUpstream();
+    await using folder = await createHubFolder({
+      Hub: {
+        shutdown_timeout: 1,
+        services: [{ name: 'slow', url: upstream.url, access: 'public' }],
+      },
+    });
+    const hub = await folder.start();
+    await untilReady(folder, 'slow');
+    const inFlight = await begin(`${folder.url}services/slow/held`);
+    hub.signal('SIGTERM');
+    await expect(text(inFlight)).rejects.toThrow();
+    expect(await hub.exited).toBe(0);
+  });
+});
+
+describe('SIGHUP', () => {
+  test('takes over services and roles without dropping an open connection, and logs the difference', async () => {
+    await using upstream = await startUpstream();
+    const kept = { name: 'kept', url: upstream.url, access: 'public' };
+    await using folder = await createHubFolder({ Hub: { services: [kept] } });
+    const hub = await folder.start();
+    await untilReady(folder, 'kept');
+    const inFlight = await begin(`${folder.url}services/kept/held`);
+
+    const added = await managedService('added', 'fixtures/apps/prints-environment.ts', {
+      access: 'public',
+    });
+    await folder.configure({
+      Hub: { services: [kept, added], load_roles: [{ name: 'reader', scopes: ['list:users'] }] },
+    });
+    hub.signal('SIGHUP');
+    await until(() => hub.logged(/is in force/).length > 0, 'the new configuration is in force');
+    await untilReady(folder, 'added');
+    expect((await fetch(`${folder.url}services/added/`)).status).toBe(200);
+    expect(hub.logged(/is in force/)[0]).toMatchObject({ services: { added: ['added'] } });
+
+    upstream.held[0]?.end('and ended');
+    expect(await text(inFlight)).toBe('begun and ended');
+  });
+
+  test('with a wrong file leaves the old one in force, and says what is wrong', async () => {
+    await using upstream = await startUpstream();
+    const kept = { name: 'kept', url: upstream.url, access: 'public' };
+    await using folder = await createHubFolder({ Hub: { services: [kept] } });
+    const hub = await folder.start();
+    await untilReady(folder, 'kept');
+    await folder.configure({ Hub: { services: [{ name: 'not usable/in a URL' }] } });
+    hub.signal('SIGHUP');
+    const message = /was not reloaded; the former one stays in force/;
+    await until(() => hub.logged(message).length > 0, 'the wrong file is refused');
+    expect(JSON.stringify(hub.logged(message))).toContain('Hub.services[1].name');
+    expect(await (await fetch(`${folder.url}services/kept/`)).text()).toBe('quick');
+  });
+
+  test('is what `hub reload` sends, after it has checked the file', async () => {
+    await using folder = await createHubFolder();
+    const hub = await folder.start();
+    expect(await folder.run(['reload'])).toMatchObject({ code: 0 });
+    await until(() => hub.logged(/is in force/).length > 0, 'the hub has reloaded');
+    await folder.configure({ Hub: { services: [{ name: '?' }] } });
+    expect(await folder.run(['reload'])).toMatchObject({ code: 2 });
+    expect(hub.logged(/was not reloaded/)).toEqual([]);
+  });
+});
+
+describe('a hub that is killed', () => {
+  test('has kept everything it answered 2xx for', async () => {
+    await using folder = await createHubFolder();
+    const names: string[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      const hub = await folder.start();
+      for (let number = 0; number < 5; number += 1) {
+        const name = `user-${round}-${number}`;
+        expect((await api(folder, `/users/${name}`, { method: 'POST' })).status).toBe(201);
+        names.push(name);
+      }
+      hub.signal('SIGKILL');
+      await hub.exited;
+    }
+    await folder.start();
+    const users = (await (await api(folder, '/users')).json()) as { name: string }[];
+    expect(users.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
+  });
+
+  test('leaves services behind that the next start finds and ends, so that no port stays taken', async () => {
+    await using folder = await createHubFolder({
+      Hub: {
+        services: [
+          await managedService('app', 'fixtures/apps/prints-environment.ts', { access: 'public' }),
+        ],
+      },
+    });
+    const killed = await folder.start();
+    const orphan = Number((await untilReady(folder, 'app'))['pid']);
+    killed.signal('SIGKILL');
+    await killed.exited;
+    expect(isAlive(orphan)).toBe(true);
+
+    const next = await folder.start();
+    const { pid } = await untilReady(folder, 'app');
+    expect(pid).not.toBe(orphan);
+    expect(isAlive(orphan)).toBe(false);
+    const answer = (await (await fetch(`${folder.url}services/app/`)).json()) as { pid: number };
+    expect(answer.pid).toBe(pid);
+    expect(next.logged(/ended what a former hub left running/)).toMatchObject([{ service: 'app' }]);
+  });
+
+  test('and one killed during a login keep the logins of others', async () => {
+    await using folder = await createHubFolder({ Hub: { load_roles: usersOpenServices } });
+    const first = await folder.start();
+    const browser = new FakeBrowser();
+    expect((await submitLogin(browser, folder.url, 'alice', 'test')).status).toBe(302);
+    first.signal('SIGKILL');
+    await first.exited;
+    await folder.start();
+    expect((await browser.request(`${folder.url}hub/home`)).status).toBe(200);
+  });
+});
+
+describe('the cookie keys', () => {
+  const [old, fresh] = [
+    '5f1c09d2a7e84b36905f1e2dcb7a48630b9d4e7f21a65c8833f0d7e4b1926ac5',
+    'a81e3c7d50f2964b8e1d0a7c39f5b26487d1e03fbc5a9264710ed8f3b6c24a97',
+  ] as const;
+
+  async function withKeys(cookie_secret: unknown, directory: string) {
+    return createTestHub({ Hub: { cookie_secret } }, { directory });
+  }
+
+  test('are changed without logging anybody out when the old one stays in the list', async () => {
+    await using folder = await createHubFolder();
+    const { directory } = folder;
+    const before = await withKeys(old, directory);
+    const early = await before.logIn('early');
+    await before[Symbol.asyncDispose]();
+
+    const between = await withKeys([fresh, old], directory);
+    expect((await early.request(`${between.url}hub/home`)).status).toBe(200);
+    const late = await between.logIn('late');
+    await between[Symbol.asyncDispose]();
+
+    await using after = await withKeys(fresh, directory);
+    expect((await late.request(`${after.url}hub/home`)).status).toBe(200);
+  });
+
+  test('log everybody out when the key is another one', async () => {
+    await using folder = await createHubFolder();
+    const { directory } = folder;
+    const before = await withKeys(old, directory);
+    const browser = await before.logIn('early');
+    await before[Symbol.asyncDispose]();
+    await using after = await withKeys(fresh, directory);
+    const answer = await browser.request(`${after.url}hub/home`);
+    expect(answer.status).toBe(302);
+    expect(answer.headers.location).toContain('/hub/login');
+  });
+});

@@ -1,0 +1,157 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { freePort } from './postgres.ts';
+import { projectDirectory } from './services.ts';
+import { until } from './test-hub.ts';
+
+type Section = Readonly<Record<string, unknown>>;
+
+/** A folder with a configuration file, in which the program is run as an operator runs it. */
+export interface HubFolder extends AsyncDisposable {
+  readonly directory: string;
+  readonly configFile: string;
+  /** Public base URL, ends in a slash. */
+  readonly url: string;
+  readonly apiUrl: string;
+  /** Writes the configuration file; addresses and key are filled in. */
+  configure(config: ProcessConfig): Promise<void>;
+  /** Starts the program and waits until it says that it is ready. */
+  start(): Promise<HubProcess>;
+  /** Runs the program to its end. */
+  run(args: readonly string[], input?: string): Promise<Run>;
+}
+
+export interface ProcessConfig {
+  readonly Hub?: Section;
+  readonly [section: string]: unknown;
+}
+
+/** A run of the program that has ended. */
+export interface Run {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A hub that runs as a process of its own. */
+export interface HubProcess extends AsyncDisposable {
+  readonly pid: number;
+  stdout(): string;
+  stderr(): string;
+  /** Lines of the log with this message. */
+  logged(message: RegExp): Record<string, unknown>[];
+  signal(signal: NodeJS.Signals): void;
+  /** The exit code, null after a signal nobody caught. */
+  readonly exited: Promise<number | null>;
+}
+
+const program = join(projectDirectory, 'src', 'main.ts');
+
+/** Makes a folder for a hub on free ports with a service token `admin-service-token`. */
+export async function createHubFolder(config: ProcessConfig = {}): Promise<HubFolder> {
+  const directory = await mkdtemp(join(tmpdir(), 'hub-process-'));
+  const configFile = join(directory, 'hub.config.json');
+  const [publicPort, internalPort] = [await freePort(), await freePort()];
+  const running = new Set<HubProcess>();
+
+  const folder: HubFolder = {
+    directory,
+    configFile,
+    url: `http://127.0.0.1:${publicPort}/`,
+    apiUrl: `http://127.0.0.1:${internalPort}/hub/api`,
+
+    async configure(changed) {
+      const complete = {
+        DummyAuthenticator: { password: 'test' },
+        Authenticator: { allow_all: true },
+        ...changed,
+        Hub: {
+          bind_url: `http://127.0.0.1:${publicPort}/`,
+          hub_bind_url: `http://127.0.0.1:${internalPort}`,
+          plugins_dir: join(projectDirectory, 'plugins'),
+          authenticator_class: 'dummy',
+          ...changed.Hub,
+          services: [
+            { name: 'admin-service', admin: true, api_token: 'admin-service-token' },
+            ...((changed.Hub?.['services'] as unknown[] | undefined) ?? []),
+          ],
+        },
+      };
+      await writeFile(configFile, JSON.stringify(complete));
+    },
+
+    async start() {
+      const child = spawn(process.execPath, [program, 'start', '--config', configFile], {
+        cwd: directory,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      const hub = observe(child);
+      running.add(hub);
+      let code: number | null | undefined;
+      void hub.exited.then((exitCode) => {
+        code = exitCode;
+      });
+      await until(
+        () => code !== undefined || hub.stdout().includes('The hub is ready at'),
+        'the hub is ready',
+      );
+      if (code !== undefined) throw new Error(`the hub ended with ${code}: ${hub.stderr()}`);
+      return hub;
+    },
+
+    async run(args, input = '') {
+      const child = spawn(process.execPath, [program, ...args, '--config', configFile], {
+        cwd: directory,
+        stdio: ['pipe', 'pipe', 'pipe'],
+      });
+      child.stdin.on('error', () => undefined);
+      child.stdin.end(input);
+      const [stdout, stderr, [code]] = await Promise.all([
+        text(child.stdout),
+        text(child.stderr),
+        once(child, 'exit') as Promise<[number | null]>,
+      ]);
+      return { code, stdout, stderr };
+    },
+
+    async [Symbol.asyncDispose]() {
+      for (const hub of running) await hub[Symbol.asyncDispose]();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+  await folder.configure(config);
+  return folder;
+}
+
+function observe(child: ChildProcess): HubProcess {
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+    stdout += chunk;
+  });
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+    stderr += chunk;
+  });
+  // Not "exit": by "close" everything it wrote has been read.
+  const exited = once(child, 'close').then(([code]) => code as number | null);
+  return {
+    pid: child.pid ?? 0,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    logged: (message) =>
+      stderr
+        .split('\n')
+        .flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []))
+        .filter((line: { msg?: string }) => message.test(line.msg ?? '')),
+    signal: (signal) => void child.kill(signal),
+    exited,
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
+      await exited;
+    },
+  };
+}
