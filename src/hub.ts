@@ -63,6 +63,7 @@ export interface HubOptions {
   readonly config: Config;
   readonly plugins: PreparedPlugins;
   readonly version: string;
+  readonly nodeVersion: string;
   /** The hub's own environment: children get an allow-list of it. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly log: Logger;
@@ -301,7 +302,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       addApi(router, parts, config, {
         info: {
           version,
-          nodeVersion: environment['HUB_NODE_VERSION'] ?? '',
+          nodeVersion: options.nodeVersion,
           spawner: config.Spawner.class,
           authenticators: config.authenticators.map(({ name, class: className }) => ({
             name,

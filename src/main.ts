@@ -13,6 +13,7 @@ const startHub: StartHub = async ({ checked, reload }) => {
   const hub = await createHub({
     ...checked,
     version: readVersion(),
+    nodeVersion: process.version,
     environment: process.env,
     log,
   });
