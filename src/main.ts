@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 import process from 'node:process';
 import { pino } from 'pino';
 import pinoPretty from 'pino-pretty';
