@@ -8,6 +8,7 @@ import { callerMiddleware } from './api/caller-middleware.ts';
 import { requireScopes } from './api/require-scopes.ts';
 import { createApp } from './app.ts';
 import type { PreparedPlugins } from './authentication/prepare-plugins.ts';
+import { createAccountParts } from './composition/account-parts.ts';
 import { addApi } from './composition/api-parts.ts';
 import { createGatewayParts } from './composition/gateway-parts.ts';
 import type { HubParts } from './composition/hub-parts.ts';
@@ -232,6 +233,15 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     authority,
     formLimitBytes: proxyConfig.api_body_size,
   });
+  const accounts = createAccounts({
+    users: stores.users,
+    authority,
+    logins,
+    stopServersOf: (userName) => server.servers.stopAllOf(userName),
+    async onDelete(userName) {
+      for (const { authenticator } of login.authenticators.list) await authenticator.deleteUser?.(userName);
+    },
+  });
   const parts: HubParts = {
     database,
     stores,
@@ -247,16 +257,9 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     metrics,
     kit,
     apiPath,
-    accounts: createAccounts({
-      users: stores.users,
-      authority,
-      logins,
-      stopServersOf: (userName) => server.servers.stopAllOf(userName),
-      async onDelete(userName) {
-        for (const { authenticator } of login.authenticators.list)
-          await authenticator.deleteUser?.(userName);
-      },
-    }),
+    accounts,
+    account: createAccountParts({ config, stores, keyv, login, logins, authority, accounts, secrets }),
+    log,
     firstAdministrator: login.firstAdministrator,
   };
   metrics.observe({

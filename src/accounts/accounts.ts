@@ -23,6 +23,8 @@ export interface Accounts {
   ): Promise<User>;
   /** Stops the user's servers, ends the sessions, and deletes everything of theirs. */
   delete(caller: Caller, userName: string): Promise<void>;
+  /** Throws `forbidden` when the user may do more than the caller: nobody takes over such an account. */
+  requireMayActOn(caller: Caller, user: User): Promise<void>;
 }
 
 const mostNames = 500;
@@ -55,6 +57,8 @@ export function createAccounts(parts: {
   }
 
   return {
+    requireMayActOn,
+
     async create(caller, names, { isAdmin }) {
       if (names.length > mostNames) {
         throw new HubError('bad_request', `At most ${mostNames} users can be created at once.`);

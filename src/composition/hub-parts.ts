@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import type { Accounts } from '../accounts/accounts.ts';
 import type { FirstAdministrator } from '../accounts/first-administrator.ts';
 import type { Metrics } from '../metrics/metrics.ts';
@@ -9,6 +10,7 @@ import type { CsrfProtection } from '../sessions/csrf.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { BrowserSessions } from '../sessions/session-middleware.ts';
 import type { HubDatabase } from '../store/database.ts';
+import type { AccountParts } from './account-parts.ts';
 import type { LoginParts } from './login-parts.ts';
 import type { OAuthParts } from './oauth-parts.ts';
 import type { ServerParts } from './server-parts.ts';
@@ -28,8 +30,10 @@ export interface HubParts {
   readonly registry: ServiceRegistry;
   readonly routes: RouteTable;
   readonly accounts: Accounts;
+  readonly account: AccountParts;
   readonly firstAdministrator: FirstAdministrator;
   readonly metrics: Metrics;
   readonly kit: PageKit;
   readonly apiPath: string;
+  readonly log: Logger;
 }

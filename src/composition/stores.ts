@@ -16,6 +16,7 @@ import { createGroupStore } from '../users/group-store.ts';
 import { createIdentityStore } from '../users/identity-store.ts';
 import { createInvitationStore } from '../users/invitation-store.ts';
 import { createPasswordCredentialStore } from '../users/password-credential-store.ts';
+import { createSecondFactorStore } from '../users/second-factor-store.ts';
 import { createUserStore } from '../users/user-store.ts';
 
 /** Everything the hub keeps, over one database. */
@@ -41,6 +42,9 @@ export function createStores(database: HubDatabase, secrets: readonly Secret[]) 
     credentials: createPasswordCredentialStore(database),
     identities: createIdentityStore(database, { sealer: createSealer(secrets, 'auth-state') }),
     invitations: createInvitationStore(database),
+    secondFactors: createSecondFactorStore(database, {
+      sealer: createSealer(secrets, 'second-factor'),
+    }),
     accounts: createAccountStore(database),
     settings: createSettingStore(database),
     roles: createRoleStore(database),

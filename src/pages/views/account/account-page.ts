@@ -83,7 +83,7 @@ function secondFactorSection(frame: FormFrame, status: SecondFactorStatus): Html
   const { urls } = frame;
   const { isOn, isRequired, recoveryCodesLeft } = status;
   const controls = isOn
-    ? html`${actionForm(frame, { action: urls.recoveryCodes, label: 'Make new recovery codes', style: 'small' })}${!isRequired && html`<a class="button small danger" href="${urls.removeSecondFactor}">Turn off…</a>`}`
+    ? html`<a class="button small" href="${urls.recoveryCodes}">New recovery codes…</a>${!isRequired && html`<a class="button small danger" href="${urls.removeSecondFactor}">Turn off…</a>`}`
     : html`<a class="button" href="${urls.secondFactor}">Set up</a>`;
   return html`<section class="block"><h2>Second factor</h2><ul class="list"><li><div class="what">
 <span class="status ${isOn ? 'good' : ''}">${isOn ? 'On' : 'Off'}</span>

@@ -64,3 +64,39 @@ export function recoveryCodesPage({ frame, codes, isFirstTime }: RecoveryCodesVi
 </div>`,
   });
 }
+
+export interface ConfirmWithCodeView {
+  readonly frame: FormFrame;
+  readonly title: string;
+  readonly lead: string;
+  /** Names the deed. */
+  readonly label: string;
+  readonly action: string;
+  readonly isDestructive: boolean;
+  readonly problem?: string | undefined;
+}
+
+/** Asks for a code before the second factor itself is changed. The form sends `code`. */
+export function confirmWithCodePage(view: ConfirmWithCodeView): Html {
+  const { frame, title, lead, label, action, isDestructive, problem } = view;
+  return focusLayout(frame, {
+    title,
+    body: html`<div class="panel">
+<header class="titles"><h1>${title}</h1><p class="lead">${lead}</p></header>
+<form class="fields" method="post" action="${action}">
+${csrfField(frame)}
+${textField({
+  name: 'code',
+  label: 'Code',
+  autocomplete: 'one-time-code',
+  isCode: true,
+  isFocused: true,
+  maxLength: 32,
+  problem,
+  help: 'From your authenticator app, or one of your recovery codes.',
+})}
+<div class="decision"><a class="button" href="${frame.urls.account}">Cancel</a><button class="button primary${isDestructive && ' danger'}">${label}</button></div>
+</form>
+</div>`,
+  });
+}

@@ -1,0 +1,39 @@
+import { HubError } from '../errors.ts';
+import { mayGrant } from '../rbac/access-check.ts';
+import type { Authority } from '../rbac/authority.ts';
+import type { Caller } from '../rbac/caller.ts';
+import { expandScopes } from '../rbac/expand-scopes.ts';
+import type { RoleStore } from '../rbac/role-store.ts';
+import type { GroupStore } from '../users/group-store.ts';
+
+/** Who belongs to a group, with the rule that holds whoever changes it. */
+export interface GroupMembers {
+  /** Throws `forbidden` when the group may do more than the caller. */
+  add(caller: Caller, groupName: string, userNames: readonly string[]): Promise<void>;
+  remove(groupName: string, userNames: readonly string[]): Promise<void>;
+}
+
+/** Creates the rule over the stores. */
+export function createGroupMembers(parts: {
+  readonly groups: Pick<GroupStore, 'addMembers' | 'removeMembers'>;
+  readonly roles: Pick<RoleStore, 'heldBy'>;
+  readonly authority: Authority;
+}): GroupMembers {
+  const { groups, roles, authority } = parts;
+  return {
+    async add(caller, groupName, userNames) {
+      // Membership brings the group's roles along: nobody may hand out more than they hold.
+      const held = await roles.heldBy({ kind: 'group', name: groupName });
+      const scopes = expandScopes(
+        held.flatMap((role) => role.scopes),
+        { catalogue: authority.catalogue, owner: caller.owner },
+      );
+      if (!mayGrant(caller.scopes, scopes, await authority.membership())) {
+        throw new HubError('forbidden', 'This group holds roles that may do more than you may.');
+      }
+      await groups.addMembers(groupName, userNames, 'api');
+    },
+
+    remove: (groupName, userNames) => groups.removeMembers(groupName, userNames),
+  };
+}

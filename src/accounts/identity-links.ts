@@ -1,0 +1,74 @@
+import type { Authenticators } from '../authentication/create-authenticators.ts';
+import { createKeyedQueue } from '../authentication/keyed-queue.ts';
+import { HubError } from '../errors.ts';
+import type { LoginSessions } from '../sessions/login-sessions.ts';
+import type { Identity, IdentityStore } from '../users/identity-store.ts';
+import type { PasswordCredentialStore } from '../users/password-credential-store.ts';
+import type { User } from '../users/user-store.ts';
+
+/** The accounts elsewhere by which a person can log in. */
+export interface IdentityLinks {
+  /** Identities of configured authenticators, and whether each may go. */
+  listOf(
+    user: Pick<User, 'id' | 'name'>,
+  ): Promise<readonly (Identity & { readonly label: string; readonly mayUnlink: boolean })[]>;
+  /**
+   * Ends a link, and the logins made by it but for one that goes on. Throws `not_found`, and
+   * `conflict` for the last way in.
+   */
+  unlink(
+    user: Pick<User, 'id' | 'name'>,
+    identityId: string,
+    options: { readonly keepSessionId: string },
+  ): Promise<void>;
+}
+
+/** Creates the links. */
+export function createIdentityLinks(parts: {
+  readonly identities: Pick<IdentityStore, 'listForUser' | 'unlink'>;
+  readonly authenticators: Pick<Authenticators, 'list' | 'find'>;
+  readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
+  readonly logins: Pick<LoginSessions, 'listOfUser' | 'end'>;
+}): IdentityLinks {
+  const { identities, authenticators, credentials, logins } = parts;
+  const perUser = createKeyedQueue({ longestQueue: 20 });
+  const keepsPasswords = authenticators.list.some(
+    ({ authenticator }) => authenticator.ownsAccounts === true,
+  );
+
+  const listOf: IdentityLinks['listOf'] = async (user) => {
+    const hasPassword =
+      keepsPasswords && (await credentials.findPasswordHash(user.name)) !== undefined;
+    const linked = (await identities.listForUser(user.id)).flatMap((identity) => {
+      const via = authenticators.find(identity.authenticator)?.authenticator;
+      // The own account is no link: its password is what lets the person in.
+      if (via === undefined || via.ownsAccounts === true) return [];
+      return [{ ...identity, label: via.login.label }];
+    });
+    const mayUnlink = hasPassword || linked.length > 1;
+    return linked.map((identity) => ({ ...identity, mayUnlink }));
+  };
+
+  return {
+    listOf,
+
+    async unlink(user, identityId, { keepSessionId }) {
+      // One after another: of two unlinks at once the second must see what the first one left.
+      await perUser.run(user.id, async () => {
+        const link = (await listOf(user)).find(({ id }) => id === identityId);
+        if (link === undefined) throw new HubError('not_found', 'There is no such link.');
+        if (!link.mayUnlink) {
+          throw new HubError('conflict', 'This is your only way in.', {
+            hint: 'Link another one or choose a password first.',
+          });
+        }
+        const sessions = await logins.listOfUser(user.id);
+        await identities.unlink(user.id, identityId);
+        for (const session of sessions) {
+          if (session.identityId !== identityId || session.sessionId === keepSessionId) continue;
+          await logins.end(session.sessionId);
+        }
+      });
+    },
+  };
+}

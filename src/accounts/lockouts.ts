@@ -1,0 +1,31 @@
+import type { LoginThrottle, ThrottleRecord } from '../authentication/login-throttle.ts';
+
+/** Who has to wait after failed logins, whichever step of the login it was. */
+export interface Lockouts {
+  /** The longest wait first. */
+  list(): Promise<ThrottleRecord[]>;
+  /** Ends a wait and forgets the failures; false when there were none. */
+  lift(subject: Pick<ThrottleRecord, 'kind' | 'subject'>): Promise<boolean>;
+}
+
+/** Creates the view of several throttles as one. */
+export function createLockouts(throttles: readonly Pick<LoginThrottle, 'list' | 'lift'>[]): Lockouts {
+  return {
+    async list() {
+      const records = (await Promise.all(throttles.map((throttle) => throttle.list()))).flat();
+      const bySubject = Map.groupBy(records, ({ kind, subject }) => `${kind}:${subject}`);
+      return [...bySubject.values()]
+        .flatMap((same) => {
+          const [longest] = same.sort((left, right) => right.lockedUntil - left.lockedUntil);
+          if (longest === undefined) return [];
+          return [{ ...longest, failures: same.reduce((sum, each) => sum + each.failures, 0) }];
+        })
+        .sort((left, right) => right.lockedUntil - left.lockedUntil);
+    },
+
+    async lift(subject) {
+      const lifted = await Promise.all(throttles.map((throttle) => throttle.lift(subject)));
+      return lifted.includes(true);
+    },
+  };
+}

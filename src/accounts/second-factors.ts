@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto';
+import type { LoginThrottle } from '../authentication/login-throttle.ts';
+import { hashSecret } from '../crypto/hash.ts';
+import { HubError } from '../errors.ts';
+import type { SecondFactorStore } from '../users/second-factor-store.ts';
+import type { User } from '../users/user-store.ts';
+import { newTotpSecret, timeStepOf, totpUri } from './totp.ts';
+
+/** Whose second factor it is, and from where a code comes. */
+export interface CodeAttempt {
+  readonly user: Pick<User, 'id' | 'name'>;
+  readonly address: string;
+  readonly code: string;
+}
+
+export type CodeResult =
+  | { readonly outcome: 'right' }
+  | { readonly outcome: 'wrong' }
+  | { readonly outcome: 'delayed'; readonly retryAfterSeconds: number };
+
+/** A secret that is yet to be confirmed, as text and as the address that a QR code holds. */
+export interface SetUp {
+  readonly secret: string;
+  readonly uri: string;
+}
+
+/** The second factor of accounts with a password: codes by time (RFC 6238) and recovery codes. */
+export interface SecondFactors {
+  /** Undefined when it is off, also while its set-up has only begun. */
+  find(userId: string): Promise<{ readonly recoveryCodesLeft: number } | undefined>;
+  /** Begins the set-up anew. Throws `conflict` when it is on already. */
+  begin(user: Pick<User, 'id' | 'name'>): Promise<SetUp>;
+  /** What the set-up shows after a wrong code: the same secret, or a new one if none was begun. */
+  resume(user: Pick<User, 'id' | 'name'>): Promise<SetUp>;
+  /** Turns it on with the first code, and gives the recovery codes. */
+  confirm(
+    attempt: CodeAttempt,
+  ): Promise<
+    | { readonly outcome: 'on'; readonly recoveryCodes: readonly string[] }
+    | Exclude<CodeResult, { outcome: 'right' }>
+  >;
+  /** Checks a code or a recovery code; either works once. */
+  check(attempt: CodeAttempt): Promise<CodeResult>;
+  /** Replaces the recovery codes. Throws `not_found` when the second factor is off. */
+  renewRecoveryCodes(userId: string): Promise<readonly string[]>;
+  /** Turns it off; false when it was off. */
+  remove(userId: string): Promise<boolean>;
+}
+
+const recoveryCodeCount = 10;
+/** 80 bits: enough that the hash of one gives nothing away. */
+const recoveryCodeBytes = 10;
+const alphabet = 'abcdefghijkmnpqrstuvwxyz23456789';
+
+/** Creates the second factors. Their attempts are counted apart from those at passwords. */
+export function createSecondFactors(parts: {
+  readonly store: SecondFactorStore;
+  /** Not that of the passwords: a right password forgets the failures there. */
+  readonly throttle: LoginThrottle;
+  readonly hubTitle: string;
+  readonly now?: () => Date;
+}): SecondFactors {
+  const { store, throttle, hubTitle, now = () => new Date() } = parts;
+
+  async function isRight({ user, code }: CodeAttempt): Promise<boolean> {
+    const factor = await store.find(user.id);
+    if (factor?.confirmedAt === undefined) return false;
+    const step = timeStepOf(factor.totpSecret, code, now());
+    if (step !== undefined) return store.takeStep(user.id, step);
+    return store.takeRecoveryCode(user.id, recoveryCodeHash(user.id, code));
+  }
+
+  async function throttled<Result>(
+    { user, address }: CodeAttempt,
+    work: () => Promise<Result>,
+    isSuccess: (result: Result) => boolean,
+  ) {
+    return throttle.attempt({ userName: user.name, address }, work, (result) =>
+      isSuccess(result) ? 'success' : 'failure',
+    );
+  }
+
+  function setUpOf(user: Pick<User, 'name'>, secret: string): SetUp {
+    return { secret, uri: totpUri({ issuer: hubTitle, userName: user.name, secret }) };
+  }
+
+  return {
+    async find(userId) {
+      const factor = await store.find(userId);
+      if (factor?.confirmedAt === undefined) return undefined;
+      return { recoveryCodesLeft: factor.recoveryCodeCount };
+    },
+
+    async begin(user) {
+      // A new secret each time: whoever saw an earlier page must not know the one that counts.
+      const secret = newTotpSecret();
+      await store.begin(user.id, secret);
+      return setUpOf(user, secret);
+    },
+
+    async resume(user) {
+      const begun = await store.find(user.id);
+      return begun === undefined ? this.begin(user) : setUpOf(user, begun.totpSecret);
+    },
+
+    async confirm(attempt) {
+      const { user, code } = attempt;
+      const recoveryCodes = newRecoveryCodes();
+      const tried = await throttled(
+        attempt,
+        async () => {
+          const factor = await store.find(user.id);
+          if (factor === undefined || factor.confirmedAt !== undefined) return false;
+          const step = timeStepOf(factor.totpSecret, code, now());
+          if (step === undefined) return false;
+          const recoveryCodeHashes = recoveryCodes.map((each) => recoveryCodeHash(user.id, each));
+          return store.confirm(user.id, { step, recoveryCodeHashes, now: now() });
+        },
+        (isOn) => isOn,
+      );
+      if (tried.outcome === 'delayed') return tried;
+      return tried.result ? { outcome: 'on', recoveryCodes } : { outcome: 'wrong' };
+    },
+
+    async check(attempt) {
+      const tried = await throttled(
+        attempt,
+        () => isRight(attempt),
+        (right) => right,
+      );
+      if (tried.outcome === 'delayed') return tried;
+      return { outcome: tried.result ? 'right' : 'wrong' };
+    },
+
+    async renewRecoveryCodes(userId) {
+      const codes = newRecoveryCodes();
+      const hashes = codes.map((code) => recoveryCodeHash(userId, code));
+      if (await store.setRecoveryCodes(userId, hashes)) return codes;
+      throw new HubError('not_found', 'You have no second factor.');
+    },
+
+    remove: (userId) => store.delete(userId),
+  };
+}
+
+function newRecoveryCodes(): string[] {
+  return Array.from({ length: recoveryCodeCount }, () => {
+    const signs = [...randomBytes((recoveryCodeBytes * 8) / 5)].map((byte) => alphabet[byte % 32]);
+    return signs.join('').replaceAll(/(.{4})(?=.)/g, '$1-');
+  });
+}
+
+/** Bound to the user: the same code of somebody else has another hash. */
+function recoveryCodeHash(userId: string, code: string): string {
+  const plain = code.slice(0, 100).toLowerCase().replaceAll(/[\s-]/g, '');
+  return hashSecret(`${userId}:${plain}`);
+}
