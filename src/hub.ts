@@ -239,7 +239,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     logins,
     stopServersOf: (userName) => server.servers.stopAllOf(userName),
     async onDelete(userName) {
-      for (const { authenticator } of login.authenticators.list) await authenticator.deleteUser?.(userName);
+      for (const { authenticator } of login.authenticators.list)
+        await authenticator.deleteUser?.(userName);
     },
   });
   const parts: HubParts = {
@@ -258,7 +259,16 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     kit,
     apiPath,
     accounts,
-    account: createAccountParts({ config, stores, keyv, login, logins, authority, accounts, secrets }),
+    account: createAccountParts({
+      config,
+      stores,
+      keyv,
+      login,
+      logins,
+      authority,
+      accounts,
+      secrets,
+    }),
     log,
     firstAdministrator: login.firstAdministrator,
   };

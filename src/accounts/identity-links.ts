@@ -32,13 +32,12 @@ export function createIdentityLinks(parts: {
 }): IdentityLinks {
   const { identities, authenticators, credentials, logins } = parts;
   const perUser = createKeyedQueue({ longestQueue: 20 });
-  const keepsPasswords = authenticators.list.some(
-    ({ authenticator }) => authenticator.ownsAccounts === true,
-  );
+  const keepsPasswords = () =>
+    authenticators.list.some(({ authenticator }) => authenticator.ownsAccounts === true);
 
   const listOf: IdentityLinks['listOf'] = async (user) => {
     const hasPassword =
-      keepsPasswords && (await credentials.findPasswordHash(user.name)) !== undefined;
+      keepsPasswords() && (await credentials.findPasswordHash(user.name)) !== undefined;
     const linked = (await identities.listForUser(user.id)).flatMap((identity) => {
       const via = authenticators.find(identity.authenticator)?.authenticator;
       // The own account is no link: its password is what lets the person in.

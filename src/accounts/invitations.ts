@@ -64,7 +64,9 @@ export function createInvitations(parts: {
   }
 
   return {
-    isUsed: passwords.isUsed,
+    get isUsed() {
+      return passwords.isUsed;
+    },
     find,
 
     async create(caller, userName) {
@@ -75,7 +77,6 @@ export function createInvitations(parts: {
       const credential = await parts.credentials.findPasswordHash(user.name);
       const purpose = credential === undefined ? 'invitation' : 'password_reset';
       const expiresAt = new Date(now().getTime() + invitationLifetimeSeconds[purpose] * 1000);
-      await store.deleteExpired(now());
       const createdBy = caller.owner.name;
       const { secret } = await store.create({ userId: user.id, purpose, createdBy, expiresAt });
       return { user, purpose, secret, expiresAt };

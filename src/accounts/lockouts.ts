@@ -9,7 +9,9 @@ export interface Lockouts {
 }
 
 /** Creates the view of several throttles as one. */
-export function createLockouts(throttles: readonly Pick<LoginThrottle, 'list' | 'lift'>[]): Lockouts {
+export function createLockouts(
+  throttles: readonly Pick<LoginThrottle, 'list' | 'lift'>[],
+): Lockouts {
   return {
     async list() {
       const records = (await Promise.all(throttles.map((throttle) => throttle.list()))).flat();

@@ -1,10 +1,9 @@
 import type Router from '@koa/router';
 import { z } from 'zod';
-import { HubError } from '../errors.ts';
-import { checkAccess, listFilter, mayGrant } from '../rbac/access-check.ts';
+import type { GroupMembers } from '../accounts/group-members.ts';
+import { checkAccess, listFilter } from '../rbac/access-check.ts';
 import type { Authority } from '../rbac/authority.ts';
 import type { Caller } from '../rbac/caller.ts';
-import { expandScopes } from '../rbac/expand-scopes.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import type { Group, GroupStore } from '../users/group-store.ts';
 import { callerOf } from './caller-middleware.ts';
@@ -13,7 +12,7 @@ import { requireScopes } from './require-scopes.ts';
 
 const names = z.array(z.string().min(1).max(255)).max(1000);
 const creation = z.strictObject({ groups: names.min(1), users: names.default([]) });
-const members = z.strictObject({ users: names });
+const memberNames = z.strictObject({ users: names });
 const optionalMembers = z.strictObject({ users: names.default([]) });
 const properties = z.record(z.string(), z.unknown());
 
@@ -22,12 +21,13 @@ export function groupRoutes(
   router: Router,
   parts: {
     readonly groups: GroupStore;
+    readonly members: GroupMembers;
     readonly roles: RoleStore;
     readonly authority: Authority;
     readonly bodyLimitBytes: number;
   },
 ): void {
-  const { groups, roles, authority, bodyLimitBytes } = parts;
+  const { groups, members, roles, authority, bodyLimitBytes } = parts;
 
   async function present(group: Group, caller: Caller): Promise<Record<string, unknown>> {
     const membership = await authority.membership();
@@ -43,18 +43,6 @@ export function groupRoutes(
       model['roles'] = (await roles.heldBy(resource)).map(({ name }) => name);
     }
     return model;
-  }
-
-  /** Membership brings the group's roles along: nobody may hand out more than they hold. */
-  async function requireMayChangeMembers(caller: Caller, groupName: string): Promise<void> {
-    const membership = await authority.membership();
-    const held = await roles.heldBy({ kind: 'group', name: groupName });
-    const scopes = expandScopes(
-      held.flatMap(({ scopes }) => scopes),
-      { catalogue: authority.catalogue, owner: caller.owner },
-    );
-    if (mayGrant(caller.scopes, scopes, membership)) return;
-    throw new HubError('forbidden', 'This group holds roles that may do more than you may.');
   }
 
   router.get('/groups', async (ctx) => {
@@ -83,7 +71,7 @@ export function groupRoutes(
     const created = [];
     for (const name of body.groups) {
       const group = await groups.create({ name, origin: 'api' });
-      await groups.addMembers(name, body.users, 'api');
+      if (body.users.length > 0) await members.add(caller, name, body.users);
       created.push(await present(group, caller));
     }
     ctx.status = 201;
@@ -105,7 +93,7 @@ export function groupRoutes(
     const caller = requireScopes(ctx, ['admin:groups'], await authority.membership());
     const { users } = await parseBody(ctx, optionalMembers, bodyLimitBytes);
     const group = await groups.create({ name, origin: 'api' });
-    await groups.addMembers(name, users, 'api');
+    if (users.length > 0) await members.add(caller, name, users);
     ctx.status = 201;
     ctx.body = await present(group, caller);
   });
@@ -124,10 +112,9 @@ export function groupRoutes(
       kind: 'group',
       name,
     });
-    const { users } = await parseBody(ctx, members, bodyLimitBytes);
+    const { users } = await parseBody(ctx, memberNames, bodyLimitBytes);
     const group = await groups.getByName(name);
-    await requireMayChangeMembers(caller, name);
-    await groups.addMembers(name, users, 'api');
+    await members.add(caller, name, users);
     ctx.body = await present(group, caller);
   });
 
@@ -137,9 +124,9 @@ export function groupRoutes(
       kind: 'group',
       name,
     });
-    const { users } = await parseBody(ctx, members, bodyLimitBytes);
+    const { users } = await parseBody(ctx, memberNames, bodyLimitBytes);
     const group = await groups.getByName(name);
-    await groups.removeMembers(name, users);
+    await members.remove(name, users);
     ctx.body = await present(group, caller);
   });
 

@@ -2,9 +2,8 @@ import type Router from '@koa/router';
 import { z } from 'zod';
 import type { Accounts } from '../accounts/accounts.ts';
 import { HubError } from '../errors.ts';
-import { type ListFilter, listFilter } from '../rbac/access-check.ts';
+import { listedUserNames, listFilter } from '../rbac/access-check.ts';
 import type { Authority } from '../rbac/authority.ts';
-import type { Membership } from '../rbac/membership.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { callerOf } from './caller-middleware.ts';
 import { parseBody, parsePage, writePage } from './parse-body.ts';
@@ -65,7 +64,7 @@ export function userRoutes(
       ...(typeof nameFilter === 'string' ? { nameFilter } : {}),
       ...(filter === 'all' || filter === undefined
         ? {}
-        : { onlyNames: namesIn(filter, membership) }),
+        : { onlyNames: listedUserNames(filter, membership) }),
     });
     const details = await Promise.all(page.items.map((user) => directory.detailsOf(user)));
     // Whoever may list a user may know the name.
@@ -135,10 +134,4 @@ export function userRoutes(
     await accounts.delete(caller, name);
     ctx.status = 204;
   });
-}
-
-/** The users a filtered `list:users` shows: those named, and the members of the groups named. */
-function namesIn(filter: ListFilter, membership: Membership): string[] {
-  const members = [...filter.groups].flatMap((group) => [...membership.membersOf(group)]);
-  return [...new Set([...filter.users, ...members])];
 }

@@ -31,15 +31,19 @@ export function createAccountPasswords(parts: {
   readonly passwordHasher: Pick<PasswordHasher, 'hash'>;
   readonly endLoginsOf: (userId: string, options: { readonly except?: string }) => Promise<unknown>;
 }): AccountPasswords {
-  const keepers = parts.authenticators.list
-    .map(({ authenticator }) => authenticator)
-    .filter(({ ownsAccounts }) => ownsAccounts === true);
+  // Looked up each time: a reload of the configuration changes the list.
+  const keepers = () =>
+    parts.authenticators.list
+      .map(({ authenticator }) => authenticator)
+      .filter(({ ownsAccounts }) => ownsAccounts === true);
 
   return {
-    isUsed: keepers.length > 0,
+    get isUsed() {
+      return keepers().length > 0;
+    },
 
     problemWith(password, userName) {
-      for (const keeper of keepers) {
+      for (const keeper of keepers()) {
         const problem = keeper.passwordProblem?.(password, { userName });
         if (problem !== undefined) return problem;
       }

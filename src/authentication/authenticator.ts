@@ -180,7 +180,7 @@ export interface LoginRequest extends CallOptions {
   readonly peerAddress: string;
   readonly isTrustedProxy: boolean;
   readonly userAgent: string;
-  /** Lower-case header names. */
+  /** Lower-case header names. The values of a header that was sent several times stand on lines of their own. */
   readonly headers: Readonly<Record<string, string | undefined>>;
 }
 

@@ -66,9 +66,17 @@ export function createAccountParts(parts: {
     }),
     groupMembers: createGroupMembers({ groups: stores.groups, roles: stores.roles, authority }),
     lockouts: createLockouts([login.throttle, secondFactorThrottle]),
+    minimumPasswordLength: minimumPasswordLength(config),
     /** The authenticator whose accounts have their password here. */
-    passwordAuthenticator: authenticators.list.find(
-      ({ authenticator }) => authenticator.ownsAccounts === true,
-    ),
+    passwordAuthenticator: () =>
+      authenticators.list.find(({ authenticator }) => authenticator.ownsAccounts === true)?.name,
   };
+}
+
+/** What the pages tell beforehand; the authenticator itself decides what is good enough. */
+function minimumPasswordLength({ authenticators, pluginSections }: Config): number {
+  const own = authenticators.find((entry) => entry.class === 'password')?.options;
+  const section = pluginSections['PasswordAuthenticator'] as Record<string, unknown> | undefined;
+  const configured = own?.['min_length'] ?? section?.['min_length'];
+  return typeof configured === 'number' ? configured : 12;
 }

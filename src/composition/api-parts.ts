@@ -3,6 +3,8 @@ import { activityRoutes } from '../api/activity.ts';
 import { assertionKeyRoutes } from '../api/assertion-keys.ts';
 import { groupRoutes } from '../api/groups.ts';
 import { type HubInfo, infoRoutes } from '../api/info.ts';
+import { invitationRoutes } from '../api/invitations.ts';
+import { lockoutRoutes } from '../api/lockouts.ts';
 import { proxyRoutes } from '../api/routes.ts';
 import { serverRoutes } from '../api/servers.ts';
 import { serviceRoutes } from '../api/services.ts';
@@ -13,6 +15,7 @@ import { userRoutes } from '../api/users.ts';
 import type { Config } from '../config/config.ts';
 import type { AssertionSigner } from '../gateway/assertion.ts';
 import { presentServer } from '../servers/server-model.ts';
+import { invitationUrl } from './account-pages.ts';
 import type { HubParts } from './hub-parts.ts';
 
 /** Adds every resource of the REST API. */
@@ -69,7 +72,19 @@ export function addApi(
   });
   tokenRoutes(router, { ...shared, accessTokens, tokenIssuer: parts.oauth.tokenIssuer, roles });
   sessionRoutes(router, { users, logins: parts.logins, authority });
-  groupRoutes(router, { groups, roles, authority, bodyLimitBytes });
+  groupRoutes(router, {
+    groups,
+    members: parts.account.groupMembers,
+    roles,
+    authority,
+    bodyLimitBytes,
+  });
+  lockoutRoutes(router, { lockouts: parts.account.lockouts, authority });
+  invitationRoutes(router, {
+    invitations: parts.account.invitations,
+    authority,
+    invitationUrl: (secret) => invitationUrl(parts, config, secret),
+  });
   serviceRoutes(router, { registry, roles, authority });
   assertionKeyRoutes(router, assertions);
   proxyRoutes(router, { routes: parts.routes, authority });

@@ -21,6 +21,7 @@ import { serviceUnavailablePage } from '../pages/views/services/service-unavaila
 import type { Route } from '../proxy/route.ts';
 import type { Service } from '../services/service.ts';
 import type { ServiceRegistry } from '../services/service-registry.ts';
+import { addAccountPages, addAdminPages, createSteps } from './account-pages.ts';
 import type { HubParts } from './hub-parts.ts';
 
 /** Renders error pages without knowing a request: for every place that must answer a failure. */
@@ -99,6 +100,8 @@ export function addPages(router: Router, parts: HubParts, config: Config): void 
     ...server,
   };
 
+  const steps = createSteps(parts, config);
+  steps.addRoutes(router);
   loginRoutes(router, {
     kit,
     authenticators: login.authenticators,
@@ -107,14 +110,15 @@ export function addPages(router: Router, parts: HubParts, config: Config): void 
     metrics,
     isAutoLogin: config.Authenticator.auto_login,
     defaultUrl: config.Hub.default_url ?? kit.urls.home,
-    continueLogin: () => Promise.resolve(false),
+    continueLogin: steps.continueLogin,
+    abandonLogin: steps.abandon,
   });
   setUpRoutes(router, {
     kit,
     firstAdministrator: parts.firstAdministrator,
-    minimumPasswordLength: 12,
+    minimumPasswordLength: parts.account.minimumPasswordLength,
   });
-  homeRoutes(router, {
+  const showHome = homeRoutes(router, {
     kit,
     config,
     authority,
@@ -126,7 +130,7 @@ export function addPages(router: Router, parts: HubParts, config: Config): void 
         .filter(({ url }) => url !== undefined)
         .map(listedService),
   });
-  spawnRoutes(router, serverRoutes);
+  spawnRoutes(router, { ...serverRoutes, showHome });
   tokenPageRoutes(router, {
     kit,
     accessTokens: stores.accessTokens,
@@ -135,6 +139,8 @@ export function addPages(router: Router, parts: HubParts, config: Config): void 
     clientNameOf: async (clientId) => (await oauth.clients.find(clientId))?.name ?? clientId,
   });
   sessionPageRoutes(router, { kit, logins });
+  addAccountPages(router, parts, steps, config);
+  addAdminPages(router, parts, config);
 
   function listedService(service: Service) {
     const status = parts.registry.statusOf(service.name);

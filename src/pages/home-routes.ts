@@ -1,4 +1,5 @@
 import type Router from '@koa/router';
+import type { Context } from 'koa';
 import type { Config } from '../config/config.ts';
 import { checkAccess } from '../rbac/access-check.ts';
 import type { Authority } from '../rbac/authority.ts';
@@ -6,6 +7,7 @@ import type { Caller } from '../rbac/caller.ts';
 import type { ServerStore } from '../servers/server-store.ts';
 import { hasChoices } from '../servers/spawn-options.ts';
 import type { UserServers } from '../servers/user-servers.ts';
+import type { Login } from '../sessions/login-sessions.ts';
 import type { PageKit } from './page-kit.ts';
 import { summaryOf, untouchedServer } from './server-views.ts';
 import { homePage } from './views/servers/home-page.ts';
@@ -17,7 +19,14 @@ export interface ListedService extends ServiceLink {
   readonly isDisplayed: boolean;
 }
 
-/** `/hub/home` and `/hub/services`. */
+/** Shows the home page, with what was wrong with the name of a new server. */
+export type ShowHome = (
+  ctx: Context,
+  login: Login,
+  failure?: { readonly problem: string; readonly typedName: string },
+) => Promise<void>;
+
+/** `/hub/home` and `/hub/services`. Gives the home page for those whose form stands on it. */
 export function homeRoutes(
   router: Router,
   parts: {
@@ -28,7 +37,7 @@ export function homeRoutes(
     readonly servers: UserServers;
     readonly listServices: () => readonly ListedService[];
   },
-): void {
+): ShowHome {
   const { kit, config, authority, store, servers } = parts;
 
   async function accessibleServices(caller: Caller): Promise<ServiceLink[]> {
@@ -42,36 +51,37 @@ export function homeRoutes(
       });
   }
 
+  const showHome: ShowHome = async (ctx, login, failure) => {
+    const { name: userName } = login.user;
+    const caller = await kit.callerOf(login);
+    const own = await store.listOfUser(userName);
+    const summaries = own.map((server) => summaryOf(server, servers.prefixOf(server)));
+    const defaultServer =
+      summaries.find(({ name }) => name === '') ??
+      untouchedServer(userName, servers.prefixOf({ userName, name: '' }));
+    const isSpawningConfigured =
+      config.Spawner.cmd !== undefined || config.Spawner.profiles.length > 0;
+    const page = homePage({
+      frame: await kit.formFrame(ctx),
+      userName,
+      server: isSpawningConfigured ? defaultServer : undefined,
+      hasSpawnOptions: hasChoices(servers.choices),
+      namedServers:
+        config.Hub.allow_named_servers && isSpawningConfigured
+          ? {
+              servers: summaries.filter(({ name }) => name !== ''),
+              limit: config.Hub.named_server_limit_per_user,
+              ...failure,
+            }
+          : undefined,
+      services: await accessibleServices(caller),
+    });
+    kit.send(ctx, page, failure === undefined ? 200 : 400);
+  };
+
   router.get(
     '/home',
-    kit.loggedIn(async (ctx, login) => {
-      const { name: userName } = login.user;
-      const caller = await kit.callerOf(login);
-      const own = await store.listOfUser(userName);
-      const summaries = own.map((server) => summaryOf(server, servers.prefixOf(server)));
-      const defaultServer =
-        summaries.find(({ name }) => name === '') ??
-        untouchedServer(userName, servers.prefixOf({ userName, name: '' }));
-      const isSpawningConfigured =
-        config.Spawner.cmd !== undefined || config.Spawner.profiles.length > 0;
-      kit.send(
-        ctx,
-        homePage({
-          frame: await kit.formFrame(ctx),
-          userName,
-          server: isSpawningConfigured ? defaultServer : undefined,
-          hasSpawnOptions: hasChoices(servers.choices),
-          namedServers:
-            config.Hub.allow_named_servers && isSpawningConfigured
-              ? {
-                  servers: summaries.filter(({ name }) => name !== ''),
-                  limit: config.Hub.named_server_limit_per_user,
-                }
-              : undefined,
-          services: await accessibleServices(caller),
-        }),
-      );
-    }),
+    kit.loggedIn((ctx, login) => showHome(ctx, login)),
   );
 
   router.get(
@@ -81,4 +91,6 @@ export function homeRoutes(
       kit.send(ctx, servicesPage({ frame: await kit.frame(ctx), services }));
     }),
   );
+
+  return showHome;
 }

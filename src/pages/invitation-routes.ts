@@ -4,10 +4,7 @@ import { type Invitations, usedUp } from '../accounts/invitations.ts';
 import type { LoggedIn, LoginService } from '../authentication/login-service.ts';
 import { HubError } from '../errors.ts';
 import type { PageKit } from './page-kit.ts';
-import {
-  type ChoosePasswordView,
-  choosePasswordPage,
-} from './views/login/choose-password-page.ts';
+import { type ChoosePasswordView, choosePasswordPage } from './views/login/choose-password-page.ts';
 
 /** `/hub/invitation`: what an invitation or a password-reset link opens. */
 export function invitationRoutes(
@@ -16,7 +13,7 @@ export function invitationRoutes(
     readonly kit: PageKit;
     readonly invitations: Invitations;
     readonly loginService: Pick<LoginService, 'admitUser'>;
-    readonly passwordAuthenticator: string | undefined;
+    readonly passwordAuthenticator: () => string | undefined;
     readonly minimumPasswordLength: number;
     /** Logs the person in, or asks for what is still missing. */
     readonly completeLogin: (ctx: Context, result: LoggedIn) => Promise<void>;
@@ -66,7 +63,7 @@ export function invitationRoutes(
       return show(ctx, secret, { password: error.message });
     }
     // Rules about who may log in hold for those who were invited, too.
-    const via = parts.passwordAuthenticator ?? '';
+    const via = parts.passwordAuthenticator() ?? '';
     const result = await parts.loginService.admitUser({ name, issuer: via }, via);
     if (result.outcome === 'refused') throw new HubError('forbidden', result.message);
     await parts.completeLogin(ctx, result);

@@ -8,6 +8,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { BrowserSessions } from '../sessions/session-middleware.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
 import type { PageKit } from './page-kit.ts';
+import { confirmPage } from './views/errors/confirm-page.ts';
 import { loggedOutPage } from './views/login/logged-out-page.ts';
 import { type LoginView, loginPage } from './views/login/login-page.ts';
 
@@ -17,10 +18,7 @@ const authenticationTimeoutMs = 30_000;
 export function loginRequestOf(ctx: Context): LoginRequest {
   const client = ctx.state['client'] as ClientAddress;
   const headers = Object.fromEntries(
-    Object.entries(ctx.req.headers).map(([name, value]) => [
-      name,
-      Array.isArray(value) ? value.join(', ') : value,
-    ]),
+    Object.entries(ctx.req.headersDistinct).map(([name, values]) => [name, values?.join('\n')]),
   );
   return {
     address: client.address,
@@ -51,6 +49,8 @@ export function loginRoutes(
       result: LoggedIn,
       next: string | undefined,
     ) => Promise<boolean>;
+    /** Forgets a login that stopped halfway in this browser. */
+    readonly abandonLogin: (ctx: Context) => Promise<void>;
   },
 ): void {
   const { kit, authenticators, loginService, sessions, metrics } = parts;
@@ -115,7 +115,9 @@ export function loginRoutes(
     }
     for (const { name, authenticator } of requestAuthenticators(authenticators)) {
       const result = await authenticator.identify?.(loginRequestOf(ctx));
-      if (result?.outcome !== 'authenticated') continue;
+      if (result === undefined) continue;
+      // Nobody is named: the other ways in are offered. Named but refused: the page says why.
+      if (result.outcome === 'refused' && result.reason === 'credentials') continue;
       await finish(ctx, await loginService.concludeLogin(result, name), name, next);
       return;
     }
@@ -142,6 +144,7 @@ export function loginRoutes(
     const authenticator = authenticators.find(login?.session.authenticator ?? '')?.authenticator;
     const upstream = login === undefined ? undefined : await upstreamLogout(ctx, authenticator);
     await sessions.end(ctx);
+    await parts.abandonLogin(ctx);
     if (upstream !== undefined) {
       ctx.redirect(upstream);
       return;
@@ -162,11 +165,30 @@ export function loginRoutes(
     });
   }
 
-  router.get('/logout', logOut);
+  router.get('/logout', async (ctx) => {
+    if (loginOf(ctx) === undefined || !isFromElsewhere(ctx)) return logOut(ctx);
+    const page = confirmPage({
+      frame: await kit.formFrame(ctx),
+      title: 'Log out?',
+      consequences: [
+        'Another site sent you here. Logging out closes what you have open in this hub.',
+      ],
+      label: 'Log out',
+      action: kit.urls.logout,
+      cancelUrl: kit.urls.home,
+    });
+    kit.send(ctx, page);
+  });
   router.post('/logout', async (ctx) => {
     await kit.readForm(ctx);
     await logOut(ctx);
   });
+}
+
+/** Whether another site made the browser come here: with a link, or with an image on its page. */
+function isFromElsewhere(ctx: Context): boolean {
+  const site = ctx.get('Sec-Fetch-Site');
+  return site === 'cross-site' || site === 'same-site';
 }
 
 /** Makes a login of a result: the session that every page and token hangs on. */

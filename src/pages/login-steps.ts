@@ -44,7 +44,7 @@ export function createLoginSteps(parts: {
   readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
   readonly users: Pick<UserStore, 'findById'>;
   /** The authenticator whose accounts have their password, and so their second factor, here. */
-  readonly passwordAuthenticator: string | undefined;
+  readonly passwordAuthenticator: () => string | undefined;
   readonly minimumPasswordLength: number;
   readonly beginSession: (ctx: Context, result: LoggedIn) => Promise<void>;
   readonly metrics: Metrics;
@@ -130,7 +130,7 @@ export function createLoginSteps(parts: {
 
   return {
     async continueLogin(ctx, { user, authenticator, identityId, mustChangePassword }, next) {
-      if (authenticator !== parts.passwordAuthenticator) return false;
+      if (authenticator !== parts.passwordAuthenticator()) return false;
       const hasFactor = (await secondFactors.find(user.id)) !== undefined;
       if (!hasFactor && !mustChangePassword) return false;
       await begin(ctx, {

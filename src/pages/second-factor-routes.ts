@@ -42,7 +42,10 @@ export function secondFactorRoutes(
   /** Logins by other means ask for no code here: their provider has factors of its own. */
   async function requirePassword({ user }: Login): Promise<void> {
     if ((await parts.credentials.findPasswordHash(user.name)) !== undefined) return;
-    throw new HubError('not_found', 'A second factor goes with a password, and you have none here.');
+    throw new HubError(
+      'not_found',
+      'A second factor goes with a password, and you have none here.',
+    );
   }
 
   async function attemptOf(ctx: Context, { user }: Login) {

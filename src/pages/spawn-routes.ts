@@ -10,6 +10,7 @@ import { hasChoices } from '../servers/spawn-options.ts';
 import type { UserServers } from '../servers/user-servers.ts';
 import type { Login } from '../sessions/login-sessions.ts';
 import type { User, UserStore } from '../users/user-store.ts';
+import type { ShowHome } from './home-routes.ts';
 import type { PageKit } from './page-kit.ts';
 import { confirmPage } from './views/errors/confirm-page.ts';
 import { notRunningPage } from './views/servers/not-running-page.ts';
@@ -32,8 +33,15 @@ interface Target {
 }
 
 /** The pages on which servers are started, followed and stopped. */
-export function spawnRoutes(router: Router, parts: SpawnRouteParts): void {
+export function spawnRoutes(
+  router: Router,
+  parts: SpawnRouteParts & { readonly showHome: ShowHome },
+): void {
   const { kit, users, store, servers } = parts;
+
+  /** The page on which the button stood, when it is one of this hub. */
+  const returnTo = (form: URLSearchParams): string | undefined =>
+    kit.nextOf(new URLSearchParams({ next: form.get('return_to') ?? '' }));
 
   /** Whose server a page is about, once it is clear that the person may do this with it. */
   async function targetOf(ctx: Context, login: Login, scope: string): Promise<Target> {
@@ -123,7 +131,7 @@ export function spawnRoutes(router: Router, parts: SpawnRouteParts): void {
       await showOptions(ctx, target, { error: error.message, values: toTexts(options) });
       return;
     }
-    ctx.redirect(pendingUrl(kit, target, kit.nextOf(form)));
+    ctx.redirect(returnTo(form) ?? pendingUrl(kit, target, kit.nextOf(form)));
     ctx.status = 303;
   });
 
@@ -135,10 +143,10 @@ export function spawnRoutes(router: Router, parts: SpawnRouteParts): void {
 
   const stop = kit.loggedIn(async (ctx, login) => {
     const { user, serverName } = await targetOf(ctx, login, 'delete:servers');
-    await kit.readForm(ctx);
+    const form = await kit.readForm(ctx);
     // The page that follows shows how it goes on; a server that hangs must not hold the form.
     servers.stop(user.name, serverName).catch(() => undefined);
-    ctx.redirect(login.user.id === user.id ? kit.urls.home : kit.urls.admin);
+    ctx.redirect(returnTo(form) ?? (login.user.id === user.id ? kit.urls.home : kit.urls.admin));
     ctx.status = 303;
   });
 
@@ -154,8 +162,19 @@ export function spawnRoutes(router: Router, parts: SpawnRouteParts): void {
     kit.loggedIn(async (ctx, login) => {
       const form = await kit.readForm(ctx);
       const serverName = form.get('name') ?? '';
-      await servers.create({ user: login.user, serverName });
-      ctx.redirect(kit.urls.spawn(login.user.name, serverName));
+      ctx['params']['user'] = form.get('user') ?? login.user.name;
+      ctx['params']['server'] = serverName;
+      const { user } = await targetOf(ctx, login, 'start:servers');
+      try {
+        await servers.create({ user, serverName });
+      } catch (error) {
+        const isMistake =
+          error instanceof HubError && (error.code === 'bad_request' || error.code === 'conflict');
+        if (!isMistake || user.id !== login.user.id) throw error;
+        await parts.showHome(ctx, login, { problem: error.message, typedName: serverName });
+        return;
+      }
+      ctx.redirect(kit.urls.spawn(user.name, serverName));
       ctx.status = 303;
     }),
   );

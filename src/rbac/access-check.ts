@@ -149,6 +149,15 @@ export function listFilter(held: ScopeSet, name: string): 'all' | ListFilter | u
   };
 }
 
+/** Names the users that a filtered `list:users` shows: those named, and the members of groups named. */
+export function listedUserNames(
+  filter: Pick<ListFilter, 'users' | 'groups'>,
+  membership: Membership,
+): string[] {
+  const members = [...filter.groups].flatMap((group) => [...membership.membersOf(group)]);
+  return [...new Set([...filter.users, ...members])];
+}
+
 /** Names the scope that reaching a service or a user's server needs. */
 export function accessScopeFor(target: Extract<Resource, { kind: 'service' | 'server' }>): string {
   return target.kind === 'service'

@@ -549,7 +549,8 @@ export function samplePages(
       sessions: sessions.slice(1),
       password: 'set',
       hasSecondFactor: true,
-      mayDemoteOrDelete: true,
+      isSelf: false,
+      may: { change: true, delete: true, endSessions: true },
     }),
     'admin-new-users': newUsersPage({
       frame,
@@ -585,11 +586,13 @@ export function samplePages(
       services: [
         {
           displayName: text('Notebook gallery'),
+          mayRestart: true,
           access: 'gateway',
           url: text('/services/notebook-gallery/'),
           status: managed,
         },
         {
+          mayRestart: true,
           access: 'gateway',
           url: text('/services/label-studio/'),
           status: {
@@ -606,6 +609,7 @@ export function samplePages(
           },
         },
         {
+          mayRestart: true,
           access: 'service',
           url: text('/services/wiki/'),
           status: {

@@ -90,7 +90,8 @@ describe('one user', () => {
         sessions: [],
         password: 'none',
         hasSecondFactor: false,
-        mayDemoteOrDelete: true,
+        isSelf: false,
+        may: { change: true, delete: true, endSessions: true },
         ...view,
       }),
     );
@@ -107,7 +108,7 @@ describe('one user', () => {
   });
 
   test('does not lose the own rights', () => {
-    const own = user({ mayDemoteOrDelete: false });
+    const own = user({ isSelf: true });
     expect(own).not.toContain('/delete"');
     expect(own).not.toContain('name="admin"');
   });
@@ -140,7 +141,12 @@ describe('services', () => {
       adminServicesPage({
         frame,
         services: [
-          { access: 'gateway', url: '/services/gallery/', status: { ...status, ...more } },
+          {
+            access: 'gateway',
+            mayRestart: true,
+            url: '/services/gallery/',
+            status: { ...status, ...more },
+          },
         ],
       }),
     );

@@ -22,6 +22,7 @@ export interface AdminService {
   readonly url?: string | undefined;
   readonly access: Service['access'];
   readonly status: ServiceStatus;
+  readonly mayRestart: boolean;
 }
 
 /** How every service is: state, restarts, figures, last output. */
@@ -45,6 +46,7 @@ function serviceArticle(frame: FormFrame, service: AdminService, index: number):
 ${url !== undefined && html`<a class="button small" href="${url}" aria-label="Open ${name}">Open</a>`}
 ${
   kind === 'managed' &&
+  service.mayRestart &&
   actionForm(frame, {
     action: frame.urls.adminRestartService(name),
     label: 'Restart',

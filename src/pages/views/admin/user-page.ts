@@ -25,13 +25,18 @@ export interface AdminUserView {
   /** What the account's own password is: undefined where passwords are not kept here. */
   readonly password?: 'none' | 'set' | 'must-change' | undefined;
   readonly hasSecondFactor: boolean;
-  /** False for the administrator's own account: nobody locks themselves out. */
-  readonly mayDemoteOrDelete: boolean;
+  /** The administrator's own account, which nobody takes away from themselves. */
+  readonly isSelf: boolean;
+  readonly may: {
+    readonly change: boolean;
+    readonly delete: boolean;
+    readonly endSessions: boolean;
+  };
 }
 
 /** Everything an administrator sees of one user. */
 export function adminUserPage(view: AdminUserView): Html {
-  const { frame, user, servers, sessions } = view;
+  const { frame, user, servers, sessions, isSelf, may } = view;
   const { urls } = frame;
   return adminLayout(frame, {
     title: user.name,
@@ -44,9 +49,9 @@ ${facts(view)}
       sessions.length === 0
         ? html`<p class="soft">Not logged in anywhere.</p>`
         : html`${sessionList(frame, sessions, { endUrl: urls.adminUser(user.name, 'end-session') })}
-<p class="pages">${actionForm(frame, { action: urls.adminUser(user.name, 'end-sessions'), label: 'End all logins', style: 'small danger' })}</p>`
+${may.endSessions && html`<div class="pages">${actionForm(frame, { action: urls.adminUser(user.name, 'end-sessions'), label: isSelf ? 'End all other logins' : 'End all logins', style: 'small danger' })}</div>`}`
     }</section>
-<section class="block"><h2>Rights and removal</h2>${removal(view)}</section>`,
+${(isSelf || may.change || may.delete) && html`<section class="block"><h2>Rights and removal</h2>${removal(view)}</section>`}`,
   });
 }
 
@@ -121,13 +126,18 @@ function serverTable(frame: FormFrame, servers: readonly ServerSummary[]): Html 
   );
 }
 
-function removal({ frame, user, hasSecondFactor, mayDemoteOrDelete }: AdminUserView): Html {
+function removal({ frame, user, hasSecondFactor, isSelf, may }: AdminUserView): Html {
   const { urls } = frame;
   const entry = (title: string, text: string, control: HtmlValue): Html =>
     html`<li><div class="what"><strong>${title}</strong><p>${text}</p></div>${control}</li>`;
+  if (isSelf) {
+    const text = 'Another administrator can take your rights away or delete your account.';
+    return html`<ul class="list">${entry('This is you', text, '')}</ul>`;
+  }
   return html`<ul class="list">
 ${
   hasSecondFactor &&
+  may.change &&
   entry(
     'Remove the second factor',
     'For somebody who has lost both phone and recovery codes. Make sure who is asking.',
@@ -139,28 +149,23 @@ ${
     }),
   )
 }
-${
-  mayDemoteOrDelete
-    ? html`${
-        user.isAdmin
-          ? entry(
-              'Administrator',
-              'May do everything on this hub.',
-              adminForm(frame, user.name, false),
-            )
-          : entry(
-              'Make administrator',
-              'Administrators may do everything, also for other users.',
-              adminForm(frame, user.name, true),
-            )
-      }${entry('Delete this user', 'Stops the servers, revokes the tokens and ends the logins.', html`<a class="button small danger" href="${urls.adminUser(user.name, 'delete')}" aria-label="Delete ${user.name}">Delete…</a>`)}`
-    : entry(
-        'This is you',
-        'Another administrator can take your rights away or delete your account.',
-        '',
-      )
-}
+${may.change && administratorEntry(frame, user, entry)}
+${may.delete && entry('Delete this user', 'Stops the servers, revokes the tokens and ends the logins.', html`<a class="button small danger" href="${urls.adminUser(user.name, 'delete')}" aria-label="Delete ${user.name}">Delete…</a>`)}
 </ul>`;
+}
+
+function administratorEntry(
+  frame: FormFrame,
+  { name, isAdmin }: AdminUserView['user'],
+  entry: (title: string, text: string, control: HtmlValue) => Html,
+): Html {
+  return isAdmin
+    ? entry('Administrator', 'May do everything on this hub.', adminForm(frame, name, false))
+    : entry(
+        'Make administrator',
+        'Administrators may do everything, also for other users.',
+        adminForm(frame, name, true),
+      );
 }
 
 function adminForm(frame: FormFrame, userName: string, isAdmin: boolean): Html {

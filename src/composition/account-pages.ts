@@ -1,0 +1,109 @@
+import type Router from '@koa/router';
+import type { Config } from '../config/config.ts';
+import { accountRoutes } from '../pages/account-routes.ts';
+import { createAdminKit } from '../pages/admin/admin-kit.ts';
+import { adminGroupRoutes } from '../pages/admin/group-routes.ts';
+import { adminLockoutRoutes } from '../pages/admin/lockout-routes.ts';
+import { adminServiceRoutes } from '../pages/admin/service-routes.ts';
+import { adminUserListRoutes } from '../pages/admin/user-list-routes.ts';
+import { adminUserRoutes } from '../pages/admin/user-routes.ts';
+import { invitationRoutes } from '../pages/invitation-routes.ts';
+import { beginSession } from '../pages/login-routes.ts';
+import { createLoginSteps, type LoginSteps } from '../pages/login-steps.ts';
+import { secondFactorRoutes } from '../pages/second-factor-routes.ts';
+import type { HubParts } from './hub-parts.ts';
+
+/** Creates what a login by password goes through after the password. */
+export function createSteps(parts: HubParts, config: Config): LoginSteps {
+  const { kit, stores, login, account, sessions, metrics } = parts;
+  return createLoginSteps({
+    kit,
+    secondFactors: account.secondFactors,
+    pendingLogins: account.pendingLogins,
+    sealer: account.pendingSealer,
+    passwords: account.passwords,
+    passwordHasher: login.passwordHasher,
+    credentials: stores.credentials,
+    users: stores.users,
+    passwordAuthenticator: account.passwordAuthenticator,
+    minimumPasswordLength: account.minimumPasswordLength,
+    beginSession: (ctx, result) => beginSession(ctx, result, sessions),
+    metrics,
+    defaultUrl: config.Hub.default_url ?? kit.urls.home,
+    isSecure: config.publicUrl.protocol === 'https:',
+  });
+}
+
+/** Adds the pages of the person's own account, and those that links lead to. */
+export function addAccountPages(
+  router: Router,
+  parts: HubParts,
+  steps: LoginSteps,
+  config: Config,
+): void {
+  const { kit, stores, login, account } = parts;
+  const { credentials, groups } = stores;
+  const { secondFactors, minimumPasswordLength, passwordAuthenticator } = account;
+  accountRoutes(router, {
+    kit,
+    groups,
+    credentials,
+    passwords: account.passwords,
+    passwordHasher: login.passwordHasher,
+    throttle: login.throttle,
+    secondFactors,
+    identityLinks: account.identityLinks,
+    authenticators: login.authenticators,
+    minimumPasswordLength,
+  });
+  secondFactorRoutes(router, { kit, secondFactors, credentials });
+  invitationRoutes(router, {
+    kit,
+    invitations: account.invitations,
+    loginService: login.loginService,
+    passwordAuthenticator,
+    minimumPasswordLength,
+    async completeLogin(ctx, result) {
+      if (await steps.continueLogin(ctx, result, undefined)) return;
+      await beginSession(ctx, result, parts.sessions);
+      parts.metrics.countLogin(result.authenticator, 'logged_in');
+      ctx.redirect(config.Hub.default_url ?? kit.urls.home);
+      ctx.status = 303;
+    },
+  });
+}
+
+/** Adds the administration. */
+export function addAdminPages(router: Router, parts: HubParts, config: Config): void {
+  const { kit, stores, login, account, authority, accounts, log } = parts;
+  const admin = createAdminKit(router, { kit, authority });
+  const shared = {
+    users: stores.users,
+    accounts,
+    invitations: account.invitations,
+    invitationStore: stores.invitations,
+    invitationUrl: (secret: string) => invitationUrl(parts, config, secret),
+  };
+  adminUserListRoutes(admin, { ...shared, servers: stores.servers });
+  adminUserRoutes(admin, {
+    ...shared,
+    groups: stores.groups,
+    roles: stores.roles,
+    identities: stores.identities,
+    authenticators: login.authenticators,
+    credentials: stores.credentials,
+    secondFactors: account.secondFactors,
+    logins: parts.logins,
+    serverStore: stores.servers,
+    servers: parts.server.servers,
+    log,
+  });
+  adminGroupRoutes(admin, { groups: stores.groups, members: account.groupMembers });
+  adminServiceRoutes(admin, { registry: () => parts.registry, log });
+  adminLockoutRoutes(admin, { lockouts: account.lockouts, log });
+}
+
+/** The whole link with which somebody chooses a password. */
+export function invitationUrl(parts: HubParts, config: Config, secret: string): string {
+  return `${config.publicUrl.origin}${parts.kit.urls.invitation}?secret=${secret}`;
+}

@@ -1,0 +1,77 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import type { Resource } from '../../rbac/access-check.ts';
+import { checkAccess } from '../../rbac/access-check.ts';
+import type { Authority } from '../../rbac/authority.ts';
+import type { Caller } from '../../rbac/caller.ts';
+import type { Membership } from '../../rbac/membership.ts';
+import { requireAccess } from '../../rbac/require-access.ts';
+import type { Login } from '../../sessions/login-sessions.ts';
+import type { PageKit } from '../page-kit.ts';
+
+/** Somebody who is on the administration pages, and what they may do there. */
+export interface Admin {
+  readonly login: Login;
+  readonly caller: Caller;
+  readonly membership: Membership;
+  may(scope: string, resource?: Resource): boolean;
+  /** Throws as the API does: `forbidden` without the scope, `not_found` for a resource outside it. */
+  require(scope: string, resource?: Resource): void;
+}
+
+/** What every administration page needs. */
+export interface AdminKit {
+  readonly kit: PageKit;
+  get(path: string, page: (ctx: Context, admin: Admin) => Promise<void>): void;
+  /** The form has been read and its CSRF token checked. */
+  post(
+    path: string,
+    action: (ctx: Context, admin: Admin, form: URLSearchParams) => Promise<void>,
+  ): void;
+}
+
+/** Creates the kit on a router; each page of it needs the scope `admin-ui`. */
+export function createAdminKit(
+  router: Router,
+  { kit, authority }: { readonly kit: PageKit; readonly authority: Authority },
+): AdminKit {
+  async function adminOf(login: Login): Promise<Admin> {
+    const caller = await kit.callerOf(login);
+    const membership = await authority.membership();
+    requireAccess(caller.scopes, ['admin-ui'], membership);
+    return {
+      login,
+      caller,
+      membership,
+      may: (scope, resource) =>
+        checkAccess(caller.scopes, scope, resource, membership) === 'granted',
+      require: (scope, resource) => requireAccess(caller.scopes, [scope], membership, resource),
+    };
+  }
+
+  return {
+    kit,
+
+    get(path, page) {
+      router.get(
+        path,
+        kit.loggedIn(async (ctx, login) => page(ctx, await adminOf(login))),
+      );
+    },
+
+    post(path, action) {
+      router.post(
+        path,
+        kit.loggedIn(async (ctx, login) => {
+          const form = await kit.readForm(ctx);
+          await action(ctx, await adminOf(login), form);
+        }),
+      );
+    },
+  };
+}
+
+/** The part of an address that a route names. */
+export function parameter(ctx: Context, name: string): string {
+  return String(ctx['params'][name] ?? '');
+}

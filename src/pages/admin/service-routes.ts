@@ -1,0 +1,54 @@
+import type { Logger } from 'pino';
+import { HubError } from '../../errors.ts';
+import { listFilter } from '../../rbac/access-check.ts';
+import type { ServiceRegistry } from '../../services/service-registry.ts';
+import { type AdminService, adminServicesPage } from '../views/admin/services-page.ts';
+import { type AdminKit, parameter } from './admin-kit.ts';
+
+/** `/hub/admin/services`: how every service is. */
+export function adminServiceRoutes(
+  admin: AdminKit,
+  parts: {
+    readonly registry: () => Pick<ServiceRegistry, 'services' | 'find' | 'statusOf' | 'restart'>;
+    readonly log: Logger;
+  },
+): void {
+  const { kit } = admin;
+
+  admin.get('/admin/services', async (ctx, { caller, may, require }) => {
+    const registry = parts.registry();
+    const filter = listFilter(caller.scopes, 'list:services');
+    if (filter === undefined) require('list:services');
+    const services = registry.services().flatMap((service): AdminService[] => {
+      const { name, info, url, prefix, access } = service;
+      const status = registry.statusOf(name);
+      const resource = { kind: 'service', name } as const;
+      const isListed = filter === 'all' || filter?.services.has(name) === true;
+      if (status === undefined || !isListed || !may('read:services', resource)) return [];
+      const title = info['title'];
+      return [
+        {
+          displayName: typeof title === 'string' ? title : undefined,
+          url: url === undefined ? undefined : prefix,
+          access,
+          // What a service writes may hold anything; reading it is a right of its own.
+          status: may('admin:services', resource) ? status : { ...status, outputTail: [] },
+          mayRestart: may('admin:services', resource),
+        },
+      ];
+    });
+    kit.send(ctx, adminServicesPage({ frame: await kit.formFrame(ctx), services }));
+  });
+
+  admin.post('/admin/services/:service/restart', async (ctx, who) => {
+    const registry = parts.registry();
+    const name = parameter(ctx, 'service');
+    who.require('admin:services', { kind: 'service', name });
+    if (registry.find(name) === undefined || !registry.restart(name)) {
+      throw new HubError('not_found', 'There is no such service.');
+    }
+    parts.log.info({ service: name, by: who.login.user.name }, 'a service is restarted by hand');
+    const text = `${name} is restarting.`;
+    kit.redirectWithNotice(ctx, kit.urls.adminServices, { kind: 'good', text });
+  });
+}

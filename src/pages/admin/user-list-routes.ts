@@ -1,0 +1,135 @@
+import type { Context } from 'koa';
+import type { Accounts } from '../../accounts/accounts.ts';
+import {
+  type Invitations,
+  invitationLifetimeSeconds,
+  type NewInvitation,
+} from '../../accounts/invitations.ts';
+import { HubError } from '../../errors.ts';
+import { listedUserNames, listFilter } from '../../rbac/access-check.ts';
+import type { ServerStore } from '../../servers/server-store.ts';
+import type { InvitationStore } from '../../users/invitation-store.ts';
+import type { User, UserStore } from '../../users/user-store.ts';
+import { summaryOf } from '../server-views.ts';
+import { invitationLinksPage, newUsersPage } from '../views/admin/new-users-page.ts';
+import { type AdminUserRow, adminUsersPage } from '../views/admin/users-page.ts';
+import type { Admin, AdminKit } from './admin-kit.ts';
+
+const pageLength = 50;
+
+/** `/hub/admin` and `/hub/admin/new-users`: the list of users, and more of them. */
+export function adminUserListRoutes(
+  admin: AdminKit,
+  parts: {
+    readonly users: UserStore;
+    readonly servers: Pick<ServerStore, 'listOfUser'>;
+    readonly accounts: Accounts;
+    readonly invitations: Invitations;
+    readonly invitationStore: Pick<InvitationStore, 'listForUser'>;
+    readonly invitationUrl: (secret: string) => string;
+  },
+): void {
+  const { kit } = admin;
+  const { users, accounts, invitations } = parts;
+
+  async function rowOf(user: User, { may }: Admin): Promise<AdminUserRow> {
+    const maySeeServers = may('read:servers', { kind: 'user', name: user.name });
+    const [servers, open] = await Promise.all([
+      maySeeServers ? parts.servers.listOfUser(user.name) : [],
+      parts.invitationStore.listForUser(user.id, new Date()),
+    ]);
+    const summaries = servers.map((server) => summaryOf(server, ''));
+    return {
+      name: user.name,
+      isAdmin: user.isAdmin,
+      isInvited: open.some(({ purpose }) => purpose === 'invitation'),
+      lastActivityAt: user.lastActivityAt,
+      server: summaries.find(({ name }) => name === '')?.state ?? 'stopped',
+      runningNamedServers: summaries.filter(
+        ({ name, state }) => name !== '' && (state === 'running' || state === 'starting'),
+      ).length,
+    };
+  }
+
+  admin.get('/admin', async (ctx, who) => {
+    const filter = listFilter(who.caller.scopes, 'list:users');
+    if (filter === undefined) who.require('list:users');
+    const search = textOf(ctx, 'search').slice(0, 255);
+    const sort = textOf(ctx, 'sort') === 'activity' ? 'activity' : 'name';
+    const offset = /^\d{1,9}$/.test(textOf(ctx, 'offset')) ? Number(textOf(ctx, 'offset')) : 0;
+    const page = await users.list({
+      offset,
+      limit: pageLength,
+      nameFilter: search,
+      sort: sort === 'activity' ? '-lastActivity' : 'name',
+      ...(filter === undefined || filter === 'all'
+        ? {}
+        : { onlyNames: listedUserNames(filter, who.membership) }),
+    });
+    const rows = await Promise.all(page.items.map((user) => rowOf(user, who)));
+    kit.send(
+      ctx,
+      adminUsersPage({
+        frame: await kit.formFrame(ctx),
+        users: rows,
+        total: page.total,
+        offset,
+        limit: pageLength,
+        search,
+        sort,
+      }),
+    );
+  });
+
+  admin.get('/admin/new-users', async (ctx, who) => {
+    who.require('admin:users');
+    const frame = await kit.formFrame(ctx);
+    kit.send(ctx, newUsersPage({ frame, canInvite: invitations.isUsed }));
+  });
+
+  admin.post('/admin/new-users', async (ctx, who, form) => {
+    who.require('admin:users');
+    const typedNames = form.get('names') ?? '';
+    const names = typedNames.split(/[\r\n,]+/).flatMap((name) => name.trim() || []);
+    let created: User[];
+    try {
+      if (names.length === 0) throw new HubError('bad_request', 'Type at least one name.');
+      created = await accounts.create(who.caller, names, {
+        isAdmin: form.get('admin') === 'true',
+      });
+    } catch (error) {
+      const isMistake =
+        error instanceof HubError && (error.code === 'bad_request' || error.code === 'conflict');
+      if (!isMistake) throw error;
+      const frame = await kit.formFrame(ctx);
+      const canInvite = invitations.isUsed;
+      const page = newUsersPage({ frame, typedNames, problem: error.message, canInvite });
+      return kit.send(ctx, page, 400);
+    }
+    if (form.get('invite') === 'true' && invitations.isUsed) {
+      const links: NewInvitation[] = [];
+      for (const { name } of created) links.push(await invitations.create(who.caller, name));
+      return kit.send(
+        ctx,
+        invitationLinksPage({
+          frame: await kit.formFrame(ctx),
+          purpose: 'invitation',
+          links: links.map(({ user, secret }) => ({
+            userName: user.name,
+            url: parts.invitationUrl(secret),
+          })),
+          lifetimeSeconds: invitationLifetimeSeconds.invitation,
+        }),
+      );
+    }
+    const added = created.length === 1 ? '1 user is added.' : `${created.length} users are added.`;
+    const others = new Set(names).size - created.length;
+    const rest = others > 0 ? ` The others were there already.` : '';
+    kit.redirectWithNotice(ctx, kit.urls.admin, { kind: 'good', text: added + rest });
+  });
+}
+
+function textOf(ctx: Context, name: string): string {
+  const value = ctx.query[name];
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,206 @@
+import type { Context } from 'koa';
+import type { Logger } from 'pino';
+import type { Accounts } from '../../accounts/accounts.ts';
+import { type Invitations, invitationLifetimeSeconds } from '../../accounts/invitations.ts';
+import type { SecondFactors } from '../../accounts/second-factors.ts';
+import type { Authenticators } from '../../authentication/create-authenticators.ts';
+import { HubError } from '../../errors.ts';
+import type { RoleStore } from '../../rbac/role-store.ts';
+import type { ServerStore } from '../../servers/server-store.ts';
+import type { UserServers } from '../../servers/user-servers.ts';
+import type { LoginSessions } from '../../sessions/login-sessions.ts';
+import type { GroupStore } from '../../users/group-store.ts';
+import type { IdentityStore } from '../../users/identity-store.ts';
+import type { InvitationStore } from '../../users/invitation-store.ts';
+import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
+import type { User, UserStore } from '../../users/user-store.ts';
+import { summaryOf, untouchedServer } from '../server-views.ts';
+import { invitationLinksPage } from '../views/admin/new-users-page.ts';
+import { adminUserPage } from '../views/admin/user-page.ts';
+import { confirmPage } from '../views/errors/confirm-page.ts';
+import { type Admin, type AdminKit, parameter } from './admin-kit.ts';
+
+interface AdminUserParts {
+  readonly users: UserStore;
+  readonly accounts: Accounts;
+  readonly groups: Pick<GroupStore, 'groupNamesOf'>;
+  readonly roles: Pick<RoleStore, 'heldBy'>;
+  readonly identities: Pick<IdentityStore, 'listForUser'>;
+  readonly authenticators: Pick<Authenticators, 'find'>;
+  readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
+  readonly secondFactors: Pick<SecondFactors, 'find' | 'remove'>;
+  readonly invitations: Invitations;
+  readonly invitationStore: Pick<InvitationStore, 'listForUser'>;
+  readonly logins: LoginSessions;
+  readonly serverStore: Pick<ServerStore, 'listOfUser'>;
+  readonly servers: Pick<UserServers, 'prefixOf'>;
+  readonly invitationUrl: (secret: string) => string;
+  readonly log: Logger;
+}
+
+/** `/hub/admin/users/:name`: everything about one user, and what can be done with the account. */
+export function adminUserRoutes(admin: AdminKit, parts: AdminUserParts): void {
+  const { kit } = admin;
+  const { users, accounts, logins, secondFactors, invitations } = parts;
+
+  /** The user of the address, once it is clear that the administrator may do this to them. */
+  async function userFor(ctx: Context, who: Admin, scope: string): Promise<User> {
+    const name = parameter(ctx, 'name');
+    who.require(scope, { kind: 'user', name });
+    return users.getByName(name);
+  }
+
+  function back(ctx: Context, user: User, text: string): void {
+    kit.redirectWithNotice(ctx, kit.urls.adminUser(user.name), { kind: 'good', text });
+  }
+
+  admin.get('/admin/users/:name', async (ctx, who) => {
+    const user = await userFor(ctx, who, 'read:users');
+    kit.send(ctx, adminUserPage(await viewOf(ctx, who, user, parts, admin)));
+  });
+
+  admin.post('/admin/users/:name/admin', async (ctx, who, form) => {
+    const user = await userFor(ctx, who, 'admin:users');
+    const isAdmin = form.get('admin') === 'true';
+    if (user.id === who.login.user.id) {
+      throw new HubError('bad_request', 'You cannot take your own rights away.', {
+        hint: 'Another administrator can.',
+      });
+    }
+    await accounts.change(who.caller, user.name, { isAdmin });
+    parts.log.info(
+      { user: user.name, by: who.login.user.name, isAdmin },
+      'changed an administrator',
+    );
+    back(ctx, user, isAdmin ? `${user.name} is an administrator.` : 'The rights are taken away.');
+  });
+
+  async function askDeletion(ctx: Context, user: User, problem?: string): Promise<void> {
+    const page = confirmPage({
+      frame: await kit.formFrame(ctx),
+      title: `Delete ${user.name}?`,
+      consequences: [
+        'The servers are stopped, the logins end, and all tokens stop working, at once.',
+        'This cannot be undone. Files of the user stay where they are.',
+      ],
+      label: 'Delete user',
+      action: kit.urls.adminUser(user.name, 'delete'),
+      cancelUrl: kit.urls.adminUser(user.name),
+      typeToConfirm: user.name,
+      problem,
+    });
+    kit.send(ctx, page, problem === undefined ? 200 : 400);
+  }
+
+  admin.get('/admin/users/:name/delete', async (ctx, who) =>
+    askDeletion(ctx, await userFor(ctx, who, 'delete:users')),
+  );
+
+  admin.post('/admin/users/:name/delete', async (ctx, who, form) => {
+    const user = await userFor(ctx, who, 'delete:users');
+    if (form.get('confirmation')?.normalize('NFC').trim() !== user.name) {
+      return askDeletion(ctx, user, 'This is not the name of the user.');
+    }
+    await accounts.delete(who.caller, user.name);
+    parts.log.info({ user: user.name, by: who.login.user.name }, 'deleted a user');
+    kit.redirectWithNotice(ctx, kit.urls.admin, { kind: 'good', text: `${user.name} is deleted.` });
+  });
+
+  admin.post('/admin/users/:name/invitation', async (ctx, who) => {
+    const { name } = await userFor(ctx, who, 'admin:users');
+    const { user, purpose, secret } = await invitations.create(who.caller, name);
+    parts.log.info({ user: name, by: who.login.user.name, purpose }, 'made a link');
+    kit.send(
+      ctx,
+      invitationLinksPage({
+        frame: await kit.formFrame(ctx),
+        purpose: purpose === 'invitation' ? 'invitation' : 'reset',
+        links: [{ userName: user.name, url: parts.invitationUrl(secret) }],
+        lifetimeSeconds: invitationLifetimeSeconds[purpose],
+      }),
+    );
+  });
+
+  admin.post('/admin/users/:name/end-session', async (ctx, who, form) => {
+    const user = await userFor(ctx, who, 'tokens');
+    const sessions = await logins.listOfUser(user.id);
+    const session = sessions.find(({ sessionId }) => sessionId === form.get('session_id'));
+    if (session === undefined) throw new HubError('not_found', 'This login has ended already.');
+    await logins.end(session.sessionId);
+    back(ctx, user, 'That login has ended.');
+  });
+
+  admin.post('/admin/users/:name/end-sessions', async (ctx, who) => {
+    const user = await userFor(ctx, who, 'tokens');
+    const isSelf = user.id === who.login.user.id;
+    await logins.endAllOfUser(user.id, isSelf ? { except: who.login.session.sessionId } : {});
+    back(ctx, user, isSelf ? 'Your other logins have ended.' : 'All logins have ended.');
+  });
+
+  admin.post('/admin/users/:name/remove-second-factor', async (ctx, who) => {
+    const user = await userFor(ctx, who, 'admin:users');
+    if (user.id === who.login.user.id) {
+      throw new HubError('bad_request', 'Turn your own second factor off on your account page.');
+    }
+    await accounts.requireMayActOn(who.caller, user);
+    await secondFactors.remove(user.id);
+    parts.log.warn({ user: user.name, by: who.login.user.name }, 'removed a second factor');
+    back(ctx, user, `${user.name} logs in by password alone until a new second factor is set up.`);
+  });
+}
+
+/** What the page shows; what the administrator may not read is left out. */
+async function viewOf(
+  ctx: Context,
+  who: Admin,
+  user: User,
+  parts: AdminUserParts,
+  { kit }: AdminKit,
+) {
+  const { credentials, invitations, secondFactors, servers } = parts;
+  const resource = { kind: 'user', name: user.name } as const;
+  const may = (scope: string) => who.may(scope, resource);
+  const mayChange = may('admin:users');
+  const groups = await parts.groups.groupNamesOf(user.name);
+  const holder = { ...resource, isAdmin: user.isAdmin, groupNames: groups };
+  const [roles, identities, own, sessions, credential, factor, open] = await Promise.all([
+    may('read:roles:users') ? parts.roles.heldBy(holder) : [],
+    mayChange ? parts.identities.listForUser(user.id) : [],
+    may('read:servers') ? parts.serverStore.listOfUser(user.name) : [],
+    may('read:tokens') ? parts.logins.listOfUser(user.id) : [],
+    credentials.findPasswordHash(user.name),
+    secondFactors.find(user.id),
+    parts.invitationStore.listForUser(user.id, new Date()),
+  ]);
+  const summaries = own.map((server) => summaryOf(server, servers.prefixOf(server)));
+  const hasDefault = summaries.some(({ name }) => name === '');
+  const untouched = untouchedServer(user.name, servers.prefixOf({ userName: user.name, name: '' }));
+  const passwordState =
+    credential === undefined ? 'none' : credential.mustChange ? 'must-change' : 'set';
+  return {
+    frame: await kit.formFrame(ctx),
+    user: {
+      name: user.name,
+      isAdmin: user.isAdmin,
+      isInvited: open.some(({ purpose }) => purpose === 'invitation'),
+      createdAt: user.createdAt,
+      lastActivityAt: user.lastActivityAt,
+    },
+    groups,
+    roles: roles.map(({ name }) => name),
+    identities: identities.flatMap(({ authenticator, display, subject }) => {
+      const via = parts.authenticators.find(authenticator)?.authenticator;
+      if (via?.ownsAccounts === true) return [];
+      return [{ label: via?.login.label ?? authenticator, display: display ?? subject }];
+    }),
+    servers: may('read:servers') && !hasDefault ? [untouched, ...summaries] : summaries,
+    sessions: sessions.map((session) => ({
+      ...session,
+      isCurrent: session.sessionId === who.login.session.sessionId,
+    })),
+    password: mayChange && invitations.isUsed ? (passwordState as typeof passwordState) : undefined,
+    hasSecondFactor: factor !== undefined,
+    isSelf: user.id === who.login.user.id,
+    may: { change: mayChange, delete: may('delete:users'), endSessions: may('tokens') },
+  };
+}

@@ -1,0 +1,27 @@
+import { HubError } from '../errors.ts';
+import { checkAccess, type Resource } from './access-check.ts';
+import type { Membership } from './membership.ts';
+import type { ScopeSet } from './scope.ts';
+
+/**
+ * Requires any of some scopes on a resource.
+ *
+ * Without the scope at all the answer is `forbidden`. With the scope but not for this resource it is
+ * `not_found`, the same as for a resource that does not exist, so that a caller learns nothing about
+ * others.
+ */
+export function requireAccess(
+  held: ScopeSet,
+  anyOf: readonly string[],
+  membership: Membership,
+  resource?: Resource,
+): void {
+  const verdicts = anyOf.map((scope) => checkAccess(held, scope, resource, membership));
+  if (verdicts.includes('granted')) return;
+  if (verdicts.includes('filtered') && resource !== undefined) {
+    throw new HubError('not_found', 'No access to resources or resources not found.');
+  }
+  throw new HubError('forbidden', 'Action is not authorized with current scopes.', {
+    hint: `It requires any of: ${anyOf.join(', ')}.`,
+  });
+}

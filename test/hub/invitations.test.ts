@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FakeBrowser } from '../support/fake-browser.ts';
+import {
+  acceptInvitation,
+  createPasswordHub,
+  inviteUser,
+  testPassword,
+} from '../support/password-hub.ts';
+import { submitForm, type TestHub } from '../support/test-hub.ts';
+
+let hub: TestHub;
+beforeAll(async () => {
+  hub = await createPasswordHub();
+});
+afterAll(() => hub[Symbol.asyncDispose]());
+
+test('an invitation lets somebody choose a password and logs them in', async () => {
+  const { url, purpose } = await inviteUser(hub, 'carol');
+  expect(purpose).toBe('invitation');
+  const browser = new FakeBrowser();
+  const page = await browser.request(url);
+  expect(page.body).toContain('Welcome, carol');
+  const answer = await submitForm(browser, page, {
+    new_password: testPassword,
+    repeat_password: testPassword,
+  });
+  expect(answer.status).toBe(303);
+  expect((await browser.open(`${hub.url}hub/home`)).body).toContain('Hello, carol');
+  expect(
+    (await (await hub.logIn('carol', testPassword)).request(`${hub.url}hub/home`)).status,
+  ).toBe(200);
+});
+
+test('a link works once, also when two use it at the same moment', async () => {
+  const { secret } = await inviteUser(hub, 'dave');
+  const answers = await Promise.all(
+    ['first words here', 'second words here', 'third words here'].map((password) =>
+      acceptInvitation(hub, secret, password).catch(() => undefined),
+    ),
+  );
+  const statuses = answers.map((answer) => answer?.status).filter((status) => status === 303);
+  expect(statuses).toHaveLength(1);
+  const again = await new FakeBrowser().request(`${hub.url}hub/invitation?secret=${secret}`);
+  expect(again.status).toBe(404);
+  expect(again.body).toContain('This link does not work');
+});
+
+test('a password that is not good enough leaves the link as it is', async () => {
+  const { secret } = await inviteUser(hub, 'erin');
+  expect((await acceptInvitation(hub, secret, 'short')).status).toBe(400);
+  expect((await acceptInvitation(hub, secret, 'password1234')).status).toBe(400);
+  expect((await acceptInvitation(hub, secret, testPassword)).status).toBe(303);
+});
+
+test('a new link ends the one before, and a deleted user ends both', async () => {
+  const first = await inviteUser(hub, 'frank');
+  const second = await inviteUser(hub, 'frank');
+  expect((await new FakeBrowser().request(first.url)).status).toBe(404);
+  expect((await new FakeBrowser().request(second.url)).status).toBe(200);
+  const gone = await hub.api('/users/frank', 'admin-service-token', { method: 'DELETE' });
+  expect(gone.status).toBe(204);
+  expect((await new FakeBrowser().request(second.url)).status).toBe(404);
+  // The same name again is another account: the old link must not open it.
+  await hub.api('/users/frank', 'admin-service-token', { method: 'POST' });
+  expect((await new FakeBrowser().request(second.url)).status).toBe(404);
+});
+
+test('a reset link replaces the password and ends every login with its tokens', async () => {
+  const browser = await hub.logIn('bob', testPassword);
+  const { secret, purpose } = await inviteUser(hub, 'bob');
+  expect(purpose).toBe('password_reset');
+  expect((await acceptInvitation(hub, secret, 'quiet morning rivers')).status).toBe(303);
+  expect((await browser.request(`${hub.url}hub/home`)).status).toBe(302);
+  await expect(hub.logIn('bob', testPassword)).rejects.toThrow('401');
+  await hub.logIn('bob', 'quiet morning rivers');
+});
+
+test('a link can be taken back, and only by who may administer the user', async () => {
+  const { url } = await inviteUser(hub, 'gina');
+  const path = '/users/gina/invitation';
+  expect((await hub.api(path, undefined, { method: 'DELETE' })).status).toBe(403);
+  expect((await hub.api(path, undefined, { method: 'POST' })).status).toBe(403);
+  expect((await hub.api(path, 'admin-service-token', { method: 'DELETE' })).status).toBe(204);
+  expect((await new FakeBrowser().request(url)).status).toBe(404);
+});
+
+test('nobody makes a link for an account that may do more than they may', async () => {
+  await using limited = await createPasswordHub(['ada'], {
+    Hub: {
+      load_roles: [
+        { name: 'people', scopes: ['admin:users', 'admin-ui'], services: ['people'] },
+        { name: 'user', scopes: ['self'] },
+      ],
+      services: [{ name: 'people', api_token: 'people-service-token' }],
+    },
+  });
+  const answer = await limited.api('/users/ada/invitation', 'people-service-token', {
+    method: 'POST',
+  });
+  expect(answer.status).toBe(403);
+});
+
+test('the secret of a link stands in no log line', async () => {
+  const { url, secret } = await inviteUser(hub, 'henry');
+  await new FakeBrowser().request(url);
+  await acceptInvitation(hub, secret, testPassword);
+  expect(JSON.stringify(hub.logLines)).not.toContain(secret);
+});
