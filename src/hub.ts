@@ -64,7 +64,6 @@ export interface HubOptions {
   readonly config: Config;
   readonly plugins: PreparedPlugins;
   readonly version: string;
-  readonly nodeVersion: string;
   /** The hub's own environment: children get an allow-list of it. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly log: Logger;
@@ -237,7 +236,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     users: stores.users,
     authority,
     logins,
-    stopServersOf: (userName) => server.servers.stopAllOf(userName),
+    withoutServersOf: (user, work) => server.servers.withoutServersOf(user, work),
     async onDelete(userName) {
       for (const { authenticator } of login.authenticators.list)
         await authenticator.deleteUser?.(userName);
@@ -315,7 +314,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       addApi(router, parts, config, {
         info: {
           version,
-          nodeVersion: options.nodeVersion,
+          nodeVersion: environment['HUB_NODE_VERSION'] ?? '',
           spawner: config.Spawner.class,
           authenticators: config.authenticators.map(({ name, class: className }) => ({
             name,
@@ -358,9 +357,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     createInternalListener((req, res) => void answerHub(req, res), apiPath, urls.hub),
   );
 
-  const restored = await server.lifecycle.restore();
-  if (restored.restored + restored.gone > 0)
-    log.info(restored, 'found the servers of an earlier run');
+  const { restored, gone } = await server.lifecycle.restore();
+  if (restored + gone > 0) log.info({ restored, gone }, 'looked for the servers of an earlier run');
   await listen(internalServer, Hub.hub_bind_url, 'Hub.hub_bind_url');
   building.defer(() => closeServer(internalServer, internalGraceMs));
   await listen(publicServer, Hub.bind_url, 'Hub.bind_url');

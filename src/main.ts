@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import process from 'node:process';
 import { pino } from 'pino';
 import pinoPretty from 'pino-pretty';
@@ -14,7 +13,6 @@ const startHub: StartHub = async ({ checked, reload }) => {
   const hub = await createHub({
     ...checked,
     version: readVersion(),
-    nodeVersion: process.version,
     environment: process.env,
     log,
   });

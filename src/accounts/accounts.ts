@@ -34,7 +34,8 @@ export function createAccounts(parts: {
   readonly users: UserStore;
   readonly authority: Authority;
   readonly logins: Pick<LoginSessions, 'endAllOfUser'>;
-  readonly stopServersOf: (userName: string) => Promise<void>;
+  /** Stops the user's servers, and lets none start until the work is done. */
+  readonly withoutServersOf: (user: User, work: () => Promise<void>) => Promise<void>;
   readonly onDelete: (userName: string) => Promise<void>;
 }): Accounts {
   const { users, authority, logins } = parts;
@@ -82,8 +83,8 @@ export function createAccounts(parts: {
         await users.setAdmin(user.id, isAdmin);
       }
       if (name !== undefined && name !== user.name) {
-        await parts.stopServersOf(user.name);
-        await users.rename(user.id, validateUserName(canonicalUserName(name)));
+        const newName = validateUserName(canonicalUserName(name));
+        await parts.withoutServersOf(user, () => users.rename(user.id, newName));
       }
       return users.getByName(name === undefined ? userName : canonicalUserName(name));
     },
@@ -95,9 +96,10 @@ export function createAccounts(parts: {
       }
       await requireMayActOn(caller, user);
       await logins.endAllOfUser(user.id);
-      await parts.stopServersOf(user.name);
-      await parts.onDelete(user.name);
-      await users.delete(user.id);
+      await parts.withoutServersOf(user, async () => {
+        await parts.onDelete(user.name);
+        await users.delete(user.id);
+      });
     },
   };
 }

@@ -111,7 +111,7 @@ export function serverRoutes(
     await getServer(userName, serverName);
     const work = remove
       ? servers.remove(userName, serverName)
-      : servers.stop(userName, serverName).then(() => undefined);
+      : servers.stop(userName, serverName).then(({ stopped }) => stopped);
     const isStopped = await within(work, slowStopMs);
     ctx.body = isStopped ? null : { message: 'The server is stopping.' };
     ctx.status = isStopped ? 204 : 202;

@@ -86,6 +86,7 @@ export async function createServerParts(
       },
       pollIntervalMs: spawnerConfig.poll_interval * 1000,
       stopGraceMs: spawnerConfig.stop_timeout * 1000,
+      stopsServersAtEnd: Hub.cleanup_servers,
       log,
     }),
   );

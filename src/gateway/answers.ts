@@ -54,9 +54,7 @@ export function createGatewayAnswers(parts: {
     if (isPage) res.setHeader('Content-Security-Policy', pageContentSecurityPolicy);
     res.setHeader('Content-Length', Buffer.byteLength(body));
     // What is left of an upload nobody will read must not be taken for the next request.
-    const hasBody =
-      req.headers['transfer-encoding'] !== undefined || req.headers['content-length'] !== undefined;
-    if (hasBody && !req.complete) res.setHeader('Connection', 'close');
+    if (!req.complete) res.setHeader('Connection', 'close');
     res.end(req.method === 'HEAD' ? undefined : body);
   }
 

@@ -53,6 +53,16 @@ export function createClientAddressReader(trustedProxies: readonly string[]): Cl
   };
 }
 
+/** Whether an entry of `Hub.trusted_proxies` is an address or a CIDR range. */
+export function isAddressOrRange(entry: string): boolean {
+  const [address = '', prefixLength, ...rest] = entry.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  if (prefixLength === undefined) return true;
+  const bits = Number(prefixLength);
+  return /^\d+$/.test(prefixLength) && bits <= (version === 6 ? 128 : 32);
+}
+
 /** An IPv4 address that arrived over an IPv6 socket, written as IPv4. */
 function plainAddress(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;

@@ -145,7 +145,7 @@ export function spawnRoutes(
     const { user, serverName } = await targetOf(ctx, login, 'delete:servers');
     const form = await kit.readForm(ctx);
     // The page that follows shows how it goes on; a server that hangs must not hold the form.
-    servers.stop(user.name, serverName).catch(() => undefined);
+    await servers.stop(user.name, serverName);
     ctx.redirect(returnTo(form) ?? (login.user.id === user.id ? kit.urls.home : kit.urls.admin));
     ctx.status = 303;
   });
@@ -235,7 +235,7 @@ export async function showServerState(
       return;
     case 'starting': {
       const path = serverName === '' ? 'server' : `servers/${encodeURIComponent(serverName)}`;
-      const recent = lifecycle.unitOf(server.id)?.recentProgress ?? [];
+      const recent = lifecycle.unitOf(server.id)?.progress?.events ?? [];
       kit.send(
         ctx,
         spawnPendingPage({

@@ -1,14 +1,11 @@
 import type { Logger } from 'pino';
 import { HubError } from '../errors.ts';
 import type { Spawner } from '../spawning/spawner.ts';
+import { createGate } from './gate.ts';
 import type { Server } from './server.ts';
+import type { LaunchPlan } from './server-start.ts';
 import type { ServerStore } from './server-store.ts';
-import {
-  createServerUnit,
-  type LaunchPlan,
-  type ServerUnit,
-  type UnitEvents,
-} from './server-unit.ts';
+import { createServerUnit, type ServerUnit, type UnitEvents } from './server-unit.ts';
 
 export interface LifecycleLimits {
   /** Servers starting at once; 0 for no limit. */
@@ -19,30 +16,47 @@ export interface LifecycleLimits {
 
 /** A start that was accepted. */
 export interface AcceptedStart {
-  readonly unit: ServerUnit;
   /** Resolves when the server is ready, rejects when it failed. Already handled: may be ignored. */
   readonly ready: Promise<void>;
 }
 
+/** A stop that has begun. */
+export interface AcceptedStop {
+  /** Resolves when the server is gone; never rejects. */
+  readonly stopped: Promise<void>;
+}
+
+/** What became of the servers of an earlier hub. */
+export interface Restoration {
+  readonly restored: number;
+  readonly gone: number;
+  /** Resolves when nothing is left of those that are gone; never rejects. */
+  readonly cleared: Promise<void>;
+}
+
 /** All servers of this process. */
 export interface ServerLifecycle extends AsyncDisposable {
-  /** The unit of a server that is not stopped, or whose start failed lately. */
+  /** The unit of a server that is not stopped. */
   unitOf(serverId: string): ServerUnit | undefined;
+  units(): Iterable<ServerUnit>;
   /**
    * Starts a server. A start under way is joined; a stop under way is waited for. Throws `bad_request`
    * when it runs already and `too_many_requests` over a limit; `plan` runs only when it is needed.
    */
   start(server: Server, plan: () => Promise<LaunchPlan>): Promise<AcceptedStart>;
-  /** Stops a server, also one that is starting; resolves when it is gone. */
-  stop(server: Server): Promise<void>;
+  /** Begins to stop a server, also one that is starting. */
+  stop(server: Server): Promise<AcceptedStop>;
+  stopAllOf(userId: string): Promise<void>;
+  /** Stops a user's servers and lets none start while the account is changed. */
+  withoutServersOf<Result>(userId: string, work: () => Promise<Result>): Promise<Result>;
   /** Finds the servers an earlier hub left running, and cleans up after those that are gone. */
-  restore(): Promise<{ readonly restored: number; readonly gone: number }>;
-  units(): Iterable<ServerUnit>;
-  stopAll(): Promise<void>;
+  restore(): Promise<Restoration>;
 }
 
 const throttleRetrySeconds = { least: 5, spread: 10 };
 const parallelRestores = 32;
+const parallelPolls = 8;
+const parallelClearings = 4;
 
 /** Creates the life of users' servers over a spawner. */
 export function createServerLifecycle(parts: {
@@ -52,43 +66,58 @@ export function createServerLifecycle(parts: {
   readonly limits: LifecycleLimits;
   readonly pollIntervalMs: number;
   readonly stopGraceMs: number;
+  /** Whether servers end with the hub; otherwise the next hub finds them again. */
+  readonly stopsServersAtEnd: boolean;
   readonly log: Logger;
 }): ServerLifecycle {
-  const { store, spawner, events, limits, log } = parts;
+  const { store, spawner, limits, log } = parts;
   const units = new Map<string, ServerUnit>();
-  const startsUnderWay = new Map<string, Promise<AcceptedStart>>();
+  const startsUnderWay = new Map<string, { userId: string; accepted: Promise<AcceptedStart> }>();
+  const closedUsers = new Map<string, number>();
+  /** Servers of an earlier hub about which the spawner could not say anything yet. */
+  const unclear = new Map<string, Server>();
+  const clearingGate = createGate(parallelClearings);
+  let isClosed = false;
 
-  const timer = setInterval(() => void pollAll(), parts.pollIntervalMs);
+  let polling: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    polling ??= pollAll().finally(() => {
+      polling = undefined;
+    });
+  }, parts.pollIntervalMs);
   timer.unref();
 
   async function pollAll(): Promise<void> {
-    for (const unit of units.values()) {
+    await forEachAtOnce(parallelPolls, unclear.values(), async (server) => {
+      if (!(await restoreOne(server))) await clearAway(server, whyLost(server));
+    });
+    await forEachAtOnce(parallelPolls, [...units.values()], async (unit) => {
       try {
         await unit.poll();
       } catch (error) {
         log.warn({ err: error, user: unit.server.userName }, 'could not poll a server');
       }
-    }
+    });
   }
 
   function unitFor(server: Server): ServerUnit {
     const existing = units.get(server.id);
     if (existing !== undefined) return existing;
     const unit = createServerUnit(server, {
-      store,
-      spawner,
-      events,
-      stopGraceMs: parts.stopGraceMs,
-      log,
+      ...parts,
+      onSettled(settled) {
+        if (units.get(server.id) === settled) units.delete(server.id);
+      },
     });
     units.set(server.id, unit);
     return unit;
   }
 
-  /** A unit that holds nothing anybody could still ask for is forgotten. */
-  function forgetWhenIdle(unit: ServerUnit): void {
-    if (unit.state === 'stopped' && units.get(unit.server.id) === unit)
-      units.delete(unit.server.id);
+  function requireOpen(server: Server): void {
+    if (isClosed) throw new HubError('unavailable', 'The hub is stopping.');
+    if (closedUsers.has(server.userId)) {
+      throw new HubError('conflict', 'The account is being changed; try again in a moment.');
+    }
   }
 
   function requireCapacity(): void {
@@ -116,65 +145,77 @@ export function createServerLifecycle(parts: {
   }
 
   async function begin(server: Server, plan: () => Promise<LaunchPlan>): Promise<AcceptedStart> {
-    const existing = units.get(server.id);
-    if (existing?.state === 'stopping') await existing.stop();
+    const stopping = units.get(server.id);
+    if (stopping?.state === 'stopping') await (await stopping.stop()).stopped;
     const launchPlan = await plan();
+    requireOpen(server);
     const unit = unitFor(server);
-    return { unit, ready: handled(unit.start(launchPlan)) };
+    await unit.start(launchPlan);
+    return { ready: unit.ready };
   }
 
-  async function join(unit: ServerUnit): Promise<void> {
-    const signal = new AbortController().signal;
-    for await (const event of unit.progress?.follow(signal) ?? []) {
-      if (event.failed === true) throw new HubError('upstream_failed', event.message);
-    }
+  function clearAway(server: Server, failure: string | null): Promise<void> {
+    return unitFor(server).clearAway(failure, clearingGate);
   }
 
+  async function stop(server: Server): Promise<AcceptedStop> {
+    await startsUnderWay.get(server.id)?.accepted.catch(() => undefined);
+    const unit = units.get(server.id);
+    if (unit !== undefined) return unit.stop();
+    if (server.state === 'stopped') return { stopped: Promise.resolve() };
+    // Stored as active, but not of this process: what the spawner knows of it is all there is.
+    unclear.delete(server.id);
+    return { stopped: clearAway(server, null) };
+  }
+
+  async function stopAllOf(userId: string): Promise<void> {
+    const starting = [...startsUnderWay.values()].filter((start) => start.userId === userId);
+    await Promise.allSettled(starting.map(({ accepted }) => accepted));
+    const running = [...units.values()].filter(({ server }) => server.userId === userId);
+    const left = [...unclear.values()].filter((server) => server.userId === userId);
+    const stops = await Promise.all([...running.map((unit) => unit.stop()), ...left.map(stop)]);
+    await Promise.all(stops.map(({ stopped }) => stopped));
+  }
+
+  /** Resolves when it is clear what became of the server: true when it goes on. */
   async function restoreOne(server: Server): Promise<boolean> {
     const unit = unitFor(server);
-    const found =
-      server.url === undefined
-        ? undefined
-        : await spawner.restore(server.spawnerState, { onOutput: () => undefined });
-    if (found !== undefined && server.state === 'running') {
+    try {
+      const { onOutput } = unit;
+      const found =
+        server.state === 'running'
+          ? await spawner.restore(server.spawnerState, { onOutput })
+          : undefined;
+      unclear.delete(server.id);
+      if (found === undefined) return false;
       unit.adopt(found);
       return true;
+    } catch (error) {
+      log.error({ err: error, user: server.userName }, 'could not look for a server; trying again');
+      units.delete(server.id);
+      unclear.set(server.id, server);
+      return true;
     }
-    if (found !== undefined) {
-      await spawner.stop(found.state, {
-        graceMs: parts.stopGraceMs,
-        signal: AbortSignal.timeout(parts.stopGraceMs + 10_000),
-      });
-    }
-    const message =
-      server.state === 'running'
-        ? 'The server ended while the hub was not running.'
-        : 'The hub stopped while the server was starting or stopping.';
-    await store.moveTo(server.id, 'stopped', {
-      failure: { message, at: new Date(), output: [] },
-      url: null,
-      spawnerState: {},
-      startedAt: null,
-    });
-    await events.onGone(server);
-    forgetWhenIdle(unit);
-    return false;
   }
 
   return {
     unitOf: (serverId) => units.get(serverId),
     units: () => units.values(),
+    stop,
+    stopAllOf,
 
     async start(server, plan) {
+      requireOpen(server);
       const underWay = startsUnderWay.get(server.id);
-      if (underWay !== undefined) return underWay;
+      if (underWay !== undefined) return underWay.accepted;
       const unit = units.get(server.id);
-      if (unit?.state === 'running')
+      if (unit?.state === 'running') {
         throw new HubError('bad_request', 'The server is already running.');
-      if (unit?.state === 'starting') return { unit, ready: handled(join(unit)) };
+      }
+      if (unit?.state === 'starting') return { ready: unit.ready };
       requireCapacity();
       const accepted = begin(server, plan);
-      startsUnderWay.set(server.id, accepted);
+      startsUnderWay.set(server.id, { userId: server.userId, accepted });
       try {
         return await accepted;
       } finally {
@@ -182,43 +223,59 @@ export function createServerLifecycle(parts: {
       }
     },
 
-    async stop(server) {
-      const accepted = await startsUnderWay.get(server.id)?.catch(() => undefined);
-      const unit = accepted?.unit ?? units.get(server.id);
-      if (unit === undefined) return;
-      await unit.stop();
-      forgetWhenIdle(unit);
+    async withoutServersOf(userId, work) {
+      closedUsers.set(userId, (closedUsers.get(userId) ?? 0) + 1);
+      try {
+        await stopAllOf(userId);
+        return await work();
+      } finally {
+        const left = (closedUsers.get(userId) ?? 1) - 1;
+        if (left === 0) closedUsers.delete(userId);
+        else closedUsers.set(userId, left);
+      }
     },
 
     async restore() {
       const servers = await store.listActive();
-      let restored = 0;
-      const queue = servers.values();
-      const worker = async () => {
-        for (const server of queue) {
-          try {
-            if (await restoreOne(server)) restored += 1;
-          } catch (error) {
-            log.error({ err: error, user: server.userName }, 'could not restore a server');
-          }
-        }
-      };
-      await Promise.all(Array.from({ length: parallelRestores }, worker));
-      return { restored, gone: servers.length - restored };
-    },
-
-    async stopAll() {
-      await Promise.all([...units.values()].map((unit) => unit.stop()));
+      const lost: Server[] = [];
+      await forEachAtOnce(parallelRestores, servers, async (server) => {
+        if (!(await restoreOne(server))) lost.push(server);
+      });
+      // In the background: nobody shall wait for the hub because a dead server left something behind.
+      const clearings = lost.map((server) => clearAway(server, whyLost(server)));
+      const cleared = Promise.all(clearings).then(() => undefined);
+      return { restored: servers.length - lost.length, gone: lost.length, cleared };
     },
 
     async [Symbol.asyncDispose]() {
+      isClosed = true;
       clearInterval(timer);
+      await polling;
+      await Promise.allSettled([...startsUnderWay.values()].map(({ accepted }) => accepted));
+      const ending = [...units.values()].filter(
+        (unit) => parts.stopsServersAtEnd || unit.state !== 'running',
+      );
+      const stops = await Promise.all(ending.map((unit) => unit.stop()));
+      await Promise.all(stops.map(({ stopped }) => stopped));
+      for (const unit of units.values()) unit.release();
     },
   };
 }
 
-/** Marks a rejection as dealt with, for callers that may not wait for it. */
-function handled(promise: Promise<void>): Promise<void> {
-  promise.catch(() => undefined);
-  return promise;
+function whyLost({ state }: Server): string {
+  return state === 'running'
+    ? 'The server ended while the hub was not running.'
+    : 'The hub stopped while the server was starting or stopping.';
+}
+
+async function forEachAtOnce<Item>(
+  limit: number,
+  items: Iterable<Item>,
+  work: (item: Item) => Promise<unknown>,
+): Promise<void> {
+  const queue = [...items].values();
+  const worker = async (): Promise<void> => {
+    for (const item of queue) await work(item);
+  };
+  await Promise.all(Array.from({ length: limit }, worker));
 }

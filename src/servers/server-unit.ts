@@ -1,22 +1,11 @@
 import type { Logger } from 'pino';
 import { HubError } from '../errors.ts';
 import type { SpawnedServer, Spawner, SpawnerState } from '../spawning/spawner.ts';
+import type { Gate } from './gate.ts';
 import { createProgressLog, type ProgressLog } from './progress-log.ts';
-import type { Server, ServerFailure, ServerProgress, ServerState } from './server.ts';
+import type { Server, ServerFailure, ServerState } from './server.ts';
+import { describeExit, type LaunchPlan, startServer } from './server-start.ts';
 import type { ServerStore } from './server-store.ts';
-
-/** What a unit needs to start a server, prepared by whoever knows users, tokens and configuration. */
-export interface LaunchPlan {
-  /** Starts the server; resolves when it has an address. */
-  launch(parts: {
-    readonly signal: AbortSignal;
-    readonly onOutput: (line: string) => void;
-    readonly onProgress: ProgressLog['add'];
-  }): Promise<SpawnedServer>;
-  /** Resolves when the server at this address answers; rejects when it takes too long. */
-  waitUntilReady(url: string, signal: AbortSignal): Promise<void>;
-  readonly startTimeoutMs: number;
-}
 
 /** What happens outside the unit when a server comes and goes. */
 export interface UnitEvents {
@@ -34,21 +23,29 @@ export interface ServerUnit {
   readonly server: Server;
   readonly state: ServerState;
   readonly spawnerState: SpawnerState | undefined;
-  /** The steps of the current or the last failed start. */
+  /** The steps of a start under way. */
   readonly progress: ProgressLog | undefined;
-  /** The steps of the current start so far. */
-  readonly recentProgress: readonly ServerProgress[];
-  /** Begins a start; the promise resolves when the server is ready and rejects when it failed. */
+  /** Resolves when the start under way made the server ready, rejects when it failed. */
+  readonly ready: Promise<void>;
+  /** Takes the server for a start and begins it. Throws `conflict` when somebody else has it. */
   start(plan: LaunchPlan): Promise<void>;
-  /** Ends the server, also one that is starting; resolves when it is stopped. */
-  stop(): Promise<void>;
+  /** Begins to end the server, also one that is starting; `stopped` tells when it is gone. */
+  stop(): Promise<{ readonly stopped: Promise<void> }>;
   /** Takes over a server that an earlier hub started. */
   adopt(spawned: SpawnedServer): void;
+  /** Ends and clears away what an earlier hub left of a server, when the gate lets it. */
+  clearAway(failure: string | null, gate: Gate): Promise<void>;
   /** Looks whether the server is still there. */
   poll(): Promise<void>;
+  /** Tells of the output of an adopted server. */
+  onOutput(line: string): void;
+  /** Leaves a running server alone from now on. */
+  release(): void;
 }
 
 const outputLines = 50;
+/** What a spawner has beyond the grace of its processes before a stop counts as failed. */
+const stopReserveMs = 10_000;
 
 /** Creates the unit of a stored server. */
 export function createServerUnit(
@@ -58,16 +55,20 @@ export function createServerUnit(
     readonly spawner: Spawner;
     readonly events: UnitEvents;
     readonly stopGraceMs: number;
+    /** The server is stopped and the database knows: the unit holds nothing any more. */
+    readonly onSettled: (unit: ServerUnit) => void;
     readonly log: Logger;
   },
 ): ServerUnit {
   const { store, spawner, events, stopGraceMs } = parts;
   const log = parts.log.child({ user: server.userName, server: server.name });
   let state: ServerState = 'stopped';
+  let isReleased = false;
+  /** The transition under way or the last one; never rejects. */
   let transition: Promise<void> = Promise.resolve();
-  let cancelStart: AbortController | undefined;
+  let ready: Promise<void> = Promise.resolve();
+  let start: { readonly cancel: AbortController; readonly steps: ProgressLog } | undefined;
   let spawned: SpawnedServer | undefined;
-  let progress: ProgressLog | undefined;
   let output: string[] = [];
   /** The database could not be told that the server is stopped; it is told before the next start. */
   let isRecordBehind = false;
@@ -83,139 +84,123 @@ export function createServerUnit(
     output: output.slice(-outputLines),
   });
 
+  function settle(): void {
+    state = 'stopped';
+    spawned = undefined;
+    start = undefined;
+    if (!isRecordBehind) parts.onSettled(unit);
+  }
+
+  /** Begins a transition after the one before it. */
+  function then(work: () => Promise<void>): Promise<void> {
+    const done = transition.then(work);
+    transition = done.catch(() => undefined);
+    return done;
+  }
+
   function watch(running: SpawnedServer): void {
-    void running.exited?.then((exit) => {
-      const how = exit.signal === null ? `with exit code ${exit.code}` : `by signal ${exit.signal}`;
-      return onDeath(running, `The server ended ${how}.`);
-    });
+    void running.exited?.then((exit) =>
+      onDeath(running, `The server ended ${describeExit(exit)}.`),
+    );
   }
 
   async function onDeath(dead: SpawnedServer, message: string): Promise<void> {
-    if (spawned !== dead || state !== 'running') return;
-    state = 'stopped';
-    spawned = undefined;
+    if (spawned !== dead || state !== 'running' || isReleased) return;
+    state = 'stopping';
     events.onUnavailable(server);
     const failure = failureOf(message);
     log.warn({ output: failure.output.slice(-5) }, `${message} Its route is closed.`);
-    const work = (async () => {
-      try {
-        await spawner.stop(dead.state, {
-          graceMs: stopGraceMs,
-          signal: AbortSignal.timeout(stopGraceMs + 10_000),
-        });
-      } catch (error) {
-        log.warn({ err: error }, 'could not clean up after a server that ended');
-      }
+    await then(async () => {
+      await end(dead.state);
       await recordStopped(failure);
-    })();
-    transition = work;
-    await work;
+      settle();
+    });
   }
 
   async function run(
     plan: LaunchPlan,
-    controller: AbortController,
-    steps: ProgressLog,
+    { cancel, steps }: { readonly cancel: AbortController; readonly steps: ProgressLog },
   ): Promise<void> {
     const startedAt = performance.now();
-    const timeout = AbortSignal.timeout(plan.startTimeoutMs);
-    const signal = AbortSignal.any([controller.signal, timeout]);
+    const seconds = () => (performance.now() - startedAt) / 1000;
     let launched: SpawnedServer | undefined;
     try {
-      steps.add({ progress: 0, message: 'Server requested.' });
-      launched = await plan.launch({ signal, onOutput, onProgress: steps.add });
-      await store.update(server.id, {
-        url: launched.url,
-        spawnerState: launched.state,
-        startedAt: new Date(),
+      const running = await startServer({
+        plan,
+        cancelled: cancel.signal,
+        steps,
+        onOutput,
+        async onLaunched(server_) {
+          launched = server_;
+          const { url, state: spawnerState } = server_;
+          await store.update(server.id, { url, spawnerState, startedAt: new Date() });
+        },
+        endLate: end,
+        windUpMs: stopGraceMs + stopReserveMs,
       });
-      steps.add({ progress: 60, message: 'The server has started; waiting for it to answer.' });
-      await waitReady(plan, launched, controller.signal);
-      controller.signal.throwIfAborted();
-      await store.moveTo(server.id, 'running', { failure: null });
-      spawned = launched;
+      if (!(await store.moveTo(server.id, 'running', { failure: null }))) {
+        throw new HubError('conflict', 'The server was removed or stopped while it started.');
+      }
+      cancel.signal.throwIfAborted();
+      const url = events.onReady(server, running.url);
+      spawned = running;
       state = 'running';
-      const path = events.onReady(server, launched.url);
-      watch(launched);
-      steps.add({ progress: 100, ready: true, message: 'The server is ready.', url: path });
-      events.onStartEnded('ready', (performance.now() - startedAt) / 1000);
+      start = undefined;
       output = [];
-      progress = undefined;
+      watch(running);
+      steps.add({ progress: 100, ready: true, message: 'The server is ready.', url });
+      events.onStartEnded('ready', seconds());
     } catch (error) {
-      const isCancelled = controller.signal.aborted;
-      const cause = isCancelled
-        ? 'The start was cancelled.'
-        : timeout.aborted && launched === undefined
-          ? `The server did not start within ${plan.startTimeoutMs / 1000} seconds.`
-          : error;
-      const failure = failureOf(cause);
+      const isCancelled = cancel.signal.aborted;
+      const failure = failureOf(isCancelled ? 'The start was cancelled.' : error);
       state = 'stopping';
       events.onUnavailable(server);
+      await recordStopping();
       if (launched !== undefined) await end(launched.state);
       await recordStopped(isCancelled ? null : failure);
       steps.add({ progress: 100, failed: true, message: failure.message, output: failure.output });
-      events.onStartEnded(
-        isCancelled ? 'cancelled' : 'failed',
-        (performance.now() - startedAt) / 1000,
-      );
-      log.warn(
-        { err: error, output: failure.output.slice(-5) },
-        `a server did not start: ${failure.message}`,
-      );
-      throw error instanceof HubError && !isCancelled
-        ? error
-        : new HubError(isCancelled ? 'conflict' : 'upstream_failed', failure.message, {
-            cause: error,
-          });
+      events.onStartEnded(isCancelled ? 'cancelled' : 'failed', seconds());
+      const why = { err: error, output: failure.output.slice(-5) };
+      if (isCancelled) log.info('the start of a server was cancelled');
+      else log.warn(why, `a server did not start: ${failure.message}`);
+      settle();
+      if (isCancelled) throw new HubError('conflict', failure.message);
+      if (error instanceof HubError) throw error;
+      throw new HubError('upstream_failed', failure.message, { cause: error });
     } finally {
       steps.end();
-      cancelStart = undefined;
     }
   }
 
   /** Takes the server for this process: another process of the hub may want to start it too. */
-  async function claim(steps: ProgressLog): Promise<void> {
-    try {
-      if (isRecordBehind) await recordStopped(null);
-      if (await store.moveTo(server.id, 'starting', { failure: null })) return;
-      throw new HubError('conflict', 'The server is being started or stopped elsewhere.');
-    } catch (error) {
-      state = 'stopped';
-      steps.add({ progress: 100, failed: true, message: failureOf(error).message });
-      steps.end();
-      throw error;
-    }
-  }
-
-  async function waitReady(
-    plan: LaunchPlan,
-    launched: SpawnedServer,
-    cancelled: AbortSignal,
-  ): Promise<void> {
-    const probe = new AbortController();
-    const died = launched.exited?.then((exit) => {
-      throw new Error(
-        `The server ended before it answered, ${exit.signal === null ? `with exit code ${exit.code}` : `by signal ${exit.signal}`}.`,
-      );
-    });
-    // The loser of the race below may still reject after it: that is no unhandled failure.
-    died?.catch(() => undefined);
-    try {
-      const ready = plan.waitUntilReady(launched.url, AbortSignal.any([cancelled, probe.signal]));
-      await (died === undefined ? ready : Promise.race([ready, died]));
-    } finally {
-      probe.abort();
-    }
+  async function claim(): Promise<void> {
+    if (isRecordBehind) await recordStopped(null);
+    if (await store.moveTo(server.id, 'starting', { failure: null })) return;
+    throw new HubError('conflict', 'The server is being started or stopped elsewhere.');
   }
 
   async function end(spawnerState: SpawnerState): Promise<void> {
     try {
-      await spawner.stop(spawnerState, {
-        graceMs: stopGraceMs,
-        signal: AbortSignal.timeout(stopGraceMs + 10_000),
-      });
+      const signal = AbortSignal.timeout(stopGraceMs + stopReserveMs);
+      await spawner.stop(spawnerState, { graceMs: stopGraceMs, signal });
     } catch (error) {
       log.error({ err: error }, 'a server could not be stopped; processes of it may be left');
+    }
+  }
+
+  async function discard(): Promise<void> {
+    try {
+      await spawner.discard?.(server.id, { graceMs: stopGraceMs });
+    } catch (error) {
+      log.error({ err: error }, 'processes of a server may be left');
+    }
+  }
+
+  async function recordStopping(): Promise<void> {
+    try {
+      await store.moveTo(server.id, 'stopping');
+    } catch (error) {
+      log.error({ err: error }, 'could not record that a server is stopping');
     }
   }
 
@@ -223,35 +208,22 @@ export function createServerUnit(
   async function recordStopped(failure: ServerFailure | null): Promise<void> {
     try {
       await events.onGone(server);
-      await store.moveTo(server.id, 'stopped', {
-        failure,
-        url: null,
-        spawnerState: {},
-        startedAt: null,
-      });
+    } catch (error) {
+      log.error({ err: error }, 'could not clean up after a server');
+    }
+    try {
+      const nothing = { url: null, spawnerState: {}, startedAt: null };
+      await store.moveTo(server.id, 'stopped', { failure, ...nothing });
       isRecordBehind = false;
     } catch (error) {
       isRecordBehind = true;
       log.error({ err: error }, 'could not record that a server is stopped');
     }
-    state = 'stopped';
   }
 
-  async function shutDown(running: SpawnedServer): Promise<void> {
-    events.onUnavailable(server);
-    await store.moveTo(server.id, 'stopping').catch((error: unknown) => {
-      log.error({ err: error }, 'could not record that a server is stopping');
-    });
-    await end(running.state);
-    spawned = undefined;
-    await recordStopped(null);
-    log.info('server stopped');
-  }
-
-  return {
-    get server() {
-      return server;
-    },
+  const unit: ServerUnit = {
+    server,
+    onOutput,
     get state() {
       return state;
     },
@@ -259,47 +231,76 @@ export function createServerUnit(
       return spawned?.state;
     },
     get progress() {
-      return progress;
+      return start?.steps;
     },
-    get recentProgress() {
-      return progress?.events ?? [];
+    get ready() {
+      return ready;
     },
 
-    start(plan) {
+    async start(plan) {
       if (state !== 'stopped') throw new HubError('conflict', `The server is ${state}.`);
       state = 'starting';
       output = [];
-      const controller = new AbortController();
-      cancelStart = controller;
-      const steps = createProgressLog();
-      progress = steps;
-      const former = transition;
-      const started = former.then(async () => {
-        await claim(steps);
-        await run(plan, controller, steps);
+      const current = { cancel: new AbortController(), steps: createProgressLog() };
+      start = current;
+      const claimed = Promise.withResolvers<void>();
+      ready = then(async () => {
+        try {
+          await claim();
+          claimed.resolve();
+        } catch (error) {
+          current.steps.add({ progress: 100, failed: true, message: failureOf(error).message });
+          current.steps.end();
+          settle();
+          claimed.reject(error);
+          throw error;
+        }
+        await run(plan, current);
       });
-      transition = started.catch(() => undefined);
-      return started;
+      // Whoever waits for it hears of it; nobody has to.
+      ready.catch(() => undefined);
+      await claimed.promise;
     },
 
     async stop() {
-      if (state === 'stopped') return transition;
       if (state === 'starting') {
-        cancelStart?.abort();
-        return transition;
-      }
-      if (state === 'running' && spawned !== undefined) {
         state = 'stopping';
-        transition = shutDown(spawned);
+        start?.cancel.abort();
+        await recordStopping();
+      } else if (state === 'running' && spawned !== undefined) {
+        state = 'stopping';
+        const { state: spawnerState } = spawned;
+        events.onUnavailable(server);
+        const recorded = recordStopping();
+        void then(async () => {
+          await recorded;
+          await end(spawnerState);
+          await recordStopped(null);
+          log.info('server stopped');
+          settle();
+        });
+        await recorded;
       }
-      return transition;
+      return { stopped: transition };
     },
 
     adopt(running) {
+      events.onReady(server, running.url);
       spawned = running;
       state = 'running';
-      events.onReady(server, running.url);
       watch(running);
+    },
+
+    async clearAway(message, gate) {
+      state = 'stopping';
+      events.onUnavailable(server);
+      await then(async () => {
+        await gate(() => end(server.spawnerState));
+        // Killed in the middle of a start, the earlier hub may not have stored what it started.
+        if (server.state !== 'running') await gate(discard);
+        await recordStopped(message === null ? null : failureOf(message));
+        settle();
+      });
     },
 
     async poll() {
@@ -308,5 +309,10 @@ export function createServerUnit(
       const result = await spawner.poll(running.state);
       if (!result.running) await onDeath(running, 'The server is no longer running.');
     },
+
+    release() {
+      isReleased = true;
+    },
   };
+  return unit;
 }

@@ -23,12 +23,15 @@ export function hasChoices({ profiles, form }: SpawnChoices): boolean {
   return profiles.length > 0 || (form?.fields.length ?? 0) > 0;
 }
 
-/** Checks a choice and works out what it means. Throws `bad_request` naming the field. */
+/**
+ * Checks a choice and works out what it means. Throws `bad_request` naming the field. Commands may hold
+ * `{username}` and `{config_dir}`, the folder of the configuration file.
+ */
 export function chooseOptions(
   choices: SpawnChoices,
   submitted: Readonly<Record<string, unknown>>,
   config: SpawnerConfig,
-  userName: string,
+  placeholders: Readonly<Record<string, string>>,
 ): ChosenOptions {
   const known = new Set(['profile', ...(choices.form?.fields ?? []).map(({ name }) => name)]);
   for (const name of Object.keys(submitted)) {
@@ -54,12 +57,17 @@ export function chooseOptions(
     });
   }
   return {
-    command: command.map((word) => word.replaceAll('{username}', userName)),
+    command: command.map((word) => fillIn(word, placeholders)),
     environment: { ...config.environment, ...profile?.environment },
-    defaultUrl: (profile?.default_url ?? config.default_url).replaceAll('{username}', userName),
+    defaultUrl: fillIn(profile?.default_url ?? config.default_url, placeholders),
     memoryLimitBytes: profile?.mem_limit ?? config.mem_limit,
     userOptions,
   };
+}
+
+/** Fills `{name}` where there is such a placeholder; everything else stays, `{port}` for the spawner. */
+function fillIn(text: string, placeholders: Readonly<Record<string, string>>): string {
+  return text.replaceAll(/\{([a-z_]+)\}/g, (whole, name: string) => placeholders[name] ?? whole);
 }
 
 function chooseProfile(

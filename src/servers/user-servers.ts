@@ -9,9 +9,9 @@ import type { Spawner } from '../spawning/spawner.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import { isServerName, type Server, serverPrefix } from './server.ts';
 import { addressEnvironment, serverEnvironment } from './server-environment.ts';
-import type { AcceptedStart, ServerLifecycle } from './server-lifecycle.ts';
+import type { AcceptedStart, AcceptedStop, ServerLifecycle } from './server-lifecycle.ts';
+import type { LaunchPlan } from './server-start.ts';
 import type { ServerStore } from './server-store.ts';
-import type { LaunchPlan } from './server-unit.ts';
 import { chooseOptions, type SpawnChoices } from './spawn-options.ts';
 
 /** What is asked for when a server is started. */
@@ -38,10 +38,12 @@ export interface UserServers {
     },
   ): Promise<void>;
   start(request: StartRequest): Promise<AcceptedStart>;
-  stop(userName: string, serverName: string): Promise<Server>;
+  /** Begins to stop a server, also one that is starting. */
+  stop(userName: string, serverName: string): Promise<AcceptedStop>;
   /** Stops a server when it runs and removes it with everything known of it. */
   remove(userName: string, serverName: string): Promise<void>;
-  stopAllOf(userName: string): Promise<void>;
+  /** Stops a user's servers and lets none start while the account is changed. */
+  withoutServersOf<Result>(user: User, work: () => Promise<Result>): Promise<Result>;
   prefixOf(server: Pick<Server, 'userName' | 'name'>): string;
 }
 
@@ -54,7 +56,7 @@ export type BeforeSpawn = (
 
 /** Creates the servers of users over their life cycle. */
 export function createUserServers(parts: {
-  readonly config: Pick<Config, 'Hub' | 'Spawner' | 'publicUrl' | 'basePath'>;
+  readonly config: Pick<Config, 'Hub' | 'Spawner' | 'publicUrl' | 'basePath' | 'directory'>;
   readonly apiUrl: string;
   /** The hub's own environment. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -77,14 +79,27 @@ export function createUserServers(parts: {
   const { config, store, lifecycle, spawner, accessTokens } = parts;
   const { Hub, Spawner: spawnerConfig, basePath, publicUrl } = config;
   const choices: SpawnChoices = { profiles: spawnerConfig.profiles, form: spawner.optionsForm };
+  const placeholdersOf = (userName: string) => ({
+    username: userName,
+    config_dir: config.directory,
+  });
   const fill = (template: string, userName: string) =>
     template.replaceAll('{username}', safeFileName(userName));
 
   async function serverFor({ user, serverName, displayName }: StartRequest): Promise<Server> {
     const existing = await store.find(user.name, serverName);
+    if (serverName !== '') await requireOwnClientId(user, serverName);
     if (existing !== undefined) return existing;
     if (serverName !== '') await requireNamedServerAllowed(user, serverName);
     return store.ensure(user.id, serverName, displayName);
+  }
+
+  /** The default server of a user `a-b` and the server `b` of a user `a` would be one OAuth client. */
+  async function requireOwnClientId(user: User, serverName: string): Promise<void> {
+    const rival = `${user.name}-${serverName}`;
+    // A hyphen in the name of the user is encoded in the ids of named servers, so there is no rival.
+    if (user.name.includes('-') || (await parts.users.findByName(rival)) === undefined) return;
+    throw new HubError('conflict', 'This server name is not available to you; choose another.');
   }
 
   async function requireNamedServerAllowed(user: User, serverName: string): Promise<void> {
@@ -94,10 +109,6 @@ export function createUserServers(parts: {
       throw new HubError('bad_request', 'This cannot be the name of a server.', {
         hint: 'Use 1 to 30 of a-z and 0-9 with single hyphens between, beginning with a letter.',
       });
-    }
-    // The OAuth client ids of the two would be the same: hub-user-<user>-<server>.
-    if ((await parts.users.findByName(`${user.name}-${serverName}`)) !== undefined) {
-      throw new HubError('conflict', 'This server name is not available to you; choose another.');
     }
     const named = (await store.listOfUser(user.name)).filter(({ name }) => name !== '');
     if (Hub.named_server_limit_per_user > 0 && named.length >= Hub.named_server_limit_per_user) {
@@ -117,7 +128,7 @@ export function createUserServers(parts: {
       choices,
       request.userOptions ?? server.userOptions,
       spawnerConfig,
-      user.name,
+      placeholdersOf(user.name),
     );
     await store.update(server.id, { userOptions: chosen.userOptions });
     const prefix = serverPrefix(basePath, user.name, server.name);
@@ -177,7 +188,8 @@ export function createUserServers(parts: {
     userOptions: Readonly<Record<string, unknown>> | undefined,
   ): Promise<void> {
     if (userOptions === undefined) return;
-    const chosen = chooseOptions(choices, userOptions, spawnerConfig, server.userName);
+    const placeholders = placeholdersOf(server.userName);
+    const chosen = chooseOptions(choices, userOptions, spawnerConfig, placeholders);
     await store.update(server.id, { userOptions: chosen.userOptions });
   }
 
@@ -225,23 +237,17 @@ export function createUserServers(parts: {
       return lifecycle.start(server, () => planFor(request, server));
     },
 
-    async stop(userName, serverName) {
-      const server = await existing(userName, serverName);
-      await lifecycle.stop(server);
-      return server;
-    },
+    stop: async (userName, serverName) => lifecycle.stop(await existing(userName, serverName)),
 
     async remove(userName, serverName) {
       const server = await existing(userName, serverName);
-      await lifecycle.stop(server);
+      const { stopped } = await lifecycle.stop(server);
+      await stopped;
       await accessTokens.revokeByServer(server.id);
       await store.delete(server.id);
     },
 
-    async stopAllOf(userName) {
-      const servers = await store.listOfUser(userName);
-      await Promise.all(servers.map((server) => lifecycle.stop(server)));
-    },
+    withoutServersOf: (user, work) => lifecycle.withoutServersOf(user.id, work),
   };
 }
 
@@ -252,7 +258,9 @@ export function safeFileName(userName: string): string {
     .map((character) => (/[A-Z]/.test(character) ? `^${character.toLowerCase()}` : character))
     .join('');
   const name = /^\.+$/.test(encoded) ? encoded.replaceAll('.', '%2e') : encoded;
-  return name.length <= longestFileName ? name : `${name.slice(0, 100)}-${hashSecret(userName)}`;
+  if (name.length <= longestFileName) return name;
+  // The equals sign stands in no short name, so that nobody can choose the folder of a long one.
+  return `${name.slice(0, 100)}=${hashSecret(userName)}`;
 }
 
 const longestFileName = 200;

@@ -98,6 +98,11 @@ export interface Spawner {
     state: SpawnerState,
     handlers: Pick<SpawnRequest, 'onOutput'>,
   ): Promise<SpawnedServer | undefined>;
+  /**
+   * Ends what `start` left of a server whose state was never stored, because the hub was killed before
+   * `start` returned. Called at the start of a hub for servers found in that condition; idempotent.
+   */
+  discard?(serverId: string, options: { readonly graceMs: number }): Promise<void>;
   /** CPU and memory of the server's whole process tree. */
   usage?(states: readonly SpawnerState[]): Promise<readonly (ResourceUsage | undefined)[]>;
   [Symbol.asyncDispose]?(): Promise<void>;

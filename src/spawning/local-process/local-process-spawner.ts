@@ -93,6 +93,11 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     return { url: state.url, state, exited };
   }
 
+  /** Ends what an earlier hub started and could not write down any more. */
+  async function endLeftovers(serverId: string, graceMs: number): Promise<void> {
+    await endProcessGroup({ groupId: undefined, mark: logFileOf(serverId) }, { graceMs });
+  }
+
   async function openLog(
     file: string,
     onOutput: SpawnRequest['onOutput'],
@@ -172,9 +177,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       const user = await requireUser(request.systemUser);
       await makeDirectory(runtimeDirectory, 0o711);
       await prepareDirectory(request.workingDirectory, user);
-      // What an earlier hub started and could not write down any more.
-      const mark = logFileOf(request.serverId);
-      await endProcessGroup({ groupId: undefined, mark }, { graceMs: request.stopGraceMs });
+      await endLeftovers(request.serverId, request.stopGraceMs);
 
       for (let retry = 0; retry < portRetries; retry += 1) {
         const spawned = await attempt(request, user);
@@ -184,6 +187,8 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       }
       throw new HubError('unavailable', 'Other programs took every port the server was given.');
     },
+
+    discard: (serverId, { graceMs }) => endLeftovers(serverId, graceMs),
 
     async stop(spawnerState, { graceMs, signal }) {
       const state = readServerState(spawnerState);

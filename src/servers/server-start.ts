@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { SpawnedServer, SpawnerState } from '../spawning/spawner.ts';
+import type { ProgressLog } from './progress-log.ts';
+
+/** What a unit needs to start a server, prepared by whoever knows users, tokens and configuration. */
+export interface LaunchPlan {
+  /** Starts the server; resolves when it has an address. */
+  launch(parts: {
+    readonly signal: AbortSignal;
+    readonly onOutput: (line: string) => void;
+    readonly onProgress: ProgressLog['add'];
+  }): Promise<SpawnedServer>;
+  /** Resolves when the server at this address answers; rejects when it takes too long. */
+  waitUntilReady(url: string, signal: AbortSignal): Promise<void>;
+  readonly startTimeoutMs: number;
+}
+
+/** One start of a server, up to its first answer. */
+export interface ServerStart {
+  readonly plan: LaunchPlan;
+  readonly cancelled: AbortSignal;
+  readonly steps: ProgressLog;
+  readonly onOutput: (line: string) => void;
+  /** The server has an address: from now on there is something to end. */
+  readonly onLaunched: (launched: SpawnedServer) => Promise<void>;
+  /** Ends a server that came too late. */
+  readonly endLate: (state: SpawnerState) => Promise<void>;
+  /** How long a launch that is given up has to wind up. */
+  readonly windUpMs: number;
+}
+
+/** Launches a server and waits until it answers. Throws when it does not, or is cancelled. */
+export async function startServer(start: ServerStart): Promise<SpawnedServer> {
+  const { plan, cancelled, steps } = start;
+  cancelled.throwIfAborted();
+  steps.add({ progress: 0, message: 'Server requested.' });
+  const launched = await launch(start);
+  await start.onLaunched(launched);
+  cancelled.throwIfAborted();
+  steps.add({ progress: 60, message: 'The server has started; waiting for it to answer.' });
+  await waitUntilReady(plan, launched, cancelled);
+  cancelled.throwIfAborted();
+  return launched;
+}
+
+async function launch(start: ServerStart): Promise<SpawnedServer> {
+  const { plan, cancelled, steps, onOutput } = start;
+  const timeout = AbortSignal.timeout(plan.startTimeoutMs);
+  const signal = AbortSignal.any([cancelled, timeout]);
+  const launching = plan.launch({ signal, onOutput, onProgress: steps.add });
+  // The loser of the race may still reject after it: that is no unhandled failure.
+  launching.catch(() => undefined);
+  const givenUp = Promise.withResolvers<'given up'>();
+  signal.addEventListener('abort', () => givenUp.resolve('given up'), { once: true });
+  if (signal.aborted) givenUp.resolve('given up');
+
+  const first = await Promise.race([launching, givenUp.promise]);
+  if (first !== 'given up') return first;
+  const patience = new AbortController();
+  const late = await Promise.race([
+    launching.catch(() => undefined),
+    sleep(start.windUpMs, 'still launching' as const, { signal: patience.signal, ref: false }),
+  ]);
+  patience.abort();
+  // A spawner that does not listen to the signal comes back with a server nobody wants any more.
+  if (late === 'still launching') {
+    launching.then(
+      ({ state }) => start.endLate(state),
+      () => undefined,
+    );
+  } else if (late !== undefined) await start.endLate(late.state);
+  cancelled.throwIfAborted();
+  throw new Error(`The server did not start within ${plan.startTimeoutMs / 1000} seconds.`);
+}
+
+async function waitUntilReady(
+  plan: LaunchPlan,
+  launched: SpawnedServer,
+  cancelled: AbortSignal,
+): Promise<void> {
+  const over = new AbortController();
+  const died = launched.exited?.then((exit) => {
+    throw new Error(`The server ended before it answered, ${describeExit(exit)}.`);
+  });
+  died?.catch(() => undefined);
+  try {
+    const ready = plan.waitUntilReady(launched.url, AbortSignal.any([cancelled, over.signal]));
+    ready.catch(() => undefined);
+    await (died === undefined ? ready : Promise.race([ready, died]));
+  } finally {
+    over.abort();
+  }
+}
+
+/** How a server ended, in words. */
+export function describeExit(exit: {
+  readonly code: number | null;
+  readonly signal: string | null;
+}): string {
+  if (exit.signal !== null) return `by signal ${exit.signal}`;
+  return exit.code === null ? 'nobody saw how' : `with exit code ${exit.code}`;
+}

@@ -1,0 +1,114 @@
+import { join } from 'node:path';
+import {
+  createTestHub,
+  type TestHub,
+  type TestHubConfig,
+  type TestHubOptions,
+  until,
+} from './test-hub.ts';
+
+const project = join(import.meta.dirname, '..', '..');
+
+/** The token of the administrating service of every test hub. */
+export const adminToken = 'admin-service-token';
+
+/** The command of an app of `fixtures/apps`. */
+export function fixtureApp(name: string, ...rest: string[]): string[] {
+  return [process.execPath, join(project, 'fixtures', 'apps', `${name}.ts`), ...rest];
+}
+
+/** The command that guards an app by `hub-singleuser`. */
+export function guarded(...command: string[]): string[] {
+  return [process.execPath, join(project, 'src', 'singleuser-main.ts'), '--', ...command];
+}
+
+/** A server as the API shows it. */
+export interface ServerModel {
+  readonly name: string;
+  readonly ready: boolean;
+  readonly stopped: boolean;
+  readonly pending: 'spawn' | 'stop' | null;
+  readonly url: string;
+  readonly started: string | null;
+  readonly last_activity: string | null;
+  readonly user_options: Record<string, unknown>;
+  readonly failure: { readonly message: string; readonly output: readonly string[] } | null;
+  readonly state?: Record<string, unknown>;
+}
+
+/** A whole hub whose users have servers. They end with it, unless it is told otherwise. */
+export async function createServerHub(
+  config: TestHubConfig = {},
+  options: TestHubOptions = {},
+): Promise<TestHub> {
+  return createTestHub(
+    {
+      ...config,
+      Hub: { cleanup_servers: true, ...config.Hub },
+      Spawner: { cmd: fixtureApp('web-server'), access: 'gateway', ...config.Spawner },
+    },
+    options,
+  );
+}
+
+/** Makes users by the API. */
+export async function createUsers(hub: TestHub, ...names: string[]): Promise<void> {
+  const answer = await hub.api('/users', adminToken, {
+    method: 'POST',
+    body: JSON.stringify({ usernames: names }),
+  });
+  if (answer.status !== 201) throw new Error(`users: ${answer.status} ${await answer.text()}`);
+}
+
+/** Path of a server in the API. */
+export function serverPath(userName: string, serverName = ''): string {
+  const user = `/users/${encodeURIComponent(userName)}`;
+  return serverName === '' ? `${user}/server` : `${user}/servers/${serverName}`;
+}
+
+/** Asks to start a server as the administrating service. */
+export function startServer(hub: TestHub, path: string, body?: unknown): Promise<Response> {
+  return hub.api(path, adminToken, {
+    method: 'POST',
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+}
+
+export function stopServer(hub: TestHub, path: string, body?: unknown): Promise<Response> {
+  return hub.api(path, adminToken, {
+    method: 'DELETE',
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+}
+
+/** A server as the API shows it now. */
+export async function getServer(hub: TestHub, path: string): Promise<ServerModel> {
+  const answer = await hub.api(path, adminToken);
+  if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+  return (await answer.json()) as ServerModel;
+}
+
+/** Waits until a server is as it should be. */
+export async function untilServer(
+  hub: TestHub,
+  path: string,
+  isThere: (server: ServerModel) => boolean,
+  what: string,
+): Promise<ServerModel> {
+  let server = await getServer(hub, path);
+  await until(async () => {
+    server = await getServer(hub, path);
+    return isThere(server);
+  }, what);
+  return server;
+}
+
+/** Whether a process is there. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
