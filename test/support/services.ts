@@ -51,3 +51,18 @@ export async function openWithConsent(
   const decided = await submitForm(browser, page, { decision });
   return browser.open(new URL(decided.headers.location ?? '', page.url).href);
 }
+
+/** What the program `prints-environment` tells about itself, asked through the gateway. */
+export async function environmentOf(
+  hub: Pick<TestHub, 'url'>,
+  name: string,
+): Promise<{ environment: Record<string, string>; cwd: string; userId: number; pid: number }> {
+  const answer = await fetch(`${hub.url}services/${name}/`);
+  return (await answer.json()) as Awaited<ReturnType<typeof environmentOf>>;
+}
+
+/** The program that shows what a service is given, open to everybody. */
+export function printsEnvironment(name: string, fields: Readonly<Record<string, unknown>> = {}) {
+  const program = 'fixtures/apps/prints-environment.ts';
+  return managedService(name, program, { access: 'public', ...fields });
+}
