@@ -13,6 +13,7 @@ import { addApi } from './composition/api-parts.ts';
 import { createGatewayParts } from './composition/gateway-parts.ts';
 import type { HubParts } from './composition/hub-parts.ts';
 import { createInternalListener } from './composition/internal-listener.ts';
+import { jupyterHubCompatibility } from './composition/jupyterhub-compatibility.ts';
 import { closeServer, listen } from './composition/listener.ts';
 import { loadDirectory } from './composition/load-directory.ts';
 import { createLoginParts } from './composition/login-parts.ts';
@@ -36,6 +37,7 @@ import { createClientAddressReader } from './http/client-address.ts';
 import { createMetrics } from './metrics/metrics.ts';
 import { createServiceTokens } from './oauth/tokens/service-tokens.ts';
 import { loadAssets } from './pages/assets/assets.ts';
+import { jupyterHubRoutes } from './pages/jupyterhub-routes.ts';
 import { createPageKit } from './pages/page-kit.ts';
 import { userUrlRoutes } from './pages/user-url-routes.ts';
 import { createPageUrls } from './pages/views/page-urls.ts';
@@ -92,7 +94,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const apiPath = `${basePath}hub/api/`;
   const apiUrl = new URL(apiPath.slice(0, -1), Hub.hub_bind_url).href;
   const lifetimeSeconds = Math.round(Hub.cookie_max_age_days * secondsPerDay);
-  const hasJupyterPrefix = Hub.environment_prefixes.includes('JUPYTERHUB');
+  const jupyterHub = jupyterHubCompatibility(Hub.environment_prefixes, version);
 
   const clientAddress = createClientAddressReader(Hub.trusted_proxies);
   const serviceTokens = createServiceTokens();
@@ -221,7 +223,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     basePath,
     isSecure: isHttps,
     lifetimeSeconds,
-    sessionIdAliases: hasJupyterPrefix ? ['jupyterhub-session-id'] : [],
+    sessionIdAliases: jupyterHub.sessionIdAliases,
   });
   const kit = createPageKit({
     hubTitle: Hub.title,
@@ -314,6 +316,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       addApi(router, parts, config, {
         info: {
           version,
+            apiVersion: jupyterHub.apiVersion,
           nodeVersion: environment['HUB_NODE_VERSION'] ?? '',
           spawner: config.Spawner.class,
           authenticators: config.authenticators.map(({ name, class: className }) => ({
@@ -323,7 +326,10 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         },
         assertions,
       }),
-    addPageRoutes: (router) => addPages(router, parts, config),
+    addPageRoutes(router) {
+      addPages(router, parts, config);
+      if (jupyterHub.hasAddresses) jupyterHubRoutes(router, { assets });
+    },
     addOuterRoutes: (router) =>
       userUrlRoutes(router, {
         kit,
@@ -334,7 +340,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         store: stores.servers,
         ...server,
       }),
-    compatibilityHeaders: hasJupyterPrefix ? { 'X-JupyterHub-Version': version } : {},
+    compatibilityHeaders: jupyterHub.headers,
   });
 
   const answerHub = app.callback();

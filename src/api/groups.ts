@@ -24,6 +24,7 @@ export function groupRoutes(
     readonly members: GroupMembers;
     readonly roles: RoleStore;
     readonly authority: Authority;
+    readonly publicOrigin: string;
     readonly bodyLimitBytes: number;
   },
 ): void {
@@ -58,11 +59,11 @@ export function groupRoutes(
       ({ name }) => filter === 'all' || filter?.groups.has(name) === true,
     );
     const shown = everything ? visible : visible.slice(offset, offset + limit);
-    writePage(
-      ctx,
-      await Promise.all(shown.map((group) => present(group, caller))),
-      everything ? page.total : visible.length,
-    );
+    writePage(ctx, {
+      items: await Promise.all(shown.map((group) => present(group, caller))),
+      total: everything ? page.total : visible.length,
+      publicOrigin: parts.publicOrigin,
+    });
   });
 
   router.post('/groups', async (ctx) => {

@@ -9,6 +9,8 @@ import { presentUser } from './user-model.ts';
 /** What the hub tells about itself. */
 export interface HubInfo {
   readonly version: string;
+  /** The version the API gives as its own: with JupyterHub software, one in its count. */
+  readonly apiVersion: string;
   readonly nodeVersion: string;
   readonly spawner: string;
   readonly authenticators: readonly { readonly name: string; readonly class: string }[];
@@ -26,16 +28,20 @@ export function infoRoutes(
   },
 ): void {
   const { info, authority, directory } = parts;
+  const versions =
+    info.apiVersion === info.version
+      ? { version: info.version }
+      : { version: info.apiVersion, hub_version: info.version };
 
   router.get('/', (ctx) => {
     ctx.set('Access-Control-Allow-Origin', '*');
-    ctx.body = { version: info.version };
+    ctx.body = versions;
   });
 
   router.get('/info', async (ctx) => {
     requireScopes(ctx, ['read:hub'], await authority.membership());
     ctx.body = {
-      version: info.version,
+      ...versions,
       node: info.nodeVersion,
       spawner: { class: info.spawner, version: info.version },
       authenticator: { class: info.authenticators[0]?.class, version: info.version },

@@ -38,23 +38,36 @@ export function parsePage(ctx: Context): {
 const defaultPageLength = 50;
 const maxPageLength = 200;
 
+/** One page of a list. */
+interface Page {
+  readonly items: readonly unknown[];
+  readonly total: number;
+  readonly publicOrigin: string;
+}
+
 /** Answers one page of a list: bare, or with an envelope where the client asks for one. */
-export function writePage(ctx: Context, items: readonly unknown[], total: number): void {
+export function writePage(ctx: Context, { items, total, publicOrigin }: Page): void {
   const { offset, limit, isEnveloped } = parsePage(ctx);
   if (!isEnveloped) {
     ctx.body = items;
     return;
   }
   const nextOffset = offset + limit;
-  const nextUrl = new URL(ctx.href);
+  const nextUrl = new URL(ctx.originalUrl, requestOrigin(ctx, publicOrigin));
   nextUrl.searchParams.set('offset', String(nextOffset));
   nextUrl.searchParams.set('limit', String(limit));
-  const next =
-    nextOffset < total
-      ? { offset: nextOffset, limit, url: nextUrl.pathname + nextUrl.search }
-      : null;
+  const next = nextOffset < total ? { offset: nextOffset, limit, url: nextUrl.href } : null;
   ctx.body = { items, _pagination: { offset, limit, total, next } };
   ctx.type = 'application/jupyterhub-pagination+json';
+}
+
+/**
+ * Where the client itself found the API: clients of JupyterHub's ask for the next page at exactly the
+ * address they are given, and servers may reach no other than the internal one.
+ */
+function requestOrigin(ctx: Context, publicOrigin: string): string {
+  if (ctx.host === new URL(publicOrigin).host) return publicOrigin;
+  return URL.parse(ctx.origin)?.origin ?? publicOrigin;
 }
 
 function wholeNumberParameter(ctx: Context, name: string): number | undefined {

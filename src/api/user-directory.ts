@@ -5,7 +5,7 @@ import type { UserDetails } from './user-model.ts';
 
 /** Collects what the API tells about users from the stores that know it. */
 export interface UserDirectory {
-  detailsOf(user: User): Promise<UserDetails>;
+  detailsOf(user: User, options?: { readonly withStoppedServers: boolean }): Promise<UserDetails>;
 }
 
 /** Creates the directory. */
@@ -15,7 +15,7 @@ export function createUserDirectory(parts: {
   readonly serverModelsOf: (userName: string) => Promise<UserDetails['servers']>;
 }): UserDirectory {
   return {
-    async detailsOf(user) {
+    async detailsOf(user, { withStoppedServers } = { withStoppedServers: false }) {
       const groups = await parts.groups.groupNamesOf(user.name);
       const holder = {
         kind: 'user',
@@ -27,7 +27,15 @@ export function createUserDirectory(parts: {
         parts.roles.heldBy(holder),
         parts.serverModelsOf(user.name),
       ]);
-      return { user, groups: [...groups].sort(), roles: roles.map(({ name }) => name), servers };
+      const shown = Object.entries(servers).filter(
+        ([, { stopped }]) => withStoppedServers || !stopped,
+      );
+      return {
+        user,
+        groups: [...groups].sort(),
+        roles: roles.map(({ name }) => name),
+        servers: Object.fromEntries(shown),
+      };
     },
   };
 }

@@ -14,6 +14,7 @@ export interface UserDetails {
 
 interface ServerModelLike {
   readonly ready: boolean;
+  readonly stopped: boolean;
   readonly pending: string | null;
   readonly url: string;
 }

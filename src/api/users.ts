@@ -1,10 +1,11 @@
 import type Router from '@koa/router';
+import type { Context } from 'koa';
 import { z } from 'zod';
 import type { Accounts } from '../accounts/accounts.ts';
 import { HubError } from '../errors.ts';
 import { listedUserNames, listFilter } from '../rbac/access-check.ts';
 import type { Authority } from '../rbac/authority.ts';
-import type { UserStore } from '../users/user-store.ts';
+import type { User, UserStore } from '../users/user-store.ts';
 import { callerOf } from './caller-middleware.ts';
 import { parseBody, parsePage, writePage } from './parse-body.ts';
 import { requireScopes } from './require-scopes.ts';
@@ -36,10 +37,19 @@ export function userRoutes(
     readonly accounts: Accounts;
     readonly authority: Authority;
     readonly directory: UserDirectory;
+    /** Lets the stores know of activity that was only noted so far. */
+    readonly catchUpActivity: () => Promise<void>;
+    readonly publicOrigin: string;
     readonly bodyLimitBytes: number;
   },
 ): void {
   const { users, accounts, authority, directory, bodyLimitBytes } = parts;
+
+  /** What is told about a user in answer to a question: servers that are stopped when asked for. */
+  const detailsFor = (ctx: Context, user: User) =>
+    directory.detailsOf(user, {
+      withStoppedServers: isTrue(ctx.query['include_stopped_servers']),
+    });
 
   router.get('/users', async (ctx) => {
     const caller = callerOf(ctx);
@@ -56,6 +66,8 @@ export function userRoutes(
       throw new HubError('bad_request', 'state must be active, ready or inactive.');
     }
     const { name_filter: nameFilter } = ctx.query;
+    // Whoever stops idle servers must not take one for idle that was used a moment ago.
+    await parts.catchUpActivity();
     const page = await users.list({
       offset,
       limit,
@@ -66,15 +78,15 @@ export function userRoutes(
         ? {}
         : { onlyNames: listedUserNames(filter, membership) }),
     });
-    const details = await Promise.all(page.items.map((user) => directory.detailsOf(user)));
+    const details = await Promise.all(page.items.map((user) => detailsFor(ctx, user)));
     // Whoever may list a user may know the name.
     const names = page.items.map(({ name }) => `read:users:name!user=${name}`);
     const scopes = new Set([...caller.scopes, ...names]);
-    writePage(
-      ctx,
-      details.map((entry) => presentUser(entry, scopes, membership)),
-      page.total,
-    );
+    writePage(ctx, {
+      items: details.map((entry) => presentUser(entry, scopes, membership)),
+      total: page.total,
+      publicOrigin: parts.publicOrigin,
+    });
   });
 
   router.post('/users', async (ctx) => {
@@ -91,8 +103,9 @@ export function userRoutes(
     const name = ctx.params['name'] ?? '';
     const membership = await authority.membership();
     const caller = requireScopes(ctx, userReadScopes, membership, { kind: 'user', name });
+    await parts.catchUpActivity();
     ctx.body = presentUser(
-      await directory.detailsOf(await users.getByName(name)),
+      await detailsFor(ctx, await users.getByName(name)),
       caller.scopes,
       membership,
     );
@@ -134,4 +147,9 @@ export function userRoutes(
     await accounts.delete(caller, name);
     ctx.status = 204;
   });
+}
+
+/** A flag in a query: set when it is there, also without a value, unless it says no. */
+function isTrue(value: string | string[] | undefined): boolean {
+  return typeof value === 'string' && !/^(?:0|false|no)$/i.test(value);
 }

@@ -60,7 +60,13 @@ export function addApi(
     },
     isAdminService: (name) => registry.find(name)?.isAdmin ?? false,
   });
-  userRoutes(router, { ...shared, accounts: parts.accounts, directory });
+  userRoutes(router, {
+    ...shared,
+    accounts: parts.accounts,
+    directory,
+    catchUpActivity: () => server.activityLog.catchUp(),
+    publicOrigin,
+  });
   activityRoutes(router, { ...shared, store: stores.servers, activityLog: server.activityLog });
   serverRoutes(router, {
     ...shared,
@@ -77,6 +83,7 @@ export function addApi(
     members: parts.account.groupMembers,
     roles,
     authority,
+    publicOrigin,
     bodyLimitBytes,
   });
   lockoutRoutes(router, { lockouts: parts.account.lockouts, authority });

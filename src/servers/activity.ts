@@ -8,9 +8,12 @@ export interface ActivityLog extends AsyncDisposable {
   noteServer(serverId: string, at?: Date): void;
   /** Stores what was noted since the last time. */
   flush(): Promise<void>;
+  /** Does the same for somebody who is about to read it, but not more often than that is worth it. */
+  catchUp(): Promise<void>;
 }
 
 const flushIntervalMs = 30_000;
+const catchUpIntervalMs = 1_000;
 
 /**
  * Creates the activity log. `collectTraffic` returns what the gateway saw since it was last asked, so
@@ -46,6 +49,8 @@ export function createActivityLog(parts: {
     if (serverBatch.size > 0) await parts.servers.recordActivity(serverBatch);
   }
 
+  let caughtUp: { readonly atMs: number; readonly done: Promise<void> } | undefined;
+
   const timer = setInterval(() => {
     flush().catch((error: unknown) => parts.log.warn({ err: error }, 'could not store activity'));
   }, flushIntervalMs);
@@ -55,6 +60,17 @@ export function createActivityLog(parts: {
     noteUser: (userId, at = new Date()) => note(users, userId, at),
     noteServer: (serverId, at = new Date()) => note(servers, serverId, at),
     flush,
+    catchUp() {
+      const nowMs = performance.now();
+      if (caughtUp === undefined || nowMs - caughtUp.atMs > catchUpIntervalMs) {
+        // Somebody who reads a little late is better served than with an error.
+        const done = flush().catch((error: unknown) => {
+          parts.log.warn({ err: error }, 'could not store activity');
+        });
+        caughtUp = { atMs: nowMs, done };
+      }
+      return caughtUp.done;
+    },
     async [Symbol.asyncDispose]() {
       clearInterval(timer);
       await flush();
