@@ -5,6 +5,7 @@ import { groupRoutes } from '../api/groups.ts';
 import { type HubInfo, infoRoutes } from '../api/info.ts';
 import { invitationRoutes } from '../api/invitations.ts';
 import { lockoutRoutes } from '../api/lockouts.ts';
+import { createOpenApiDocument, openApiRoutes } from '../api/openapi.ts';
 import { proxyRoutes } from '../api/routes.ts';
 import { serverRoutes } from '../api/servers.ts';
 import { serviceRoutes } from '../api/services.ts';
@@ -95,4 +96,8 @@ export function addApi(
   serviceRoutes(router, { registry, roles, authority });
   assertionKeyRoutes(router, assertions);
   proxyRoutes(router, { routes: parts.routes, authority });
+  openApiRoutes(
+    router,
+    createOpenApiDocument({ version: info.version, publicUrl: config.publicUrl }),
+  );
 }
