@@ -10,7 +10,7 @@ import {
 } from './openapi-operation.ts';
 
 /** `offset` and `limit` of every list. */
-export const pageParameters: readonly QueryParameter[] = [
+const pageParameters: readonly QueryParameter[] = [
   {
     name: 'offset',
     description: 'How many to leave out.',
@@ -115,77 +115,6 @@ const userOperations: Operations = {
   },
 };
 
-const tokenOperations: Operations = {
-  'GET /hub/api/users/{name}/tokens': {
-    id: 'listTokens',
-    tag: 'tokens',
-    summary: "List a user's tokens",
-    scopes: ['read:tokens'],
-    responses: {
-      200: { description: 'The tokens.', schema: object({ api_tokens: listOf(ref('Token')) }) },
-    },
-  },
-  'POST /hub/api/users/{name}/tokens': {
-    id: 'createToken',
-    tag: 'tokens',
-    summary: 'Make a token for a user',
-    description: 'Nobody can put more into a token than its owner may do, nor than they may do.',
-    scopes: ['tokens'],
-    body: {
-      required: false,
-      schema: object({
-        'note?': text(),
-        'expires_in?': { type: ['number', 'null'], description: 'Seconds.' },
-        'scopes?': names,
-        'roles?': { ...names, description: 'In place of `scopes`.' },
-      }),
-    },
-    responses: { 201: { description: 'The token, this once.', schema: ref('NewToken') } },
-  },
-  'GET /hub/api/users/{name}/tokens/{id}': {
-    id: 'getToken',
-    tag: 'tokens',
-    summary: 'Read what is known of a token',
-    scopes: ['read:tokens'],
-    responses: { 200: { description: 'The token, without its secret.', schema: ref('Token') } },
-  },
-  'DELETE /hub/api/users/{name}/tokens/{id}': {
-    id: 'revokeToken',
-    tag: 'tokens',
-    summary: 'Revoke a token',
-    description:
-      "A token of an application takes the application's other tokens of the user along.",
-    scopes: ['tokens'],
-    responses: { 204: { description: 'It is revoked.' } },
-  },
-};
-
-const sessionOperations: Operations = {
-  'GET /hub/api/users/{name}/sessions': {
-    id: 'listSessions',
-    tag: 'sessions',
-    summary: 'List where a user is logged in',
-    scopes: ['read:tokens'],
-    responses: {
-      200: { description: 'The logins.', schema: object({ sessions: listOf(ref('Session')) }) },
-    },
-  },
-  'DELETE /hub/api/users/{name}/sessions': {
-    id: 'endSessions',
-    tag: 'sessions',
-    summary: 'End every login of a user',
-    scopes: ['tokens'],
-    responses: { 204: { description: 'They have ended, with the tokens that hung on them.' } },
-  },
-  'DELETE /hub/api/users/{name}/sessions/{id}': {
-    id: 'endSession',
-    tag: 'sessions',
-    summary: 'End one login of a user',
-    scopes: ['tokens'],
-    responses: { 204: { description: 'It has ended, with the tokens that hung on it.' } },
-  },
-};
-
 const groupOperations: Operations = {
   'GET /hub/api/groups': {
     id: 'listGroups',
@@ -252,10 +181,8 @@ const groupOperations: Operations = {
   },
 };
 
-/** Users, their tokens and logins, and groups. */
+/** Users and groups. */
 export const accountOperations: Operations = {
   ...userOperations,
-  ...tokenOperations,
-  ...sessionOperations,
   ...groupOperations,
 };

@@ -110,6 +110,14 @@ export const schemas: Readonly<Record<string, Schema>> = {
     current: flag('Whether the request itself belongs to it.'),
   }),
 
+  Lockout: object({
+    kind: { enum: ['user', 'address'] },
+    subject: text('The name of the user, or the address.'),
+    failures: { type: 'integer' },
+    last_failure: time(),
+    locked_until: time(),
+  }),
+
   Group: object({
     kind: { const: 'group' },
     name: text(),

@@ -1,6 +1,7 @@
 import type Router from '@koa/router';
 import { accountOperations } from './openapi-accounts.ts';
 import { otherOperations } from './openapi-hub.ts';
+import { loginOperations } from './openapi-logins.ts';
 import { type Operations, toOperationObject } from './openapi-operation.ts';
 import { schemas } from './openapi-schemas.ts';
 import { serverOperations } from './openapi-servers.ts';
@@ -9,6 +10,7 @@ import { serverOperations } from './openapi-servers.ts';
 export const operations: Operations = {
   ...otherOperations,
   ...accountOperations,
+  ...loginOperations,
   ...serverOperations,
 };
 
