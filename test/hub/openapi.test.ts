@@ -37,10 +37,7 @@ function registeredOperations(): string[] {
       metadataPaths: ['/.well-known/oauth-authorization-server'],
     },
     addApiRoutes: (router) =>
-      addApi(router, anything, { Proxy: {}, publicUrl: new URL('http://hub/') } as never, {
-        info: { version: '1', nodeVersion: '', spawner: '', authenticators: [] },
-        assertions: anything,
-      }),
+      addApi(router, anything, { Proxy: {}, publicUrl: new URL('http://hub/') } as never, anything),
     addPageRoutes: () => undefined,
     addOuterRoutes: () => undefined,
     compatibilityHeaders: {},
