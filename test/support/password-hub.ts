@@ -29,10 +29,11 @@ export async function inviteUser(
   { isAdmin = false }: { readonly isAdmin?: boolean } = {},
 ): Promise<{ readonly url: string; readonly secret: string; readonly purpose: string }> {
   const path = `/users/${encodeURIComponent(name)}`;
-  await hub.api(path, 'admin-service-token', {
-    method: 'POST',
-    body: JSON.stringify({ admin: isAdmin }),
-  });
+  await hub.api(path, 'admin-service-token', { method: 'POST', body: '{}' });
+  if (isAdmin) {
+    const body = JSON.stringify({ admin: true });
+    await hub.api(path, 'admin-service-token', { method: 'PATCH', body });
+  }
   const answer = await hub.api(`${path}/invitation`, 'admin-service-token', { method: 'POST' });
   const { url, purpose } = (await answer.json()) as { url: string; purpose: string };
   return { url, purpose, secret: new URL(url).searchParams.get('secret') ?? '' };

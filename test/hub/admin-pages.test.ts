@@ -1,0 +1,364 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FakeBrowser } from '../support/fake-browser.ts';
+import { submitMain, submitTo } from '../support/pages.ts';
+import { createPasswordHub, testPassword } from '../support/password-hub.ts';
+import { type TestHub, until } from '../support/test-hub.ts';
+
+let hub: TestHub;
+let ada: FakeBrowser;
+beforeAll(async () => {
+  hub = await createPasswordHub(['ada', 'bob', 'helper', 'plain', 'zoë ö'], {
+    Hub: {
+      load_groups: [{ name: 'staff', users: ['bob'] }],
+      load_roles: [
+        { name: 'boss', scopes: ['admin:users', 'admin-ui', 'delete:users'], groups: ['bosses'] },
+        {
+          name: 'helpers',
+          scopes: [
+            'admin-ui',
+            'list:users',
+            'read:users',
+            'admin:users',
+            'delete:users',
+            'tokens',
+            'groups',
+          ],
+          users: ['helper'],
+        },
+        { name: 'onlooker', scopes: ['admin-ui', 'list:users!group=staff'], users: ['onlooker'] },
+      ],
+      services: [
+        {
+          name: 'ticker',
+          command: [
+            process.execPath,
+            '-e',
+            'console.log("tick tock"); setInterval(() => {}, 1000)',
+          ],
+        },
+        { name: 'elsewhere', url: 'http://127.0.0.1:9', api_token: 'elsewhere-token' },
+      ],
+    },
+  });
+  ada = await hub.logIn('ada', testPassword);
+});
+afterAll(() => hub[Symbol.asyncDispose]());
+
+const at = (path: string) => `${hub.url}hub/admin${path}`;
+
+describe('users', () => {
+  test('are listed, found and sorted', async () => {
+    const all = await ada.request(at(''));
+    expect(all.status).toBe(200);
+    expect(all.body).toContain('/hub/admin/users/zo%C3%AB%20%C3%B6');
+    const found = await ada.request(at('?search=O'));
+    expect(found.body).toContain('bob');
+    expect(found.body).not.toContain('users/helper"');
+    expect((await ada.request(at('?sort=activity'))).status).toBe(200);
+    expect((await ada.request(at('?offset=-1&sort=;drop'))).status).toBe(200);
+    expect((await ada.request(at('?search=%25'))).body).toContain('No user’s name contains “%”');
+  });
+
+  test('come in pages', async () => {
+    const usernames = Array.from(
+      { length: 55 },
+      (_, index) => `many${String(index).padStart(2, '0')}`,
+    );
+    await hub.api('/users', 'admin-service-token', {
+      method: 'POST',
+      body: JSON.stringify({ usernames }),
+    });
+    const first = await ada.request(at('?search=many'));
+    expect(first.body).toContain('1–50 of 55');
+    expect(first.body).toContain('many49');
+    const second = await ada.request(at('?search=many&offset=50'));
+    expect(second.body).toContain('51–55 of 55');
+    expect(second.body).not.toContain('many49');
+  });
+
+  test('are added with links that work', async () => {
+    const form = await ada.request(at('/new-users'));
+    const answer = await submitMain(ada, form, {
+      names: 'Ingrid\r\n  jon , bob\n',
+      invite: 'true',
+    });
+    expect(answer.status).toBe(200);
+    const links = [...answer.body.matchAll(/http:[^<"]*invitation\?secret=[\w-]+/g)].map(
+      ([url]) => url,
+    );
+    expect(links).toHaveLength(2);
+    const page = await new FakeBrowser().request(links[0] ?? '');
+    expect(page.body).toContain('Welcome, ingrid');
+    expect((await ada.request(at('?search=ingrid'))).body).toContain('Invited');
+    // Shown once, and by no page after.
+    expect((await ada.request(at('/users/ingrid'))).body).not.toContain('secret=');
+  });
+
+  test('with names that cannot be are refused, and what was typed stays', async () => {
+    const form = await ada.request(at('/new-users'));
+    for (const [names, message] of [
+      ['a/b', 'cannot be the name'],
+      ['bob', 'exist already'],
+      [' \n , ', 'at least one name'],
+    ] as const) {
+      const answer = await submitMain(ada, form, { names });
+      expect(answer.status).toBe(400);
+      expect(answer.body).toContain(message);
+    }
+  });
+
+  test('become administrators and cease to be, but nobody by their own hand', async () => {
+    const page = await ada.request(at('/users/bob'));
+    expect((await submitTo(ada, page, '/hub/admin/users/bob/admin')).status).toBe(303);
+    const bob = await hub.logIn('bob', testPassword);
+    const own = await bob.request(at('/users/bob'));
+    expect(own.body).toContain('This is you');
+    const csrf = /name="_csrf" value="([^"]+)"/.exec(own.body)?.[1] ?? '';
+    const demotion = await post(bob, '/users/bob/admin', { _csrf: csrf, admin: 'false' });
+    expect(demotion.status).toBe(400);
+    const again = await ada.request(at('/users/bob'));
+    await submitTo(ada, again, '/hub/admin/users/bob/admin');
+    // The rights are gone at once, in the browser that is still logged in.
+    expect((await bob.request(at(''))).status).toBe(403);
+  });
+
+  test('are deleted only when their name is typed, and then lose their login', async () => {
+    await hub.api('/users/leaver', 'admin-service-token', { method: 'POST' });
+    const ask = await ada.request(at('/users/leaver/delete'));
+    expect((await submitMain(ada, ask, { confirmation: 'leave' })).status).toBe(400);
+    expect((await submitMain(ada, ask, { confirmation: 'leaver' })).status).toBe(303);
+    expect((await ada.request(at('/users/leaver'))).status).toBe(404);
+  });
+
+  test('are logged out from one browser or from all', async () => {
+    const [one, two, three] = [
+      await hub.logIn('plain', testPassword),
+      await hub.logIn('plain', testPassword),
+      await hub.logIn('plain', testPassword),
+    ];
+    const id = one.cookie('hub-session-id')?.value ?? '';
+    const page = await ada.request(at('/users/plain'));
+    await submitTo(ada, page, '/hub/admin/users/plain/end-session', {}, `value="${id}"`);
+    expect((await one.request(`${hub.url}hub/home`)).status).toBe(302);
+    expect((await two.request(`${hub.url}hub/home`)).status).toBe(200);
+    await submitTo(ada, page, '/hub/admin/users/plain/end-sessions');
+    expect((await three.request(`${hub.url}hub/home`)).status).toBe(302);
+  });
+});
+
+describe('groups', () => {
+  test('are made, filled, emptied and deleted', async () => {
+    const list = await ada.request(at('/groups'));
+    expect(list.body).toContain('staff');
+    const made = await submitMain(ada, list, { name: 'a b/ü'.replace('/', '-') });
+    expect(made.headers.location).toBe('/hub/admin/groups/a%20b-%C3%BC');
+    const group = await ada.request(new URL(made.headers.location ?? '', hub.url).href);
+    const wrong = await submitMain(ada, group, { names: 'bob\nnobody-here' });
+    expect(wrong.status).toBe(400);
+    expect(wrong.body).toContain('nobody-here');
+    expect((await submitMain(ada, group, { names: 'bob\nplain' })).status).toBe(303);
+    const filled = await ada.request(group.url);
+    expect(filled.body).toContain('2 members');
+    const remove = '/hub/admin/groups/a%20b-%C3%BC/remove-member';
+    await submitTo(ada, filled, remove, {}, 'value="bob"');
+    expect((await ada.request(group.url)).body).toContain('1 member');
+    const ask = await ada.request(`${group.url}/delete`);
+    expect((await submitMain(ada, ask, {})).status).toBe(303);
+    expect((await ada.request(group.url)).status).toBe(404);
+    const twice = await submitMain(ada, await ada.request(at('/groups')), { name: 'staff' });
+    expect(twice.body).toContain('exists already');
+  });
+
+  test('that may do more than the helper are not filled by the helper', async () => {
+    await hub.api('/groups/bosses', 'admin-service-token', { method: 'POST', body: '{}' });
+    const helper = await hub.logIn('helper', testPassword);
+    await hub.api('/groups/harmless', 'admin-service-token', { method: 'POST', body: '{}' });
+    const harmless = await helper.request(at('/groups/harmless'));
+    expect((await submitMain(helper, harmless, { names: 'helper' })).status).toBe(303);
+    // The helper may administer users, so this group gives nothing new; a role with more does.
+    await hub.reload({
+      Hub: {
+        authenticator_class: 'password',
+        load_roles: [
+          { name: 'boss', scopes: ['admin:servers'], groups: ['bosses'] },
+          { name: 'helpers', scopes: ['admin-ui', 'groups'], users: ['helper'] },
+        ],
+      },
+      PasswordAuthenticator: {},
+    });
+    const bosses = await helper.request(at('/groups/bosses'));
+    expect((await submitMain(helper, bosses, { names: 'helper' })).status).toBe(403);
+  });
+});
+
+function post(browser: FakeBrowser, path: string, values: Record<string, string>) {
+  return browser.request(at(path), {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams(values).toString(),
+  });
+}
+
+describe('services', () => {
+  test('show their state and last output, and restart', async () => {
+    await using own = await createPasswordHub(['ada', 'plain'], {
+      Hub: {
+        services: [
+          {
+            name: 'ticker',
+            command: [
+              process.execPath,
+              '-e',
+              'console.log("tick tock"); setInterval(() => {}, 1000)',
+            ],
+          },
+        ],
+      },
+    });
+    const browser = await own.logIn('ada', testPassword);
+    const url = `${own.url}hub/admin/services`;
+    const pidOf = (body: string) => /<dt>Process<\/dt><dd>(\d+)/.exec(body)?.[1];
+    let page = await browser.request(url);
+    await until(async () => {
+      page = await browser.request(url);
+      return page.body.includes('tick tock') && pidOf(page.body) !== undefined;
+    }, 'the output is shown');
+    const before = pidOf(page.body);
+    expect((await submitTo(browser, page, '/hub/admin/services/ticker/restart')).status).toBe(303);
+    await until(async () => {
+      const now = pidOf((await browser.request(url)).body);
+      return now !== undefined && now !== before;
+    }, 'the service has another process');
+    const plain = await own.logIn('plain', testPassword);
+    expect((await plain.request(url)).status).toBe(403);
+  });
+});
+
+describe('the administration is closed', () => {
+  const pages = [
+    '',
+    '/new-users',
+    '/users/bob',
+    '/users/bob/delete',
+    '/groups',
+    '/groups/staff',
+    '/groups/staff/delete',
+    '/services',
+    '/lockouts',
+  ];
+  const actions = [
+    '/new-users',
+    '/users/bob/admin',
+    '/users/bob/delete',
+    '/users/bob/invitation',
+    '/users/bob/end-session',
+    '/users/bob/end-sessions',
+    '/users/bob/remove-second-factor',
+    '/groups',
+    '/groups/staff/add-members',
+    '/groups/staff/remove-member',
+    '/groups/staff/delete',
+    '/services/ticker/restart',
+    '/lockouts/lift',
+  ];
+
+  test('to those who may not, page by page and action by action', async () => {
+    const plain = await hub.logIn('plain', testPassword);
+    const home = await plain.request(`${hub.url}hub/account`);
+    const csrf = /name="_csrf" value="([^"]+)"/.exec(home.body)?.[1] ?? '';
+    for (const path of pages)
+      expect([path, (await plain.request(at(path))).status]).toEqual([path, 403]);
+    for (const path of actions) {
+      const answer = await post(plain, path, {
+        _csrf: csrf,
+        confirmation: 'bob',
+        name: 'x',
+        names: 'x',
+      });
+      expect([path, answer.status]).toEqual([path, 403]);
+    }
+    expect(home.body).not.toContain('/hub/admin');
+  });
+
+  test('to those who are not logged in', async () => {
+    const nobody = new FakeBrowser();
+    for (const path of pages) {
+      const answer = await nobody.request(at(path));
+      expect(answer.headers.location).toContain('/hub/login?next=');
+    }
+    for (const path of actions) expect((await post(nobody, path, {})).status).toBe(403);
+  });
+
+  test("to another site's forms", async () => {
+    for (const path of actions) {
+      const body = { confirmation: 'bob', names: 'intruder', name: 'intruder', admin: 'true' };
+      expect([path, (await post(ada, path, body)).status]).toEqual([path, 403]);
+    }
+    const page = await ada.request(at('/new-users'));
+    const csrf = /name="_csrf" value="([^"]+)"/.exec(page.body)?.[1] ?? '';
+    const forged = await ada.request(at('/new-users'), {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        'sec-fetch-mode': 'no-cors',
+        'sec-fetch-site': 'cross-site',
+      },
+      body: new URLSearchParams({ _csrf: csrf, names: 'intruder' }).toString(),
+    });
+    expect(forged.status).toBe(403);
+    expect((await hub.api('/users/intruder', 'admin-service-token')).status).toBe(404);
+  });
+});
+
+describe('somebody who may administer a part', () => {
+  const scopes = [
+    'admin-ui',
+    'list:users!group=team',
+    'admin:users!group=team',
+    'delete:users!group=team',
+    'tokens!group=team',
+    'read:users!group=team',
+  ];
+
+  test('sees and changes that part only, and nobody who may do more', async () => {
+    await using own = await createPasswordHub(['ada', 'lead', 'member', 'outsider'], {
+      Hub: {
+        load_groups: [{ name: 'team', users: ['member', 'ada'] }],
+        load_roles: [{ name: 'lead', scopes, users: ['lead'] }],
+      },
+    });
+    const admin = `${own.url}hub/admin`;
+    const lead = await own.logIn('lead', testPassword);
+    const list = await lead.request(admin);
+    expect(list.body).toContain('users/member"');
+    expect(list.body).not.toContain('users/outsider"');
+    const page = await lead.request(`${admin}/users/member`);
+    expect(page.status).toBe(200);
+    expect((await lead.request(`${admin}/users/outsider`)).status).toBe(404);
+    expect((await lead.request(`${admin}/users/nobody-here`)).status).toBe(404);
+    expect((await lead.request(`${admin}/lockouts`)).status).toBe(403);
+    expect((await lead.request(`${admin}/new-users`)).status).toBe(403);
+    expect((await lead.request(`${admin}/services`)).status).toBe(403);
+
+    const csrf = /name="_csrf" value="([^"]+)"/.exec(page.body)?.[1] ?? '';
+    const act = (path: string, values: Record<string, string> = {}) =>
+      lead.request(admin + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams({ _csrf: csrf, ...values }).toString(),
+      });
+    // Not to make an administrator, and not to take over or remove one who is in the group.
+    expect((await act('/users/member/admin', { admin: 'true' })).status).toBe(403);
+    for (const path of [
+      '/users/ada/admin',
+      '/users/ada/invitation',
+      '/users/ada/remove-second-factor',
+    ]) {
+      expect([path, (await act(path, { admin: 'false' })).status]).toEqual([path, 403]);
+    }
+    expect((await act('/users/ada/delete', { confirmation: 'ada' })).status).toBe(403);
+    expect((await act('/users/outsider/invitation')).status).toBe(404);
+    expect((await act('/users/member/invitation')).status).toBe(200);
+    expect((await act('/users/member/delete', { confirmation: 'member' })).status).toBe(303);
+  });
+});
