@@ -125,7 +125,7 @@ describe.runIf(isInstalled)('services written with the Python classes of Jupyter
       if (consent.url !== oauthUrl) await submitForm(browser, consent, { decision: 'allow' });
       expect((await browser.open(oauthUrl)).url).toBe(oauthUrl);
       const page = await browser.request(`${hub.url}hub/logout`);
-      if (page.status === 200) await submitForm(browser, page, {});
+      expect(page.body).toContain('You are logged out');
       expect(browser.cookieNames()).toContain('service-oauth');
       const after = await browser.open(oauthUrl);
       expect(after.url).toMatch(/\/team\/hub\/login\?next=/);
