@@ -33,6 +33,7 @@ export function createDirectHubApi(parts: {
         scopes: presentScopes(caller.scopes),
         session_id: sessionId ?? accessToken?.sessionId ?? null,
         token_id: accessToken?.id ?? null,
+        token_expires_at: accessToken?.expiresAt?.getTime() ?? null,
       };
     },
     exchangeCode: (exchange) => parts.exchangeCode(parts.clientId, exchange),

@@ -166,11 +166,20 @@ export function createGuard(parts: {
       const admission = await admissionOf(route, decision.user, decision.source !== 'cookie');
       const key = decision.source === 'cookie' ? rememberedKey(request) : undefined;
       if (key !== undefined && changes === changesBefore) {
-        guard.remembered.set(key, { admission, changes });
+        const ttl = rememberedForMs(decision.user);
+        if (ttl > 0) guard.remembered.set(key, { admission, changes }, { ttl });
       }
       return admission;
     },
   };
+}
+
+/** Never beyond the end of the token that admitted. */
+function rememberedForMs(user: UserModel): number {
+  const expiresAt = user['token_expires_at'];
+  return typeof expiresAt === 'number'
+    ? Math.min(rememberedMs, expiresAt - Date.now())
+    : rememberedMs;
 }
 
 /** A `?token=` anywhere in the query, also percent-encoded: then the slow path looks closely. */

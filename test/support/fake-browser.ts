@@ -81,6 +81,8 @@ export class FakeBrowser {
     const name = pair.slice(0, pair.indexOf('='));
     const path = attributes.find((item) => /^path=/i.test(item))?.slice(5) ?? '/';
     this.#cookies = this.#cookies.filter((old) => old.name !== name || old.path !== path);
+    const expires = attributes.find((item) => /^expires=/i.test(item))?.slice(8);
+    if (expires !== undefined && Date.parse(expires) <= Date.now()) return;
     if (attributes.some((item) => /^max-age=0$/i.test(item))) return;
     const value = pair.slice(pair.indexOf('=') + 1);
     this.#cookies.push({ name, value, path, attributes: attributes.join('; ') });
