@@ -50,6 +50,8 @@ export function createApp(parts: AppParts): Koa {
   const hubPath = `${basePath}hub/`;
   const apiPath = `${hubPath}api/`;
 
+  // What reaches Koa itself is a connection that broke during the answer: nobody's fault here.
+  app.on('error', (error: unknown) => log.debug({ err: error }, 'a client left before its answer'));
   app.use(requestLog({ log, clientAddress, observe: metrics.countRequest }));
   app.use(errorMiddleware({ apiPath, isHttps, renderErrorPage: parts.renderErrorPage, log }));
   app.use(securityHeaders({ isHttps }));

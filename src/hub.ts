@@ -1,5 +1,4 @@
-import { createServer, type Server } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Server } from 'node:http';
 import { resolve } from 'node:path';
 import Koa from 'koa';
 import type { Logger } from 'pino';
@@ -11,10 +10,11 @@ import type { PreparedPlugins } from './authentication/prepare-plugins.ts';
 import { createAccountParts } from './composition/account-parts.ts';
 import { addApi } from './composition/api-parts.ts';
 import { createGatewayParts } from './composition/gateway-parts.ts';
+import { createHubServer } from './composition/http-server.ts';
 import type { HubParts } from './composition/hub-parts.ts';
 import { createInternalListener } from './composition/internal-listener.ts';
 import { jupyterHubCompatibility } from './composition/jupyterhub-compatibility.ts';
-import { closeServer, listen } from './composition/listener.ts';
+import { listen } from './composition/listener.ts';
 import { loadDirectory } from './composition/load-directory.ts';
 import { createLoginParts } from './composition/login-parts.ts';
 import { createOAuthEndpoints } from './composition/oauth-endpoints.ts';
@@ -33,7 +33,8 @@ import type { Config } from './config/config.ts';
 import { loadCookieSecrets } from './config/cookie-secret.ts';
 import { createKeyedHash } from './crypto/keyed-hash.ts';
 import { createSealer } from './crypto/sealer.ts';
-import { createClientAddressReader } from './http/client-address.ts';
+import { createClientAddressReader, createTrustedPeer } from './http/client-address.ts';
+import { createConnectionLimits } from './http/connection-limits.ts';
 import { createMetrics } from './metrics/metrics.ts';
 import { createServiceTokens } from './oauth/tokens/service-tokens.ts';
 import { loadAssets } from './pages/assets/assets.ts';
@@ -42,7 +43,6 @@ import { createPageKit } from './pages/page-kit.ts';
 import { userUrlRoutes } from './pages/user-url-routes.ts';
 import { createPageUrls } from './pages/views/page-urls.ts';
 import { createRouteTable } from './proxy/route-table.ts';
-import { isOpeningHandshake } from './proxy/websocket-handshake.ts';
 import { createAuthority } from './rbac/authority.ts';
 import { createScopeCatalogue } from './rbac/scope-definitions.ts';
 import { createServiceRegistry } from './services/service-registry.ts';
@@ -344,31 +344,31 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   });
 
   const answerHub = app.callback();
-  const publicServer = createServer({
-    maxHeaderSize: proxyConfig.max_header_size,
-    headersTimeout: proxyConfig.headers_timeout * 1000,
-    requestTimeout: proxyConfig.request_timeout * 1000,
-    keepAliveTimeout: proxyConfig.idle_timeout * 1000,
-    shouldUpgradeCallback: isOpeningHandshake,
+  const publicServer = createHubServer({
+    config: proxyConfig,
+    log,
+    limits: createConnectionLimits({
+      perAddress: proxyConfig.max_connections_per_address,
+      inAll: proxyConfig.max_connections,
+      isTrustedPeer: createTrustedPeer(Hub.trusted_proxies),
+    }),
+    request(req, res) {
+      if (!gateway.handleRequest(req, res)) void answerHub(req, res);
+    },
+    upgrade: gateway.handleUpgrade,
   });
-  publicServer.on('request', (req, res) => {
-    if (!gateway.handleRequest(req, res)) void answerHub(req, res);
+  const internalServer = createHubServer({
+    config: proxyConfig,
+    log,
+    request: createInternalListener((req, res) => void answerHub(req, res), apiPath, urls.hub),
   });
-  publicServer.on('upgrade', (req, socket, head) =>
-    gateway.handleUpgrade(req, socket as Socket, head),
-  );
-  const internalServer = createServer({ maxHeaderSize: proxyConfig.max_header_size });
-  internalServer.on(
-    'request',
-    createInternalListener((req, res) => void answerHub(req, res), apiPath, urls.hub),
-  );
 
   const { restored, gone } = await server.lifecycle.restore();
   if (restored + gone > 0) log.info({ restored, gone }, 'looked for the servers of an earlier run');
-  await listen(internalServer, Hub.hub_bind_url, 'Hub.hub_bind_url');
-  building.defer(() => closeServer(internalServer, internalGraceMs));
-  await listen(publicServer, Hub.bind_url, 'Hub.bind_url');
-  building.defer(() => closeServer(publicServer, Hub.shutdown_timeout * 1000));
+  await listen(internalServer.server, Hub.hub_bind_url, 'Hub.hub_bind_url');
+  building.defer(() => internalServer.close(internalGraceMs));
+  await listen(publicServer.server, Hub.bind_url, 'Hub.bind_url');
+  building.defer(() => publicServer.close(Hub.shutdown_timeout * 1000));
   await registry.start();
   const secret = login.hasPasswordAccounts
     ? await parts.firstAdministrator.issueSecret()
@@ -376,8 +376,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
 
   const built = building.move();
   return {
-    publicServer,
-    internalServer,
+    publicServer: publicServer.server,
+    internalServer: internalServer.server,
     publicUrl,
     setUpUrl:
       secret === undefined ? undefined : `${publicUrl.origin}${urls.setUp}?secret=${secret}`,

@@ -133,6 +133,7 @@ export function createGatewayParts(
     webSockets,
     clientAddress: parts.clientAddress,
     answers,
+    userOfSession: async (sessionId) => (await parts.logins.find(sessionId))?.user.name,
   });
   return { gateway, forwarder, webSockets, liveConnections, assertions };
 }

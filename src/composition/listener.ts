@@ -22,21 +22,3 @@ export async function listen(server: Server, url: string, key: string): Promise<
     throw new StartupError(`cannot listen at ${url} (${key}): ${reason}`, { cause: error });
   }
 }
-
-const idleLookMs = 50;
-
-/** Stops accepting, waits for requests in flight up to a deadline, then cuts what is left. */
-export async function closeServer(server: Server, deadlineMs: number): Promise<void> {
-  if (!server.listening) return;
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
-  const timer = setTimeout(() => server.closeAllConnections(), deadlineMs);
-  // A connection whose last answer ends only now would be kept alive for the whole idle time.
-  const looking = setInterval(() => server.closeIdleConnections(), idleLookMs);
-  try {
-    await closed;
-  } finally {
-    clearTimeout(timer);
-    clearInterval(looking);
-  }
-}

@@ -37,6 +37,8 @@ export function createGateway(parts: {
   readonly webSockets: WebSocketForwarder;
   readonly clientAddress: ClientAddressReader;
   readonly answers: GatewayAnswers;
+  /** Who is logged in under a session id, if anybody. */
+  readonly userOfSession: (sessionId: string) => Promise<string | undefined>;
 }): Gateway {
   const { routes, guard, forwarder, webSockets, clientAddress, answers } = parts;
 
@@ -68,6 +70,16 @@ export function createGateway(parts: {
       accessTokenId: admission.accessTokenId,
       stripAuthorization: admission.stripAuthorization,
     };
+  }
+
+  /** Whose WebSocket it is where the gateway checks nobody: for the limit of one user, not a right. */
+  function userBehind(
+    { access, owner }: Route,
+    sessionId: string | undefined,
+  ): string | undefined | Promise<string | undefined> {
+    if (owner.kind === 'server') return owner.userName;
+    if (access === 'public' || sessionId === undefined) return undefined;
+    return parts.userOfSession(sessionId);
   }
 
   function answerDecision(
@@ -149,7 +161,16 @@ export function createGateway(parts: {
         return;
       }
       if (route.access !== 'gateway') {
-        webSockets.forward(req, socket, head, forwardOptions(req, route, match.path, undefined));
+        const options = forwardOptions(req, route, match.path, undefined);
+        const userName = userBehind(route, options.sessionId);
+        if (typeof userName !== 'object') {
+          webSockets.forward(req, socket, head, { ...options, userName });
+          return;
+        }
+        userName.then(
+          (name) => webSockets.forward(req, socket, head, { ...options, userName: name }),
+          (thrown: unknown) => answers.errorOnSocket(socket, asHubError(thrown)),
+        );
         return;
       }
       guard.decide(route, req).then(

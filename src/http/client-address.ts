@@ -12,6 +12,9 @@ export interface ClientAddress {
   readonly host: string;
 }
 
+/** Says whether the peer of a connection is a proxy the operator trusts. */
+export type TrustedPeer = (address: string) => boolean;
+
 /** Finds the client of a request. */
 export type ClientAddressReader = (request: IncomingMessage) => ClientAddress;
 
@@ -21,15 +24,7 @@ export type ClientAddressReader = (request: IncomingMessage) => ClientAddress;
  * is the client's own claim.
  */
 export function createClientAddressReader(trustedProxies: readonly string[]): ClientAddressReader {
-  const trusted = new BlockList();
-  for (const entry of trustedProxies) {
-    const [address = '', prefixLength] = entry.split('/');
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-    if (prefixLength === undefined) trusted.addAddress(address, family);
-    else trusted.addSubnet(address, Number(prefixLength), family);
-  }
-  const isTrusted = (address: string) =>
-    isIP(address) !== 0 && trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  const isTrusted = createTrustedPeer(trustedProxies);
 
   return (request) => {
     const peerAddress = plainAddress(request.socket.remoteAddress ?? '');
@@ -61,6 +56,21 @@ export function isAddressOrRange(entry: string): boolean {
   if (prefixLength === undefined) return true;
   const bits = Number(prefixLength);
   return /^\d+$/.test(prefixLength) && bits <= (version === 6 ? 128 : 32);
+}
+
+/** Creates the look at a peer's address for a list of trusted proxies. */
+export function createTrustedPeer(trustedProxies: readonly string[]): TrustedPeer {
+  const trusted = new BlockList();
+  for (const entry of trustedProxies) {
+    const [address = '', prefixLength] = entry.split('/');
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    if (prefixLength === undefined) trusted.addAddress(address, family);
+    else trusted.addSubnet(address, Number(prefixLength), family);
+  }
+  return (peer) => {
+    const address = plainAddress(peer);
+    return isIP(address) !== 0 && trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  };
 }
 
 /** An IPv4 address that arrived over an IPv6 socket, written as IPv4. */

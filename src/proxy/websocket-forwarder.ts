@@ -113,6 +113,7 @@ export function createWebSocketForwarder(options: {
     if (limit > 0 && userName !== undefined && (countByUser.get(userName) ?? 0) >= limit) {
       return new HubError('too_many_requests', `You have ${limit} WebSockets open already.`, {
         hint: 'Close tabs that you do not need.',
+        retryAfterSeconds: 10,
       });
     }
     return undefined;

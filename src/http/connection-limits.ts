@@ -1,0 +1,74 @@
+import type { Socket } from 'node:net';
+import { HubError } from '../errors.ts';
+import type { TrustedPeer } from './client-address.ts';
+
+/** Counts open client connections and says which are too many. */
+export interface ConnectionLimits {
+  /** Counts a new connection until it closes; the refusal when it is one too many. */
+  admit(socket: Socket): HubError | undefined;
+  readonly open: number;
+}
+
+/** How soon a refused client may try again. */
+const retryAfterSeconds = 5;
+
+/**
+ * Creates the limits; 0 stands for none. The addresses of trusted proxies stand for many clients, so
+ * only the limit in all holds for them. Of an IPv6 address the first half counts: the rest is the
+ * client's own choice.
+ */
+export function createConnectionLimits(options: {
+  readonly perAddress: number;
+  readonly inAll: number;
+  readonly isTrustedPeer: TrustedPeer;
+}): ConnectionLimits {
+  const { perAddress, inAll, isTrustedPeer } = options;
+  const openByAddress = new Map<string, number>();
+  let open = 0;
+
+  function count(address: string, change: 1 | -1): void {
+    open += change;
+    const left = (openByAddress.get(address) ?? 0) + change;
+    if (left === 0) openByAddress.delete(address);
+    else openByAddress.set(address, left);
+  }
+
+  return {
+    admit(socket) {
+      if (inAll > 0 && open >= inAll) {
+        return new HubError('unavailable', 'The hub has too many connections at once.', {
+          retryAfterSeconds,
+        });
+      }
+      const peer = socket.remoteAddress ?? '';
+      const address = networkOf(peer);
+      const isOver = perAddress > 0 && (openByAddress.get(address) ?? 0) >= perAddress;
+      if (isOver && !isTrustedPeer(peer)) {
+        return new HubError('too_many_requests', 'Your address has too many connections open.', {
+          hint: 'Close some and try again.',
+          retryAfterSeconds,
+        });
+      }
+      count(address, 1);
+      socket.once('close', () => count(address, -1));
+      return undefined;
+    },
+    get open() {
+      return open;
+    },
+  };
+}
+
+/** An IPv4 address itself; of an IPv6 address the /64 network it is in. */
+export function networkOf(address: string): string {
+  if (!address.includes(':')) return address;
+  if (address.includes('.')) return address.slice(address.lastIndexOf(':') + 1);
+  const [left = '', right] = address.split('%', 1)[0]?.split('::') ?? [];
+  const groups = left === '' ? [] : left.split(':');
+  if (right !== undefined) {
+    const tail = right === '' ? [] : right.split(':');
+    while (groups.length + tail.length < 8) groups.push('0');
+    groups.push(...tail);
+  }
+  return groups.slice(0, 4).join(':');
+}
