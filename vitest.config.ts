@@ -8,5 +8,8 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: 'forks',
+    // More files at once would only make the programs they start wait for one another.
+    maxWorkers: 2,
+    coverage: { provider: 'v8', include: ['src/**', 'plugins/**'] },
   },
 });

@@ -66,6 +66,7 @@ export interface HubOptions {
   readonly config: Config;
   readonly plugins: PreparedPlugins;
   readonly version: string;
+  readonly nodeVersion: string;
   /** The hub's own environment: children get an allow-list of it. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly log: Logger;
@@ -316,8 +317,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       addApi(router, parts, config, {
         info: {
           version,
-            apiVersion: jupyterHub.apiVersion,
-          nodeVersion: environment['HUB_NODE_VERSION'] ?? '',
+          apiVersion: jupyterHub.apiVersion,
+          nodeVersion: options.nodeVersion,
           spawner: config.Spawner.class,
           authenticators: config.authenticators.map(({ name, class: className }) => ({
             name,

@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 import process from 'node:process';
 import { pino } from 'pino';
 import pinoPretty from 'pino-pretty';
@@ -13,6 +14,7 @@ const startHub: StartHub = async ({ checked, reload }) => {
   const hub = await createHub({
     ...checked,
     version: readVersion(),
+    nodeVersion: process.version,
     environment: process.env,
     log,
   });

@@ -54,7 +54,9 @@ export function createGatewayAnswers(parts: {
     if (isPage) res.setHeader('Content-Security-Policy', pageContentSecurityPolicy);
     res.setHeader('Content-Length', Buffer.byteLength(body));
     // What is left of an upload nobody will read must not be taken for the next request.
-    if (!req.complete) res.setHeader('Connection', 'close');
+    const hasBody =
+      req.headers['transfer-encoding'] !== undefined || req.headers['content-length'] !== undefined;
+    if (hasBody && !req.complete) res.setHeader('Connection', 'close');
     res.end(req.method === 'HEAD' ? undefined : body);
   }
 

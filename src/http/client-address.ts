@@ -48,16 +48,6 @@ export function createClientAddressReader(trustedProxies: readonly string[]): Cl
   };
 }
 
-/** Whether an entry of `Hub.trusted_proxies` is an address or a CIDR range. */
-export function isAddressOrRange(entry: string): boolean {
-  const [address = '', prefixLength, ...rest] = entry.split('/');
-  const version = isIP(address);
-  if (version === 0 || rest.length > 0) return false;
-  if (prefixLength === undefined) return true;
-  const bits = Number(prefixLength);
-  return /^\d+$/.test(prefixLength) && bits <= (version === 6 ? 128 : 32);
-}
-
 /** Creates the look at a peer's address for a list of trusted proxies. */
 export function createTrustedPeer(trustedProxies: readonly string[]): TrustedPeer {
   const trusted = new BlockList();

@@ -187,7 +187,13 @@ async function start(
   log: Logger,
 ): Promise<Hub> {
   const checked = await loadCheckedConfig({ file, env: environment });
-  return createHub({ ...checked, version: '0.0.0-test', environment, log });
+  return createHub({
+    ...checked,
+    version: '0.0.0-test',
+    nodeVersion: process.version,
+    environment,
+    log,
+  });
 }
 
 function createLog(lines: Record<string, unknown>[]): Logger {
