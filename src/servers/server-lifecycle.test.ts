@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { describeEachDatabase } from '../../test/support/databases.ts';
+import { limitPages } from '../../test/support/full-disk-store.ts';
 import {
   createScriptedSpawner,
   type ScriptedSpawner,
@@ -521,18 +522,14 @@ test('a full disk fails the start, leaves no process, and is made up for when th
   await using database = await openDatabase('sqlite::memory:', { directory: '.', log });
   const world = createWorld(database);
   const server = await world.addServer('ann');
-  const { sql } = await import('kysely');
-  // SQLite then says what it says on a full disk.
-  const limitPages = (pages: number) =>
-    sql.raw(`PRAGMA max_page_count = ${pages}`).execute(database.kysely);
-  world.spawner.script.afterStart = () => limitPages(1).then(() => undefined);
+  world.spawner.script.afterStart = () => limitPages(database, 1);
   world.spawner.script.beforeStart = async ({ onOutput }) => onOutput('x'.repeat(40_000), 'stdout');
   world.readiness = () => Promise.reject(new Error('it never answered'));
   await expect(world.start(server)).rejects.toThrow('it never answered');
   expect(world.spawner.running.size).toBe(0);
   // What it printed did not fit any more, so the database still takes it for starting.
   expect(await world.stored(server)).toMatchObject({ state: 'stopping' });
-  await limitPages(1_000_000);
+  await limitPages(database, 1_000_000);
   world.spawner.script = {};
   world.readiness = async () => undefined;
   await world.start(server);

@@ -55,7 +55,9 @@ export function createScriptedSpawner(): ScriptedSpawner {
   function find(state: Readonly<Record<string, unknown>>): [string, Entry] | undefined {
     const serverId = String(state['serverId']);
     const entry = entries.get(serverId);
-    return entry?.generation === state['generation'] ? [serverId, entry] : undefined;
+    return entry !== undefined && entry.generation === state['generation']
+      ? [serverId, entry]
+      : undefined;
   }
 
   function remove(serverId: string, exit: ServerExit): void {
