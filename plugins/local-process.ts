@@ -1,4 +1,2 @@
-import { localProcessPlugin } from '../src/spawning/local-process/local-process-plugin.ts';
-
 /** The built-in spawner under the name that `Spawner.class` has by default. */
-export default localProcessPlugin;
+export { localProcessPlugin as default } from '../src/spawning/local-process/local-process-plugin.ts';

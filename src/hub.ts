@@ -9,6 +9,7 @@ import { createApp } from './app.ts';
 import type { PreparedPlugins } from './authentication/prepare-plugins.ts';
 import { createAccountParts } from './composition/account-parts.ts';
 import { addApi } from './composition/api-parts.ts';
+import { createExternalLoginParts } from './composition/external-login-parts.ts';
 import { createGatewayParts } from './composition/gateway-parts.ts';
 import { createHubServer } from './composition/http-server.ts';
 import type { HubParts } from './composition/hub-parts.ts';
@@ -19,6 +20,7 @@ import { loadDirectory } from './composition/load-directory.ts';
 import { createLoginParts } from './composition/login-parts.ts';
 import { createOAuthEndpoints } from './composition/oauth-endpoints.ts';
 import { createOAuthParts } from './composition/oauth-parts.ts';
+import { observeHub } from './composition/observe-hub.ts';
 import {
   addPages,
   createErrorPageRenderer,
@@ -29,6 +31,7 @@ import { createReload, type ReloadedConfig } from './composition/reload.ts';
 import { createServerParts } from './composition/server-parts.ts';
 import { createServiceRoutes } from './composition/service-routes.ts';
 import { createStores, openStorage } from './composition/stores.ts';
+import { createUpkeepParts } from './composition/upkeep-parts.ts';
 import type { Config } from './config/config.ts';
 import { loadCookieSecrets } from './config/cookie-secret.ts';
 import { createKeyedHash } from './crypto/keyed-hash.ts';
@@ -46,7 +49,6 @@ import { createRouteTable } from './proxy/route-table.ts';
 import { createAuthority } from './rbac/authority.ts';
 import { createScopeCatalogue } from './rbac/scope-definitions.ts';
 import { createServiceRegistry } from './services/service-registry.ts';
-import { serviceStates } from './services/service-status.ts';
 import { createCsrfProtection } from './sessions/csrf.ts';
 import { createLoginSessions } from './sessions/login-sessions.ts';
 import { createBrowserSessions } from './sessions/session-middleware.ts';
@@ -113,6 +115,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       store: stores.loginSessions,
       users: stores.users,
       database,
+      sealer: createSealer(secrets, 'id-token'),
       lifetimeSeconds,
       log,
     }),
@@ -131,7 +134,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     },
     building,
   );
-  const login = await createLoginParts({ config, plugins, stores, keyv, log }, building);
+  const login = await createLoginParts({ config, plugins, secrets, stores, keyv, log }, building);
+  const upkeep = createUpkeepParts({ config, stores, keyv, login, logins, log });
 
   const urls = createPageUrls(basePath);
   const assets = await loadAssets({
@@ -162,8 +166,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       metrics,
       apiUrl,
       environment,
-      beforeSpawn: () => Promise.resolve({}),
-      afterStop: () => Promise.resolve(),
+      ...upkeep.spawnHooks,
       log,
     },
     building,
@@ -183,8 +186,9 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       renderNotReadyPage: createNotReadyRenderer(pageFrame, () => registry),
       admit(caller) {
         if (caller.user !== undefined) server.activityLog.noteUser(caller.user.id);
-        return Promise.resolve(true);
+        return upkeep.admits(caller);
       },
+      admitsToken: upkeep.admitsToken,
       log,
     },
     building,
@@ -225,6 +229,9 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     isSecure: isHttps,
     lifetimeSeconds,
     sessionIdAliases: jupyterHub.sessionIdAliases,
+    // Whoever leaves needs no confirmation that they may be here.
+    confirm: async (found, ctx) =>
+      ctx.path === urls.logout ? found : upkeep.upkeep.confirm(found),
   });
   const kit = createPageKit({
     hubTitle: Hub.title,
@@ -253,6 +260,11 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     sessions,
     csrf,
     login,
+    upkeep,
+    externalLogins: createExternalLoginParts(
+      { kit, login, sessions, metrics, log },
+      { config, secrets, keyv },
+    ),
     oauth,
     server,
     registry,
@@ -274,27 +286,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     log,
     firstAdministrator: login.firstAdministrator,
   };
-  metrics.observe({
-    serviceStates,
-    services: () =>
-      registry.statuses().map((status) => ({
-        name: status.name,
-        isUp: status.isReady,
-        state: status.state,
-        restarts: status.restarts,
-        cpuCores: status.usage?.cpuCores,
-        memoryBytes: status.usage?.memoryBytes,
-        uptimeSeconds: status.startedAt && (Date.now() - status.startedAt.getTime()) / 1000,
-      })),
-    serversByState() {
-      const totals: Record<string, number> = { stopped: 0, starting: 0, running: 0, stopping: 0 };
-      for (const { state } of server.lifecycle.units()) totals[state] = (totals[state] ?? 0) + 1;
-      return totals;
-    },
-    users: () => stores.users.count(),
-    openWebSockets: () => webSockets.openWebSockets,
-    forwardedRequests: () => forwarder.forwardedRequests(),
-  });
+  observeHub({ metrics, registry, server, stores, webSockets, forwarder });
 
   createApp({
     app,
@@ -306,7 +298,12 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     assets,
     renderErrorPage,
     sessions: sessions.middleware,
-    callerMiddleware: callerMiddleware({ tokens: oauth.tokenVerifier, authority, csrf }),
+    callerMiddleware: callerMiddleware({
+      tokens: oauth.tokenVerifier,
+      authority,
+      csrf,
+      admits: upkeep.admits,
+    }),
     oauth: createOAuthEndpoints(parts, config, log),
     async requireMetricsAccess(ctx, next) {
       if (Hub.authenticate_prometheus)

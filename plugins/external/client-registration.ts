@@ -69,7 +69,7 @@ async function keptRegistration(
   server: ServerMetadata,
   host: AuthenticatorHost,
 ): Promise<Registration | undefined> {
-  const kept = registrationSchema.safeParse(parseJson(await host.settings.find(settingKey(host))));
+  const kept = registrationSchema.safeParse(parseJson(await host.settings.find(settingKey)));
   if (!kept.success) return undefined;
   const { issuer, callbackUrl, secretExpiresAt } = kept.data;
   const isCurrent = secretExpiresAt === 0 || secretExpiresAt > Date.now() / 1000 + 3600;
@@ -121,7 +121,7 @@ async function register(
     ...(client_secret !== undefined && { clientSecret: client_secret }),
     secretExpiresAt: Number(client_secret_expires_at ?? 0),
   };
-  await host.settings.set(settingKey(host), JSON.stringify(registration));
+  await host.settings.set(settingKey, JSON.stringify(registration));
   host.log.info({ clientId: client_id }, 'the provider registered the hub as its client');
   return registration;
 }
@@ -130,7 +130,7 @@ function offersRefresh({ grant_types_supported: grants }: ServerMetadata): boole
   return grants?.includes('refresh_token') === true;
 }
 
-const settingKey = (host: AuthenticatorHost): string => `client-registration:${host.name}`;
+const settingKey = 'client-registration';
 
 function parseJson(text: string | undefined): unknown {
   try {

@@ -35,6 +35,8 @@ export function callerMiddleware(parts: {
   readonly tokens: TokenVerifier;
   readonly authority: Authority;
   readonly csrf: CsrfProtection;
+  /** Whether the token's owner still has a login at their provider. */
+  readonly admits: (caller: Caller) => Promise<boolean>;
 }): Middleware {
   return async (ctx, next) => {
     ctx.state['caller'] = await identify(ctx);
@@ -45,7 +47,8 @@ export function callerMiddleware(parts: {
     const token = presentedToken(ctx);
     if (token !== undefined) {
       const caller = token === '' ? undefined : await parts.tokens.verify(token);
-      if (caller !== undefined) ctx.state['logName'] = caller.owner.name;
+      if (caller === undefined || !(await parts.admits(caller))) return undefined;
+      ctx.state['logName'] = caller.owner.name;
       return caller;
     }
     const login = loginOf(ctx);

@@ -27,10 +27,12 @@ export interface Authenticators extends AsyncDisposable {
 export interface AuthenticatorParts {
   readonly config: AuthenticatorConfig;
   readonly credentials: CredentialStore;
-  readonly settings: SettingStore & {
+  readonly settings: {
     /** Keeps the value unless there is one, and returns the one that is kept. */
     keep(key: string, value: string): Promise<string>;
   };
+  /** What one authenticator keeps for itself. */
+  readonly settingsOf: (authenticatorName: string) => SettingStore;
   readonly passwordHasher: PasswordHasher;
   readonly log: Logger;
 }
@@ -65,7 +67,7 @@ export async function createAuthenticators(
 
 function createHost(
   surroundings: PreparedAuthenticator['surroundings'],
-  { config, credentials, settings, passwordHasher, log }: AuthenticatorParts,
+  { config, credentials, settings, settingsOf, passwordHasher, log }: AuthenticatorParts,
 ): AuthenticatorHost {
   const names = createUserNameRules(config);
   return {
@@ -79,7 +81,7 @@ function createHost(
         credentials.setPasswordHash(names.resolve(userName), passwordHash),
     },
     passwordHasher,
-    settings,
+    settings: settingsOf(surroundings.name),
     defaultClientId: () => settings.keep('client-id-at-providers', `hub-client-${randomUUID()}`),
   };
 }

@@ -56,6 +56,10 @@ export function createUserRefresh(parts: UserRefreshParts): UserRefresh {
   const graceMs = config.refresh_grace * 1000;
   /** When each identity is due again, so that most requests ask neither provider nor database. */
   const dueAt = new LRUCache<string, number>({ max: rememberedIdentities });
+  /** What a provider no longer confirms stays so until the next login: it is not asked again. */
+  const ended = new LRUCache<string, { readonly refreshedAt: number; readonly message: string }>({
+    max: rememberedIdentities,
+  });
   const underWay = new Map<string, Promise<RefreshOutcome>>();
 
   function refreshableOf(login: RefreshableLogin): RefreshTarget | undefined {
@@ -86,13 +90,20 @@ export function createUserRefresh(parts: UserRefreshParts): UserRefresh {
       return loginRequired('This login is no longer linked to your account.');
     }
     const refreshedAt = stored?.refreshedAt.getTime() ?? 0;
+    const end = ended.get(identityId);
+    if (end?.refreshedAt === refreshedAt) return loginRequired(end.message);
     if (!isForced && refreshedAt + ageMs > now()) {
       // Another process has asked in the meantime.
       dueAt.set(identityId, refreshedAt + ageMs);
       return { outcome: 'current' };
     }
     const result = await askProvider(target, toAuthenticatedUser(user, identity, stored));
-    return await settle(target, identity, result, refreshedAt);
+    const outcome = await settle(target, identity, result, refreshedAt);
+    if (outcome.outcome === 'login_required') {
+      dueAt.delete(identityId);
+      ended.set(identityId, { refreshedAt, message: outcome.message });
+    }
+    return outcome;
   }
 
   async function askProvider(
@@ -141,7 +152,6 @@ export function createUserRefresh(parts: UserRefreshParts): UserRefresh {
         };
       }
       case 'login_required':
-        dueAt.delete(identityId);
         return loginRequired(result.message ?? 'Your login has ended at the provider.');
       case 'unavailable': {
         const graceEndsAt = refreshedAt + ageMs + graceMs;

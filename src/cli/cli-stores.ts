@@ -36,6 +36,7 @@ export async function openCliStores({ config, plugins }: CheckedConfig): Promise
   });
   const credentials = createPasswordCredentialStore(database);
   const sessions = createLoginSessionStore(database);
+  const settings = createSettingStore(database);
   const passwordHasher = createPasswordHasher();
 
   async function endLoginsOf(userId: string, { except }: { readonly except?: string }) {
@@ -56,7 +57,8 @@ export async function openCliStores({ config, plugins }: CheckedConfig): Promise
       const authenticators = await createAuthenticators(prepared, {
         config: config.Authenticator,
         credentials,
-        settings: createSettingStore(database),
+        settings,
+        settingsOf: () => settings,
         passwordHasher,
         log,
       });

@@ -11,6 +11,7 @@ import type { ClientAddressReader } from '../http/client-address.ts';
 import type { RenderErrorPage } from '../http/error-middleware.ts';
 import { issuerOf } from '../oauth/endpoints/metadata-endpoint.ts';
 import { OAuthError } from '../oauth/oauth-error.ts';
+import type { AccessToken } from '../oauth/tokens/access-token.ts';
 import { createForwarder } from '../proxy/forwarder.ts';
 import { createLiveConnections } from '../proxy/live-connections.ts';
 import type { Route } from '../proxy/route.ts';
@@ -39,6 +40,8 @@ export function createGatewayParts(
     readonly renderErrorPage: RenderErrorPage;
     readonly renderNotReadyPage: (route: Route, url: string) => { html: string; error: HubError };
     readonly admit: (caller: Caller) => Promise<boolean>;
+    /** As `admit`, for the token behind a connection that stays open. */
+    readonly admitsToken: (token: AccessToken) => Promise<boolean>;
     readonly log: Logger;
   },
   disposables: AsyncDisposableStack,
@@ -109,6 +112,7 @@ export function createGatewayParts(
         const token = await stores.accessTokens.findById(accessTokenId);
         const owner = routes.find(routePrefix)?.owner;
         if (token === undefined || owner === undefined || owner.kind === 'extra') return false;
+        if (!(await parts.admitsToken(token))) return false;
         const client =
           token.clientId === undefined ? undefined : await oauth.clients.find(token.clientId);
         const scopes = await authority.effectiveScopes({

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Accounts } from '../accounts/accounts.ts';
 import type { FirstAdministrator } from '../accounts/first-administrator.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import type { ExternalLogins } from '../pages/external-logins.ts';
 import type { PageKit } from '../pages/page-kit.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { Authority } from '../rbac/authority.ts';
@@ -15,6 +16,7 @@ import type { LoginParts } from './login-parts.ts';
 import type { OAuthParts } from './oauth-parts.ts';
 import type { ServerParts } from './server-parts.ts';
 import type { Stores } from './stores.ts';
+import type { UpkeepParts } from './upkeep-parts.ts';
 
 /** The parts of a hub that its pages and its API are made of. */
 export interface HubParts {
@@ -25,6 +27,8 @@ export interface HubParts {
   readonly sessions: BrowserSessions;
   readonly csrf: CsrfProtection;
   readonly login: LoginParts;
+  readonly externalLogins: ExternalLogins;
+  readonly upkeep: UpkeepParts;
   readonly oauth: OAuthParts;
   readonly server: ServerParts;
   readonly registry: ServiceRegistry;

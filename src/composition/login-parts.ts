@@ -1,11 +1,18 @@
 import type { Logger } from 'pino';
 import { createFirstAdministrator } from '../accounts/first-administrator.ts';
+import { createAdmissionRules } from '../authentication/admission-rules.ts';
 import { createAuthenticators } from '../authentication/create-authenticators.ts';
+import { createIdentityLinking } from '../authentication/identity-linking.ts';
 import { createLoginService } from '../authentication/login-service.ts';
 import { createLoginThrottle, type ThrottleRecord } from '../authentication/login-throttle.ts';
 import { createPasswordHasher } from '../authentication/password-hash.ts';
 import type { PreparedPlugins } from '../authentication/prepare-plugins.ts';
+import { createProfileSync } from '../authentication/profile-sync.ts';
+import { createSealedSettings } from '../authentication/sealed-settings.ts';
+import { createUserRefresh } from '../authentication/user-refresh.ts';
 import type { Config } from '../config/config.ts';
+import type { Secret } from '../config/secret.ts';
+import { createSealer } from '../crypto/sealer.ts';
 import { HubError } from '../errors.ts';
 import type { KeyvSpaces } from '../store/keyv.ts';
 import { createReloadableLogin } from './reloadable-login.ts';
@@ -19,13 +26,15 @@ export async function createLoginParts(
   parts: {
     readonly config: Config;
     readonly plugins: PreparedPlugins;
+    readonly secrets: readonly Secret[];
     readonly stores: Stores;
     readonly keyv: KeyvSpaces;
     readonly log: Logger;
   },
   disposables: AsyncDisposableStack,
 ) {
-  const { config, plugins, stores, keyv, log } = parts;
+  const { config, plugins, secrets, stores, keyv, log } = parts;
+  const sealer = createSealer(secrets, 'plugin-settings');
   const passwordHasher = createPasswordHasher();
   const throttle = createLoginThrottle({
     ...config.Authenticator,
@@ -37,6 +46,7 @@ export async function createLoginParts(
       config: Authenticator,
       credentials: stores.credentials,
       settings: stores.settings,
+      settingsOf: (name) => createSealedSettings(name, { settings: stores.settings, sealer }),
       passwordHasher,
       log,
     });
@@ -52,10 +62,25 @@ export async function createLoginParts(
       throttle,
       log,
     });
-    return { authenticators: created, loginService: service };
+    const { identities } = stores;
+    const rules = createAdmissionRules(Authenticator);
+    const refresh = createUserRefresh({
+      config: Authenticator,
+      authenticators: created,
+      identities,
+      rules,
+      profiles: createProfileSync({ config: Authenticator, rules, ...stores, log }),
+      log,
+    });
+    return {
+      authenticators: created,
+      loginService: service,
+      linkIdentity: createIdentityLinking({ config: Authenticator, identities }),
+      refresh,
+    };
   }
 
-  const { authenticators, loginService, reload } = disposables.use(
+  const { authenticators, loginService, linkIdentity, refresh, reload } = disposables.use(
     await createReloadableLogin(createMethods, { config, plugins }, log),
   );
   const accountOwner = () =>
@@ -85,6 +110,8 @@ export async function createLoginParts(
     authenticators,
     throttle,
     loginService,
+    linkIdentity,
+    refresh,
     passwordHasher,
     reload,
     firstAdministrator,

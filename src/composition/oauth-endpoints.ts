@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { OAuthEndpoints } from '../app.ts';
 import type { Config } from '../config/config.ts';
+import { safeRedirectTarget } from '../http/redirect-target.ts';
 import { createAuthorizationEndpoint } from '../oauth/endpoints/authorization-endpoint.ts';
 import { createIntrospectionEndpoint } from '../oauth/endpoints/introspection-endpoint.ts';
 import {
@@ -31,10 +32,11 @@ export function createOAuthEndpoints(parts: HubParts, config: Config, log: Logge
       const current = loginOf(ctx);
       return current && { user: current.user, sessionId: current.session.sessionId };
     },
-    redirectToLogin(ctx) {
+    async redirectToLogin(ctx) {
       const [only, ...others] = login.authenticators.list;
       const isExternal = others.length === 0 && only?.authenticator.login.kind === 'external';
-      if (isExternal) ctx.redirect(kit.urls.loginWith(only.name, ctx.originalUrl));
+      const next = safeRedirectTarget(ctx.originalUrl, publicUrl);
+      if (isExternal) await parts.externalLogins.begin(ctx, only.name, next);
       else kit.redirectToLogin(ctx);
     },
     showConsent: createConsentPresenter(kit),

@@ -6,6 +6,7 @@ import type { RenderErrorPage } from '../http/error-middleware.ts';
 import { allowFormTargets } from '../http/security-headers.ts';
 import type { ConsentView } from '../oauth/endpoints/consent-view.ts';
 import type { AssetUrls } from '../pages/assets/assets.ts';
+import { externalLoginRoutes } from '../pages/external-login-routes.ts';
 import { homeRoutes } from '../pages/home-routes.ts';
 import { renderHtml } from '../pages/html.ts';
 import { loginRoutes } from '../pages/login-routes.ts';
@@ -107,11 +108,19 @@ export function addPages(router: Router, parts: HubParts, config: Config): void 
     authenticators: login.authenticators,
     loginService: login.loginService,
     sessions,
+    idTokenOf: (session) => logins.idTokenOf(session),
+    publicUrl: config.publicUrl,
     metrics,
     isAutoLogin: config.Authenticator.auto_login,
     defaultUrl: config.Hub.default_url ?? kit.urls.home,
     continueLogin: steps.continueLogin,
     abandonLogin: steps.abandon,
+  });
+  externalLoginRoutes(router, {
+    kit,
+    externalLogins: parts.externalLogins,
+    endUpstreamLogins: parts.upkeep.endUpstreamLogins,
+    defaultUrl: config.Hub.default_url ?? kit.urls.home,
   });
   setUpRoutes(router, {
     kit,

@@ -19,9 +19,7 @@ const reloadedSettings = new Set(['services', 'load_roles', 'load_groups', 'auth
 /** What the parts that are not built anew have read already. */
 const keptAuthenticatorSettings = new Set([
   'auto_login',
-  'auth_refresh_age',
   'refresh_pre_spawn',
-  'refresh_grace',
   'lockout_attempts',
   'lockout_delay',
   'lockout_max_delay',

@@ -1,13 +1,17 @@
 import type { Logger } from 'pino';
 import type { Authenticators } from '../authentication/create-authenticators.ts';
+import type { LinkIdentity } from '../authentication/identity-linking.ts';
 import type { LoginService } from '../authentication/login-service.ts';
 import type { PreparedPlugins } from '../authentication/prepare-plugins.ts';
+import type { UserRefresh } from '../authentication/user-refresh.ts';
 import type { Config } from '../config/config.ts';
 
 /** What a configuration says about how people log in: replaced as a whole by a reload. */
 export interface LoginMethods {
   readonly authenticators: Authenticators;
   readonly loginService: LoginService;
+  readonly linkIdentity: LinkIdentity;
+  readonly refresh: UserRefresh;
 }
 
 /** The ways to log in, behind one face that stays while a reload replaces what is behind it. */
@@ -36,6 +40,11 @@ export async function createReloadableLogin(
       attemptLogin: (...attempt) => current.loginService.attemptLogin(...attempt),
       admitUser: (...admission) => current.loginService.admitUser(...admission),
       concludeLogin: (...conclusion) => current.loginService.concludeLogin(...conclusion),
+    },
+    linkIdentity: (...link) => current.linkIdentity(...link),
+    refresh: {
+      refreshIfDue: (login) => current.refresh.refreshIfDue(login),
+      refreshNow: (login) => current.refresh.refreshNow(login),
     },
     async reload(config, plugins) {
       const former = current;

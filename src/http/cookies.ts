@@ -33,6 +33,13 @@ export function cookieValues(header: string | undefined, name: string): string[]
   return values;
 }
 
+/** Names of the cookies in a Cookie header that begin in a certain way, each once, in order. */
+export function cookieNames(header: string | undefined, prefix: string): string[] {
+  if (header === undefined || !header.includes(prefix)) return [];
+  const names = header.split(';').map((pair) => pair.split('=', 1)[0]?.trim() ?? '');
+  return [...new Set(names.filter((name) => name.startsWith(prefix)))];
+}
+
 /** Writes a Set-Cookie header value (RFC 6265 §4.1). Throws TypeError for a value it cannot carry. */
 export function serializeCookie(name: string, value: string, attributes: CookieAttributes): string {
   if (!valuePattern.test(value)) throw new TypeError(`the value of cookie ${name} needs encoding`);

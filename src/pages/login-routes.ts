@@ -5,8 +5,10 @@ import type { Authenticators } from '../authentication/create-authenticators.ts'
 import type { LoggedIn, LoginResult, LoginService } from '../authentication/login-service.ts';
 import type { ClientAddress } from '../http/client-address.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import type { LoginSession } from '../sessions/login-session-store.ts';
 import type { BrowserSessions } from '../sessions/session-middleware.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
+import { leave } from './leave.ts';
 import type { PageKit } from './page-kit.ts';
 import { confirmPage } from './views/errors/confirm-page.ts';
 import { loggedOutPage } from './views/login/logged-out-page.ts';
@@ -38,6 +40,9 @@ export function loginRoutes(
     readonly authenticators: Authenticators;
     readonly loginService: LoginService;
     readonly sessions: BrowserSessions;
+    /** The ID token that came with a login from a provider. */
+    readonly idTokenOf: (session: LoginSession) => string | undefined;
+    readonly publicUrl: URL;
     readonly metrics: Metrics;
     /** `Authenticator.auto_login`: go straight to the one external provider. */
     readonly isAutoLogin: boolean;
@@ -142,25 +147,27 @@ export function loginRoutes(
   const logOut = async (ctx: Context): Promise<void> => {
     const login = loginOf(ctx);
     const authenticator = authenticators.find(login?.session.authenticator ?? '')?.authenticator;
-    const upstream = login === undefined ? undefined : await upstreamLogout(ctx, authenticator);
+    const upstream =
+      login === undefined ? undefined : await upstreamLogout(login.session, authenticator);
     await sessions.end(ctx);
     await parts.abandonLogin(ctx);
-    if (upstream !== undefined) {
-      ctx.redirect(upstream);
-      return;
-    }
     const provider =
       authenticator?.login.kind === 'external' ? authenticator.login.label : undefined;
+    if (upstream !== undefined && provider !== undefined) {
+      const message = `You are logged out here, and go on to ${provider} to log out there too.`;
+      const frame = await kit.frame(ctx);
+      return leave(ctx, kit, { frame, title: 'Logged out', provider, message, url: upstream });
+    }
     kit.send(ctx, loggedOutPage({ frame: await kit.frame(ctx), provider }));
   };
 
   async function upstreamLogout(
-    ctx: Context,
+    session: LoginSession,
     authenticator: Authenticator | undefined,
   ): Promise<string | undefined> {
-    const idToken = ctx.state['idToken'] as string | undefined;
+    const idToken = parts.idTokenOf(session);
     return authenticator?.logoutUrl?.({
-      returnTo: new URL(kit.urls.login, ctx.href).href,
+      returnTo: new URL(kit.urls.logout, parts.publicUrl).href,
       ...(idToken === undefined ? {} : { idToken }),
     });
   }
@@ -205,7 +212,7 @@ export async function beginSession(
     address: client.address,
     userAgent: ctx.get('User-Agent'),
     upstreamSessionId: result.upstreamSessionId,
-    idTokenSealed: undefined,
+    idToken: result.idToken,
   });
 }
 

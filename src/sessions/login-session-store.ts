@@ -24,6 +24,8 @@ export interface LoginSessionStore {
   listOfUser(userId: string): Promise<LoginSession[]>;
   /** Sessions of an identity, optionally only those of one session at the provider. */
   listOfIdentity(identityId: string, upstreamSessionId?: string): Promise<LoginSession[]>;
+  /** Logins through an authenticator that hang on one session at its provider. */
+  listOfUpstreamSession(authenticator: string, upstreamSessionId: string): Promise<LoginSession[]>;
   create(session: NewLoginSession): Promise<void>;
   /** Ends a session; false when it was not there. Tokens bound to it are revoked with it. */
   end(sessionId: string): Promise<boolean>;
@@ -66,6 +68,16 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
         query = query.where('upstream_session_id', '=', upstreamSessionId);
       }
       return (await query.execute()).map(toLoginSession);
+    },
+
+    async listOfUpstreamSession(authenticator, upstreamSessionId) {
+      const rows = await kysely
+        .selectFrom('login_sessions')
+        .selectAll()
+        .where('authenticator', '=', authenticator)
+        .where('upstream_session_id', '=', upstreamSessionId)
+        .execute();
+      return rows.map(toLoginSession);
     },
 
     async create(session) {

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { randomSecret } from '../crypto/random.ts';
+import type { Sealer } from '../crypto/sealer.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { LoginSession, LoginSessionStore, NewLoginSession } from './login-session-store.ts';
@@ -11,7 +12,11 @@ export interface Login {
   readonly user: User;
 }
 
-export type LoginSessionStart = Omit<NewLoginSession, 'sessionId' | 'createdAt' | 'expiresAt'>;
+export interface LoginSessionStart
+  extends Omit<NewLoginSession, 'sessionId' | 'createdAt' | 'expiresAt' | 'idTokenSealed'> {
+  /** Kept encrypted, to end the provider's session at logout. */
+  readonly idToken?: string | undefined;
+}
 
 /** The logins of all browsers: kept in the database, looked up from memory. */
 export interface LoginSessions extends AsyncDisposable {
@@ -21,7 +26,13 @@ export interface LoginSessions extends AsyncDisposable {
   end(sessionId: string): Promise<boolean>;
   /** Ends every login of a user, but for one that may stay. Returns how many ended. */
   endAllOfUser(userId: string, options?: { readonly except?: string }): Promise<number>;
+  /** Ends the logins of an identity, or only those of one session at its provider. */
+  endAllOfIdentity(identityId: string, upstreamSessionId?: string): Promise<number>;
+  /** Ends the logins that hang on one session at a provider. */
+  endAllOfUpstreamSession(authenticator: string, upstreamSessionId: string): Promise<number>;
   listOfUser(userId: string): Promise<LoginSession[]>;
+  /** The ID token that came with the login, if one did. */
+  idTokenOf(session: LoginSession): string | undefined;
   /** Called with each session this process ends. Returns how to stop listening. */
   onEnd(listener: (sessionId: string) => void): () => void;
 }
@@ -34,10 +45,12 @@ export function createLoginSessions(parts: {
   readonly store: LoginSessionStore;
   readonly users: Pick<UserStore, 'findById'>;
   readonly database: Pick<HubDatabase, 'onChange'>;
+  /** Encrypts the ID tokens of providers. */
+  readonly sealer: Sealer;
   readonly lifetimeSeconds: number;
   readonly log: Logger;
 }): LoginSessions {
-  const { store, users, database, lifetimeSeconds, log } = parts;
+  const { store, users, database, sealer, lifetimeSeconds, log } = parts;
   const cache = new LRUCache<string, Login>({ max: cachedLogins, ttl: 60_000 });
   // A lookup that began before a change must not put its old answer back into the emptied cache.
   let changes = 0;
@@ -52,6 +65,11 @@ export function createLoginSessions(parts: {
     const isEnded = await store.end(sessionId);
     if (isEnded) for (const listener of endListeners) listener(sessionId);
     return isEnded;
+  }
+
+  async function endEach(sessions: readonly LoginSession[]): Promise<number> {
+    for (const { sessionId } of sessions) await end(sessionId);
+    return sessions.length;
   }
 
   async function flushSeen(): Promise<void> {
@@ -87,11 +105,13 @@ export function createLoginSessions(parts: {
       return login;
     },
 
-    async start(login) {
+    async start({ idToken, ...login }) {
       const createdAt = new Date();
+      const sessionId = randomSecret(24);
       const session = {
         ...login,
-        sessionId: randomSecret(24),
+        sessionId,
+        idTokenSealed: idToken && sealer.seal(idToken, idTokenContext(sessionId)),
         createdAt,
         expiresAt: new Date(createdAt.getTime() + lifetimeSeconds * 1000),
       };
@@ -103,9 +123,17 @@ export function createLoginSessions(parts: {
 
     async endAllOfUser(userId, { except } = {}) {
       const sessions = await store.listOfUser(userId);
-      const ending = sessions.filter(({ sessionId }) => sessionId !== except);
-      for (const { sessionId } of ending) await end(sessionId);
-      return ending.length;
+      return await endEach(sessions.filter(({ sessionId }) => sessionId !== except));
+    },
+
+    endAllOfIdentity: async (identityId, upstreamSessionId) =>
+      await endEach(await store.listOfIdentity(identityId, upstreamSessionId)),
+
+    endAllOfUpstreamSession: async (authenticator, upstreamSessionId) =>
+      await endEach(await store.listOfUpstreamSession(authenticator, upstreamSessionId)),
+
+    idTokenOf({ sessionId, idTokenSealed }) {
+      return idTokenSealed && sealer.open(idTokenSealed, idTokenContext(sessionId));
     },
 
     listOfUser: (userId) => store.listOfUser(userId),
@@ -121,4 +149,9 @@ export function createLoginSessions(parts: {
       await flushSeen();
     },
   };
+}
+
+/** Binds the encrypted token to its session: moved to another one it does not open. */
+function idTokenContext(sessionId: string): string {
+  return `id-token:${sessionId}`;
 }

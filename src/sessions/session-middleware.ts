@@ -48,6 +48,8 @@ export function createBrowserSessions(options: {
   readonly lifetimeSeconds: number;
   /** Further names under which the session id is given to browsers, such as `jupyterhub-session-id`. */
   readonly sessionIdAliases: readonly string[];
+  /** Lets a login be used, or says that it has ended at its provider. */
+  readonly confirm: (login: Login, ctx: Context) => Promise<Login | undefined>;
 }): BrowserSessions {
   const { store, sealer, logins, basePath, isSecure, lifetimeSeconds } = options;
   const path = `${basePath}hub/`;
@@ -108,7 +110,8 @@ export function createBrowserSessions(options: {
     // Koa believes that the connection is plain http when TLS ends at a proxy in front of the hub.
     ctx.cookies.secure = isSecure;
     const { sessionId } = (ctx['session'] ?? {}) as StoredSession;
-    const login = sessionId === undefined ? undefined : await logins.find(sessionId);
+    const found = sessionId === undefined ? undefined : await logins.find(sessionId);
+    const login = found && (await options.confirm(found, ctx));
     ctx.state['login'] = login;
     if (login !== undefined) {
       ctx.state['logName'] = login.user.name;

@@ -1,0 +1,104 @@
+import type { Logger } from 'pino';
+import { HubError } from '../errors.ts';
+import type { Login, LoginSessions } from '../sessions/login-sessions.ts';
+import type { Identity, IdentityStore } from '../users/identity-store.ts';
+import type { User, UserStore } from '../users/user-store.ts';
+import type { Authenticators } from './create-authenticators.ts';
+import type { RefreshOutcome, UserRefresh } from './user-refresh.ts';
+
+/** Somebody who acts by a token. */
+export interface TokenBearer {
+  readonly userId: string;
+  /** The login that the token belongs to; undefined for a token the user made. */
+  readonly sessionId: string | undefined;
+}
+
+/** Keeps logins true while they are used: who has left at the provider has left here. */
+export interface LoginUpkeep {
+  /** The login as it is now, or undefined when it has ended at its provider. */
+  confirm(login: Login): Promise<Login | undefined>;
+  /** Whether the bearer of a token still has a login at a provider, or never needed one. */
+  admits(bearer: TokenBearer): Promise<boolean>;
+  /** Asks the providers now. Throws `forbidden` when none of them knows the user any more. */
+  requireNow(user: User): Promise<void>;
+}
+
+/** Creates the upkeep over the refresh of users. */
+export function createLoginUpkeep(parts: {
+  readonly refresh: UserRefresh;
+  readonly authenticators: Pick<Authenticators, 'list' | 'find'>;
+  readonly logins: Pick<LoginSessions, 'find' | 'endAllOfIdentity' | 'end'>;
+  readonly identities: Pick<IdentityStore, 'listForUser'>;
+  readonly users: Pick<UserStore, 'findById'>;
+  readonly log: Logger;
+}): LoginUpkeep {
+  const { refresh, authenticators, logins, identities, users, log } = parts;
+
+  async function settle(
+    outcome: RefreshOutcome,
+    { user, identityId }: { readonly user: User; readonly identityId: string | undefined },
+  ): Promise<boolean> {
+    if (outcome.outcome !== 'login_required') return true;
+    // They share what the provider gave: none of them could be confirmed any more.
+    const ended = identityId === undefined ? 0 : await logins.endAllOfIdentity(identityId);
+    if (ended > 0) {
+      log.info({ user: user.name, ended, reason: outcome.message }, 'logins ended at the provider');
+    }
+    return false;
+  }
+
+  async function confirm(login: Login): Promise<Login | undefined> {
+    const { session, user } = login;
+    const { authenticator, identityId } = session;
+    const outcome = await refresh.refreshIfDue({ user, authenticator, identityId });
+    if (!(await settle(outcome, { user, identityId }))) {
+      // A login without an identity, or one that was linked anew in the meantime.
+      await logins.end(session.sessionId);
+      return undefined;
+    }
+    return outcome.outcome === 'updated' ? { session, user: outcome.user } : login;
+  }
+
+  function canRefresh(): boolean {
+    return authenticators.list.some(({ authenticator }) => authenticator.refreshUser !== undefined);
+  }
+
+  async function anyIsCurrent(
+    user: User,
+    known: readonly Identity[],
+    ask: UserRefresh['refreshIfDue'],
+  ): Promise<boolean> {
+    if (known.length === 0) return true;
+    for (const { id: identityId, authenticator } of known) {
+      const outcome = await ask({ user, authenticator, identityId });
+      if (await settle(outcome, { user, identityId })) return true;
+    }
+    return false;
+  }
+
+  /** The identities whose authenticators are still configured. */
+  async function identitiesOf({ id }: User): Promise<Identity[]> {
+    const linked = await identities.listForUser(id);
+    return linked.filter(({ authenticator }) => authenticators.find(authenticator) !== undefined);
+  }
+
+  return {
+    confirm,
+
+    async admits({ userId, sessionId }) {
+      const login = sessionId === undefined ? undefined : await logins.find(sessionId);
+      if (login !== undefined) return (await confirm(login)) !== undefined;
+      if (sessionId !== undefined || !canRefresh()) return true;
+      const user = await users.findById(userId);
+      if (user === undefined) return false;
+      return await anyIsCurrent(user, await identitiesOf(user), refresh.refreshIfDue);
+    },
+
+    async requireNow(user) {
+      if (await anyIsCurrent(user, await identitiesOf(user), refresh.refreshNow)) return;
+      throw new HubError('forbidden', 'Your login has ended at the login provider.', {
+        hint: 'Log in again, then start the server.',
+      });
+    },
+  };
+}

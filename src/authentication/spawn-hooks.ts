@@ -1,0 +1,83 @@
+import type { Logger } from 'pino';
+import type { IdentityStore } from '../users/identity-store.ts';
+import type { User, UserStore } from '../users/user-store.ts';
+import type { AuthenticatedUser } from './authenticator.ts';
+import type { Authenticators, NamedAuthenticator } from './create-authenticators.ts';
+import type { LoginUpkeep } from './login-upkeep.ts';
+import { toAuthenticatedUser } from './user-refresh.ts';
+
+/** What authenticators have to do with the servers of their users. */
+export interface SpawnHooks {
+  /** Runs before a server starts; returns what the authenticators add to its environment. */
+  beforeSpawn(
+    user: User,
+    serverName: string,
+    signal: AbortSignal,
+  ): Promise<Readonly<Record<string, string>>>;
+  /** Runs after a server stopped; what fails is logged. */
+  afterStop(userName: string, serverName: string): Promise<void>;
+}
+
+/** Creates the hooks of all authenticators that know the user. */
+export function createSpawnHooks(parts: {
+  readonly authenticators: Pick<Authenticators, 'list' | 'find'>;
+  readonly identities: Pick<IdentityStore, 'listForUser' | 'findAuthState'>;
+  readonly users: Pick<UserStore, 'findByName'>;
+  readonly upkeep: Pick<LoginUpkeep, 'requireNow'>;
+  /** `Authenticator.refresh_pre_spawn`. */
+  readonly refreshesBeforeSpawn: boolean;
+  readonly log: Logger;
+}): SpawnHooks {
+  const { authenticators, identities, users, upkeep, log } = parts;
+
+  /** Each authenticator that knows the user, with the user as it knows them. */
+  async function whoKnows(
+    user: User,
+  ): Promise<{ via: NamedAuthenticator; authenticated: AuthenticatedUser }[]> {
+    const linked = await identities.listForUser(user.id);
+    const [only, ...others] = authenticators.list;
+    if (linked.length === 0 && only !== undefined && others.length === 0) {
+      // Made by an administrator, and never logged in: the one way there is will be theirs.
+      return [{ via: only, authenticated: { name: user.name } }];
+    }
+    const known = [];
+    for (const identity of linked) {
+      const via = authenticators.find(identity.authenticator);
+      if (via === undefined) continue;
+      const stored = await identities.findAuthState(identity.id);
+      known.push({ via, authenticated: toAuthenticatedUser(user, identity, stored) });
+    }
+    return known;
+  }
+
+  return {
+    async beforeSpawn(user, serverName, signal) {
+      if (parts.refreshesBeforeSpawn) await upkeep.requireNow(user);
+      const environment: Record<string, string> = {};
+      for (const { via, authenticated } of await whoKnows(user)) {
+        const server = { userName: user.name, serverName };
+        const additions = await via.authenticator.beforeSpawn?.(authenticated, server, { signal });
+        Object.assign(environment, additions?.environment);
+      }
+      return environment;
+    },
+
+    async afterStop(userName, serverName) {
+      const user = await users.findByName(userName);
+      if (user === undefined) return;
+      for (const { via, authenticated } of await whoKnows(user)) {
+        try {
+          await via.authenticator.afterStop?.(authenticated, { userName, serverName });
+        } catch (error) {
+          const fields = {
+            err: error,
+            user: userName,
+            server: serverName,
+            authenticator: via.name,
+          };
+          log.warn(fields, 'what an authenticator does after a server stopped has failed');
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import type { Keyv } from 'keyv';
+import type { Logger } from 'pino';
+import { hashSecret } from '../crypto/hash.ts';
+import type { LoginSessions } from '../sessions/login-sessions.ts';
+import type { IdentityStore } from '../users/identity-store.ts';
+import type { CallOptions, LogoutTokenResult } from './authenticator.ts';
+import type { Authenticators } from './create-authenticators.ts';
+
+export type UpstreamLogoutResult =
+  | { readonly outcome: 'done'; readonly ended: number }
+  | { readonly outcome: 'refused'; readonly message: string };
+
+/** Ends logins that a provider says have ended there (OpenID Connect Back-Channel Logout 1.0). */
+export type EndUpstreamLogins = (
+  logoutToken: string,
+  options: CallOptions,
+) => Promise<UpstreamLogoutResult>;
+
+/** Creates it over every authenticator that can verify a logout token. */
+export function createUpstreamLogout(parts: {
+  readonly authenticators: Pick<Authenticators, 'list'>;
+  readonly identities: Pick<IdentityStore, 'find'>;
+  readonly logins: Pick<LoginSessions, 'endAllOfIdentity' | 'endAllOfUpstreamSession'>;
+  /** Hashes of tokens that were used, until they expire. */
+  readonly used: Keyv<true>;
+  readonly log: Logger;
+}): EndUpstreamLogins {
+  const { authenticators, identities, logins, used, log } = parts;
+  const beingUsed = new Set<string>();
+
+  async function verify(logoutToken: string, options: CallOptions) {
+    const problems: string[] = [];
+    for (const { name, authenticator } of authenticators.list) {
+      const result = await authenticator.verifyLogoutToken?.(logoutToken, options);
+      if (result?.outcome === 'verified') return { name, verified: result };
+      if (result !== undefined) problems.push(`${name}: ${result.message}`);
+    }
+    return { problems };
+  }
+
+  async function end(
+    authenticator: string,
+    { issuer, subject, upstreamSessionId }: Extract<LogoutTokenResult, { outcome: 'verified' }>,
+  ): Promise<number> {
+    if (subject === undefined) {
+      return upstreamSessionId === undefined
+        ? 0
+        : await logins.endAllOfUpstreamSession(authenticator, upstreamSessionId);
+    }
+    const identity = await identities.find({ authenticator, issuer, subject });
+    return identity === undefined
+      ? 0
+      : await logins.endAllOfIdentity(identity.id, upstreamSessionId);
+  }
+
+  /** Whether this is the first use of the token; a replay must not end later logins. */
+  async function useOnce(key: string, expiresAt: Date): Promise<boolean> {
+    if (beingUsed.has(key)) return false;
+    beingUsed.add(key);
+    try {
+      if ((await used.get(key)) === true) return false;
+      await used.set(key, true, Math.max(1000, expiresAt.getTime() - Date.now()));
+      return true;
+    } finally {
+      beingUsed.delete(key);
+    }
+  }
+
+  return async (logoutToken, options) => {
+    const { name, verified, problems } = await verify(logoutToken, options);
+    if (verified === undefined) {
+      log.warn({ problems }, 'a logout token was refused');
+      return { outcome: 'refused', message: 'The logout token cannot be verified.' };
+    }
+    const key = hashSecret(JSON.stringify([name, verified.issuer, verified.tokenId]));
+    if (!(await useOnce(key, verified.expiresAt))) {
+      log.warn({ authenticator: name }, 'a logout token was used a second time');
+      return { outcome: 'refused', message: 'The logout token was used before.' };
+    }
+    const ended = await end(name, verified);
+    log.info({ authenticator: name, ended }, 'the provider ended logins');
+    return { outcome: 'done', ended };
+  };
+}

@@ -1,0 +1,39 @@
+import type { Metrics } from '../metrics/metrics.ts';
+import type { ServiceRegistry } from '../services/service-registry.ts';
+import { serviceStates } from '../services/service-status.ts';
+import type { createGatewayParts } from './gateway-parts.ts';
+import type { ServerParts } from './server-parts.ts';
+import type { Stores } from './stores.ts';
+
+/** Lets the metrics look at the parts of a hub whenever they are asked for. */
+export function observeHub(parts: {
+  readonly metrics: Metrics;
+  readonly registry: Pick<ServiceRegistry, 'statuses'>;
+  readonly server: Pick<ServerParts, 'lifecycle'>;
+  readonly stores: Pick<Stores, 'users'>;
+  readonly webSockets: ReturnType<typeof createGatewayParts>['webSockets'];
+  readonly forwarder: ReturnType<typeof createGatewayParts>['forwarder'];
+}): void {
+  const { metrics, registry, server, stores, webSockets, forwarder } = parts;
+  metrics.observe({
+    serviceStates,
+    services: () =>
+      registry.statuses().map((status) => ({
+        name: status.name,
+        isUp: status.isReady,
+        state: status.state,
+        restarts: status.restarts,
+        cpuCores: status.usage?.cpuCores,
+        memoryBytes: status.usage?.memoryBytes,
+        uptimeSeconds: status.startedAt && (Date.now() - status.startedAt.getTime()) / 1000,
+      })),
+    serversByState() {
+      const totals: Record<string, number> = { stopped: 0, starting: 0, running: 0, stopping: 0 };
+      for (const { state } of server.lifecycle.units()) totals[state] = (totals[state] ?? 0) + 1;
+      return totals;
+    },
+    users: () => stores.users.count(),
+    openWebSockets: () => webSockets.openWebSockets,
+    forwardedRequests: () => forwarder.forwardedRequests(),
+  });
+}
