@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest';
+import { createTestHost, describeAuthenticator } from '../test/contract/testing.ts';
+import plugin from './header.ts';
+
+describeAuthenticator('header', { plugin, options: {} });
+
+async function identify(
+  headers: Readonly<Record<string, string>>,
+  { options = {}, isTrustedProxy = true }: { options?: object; isTrustedProxy?: boolean } = {},
+) {
+  const host = await createTestHost();
+  const authenticator = await plugin.create(plugin.optionsSchema.parse(options), host);
+  return authenticator.identify?.({
+    address: '192.0.2.1',
+    peerAddress: '192.0.2.9',
+    isTrustedProxy,
+    userAgent: '',
+    headers,
+    signal: AbortSignal.timeout(1000),
+  });
+}
+
+const withGroups = { groups_header: 'X-Groups', email_header: 'X-Email' };
+
+describe('a header of a trusted proxy', () => {
+  test('names the user, with e-mail address and groups', async () => {
+    const headers = {
+      'x-forwarded-user': 'ada',
+      'x-email': 'ada@example.org',
+      'x-groups': 'a, b ,,c',
+    };
+    expect(await identify(headers, { options: withGroups })).toEqual({
+      outcome: 'authenticated',
+      user: { name: 'ada', display: 'ada@example.org', groups: ['a', 'b', 'c'] },
+    });
+  });
+
+  test('holds names in UTF-8, whichever way HTTP carries them', async () => {
+    const asBytes = Buffer.from('zoë').toString('latin1');
+    expect(await identify({ 'x-forwarded-user': asBytes })).toMatchObject({
+      user: { name: 'zoë' },
+    });
+    expect(await identify({ 'x-forwarded-user': 'zo\u00eb' })).toMatchObject({
+      user: { name: 'zoë' },
+    });
+  });
+
+  test('that came twice is refused, whoever joined the two', async () => {
+    for (const headers of [
+      { 'x-forwarded-user': 'eve\nada' },
+      { 'x-forwarded-user': 'eve, ada' },
+      { 'x-forwarded-user': 'ada', 'x-groups': 'admins\nusers' },
+      { 'x-forwarded-user': 'ada', 'x-email': 'a@b\nc@d' },
+    ]) {
+      expect(await identify(headers, { options: withGroups })).toMatchObject({
+        outcome: 'refused',
+        reason: 'invalid_response',
+      });
+    }
+  });
+
+  test('that is missing or empty names nobody', async () => {
+    for (const headers of [{}, { 'x-forwarded-user': '' }, { 'x-forwarded-user': '  ' }]) {
+      expect(await identify(headers)).toEqual({ outcome: 'refused', reason: 'credentials' });
+    }
+  });
+
+  test('decides by groups who may log in and who administers', async () => {
+    const options = { ...withGroups, allowed_groups: ['staff'], admin_groups: ['admins'] };
+    const of = (groups: string) =>
+      identify({ 'x-forwarded-user': 'ada', 'x-groups': groups }, { options });
+    expect(await of('staff')).toMatchObject({ user: { allowed: true, admin: false } });
+    expect(await of('admins')).toMatchObject({ user: { allowed: true, admin: true } });
+    expect(await of('others')).toMatchObject({ user: { allowed: false, admin: false } });
+    expect(await identify({ 'x-forwarded-user': 'ada' }, { options })).toMatchObject({
+      user: { allowed: false },
+    });
+  });
+});
+
+test('a header of anybody else is not believed', async () => {
+  const result = await identify({ 'x-forwarded-user': 'admin' }, { isTrustedProxy: false });
+  expect(result).toEqual({ outcome: 'refused', reason: 'credentials' });
+});
+
+test('a header that browsers set themselves cannot name the user', async () => {
+  const options = plugin.optionsSchema.parse({ user_header: 'User-Agent', allowed_groups: ['a'] });
+  const found = plugin.findProblems?.(options, await createTestHost()) ?? [];
+  expect(found.map(({ option }) => option)).toEqual(['user_header', 'allowed_groups']);
+});

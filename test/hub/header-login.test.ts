@@ -1,0 +1,45 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { expect, test } from 'vitest';
+import { FakeBrowser } from '../support/fake-browser.ts';
+import { createTestHub } from '../support/test-hub.ts';
+
+const behindProxy = (trusted: readonly string[]) => ({
+  Hub: { authenticator_class: 'header', trusted_proxies: trusted },
+  HeaderAuthenticator: { user_header: 'X-Remote-User', logout_url: '/outpost/sign_out' },
+});
+
+test("a trusted proxy's header logs people in and leads where they were going", async () => {
+  await using hub = await createTestHub(behindProxy(['127.0.0.1']));
+  const browser = new FakeBrowser();
+  const answer = await browser.request(`${hub.url}hub/login?next=%2Fhub%2Ftoken`, {
+    headers: { 'x-remote-user': 'Ada' },
+  });
+  expect(answer.headers.location).toBe('/hub/token');
+  expect((await browser.request(`${hub.url}hub/home`)).body).toContain('Hello, ada');
+  const out = await browser.request(`${hub.url}hub/logout`);
+  expect(out.headers.location).toBe('/outpost/sign_out');
+});
+
+test('the same header from anybody else logs nobody in', async () => {
+  await using hub = await createTestHub(behindProxy(['192.0.2.1']));
+  const browser = new FakeBrowser();
+  const answer = await browser.request(`${hub.url}hub/login`, {
+    headers: { 'x-remote-user': 'ada', 'x-forwarded-for': '192.0.2.1' },
+  });
+  expect(answer.status).toBe(200);
+  expect(browser.cookieNames()).not.toContain('hub-session-id');
+});
+
+test('a header that comes twice is refused with an explanation', async () => {
+  await using hub = await createTestHub(behindProxy(['127.0.0.1']));
+  const outgoing = request(`${hub.url}hub/login`, {
+    headers: { 'X-Remote-User': ['admin', 'ada'], accept: 'text/html' },
+  });
+  outgoing.end();
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+  const body = (await response.toArray()).join('');
+  expect(response.statusCode).toBe(403);
+  expect(body).toContain('contradicting names');
+  expect(response.headers['set-cookie']?.join() ?? '').not.toContain('hub-session-id');
+});

@@ -1,0 +1,140 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { requireComponent } from './components.ts';
+import { freePort } from './postgres.ts';
+import { until } from './test-hub.ts';
+
+const program = '/usr/sbin/slapd';
+
+/** A real directory on loopback: `dc=example,dc=org` with people and groups. */
+export interface Slapd extends AsyncDisposable {
+  /** Takes passwords over StartTLS only. */
+  readonly ldapUrl: string;
+  readonly ldapsUrl: string;
+  /** PEM of the certificate that vouches for it. */
+  readonly ca: string;
+  readonly bindDn: string;
+  readonly bindPassword: string;
+  /** Changes entries, as an administrator of the directory would. */
+  modify(ldif: string): void;
+  stop(): Promise<void>;
+}
+
+/** Whether slapd is installed; see requireComponent. */
+export function hasSlapd(): boolean {
+  return requireComponent('OpenLDAP', program);
+}
+
+const bindDn = 'cn=hub,dc=example,dc=org';
+const bindPassword = 'the-hub-may-look';
+
+/** Starts a directory with the entries given after its root. */
+export async function startSlapd(entries: string): Promise<Slapd> {
+  const directory = mkdtempSync(join(tmpdir(), 'hub-slapd-'));
+  const at = (name: string) => join(directory, name);
+  const [plainPort, tlsPort] = [await freePort(), await freePort()];
+  mkdirSync(at('data'));
+  execFileSync(
+    'openssl',
+    ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
+      .concat(['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'])
+      .concat(['-keyout', at('key.pem'), '-out', at('cert.pem')]),
+    { stdio: 'ignore' },
+  );
+  writeFileSync(at('slapd.conf'), configuration(directory));
+  writeFileSync(at('entries.ldif'), `${root}\n${entries}`);
+  execFileSync('/usr/sbin/slapadd', ['-f', at('slapd.conf'), '-l', at('entries.ldif')]);
+
+  const addresses = `ldap://127.0.0.1:${plainPort} ldaps://127.0.0.1:${tlsPort}`;
+  const server = spawn(program, ['-f', at('slapd.conf'), '-h', addresses, '-d', '0'], {
+    stdio: 'ignore',
+  });
+  const endWithProcess = () => server.kill('SIGKILL');
+  process.once('exit', endWithProcess);
+  await until(() => answers(tlsPort), 'slapd listens');
+
+  async function stop(): Promise<void> {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const exit = once(server, 'exit');
+    server.kill('SIGKILL');
+    await exit;
+  }
+
+  return {
+    ldapUrl: `ldap://127.0.0.1:${plainPort}`,
+    ldapsUrl: `ldaps://localhost:${tlsPort}`,
+    ca: readFileSync(at('cert.pem'), 'utf8'),
+    bindDn,
+    bindPassword,
+    modify(ldif) {
+      const credentials = ['-x', '-D', 'cn=root,dc=example,dc=org', '-w', 'root'];
+      execFileSync('ldapmodify', [...credentials, '-H', `ldaps://127.0.0.1:${tlsPort}`], {
+        input: ldif,
+        env: { ...process.env, LDAPTLS_CACERT: at('cert.pem') },
+        stdio: ['pipe', 'ignore', 'inherit'],
+      });
+    },
+    stop,
+    async [Symbol.asyncDispose]() {
+      process.off('exit', endWithProcess);
+      await stop();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+function configuration(directory: string): string {
+  return `
+include /etc/ldap/schema/core.schema
+include /etc/ldap/schema/cosine.schema
+include /etc/ldap/schema/nis.schema
+include /etc/ldap/schema/inetorgperson.schema
+modulepath /usr/lib/ldap
+moduleload back_mdb
+TLSCertificateFile ${directory}/cert.pem
+TLSCertificateKeyFile ${directory}/key.pem
+security simple_bind=64
+database mdb
+suffix "dc=example,dc=org"
+rootdn "cn=root,dc=example,dc=org"
+rootpw root
+directory ${directory}/data
+access to attrs=userPassword by anonymous auth by * none
+access to * by users read by * none
+`;
+}
+
+const root = `dn: dc=example,dc=org
+objectClass: dcObject
+objectClass: organization
+dc: example
+o: Example
+
+dn: ou=people,dc=example,dc=org
+objectClass: organizationalUnit
+ou: people
+
+dn: ou=groups,dc=example,dc=org
+objectClass: organizationalUnit
+ou: groups
+
+dn: ${bindDn}
+objectClass: person
+cn: hub
+sn: hub
+userPassword: ${bindPassword}
+`;
+
+async function answers(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  const isOpen = await Promise.race([
+    once(socket, 'connect').then(() => true),
+    once(socket, 'error').then(() => false),
+  ]).catch(() => false);
+  socket.destroy();
+  return isOpen;
+}
