@@ -1,4 +1,5 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
@@ -80,7 +81,10 @@ export async function createTestHub(
   const testHub: TestHub = {
     hub,
     url: hub.publicUrl.href,
-    apiUrl: new URL(`${hub.publicUrl.pathname}hub/api`, `http://127.0.0.1:${ports.internal}`).href,
+    apiUrl: new URL(
+      `${hub.publicUrl.pathname}hub/api`,
+      `http://127.0.0.1:${(hub.internalServer.address() as AddressInfo).port}`,
+    ).href,
     directory,
     logLines,
 
@@ -113,7 +117,7 @@ export async function createTestHub(
     async restart() {
       await stop();
       return createTestHub(
-        { ...config, Hub: { ...config.Hub, ...addresses(ports) } },
+        { ...config, Hub: { ...addresses(ports), ...config.Hub } },
         { ...options, directory },
       );
     },

@@ -143,6 +143,17 @@ describe('a local server', () => {
     expect(line).toMatch(/ \{other\} .*homes\/ann$/);
   });
 
+  test('is told its address behind a -- too, but not where hub-singleuser tells an app its own', async () => {
+    const spawner = createSpawner();
+    const script = 'echo "$0 $*"; sleep 60';
+    const plain = await start(spawner, { command: ['sh', '-c', script, '--', 'plain {port}'] });
+    const plainLine = await seen('plain');
+    expect(plainLine).toContain(new URL(plain.url).port);
+    const command = ['sh', '-c', script, 'hub-singleuser', '{ip}', '--', 'guarded {port}'];
+    await start(spawner, { serverId: 'server-2', command });
+    expect(await seen('guarded')).toContain('hub-singleuser 127.0.0.1 -- guarded {port}');
+  });
+
   test('never shares a port with another one that has not begun to listen', async () => {
     const spawner = createSpawner();
     const servers = await Promise.all(

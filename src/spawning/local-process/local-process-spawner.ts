@@ -131,7 +131,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       throw thrown;
     });
     const outcome = await startProcess({
-      command: request.command.map((word) => fillIn(word, address)),
+      command: fillCommand(request.command, address),
       environment: {
         ...homeVariables(request, user),
         ...request.environment,
@@ -275,11 +275,23 @@ function homeVariables(
   return { HOME: user.home, SHELL: user.shell };
 }
 
-function fillIn(word: string, { placeholders }: ServerAddress): string {
-  return word.replaceAll(
-    /\{(ip|port|socket)\}/g,
-    (text, name: string) => placeholders[name] ?? text,
+/** Fills in the address, but not behind the `--` of a guard: there stand the placeholders of its app. */
+function fillCommand(command: readonly string[], { placeholders }: ServerAddress): string[] {
+  const separatorAt = command.indexOf('--');
+  const ownWords = command.slice(0, separatorAt).some(isGuard) ? separatorAt : command.length;
+  return command.map((word, index) =>
+    index > ownWords
+      ? word
+      : word.replaceAll(
+          /\{(ip|port|socket)\}/g,
+          (text, name: string) => placeholders[name] ?? text,
+        ),
   );
+}
+
+/** Whether a word of a command is `hub-singleuser`, also as the file that it is in the sources. */
+function isGuard(word: string): boolean {
+  return /(?:^|\/)(?:hub-singleuser|singleuser-main\.[jt]s)$/.test(word);
 }
 
 async function orAbort<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
