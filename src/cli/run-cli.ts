@@ -26,7 +26,8 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
   }
 }
 
-function createProgram(io: CliIo): Command {
+/** Creates the commands of `hub`. */
+export function createProgram(io: CliIo): Command {
   const program = new Command('hub')
     .description(
       "One program on one port: login, OAuth 2 provider, gateway, users' servers, shared services.",

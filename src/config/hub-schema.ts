@@ -4,33 +4,34 @@ import { serviceSchema } from './service-schema.ts';
 
 /** One entry of `Hub.load_roles`. */
 const roleSchema = z.strictObject({
-  name: z.string(),
-  description: z.string().optional(),
-  scopes: z.array(z.string()).optional(),
-  users: z.array(z.string()).optional(),
-  groups: z.array(z.string()).optional(),
-  services: z.array(z.string()).optional(),
+  name: z.string().describe('Name of the role; a default role of that name is replaced.'),
+  description: z.string().optional().describe('What it is for, in words.'),
+  scopes: z.array(z.string()).optional().describe('What its holders may do.'),
+  users: z.array(z.string()).optional().describe('Users who hold it.'),
+  groups: z.array(z.string()).optional().describe('Groups whose members hold it.'),
+  services: z.array(z.string()).optional().describe('Services that hold it.'),
 });
 
 /** One entry of `Hub.load_groups`. */
 const groupSchema = z.strictObject({
-  name: z.string().min(1).max(255),
-  users: z.array(z.string()).default([]),
-  properties: z.record(z.string(), z.unknown()).default({}),
+  name: z.string().min(1).max(255).describe('Name of the group.'),
+  users: z.array(z.string()).default([]).describe('Its members.'),
+  properties: z.record(z.string(), z.unknown()).default({}).describe('Free data of yours.'),
 });
 
 const customScopeSchema = z.strictObject({
-  description: z.string().min(1),
-  subscopes: z.array(z.string()).default([]),
+  description: z.string().min(1).describe('For the consent page: what the scope allows.'),
+  subscopes: z.array(z.string()).default([]).describe('Custom scopes that come with it.'),
 });
 
 /** A plugin's name with options of its own. */
 const authenticatorObject = z.looseObject({
-  class: z.string().min(1),
+  class: z.string().min(1).describe('Name of the plugin; further keys are its options.'),
   name: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]*$/, 'may hold a-z, 0-9 and hyphens')
-    .optional(),
+    .optional()
+    .describe('Name of this way in, in URLs and logs; the class by default.'),
 });
 
 /** An entry of `Hub.authenticator_class`. */
@@ -127,7 +128,10 @@ export const hubSection = z.strictObject({
     .optional()
     .describe('Where a login lands when it asked for nothing.'),
   shutdown_timeout: seconds.default(30).describe('Seconds a stop waits for requests in flight.'),
-  log_level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']).default('info'),
+  log_level: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
+    .default('info')
+    .describe('Least important messages that are logged.'),
   log_dir: z.string().default('logs').describe('Where the output of services and servers is kept.'),
   title: z.string().min(1).default('Hub').describe('Name shown on every page.'),
   accent_color: z

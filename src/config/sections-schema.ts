@@ -53,15 +53,18 @@ export const authenticatorSection = z.strictObject({
 });
 
 const profileSchema = z.strictObject({
-  name: z.string().regex(/^[a-z0-9][a-z0-9-]*$/),
-  display_name: z.string().optional(),
-  description: z.string().default(''),
-  cmd: command.optional(),
-  args: z.array(z.string()).optional(),
-  environment: environment.optional(),
-  default_url: z.string().optional(),
-  mem_limit: byteSize.optional(),
-  default: z.boolean().default(false),
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]*$/)
+    .describe('Name in requests and stored options.'),
+  display_name: z.string().optional().describe('Name on the page.'),
+  description: z.string().default('').describe('What it is good for, on the page.'),
+  cmd: command.optional().describe('In place of Spawner.cmd.'),
+  args: z.array(z.string()).optional().describe('In place of Spawner.args.'),
+  environment: environment.optional().describe('Added to Spawner.environment.'),
+  default_url: z.string().optional().describe('In place of Spawner.default_url.'),
+  mem_limit: byteSize.optional().describe('In place of Spawner.mem_limit.'),
+  default: z.boolean().default(false).describe('Whether it is chosen beforehand.'),
 });
 
 export const spawnerSection = z.strictObject({
@@ -105,7 +108,10 @@ export const spawnerSection = z.strictObject({
     .default('homes/{username}')
     .describe('Working directory of a server; {username} is replaced. Created when missing.'),
   profiles: z.array(profileSchema).default([]).describe('Choices a user has at start.'),
-  oauth_client_allowed_scopes: z.array(z.string()).default([]),
+  oauth_client_allowed_scopes: z
+    .array(z.string())
+    .default([])
+    .describe('Scopes a server may ask its visitors for, beside identity and access to itself.'),
   server_token_scopes: z
     .array(z.string())
     .default([])
@@ -119,9 +125,9 @@ const extraRoute = z.union([
     upstream_timeout: undefined,
   })),
   z.strictObject({
-    target: httpUrl,
-    access: z.enum(['public']).default('public'),
-    upstream_timeout: seconds.optional(),
+    target: httpUrl.describe('Where requests go.'),
+    access: z.enum(['public']).default('public').describe('Open to everyone.'),
+    upstream_timeout: seconds.optional().describe('In place of Proxy.upstream_timeout.'),
   }),
 ]);
 

@@ -1,0 +1,137 @@
+import { HubError, type HubErrorCode } from '../../src/errors.ts';
+import { toErrorResponse } from '../../src/http/error-response.ts';
+import { code, generatedNote } from './markdown.ts';
+
+/** When each error comes and what mends it. */
+const explanations = {
+  bad_request: [
+    'The request does not make sense: a wrong body, a missing parameter, a faulty link.',
+    'Read the message; it names the part that is wrong.',
+  ],
+  invalid_path: [
+    'The address can be read in more than one way (dot segments, encoded slashes, backslashes), so the gateway would not decide on it.',
+    'Send the path in its plain form.',
+  ],
+  unauthenticated: [
+    'Nobody is logged in, and the request cannot be sent to the login.',
+    'Log in, or send a token.',
+  ],
+  forbidden: [
+    'The caller is known and may not do this, or presented a token that is unknown, expired or revoked.',
+    'Ask for the scope that the hint names, or make a new token.',
+  ],
+  csrf_failed: [
+    'A change by cookie came without the token of the page it should come from.',
+    'Reload the page and send the form again; programs should use an API token.',
+  ],
+  not_found: [
+    'There is no such thing, or the caller may not know of it.',
+    'Check the name, and whether a filter of your scope covers it.',
+  ],
+  method_not_allowed: ['The address exists, but not for this method.', 'See the HTTP API.'],
+  not_acceptable: [
+    'The answer exists in no form that the `Accept` header allows.',
+    'Accept `application/json` or `text/html`.',
+  ],
+  conflict: [
+    'The change contradicts what is there: a name that is taken, a server that is running.',
+    'Look at the present state and decide again.',
+  ],
+  request_timeout: ['The request took too long to arrive.', 'Send it again.'],
+  payload_too_large: [
+    'The body is larger than the limit.',
+    'Send less, or raise `Proxy.max_body_size` (forwarded) or `Proxy.api_body_size` (API).',
+  ],
+  unsupported_media_type: [
+    'The body is not of a type that the address takes.',
+    'Send `application/json` to the API, a form to a page.',
+  ],
+  server_not_running: [
+    "The user's server is stopped.",
+    'Start it on the home page, or with `POST /hub/api/users/{name}/server`.',
+  ],
+  too_many_requests: [
+    'A limit was reached: failed logins, servers that start or run at once.',
+    'Wait as long as `Retry-After` says; an administrator can lift a lock-out.',
+  ],
+  header_too_large: [
+    'The request headers are larger than the limit, often by cookies of many apps.',
+    'Delete old cookies, or raise `Proxy.max_header_size`.',
+  ],
+  internal: [
+    'An unforeseen error; the answer carries an `error_id`, and the log the same id with the cause.',
+    'Look the id up in the log of the hub and report what you find.',
+  ],
+  upstream_failed: [
+    'A server or service answered with something that is no valid HTTP, or broke off before its answer.',
+    "Look at the app's output.",
+  ],
+  unavailable: [
+    'The server or service is not ready, or cannot be reached; or the hub is stopping.',
+    'Wait; the page tries again by itself. See the state of the service on the admin page.',
+  ],
+  upstream_timeout: [
+    'The server or service did not begin its answer in time.',
+    'Find out what it waits for, or raise `Proxy.upstream_timeout` or the `upstream_timeout` of the service.',
+  ],
+  storage_unavailable: [
+    'The database is locked, full, read-only or away.',
+    "Look at the hub's log for the reason; nothing was half done.",
+  ],
+} as const satisfies Record<HubErrorCode, readonly [cause: string, mending: string]>;
+
+/** Every error code. */
+export const errorCodes = Object.keys(explanations) as readonly HubErrorCode[];
+
+/** The reference page of the errors. */
+export function errorsPage(): string {
+  const rows = errorCodes
+    .map((errorCode) => ({
+      errorCode,
+      status: toErrorResponse(new HubError(errorCode, '')).status,
+    }))
+    .sort((left, right) => left.status - right.status)
+    .map(({ errorCode, status }) => {
+      const [cause, mending] = explanations[errorCode];
+      return `| ${code(errorCode)} | ${status} | ${cause} | ${mending} |`;
+    });
+  return `# Errors
+
+${generatedNote}
+
+A program gets JSON, a browser a page that says the same and what to do next. The members are always these:
+
+\`\`\`json
+{
+  "status": 404,
+  "code": "not_found",
+  "message": "There is no such server.",
+  "hint": "What can be done, where something can.",
+  "error_id": "Only with internal errors: look it up in the log."
+}
+\`\`\`
+
+\`code\` never changes its meaning; \`message\` and \`hint\` are for people and may be worded anew. Where waiting
+helps, the answer has \`Retry-After\` in seconds.
+
+| code | status | when | what mends it |
+|---|---|---|---|
+${rows.join('\n')}
+
+## OAuth
+
+The OAuth endpoints speak the language of their RFCs instead: \`error\` and \`error_description\`, with the codes
+of RFC 6749 §4.1.2.1 and §5.2 and RFC 6750 §3.1 (\`invalid_request\`, \`invalid_client\`, \`invalid_grant\`,
+\`unauthorized_client\`, \`unsupported_grant_type\`, \`unsupported_response_type\`, \`invalid_scope\`,
+\`access_denied\`, \`invalid_token\`, \`insufficient_scope\`). Until the redirect URI is trusted, an authorization
+request that fails shows a page and redirects nowhere.
+
+## Exit codes of the command
+
+| code | meaning |
+|---|---|
+| 0 | done |
+| 1 | anything else, such as a port that is taken; the message says what and how to mend it |
+| 2 | the configuration is wrong; every problem is listed |
+`;
+}

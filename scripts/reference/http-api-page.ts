@@ -1,0 +1,53 @@
+import { operations } from '../../src/api/openapi.ts';
+import { cell, code, generatedNote } from './markdown.ts';
+
+const titles: Readonly<Record<string, string>> = {
+  hub: 'The hub',
+  users: 'Users',
+  tokens: 'Tokens',
+  sessions: 'Logins of browsers',
+  logins: 'Invitations and lock-outs',
+  servers: "Users' servers",
+  groups: 'Groups',
+  services: 'Services',
+  oauth: 'OAuth 2',
+};
+
+/** The reference page of the REST API. */
+export function httpApiPage(): string {
+  const byTag = Map.groupBy(Object.entries(operations), ([, { tag }]) => tag);
+  const sections = [...byTag].map(([tag, entries]) => {
+    const rows = entries.map(
+      ([name, { summary, scopes }]) => `| ${code(name)} | ${cell(summary)} | ${needs(scopes)} |`,
+    );
+    const table = ['| operation | what it does | needs |', '|---|---|---|', ...rows];
+    return `## ${titles[tag] ?? tag}\n\n${table.join('\n')}\n`;
+  });
+  return `# HTTP API
+
+${generatedNote}
+
+\`GET /hub/api/openapi.json\` describes every operation with its parameters, bodies and answers (OpenAPI 3.1);
+this page is an overview. The API answers on the public address and on \`Hub.hub_bind_url\`; paths are below the
+base URL.
+
+A token goes into the header \`Authorization: token <token>\` or \`Authorization: Bearer <token>\`, or, where a
+header is impossible, into the parameter \`token\` of the URL; more than one of these is an error. Pages of the
+hub use the login cookie; changes by cookie need the CSRF token of the page in \`X-CSRF-Token\`. Bodies are JSON,
+those of the OAuth endpoints forms. Errors look the same everywhere: see [errors](errors.md).
+
+Lists take \`offset\` and \`limit\` (200 at most). With \`Accept: application/jupyterhub-pagination+json\` a list
+comes as \`items\` beside \`_pagination\`.
+
+Where several scopes are named, any of them will do, and decides which members are shown. See
+[scopes](scopes.md).
+
+${sections.join('\n')}
+Server metadata (RFC 8414) is at \`/.well-known/oauth-authorization-server\`.
+`;
+}
+
+function needs(scopes: readonly string[] | undefined): string {
+  if (scopes === undefined) return 'nothing';
+  return scopes.length === 0 ? 'any credentials' : scopes.map(code).join(', ');
+}

@@ -1,0 +1,18 @@
+import { commandLinePage } from './command-line-page.ts';
+import { configurationPage } from './configuration-page.ts';
+import { errorsPage } from './errors-page.ts';
+import { httpApiPage } from './http-api-page.ts';
+import { metricsPage } from './metrics-page.ts';
+import { scopesPage } from './scopes-page.ts';
+
+/** The pages that are made from the source, by their path in the repository. */
+export async function referencePages(): Promise<ReadonlyMap<string, string>> {
+  return new Map([
+    ['docs/reference/configuration.md', await configurationPage()],
+    ['docs/reference/scopes.md', scopesPage()],
+    ['docs/reference/http-api.md', httpApiPage()],
+    ['docs/reference/metrics.md', await metricsPage()],
+    ['docs/reference/errors.md', errorsPage()],
+    ['docs/reference/command-line.md', commandLinePage()],
+  ]);
+}
