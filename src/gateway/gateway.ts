@@ -5,6 +5,7 @@ import { toAnswer } from '../client/decision.ts';
 import { HubError } from '../errors.ts';
 import type { ClientAddressReader } from '../http/client-address.ts';
 import { cookieValues } from '../http/cookies.ts';
+import { hasSeveralHosts } from '../http/host-header.ts';
 import { canonicalPath } from '../proxy/canonical-path.ts';
 import type { Forwarder, ForwardOptions } from '../proxy/forwarder.ts';
 import type { Route } from '../proxy/route.ts';
@@ -99,6 +100,10 @@ export function createGateway(parts: {
 
   return {
     handleRequest(req, res) {
+      if (hasSeveralHosts(req)) {
+        answers.error(req, res, severalHosts());
+        return true;
+      }
       const path = canonicalPath(req.url ?? '');
       if (path === undefined) {
         answers.error(req, res, ambiguousPath());
@@ -139,6 +144,10 @@ export function createGateway(parts: {
     },
 
     handleUpgrade(req, socket, head) {
+      if (hasSeveralHosts(req)) {
+        answers.errorOnSocket(socket, severalHosts());
+        return;
+      }
       const path = canonicalPath(req.url ?? '');
       const match = path === undefined ? undefined : routes.match(path);
       if (path === undefined || match?.kind === 'ambiguous') {
@@ -200,6 +209,10 @@ function ambiguousPath(): HubError {
   return new HubError('invalid_path', 'This address can be read in more than one way.', {
     hint: 'Write it without dot segments, backslashes, doubled or encoded slashes.',
   });
+}
+
+function severalHosts(): HubError {
+  return new HubError('bad_request', 'The request names its host more than once.');
 }
 
 function loginNeeded(): HubError {

@@ -3,4 +3,5 @@ export {
   type AuthenticatorContract,
   describeAuthenticator,
 } from './authenticator-contract.ts';
+export { describeSpawner, type SpawnerContract } from './spawner-contract.ts';
 export { createTestHost, type TestHost, type TestHostOptions } from './test-host.ts';

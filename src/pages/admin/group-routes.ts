@@ -19,11 +19,11 @@ export function adminGroupRoutes(
 
   async function showList(
     ctx: Context,
-    { caller, require }: Admin,
+    who: Admin,
     failure: { readonly typedName?: string; readonly problem?: string } = {},
   ): Promise<void> {
-    const filter = listFilter(caller.scopes, 'list:groups');
-    if (filter === undefined) require('list:groups');
+    const filter = listFilter(who.caller.scopes, 'list:groups');
+    if (filter === undefined) who.require('list:groups');
     const { items } = await groups.list({
       offset: 0,
       limit: mostGroups,

@@ -15,10 +15,11 @@ export function adminServiceRoutes(
 ): void {
   const { kit } = admin;
 
-  admin.get('/admin/services', async (ctx, { caller, may, require }) => {
+  admin.get('/admin/services', async (ctx, who) => {
+    const { caller, may } = who;
     const registry = parts.registry();
     const filter = listFilter(caller.scopes, 'list:services');
-    if (filter === undefined) require('list:services');
+    if (filter === undefined) who.require('list:services');
     const services = registry.services().flatMap((service): AdminService[] => {
       const { name, info, url, prefix, access } = service;
       const status = registry.statusOf(name);

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { createGate } from './gate.ts';
+
+test('no more pass at once than the gate lets, all in order, also past one that fails', async () => {
+  const gate = createGate(2);
+  let inside = 0;
+  let most = 0;
+  const order: number[] = [];
+  const work = (number: number) => async () => {
+    inside += 1;
+    most = Math.max(most, inside);
+    order.push(number);
+    await new Promise(setImmediate);
+    inside -= 1;
+    if (number === 1) throw new Error('one fails');
+    return number;
+  };
+  const done = await Promise.allSettled([0, 1, 2, 3, 4].map((number) => gate(work(number))));
+  expect(done.map(({ status }) => status)).toEqual([
+    'fulfilled',
+    'rejected',
+    'fulfilled',
+    'fulfilled',
+    'fulfilled',
+  ]);
+  expect(most).toBe(2);
+  expect(order).toEqual([0, 1, 2, 3, 4]);
+});

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { createProgressLog } from './progress-log.ts';
+
+const never = new AbortController().signal;
+
+async function collect(events: AsyncIterable<{ message: string }>): Promise<string[]> {
+  const messages: string[] = [];
+  for await (const { message } of events) messages.push(message);
+  return messages;
+}
+
+test('whoever comes late hears everything, and the end', async () => {
+  const log = createProgressLog();
+  log.add({ progress: 0, message: 'one' });
+  const early = collect(log.follow(never));
+  log.add({ progress: 50, message: 'two' });
+  const late = collect(log.follow(never));
+  await Promise.resolve();
+  log.add({ progress: 100, message: 'three', ready: true });
+  log.end();
+  log.add({ progress: 100, message: 'after the end' });
+  expect(await early).toEqual(['one', 'two', 'three']);
+  expect(await late).toEqual(['one', 'two', 'three']);
+  expect(await collect(log.follow(never))).toEqual(['one', 'two', 'three']);
+});
+
+test('whoever goes away is let go', async () => {
+  const log = createProgressLog();
+  const gone = new AbortController();
+  const following = collect(log.follow(gone.signal));
+  gone.abort();
+  expect(await following).toEqual([]);
+  expect(await collect(log.follow(AbortSignal.abort()))).toEqual([]);
+});
+
+test('a chatty spawner does not fill the memory, and its end is still heard', async () => {
+  const log = createProgressLog();
+  for (let step = 0; step < 1_000; step += 1) log.add({ progress: 1, message: `step ${step}` });
+  log.add({ progress: 100, message: 'failed', failed: true });
+  log.end();
+  expect(log.events).toHaveLength(101);
+  expect((await collect(log.follow(never))).at(-1)).toBe('failed');
+});

@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest';
+import { describeEachDatabase } from '../../test/support/databases.ts';
+import { createUserStore } from '../users/user-store.ts';
+import { createServerStore } from './server-store.ts';
+
+describeEachDatabase('the store of servers', (open) => {
+  async function create() {
+    const database = await open();
+    const users = createUserStore(database);
+    const ann = await users.create({ name: 'ann' });
+    return { database, users, ann, store: createServerStore(database) };
+  }
+
+  test('makes a server once, whoever asks first', async () => {
+    const { store, ann } = await create();
+    const [one, other] = await Promise.all([
+      store.ensure(ann.id, 'lab', 'My lab'),
+      store.ensure(ann.id, 'lab', 'My lab'),
+    ]);
+    expect(one).toEqual(other);
+    expect(one).toMatchObject({
+      userName: 'ann',
+      name: 'lab',
+      displayName: 'My lab',
+      state: 'stopped',
+      url: undefined,
+      spawnerState: {},
+      userOptions: {},
+      failure: undefined,
+    });
+    expect(await store.find('ann', 'lab')).toEqual(one);
+    expect(await store.findById(one.id)).toEqual(one);
+    expect(await store.find('ann', 'other')).toBeUndefined();
+    expect(await store.find('bob', 'lab')).toBeUndefined();
+  });
+
+  test('lets one of many take a server, and only along the way of its states', async () => {
+    const { store, ann } = await create();
+    const { id } = await store.ensure(ann.id, '');
+    const taken = await Promise.all(Array.from({ length: 5 }, () => store.moveTo(id, 'starting')));
+    expect(taken.filter(Boolean)).toHaveLength(1);
+    expect(await store.moveTo(id, 'running')).toBe(true);
+    expect(await store.moveTo(id, 'starting')).toBe(false);
+    expect(await store.moveTo(id, 'stopping')).toBe(true);
+    expect(await store.moveTo(id, 'running')).toBe(false);
+    expect(await store.moveTo(id, 'stopped')).toBe(true);
+    expect(await store.moveTo(id, 'stopping')).toBe(false);
+    expect(await store.moveTo('nobody', 'starting')).toBe(false);
+  });
+
+  test('keeps what is known of a server, and forgets it when told', async () => {
+    const { store, ann } = await create();
+    const { id } = await store.ensure(ann.id, '');
+    const at = new Date('2026-01-02T03:04:05.678Z');
+    const url = 'http+unix://%2Frun%2Fx.sock';
+    await store.moveTo(id, 'starting', { userOptions: { size: 2 } });
+    await store.update(id, { url, spawnerState: { pid: 7 }, startedAt: at, displayName: 'Mine' });
+    await store.update(id, {});
+    expect(await store.findById(id)).toMatchObject({
+      url,
+      spawnerState: { pid: 7 },
+      userOptions: { size: 2 },
+      startedAt: at,
+      displayName: 'Mine',
+    });
+    const failure = { message: 'gone', at, output: ['a', 'ü'] };
+    await store.moveTo(id, 'stopped', { failure, url: null, spawnerState: {}, startedAt: null });
+    expect(await store.findById(id)).toMatchObject({
+      url: undefined,
+      startedAt: undefined,
+      failure,
+    });
+    await store.update(id, { failure: null });
+    expect((await store.findById(id))?.failure).toBeUndefined();
+  });
+
+  test('lists the servers of a user, those that are not stopped, and how many are in which state', async () => {
+    const { store, users, ann } = await create();
+    const bob = await users.create({ name: 'bob' });
+    const main = await store.ensure(ann.id, '');
+    await store.ensure(ann.id, 'lab');
+    const other = await store.ensure(bob.id, '');
+    await store.moveTo(main.id, 'starting');
+    await store.moveTo(other.id, 'starting');
+    await store.moveTo(other.id, 'running');
+    expect((await store.listOfUser('ann')).map(({ name }) => name)).toEqual(['', 'lab']);
+    const active = await store.listActive();
+    expect(active.map(({ id }) => id).sort()).toEqual([main.id, other.id].sort());
+    expect(await store.countByState()).toEqual({ stopped: 1, starting: 1, running: 1 });
+  });
+
+  test('deletes only what is stopped, and everything of a user that is deleted', async () => {
+    const { store, users, ann } = await create();
+    const { id } = await store.ensure(ann.id, '');
+    await store.moveTo(id, 'starting');
+    await store.delete(id);
+    expect(await store.findById(id)).toBeDefined();
+    await store.moveTo(id, 'stopped');
+    await store.delete(id);
+    expect(await store.findById(id)).toBeUndefined();
+    await store.ensure(ann.id, 'lab');
+    await users.delete(ann.id);
+    expect(await store.find('ann', 'lab')).toBeUndefined();
+  });
+
+  test('moves the last activity only forward', async () => {
+    const { store, ann } = await create();
+    const { id } = await store.ensure(ann.id, '');
+    const [early, late] = [new Date(1_000), new Date(2_000)];
+    for (const at of [early, late, early]) await store.recordActivity(new Map([[id, at]]));
+    expect((await store.findById(id))?.lastActivityAt).toEqual(late);
+  });
+});

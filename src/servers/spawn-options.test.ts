@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'vitest';
+import { spawnerSection } from '../config/sections-schema.ts';
+import type { OptionsForm } from '../spawning/spawner.ts';
+import { chooseOptions, hasChoices } from './spawn-options.ts';
+
+const form: OptionsForm = {
+  fields: [
+    { name: 'name', label: 'Name', type: 'text', required: true },
+    { name: 'cores', label: 'Cores', type: 'number', min: 1, max: 4, default: '2' },
+    { name: 'gpu', label: 'With GPU', type: 'checkbox' },
+    {
+      name: 'image',
+      label: 'Image',
+      type: 'select',
+      choices: [
+        { value: 'small', label: 'Small' },
+        { value: 'large', label: 'Large' },
+      ],
+      default: 'small',
+    },
+  ],
+};
+const config = spawnerSection.parse({
+  cmd: ['app', '{username}', '--port={port}', '{config_dir}/x', '{nothing}'],
+  args: ['--last'],
+  environment: { A: '1', B: '1' },
+  default_url: '/lab/{username}',
+  mem_limit: 1024,
+  profiles: [
+    { name: 'small', display_name: 'Small' },
+    {
+      name: 'large',
+      display_name: 'Large',
+      default: true,
+      cmd: ['big'],
+      args: [],
+      environment: { B: '2' },
+      mem_limit: 2048,
+      default_url: '/tree',
+    },
+  ],
+});
+const placeholders = { username: 'ann b', config_dir: '/etc/hub' };
+const choose = (submitted: Record<string, unknown>, choices = {}) =>
+  chooseOptions({ profiles: [], form: undefined, ...choices }, submitted, config, placeholders);
+
+test('without choices the configuration alone says what runs', () => {
+  expect(choose({})).toEqual({
+    command: ['app', 'ann b', '--port={port}', '/etc/hub/x', '{nothing}', '--last'],
+    environment: { A: '1', B: '1' },
+    defaultUrl: '/lab/ann b',
+    memoryLimitBytes: 1024,
+    userOptions: {},
+  });
+  expect(hasChoices({ profiles: [], form: undefined })).toBe(false);
+  expect(hasChoices({ profiles: [], form })).toBe(true);
+});
+
+test('a user whose name looks like a placeholder gets no second look', () => {
+  const chosen = chooseOptions({ profiles: [], form: undefined }, {}, config, {
+    username: '{config_dir}',
+    config_dir: '/etc/hub',
+  });
+  expect(chosen.command[1]).toBe('{config_dir}');
+});
+
+describe('profiles', () => {
+  const { profiles } = config;
+
+  test('the default one is taken when nothing is chosen', () => {
+    expect(choose({}, { profiles })).toEqual({
+      command: ['big'],
+      environment: { A: '1', B: '2' },
+      defaultUrl: '/tree',
+      memoryLimitBytes: 2048,
+      userOptions: { profile: 'large' },
+    });
+  });
+
+  test('what a profile leaves open is as configured', () => {
+    expect(choose({ profile: 'small' }, { profiles })).toMatchObject({
+      memoryLimitBytes: 1024,
+      userOptions: { profile: 'small' },
+    });
+  });
+
+  test('one that does not exist is refused', () => {
+    expect(() => choose({ profile: 'huge' }, { profiles })).toThrow(
+      'There is no such profile; there are: small, large.',
+    );
+  });
+});
+
+describe('the options form', () => {
+  test('takes what a browser sends and what a program sends', () => {
+    const browser = { name: 'x', cores: '3', gpu: 'on', image: 'large' };
+    const program = { name: 'x', cores: 3, gpu: true, image: 'large' };
+    expect(choose(browser, { form }).userOptions).toEqual(program);
+    expect(choose(program, { form }).userOptions).toEqual(program);
+  });
+
+  test('fills in what is left out', () => {
+    expect(choose({ name: 'x', cores: '' }, { form }).userOptions).toEqual({
+      name: 'x',
+      cores: 2,
+      gpu: false,
+      image: 'small',
+    });
+  });
+
+  test.each([
+    [{}, 'Name: this must be filled in.'],
+    [{ name: 'x', cores: 'many' }, 'Cores: this must be a number.'],
+    [{ name: 'x', cores: '0' }, 'Cores: this must be at least 1.'],
+    [{ name: 'x', cores: 5 }, 'Cores: this must be at most 4.'],
+    [{ name: 'x', cores: 'Infinity' }, 'Cores: this must be a number.'],
+    [{ name: 'x', image: 'huge' }, 'Image: this is none of the choices.'],
+    [{ name: { $ne: '' } }, 'Name: this must be a text.'],
+    [{ name: 'x'.repeat(10_001) }, 'Name: this must be a text.'],
+    [{ name: 'x', cmd: ['rm'] }, 'There is no option "cmd".'],
+    [{ name: 'x', profile: 'small' }, 'There is no such profile; there are: none.'],
+  ])('refuses %j', (submitted, message) => {
+    expect(() => choose(submitted, { form })).toThrow(message);
+  });
+});
+
+test('a hub without a command says what the administrator must do', () => {
+  const empty = spawnerSection.parse({});
+  expect(() => chooseOptions({ profiles: [], form: undefined }, {}, empty, placeholders)).toThrow(
+    expect.objectContaining({ code: 'internal', hint: 'The administrator must set Spawner.cmd.' }),
+  );
+});

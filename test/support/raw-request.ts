@@ -1,0 +1,30 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+
+/** An answer as it came over the wire. */
+export interface RawAnswer {
+  /** 0 when the connection was closed without an answer. */
+  readonly status: number;
+  readonly text: string;
+}
+
+/** Sends bytes as they are to the host of a URL and reads until the other side closes. */
+export async function sendRaw(url: string, bytes: string | Buffer): Promise<RawAnswer> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  await once(socket, 'connect');
+  // The hub may answer and close while the rest is still being sent.
+  socket.on('error', () => undefined);
+  socket.write(bytes);
+  const answer = await text(socket).catch(() => '');
+  return { status: Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0), text: answer };
+}
+
+/** A GET with these header lines, on a connection of its own. */
+export function getRaw(url: string, target: string, lines: readonly string[] = []) {
+  const { host } = new URL(url);
+  const hasHost = lines.some((line) => /^host:/i.test(line));
+  const head = [`GET ${target} HTTP/1.1`, ...(hasHost ? [] : [`Host: ${host}`]), ...lines];
+  return sendRaw(url, `${[...head, 'Connection: close'].join('\r\n')}\r\n\r\n`);
+}
