@@ -366,7 +366,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   await listen(internalServer.server, Hub.hub_bind_url, 'Hub.hub_bind_url');
   building.defer(() => internalServer.close(internalGraceMs));
   await listen(publicServer.server, Hub.bind_url, 'Hub.bind_url');
-  building.defer(() => publicServer.close(Hub.shutdown_timeout * 1000));
+  building.defer(() => publicServer.close(Hub.shutdown_timeout * 1000, gatewayParts.streams));
   await registry.start();
   const secret = login.hasPasswordAccounts
     ? await parts.firstAdministrator.issueSecret()

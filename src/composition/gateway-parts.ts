@@ -139,5 +139,9 @@ export function createGatewayParts(
     answers,
     userOfSession: async (sessionId) => (await parts.logins.find(sessionId))?.user.name,
   });
-  return { gateway, forwarder, webSockets, liveConnections, assertions };
+  const streams = {
+    endStreams: () => liveConnections.endStreams(),
+    cutRest: () => void liveConnections.closeWhere(() => true, 'shutting_down'),
+  };
+  return { gateway, forwarder, webSockets, streams, assertions };
 }

@@ -14,7 +14,13 @@ export interface HubServer {
    * Stops accepting, tells every client that its connection ends, waits for requests in flight up to
    * a deadline, then cuts what is left.
    */
-  close(deadlineMs: number): Promise<void>;
+  close(deadlineMs: number, streams?: Streams): Promise<void>;
+}
+
+/** What goes on for as long as nobody ends it, and what is still under way at the deadline. */
+export interface Streams {
+  endStreams(): void;
+  cutRest(): void;
 }
 
 /** Every how many milliseconds Node looks for requests that take too long. */
@@ -23,6 +29,8 @@ const timeoutCheckMs = 2_000;
 const idleLookMs = 50;
 /** How long a connection that has not sent anything may still do so when the hub stops. */
 const silentGraceMs = 500;
+/** How long the last words to clients that were cut may take. */
+const cutGraceMs = 500;
 /** Refusals on their way at once; beyond them a flood is cut without a word. */
 const mostRefusals = 1_024;
 const refusalsLoggedEveryMs = 10_000;
@@ -57,7 +65,8 @@ export function createHubServer(parts: {
   server.on('upgrade', (req, socket, head) => {
     // Node has taken its listeners away, and a reset that nobody hears of ends the process.
     socket.on('error', ignore);
-    upgrade?.(req, socket as Socket, head);
+    if (isClosing) answerErrorOnSocket(socket as Socket, stopping());
+    else upgrade?.(req, socket as Socket, head);
   });
   server.on('connect', (_req, socket) => {
     answerErrorOnSocket(
@@ -81,22 +90,30 @@ export function createHubServer(parts: {
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
   }
 
+  function cut(streams: Streams | undefined): void {
+    streams?.cutRest();
+    for (const socket of sockets) socket.destroySoon();
+    setTimeout(() => {
+      for (const socket of sockets) socket.destroy();
+    }, cutGraceMs).unref();
+  }
+
   return {
     server,
-    async close(deadlineMs) {
+    async close(deadlineMs, streams) {
       if (!server.listening) return;
       isClosing = true;
       const startedAt = Date.now();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      function look(): void {
+        streams?.endStreams();
+        closeUnused(Date.now() - startedAt > silentGraceMs);
+      }
       for (const socket of sockets) tellToClose(socket);
-      closeUnused(false);
-      const looking = setInterval(
-        () => closeUnused(Date.now() - startedAt > silentGraceMs),
-        idleLookMs,
-      );
-      const timer = setTimeout(() => {
-        for (const socket of sockets) socket.destroy();
-      }, deadlineMs);
+      look();
+      // A connection whose last answer ends only now would be kept alive for the whole idle time.
+      const looking = setInterval(look, idleLookMs);
+      const timer = setTimeout(() => cut(streams), deadlineMs);
       try {
         await closed;
       } finally {
@@ -178,11 +195,24 @@ function toHubError({ code }: NodeJS.ErrnoException): HubError {
   }
 }
 
-/** Makes the answer under way the last one of its connection; its headers say so if they can. */
+/**
+ * Makes the answer under way the last one of its connection: its headers say so if they can, and an
+ * event stream of the hub's own ends.
+ */
 function tellToClose(socket: Socket): void {
   const current = responseOn(socket);
-  if (current === undefined || current.headersSent) return;
-  current.shouldKeepAlive = false;
+  if (current === undefined) return;
+  if (!current.headersSent) {
+    current.shouldKeepAlive = false;
+  } else if (String(current.getHeader('content-type')).startsWith('text/event-stream')) {
+    // Until whoever writes to it hears that it has ended.
+    current.on('error', ignore);
+    current.end();
+  }
+}
+
+function stopping(): HubError {
+  return new HubError('unavailable', 'The hub is stopping.', { retryAfterSeconds: 5 });
 }
 
 /** The response Node is working on for a socket; known to Node alone, and nowhere documented. */

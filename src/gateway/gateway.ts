@@ -69,6 +69,7 @@ export function createGateway(parts: {
       sessionId: admission.sessionId,
       userName: admission.userName,
       accessTokenId: admission.accessTokenId,
+      expiresAtMs: admission.expiresAtMs,
       stripAuthorization: admission.stripAuthorization,
     };
   }

@@ -17,6 +17,8 @@ export interface Admission {
   readonly userName: string;
   readonly sessionId: string | undefined;
   readonly accessTokenId: string | undefined;
+  /** When the token that admitted ends, in milliseconds since the epoch. */
+  readonly expiresAtMs: number | undefined;
   /** Whether the request's own credentials are the hub's and must not reach the upstream. */
   readonly stripAuthorization: boolean;
 }
@@ -133,6 +135,8 @@ export function createGuard(parts: {
       userName: user.name,
       sessionId: typeof user['session_id'] === 'string' ? user['session_id'] : undefined,
       accessTokenId: typeof user['token_id'] === 'string' ? user['token_id'] : undefined,
+      expiresAtMs:
+        typeof user['token_expires_at'] === 'number' ? user['token_expires_at'] : undefined,
       stripAuthorization: isOwnCredential,
     };
   }
@@ -166,7 +170,7 @@ export function createGuard(parts: {
       const admission = await admissionOf(route, decision.user, decision.source !== 'cookie');
       const key = decision.source === 'cookie' ? rememberedKey(request) : undefined;
       if (key !== undefined && changes === changesBefore) {
-        const ttl = rememberedForMs(decision.user);
+        const ttl = rememberedForMs(admission);
         if (ttl > 0) guard.remembered.set(key, { admission, changes }, { ttl });
       }
       return admission;
@@ -175,11 +179,10 @@ export function createGuard(parts: {
 }
 
 /** Never beyond the end of the token that admitted. */
-function rememberedForMs(user: UserModel): number {
-  const expiresAt = user['token_expires_at'];
-  return typeof expiresAt === 'number'
-    ? Math.min(rememberedMs, expiresAt - Date.now())
-    : rememberedMs;
+function rememberedForMs({ expiresAtMs }: Admission): number {
+  return expiresAtMs === undefined
+    ? rememberedMs
+    : Math.min(rememberedMs, expiresAtMs - Date.now());
 }
 
 /** A `?token=` anywhere in the query, also percent-encoded: then the slow path looks closely. */

@@ -8,7 +8,12 @@ export interface LiveAccess extends Disposable {
   endSession(sessionId: string): void;
 }
 
-const sweepIntervalMs = 15_000;
+/** How often tokens that have expired are looked for. */
+const expiryLookMs = 2_000;
+/** How often every connection's right is checked although nothing is known to have changed. */
+const sweepIntervalMs = 30_000;
+/** The least time between two sweeps: many changes in a row cost one. */
+const sweepSpacingMs = 1_000;
 
 /**
  * Creates the watch over live connections: after every change of users, roles, groups or tokens, and
@@ -24,21 +29,33 @@ export function createLiveAccess(parts: {
   const { connections, log } = parts;
   let isSweeping = false;
   let isDue = false;
+  let spacing: NodeJS.Timeout | undefined;
 
   async function sweep(): Promise<void> {
     isDue = true;
-    if (isSweeping) return;
+    if (isSweeping || spacing !== undefined) return;
     isSweeping = true;
+    isDue = false;
     try {
-      while (isDue) {
-        isDue = false;
-        await checkAll();
-      }
+      await checkAll();
     } catch (error) {
       log.warn({ err: error }, 'could not check whether live connections are still allowed');
     } finally {
       isSweeping = false;
+      spacing = setTimeout(() => {
+        spacing = undefined;
+        if (isDue) void sweep();
+      }, sweepSpacingMs);
+      spacing.unref();
     }
+  }
+
+  function endExpired(): void {
+    const now = Date.now();
+    connections.closeWhere(
+      ({ expiresAtMs }) => expiresAtMs !== undefined && expiresAtMs <= now,
+      'access_revoked',
+    );
   }
 
   async function checkAll(): Promise<void> {
@@ -60,6 +77,8 @@ export function createLiveAccess(parts: {
   const stopListening = parts.database.onChange(() => void sweep());
   const timer = setInterval(() => void sweep(), sweepIntervalMs);
   timer.unref();
+  const expiryTimer = setInterval(endExpired, expiryLookMs);
+  expiryTimer.unref();
 
   return {
     endSession(sessionId) {
@@ -67,6 +86,8 @@ export function createLiveAccess(parts: {
     },
     [Symbol.dispose]() {
       clearInterval(timer);
+      clearInterval(expiryTimer);
+      clearTimeout(spacing);
       stopListening();
     },
   };

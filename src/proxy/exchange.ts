@@ -52,6 +52,7 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
   #hasUpstreamAnswered = false;
   #isRetried = false;
   #isWaitingForDrain = false;
+  #isEventStream = false;
   #isOver = false;
 
   constructor(options: {
@@ -96,8 +97,10 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
     } else {
       this.#res.writeHead(status, pairs);
     }
+    if (headers['content-length'] !== undefined) return;
     // An event stream may begin long before its first event.
-    if (headers['content-length'] === undefined) process.nextTick(flush, this.#res);
+    process.nextTick(flush, this.#res);
+    this.#isEventStream = String(headers['content-type']).startsWith('text/event-stream');
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -138,6 +141,13 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
     if (this.#isOver) return;
     this.#answerOrDestroy(toCloseError(reason));
     this.#controller?.abort(new Error(reason));
+  }
+
+  /** Ends an event stream as if the upstream had: the browser comes back by itself. */
+  endStream(): void {
+    if (this.#isOver || !this.#isEventStream) return;
+    this.onResponseEnd();
+    this.#controller?.abort(new Error('the hub is stopping'));
   }
 
   /** Notes traffic on the route. */

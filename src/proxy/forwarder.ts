@@ -26,6 +26,7 @@ export interface ForwardOptions {
   readonly sessionId?: string | undefined;
   readonly userName?: string | undefined;
   readonly accessTokenId?: string | undefined;
+  readonly expiresAtMs?: number | undefined;
   /** Whether `Authorization` and `?token=` held a hub token, which the upstream must not see. */
   readonly stripAuthorization?: boolean;
 }

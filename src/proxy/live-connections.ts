@@ -10,6 +10,8 @@ export interface ConnectionTags {
   readonly sessionId?: string | undefined;
   readonly userName?: string | undefined;
   readonly accessTokenId?: string | undefined;
+  /** When the token that admitted it ends, in milliseconds since the epoch. */
+  readonly expiresAtMs?: number | undefined;
 }
 
 /** A forwarded request or WebSocket that is still open. */
@@ -17,6 +19,8 @@ export interface LiveConnection {
   readonly kind: 'http' | 'websocket';
   readonly tags: ConnectionTags;
   close(reason: CloseReason): void;
+  /** Ends what goes on for as long as the hub does, a WebSocket or an event stream; else nothing. */
+  endStream(): void;
 }
 
 /** Every connection the forwarders hold open. */
@@ -25,6 +29,8 @@ export interface LiveConnections {
   delete(connection: LiveConnection): void;
   /** Closes at once what the predicate picks, and returns how many those were. */
   closeWhere(predicate: (tags: ConnectionTags) => boolean, reason: CloseReason): number;
+  /** Ends all WebSockets and event streams in good order: the hub stops. */
+  endStreams(): void;
   list(): Iterable<LiveConnection>;
   readonly size: number;
 }
@@ -43,6 +49,9 @@ export function createLiveConnections(): LiveConnections {
       const chosen = [...connections].filter(({ tags }) => predicate(tags));
       for (const connection of chosen) connection.close(reason);
       return chosen.length;
+    },
+    endStreams() {
+      for (const connection of [...connections]) connection.endStream();
     },
     list: () => connections.values(),
     get size() {

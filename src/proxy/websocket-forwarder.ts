@@ -127,7 +127,7 @@ export function createWebSocketForwarder(options: {
       // The server's own listener is gone since the upgrade; a socket without one throws.
       socket.on('error', () => {});
       if (socket.destroyed) return;
-      const { route, userName, sessionId, accessTokenId } = forwardOptions;
+      const { route, userName, sessionId, accessTokenId, expiresAtMs } = forwardOptions;
       const headers = refusalOf(req, route, userName) ?? handshakeHeaders(req, forwardOptions);
       if (headers instanceof HubError) {
         answerErrorOnSocket(socket, headers);
@@ -137,7 +137,7 @@ export function createWebSocketForwarder(options: {
       const tunnel = new WebSocketTunnel({
         socket,
         clientKey: req.headers['sec-websocket-key'] ?? '',
-        tags: { route, userName, sessionId, accessTokenId },
+        tags: { route, userName, sessionId, accessTokenId, expiresAtMs },
         host: hostOf(route),
       });
       tunnels.add(tunnel);

@@ -102,6 +102,10 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
     }
   }
 
+  endStream(): void {
+    this.close('shutting_down');
+  }
+
   /** Ends a WebSocket that nobody has used for too long. */
   closeIdle(): void {
     if (this.#state === 'open') this.#closeWith(1001, 'idle');
