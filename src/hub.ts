@@ -372,6 +372,9 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     ? await parts.firstAdministrator.issueSecret()
     : undefined;
 
+  // Before requests in flight are waited for: some of them follow a start to its end.
+  building.defer(() => server.lifecycle.close());
+
   const built = building.move();
   return {
     publicServer: publicServer.server,

@@ -231,6 +231,13 @@ export async function showServerState(
   const readyUrl = options.next ?? servers.prefixOf({ userName: user.name, name: serverName });
   switch (server?.state) {
     case 'running':
+      // Its route is not there, so that leading to it would lead back to here.
+      if (lifecycle.unitOf(server.id)?.state !== 'running') {
+        throw new HubError('unavailable', 'The hub does not reach this server at the moment.', {
+          hint: 'Try again in a moment.',
+          retryAfterSeconds: 5,
+        });
+      }
       ctx.redirect(readyUrl);
       return;
     case 'starting': {

@@ -23,11 +23,13 @@ interface UserUrlParts {
 }
 
 /**
- * `/user/<name>/…` while no server answers there: a page with a start button for people, 424 with
- * JSON for programs. And `/hub/user-redirect/<path>`, the same path in one's own server.
+ * `/user/<name>/…` while no server answers there: 424 with JSON for programs; people are led to the
+ * same address below `/hub/`, a page with a start button. And `/hub/user-redirect/<path>`, the same
+ * path in one's own server.
  */
 export function userUrlRoutes(router: Router, parts: UserUrlParts): void {
-  const { kit, authority, users, store, servers } = parts;
+  const { kit, authority, users, store, servers, basePath } = parts;
+  const hubPath = kit.urls.hub;
 
   /** A named server, where the path names one that exists; else the default one. */
   async function serverAt(userName: string, rest: string): Promise<string> {
@@ -37,34 +39,40 @@ export function userUrlRoutes(router: Router, parts: UserUrlParts): void {
     return (await store.find(userName, name)) === undefined ? '' : name;
   }
 
-  const showStopped = async (ctx: Context): Promise<void> => {
+  const answerStopped = async (ctx: Context): Promise<void> => {
+    if (!isNavigation(ctx.method, ctx.req.headers) && !prefersHtml(ctx.req.headers)) {
+      const userName = String(ctx['params']['user']);
+      const rest = String(ctx['params']['rest'] ?? '');
+      throw await notRunning(userName, await serverAt(userName, rest));
+    }
+    // The login cookie is confined to the pages of the hub, so only there it is clear who asks.
+    ctx.redirect(`${hubPath}${ctx.originalUrl.slice(basePath.length)}`);
+    ctx.status = 303;
+  };
+
+  const showStopped = kit.loggedIn(async (ctx, login) => {
     const userName = String(ctx['params']['user']);
     const serverName = await serverAt(userName, String(ctx['params']['rest'] ?? ''));
-    if (!isNavigation(ctx.method, ctx.req.headers) && !prefersHtml(ctx.req.headers)) {
-      throw await notRunning(userName, serverName);
+    const { scopes } = await kit.callerOf(login);
+    const resource = { kind: 'server', userName, serverName } as const;
+    const membership = await authority.membership();
+    const may = (scope: string) => checkAccess(scopes, scope, resource, membership) === 'granted';
+    if (!may('access:servers')) {
+      throw new HubError('forbidden', 'You do not have permission to access this server.');
     }
-    await kit.loggedIn(async (pageCtx, login) => {
-      const { scopes } = await kit.callerOf(login);
-      const resource = { kind: 'server', userName, serverName } as const;
-      const membership = await authority.membership();
-      const may = (scope: string) => checkAccess(scopes, scope, resource, membership) === 'granted';
-      if (!may('access:servers')) {
-        throw new HubError('forbidden', 'You do not have permission to access this server.');
-      }
-      const user = await users.findByName(userName);
-      if (user === undefined) throw new HubError('not_found', 'There is no such user.');
-      await showServerState(
-        pageCtx,
-        parts,
-        { user, serverName },
-        {
-          next: pageCtx.originalUrl,
-          mayStart: may('start:servers'),
-          stoppedStatus: 424,
-        },
-      );
-    })(ctx);
-  };
+    const user = await users.findByName(userName);
+    if (user === undefined) throw new HubError('not_found', 'There is no such user.');
+    await showServerState(
+      ctx,
+      parts,
+      { user, serverName },
+      {
+        next: basePath + ctx.originalUrl.slice(hubPath.length),
+        mayStart: may('start:servers'),
+        stoppedStatus: 424,
+      },
+    );
+  });
 
   async function notRunning(userName: string, serverName: string): Promise<HubError> {
     const server = await store.find(userName, serverName);
@@ -82,12 +90,13 @@ export function userUrlRoutes(router: Router, parts: UserUrlParts): void {
     );
   }
 
-  router.all(`${parts.basePath}user/:user{/*rest}`, showStopped);
+  router.all(`${basePath}user/:user{/*rest}`, answerStopped);
+  router.get(`${hubPath}user/:user{/*rest}`, showStopped);
 
   router.get(
-    `${parts.basePath}hub/user-redirect{/*rest}`,
+    `${hubPath}user-redirect{/*rest}`,
     kit.loggedIn(async (ctx, login) => {
-      const rest = ctx.path.slice(`${parts.basePath}hub/user-redirect/`.length);
+      const rest = ctx.path.slice(`${hubPath}user-redirect/`.length);
       const target = servers.prefixOf({ userName: login.user.name, name: '' }) + rest + ctx.search;
       const server = await store.find(login.user.name, '');
       if (server?.state === 'running') ctx.redirect(target);

@@ -51,6 +51,8 @@ export interface ServerLifecycle extends AsyncDisposable {
   withoutServersOf<Result>(userId: string, work: () => Promise<Result>): Promise<Result>;
   /** Finds the servers an earlier hub left running, and cleans up after those that are gone. */
   restore(): Promise<Restoration>;
+  /** Cancels the starts under way and lets none begin: the hub is about to stop. */
+  close(): Promise<void>;
 }
 
 const throttleRetrySeconds = { least: 5, spread: 10 };
@@ -177,6 +179,17 @@ export function createServerLifecycle(parts: {
     await Promise.all(stops.map(({ stopped }) => stopped));
   }
 
+  async function stopThose(isMeant: (unit: ServerUnit) => boolean): Promise<void> {
+    const stops = await Promise.all([...units.values()].filter(isMeant).map((unit) => unit.stop()));
+    await Promise.all(stops.map(({ stopped }) => stopped));
+  }
+
+  async function close(): Promise<void> {
+    isClosed = true;
+    await Promise.allSettled([...startsUnderWay.values()].map(({ accepted }) => accepted));
+    await stopThose(({ state }) => state !== 'running');
+  }
+
   /** Resolves when it is clear what became of the server: true when it goes on. */
   async function restoreOne(server: Server): Promise<boolean> {
     const unit = unitFor(server);
@@ -247,16 +260,13 @@ export function createServerLifecycle(parts: {
       return { restored: servers.length - lost.length, gone: lost.length, cleared };
     },
 
+    close,
+
     async [Symbol.asyncDispose]() {
-      isClosed = true;
       clearInterval(timer);
       await polling;
-      await Promise.allSettled([...startsUnderWay.values()].map(({ accepted }) => accepted));
-      const ending = [...units.values()].filter(
-        (unit) => parts.stopsServersAtEnd || unit.state !== 'running',
-      );
-      const stops = await Promise.all(ending.map((unit) => unit.stop()));
-      await Promise.all(stops.map(({ stopped }) => stopped));
+      await close();
+      if (parts.stopsServersAtEnd) await stopThose(() => true);
       for (const unit of units.values()) unit.release();
     },
   };

@@ -1,6 +1,9 @@
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { BrowserAnswer, FakeBrowser } from './fake-browser.ts';
 import {
   createTestHub,
+  submitForm,
   type TestHub,
   type TestHubConfig,
   type TestHubOptions,
@@ -111,4 +114,54 @@ export function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** A command that does nothing until there is a file `go` in its folder, then runs the other one. */
+export function onceToldTo(...command: string[]): string[] {
+  const wait = 'echo waiting; while [ ! -e go ]; do sleep 0.05; done; exec "$@"';
+  return ['sh', '-c', wait, 'sh', ...command];
+}
+
+/** Tells a waiting command in a folder of the hub to go on. */
+export async function tellToGo(hub: TestHub, folder: string): Promise<void> {
+  const home = join(hub.directory, 'homes', folder);
+  await mkdir(home, { recursive: true });
+  await writeFile(join(home, 'go'), '');
+}
+
+/** Whatever a stream of server-sent events tells, to its end. */
+export async function readEvents(answer: Response): Promise<Record<string, unknown>[]> {
+  const text = await answer.text();
+  return text
+    .split('\n\n')
+    .filter((event) => event.startsWith('data: '))
+    .map((event) => JSON.parse(event.slice('data: '.length)) as Record<string, unknown>);
+}
+
+/** An API token of a user, made by the administrating service. */
+export async function tokenOf(
+  hub: TestHub,
+  userName: string,
+  scopes?: readonly string[],
+): Promise<string> {
+  const answer = await hub.api(`/users/${encodeURIComponent(userName)}/tokens`, adminToken, {
+    method: 'POST',
+    body: JSON.stringify({ note: 'test', ...(scopes === undefined ? {} : { scopes }) }),
+  });
+  const { token } = (await answer.json()) as { token?: string };
+  if (token === undefined) throw new Error(`no token for ${userName}: ${answer.status}`);
+  return token;
+}
+
+/** Fills in and sends the form of a page whose action is so. */
+export function submitFormTo(
+  browser: FakeBrowser,
+  page: BrowserAnswer,
+  action: RegExp,
+  values: Readonly<Record<string, string>> = {},
+): Promise<BrowserAnswer> {
+  const forms = page.body.match(/<form[\s\S]*?<\/form>/g) ?? [];
+  const form = forms.find((each) => action.test(/action="([^"]*)"/.exec(each)?.[1] ?? ''));
+  if (form === undefined) throw new Error(`no form to ${action} on the page: ${page.body}`);
+  return submitForm(browser, { ...page, body: form }, values);
 }
