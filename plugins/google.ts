@@ -3,7 +3,9 @@ import { defineOidcPlugin } from './external/oidc-plugin.ts';
 import { discoveryOptions, externalOptions, providerUrl } from './external/options.ts';
 
 const optionsSchema = z.strictObject({
-  issuer: providerUrl.default('https://accounts.google.com'),
+  issuer: providerUrl
+    .default('https://accounts.google.com')
+    .describe('The provider, where it is not Google itself but stands in for it.'),
   hosted_domain: z
     .union([
       z

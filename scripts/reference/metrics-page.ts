@@ -55,7 +55,9 @@ export async function metricsPage(): Promise<string> {
     `| ${code(name)} | ${type} | ${labels.map(code).join(', ')} | ${cell(help)} |`;
   const own = metrics.filter(({ name }) => name.startsWith('hub_'));
   const ofProcess = metrics.filter(({ name }) => !name.startsWith('hub_'));
-  const head = '| metric | type | labels | meaning |\n|---|---|---|---|';
+  // What Node.js reports depends on what happens to be open, so its labels are left out.
+  const toShortLine = ({ name, type, help }: MetricRow) =>
+    `| ${code(name)} | ${type} | ${cell(help)} |`;
   return `# Metrics
 
 ${generatedNote}
@@ -66,7 +68,8 @@ them and what to be woken by: [monitor](../how-to/monitor.md).
 
 ## The hub
 
-${head}
+| metric | type | labels | meaning |
+|---|---|---|---|
 ${own.map(toLine).join('\n')}
 
 A service is in one of the states ${serviceStates.map(code).join(', ')}; \`hub_service_state\` is 1 for the one
@@ -74,7 +77,8 @@ it is in.
 
 ## The hub's own process
 
-${head}
-${ofProcess.map(toLine).join('\n')}
+| metric | type | meaning |
+|---|---|---|
+${ofProcess.map(toShortLine).join('\n')}
 `;
 }

@@ -1,0 +1,169 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { listCommands } from '../scripts/reference/command-line-page.ts';
+import { listSettings } from '../scripts/reference/configuration-page.ts';
+import { errorCodes } from '../scripts/reference/errors-page.ts';
+import { listMetrics } from '../scripts/reference/metrics-page.ts';
+import { referencePages } from '../scripts/reference/pages.ts';
+import { loadCheckedConfig } from '../src/cli/checked-config.ts';
+import { scopeDefinitions } from '../src/rbac/scope-definitions.ts';
+
+const root = join(import.meta.dirname, '..');
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const pages = globSync(
+  ['README.md', 'SECURITY.md', 'CHANGELOG.md', 'docs/**/*.md', 'examples/**/*.md'],
+  { cwd: root },
+);
+
+describe('the reference', () => {
+  test('is as the source makes it; npm run docs writes it again', async () => {
+    for (const [path, text] of await referencePages()) expect(read(path), path).toBe(text);
+  });
+
+  test('has a row for every setting, with its meaning', async () => {
+    const page = read('docs/reference/configuration.md');
+    const settings = [...(await listSettings()).values()].flat();
+    expect(settings.length).toBeGreaterThan(100);
+    expect(settings.filter(({ path }) => !page.includes(`| \`${path}\` |`))).toEqual([]);
+    expect(settings.filter(({ meaning }) => meaning === '').map(({ path }) => path)).toEqual([]);
+  });
+
+  test('has a row for every scope, error and metric, and a heading for every command', async () => {
+    const rows: readonly (readonly [string, readonly string[]])[] = [
+      ['scopes.md', Object.keys(scopeDefinitions).map((name) => `| \`${name}\` |`)],
+      ['errors.md', errorCodes.map((code) => `| \`${code}\` |`)],
+      ['metrics.md', (await listMetrics()).map(({ name }) => `| \`${name}\` |`)],
+      ['command-line.md', listCommands().map(({ name }) => `### ${name}\n`)],
+    ];
+    for (const [file, expected] of rows) {
+      const page = read(`docs/reference/${file}`);
+      expect(
+        expected.filter((row) => !page.includes(row)),
+        file,
+      ).toEqual([]);
+    }
+  });
+
+  test('says every variable that a service and a server get, and every cookie', () => {
+    const variables = ['src/services/service-environment.ts', 'src/servers/server-environment.ts']
+      .flatMap((path) => [...read(path).matchAll(/^ {4}([A-Z][A-Z_]+)[:,]/gm)])
+      // What has no prefix tells other programs who the user is.
+      .filter(([, name]) => name !== 'LOGNAME')
+      .map(([, name]) => `HUB_${name}`);
+    expect(variables.length).toBeGreaterThan(20);
+    const page = read('docs/reference/environment-variables.md');
+    expect(variables.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+    const cookies = read('docs/reference/cookies.md');
+    for (const name of ['hub-hub-login', 'hub-session-id', 'hub-form']) {
+      expect(cookies).toContain(`\`${name}\``);
+    }
+  });
+});
+
+/** Pages that are linked and still being written. */
+const awaited = new Set(
+  [
+    'behind-a-reverse-proxy',
+    'connect-an-identity-provider',
+    'manage-users',
+    'run-jupyter',
+    'run-other-apps',
+    'stop-idle-servers',
+    'use-ldap',
+    'write-an-authenticator',
+  ]
+    .map((name) => join(root, 'docs/how-to', `${name}.md`))
+    .concat(join(root, 'docs/reference/specification-coverage.md')),
+);
+
+describe('the pages', () => {
+  test('link only to what is there', () => {
+    const broken = pages.flatMap((page) =>
+      linksOf(read(page))
+        .filter((link) => !/^[a-z]+:/.test(link))
+        .filter((link) => !leadsSomewhere(page, link))
+        .map((link) => `${page}: ${link}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test('are each linked from another page', () => {
+    const targets = new Set(
+      pages.flatMap((page) =>
+        linksOf(read(page)).map((link) => resolve(root, dirname(page), link.replace(/#.*/, ''))),
+      ),
+    );
+    const lonely = pages.filter(
+      (page) => page.startsWith('docs/') && !targets.has(join(root, page)),
+    );
+    expect(lonely).toEqual([]);
+  });
+
+  const snippets = pages.flatMap((page) =>
+    [...read(page).matchAll(/^```jsonc?\n\/\/ hub\.config\.json.*\n([\s\S]*?)^```$/gm)].map(
+      ([, text = ''], index) => ({ page, place: index + 1, text }),
+    ),
+  );
+
+  test.for(snippets)('show a configuration that the hub takes: $page, $place', async (snippet) => {
+    await using folder = await createFolder();
+    await folder.write('hub.config.json', snippet.text);
+    const secret = () => randomBytes(32).toString('hex');
+    for (const [, file = ''] of snippet.text.matchAll(/"file": "([^"]*)"/g)) {
+      await folder.write(file, secret());
+    }
+    const names = [...snippet.text.matchAll(/"env": "([^"]*)"/g)].map(([, name = '']) => name);
+    const env = Object.fromEntries(
+      names.map((name) => [
+        name,
+        name.endsWith('DATABASE_URL') ? 'postgresql://hub:secret@db/hub' : secret(),
+      ]),
+    );
+    await expect(
+      loadCheckedConfig({ file: join(folder.path, 'hub.config.json'), env }),
+    ).resolves.toBeDefined();
+  });
+
+  test('show many configurations', () => {
+    expect(snippets.length).toBeGreaterThan(12);
+  });
+});
+
+function linksOf(text: string): string[] {
+  const prose = text.replaceAll(/^```[\s\S]*?^```$/gm, '').replaceAll(/`[^`\n]*`/g, 'code');
+  return [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
+}
+
+function leadsSomewhere(page: string, link: string): boolean {
+  const [path = '', anchor] = link.split('#');
+  const file = path === '' ? join(root, page) : resolve(root, dirname(page), path);
+  if (!existsSync(file)) return awaited.has(file);
+  if (anchor === undefined) return true;
+  return headingsOf(readFileSync(file, 'utf8')).includes(anchor);
+}
+
+/** The anchors that headings get where Markdown is shown. */
+function headingsOf(text: string): string[] {
+  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} -]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+async function createFolder() {
+  const path = await mkdtemp(join(tmpdir(), 'hub-docs-'));
+  return {
+    path,
+    async write(name: string, text: string): Promise<void> {
+      await mkdir(dirname(join(path, name)), { recursive: true });
+      await writeFile(join(path, name), text, { mode: 0o600 });
+    },
+    [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }),
+  };
+}
