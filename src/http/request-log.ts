@@ -3,13 +3,44 @@ import type { Middleware } from 'koa';
 import type { Logger } from 'pino';
 import type { ClientAddressReader } from './client-address.ts';
 
-/** Query parameters whose values never reach a log. */
-const secretParameters =
-  /([?&](?:[^=&]*(?:token|code|state|secret|password|key|_csrf|assertion)[^=&]*)=)[^&]*/gi;
+const secretWord = /token|code|state|secret|password|key|_csrf|assertion/i;
+/** Such a parameter inside the value of another one, as in `next` of a login. */
+const secretInside = new RegExp(`(?:${secretWord.source})[^=&?]*=`, 'i');
+const longestTarget = 2048;
+/** Encoding upon encoding, up to here; what is wrapped deeper is not logged. */
+const deepestEncoding = 4;
 
-/** A request target fit for a log: secrets removed, length bounded. */
+/** A request target fit for a log: secrets removed, however they are encoded, and length bounded. */
 export function loggedTarget(target: string): string {
-  return target.slice(0, 2048).replace(secretParameters, '$1[secret]');
+  const [path = '', ...query] = target.slice(0, longestTarget).split('?');
+  if (query.length === 0) return path;
+  return `${path}?${query.join('?').split('&').map(loggedPair).join('&')}`;
+}
+
+function loggedPair(pair: string): string {
+  const at = pair.indexOf('=');
+  if (at === -1) return pair;
+  const name = fullyDecoded(pair.slice(0, at));
+  const value = fullyDecoded(pair.slice(at + 1));
+  if (name === undefined || value === undefined) return '[unreadable]';
+  if (secretWord.test(name)) return `${encodeURIComponent(name)}=[secret]`;
+  if (!secretInside.test(value)) return pair;
+  const shown = value.includes('?') ? encodeURI(value.slice(0, value.indexOf('?') + 1)) : '';
+  return `${encodeURIComponent(name)}=${shown}[secret]`;
+}
+
+function fullyDecoded(text: string): string | undefined {
+  try {
+    let decoded = text;
+    for (let depth = 0; depth < deepestEncoding; depth += 1) {
+      const once = decodeURIComponent(decoded);
+      if (once === decoded) return decoded;
+      decoded = once;
+    }
+    return undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Gives each request an id (`X-Request-Id`) and logs its end on one line. */
