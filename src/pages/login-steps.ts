@@ -156,7 +156,8 @@ export function createLoginSteps(parts: {
         const pending = await pendingOf(ctx, 'second-factor');
         if (pending === undefined) return startAgain(ctx);
         const { next } = pending.login;
-        kit.send(ctx, secondFactorPage({ frame: await kit.formFrame(ctx), next }));
+        const isRecovery = ctx.query['with'] === 'recovery-code';
+        kit.send(ctx, secondFactorPage({ frame: await kit.formFrame(ctx), next, isRecovery }));
       });
 
       router.post('/login/second-factor', async (ctx) => {
@@ -174,6 +175,7 @@ export function createLoginSteps(parts: {
         const page = secondFactorPage({
           frame: await kit.formFrame(ctx),
           next: login.next,
+          isRecovery: form.get('with') === 'recovery-code',
           ...(isDelayed
             ? { waitSeconds: result.retryAfterSeconds }
             : { error: 'This code is wrong, or it has been used already.' }),

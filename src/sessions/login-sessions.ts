@@ -43,7 +43,7 @@ const seenFlushMs = 60_000;
 /** Creates the logins on top of their store. */
 export function createLoginSessions(parts: {
   readonly store: LoginSessionStore;
-  readonly users: Pick<UserStore, 'findById'>;
+  readonly users: Pick<UserStore, 'findById' | 'recordActivity'>;
   readonly database: Pick<HubDatabase, 'onChange'>;
   /** Encrypts the ID tokens of providers. */
   readonly sealer: Sealer;
@@ -116,6 +116,7 @@ export function createLoginSessions(parts: {
         expiresAt: new Date(createdAt.getTime() + lifetimeSeconds * 1000),
       };
       await store.create(session);
+      await users.recordActivity(new Map([[session.userId, createdAt]]));
       return { ...session, lastSeenAt: createdAt };
     },
 

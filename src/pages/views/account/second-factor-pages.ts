@@ -89,7 +89,7 @@ ${textField({
   name: 'code',
   label: 'Code',
   autocomplete: 'one-time-code',
-  isCode: true,
+  isLiteral: true,
   isFocused: true,
   maxLength: 32,
   problem,

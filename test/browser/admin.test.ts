@@ -1,0 +1,180 @@
+import { generateSync } from 'otplib';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { hasChromium, openProfile, startChromium } from '../support/chromium.ts';
+import { createPasswordHub, testPassword } from '../support/password-hub.ts';
+import type { TestHub } from '../support/test-hub.ts';
+
+describe.runIf(hasChromium())('in a real browser', () => {
+  let hub: TestHub;
+  let browser: Browser;
+  const complaints: string[][] = [];
+  beforeAll(async () => {
+    hub = await createPasswordHub(['ada', 'bob'], { Authenticator: { lockout_attempts: 3 } });
+    browser = await startChromium();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await hub[Symbol.asyncDispose]();
+  });
+  afterEach(() => {
+    expect(complaints.flat()).toEqual([]);
+  });
+
+  async function newPage(): Promise<Page> {
+    const profile = await openProfile(browser);
+    complaints.push(profile.complaints);
+    return profile.page;
+  }
+
+  async function typePassword(page: Page, name: string, password = testPassword): Promise<void> {
+    await page.goto(`${hub.url}hub/login`);
+    await page.getByLabel('User name').fill(name);
+    await page.getByLabel('Password', { exact: true }).fill(password);
+    await page.getByRole('button', { name: 'Log in' }).click();
+  }
+
+  async function logIn(name: string): Promise<Page> {
+    const page = await newPage();
+    await typePassword(page, name);
+    await page.waitForURL('**/hub/home');
+    return page;
+  }
+
+  test('an administrator invites somebody, who chooses a password and is in', async () => {
+    const ada = await logIn('ada');
+    await ada.getByRole('link', { name: 'Admin' }).click();
+    await ada.getByRole('link', { name: 'Add users' }).click();
+    await ada.getByLabel('User names').fill('carol\ndave');
+    await ada.getByRole('button', { name: 'Add users' }).click();
+    const link = (await ada.locator('#copy-link-for-carol').textContent()) ?? '';
+    expect(await ada.getByRole('button', { name: 'Copy' }).count()).toBe(2);
+
+    const carol = await newPage();
+    await carol.goto(link);
+    await carol.getByLabel('New password').fill(testPassword);
+    await carol.getByRole('button', { name: 'Show' }).first().click();
+    await carol.getByLabel('The same password again').fill(testPassword);
+    await carol.getByRole('button', { name: 'Choose password and log in' }).click();
+    await carol.waitForURL('**/hub/home');
+    expect(await carol.getByRole('heading', { level: 1 }).textContent()).toBe('Hello, carol');
+    await carol.goto(link);
+    await carol.getByText('This link does not work').waitFor();
+
+    await ada.goto(`${hub.url}hub/admin/users/carol`);
+    await ada.getByRole('button', { name: 'End all logins' }).click();
+    await ada.getByText('All logins have ended.').waitFor();
+    await carol.goto(`${hub.url}hub/home`);
+    expect(carol.url()).toContain('/hub/login');
+  });
+
+  test('somebody sets up a second factor, logs in with it, and turns it off', async () => {
+    const bob = await logIn('bob');
+    await bob.getByRole('button', { name: 'Your account' }).click();
+    await bob.getByRole('link', { name: 'Account', exact: true }).click();
+    await bob.getByRole('link', { name: 'Set up' }).click();
+    expect(await bob.getByRole('img', { name: /QR code/ }).isVisible()).toBe(true);
+    await bob.getByText('Type the key instead').click();
+    const key = ((await bob.locator('#copy-key').textContent()) ?? '').replaceAll(' ', '');
+    const code = (step: number) =>
+      generateSync({ secret: key, epoch: Math.floor(Date.now() / 1000) + 30 * step });
+    await bob.getByLabel('Six digits').fill(code(0));
+    await bob.getByRole('button', { name: 'Turn on' }).click();
+    const recoveryCodes = await bob.locator('#recovery-codes li').allTextContents();
+    expect(recoveryCodes).toHaveLength(10);
+    await bob.getByRole('link', { name: 'I have saved them' }).click();
+    await bob.getByText('You have 10 recovery codes left.').waitFor();
+
+    const other = await newPage();
+    await typePassword(other, 'bob');
+    await other.getByLabel('Code').fill(code(1));
+    await other.getByRole('button', { name: 'Log in', exact: true }).click();
+    await other.waitForURL('**/hub/home');
+
+    const third = await newPage();
+    await typePassword(third, 'bob');
+    await third.getByRole('link', { name: 'Use a recovery code' }).click();
+    await third.getByLabel('Recovery code').fill(recoveryCodes[0] ?? '');
+    await third.getByRole('button', { name: 'Log in', exact: true }).click();
+    await third.waitForURL('**/hub/home');
+
+    await bob.getByRole('link', { name: 'Turn off…' }).click();
+    await bob.getByLabel('Code').fill(recoveryCodes[1] ?? '');
+    await bob.getByRole('button', { name: 'Turn off' }).click();
+    await bob.getByText('Your second factor is off.').waitFor();
+  });
+
+  test('a locked-out person waits until an administrator lifts it', async () => {
+    await hub.api('/users/erin', 'admin-service-token', { method: 'POST' });
+    const erin = await newPage();
+    for (let attempt = 0; attempt < 3; attempt += 1) await typePassword(erin, 'erin', 'a guess');
+    await typePassword(erin, 'erin', 'a guess');
+    await erin.getByText('Too many attempts.').waitFor();
+    const ada = await logIn('ada');
+    await ada.goto(`${hub.url}hub/admin/lockouts`);
+    await ada.getByRole('button', { name: 'Lift the lock-out of erin' }).click();
+    await ada.getByText('erin may try again.').waitFor();
+    await typePassword(erin, 'erin', 'a guess');
+    await erin.getByText('The user name or the password is wrong.').waitFor();
+  });
+
+  test('a user is deleted only after the name is typed', async () => {
+    await hub.api('/users/frank', 'admin-service-token', { method: 'POST' });
+    const ada = await logIn('ada');
+    await ada.goto(`${hub.url}hub/admin/users/frank`);
+    await ada.getByRole('link', { name: 'Delete frank' }).click();
+    await ada.getByLabel('Type frank to confirm').fill('frank');
+    await ada.getByRole('button', { name: 'Delete user' }).click();
+    await ada.getByText('frank is deleted.').waitFor();
+  });
+
+  test("another site's page can neither log anybody out nor make them do anything", async () => {
+    const ada = await logIn('ada');
+    const page = `<a href="${hub.url}hub/logout">Go</a>
+      <form method="post" action="${hub.url}hub/admin/new-users"><input name="names" value="intruder"><button>Win</button></form>`;
+    await ada.route('http://localhost:9/', (route) =>
+      route.fulfill({ contentType: 'text/html', body: page }),
+    );
+    await ada.goto('http://localhost:9/');
+    await ada.getByRole('button', { name: 'Win' }).click();
+    await ada.waitForURL('**/hub/admin/new-users');
+    expect((await hub.api('/users/intruder', 'admin-service-token')).status).toBe(404);
+    await ada.goto('http://localhost:9/');
+    await ada.getByRole('link', { name: 'Go' }).click();
+    await ada.getByRole('heading', { name: 'Log out?' }).waitFor();
+    await ada.getByRole('link', { name: 'Cancel' }).click();
+    expect(await ada.getByRole('heading', { level: 1 }).textContent()).toBe('Hello, ada');
+  });
+
+  test('every page of the administration fits a telephone', async () => {
+    const ada = await logIn('ada');
+    await ada.setViewportSize({ width: 360, height: 740 });
+    await hub.api(
+      '/groups/a-name-without-any-place-to-break-that-goes-on-and-on',
+      'admin-service-token',
+      {
+        method: 'POST',
+        body: JSON.stringify({ users: ['bob'] }),
+      },
+    );
+    for (const path of [
+      '',
+      '/new-users',
+      '/users/bob',
+      '/users/bob/delete',
+      '/groups',
+      '/groups/a-name-without-any-place-to-break-that-goes-on-and-on',
+      '/services',
+      '/lockouts',
+      '/../account',
+      '/../account/second-factor',
+      '/../sessions',
+    ]) {
+      await ada.goto(`${hub.url}hub/admin${path}`);
+      const overflow = await ada.evaluate(
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+      );
+      expect([path, overflow]).toEqual([path, 0]);
+    }
+  });
+});

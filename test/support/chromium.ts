@@ -1,0 +1,39 @@
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { requireComponent } from './components.ts';
+
+const program = '/usr/bin/chromium';
+
+/** Whether Chromium is installed; see requireComponent. */
+export function hasChromium(): boolean {
+  return requireComponent('Chromium', program);
+}
+
+/** Starts the system's Chromium without a window and without traffic of its own. */
+export function startChromium(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: program,
+    args: [
+      '--no-sandbox',
+      '--disable-quic',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--no-first-run',
+    ],
+  });
+}
+
+/** Opens a page in a browser profile of its own; what its pages complain about is collected. */
+export async function openProfile(
+  browser: Browser,
+): Promise<{ readonly page: Page; readonly complaints: string[] }> {
+  const page = await (await browser.newContext()).newPage();
+  const complaints: string[] = [];
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('console', (message) => {
+    // Refused logins are part of the tests; everything else, such as a violated policy, is not.
+    const isStatus = message.text().startsWith('Failed to load resource');
+    if (message.type() === 'error' && !isStatus) complaints.push(message.text());
+  });
+  return { page, complaints };
+}
