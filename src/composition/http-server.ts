@@ -6,6 +6,7 @@ import { HubError } from '../errors.ts';
 import type { ConnectionLimits } from '../http/connection-limits.ts';
 import { answerErrorOnSocket } from '../proxy/socket-response.ts';
 import { isOpeningHandshake } from '../proxy/websocket-handshake.ts';
+import { createSlowClients } from './slow-clients.ts';
 
 /** An HTTP server that answers whatever it refuses, and that no client can make throw. */
 export interface HubServer {
@@ -23,7 +24,7 @@ export interface Streams {
   cutRest(): void;
 }
 
-/** Every how many milliseconds Node looks for requests that take too long. */
+/** Every how many milliseconds requests that take too long are looked for. */
 const timeoutCheckMs = 2_000;
 /** While it stops: how often it looks for connections that nobody uses any more. */
 const idleLookMs = 50;
@@ -39,7 +40,12 @@ const refusalsLoggedEveryMs = 10_000;
 export function createHubServer(parts: {
   readonly config: Pick<
     ProxyConfig,
-    'max_header_size' | 'headers_timeout' | 'request_timeout' | 'idle_timeout'
+    | 'max_header_size'
+    | 'headers_timeout'
+    | 'request_timeout'
+    | 'idle_timeout'
+    | 'client_body_timeout'
+    | 'client_read_timeout'
   >;
   readonly log: Logger;
   readonly limits?: ConnectionLimits;
@@ -58,6 +64,8 @@ export function createHubServer(parts: {
     connectionsCheckingInterval: timeoutCheckMs,
     shouldUpgradeCallback: (req) => upgrade !== undefined && isOpeningHandshake(req),
   });
+  // Node would leave out headers beyond the thousandth without a word: the size is limit enough.
+  server.maxHeadersCount = 0;
   server.on('request', (req, res) => {
     if (isClosing) res.shouldKeepAlive = false;
     request(req, res);
@@ -78,6 +86,17 @@ export function createHubServer(parts: {
     answerClientError(error, socket as Socket);
   });
   acceptWithin(server, { limits, log, accepted: (socket) => track(socket) });
+
+  const slowClients = createSlowClients(config);
+  const slowTimer = setInterval(() => {
+    const nowMs = performance.now();
+    for (const socket of sockets) {
+      const response = responseOn(socket);
+      if (response !== undefined) slowClients.look(socket, response, nowMs);
+    }
+  }, timeoutCheckMs);
+  slowTimer.unref();
+  server.once('close', () => clearInterval(slowTimer));
 
   function track(socket: Socket): void {
     sockets.add(socket);

@@ -142,6 +142,12 @@ export const proxySection = z.strictObject({
   request_timeout: seconds
     .default(0)
     .describe('Seconds a client has to send a whole request; 0 for no limit.'),
+  client_body_timeout: seconds
+    .default(60)
+    .describe('Seconds in which a client must send another KiB of a body; 0 for no limit.'),
+  client_read_timeout: seconds
+    .default(300)
+    .describe('Seconds in which a client must take some of an answer that waits; 0 for no limit.'),
   idle_timeout: seconds.default(75).describe('Seconds an unused client connection stays open.'),
   connect_timeout: seconds.default(10).describe('Seconds to connect to an upstream.'),
   upstream_timeout: seconds
@@ -161,9 +167,13 @@ export const proxySection = z.strictObject({
   max_header_size: byteSize.default(16 * 1024).describe('Largest request header block.'),
   max_body_size: byteSize.default(0).describe('Largest forwarded request body; 0 for no limit.'),
   max_connections_per_address: count
-    .default(0)
-    .describe('Client connections from one address; 0 for no limit.'),
-  max_connections: count.default(0).describe('Client connections in all; 0 for no limit.'),
+    .default(5_000)
+    .describe(
+      'Client connections from one address, or one IPv6 /64; 0 for no limit. Not for trusted_proxies.',
+    ),
+  max_connections: count
+    .default(20_000)
+    .describe('Client connections in all; 0 for no limit.'),
   max_websockets_per_user: count
     .default(200)
     .describe('Open WebSockets of one user; 0 for no limit.'),

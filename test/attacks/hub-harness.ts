@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { FakeBrowser } from '../support/fake-browser.ts';
-import { openWithConsent, usersOpenServices } from '../support/services.ts';
+import { openWithConsent, untilState, usersOpenServices } from '../support/services.ts';
 import { createTestHub, type TestHub, type TestHubConfig } from '../support/test-hub.ts';
 import { type RawPeer, rawPeer, startUpstream } from './proxy-harness.ts';
 
@@ -24,6 +24,10 @@ export async function startWitnessApp(app: string, seen: SeenRequest[]) {
       });
       req.on('error', () => {});
       req.on('end', () => {
+        if (req.headers['user-agent'] === 'hub-readiness-probe') {
+          res.end();
+          return;
+        }
         seen.push({
           app,
           method: req.method ?? '',
@@ -79,11 +83,17 @@ export async function startAttackedHub(config: TestHubConfig = {}) {
           ...((config.Hub?.['services'] as unknown[] | undefined) ?? []),
         ],
       },
-      Proxy: { ...config.Proxy, extra_routes: { '/open/': open.url } },
+      Proxy: {
+        ...config.Proxy,
+        extra_routes: {
+          '/open/': open.url,
+          ...(config.Proxy?.['extra_routes'] as object | undefined),
+        },
+      },
     }),
   );
-  // The services are looked at before they get their routes; those looks are no part of any test.
-  seen.length = 0;
+  await untilState(hub, 'guarded', 'ready');
+  await untilState(hub, 'own', 'ready');
   const port = Number(new URL(hub.url).port);
   return {
     hub,
