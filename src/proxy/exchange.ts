@@ -42,6 +42,7 @@ const plainReason = /^[\x20-\x7e]*$/;
  */
 export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
   readonly kind = 'http';
+  place = -1;
   readonly tags: ConnectionTags;
   readonly req: IncomingMessage;
   readonly request: UpstreamRequest;

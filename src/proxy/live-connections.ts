@@ -18,6 +18,8 @@ export interface ConnectionTags {
 export interface LiveConnection {
   readonly kind: 'http' | 'websocket';
   readonly tags: ConnectionTags;
+  /** Its place in the registry, -1 while it is in none; the registry's own. */
+  place: number;
   close(reason: CloseReason): void;
   /** Ends what goes on for as long as the hub does, a WebSocket or an event stream; else nothing. */
   endStream(): void;
@@ -35,18 +37,30 @@ export interface LiveConnections {
   readonly size: number;
 }
 
-/** Creates an empty registry; one serves the HTTP and the WebSocket forwarder. */
+/**
+ * Creates an empty registry; one serves the HTTP and the WebSocket forwarder. It is an array with holes
+ * filled from its end: a Set grows a new table every few dozen requests, and the old tables keep every
+ * request that was in them alive until the next full collection, which was most of the hub's memory.
+ */
 export function createLiveConnections(): LiveConnections {
-  const connections = new Set<LiveConnection>();
+  const connections: LiveConnection[] = [];
   return {
     add: (connection) => {
-      connections.add(connection);
+      if (connection.place !== -1) return;
+      connection.place = connections.length;
+      connections.push(connection);
     },
     delete: (connection) => {
-      connections.delete(connection);
+      const { place } = connection;
+      if (place === -1) return;
+      connection.place = -1;
+      const last = connections.pop();
+      if (last === undefined || last === connection) return;
+      connections[place] = last;
+      last.place = place;
     },
     closeWhere(predicate, reason) {
-      const chosen = [...connections].filter(({ tags }) => predicate(tags));
+      const chosen = connections.filter(({ tags }) => predicate(tags));
       for (const connection of chosen) connection.close(reason);
       return chosen.length;
     },
@@ -55,7 +69,7 @@ export function createLiveConnections(): LiveConnections {
     },
     list: () => connections.values(),
     get size() {
-      return connections.size;
+      return connections.length;
     },
   };
 }
