@@ -62,6 +62,8 @@ export function createHubServer(parts: {
     requestTimeout: config.request_timeout * 1000,
     keepAliveTimeout: config.idle_timeout * 1000,
     connectionsCheckingInterval: timeoutCheckMs,
+    // Most requests have no body: then there is no stream to set up, to read dry and to take down.
+    optimizeEmptyRequests: true,
     shouldUpgradeCallback: (req) => upgrade !== undefined && isOpeningHandshake(req),
   });
   // Node would leave out headers beyond the thousandth without a word: the size is limit enough.

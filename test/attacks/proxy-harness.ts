@@ -66,7 +66,10 @@ export async function startProxy(
     res.end();
   }
 
-  const server = createServer({ shouldUpgradeCallback: isWebSocketUpgrade });
+  const server = createServer({
+    shouldUpgradeCallback: isWebSocketUpgrade,
+    optimizeEmptyRequests: true,
+  });
   server.on('request', (req, res) => {
     const match = find(req);
     if (match === undefined) answer(res, 404);

@@ -412,3 +412,22 @@ describe('an incomplete request', () => {
     expect([0, 400]).toContain(answer.status);
   });
 });
+
+describe('requests that announce no body', () => {
+  test.each([
+    ['POST', '/hub/login'],
+    ['POST', '/hub/api/oauth2/token'],
+    ['POST', '/hub/api/users/alice/tokens'],
+    ['PATCH', '/hub/api/users/alice'],
+    ['DELETE', '/hub/api/users/nobody'],
+    ['POST', '/services/guarded/'],
+  ])('are answered: %s %s', async (method, path) => {
+    const answer = await sendRaw(
+      hub.url,
+      `${method} ${path} HTTP/1.1\r\nHost: hub.test\r\nAuthorization: token admin-service-token\r\n` +
+        'Connection: close\r\n\r\n',
+    );
+    expect(answer.status).toBeGreaterThanOrEqual(200);
+    expect(answer.status).toBeLessThan(500);
+  });
+});

@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import {
+  eventually,
+  head,
+  rawClient,
+  rawRequest,
+  startProxy,
+  startRawUpstream,
+  startUpstream,
+} from '../../test/attacks/proxy-harness.ts';
+
+const everyByte = Buffer.from(Array.from({ length: 256 }, (_, index) => index));
+
+/** Splits a raw response; the body as bytes. */
+function bodyOf(response: Buffer): Buffer {
+  return response.subarray(response.indexOf('\r\n\r\n') + 4);
+}
+
+describe('a short answer, which goes out together with its head', () => {
+  test.each([0, 1, 256, 12_288, 12_289, 70_000])(
+    'of %i bytes arrives byte for byte, after a head with its length',
+    async (length) => {
+      const body = Buffer.alloc(length, everyByte);
+      await using upstream = await startUpstream((_req, res) => {
+        res.writeHead(200, { 'content-length': length, 'content-type': 'image/png' }).end(body);
+      });
+      await using proxy = await startProxy();
+      proxy.addService('a', upstream.url);
+      const client = await rawClient(proxy.port, head('GET /services/a/', 'Connection: close'));
+      await client.closed;
+      expect(client.text()).toContain(`content-length: ${length}\r\n`);
+      expect(bodyOf(client.bytes()).equals(body)).toBe(true);
+    },
+  );
+
+  test('whose length is announced in two pieces of body arrives in whole', async () => {
+    await using upstream = await startRawUpstream((peer) => {
+      peer.socket.once('more', () => {
+        peer.write('HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nfour');
+        void eventually(() => arrivedFirst).then(() => peer.write('more'));
+      });
+    });
+    let arrivedFirst = false;
+    await using proxy = await startProxy();
+    proxy.addService('a', upstream.url);
+    const client = await rawClient(proxy.port, head('GET /services/a/', 'Connection: close'));
+    await client.until('four');
+    arrivedFirst = true;
+    await client.closed;
+    expect(bodyOf(client.bytes()).toString()).toBe('fourmore');
+  });
+
+  test('never carries bytes beyond its announced length, nor do they reach the next request', async () => {
+    let asked = 0;
+    await using upstream = await startRawUpstream((peer) => {
+      peer.socket.on('more', () => {
+        if (!peer.text().endsWith('\r\n\r\n')) return;
+        asked += 1;
+        const surplus = 'HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged';
+        peer.write(`HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n${asked}!${surplus}`);
+      });
+    });
+    await using proxy = await startProxy();
+    proxy.addService('a', upstream.url);
+    for (const expected of ['1!', '2!']) {
+      const response = await rawRequest(proxy.port, head('GET /services/a/', 'Connection: close'));
+      expect(response.endsWith(`\r\n\r\n${expected}`)).toBe(true);
+      expect(response).not.toContain('forged');
+    }
+  });
+
+  test('to HEAD has its length and no body', async () => {
+    await using upstream = await startUpstream((_req, res) => {
+      res.writeHead(200, { 'content-length': 5 }).end();
+    });
+    await using proxy = await startProxy();
+    proxy.addService('a', upstream.url);
+    const response = await rawRequest(proxy.port, head('HEAD /services/a/', 'Connection: close'));
+    expect(response).toContain('content-length: 5\r\n');
+    expect(response.endsWith('\r\n\r\n')).toBe(true);
+  });
+
+  test('keeps its place among pipelined requests', async () => {
+    await using upstream = await startUpstream((req, res) => {
+      const body = `<${req.url}>`;
+      res.writeHead(200, { 'content-length': body.length });
+      // The first is the last to be answered.
+      if (req.url === '/services/a/1') setTimeout(() => res.end(body), 50);
+      else res.end(body);
+    });
+    await using proxy = await startProxy();
+    proxy.addService('a', upstream.url);
+    const response = await rawRequest(
+      proxy.port,
+      head('GET /services/a/1') +
+        head('GET /services/a/2') +
+        head('GET /services/a/3', 'Connection: close'),
+    );
+    expect(response.match(/<[^>]*>/g)).toEqual([
+      '</services/a/1>',
+      '</services/a/2>',
+      '</services/a/3>',
+    ]);
+  });
+});
