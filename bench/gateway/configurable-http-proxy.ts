@@ -1,0 +1,48 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { freePort } from '../../test/support/postgres.ts';
+import { type PinnedProcess, startPinned } from './pinned-process.ts';
+
+/** A running configurable-http-proxy. */
+export interface ConfigurableHttpProxy extends AsyncDisposable {
+  readonly process: PinnedProcess;
+  readonly port: number;
+}
+
+/** Starts it as JupyterHub does, with one route per prefix. */
+export async function startConfigurableHttpProxy(options: {
+  readonly core: number;
+  readonly upstreamUrl: string;
+  readonly prefixes: readonly string[];
+}): Promise<ConfigurableHttpProxy> {
+  const [port, apiPort] = [await freePort(), await freePort()];
+  const manifest = createRequire(import.meta.url).resolve('configurable-http-proxy/package.json');
+  const token = 'bench';
+  const proxyProcess = await startPinned({
+    core: options.core,
+    command: [
+      process.execPath,
+      join(manifest, '..', 'bin', 'configurable-http-proxy'),
+      `--port=${port}`,
+      '--ip=127.0.0.1',
+      `--api-port=${apiPort}`,
+      '--api-ip=127.0.0.1',
+      '--log-level=error',
+    ],
+    port: apiPort,
+    environment: { CONFIGPROXY_AUTH_TOKEN: token },
+  });
+  for (const prefix of options.prefixes) {
+    const added = await fetch(`http://127.0.0.1:${apiPort}/api/routes${prefix}`, {
+      method: 'POST',
+      headers: { authorization: `token ${token}` },
+      body: JSON.stringify({ target: options.upstreamUrl }),
+    });
+    if (added.status !== 201) throw new Error(`no route was added: ${added.status}`);
+  }
+  return {
+    process: proxyProcess,
+    port,
+    [Symbol.asyncDispose]: () => proxyProcess[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,89 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+
+/** The proxy under test runs on the first core; upstream and load share the second. */
+export const proxyCore = 0;
+export const loadCore = 1;
+
+/** A program that runs on one core. */
+export interface PinnedProcess extends AsyncDisposable {
+  readonly pid: number;
+  /** Seconds of CPU used so far, user and system, every thread. */
+  cpuSeconds(): number;
+  residentBytes(): number;
+}
+
+const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
+
+/** Starts a program on one core and waits until it listens. */
+export async function startPinned(options: {
+  readonly core: number;
+  readonly command: readonly [string, ...string[]];
+  readonly port: number;
+  readonly environment?: Readonly<Record<string, string>>;
+}): Promise<PinnedProcess> {
+  const { core, command, port } = options;
+  const [program, ...args] = onCore(core, command);
+  const child = spawn(program, args, {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, NODE_ENV: 'production', ...options.environment },
+  });
+  let complaints = '';
+  child.stderr.on('data', (chunk) => {
+    complaints = (complaints + chunk).slice(-4_000);
+  });
+  await listening(port, child, () => complaints);
+  const pid = child.pid ?? 0;
+  return {
+    pid,
+    cpuSeconds: () => cpuSecondsOf(pid),
+    residentBytes: () => residentBytesOf(pid),
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    },
+  };
+}
+
+/**
+ * A command that runs on one core, ahead of whatever else the machine does where that is permitted.
+ * Each of the wrappers replaces itself by the next, so the child's pid is the program's.
+ */
+export function onCore(core: number, command: readonly string[]): [string, ...string[]] {
+  const pinned = ['taskset', '-c', String(core), ...command] as const;
+  return process.getuid?.() === 0 ? ['nice', '-n', '-15', ...pinned] : [...pinned];
+}
+
+function cpuSecondsOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  // The name of the program, in parentheses, may hold spaces.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+}
+
+function residentBytesOf(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) * 1024;
+}
+
+async function listening(
+  port: number,
+  child: ChildProcess,
+  complaints: () => string,
+): Promise<void> {
+  const deadline = Date.now() + 60_000;
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`a program ended at once: ${complaints()}`);
+    if (Date.now() > deadline) throw new Error(`nothing listens on ${port}: ${complaints()}`);
+    const socket = connect(port, '127.0.0.1');
+    const isOpen = await new Promise<boolean>((resolve) => {
+      socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    });
+    socket.destroy();
+    if (isOpen) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}

@@ -1,0 +1,92 @@
+import type { PinnedProcess } from './pinned-process.ts';
+import { type LoadResult, wrk } from './wrk.ts';
+
+/** One thing to measure: an address, and the processes that do the work behind it. */
+export interface Contender {
+  readonly name: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** All processes whose CPU time the request costs; all on the proxy's core. */
+  readonly processes: readonly PinnedProcess[];
+}
+
+/** The medians over all rounds. */
+export interface Measurement {
+  readonly name: string;
+  readonly requestsPerSecond: number;
+  readonly bytesPerSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly cpuMicros: number;
+  readonly residentMiB: number;
+  /** Requests per second of CPU: what one core would serve if it did nothing else. */
+  readonly requestsPerCpuSecond: number;
+  readonly roundRequestsPerSecond: readonly number[];
+  readonly roundCpuMicros: readonly number[];
+}
+
+/**
+ * Measures all contenders in turn, round after round, so that whatever else the machine does meets
+ * all of them alike.
+ */
+export async function measureInterleaved(options: {
+  readonly contenders: readonly Contender[];
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly connections: number;
+  readonly progress: (line: string) => void;
+}): Promise<Measurement[]> {
+  const { contenders, rounds, seconds, connections, progress } = options;
+  const results = contenders.map(() => [] as (LoadResult & { cpuMicros: number })[]);
+  for (const { url, headers } of contenders) await wrk({ url, headers, seconds: 2, connections });
+  for (let round = 0; round < rounds; round++) {
+    for (const [index, { name, url, headers, processes }] of contenders.entries()) {
+      const before = cpuSeconds(processes);
+      const result = await wrk({ url, headers, seconds, connections });
+      const cpuMicros = ((cpuSeconds(processes) - before) / result.requests) * 1e6;
+      results[index]?.push({ ...result, cpuMicros });
+      progress(
+        `round ${round + 1}  ${name}: ${Math.round(result.requestsPerSecond)} req/s, ` +
+          `${cpuMicros.toFixed(1)} µs CPU, p99 ${result.p99Ms.toFixed(1)} ms`,
+      );
+    }
+  }
+  return contenders.map(({ name, processes }, index) => {
+    const all = results[index] ?? [];
+    const cpuMicros = median(all.map((result) => result.cpuMicros));
+    return {
+      name,
+      requestsPerSecond: median(all.map((result) => result.requestsPerSecond)),
+      bytesPerSecond: median(all.map((result) => result.bytesPerSecond)),
+      p50Ms: median(all.map((result) => result.p50Ms)),
+      p99Ms: median(all.map((result) => result.p99Ms)),
+      cpuMicros,
+      residentMiB:
+        processes.reduce((total, process) => total + process.residentBytes(), 0) / 2 ** 20,
+      requestsPerCpuSecond: 1e6 / cpuMicros,
+      roundRequestsPerSecond: all.map((result) => result.requestsPerSecond),
+      roundCpuMicros: all.map((result) => result.cpuMicros),
+    };
+  });
+}
+
+/**
+ * The median over rounds of the ratio within each round: neighbours in time share the machine's
+ * other load.
+ */
+export function ratioOf(figures: readonly number[], base: readonly number[]): number {
+  return median(figures.map((figure, round) => figure / (base[round] ?? Number.NaN)));
+}
+
+/** The middle of some figures. */
+export function median(figures: readonly number[]): number {
+  const sorted = figures.toSorted((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  return sorted.length % 2 === 1
+    ? (sorted[middle] ?? Number.NaN)
+    : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
+}
+
+function cpuSeconds(processes: readonly PinnedProcess[]): number {
+  return processes.reduce((total, process) => total + process.cpuSeconds(), 0);
+}
