@@ -3,6 +3,7 @@ import { createSealer } from '../crypto/sealer.ts';
 import { HubError } from '../errors.ts';
 import { isNavigation } from '../http/content-negotiation.ts';
 import { type CookieAttributes, serializeCookie, tokenCookieName } from '../http/cookies.ts';
+import { formatScopeList } from '../http/scope-list.ts';
 import { isForged, isFromElsewhere, mayFollowLogin } from './browser-request.ts';
 import { type HubOAuthOptions, missing, resolveOptions, scopeList } from './client-options.ts';
 import { type PresentedToken, single, withoutUrlToken } from './credentials.ts';
@@ -98,7 +99,7 @@ export class HubOAuth extends HubAuth {
       response_type: 'code',
       client_id: this.oauth_client_id,
       redirect_uri: this.oauth_redirect_uri,
-      scope: this.#requestedScopes().join(' '),
+      scope: formatScopeList(this.#requestedScopes()),
       state: begun.state,
       code_challenge: begun.codeChallenge,
       code_challenge_method: 'S256',

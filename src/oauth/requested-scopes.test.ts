@@ -1,14 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { formatScopeList } from '../http/scope-list.ts';
 import { expandScopes } from '../rbac/expand-scopes.ts';
 import { createMembership } from '../rbac/membership.ts';
 import { createScopeCatalogue } from '../rbac/scope-definitions.ts';
 import type { Client } from './clients/client.ts';
-import {
-  coversScopes,
-  formatScopeList,
-  resolveRequestedScopes,
-  type ScopeContext,
-} from './requested-scopes.ts';
+import { coversScopes, resolveRequestedScopes, type ScopeContext } from './requested-scopes.ts';
 
 const required = ['read:users:name!user', 'read:users:groups!user', 'access:services!service=wiki'];
 
@@ -172,4 +168,12 @@ test('writes scopes as one value, whatever the names in them', () => {
   expect(formatScopeList(['self', 'read:users!user=zoë "x" \\'])).toBe(
     'self read:users!user=zo%C3%AB%20%22x%22%20%5C',
   );
+});
+
+test('knows what the client may have in encoded form, and nothing else', async () => {
+  const named = 'read:users!user=alice é';
+  const encoded = 'read:users!user=alice%20%C3%A9';
+  await expect(resolve(encoded, context([]))).rejects.toEqual(invalidScope);
+  // Allowed but not held: recognised, and left out.
+  expect(await resolve(encoded, context([named]))).toEqual([]);
 });

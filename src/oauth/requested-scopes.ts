@@ -1,3 +1,4 @@
+import { formatScopeList } from '../http/scope-list.ts';
 import { scopesBeyond } from '../rbac/access-check.ts';
 import { expandScopes, resolveScopes } from '../rbac/expand-scopes.ts';
 import { intersectScopes } from '../rbac/intersect-scopes.ts';
@@ -43,7 +44,9 @@ export async function resolveRequestedScopes(
   const names =
     requested === undefined
       ? context.client.allowedScopes
-      : requireScopeTokens(requested).filter((name) => name !== legacyIdentifyScope);
+      : requireScopeTokens(requested)
+          .filter((name) => name !== legacyIdentifyScope)
+          .map((name) => readScopeToken(name, context.client));
   const optional = await replaceRoleNames(names, context, findRole);
   if (requested !== undefined) requireAllowedScopes(optional, context);
 
@@ -76,6 +79,15 @@ function requireScopeTokens(scope: string): string[] {
     throw new OAuthError('invalid_scope', 'The parameter scope is malformed.');
   }
   return scope.split(' ');
+}
+
+/**
+ * The scope that a token stands for. A name in it may hold what no scope token may, and comes
+ * percent-encoded then; only what the client may have anyway is recognised in that form.
+ */
+function readScopeToken(token: string, client: Client): string {
+  const known = [...requiredScopes(client), ...client.allowedScopes];
+  return known.find((scope) => formatScopeList([scope]) === token) ?? token;
 }
 
 async function replaceRoleNames(
@@ -127,14 +139,4 @@ function expand(scopes: readonly string[], context: ScopeContext): ScopeSet {
 
 function expansion({ catalogue, owner, client, held }: ScopeContext) {
   return { catalogue, owner, client: client.identity, inherited: held };
-}
-
-/**
- * Writes scopes as the value of a `scope` member. Names of users may hold what no scope token may
- * (RFC 6749 §3.3), such as a space; those characters are percent-encoded.
- */
-export function formatScopeList(scopes: Iterable<string>): string {
-  return [...scopes]
-    .map((scope) => scope.replaceAll(/[^\x21\x23-\x5b\x5d-\x7e]+/gu, encodeURIComponent))
-    .join(' ');
 }

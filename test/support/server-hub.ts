@@ -165,3 +165,14 @@ export function submitFormTo(
   if (form === undefined) throw new Error(`no form to ${action} on the page: ${page.body}`);
   return submitForm(browser, { ...page, body: form }, values);
 }
+
+/** Starts a server and waits until it is ready, however slow the machine is. */
+export async function startUntilReady(hub: TestHub, path: string, body?: unknown): Promise<void> {
+  const answer = await startServer(hub, path, body);
+  if (answer.status !== 201 && answer.status !== 202) {
+    throw new Error(`start of ${path}: ${answer.status} ${await answer.text()}`);
+  }
+  const isOver = ({ ready, failure }: ServerModel) => ready || failure !== null;
+  const server = await untilServer(hub, path, isOver, `${path} is ready`);
+  if (!server.ready) throw new Error(`${path} has failed: ${JSON.stringify(server.failure)}`);
+}

@@ -1,4 +1,5 @@
 import type { Middleware } from 'koa';
+import { formatScopeList } from '../../http/scope-list.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authority } from '../../rbac/authority.ts';
 import type { Caller } from '../../rbac/caller.ts';
@@ -8,7 +9,6 @@ import type { Client } from '../clients/client.ts';
 import type { ClientAuthentication } from '../clients/client-authentication.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { requireParameter } from '../request-parameters.ts';
-import { formatScopeList } from '../requested-scopes.ts';
 import { readPresentedToken } from '../tokens/presented-token.ts';
 import type { TokenVerifier } from '../tokens/token-verifier.ts';
 import { createJsonEndpoint, type OAuthRequest } from './json-endpoint.ts';

@@ -1,9 +1,9 @@
 import type { Middleware } from 'koa';
+import { formatScopeList } from '../../http/scope-list.ts';
 import type { ClientAuthentication } from '../clients/client-authentication.ts';
 import type { ExchangeCode } from '../grants/code-exchange.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { parameterValue, requireParameter } from '../request-parameters.ts';
-import { formatScopeList } from '../requested-scopes.ts';
 import { createJsonEndpoint } from './json-endpoint.ts';
 
 /** A successful answer of the token endpoint (RFC 6749 §5.1). */
