@@ -94,8 +94,8 @@ test('neither the app nor anything it is sent holds the token of the server', as
 });
 
 test('an app that does not know its prefix is asked without it', async () => {
-  const [program = '', main = '', ...rest] = guarded(...app);
-  await using hub = await createGuardedHub({ cmd: [program, main, '--strip-prefix', ...rest] });
+  const cmd = ['hub-singleuser', '--strip-prefix', '--', ...app];
+  await using hub = await createGuardedHub({ cmd });
   await start(hub);
   const echo = await echoOf(hub, await hub.logIn('alice'), 'user/alice/a/page');
   expect(echo.url).toBe('/a/page');

@@ -15,6 +15,7 @@ import {
 import { findSystemUser, type SystemUser } from '../../processes/system-user.ts';
 import type { SpawnedServer, Spawner, SpawnerHost, SpawnRequest } from '../spawner.ts';
 import { createMemoryGuard } from './memory-guard.ts';
+import { withOwnProgram } from './own-program.ts';
 import { makeOwnedDirectory } from './owned-directory.ts';
 import { createAddressBook, type ServerAddress } from './server-address.ts';
 import { type LocalServerState, readServerState } from './server-state.ts';
@@ -131,7 +132,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       throw thrown;
     });
     const outcome = await startProcess({
-      command: fillCommand(request.command, address),
+      command: withOwnProgram(fillCommand(request.command, address)),
       environment: {
         ...homeVariables(request, user),
         ...request.environment,
