@@ -35,6 +35,8 @@ export function explainFailure(error: unknown): ProviderFailure {
   if (error instanceof UntrustedAnswer) {
     return { kind: 'invalid_response', explanation: error.message };
   }
+  const interruption = findInterruption(error);
+  if (interruption !== undefined) return { kind: 'unavailable', explanation: interruption };
   if (error instanceof UnexpectedStatus) return explainStatus(error.status, error.message);
   if (error instanceof AuthorizationResponseError) {
     return error.error === 'access_denied'
@@ -52,6 +54,19 @@ export function explainFailure(error: unknown): ProviderFailure {
   }
   if (error instanceof ClientError) return explainClientError(error);
   return { kind: 'unavailable', explanation: `the provider cannot be reached: ${causes(error)}` };
+}
+
+/** An answer that did not come, or not to its end; it may be wrapped in an error about its content. */
+function findInterruption(error: unknown): string | undefined {
+  for (const { name, message } of chainOf(error)) {
+    if (name === 'TimeoutError' || name === 'AbortError' || name === 'JWKSTimeout') {
+      return 'the provider did not answer in time';
+    }
+    if (name === 'TypeError' && (message === 'terminated' || message === 'fetch failed')) {
+      return `the provider cannot be reached: ${causes(error)}`;
+    }
+  }
+  return undefined;
 }
 
 function explainTokenError({ error, status }: ResponseBodyError): ProviderFailure {
@@ -73,9 +88,6 @@ function explainTokenError({ error, status }: ResponseBodyError): ProviderFailur
 
 function explainClientError(error: ClientError): ProviderFailure {
   const { code, cause } = error;
-  if (code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT') {
-    return { kind: 'unavailable', explanation: 'the provider did not answer in time' };
-  }
   if (cause instanceof Response) {
     return explainStatus(cause.status, error.message);
   }
@@ -103,12 +115,18 @@ function explainStatus(status: number, message: string): ProviderFailure {
 
 /** The messages of an error and its causes; never their values, which hold tokens and claims. */
 function causes(error: unknown): string {
-  const messages: string[] = [];
-  for (let at = error, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth += 1) {
-    const { code } = at as { code?: unknown };
-    messages.push(typeof code === 'string' && at.message === '' ? code : at.message);
-  }
+  const messages = chainOf(error).map((each) => {
+    const { code } = each as { code?: unknown };
+    return typeof code === 'string' && each.message === '' ? code : each.message;
+  });
   return messages.join(': ').slice(0, 500);
+}
+
+/** An error and what caused it, at most four deep. */
+function chainOf(error: unknown): Error[] {
+  const chain: Error[] = [];
+  for (let at = error; at instanceof Error && chain.length < 4; at = at.cause) chain.push(at);
+  return chain;
 }
 
 /** An error code as a provider sent it, fit for a log line. */
