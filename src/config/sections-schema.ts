@@ -171,9 +171,7 @@ export const proxySection = z.strictObject({
     .describe(
       'Client connections from one address, or one IPv6 /64; 0 for no limit. Not for trusted_proxies.',
     ),
-  max_connections: count
-    .default(20_000)
-    .describe('Client connections in all; 0 for no limit.'),
+  max_connections: count.default(20_000).describe('Client connections in all; 0 for no limit.'),
   max_websockets_per_user: count
     .default(200)
     .describe('Open WebSockets of one user; 0 for no limit.'),
