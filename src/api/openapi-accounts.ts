@@ -23,6 +23,12 @@ const pageParameters: readonly QueryParameter[] = [
   },
 ];
 
+const stoppedServers: QueryParameter = {
+  name: 'include_stopped_servers',
+  description: 'Whether servers that do not run are told too.',
+  schema: { enum: ['true', 'false'] },
+};
+
 const userScopes = [
   'read:users',
   'read:users:name',
@@ -54,6 +60,7 @@ const userOperations: Operations = {
         schema: { enum: ['active', 'ready', 'inactive'] },
       },
       { name: 'name_filter', description: 'Part of the name.', schema: text() },
+      stoppedServers,
     ],
     responses: { 200: { description: 'The users.', schema: listOf(ref('User')) } },
   },
@@ -72,6 +79,7 @@ const userOperations: Operations = {
     tag: 'users',
     summary: 'Read a user',
     scopes: userScopes,
+    query: [stoppedServers],
     responses: { 200: { description: 'What the caller may see.', schema: ref('User') } },
   },
   'POST /hub/api/users/{name}': {
