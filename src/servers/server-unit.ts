@@ -146,7 +146,6 @@ export function createServerUnit(
       spawned = running;
       state = 'running';
       start = undefined;
-      output = [];
       watch(running);
       steps.add({ progress: 100, ready: true, message: 'The server is ready.', url });
       events.onStartEnded('ready', seconds());

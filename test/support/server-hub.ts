@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { identifyProcess } from '../../src/processes/process-identity.ts';
 import type { BrowserAnswer, FakeBrowser } from './fake-browser.ts';
 import {
   createTestHub,
@@ -106,14 +107,9 @@ export async function untilServer(
   return server;
 }
 
-/** Whether a process is there. */
+/** Whether a process is there; one that has ended and was not reaped is not. */
 export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
+  return identifyProcess(pid) !== undefined;
 }
 
 /** A command that does nothing until there is a file `go` in its folder, then runs the other one. */

@@ -1,0 +1,162 @@
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import {
+  createServerHub,
+  createUsers,
+  fixtureApp,
+  getServer,
+  isAlive,
+  type ServerModel,
+  serverPath,
+  startServer,
+  startUntilReady,
+  untilServer,
+} from '../support/server-hub.ts';
+import { type TestHub, until } from '../support/test-hub.ts';
+
+const path = serverPath('alice');
+
+/** Starts the server and returns it once the start has failed. */
+async function failedStart(hub: TestHub): Promise<ServerModel> {
+  await createUsers(hub, 'alice').catch(() => undefined);
+  const answer = await startServer(hub, path);
+  expect(answer.status).not.toBe(201);
+  const server = await untilServer(hub, path, ({ failure }) => failure !== null, 'it failed');
+  expect(server).toMatchObject({ stopped: true, ready: false, pending: null });
+  return server;
+}
+
+/** Whether any process of this hub's servers is left. */
+async function pidsOf(hub: TestHub): Promise<number[]> {
+  const pids = (await readdir('/proc')).map(Number).filter((pid) => pid > 0);
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
+      return environment.includes(`HUB_PROCESS_MARK=${hub.directory}`) ? [pid] : [];
+    }),
+  );
+  return found.flat();
+}
+
+const quick = { start_timeout: 20, http_timeout: 1 };
+
+test.each([
+  ['does not exist', ['no-such-program'], /command not found in PATH: no-such-program/],
+  ['is not executable', ['/etc/passwd'], /permission denied: \/etc\/passwd/],
+  ['exits at once', fixtureApp('exit-at-once', '3'), /ended before it answered, with exit code 3/],
+  [
+    'never listens',
+    fixtureApp('never-listens'),
+    /did not answer within 1 seconds: nothing listens/,
+  ],
+  [
+    'listens elsewhere',
+    ['sh', '-c', 'HUB_SERVICE_URL=http://127.0.0.1:0 exec "$@"', 'sh', ...fixtureApp('web-server')],
+    /nothing listens on http:/,
+  ],
+  ['answers 500', fixtureApp('web-server', 'broken'), /answers with status 500/],
+  [
+    'prints megabytes and hangs',
+    fixtureApp('floods-output', '30'),
+    /did not answer within 1 seconds/,
+  ],
+])(
+  'a command that %s fails the start with the reason and leaves nothing',
+  async (_, cmd, reason) => {
+    await using hub = await createServerHub({ Spawner: { cmd, ...quick } });
+    const { failure } = await failedStart(hub);
+    expect(failure?.message).toMatch(reason);
+    expect(failure?.output.length).toBeLessThanOrEqual(50);
+    expect(await pidsOf(hub)).toEqual([]);
+    const health = await fetch(`${hub.url}hub/health`);
+    expect(health.status).toBe(200);
+  },
+);
+
+test('a server whose folder was removed gets a new one, and one that cannot get one says so', async () => {
+  await using hub = await createServerHub();
+  await createUsers(hub, 'alice');
+  await startUntilReady(hub, path);
+  const home = join(hub.directory, 'homes', 'alice');
+  await hub.api(path, 'admin-service-token', { method: 'DELETE' });
+  await rm(home, { recursive: true });
+  await startUntilReady(hub, path);
+  expect((await stat(home)).isDirectory()).toBe(true);
+  await hub.api(path, 'admin-service-token', { method: 'DELETE' });
+  await rm(home, { recursive: true });
+  await writeFile(home, 'a file is in the way');
+  const { failure } = await failedStart(hub);
+  expect(failure?.message).toMatch(/The directory .*homes\/alice of the server cannot be made\./);
+});
+
+test('a server that dies loses its route at once, and its page says why and offers to start it', async () => {
+  await using hub = await createServerHub({ Spawner: { poll_interval: 3600 } });
+  await createUsers(hub, 'alice');
+  const browser = await hub.logIn('alice');
+  await startUntilReady(hub, path);
+  const { state } = await getServer(hub, path);
+  process.kill(Number(state?.['pid']), 'SIGKILL');
+  await untilServer(hub, path, ({ stopped }) => stopped, 'the death is noticed');
+  const page = await browser.open(`${hub.url}user/alice/`);
+  expect(page.status).toBe(424);
+  expect(page.body).toContain('The server ended by signal SIGKILL.');
+  expect(page.body).toContain('listening on http://');
+  const home = await browser.open(`${hub.url}hub/home`);
+  expect(home.body).toContain('The server ended by signal SIGKILL.');
+  await startUntilReady(hub, path);
+  expect((await getServer(hub, path)).failure).toBeNull();
+});
+
+test('a server that ends by itself closes the connections to it', async () => {
+  await using hub = await createServerHub({ Spawner: { cmd: fixtureApp('gateway-app') } });
+  const browser = await hub.logIn('alice');
+  await startUntilReady(hub, path);
+  await browser.open(`${hub.url}user/alice/`);
+  const cookie = browser.cookieHeader(`${hub.url}user/alice/`);
+  const events = await fetch(`${hub.url}user/alice/events`, { headers: { cookie } });
+  const { state } = await getServer(hub, path);
+  process.kill(Number(state?.['pid']), 'SIGKILL');
+  await expect(events.text()).rejects.toThrow();
+});
+
+test('a program that outlives its server is ended with it', async () => {
+  const leaves = fixtureApp('leaves-children', 'stay');
+  const both = ['sh', '-c', '"$1" "$2" "$3" & exec "$4" "$5"', 'sh', ...leaves];
+  await using hub = await createServerHub({
+    Spawner: { cmd: [...both, ...fixtureApp('web-server')] },
+  });
+  await createUsers(hub, 'alice');
+  await startUntilReady(hub, path);
+  await until(async () => (await pidsOf(hub)).length >= 4, 'the children are there');
+  const pids = await pidsOf(hub);
+  await hub.api(path, 'admin-service-token', { method: 'DELETE' });
+  await until(() => pids.every((pid) => !isAlive(pid)), 'all are gone');
+});
+
+test('a start that takes longer than start_timeout is given up', async () => {
+  await using hub = await createServerHub({
+    Spawner: { cmd: fixtureApp('never-listens'), start_timeout: 1, http_timeout: 60 },
+  });
+  const { failure } = await failedStart(hub);
+  expect(failure?.message).toBe('The server did not start within 1 seconds.');
+  expect(await pidsOf(hub)).toEqual([]);
+});
+
+test('output with a secret in it is not shown', async () => {
+  const cmd = ['sh', '-c', 'echo "token is $HUB_API_TOKEN"; exit 1'];
+  await using hub = await createServerHub({ Spawner: { cmd } });
+  const { failure } = await failedStart(hub);
+  expect(failure?.output).toEqual(['token is [secret]']);
+});
+
+test('a server on a socket is reached through the hub, and by no other account of the machine', async () => {
+  await using hub = await createServerHub({ Spawner: { socket: true } });
+  await createUsers(hub, 'alice');
+  await startUntilReady(hub, path);
+  const { state } = await getServer(hub, path);
+  const socket = decodeURIComponent(String(state?.['url']).replace('http+unix://', ''));
+  expect((await stat(join(socket, '..'))).mode & 0o077).toBe(0);
+  const browser = await hub.logIn('alice');
+  expect((await browser.open(`${hub.url}user/alice/x`)).status).toBe(200);
+});
