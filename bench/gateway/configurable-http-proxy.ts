@@ -9,11 +9,11 @@ export interface ConfigurableHttpProxy extends AsyncDisposable {
   readonly port: number;
 }
 
-/** Starts it as JupyterHub does, with one route per prefix. */
+/** Starts it as JupyterHub does. */
 export async function startConfigurableHttpProxy(options: {
   readonly core: number;
-  readonly upstreamUrl: string;
-  readonly prefixes: readonly string[];
+  /** Prefixes without a slash at the end, and where each goes. */
+  readonly routes: Readonly<Record<string, string>>;
 }): Promise<ConfigurableHttpProxy> {
   const [port, apiPort] = [await freePort(), await freePort()];
   const manifest = createRequire(import.meta.url).resolve('configurable-http-proxy/package.json');
@@ -32,11 +32,11 @@ export async function startConfigurableHttpProxy(options: {
     port: apiPort,
     environment: { CONFIGPROXY_AUTH_TOKEN: token },
   });
-  for (const prefix of options.prefixes) {
+  for (const [prefix, target] of Object.entries(options.routes)) {
     const added = await fetch(`http://127.0.0.1:${apiPort}/api/routes${prefix}`, {
       method: 'POST',
       headers: { authorization: `token ${token}` },
-      body: JSON.stringify({ target: options.upstreamUrl }),
+      body: JSON.stringify({ target }),
     });
     if (added.status !== 201) throw new Error(`no route was added: ${added.status}`);
   }

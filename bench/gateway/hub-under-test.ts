@@ -24,10 +24,19 @@ export async function startHub(options: {
   readonly core: number;
   readonly directory: string;
   readonly upstreamUrl: string;
+  /** Behind the public service `echo`. */
+  readonly echoUrl?: string;
   readonly extraRoutes?: number;
   readonly nodeOptions?: readonly string[];
 }): Promise<HubUnderTest> {
-  const { core, directory, upstreamUrl, extraRoutes = 0, nodeOptions = [] } = options;
+  const {
+    core,
+    directory,
+    upstreamUrl,
+    echoUrl = upstreamUrl,
+    extraRoutes = 1,
+    nodeOptions = [],
+  } = options;
   const [port, internalPort] = [await freePort(), await freePort()];
   const url = `http://127.0.0.1:${port}/`;
   const file = join(directory, `hub-${port}.json`);
@@ -56,6 +65,7 @@ export async function startHub(options: {
             oauth_no_confirm: true,
           },
           { name: 'open', url: upstreamUrl, access: 'public' },
+          { name: 'echo', url: echoUrl, access: 'public' },
         ],
       },
       DummyAuthenticator: { password: 'test' },

@@ -42,7 +42,7 @@ ${http}
   });
 }
 
-/** An upstream that answers 1 KiB from memory, and larger bodies from files under /big/. */
+/** An upstream that answers 1 KiB from memory, and files of a folder under any path with /files/. */
 export function upstreamConfig(port: number, filesDirectory: string): string {
   return `  server {
     listen 127.0.0.1:${port} backlog=4096;
@@ -50,13 +50,12 @@ export function upstreamConfig(port: number, filesDirectory: string): string {
       default_type text/plain;
       return 200 "${'x'.repeat(1024)}";
     }
-    location ~ /files/(.*)$ { alias ${filesDirectory}/$1; }
+    location ~ /files/([a-z]*)$ { alias ${filesDirectory}/$1; }
   }`;
 }
 
 const forwardedHeaders = `
       proxy_http_version 1.1;
-      proxy_set_header Connection "";
       proxy_set_header Host $http_host;
       proxy_set_header X-Forwarded-For $remote_addr;
       proxy_set_header X-Forwarded-Proto $scheme;
@@ -67,6 +66,7 @@ const forwardedHeaders = `
 export function proxyConfig(options: {
   readonly port: number;
   readonly upstreamPort: number;
+  readonly echoPort: number;
   readonly hubPort: number;
   readonly token: string;
 }): string {
@@ -74,6 +74,14 @@ export function proxyConfig(options: {
     server 127.0.0.1:${options.upstreamPort};
     keepalive 256;
     keepalive_requests 1000000000;
+  }
+  upstream echo {
+    server 127.0.0.1:${options.echoPort};
+    keepalive 256;
+  }
+  map $http_upgrade $connection_upgrade {
+    default upgrade;
+    '' '';
   }
   upstream hub {
     server 127.0.0.1:${options.hubPort};
@@ -84,11 +92,18 @@ export function proxyConfig(options: {
     listen 127.0.0.1:${options.port} backlog=4096;
     location / {
       proxy_pass http://application;${forwardedHeaders}
+      proxy_set_header Connection "";
+    }
+    location /services/echo/ {
+      proxy_pass http://echo;${forwardedHeaders}
+      proxy_set_header Upgrade $http_upgrade;
+      proxy_set_header Connection $connection_upgrade;
     }
     location /checked/ {
       auth_request /check;
       auth_request_set $visitor $upstream_http_x_request_id;
       proxy_pass http://application;${forwardedHeaders}
+      proxy_set_header Connection "";
       proxy_set_header X-Hub-User $visitor;
     }
     location = /check {
