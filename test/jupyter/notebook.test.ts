@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { requireComponent } from '../support/components.ts';
+import { serverPath, startServer, stopServer, untilServer } from '../support/server-hub.ts';
 import { createTestHub, submitForm, type TestHub, until } from '../support/test-hub.ts';
 
 const singleuser = '/usr/bin/jupyterhub-singleuser';
@@ -48,7 +49,11 @@ describe.runIf(isInstalled)('Jupyter, as the system packages it,', () => {
       ],
     });
     hub = await createTestHub({
-      Hub: { environment_prefixes: ['HUB', 'JUPYTERHUB'], cleanup_servers: true },
+      Hub: {
+        environment_prefixes: ['HUB', 'JUPYTERHUB'],
+        cleanup_servers: true,
+        allow_named_servers: true,
+      },
       Authenticator: { admin_users: ['root'] },
       Spawner: {
         cmd: [singleuser],
@@ -153,6 +158,25 @@ describe.runIf(isInstalled)('Jupyter, as the system packages it,', () => {
     const page = await root.open(new URL(allowed.headers.location ?? '', hub.url).href);
     expect([page.status, page.url]).toEqual([200, expect.stringContaining('/user/alice/tree')]);
   });
+
+  test.each([
+    ['jürgen weiß', ''],
+    ['ann@example.org', 'lab'],
+  ])(
+    'starts for the user %s, server "%s", whose address must be encoded',
+    async (userName, name) => {
+      const path = serverPath(userName, name);
+      const person = await hub.logIn(userName);
+      await startServer(hub, path);
+      const { url } = await untilServer(hub, path, ({ ready }) => ready, 'Jupyter is ready');
+      const page = await person.open(new URL(`${url}tree`, hub.url).href);
+      expect(page.body).toContain('data-server-root');
+      expect(new URL(page.url).pathname).toBe(`${url}tree`);
+      // Its cookie serves a second visit: no login in between.
+      expect((await person.request(page.url)).status).toBe(200);
+      expect((await stopServer(hub, path)).status).toBe(204);
+    },
+  );
 
   test('notices at once that its owner has logged out', async () => {
     const context = await browser.newContext();
