@@ -1,4 +1,5 @@
 import { connect, createServer } from 'node:net';
+import { Attribute, Change } from 'ldapts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LoginRequest } from '../../src/plugin.ts';
 import { createTestHost, describeAuthenticator } from '../../test/contract/testing.ts';
@@ -206,14 +207,16 @@ describe.runIf(hasSlapd())('with a real directory', () => {
       outcome: 'updated',
       user: { groups: ['staff'], allowed: true },
     });
-    own.modify(
-      `dn: cn=staff,${groups}\nchangetype: modify\ndelete: member\nmember: uid=bob,${people}\n`,
-    );
+    await own.administer(async (client) => {
+      const member = new Attribute({ type: 'member', values: [`uid=bob,${people}`] });
+      const change = new Change({ operation: 'delete', modification: member });
+      await client.modify(`cn=staff,${groups}`, change);
+    });
     expect(await refresh()).toMatchObject({
       outcome: 'updated',
       user: { groups: [], allowed: false },
     });
-    own.modify(`dn: uid=bob,${people}\nchangetype: delete\n`);
+    await own.administer((client) => client.del(`uid=bob,${people}`));
     expect(await refresh()).toMatchObject({ outcome: 'login_required' });
     await own.stop();
     expect(await refresh()).toMatchObject({ outcome: 'unavailable' });

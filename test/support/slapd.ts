@@ -4,11 +4,13 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Client } from 'ldapts';
 import { requireComponent } from './components.ts';
 import { freePort } from './postgres.ts';
 import { until } from './test-hub.ts';
 
 const program = '/usr/sbin/slapd';
+const openssl = '/usr/bin/openssl';
 
 /** A real directory on loopback: `dc=example,dc=org` with people and groups. */
 export interface Slapd extends AsyncDisposable {
@@ -20,13 +22,13 @@ export interface Slapd extends AsyncDisposable {
   readonly bindDn: string;
   readonly bindPassword: string;
   /** Changes entries, as an administrator of the directory would. */
-  modify(ldif: string): void;
+  administer(work: (client: Client) => Promise<void>): Promise<void>;
   stop(): Promise<void>;
 }
 
 /** Whether slapd is installed; see requireComponent. */
 export function hasSlapd(): boolean {
-  return requireComponent('OpenLDAP', program);
+  return requireComponent('OpenLDAP', program) && requireComponent('OpenSSL', openssl);
 }
 
 const bindDn = 'cn=hub,dc=example,dc=org';
@@ -39,7 +41,7 @@ export async function startSlapd(entries: string): Promise<Slapd> {
   const [plainPort, tlsPort] = [await freePort(), await freePort()];
   mkdirSync(at('data'));
   execFileSync(
-    'openssl',
+    openssl,
     ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2']
       .concat(['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'])
       .concat(['-keyout', at('key.pem'), '-out', at('cert.pem')]),
@@ -70,13 +72,12 @@ export async function startSlapd(entries: string): Promise<Slapd> {
     ca: readFileSync(at('cert.pem'), 'utf8'),
     bindDn,
     bindPassword,
-    modify(ldif) {
-      const credentials = ['-x', '-D', 'cn=root,dc=example,dc=org', '-w', 'root'];
-      execFileSync('ldapmodify', [...credentials, '-H', `ldaps://127.0.0.1:${tlsPort}`], {
-        input: ldif,
-        env: { ...process.env, LDAPTLS_CACERT: at('cert.pem') },
-        stdio: ['pipe', 'ignore', 'inherit'],
-      });
+    async administer(work) {
+      const ca = readFileSync(at('cert.pem'), 'utf8');
+      const client = new Client({ url: `ldaps://localhost:${tlsPort}`, tlsOptions: { ca } });
+      await client.bind('cn=root,dc=example,dc=org', 'root');
+      await work(client);
+      await client.unbind();
     },
     stop,
     async [Symbol.asyncDispose]() {
