@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { attackerHost, openRedirectVectors } from '../../fixtures/attacks/open-redirects.ts';
+import { safeRedirectTarget } from '../../src/http/redirect-target.ts';
+import { startChromium } from '../support/chromium.ts';
+import { FakeBrowser } from '../support/fake-browser.ts';
+import { submitForm } from '../support/test-hub.ts';
+import { type AttackedHub, answerTo, bytesOf, startAttackedHub } from './hub-harness.ts';
+
+let hub: AttackedHub;
+let vectors: readonly string[];
+
+beforeAll(async () => {
+  hub = await startAttackedHub({
+    Authenticator: { lockout_attempts: 100_000 },
+    Spawner: { cmd: ['true'] },
+  });
+  vectors = openRedirectVectors(new URL(hub.url).host);
+});
+afterAll(async () => hub[Symbol.asyncDispose]());
+
+/** Whether a browser that follows a Location stays, whichever way it reads it. */
+function staysHere(location: string | undefined): boolean {
+  const here = new URL(`${hub.url}hub/login`);
+  if (location === undefined || URL.parse(location, here.href)?.origin !== here.origin)
+    return false;
+  const path = location.startsWith(`${here.origin}/`)
+    ? location.slice(here.origin.length)
+    : location;
+  return /^\/(?![/\\])[\x21-\x7e]*$/.test(path);
+}
+
+/** Every value that a page holds as an address or hands on in a form. */
+function addressesIn(page: string): string[] {
+  return [...page.matchAll(/(?:href|action|value|content)="([^"]*)"/g)].map(
+    ([, value = '']) => value,
+  );
+}
+
+describe('row 20: open redirects', () => {
+  test('there are more than 1,000 vectors of our own', () => {
+    expect(new Set(vectors).size).toBeGreaterThan(1_000);
+  });
+
+  test('what is accepted as next stays at the hub, in every reading', () => {
+    const publicUrl = new URL(hub.url);
+    for (const vector of vectors) {
+      for (const next of [vector, encodeURIComponent(vector), tryDecode(vector)]) {
+        const target = safeRedirectTarget(next, publicUrl);
+        if (target !== undefined) expect(staysHere(target), JSON.stringify(next)).toBe(true);
+      }
+    }
+  });
+
+  test.for(['next=', 'x=1&next=', 'next=/hub/home&next='])(
+    'a browser that is logged in stays at the hub with /hub/login?%s',
+    async (query) => {
+      const browser = await hub.hub.logIn('alice');
+      // All of them alone; beside other parameters, which change little, a part.
+      const some = query === 'next=' ? vectors : vectors.filter((_, index) => index % 7 === 0);
+      for (const vector of some) {
+        const url = `${hub.url}hub/login?${query}${encodeURIComponent(vector)}`;
+        const { status, headers } = await browser.request(url);
+        expect(status, vector).toBe(302);
+        expect(staysHere(headers.location), `${vector} led to ${headers.location}`).toBe(true);
+      }
+    },
+  );
+
+  test('a login form hands on no address of another site, nor leads there', async () => {
+    const browser = new FakeBrowser();
+    const page = await browser.request(`${hub.url}hub/login`);
+    for (const [index, vector] of vectors.entries()) {
+      if (index % 4 === 0) {
+        const { body } = await browser.request(
+          `${hub.url}hub/login?next=${encodeURIComponent(vector)}`,
+        );
+        const leading = addressesIn(body).filter((value) => /^[^/]*:|^[/\\]{2}/.test(value));
+        expect(
+          leading.filter((value) => value.includes(attackerHost)),
+          vector,
+        ).toEqual([]);
+        expect(body).not.toMatch(/<script>alert|["']onmouseover=/);
+      }
+      if (index % 8 !== 0) continue;
+      const visitor = new FakeBrowser();
+      for (const name of browser.cookieNames()) {
+        visitor.setCookie(name, browser.cookie(name)?.value ?? '', '/hub/');
+      }
+      const values = { username: `user-${index}`, password: 'test', next: vector };
+      const { status, headers } = await submitForm(visitor, page, values);
+      expect(status, vector).toBe(302);
+      expect(staysHere(headers.location), `${vector} led to ${headers.location}`).toBe(true);
+    }
+  });
+
+  test('the start page of a server hands on no address of another site', async () => {
+    const browser = await hub.hub.logIn('alice');
+    for (const [index, vector] of vectors.entries()) {
+      if (index % 8 !== 0) continue;
+      for (const page of ['spawn/alice', 'spawn-pending/alice']) {
+        const { headers, body } = await browser.request(
+          `${hub.url}hub/${page}?next=${encodeURIComponent(vector)}`,
+        );
+        if (headers.location !== undefined) expect(staysHere(headers.location), vector).toBe(true);
+        const leading = addressesIn(body).filter((value) => /^[^/]*:|^[/\\]{2}/.test(value));
+        expect(
+          leading.filter((value) => value.includes(attackerHost)),
+          vector,
+        ).toEqual([]);
+      }
+    }
+  });
+
+  test('a request target that is a trick leads nowhere else', async () => {
+    for (const vector of vectors) {
+      // What does not fit into a request line cannot be asked for.
+      if (!/^\/[\x21-\x7e]*$/.test(vector) || vector.length > 8_000) continue;
+      for (const prefix of ['', '/hub', '/services/guarded', '/services/own', '/open', '/user']) {
+        const answer = await answerTo(
+          hub,
+          bytesOf(`GET ${prefix}${vector}`, ['Accept: text/html', `Host: ${attackerHost}`]),
+        );
+        const location = /\r\nlocation: ([^\r\n]*)/i.exec(answer)?.[1];
+        if (location === undefined) continue;
+        expect(staysHere(location), `${prefix}${vector} led to ${location}`).toBe(true);
+      }
+    }
+  });
+
+  test('a real browser stays at the hub wherever a login leads', async () => {
+    const browser = await hub.hub.logIn('alice');
+    const locations = new Set<string>();
+    for (const vector of vectors) {
+      const url = `${hub.url}hub/login?next=${encodeURIComponent(vector)}`;
+      const { headers } = await browser.request(url);
+      locations.add(headers.location ?? '');
+    }
+    await using chromium = await startChromium();
+    const page = await chromium.newPage();
+    await page.goto(`${hub.url}hub/login`);
+    const origins = await page.evaluate(
+      ([base, ...list]) => list.map((location) => new URL(location, base).origin),
+      [page.url(), ...locations],
+    );
+    expect(new Set(origins)).toEqual(new Set([new URL(hub.url).origin]));
+  });
+});
+
+function tryDecode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
