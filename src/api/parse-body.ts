@@ -67,7 +67,7 @@ export function writePage(ctx: Context, { items, total, publicOrigin }: Page): v
  */
 function requestOrigin(ctx: Context, publicOrigin: string): string {
   if (ctx.host === new URL(publicOrigin).host) return publicOrigin;
-  return URL.parse(ctx.origin)?.origin ?? publicOrigin;
+  return URL.parse(`${ctx.protocol}://${ctx.host}`)?.origin ?? publicOrigin;
 }
 
 function wholeNumberParameter(ctx: Context, name: string): number | undefined {
