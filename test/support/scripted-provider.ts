@@ -17,6 +17,8 @@ export interface ScriptedProvider extends AsyncDisposable {
   readonly issuer: string;
   /** Replaces the answer of one endpoint; undefined brings the right one back. */
   script: { discovery?: Answer; token?: Answer; userinfo?: Answer; jwks?: Answer };
+  /** Answers what is none of these endpoints. */
+  fallback: Answer | undefined;
   /** Changes claims of the next ID tokens; a claim that is undefined is left out. */
   idClaims: Claims;
   /** Takes the place of the right ID token. */
@@ -39,7 +41,11 @@ export interface ScriptedProvider extends AsyncDisposable {
 
 /** Starts the provider; with `isDown` it only knows where it will listen. */
 export async function startScriptedProvider(
-  options: { readonly isDown?: boolean; readonly metadata?: Claims } = {},
+  options: {
+    readonly isDown?: boolean;
+    readonly metadata?: Claims;
+    readonly registers?: boolean;
+  } = {},
 ): Promise<ScriptedProvider> {
   const port = await freePort();
   const issuer = `http://127.0.0.1:${port}`;
@@ -55,12 +61,14 @@ export async function startScriptedProvider(
     jwks_uri: `${issuer}/jwks`,
     authorization_response_iss_parameter_supported: true,
     id_token_signing_alg_values_supported: ['RS256', 'HS256', 'none'],
+    ...(options.registers === true && { registration_endpoint: `${issuer}/register` }),
     ...options.metadata,
   };
 
   const provider: ScriptedProvider = {
     issuer,
     script: {},
+    fallback: undefined,
     idClaims: {},
     idToken: undefined,
     userinfo: {},
@@ -146,7 +154,8 @@ export async function startScriptedProvider(
     const { pathname } = new URL(req.url ?? '/', issuer);
     const name = pathname === '/.well-known/openid-configuration' ? 'discovery' : pathname.slice(1);
     const body = new URLSearchParams(await text(req));
-    const scripted = provider.script[name as keyof ScriptedProvider['script']] ?? right[name];
+    const scripted =
+      provider.script[name as keyof ScriptedProvider['script']] ?? right[name] ?? provider.fallback;
     if (scripted === undefined) res.writeHead(404).end();
     else await scripted(req, res, body);
   }
