@@ -151,8 +151,8 @@ export function loginRoutes(
       login === undefined ? undefined : await upstreamLogout(login.session, authenticator);
     await sessions.end(ctx);
     await parts.abandonLogin(ctx);
-    const provider =
-      authenticator?.login.kind === 'external' ? authenticator.login.label : undefined;
+    // A provider or a proxy in front of the hub has a login of its own, which goes on.
+    const provider = authenticator?.login.kind === 'form' ? undefined : authenticator?.login.label;
     if (upstream !== undefined && provider !== undefined) {
       const message = `You are logged out here, and go on to ${provider} to log out there too.`;
       const frame = await kit.frame(ctx);
