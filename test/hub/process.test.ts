@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -34,8 +34,8 @@ async function startUpstream() {
   };
 }
 
-async function begin(url: string): Promise<IncomingMessage> {
-  const outgoing = request(url).end();
+async function begin(url: string, agent?: Agent): Promise<IncomingMessage> {
+  const outgoing = request(url, { agent }).end();
   const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
   return response;
 }
@@ -189,6 +189,8 @@ describe('a hub that is told to stop', () => {
     await using upstream = await startUpstream();
     await using folder = await createHubFolder({
       Hub: {
+        // A stop that waits for an unused connection would take this long, and fail the test.
+        shutdown_timeout: 600,
         services: [
           { name: 'slow', url: upstream.url, access: 'public' },
           await managedService('app', 'fixtures/apps/prints-environment.ts', { access: 'public' }),
@@ -198,7 +200,9 @@ describe('a hub that is told to stop', () => {
     const hub = await folder.start();
     await untilReady(folder, 'slow');
     const { pid } = await untilReady(folder, 'app');
-    const inFlight = await begin(`${folder.url}services/slow/held`);
+    // A client that keeps its connection, unused, for longer than the hub waits for it.
+    const agent = new Agent({ keepAlive: true, timeout: 120_000 });
+    const inFlight = await begin(`${folder.url}services/slow/held`, agent);
     hub.signal('SIGTERM');
     await until(() => hub.logged(/is stopping/).length > 0, 'the hub is stopping');
     await until(

@@ -151,7 +151,10 @@ function observe(child: ChildProcess): HubProcess {
     exited,
     async [Symbol.asyncDispose]() {
       if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
+      // A hub that hangs must not outlive its test.
+      const killing = setTimeout(() => child.kill('SIGKILL'), 20_000);
       await exited;
+      clearTimeout(killing);
     },
   };
 }
