@@ -5,8 +5,8 @@ export default defineConfig({
     include: ['src/**/*.test.ts', 'plugins/**/*.test.ts', 'test/**/*.test.ts'],
     // Real programs (browsers, databases, child processes) start inside these tests; the limits
     // are there to end a hang, not to time anything.
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    testTimeout: 120_000,
+    hookTimeout: 180_000,
     pool: 'forks',
     // More files at once would only make the programs they start wait for one another.
     maxWorkers: 2,

@@ -96,9 +96,7 @@ test('an open WebSocket ends with the account at the provider, without any other
     Authenticator: often,
     Hub: {
       load_roles: [{ name: 'user', scopes: ['self', 'access:services'] }],
-      services: [
-        { name: 'live', url: sockets.url, access: 'gateway', oauth_no_confirm: true },
-      ],
+      services: [{ name: 'live', url: sockets.url, access: 'gateway', oauth_no_confirm: true }],
     },
   });
   const { hub, provider } = external;
