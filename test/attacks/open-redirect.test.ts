@@ -14,6 +14,7 @@ beforeAll(async () => {
     Authenticator: { lockout_attempts: 100_000 },
     Spawner: { cmd: ['true'] },
   });
+  // Every vector is tried on the function that decides; over HTTP, where that takes time, a part.
   vectors = openRedirectVectors(new URL(hub.url).host);
 });
 afterAll(async () => hub[Symbol.asyncDispose]());
@@ -55,8 +56,8 @@ describe('row 20: open redirects', () => {
     'a browser that is logged in stays at the hub with /hub/login?%s',
     async (query) => {
       const browser = await hub.hub.logIn('alice');
-      // All of them alone; beside other parameters, which change little, a part.
-      const some = query === 'next=' ? vectors : vectors.filter((_, index) => index % 7 === 0);
+      const step = query === 'next=' ? 3 : 20;
+      const some = vectors.filter((_, index) => index % step === 0);
       for (const vector of some) {
         const url = `${hub.url}hub/login?${query}${encodeURIComponent(vector)}`;
         const { status, headers } = await browser.request(url);
@@ -70,7 +71,7 @@ describe('row 20: open redirects', () => {
     const browser = new FakeBrowser();
     const page = await browser.request(`${hub.url}hub/login`);
     for (const [index, vector] of vectors.entries()) {
-      if (index % 4 === 0) {
+      if (index % 12 === 0) {
         const { body } = await browser.request(
           `${hub.url}hub/login?next=${encodeURIComponent(vector)}`,
         );
@@ -81,7 +82,7 @@ describe('row 20: open redirects', () => {
         ).toEqual([]);
         expect(body).not.toMatch(/<script>alert|["']onmouseover=/);
       }
-      if (index % 8 !== 0) continue;
+      if (index % 24 !== 0) continue;
       const visitor = new FakeBrowser();
       for (const name of browser.cookieNames()) {
         visitor.setCookie(name, browser.cookie(name)?.value ?? '', '/hub/');
@@ -96,7 +97,7 @@ describe('row 20: open redirects', () => {
   test('the start page of a server hands on no address of another site', async () => {
     const browser = await hub.hub.logIn('alice');
     for (const [index, vector] of vectors.entries()) {
-      if (index % 8 !== 0) continue;
+      if (index % 24 !== 0) continue;
       for (const page of ['spawn/alice', 'spawn-pending/alice']) {
         const { headers, body } = await browser.request(
           `${hub.url}hub/${page}?next=${encodeURIComponent(vector)}`,
@@ -112,10 +113,11 @@ describe('row 20: open redirects', () => {
   });
 
   test('a request target that is a trick leads nowhere else', async () => {
-    for (const vector of vectors) {
+    for (const [index, vector] of vectors.entries()) {
       // What does not fit into a request line cannot be asked for.
       if (!/^\/[\x21-\x7e]*$/.test(vector) || vector.length > 8_000) continue;
-      for (const prefix of ['', '/hub', '/services/guarded', '/services/own', '/open', '/user']) {
+      const prefixes = ['', '/hub', '/services/guarded', '/services/own', '/open', '/user'];
+      for (const prefix of [prefixes[index % prefixes.length] ?? '', '/hub']) {
         const answer = await answerTo(
           hub,
           bytesOf(`GET ${prefix}${vector}`, ['Accept: text/html', `Host: ${attackerHost}`]),
@@ -130,7 +132,7 @@ describe('row 20: open redirects', () => {
   test('a real browser stays at the hub wherever a login leads', async () => {
     const browser = await hub.hub.logIn('alice');
     const locations = new Set<string>();
-    for (const vector of vectors) {
+    for (const vector of vectors.filter((_, index) => index % 5 === 1)) {
       const url = `${hub.url}hub/login?next=${encodeURIComponent(vector)}`;
       const { headers } = await browser.request(url);
       locations.add(headers.location ?? '');
