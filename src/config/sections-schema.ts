@@ -150,6 +150,11 @@ export const proxySection = z.strictObject({
     .describe('Seconds in which a client must take some of an answer that waits; 0 for no limit.'),
   idle_timeout: seconds.default(75).describe('Seconds an unused client connection stays open.'),
   connect_timeout: seconds.default(10).describe('Seconds to connect to an upstream.'),
+  reconnect_timeout: seconds
+    .default(3)
+    .describe(
+      'Seconds a request without a body waits for an upstream that answered shortly before and takes no connections now.',
+    ),
   upstream_timeout: seconds
     .default(0)
     .describe('Seconds an upstream has to begin its answer; 0 for no limit.'),

@@ -28,6 +28,8 @@ export interface ExchangeHost {
   closed(exchange: Exchange, res: ServerResponse): void;
   failed(exchange: Exchange, error: unknown): void;
   now(): number;
+  /** How long an upstream that restarts is waited for. */
+  readonly reconnectMs: number;
 }
 
 /** How long the rest of an unwanted upload is read. */
@@ -35,6 +37,10 @@ const discardGraceMs = 5_000;
 
 const safeToRepeat = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 const brokenConnection = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
+const refusedConnection = new Set(['ECONNREFUSED', 'ENOENT']);
+/** An upstream that answered within this time and is gone now is restarting, not missing. */
+const recentlyMs = 10_000;
+const firstReconnectDelayMs = 25;
 const plainReason = /^[\x20-\x7e]*$/;
 /** Up to here Node copies head and body together on the stack and sends them by one plain write. */
 const largestJoinedBody = 12 * 1024;
@@ -57,6 +63,7 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
   #isWaitingForDrain = false;
   #isEventStream = false;
   #isOver = false;
+  #reconnects = 0;
   /** Length the upstream announced of its answer, where a short one can be sent along with its head. */
   #joinedLength = -1;
   #joinedBody: Buffer | undefined;
@@ -96,6 +103,7 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
     // Interim answers (RFC 9110 §15.2) are for the hub, which did not ask for them.
     if (status < 200) return;
     this.touch();
+    this.tags.route.lastAnswerMs = this.tags.route.lastActivityMs;
     const pairs = clientResponseHeaders(headers, this.tags.route);
     if (this.#responseHeadersToAdd !== undefined) pairs.push(...this.#responseHeadersToAdd);
     if (reason !== undefined && reason !== '' && plainReason.test(reason)) {
@@ -149,6 +157,7 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
       process.nextTick(() => this.#host.dispatch(this));
       return;
     }
+    if (this.#awaitRestart(error)) return;
     if (!(error instanceof HubError)) this.#host.failed(this, error);
     this.#answerOrDestroy(toUpstreamError(error));
   }
@@ -216,6 +225,24 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
       this.request.body = this.#host.createBody(this);
     }
     this.#isRetried = true;
+    return true;
+  }
+
+  /**
+   * Tries again in a moment when the upstream takes no connections but did a moment ago. Of such a
+   * request nothing was sent, so that nothing is done twice; a body would have to be kept for it.
+   */
+  #awaitRestart(error: Error): boolean {
+    const { route } = this.tags;
+    const code = 'code' in error ? String(error.code) : '';
+    const isRestarting =
+      route.isReady && this.#host.now() - route.lastAnswerMs < recentlyMs + this.#host.reconnectMs;
+    if (!refusedConnection.has(code) || !isRestarting || this.request.body !== null) return false;
+    const delayMs = firstReconnectDelayMs * 2 ** this.#reconnects;
+    // The delays double, so this one is about as long as all before it together.
+    if (delayMs * 2 > this.#host.reconnectMs) return false;
+    this.#reconnects += 1;
+    setTimeout(() => this.#host.dispatch(this), delayMs).unref();
     return true;
   }
 }

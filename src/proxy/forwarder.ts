@@ -56,7 +56,7 @@ const clientLeftStatus = 499;
 
 /** Creates the forwarder. Routes removed from the table lose their connections to the upstream. */
 export function createForwarder(options: {
-  readonly config: UpstreamOptions & Pick<ProxyConfig, 'max_body_size'>;
+  readonly config: UpstreamOptions & Pick<ProxyConfig, 'max_body_size' | 'reconnect_timeout'>;
   readonly log: Logger;
   readonly routes: RouteTable;
   readonly liveConnections: LiveConnections;
@@ -81,6 +81,7 @@ export function createForwarder(options: {
 
   const host: ExchangeHost = {
     now,
+    reconnectMs: config.reconnect_timeout * 1000,
     dispatch(exchange) {
       if (!pools.of(exchange.tags.route).dispatch(exchange.request, exchange)) {
         exchange.onResponseError(null, overloadedError());

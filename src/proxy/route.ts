@@ -43,6 +43,8 @@ export interface Route {
   isReady: boolean;
   /** When traffic last went either way, in milliseconds since the epoch; kept by the forwarders. */
   lastActivityMs: number;
+  /** When the upstream last began an answer; 0 before its first. */
+  lastAnswerMs: number;
 }
 
 /** Creates a route. Throws TypeError for a target that cannot be forwarded to. */
@@ -60,5 +62,6 @@ export function createRoute(definition: RouteDefinition, nowMs: number): Route {
       definition.cookieName ?? (clientId === undefined ? undefined : tokenCookieName(clientId)),
     isReady,
     lastActivityMs: nowMs,
+    lastAnswerMs: 0,
   };
 }

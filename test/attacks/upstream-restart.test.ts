@@ -1,0 +1,65 @@
+import { createServer, type Server } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { freePort } from '../support/postgres.ts';
+import { head, rawRequest, startProxy, statusOf } from './proxy-harness.ts';
+
+async function start(port: number): Promise<Server> {
+  const server = createServer((req, res) => res.end(req.url));
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  return server;
+}
+
+async function stop(server: Server): Promise<void> {
+  const closed = new Promise((resolve) => server.close(resolve));
+  server.closeAllConnections();
+  await closed;
+}
+
+describe('an application that restarts under load', () => {
+  test.for(['GET', 'HEAD', 'OPTIONS', 'DELETE'])('loses no %s request', async (method) => {
+    const port = await freePort();
+    let server = await start(port);
+    await using proxy = await startProxy();
+    proxy.addService('a', `http://127.0.0.1:${port}`);
+    const statuses: number[] = [];
+    let isOver = false;
+    async function client(name: number): Promise<void> {
+      for (let index = 0; !isOver; index += 1) {
+        const answer = await rawRequest(
+          proxy.port,
+          head(`${method} /services/a/${name}-${index}`, 'Connection: close'),
+        );
+        statuses.push(statusOf(answer));
+        if (method === 'GET') expect(answer).toContain(`/services/a/${name}-${index}`);
+      }
+    }
+    const clients = Array.from({ length: 8 }, (_, name) => client(name));
+    for (let restart = 0; restart < 8; restart += 1) {
+      const enough = statuses.length + 20;
+      while (statuses.length < enough) await new Promise((resolve) => setImmediate(resolve));
+      await stop(server);
+      // The port is taken by nobody until the next turn but one: connections are refused meanwhile.
+      await rawRequest(port, '').catch(() => undefined);
+      server = await start(port);
+    }
+    isOver = true;
+    await Promise.all(clients);
+    await stop(server);
+    expect(statuses.filter((status) => status !== 200)).toEqual([]);
+  });
+
+  test('that never comes back is 503 after a moment, and at once when it was never there', async () => {
+    const port = await freePort();
+    const server = await start(port);
+    await using proxy = await startProxy({ reconnect_timeout: 0.2 });
+    proxy.addService('a', `http://127.0.0.1:${port}`);
+    proxy.addService('missing', 'http://127.0.0.1:1');
+    const request = (name: string) =>
+      rawRequest(proxy.port, head(`GET /services/${name}/`, 'Connection: close'));
+    expect(statusOf(await request('a'))).toBe(200);
+    await stop(server);
+    expect(statusOf(await request('a'))).toBe(503);
+    expect(statusOf(await request('missing'))).toBe(503);
+    expect(proxy.liveConnections.size).toBe(0);
+  });
+});
