@@ -29,7 +29,7 @@ import {
 import { startPurging } from './composition/purge.ts';
 import { createReload, type ReloadedConfig } from './composition/reload.ts';
 import { createServerParts } from './composition/server-parts.ts';
-import { createServiceRoutes } from './composition/service-routes.ts';
+import { addExtraRoutes, createServiceRoutes } from './composition/service-routes.ts';
 import { createStores, openStorage } from './composition/stores.ts';
 import { createUpkeepParts } from './composition/upkeep-parts.ts';
 import type { Config } from './config/config.ts';
@@ -60,6 +60,8 @@ export interface Hub extends AsyncDisposable {
   readonly publicUrl: URL;
   /** The one-time link for the first administrator, while there is none. */
   readonly setUpUrl: string | undefined;
+  /** Resolves when somebody asks over the API for the hub to stop. */
+  readonly stopRequested: Promise<void>;
   /** Changes to a new, already checked configuration, and logs the difference. */
   reload(reloaded: ReloadedConfig): Promise<void>;
 }
@@ -146,16 +148,9 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const renderErrorPage = createErrorPageRenderer(pageFrame);
 
   const routes = createRouteTable({ reservedPrefixes: [urls.hub] });
-  for (const [prefix, route] of Object.entries(proxyConfig.extra_routes)) {
-    routes.add({
-      prefix: basePath + prefix.slice(1),
-      target: route.target,
-      access: route.access,
-      owner: { kind: 'extra' },
-      upstreamTimeoutMs:
-        route.upstream_timeout === undefined ? undefined : route.upstream_timeout * 1000,
-    });
-  }
+  addExtraRoutes(routes, config);
+  const stopRequested = Promise.withResolvers<void>();
+  let stopsServers = Hub.cleanup_servers;
   const server = await createServerParts(
     {
       config,
@@ -166,6 +161,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       metrics,
       apiUrl,
       environment,
+      stopsServersAtEnd: () => stopsServers,
       ...upkeep.spawnHooks,
       log,
     },
@@ -323,6 +319,10 @@ export async function createHub(options: HubOptions): Promise<Hub> {
           })),
         },
         assertions,
+        requestStop({ servers }) {
+          stopsServers = servers ?? stopsServers;
+          stopRequested.resolve();
+        },
       }),
     addPageRoutes(router) {
       addPages(router, parts, config);
@@ -382,6 +382,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     publicUrl,
     setUpUrl:
       secret === undefined ? undefined : `${publicUrl.origin}${urls.setUp}?secret=${secret}`,
+    stopRequested: stopRequested.promise,
     reload: createReload({ current: config, login, registry, stores, catalogue, database, log }),
     [Symbol.asyncDispose]: () => built.disposeAsync(),
   };

@@ -34,6 +34,7 @@ const startHub: StartHub = async ({ checked, reload }) => {
   const signal = await new Promise<string>((resolve) => {
     process.once('SIGTERM', resolve);
     process.once('SIGINT', resolve);
+    void hub.stopRequested.then(() => resolve('POST /hub/api/shutdown'));
   });
   log.info({ signal }, 'the hub is stopping');
   const deadline = setTimeout(

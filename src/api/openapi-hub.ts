@@ -43,6 +43,17 @@ const hubOperations: Operations = {
     summary: 'Read the version of the hub',
     responses: { 200: { description: 'The version.', schema: object({ version: text() }) } },
   },
+  'POST /hub/api/shutdown': {
+    id: 'shutDown',
+    tag: 'hub',
+    summary: 'Stop the hub as SIGTERM does',
+    scopes: ['shutdown'],
+    body: {
+      schema: object({ servers: { type: 'boolean' }, proxy: { type: 'boolean' } }),
+      required: false,
+    },
+    responses: { 202: { description: 'The hub is stopping.' } },
+  },
   'GET /hub/api/info': {
     id: 'getInfo',
     tag: 'hub',

@@ -10,6 +10,7 @@ import { proxyRoutes } from '../api/routes.ts';
 import { serverRoutes } from '../api/servers.ts';
 import { serviceRoutes } from '../api/services.ts';
 import { sessionRoutes } from '../api/sessions.ts';
+import { type StopRequest, shutdownRoutes } from '../api/shutdown.ts';
 import { tokenRoutes } from '../api/tokens.ts';
 import { createUserDirectory } from '../api/user-directory.ts';
 import { userRoutes } from '../api/users.ts';
@@ -24,7 +25,15 @@ export function addApi(
   router: Router,
   parts: HubParts,
   config: Config,
-  { info, assertions }: { readonly info: HubInfo; readonly assertions: AssertionSigner },
+  {
+    info,
+    assertions,
+    requestStop,
+  }: {
+    readonly info: HubInfo;
+    readonly assertions: AssertionSigner;
+    readonly requestStop: (request: StopRequest) => void;
+  },
 ): void {
   const { stores, authority, server, registry, apiPath } = parts;
   const { users, groups, roles, accessTokens } = stores;
@@ -95,6 +104,7 @@ export function addApi(
   });
   serviceRoutes(router, { registry, roles, authority });
   assertionKeyRoutes(router, assertions);
+  shutdownRoutes(router, { authority, requestStop, bodyLimitBytes });
   proxyRoutes(router, { routes: parts.routes, authority });
   openApiRoutes(
     router,

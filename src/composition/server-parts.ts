@@ -30,6 +30,7 @@ export async function createServerParts(
     readonly metrics: Metrics;
     readonly apiUrl: string;
     readonly environment: Readonly<Record<string, string | undefined>>;
+    readonly stopsServersAtEnd: () => boolean;
     readonly beforeSpawn: BeforeSpawn;
     readonly afterStop: (userName: string, serverName: string) => Promise<void>;
     readonly log: Logger;
@@ -86,7 +87,7 @@ export async function createServerParts(
       },
       pollIntervalMs: spawnerConfig.poll_interval * 1000,
       stopGraceMs: spawnerConfig.stop_timeout * 1000,
-      stopsServersAtEnd: Hub.cleanup_servers,
+      stopsServersAtEnd: parts.stopsServersAtEnd,
       log,
     }),
   );

@@ -1,3 +1,4 @@
+import type { Config } from '../config/config.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { Service } from '../services/service.ts';
 import type { ServiceRoutes } from '../services/service-routes.ts';
@@ -32,4 +33,21 @@ export function createServiceRoutes(routes: RouteTable): ServiceRoutes {
     close: (service) => put(service, false),
     remove: (service) => void routes.remove(service.prefix),
   };
+}
+
+/** Adds the routes of `Proxy.extra_routes`, open to everyone. */
+export function addExtraRoutes(
+  routes: RouteTable,
+  config: Pick<Config, 'Proxy' | 'basePath'>,
+): void {
+  for (const [prefix, route] of Object.entries(config.Proxy.extra_routes)) {
+    routes.add({
+      prefix: config.basePath + prefix.slice(1),
+      target: route.target,
+      access: route.access,
+      owner: { kind: 'extra' },
+      upstreamTimeoutMs:
+        route.upstream_timeout === undefined ? undefined : route.upstream_timeout * 1000,
+    });
+  }
 }

@@ -82,7 +82,7 @@ function createWorld(
     limits: { concurrentSpawns: 0, activeServers: 0, ...options.limits },
     pollIntervalMs: options.pollIntervalMs ?? 1_000_000,
     stopGraceMs: 100,
-    stopsServersAtEnd: options.stopsServersAtEnd ?? false,
+    stopsServersAtEnd: () => options.stopsServersAtEnd ?? false,
     log,
   });
   const world: World = {

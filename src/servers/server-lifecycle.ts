@@ -69,7 +69,7 @@ export function createServerLifecycle(parts: {
   readonly pollIntervalMs: number;
   readonly stopGraceMs: number;
   /** Whether servers end with the hub; otherwise the next hub finds them again. */
-  readonly stopsServersAtEnd: boolean;
+  readonly stopsServersAtEnd: () => boolean;
   readonly log: Logger;
 }): ServerLifecycle {
   const { store, spawner, limits, log } = parts;
@@ -266,7 +266,7 @@ export function createServerLifecycle(parts: {
       clearInterval(timer);
       await polling;
       await close();
-      if (parts.stopsServersAtEnd) await stopThose(() => true);
+      if (parts.stopsServersAtEnd()) await stopThose(() => true);
       for (const unit of units.values()) unit.release();
     },
   };

@@ -38,3 +38,18 @@ test('a reload takes groups and roles over, and the log says what it changed', a
   expect(messages).toMatch(/"added":\["wiki"\]/);
   expect(messages).toMatch(/"settings":\["Hub.title"\].*need a restart/);
 });
+
+test('a stop asked for over the API needs the scope shutdown and is passed on to the process', async () => {
+  await using hub = await createTestHub();
+  let isRequested = false;
+  void hub.hub.stopRequested.then(() => {
+    isRequested = true;
+  });
+  expect((await hub.api('/shutdown', undefined, { method: 'POST' })).status).toBe(403);
+  const wrong = { method: 'POST', body: '{"servers":"yes"}' };
+  expect((await hub.api('/shutdown', 'admin-service-token', wrong)).status).toBe(400);
+  expect(isRequested).toBe(false);
+  const answer = await hub.api('/shutdown', 'admin-service-token', { method: 'POST', body: '{}' });
+  expect(answer.status).toBe(202);
+  await hub.hub.stopRequested;
+});
