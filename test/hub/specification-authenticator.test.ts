@@ -61,6 +61,7 @@ function startHub(authenticator: Readonly<Record<string, unknown>> = {}): Promis
   return createTestHub({
     DummyAuthenticator: undefined,
     Hub: {
+      cleanup_servers: true,
       plugins_dir: join(directory, 'plugins'),
       authenticator_class: 'refreshable',
       load_roles: [{ name: 'user', scopes: ['self', 'read:users:groups!user'] }],

@@ -9,6 +9,7 @@ let hub: TestHub;
 beforeAll(async () => {
   hub = await createTestHub({
     Hub: {
+      cleanup_servers: true,
       load_roles: [
         { name: 'user', scopes: ['self'] },
         { name: 'helps-alice', scopes: ['access:servers!user=alice'], users: ['helper'] },
