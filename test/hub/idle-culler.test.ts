@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import {
   adminToken,
@@ -15,13 +15,21 @@ import {
 } from '../support/server-hub.ts';
 import { type TestHub, type TestHubConfig, until } from '../support/test-hub.ts';
 
+// Several servers and a service start in each of these.
+vi.setConfig({ testTimeout: 300_000 });
+
 const culler = join(import.meta.dirname, '..', '..', 'examples', 'idle-culler', 'idle-culler.ts');
 const exactScopes = ['list:users', 'read:users:activity', 'read:servers', 'delete:servers'];
 const twoHoursMs = 2 * 3_600_000;
 
 const servers: TestHubConfig = {
   Hub: { allow_named_servers: true },
-  Spawner: { access: 'gateway', cmd: fixtureApp('plain-web-app'), start_timeout: 300 },
+  Spawner: {
+    access: 'gateway',
+    cmd: fixtureApp('plain-web-app'),
+    start_timeout: 300,
+    http_timeout: 300,
+  },
 };
 
 /** The same hub with the culler beside it, as its README says. */

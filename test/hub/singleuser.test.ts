@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { kill } from 'node:process';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import type { FakeBrowser } from '../support/fake-browser.ts';
 import {
@@ -19,6 +19,8 @@ import {
   untilServer,
 } from '../support/server-hub.ts';
 import { submitForm, type TestHub, type TestHubConfig, until } from '../support/test-hub.ts';
+
+vi.setConfig({ testTimeout: 300_000 });
 
 /** What `fixtures/apps/plain-web-app.ts` answers. */
 interface Echo {
@@ -39,15 +41,30 @@ async function createGuardedHub(
   const hub = await createServerHub({
     ...config,
     Authenticator: { admin_users: ['root'] },
-    Spawner: { access: 'server', cmd: guarded(...app), ...spawner },
+    Spawner: {
+      access: 'server',
+      cmd: guarded(...app),
+      start_timeout: 300,
+      http_timeout: 300,
+      ...spawner,
+    },
   });
   await createUsers(hub, 'alice', 'bob');
   return hub;
 }
 
 async function start(hub: TestHub, userName = 'alice'): Promise<void> {
-  const answer = await startServer(hub, serverPath(userName));
-  expect([answer.status, await answer.text()]).toEqual([201, expect.anything()]);
+  const path = serverPath(userName);
+  const answer = await startServer(hub, path);
+  expect([201, 202]).toContain(answer.status);
+  await untilServer(hub, path, ({ pending }) => pending === null, 'the start has ended');
+  expect(await getServer(hub, path)).toMatchObject({ ready: true, failure: null });
+}
+
+async function stop(hub: TestHub): Promise<void> {
+  const path = serverPath('alice');
+  expect([202, 204]).toContain((await stopServer(hub, path)).status);
+  await untilServer(hub, path, ({ stopped }) => stopped, 'the server is stopped');
 }
 
 async function echoOf(hub: TestHub, browser: FakeBrowser, path = 'user/alice/'): Promise<Echo> {
@@ -182,10 +199,13 @@ test('a guarded server counts as started only when its app answers', async () =>
     cmd: guarded(...fixtureApp('never-listens')),
     http_timeout: 1,
   });
-  const answer = await startServer(hub, serverPath('alice'));
-  expect(answer.status).toBeGreaterThanOrEqual(500);
-  const { failure, stopped } = await getServer(hub, serverPath('alice'));
-  expect(stopped).toBe(true);
+  await startServer(hub, serverPath('alice'));
+  const { failure } = await untilServer(
+    hub,
+    serverPath('alice'),
+    ({ stopped }) => stopped,
+    'the hub has given up',
+  );
   expect(failure?.message).toMatch(/did not answer within 1 seconds/);
 });
 
@@ -207,7 +227,7 @@ test('stopping a server gives the app time to end in its own way', async () => {
   await using hub = await createGuardedHub();
   await start(hub);
   const { pid } = await echoOf(hub, await hub.logIn('alice'));
-  expect((await stopServer(hub, serverPath('alice'))).status).toBe(204);
+  await stop(hub);
   const left = await readFile(join(hub.directory, 'homes', 'alice', 'ended-in-order'), 'utf8');
   expect(left).toBe(String(pid));
   await until(() => !isAlive(pid), 'the app is gone');
@@ -220,7 +240,7 @@ test('an app that does not end is ended with its guard', async () => {
   });
   await start(hub);
   const { pid } = await echoOf(hub, await hub.logIn('alice'));
-  expect((await stopServer(hub, serverPath('alice'))).status).toBe(204);
+  await stop(hub);
   await until(() => !isAlive(pid), 'the app is gone');
 });
 

@@ -188,5 +188,5 @@ describe.runIf(isInstalled)('Jupyter, as the system packages it,', () => {
     await page.goto(`${hub.url}user/alice/tree`);
     expect(new URL(page.url()).pathname).toBe('/hub/login');
     await context.close();
-  });
+  }, 300_000);
 });
