@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { serverClientId } from '../oauth/clients/server-client-id.ts';
-import { waitUntilReady } from '../processes/readiness-probe.ts';
+import { createBoundedProbe, waitUntilReady } from '../processes/readiness-probe.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import { createActivityLog } from '../servers/activity.ts';
 import { serverPrefix } from '../servers/server.ts';
@@ -18,6 +18,9 @@ import type { Stores } from './stores.ts';
 
 /** The life of users' servers. */
 export type ServerParts = Awaited<ReturnType<typeof createServerParts>>;
+
+/** How many servers are asked at once whether they answer. */
+const parallelProbes = 64;
 
 /** Creates the spawner and the life of the servers over it. */
 export async function createServerParts(
@@ -50,6 +53,7 @@ export async function createServerParts(
         });
   disposables.defer(async () => spawner[Symbol.asyncDispose]?.());
 
+  const probe = createBoundedProbe(parallelProbes);
   const activeServers = new Map<string, { readonly serverId: string; readonly userId: string }>();
   const events: UnitEvents = {
     onReady(server, url) {
@@ -104,7 +108,7 @@ export async function createServerParts(
     roles: stores.roles,
     beforeSpawn: parts.beforeSpawn,
     async waitUntilReady(url, prefix, timeoutMs, signal) {
-      const result = await waitUntilReady({ url, path: prefix, timeoutMs, signal });
+      const result = await waitUntilReady({ url, path: prefix, timeoutMs, signal, probe });
       if (result.ready) return;
       throw new Error(
         `The server started but did not answer within ${timeoutMs / 1000} seconds: ${result.reason}.`,

@@ -55,7 +55,6 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
 
   const splitter = createLineSplitter();
   const lines: string[] = [];
-  const buffer = Buffer.alloc(chunkBytes);
   let offset = 0;
   let isClosed = false;
   let lookMs = shortestLookMs;
@@ -71,6 +70,8 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
 
   async function readUpTo(end: number): Promise<string[]> {
     const fresh: string[] = [];
+    // Not kept: hundreds of programs that print nothing would each hold one.
+    const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, Math.max(0, end - offset)));
     while (offset < end) {
       const { bytesRead } = await handle.read(
         buffer,

@@ -12,11 +12,11 @@ test.runIf(platform() === 'linux')(
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
-    const listeners = findListeners(port) ?? [];
+    const listeners = (await findListeners(port)) ?? [];
     expect(listeners).toEqual([{ userId: geteuid?.(), socketId: expect.stringMatching(/^\d+$/) }]);
     expect(holdsSocket([pid], listeners)).toBe(true);
     expect(holdsSocket([ppid, 4_194_305], listeners)).toBe(false);
     await once(server.close(), 'close');
-    expect(findListeners(port)).toEqual([]);
+    expect(await findListeners(port)).toEqual([]);
   },
 );

@@ -1,7 +1,7 @@
 import { kill } from 'node:process';
 import { type Clock, systemClock } from './clock.ts';
-import { findMarkedProcesses } from './process-mark.ts';
-import { collectTrees, listProcesses } from './process-table.ts';
+import { collectTrees } from './process-table.ts';
+import { directView, type ProcessView } from './process-view.ts';
 
 /** What is to be ended: a process group, whatever came from it, and whatever carries its mark. */
 export interface ProcessGroup {
@@ -29,27 +29,31 @@ const longestLookMs = 250;
  */
 export async function endProcessGroup(
   group: ProcessGroup,
-  { graceMs, clock = systemClock }: { graceMs: number; clock?: Clock },
+  {
+    graceMs,
+    clock = systemClock,
+    view = directView,
+  }: { graceMs: number; clock?: Clock; view?: ProcessView },
 ): Promise<EndedGroup> {
   const { groupId } = group;
-  const found = (await livingMembers(group)).length;
+  const found = (await livingMembers(group, view)).length;
   if (found === 0) return { found, survivors: [] };
 
   if (groupId !== undefined) {
     // Only the group at first: a server ends its own kernels and terminals in order, given the time.
     signalGroup(groupId, 'SIGTERM');
-    await waitUntilEmpty(() => membersOfGroup(groupId), graceMs, clock);
+    await waitUntilEmpty(() => membersOfGroup(groupId, view), graceMs, clock);
   }
-  const inGroup = new Set(groupId === undefined ? [] : await membersOfGroup(groupId));
-  const stragglers = (await livingMembers(group)).filter((pid) => !inGroup.has(pid));
+  const inGroup = new Set(groupId === undefined ? [] : await membersOfGroup(groupId, view));
+  const stragglers = (await livingMembers(group, view)).filter((pid) => !inGroup.has(pid));
   for (const pid of stragglers) terminate(pid);
   const patienceMs = stragglers.length === 0 ? 0 : Math.min(graceMs, stragglerGraceMs);
-  await waitUntilEmpty(() => livingMembers(group), patienceMs, clock);
+  await waitUntilEmpty(() => livingMembers(group, view), patienceMs, clock);
 
   const survivors = await waitUntilEmpty(
     async () => {
       if (groupId !== undefined) signalGroup(groupId, 'SIGKILL');
-      const remaining = await livingMembers(group);
+      const remaining = await livingMembers(group, view);
       for (const pid of remaining) sendSignal(pid, 'SIGKILL');
       return remaining;
     },
@@ -60,18 +64,32 @@ export async function endProcessGroup(
 }
 
 /** Lists the living processes of a group, its descendants and those that carry its mark. */
-export async function livingMembers({ groupId, mark }: ProcessGroup): Promise<readonly number[]> {
-  const marked = await findMarkedProcesses(mark);
+export async function livingMembers(
+  { groupId, mark }: ProcessGroup,
+  view = directView,
+): Promise<readonly number[]> {
+  const marked = await view.markedBy(mark);
   const leaders = groupId === undefined ? marked : [groupId, ...marked];
-  const trees = collectTrees(await listProcesses(), leaders);
+  const trees = collectTrees(await view.processes(), leaders);
   return [...new Set([...trees.values()].flat())];
 }
 
-async function membersOfGroup(groupId: number): Promise<readonly number[]> {
-  const entries = await listProcesses();
+async function membersOfGroup(groupId: number, view: ProcessView): Promise<readonly number[]> {
+  if (isGroupGone(groupId)) return [];
+  const entries = await view.processes();
   return entries
     .filter((entry) => entry.groupId === groupId && !entry.isZombie)
     .map((entry) => entry.pid);
+}
+
+/** Cheap to ask, where the answer is yes: a group may also hold only what waits to be reaped. */
+function isGroupGone(groupId: number): boolean {
+  try {
+    kill(-groupId, 0);
+    return false;
+  } catch (thrown) {
+    return thrown instanceof Error && 'code' in thrown && thrown.code === 'ESRCH';
+  }
 }
 
 function signalGroup(groupId: number, signal: NodeJS.Signals): void {

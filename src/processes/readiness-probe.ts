@@ -1,6 +1,7 @@
 import { type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { type Clock, systemClock } from './clock.ts';
+import { createGate } from './gate.ts';
 
 export type ProbeResult =
   | { readonly ready: true; readonly status: number }
@@ -43,20 +44,8 @@ export async function probeReadiness(options: ProbeOptions): Promise<ProbeResult
 
 /** Creates a probe of which no more than a number run at once; the others wait their turn. */
 export function createBoundedProbe(limit: number): typeof probeReadiness {
-  let running = 0;
-  const waiting: (() => void)[] = [];
-  return async (options) => {
-    // Whoever finishes hands its place over, so `running` stays as it is.
-    if (running >= limit) await new Promise<void>((resolve) => waiting.push(resolve));
-    else running += 1;
-    try {
-      return await probeReadiness(options);
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) running -= 1;
-      else next();
-    }
-  };
+  const gate = createGate(limit);
+  return (options) => gate(() => probeReadiness(options));
 }
 
 export interface WaitOptions extends Omit<ProbeOptions, 'timeoutMs'> {

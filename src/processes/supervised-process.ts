@@ -6,6 +6,7 @@ import type { OutputLog } from './output-log.ts';
 import { type EndedGroup, endProcessGroup } from './process-group.ts';
 import { identifyChild, isSameProcess, type ProcessIdentity } from './process-identity.ts';
 import { markVariable } from './process-mark.ts';
+import type { ProcessView } from './process-view.ts';
 import { findSetpriv, runsAsRoot, type SystemUser } from './system-user.ts';
 
 export interface StartOptions {
@@ -19,6 +20,7 @@ export interface StartOptions {
   /** Account to run under; needs a hub that is root, unless it is the hub's own. */
   readonly user?: SystemUser | undefined;
   readonly clock?: Clock;
+  readonly view?: ProcessView;
 }
 
 export type StartOutcome =
@@ -55,7 +57,15 @@ const adoptedLookMs = 1_000;
  * be started is a value, not an exception.
  */
 export async function startProcess(options: StartOptions): Promise<StartOutcome> {
-  const { command, environment, workingDirectory, output, mark, clock = systemClock } = options;
+  const {
+    command,
+    environment,
+    workingDirectory,
+    output,
+    mark,
+    view,
+    clock = systemClock,
+  } = options;
   const problem =
     explainUserProblem(options.user) ??
     (await explainLaunchProblem(command, workingDirectory, environment['PATH']));
@@ -82,7 +92,7 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
     // A hub that stops must not wait for servers that outlive it.
     child.unref();
     if (identity === undefined) return { started: false, reason: 'it ended while it was started' };
-    return { started: true, process: supervise({ identity, ended, mark, output, clock }) };
+    return { started: true, process: supervise({ identity, ended, mark, output, clock, view }) };
   } catch (thrown) {
     return { started: false, reason: explainSpawnError(thrown, command, options.user) };
   }
@@ -97,6 +107,7 @@ export function adoptProcess(options: {
   readonly mark: string;
   readonly output: OutputLog;
   readonly clock?: Clock;
+  readonly view?: ProcessView;
 }): SupervisedProcess | undefined {
   const { identity, clock = systemClock } = options;
   if (!isSameProcess(identity)) return undefined;
@@ -121,16 +132,19 @@ function supervise(options: {
   readonly mark: string;
   readonly output: OutputLog;
   readonly clock: Clock;
+  readonly view?: ProcessView | undefined;
   readonly lookForEnd?: () => void;
 }): SupervisedProcess {
-  const { identity, ended, mark, output, clock, lookForEnd } = options;
+  const { identity, ended, mark, output, clock, view, lookForEnd } = options;
   const group = { groupId: identity.pid, mark };
   let isRunning = true;
   let stopping: Promise<EndedGroup> | undefined;
 
   const exited = ended.then(async (end) => {
     isRunning = false;
-    const leftover = stopping ?? endProcessGroup(group, { graceMs: leftoverGraceMs, clock });
+    const leftover =
+      stopping ??
+      endProcessGroup(group, { graceMs: leftoverGraceMs, clock, ...(view && { view }) });
     const { found } = await leftover;
     // So that whoever learns of the exit also sees the last words.
     await output.flush().catch(() => undefined);
@@ -143,7 +157,7 @@ function supervise(options: {
     isRunning: () => isRunning,
     async stop({ graceMs }) {
       // Once the leader is reaped its pid may belong to somebody else.
-      if (isRunning) stopping ??= endProcessGroup(group, { graceMs, clock });
+      if (isRunning) stopping ??= endProcessGroup(group, { graceMs, clock, ...(view && { view }) });
       const survivors = (await stopping)?.survivors ?? [];
       if (survivors.includes(identity.pid)) return { survivors };
       lookForEnd?.();

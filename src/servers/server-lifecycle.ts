@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { HubError } from '../errors.ts';
+import { createGate } from '../processes/gate.ts';
 import type { Spawner } from '../spawning/spawner.ts';
-import { createGate } from './gate.ts';
 import type { Server } from './server.ts';
 import type { LaunchPlan } from './server-start.ts';
 import type { ServerStore } from './server-store.ts';

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { HubError } from '../errors.ts';
+import type { Gate } from '../processes/gate.ts';
 import type { SpawnedServer, Spawner, SpawnerState } from '../spawning/spawner.ts';
-import type { Gate } from './gate.ts';
 import { createProgressLog, type ProgressLog } from './progress-log.ts';
 import type { Server, ServerFailure, ServerState } from './server.ts';
 import { describeExit, type LaunchPlan, startServer } from './server-start.ts';

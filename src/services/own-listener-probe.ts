@@ -15,7 +15,7 @@ export function createOwnListenerProbe(
     const port = localPort(options.url);
     if (!result.ready || port === undefined) return result;
     const trusted = [0, geteuid?.(), serviceUserId()];
-    const listeners = findListeners(port) ?? [];
+    const listeners = (await findListeners(port)) ?? [];
     const stranger = listeners.find(({ userId }) => !trusted.includes(userId));
     if (stranger === undefined) return result;
     const reason = `a program of user id ${stranger.userId} listens on ${options.url} in its place`;

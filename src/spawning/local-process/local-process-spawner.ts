@@ -1,14 +1,19 @@
 import { join } from 'node:path';
 import { geteuid } from 'node:process';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { HubError } from '../../errors.ts';
+import { createGate } from '../../processes/gate.ts';
 import { makeDirectory } from '../../processes/make-directory.ts';
 import { type OutputLog, openOutputLog } from '../../processes/output-log.ts';
 import { endProcessGroup } from '../../processes/process-group.ts';
 import { isSameProcess } from '../../processes/process-identity.ts';
 import { measureUsage } from '../../processes/process-usage.ts';
+import { createSharedView } from '../../processes/process-view.ts';
 import {
   adoptProcess,
   type ProcessExit,
+  type StartOptions,
+  type StartOutcome,
   type SupervisedProcess,
   startProcess,
 } from '../../processes/supervised-process.ts';
@@ -47,6 +52,10 @@ const portRetries = 3;
 export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): Spawner {
   const { log, runtimeDirectory, logDirectory, listenPatienceMs: patienceMs = 3_000 } = options;
   const addresses = createAddressBook();
+  const view = createSharedView();
+  const forkGate = createGate(1);
+  /** Servers of which no former hub can have left anything, since this one started them before. */
+  const hasStarted = new Set<string>();
   const live = new Map<string, LiveServer>();
   const guard = createMemoryGuard({ servers: guardedServers, intervalMs: options.memoryCheckMs });
 
@@ -96,7 +105,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
 
   /** Ends what an earlier hub started and could not write down any more. */
   async function endLeftovers(serverId: string, graceMs: number): Promise<void> {
-    await endProcessGroup({ groupId: undefined, mark: logFileOf(serverId) }, { graceMs });
+    await endProcessGroup({ groupId: undefined, mark: logFileOf(serverId) }, { graceMs, view });
   }
 
   async function openLog(
@@ -122,6 +131,15 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       : addresses.takePort(request.ip);
   }
 
+  /** One after the other: while a process is forked the hub can do nothing else, and others wait too. */
+  function startInTurn(options: StartOptions): Promise<StartOutcome> {
+    return forkGate(async () => {
+      const outcome = await startProcess(options);
+      await nextTurn();
+      return outcome;
+    });
+  }
+
   /** Starts the command once; undefined when its port was taken before it could listen. */
   async function attempt(request: SpawnRequest, user: SystemUser | undefined) {
     const { serverId, memoryLimitBytes } = request;
@@ -131,7 +149,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       await output[Symbol.asyncDispose]();
       throw thrown;
     });
-    const outcome = await startProcess({
+    const outcome = await startInTurn({
       command: withOwnProgram(fillCommand(request.command, address)),
       environment: {
         ...homeVariables(request, user),
@@ -143,6 +161,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       output,
       mark: logFile,
       user,
+      view,
     });
     if (!outcome.started) {
       await address.release();
@@ -169,7 +188,15 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     const spawned = follow(server, address.release);
     const userId = user?.userId ?? geteuid?.();
     const { ip, signal } = request;
-    const isOurs = await watchAddress({ process, address, ip, signal, userId, patienceMs });
+    const isOurs = await watchAddress({
+      process,
+      address,
+      ip,
+      signal,
+      userId,
+      patienceMs,
+      view,
+    });
     return isOurs ? spawned : undefined;
   }
 
@@ -178,7 +205,10 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       const user = await requireUser(request.systemUser);
       await makeDirectory(runtimeDirectory, 0o711);
       await prepareDirectory(request.workingDirectory, user);
-      await endLeftovers(request.serverId, request.stopGraceMs);
+      if (!hasStarted.has(request.serverId)) {
+        await endLeftovers(request.serverId, request.stopGraceMs);
+        hasStarted.add(request.serverId);
+      }
 
       for (let retry = 0; retry < portRetries; retry += 1) {
         const spawned = await attempt(request, user);
@@ -198,7 +228,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       const groupId = isSameProcess(state) ? state.pid : undefined;
       const ending =
         server?.process.stop({ graceMs }) ??
-        endProcessGroup({ groupId, mark: state.logFile }, { graceMs });
+        endProcessGroup({ groupId, mark: state.logFile }, { graceMs, view });
       const { survivors } = await orAbort(ending, signal);
       if (survivors.length > 0) {
         const message = `The processes ${survivors.join(', ')} of the server could not be ended.`;
@@ -223,7 +253,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       if (state === undefined || !isSameProcess(state)) return undefined;
       const output = await openLog(state.logFile, onOutput);
       const identity = { pid: state.pid, startTime: state.startTime };
-      const process = adoptProcess({ identity, mark: state.logFile, output });
+      const process = adoptProcess({ identity, mark: state.logFile, output, view });
       if (process === undefined) {
         await output[Symbol.asyncDispose]();
         return undefined;

@@ -1,12 +1,15 @@
 import { stat } from 'node:fs/promises';
 import { HubError } from '../../errors.ts';
 import { systemClock } from '../../processes/clock.ts';
-import { findListeners, holdsSocket } from '../../processes/port-listener.ts';
-import { collectTrees, listProcesses } from '../../processes/process-table.ts';
+import { holdsAnySocket, holdsSocket } from '../../processes/port-listener.ts';
+import { collectTrees } from '../../processes/process-table.ts';
+import type { ProcessView } from '../../processes/process-view.ts';
 import type { SupervisedProcess } from '../../processes/supervised-process.ts';
 import { isPortTaken, type ServerAddress } from './server-address.ts';
 
 const longestLookMs = 200;
+/** How often to look at all ports and processes of the machine, which costs more than one process. */
+const wideLookMs = 500;
 
 export interface WatchedStart {
   readonly process: SupervisedProcess;
@@ -15,6 +18,7 @@ export interface WatchedStart {
   /** Account the server runs as. */
   readonly userId: number | undefined;
   readonly signal: AbortSignal;
+  readonly view: ProcessView;
   /** How long to wait to see the server listen; a slower one is let be. */
   readonly patienceMs: number;
 }
@@ -31,6 +35,8 @@ export async function watchAddress(start: WatchedStart): Promise<boolean> {
   const wake = AbortSignal.any([signal, ended.signal]);
   const deadline = systemClock.now() + patienceMs;
 
+  let nextWideLook = systemClock.now() + wideLookMs;
+
   for (
     let lookMs = 10;
     systemClock.now() < deadline;
@@ -44,7 +50,9 @@ export async function watchAddress(start: WatchedStart): Promise<boolean> {
       await process.exited;
       return address.port === undefined || !(await isPortTaken(ip, address.port));
     }
-    const listening = await isListening(start);
+    const isWide = systemClock.now() >= nextWideLook;
+    if (isWide) nextWideLook = systemClock.now() + wideLookMs;
+    const listening = await isListening(start, isWide);
     if (listening === 'yes') return true;
     if (listening === 'stolen') {
       await process.stop({ graceMs: 0 });
@@ -56,21 +64,22 @@ export async function watchAddress(start: WatchedStart): Promise<boolean> {
 }
 
 /** `stolen`: a program of another account listens in its place. */
-async function isListening({
-  process,
-  address,
-  userId,
-}: WatchedStart): Promise<'yes' | 'no' | 'stolen'> {
+async function isListening(
+  { process, address, userId, view }: WatchedStart,
+  isWide: boolean,
+): Promise<'yes' | 'no' | 'stolen'> {
   const { port, socket } = address;
   if (socket !== undefined) {
     return (await stat(socket.path).catch(() => undefined)) === undefined ? 'no' : 'yes';
   }
-  const listeners = port === undefined ? [] : findListeners(port);
+  const { pid } = process.identity;
+  if (port === undefined || !(isWide || holdsAnySocket(pid))) return 'no';
+  const listeners = await view.listenersOn(port);
   // Where the system does not tell, the readiness probe will.
   if (listeners === undefined) return 'yes';
   if (listeners.length === 0) return 'no';
-  const { pid } = process.identity;
-  const trees = collectTrees(await listProcesses(), [pid]);
+  if (holdsSocket([pid], listeners)) return 'yes';
+  const trees = collectTrees(await view.processes(), [pid]);
   if (holdsSocket(trees.get(pid) ?? [], listeners)) return 'yes';
   // Root may listen on behalf of the server, as container engines do, and the own account may be a
   // program that left the tree; if it is a thief instead, the server will end for want of its port.
