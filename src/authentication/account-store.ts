@@ -65,7 +65,7 @@ export function createAccountStore(
         if (!isUniqueViolation(error)) throw error;
         throw new HubError('conflict', 'This account has just been made.', { cause: error });
       }
-      database.announceChange();
+      database.announceChange({ kind: 'user_added' });
       return { user, identityId };
     },
   };

@@ -5,9 +5,11 @@ import type { UserModel } from '../client/hub-api.ts';
 import { HubOAuth } from '../client/hub-oauth.ts';
 import type { Secret } from '../config/secret.ts';
 import type { Route } from '../proxy/route.ts';
+import type { ChangeSubject } from '../store/change-subject.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { AssertionSigner } from './assertion.ts';
 import { createDirectHubApi } from './direct-hub-api.ts';
+import { createRecentMarks } from './recent-marks.ts';
 
 /** A visitor the gateway let in, and what the upstream is told. */
 export interface Admission {
@@ -35,6 +37,10 @@ export interface Guard {
 const rememberedPerRoute = 10_000;
 /** After this time the whole check runs again, which is also when activity and refresh are noted. */
 const rememberedMs = 30_000;
+/** How exactly the end of that time is kept: the cache asks for the time once in so long. */
+const rememberedResolutionMs = 1_000;
+/** Logins and tokens that may end within a minute before everything is forgotten at once. */
+const mostRecentEnds = 50_000;
 /** A longer Cookie header is checked every time, so that what is remembered stays small. */
 const longestRememberedCookie = 2_048;
 
@@ -46,7 +52,8 @@ interface RouteGuard {
 /** An admission is worth nothing once anything changed that could have decided otherwise. */
 interface RememberedAdmission {
   readonly admission: Admission;
-  readonly changes: number;
+  /** How often anybody's rights had changed before it. */
+  readonly upheavals: number;
 }
 
 /** Creates the guard. It plays the OAuth client of each guarded route. */
@@ -64,16 +71,46 @@ export function createGuard(parts: {
   const { publicUrl, database } = parts;
   const guards = new WeakMap<Route, RouteGuard>();
   let changes = 0;
-  database.onChange(() => {
+  let upheavals = 0;
+  // Twice the time that anything is remembered: an admission is never asked for after its mark is gone.
+  const ended = createRecentMarks({ forMs: 2 * rememberedMs, most: mostRecentEnds });
+  database.onChange((subject) => {
     changes += 1;
+    if (!markEnded(subject)) upheavals += 1;
   });
+
+  /** Marks what ended; false when that may be anything. */
+  function markEnded(subject: ChangeSubject | undefined): boolean {
+    switch (subject?.kind) {
+      case 'user_added':
+        return true;
+      case 'session_ended':
+        return ended.add(subject.sessionId);
+      case 'tokens_revoked':
+        return subject.tokenIds.map((id) => ended.add(id)).every(Boolean);
+      case undefined:
+        return false;
+    }
+  }
+
+  function isInForce({ admission, upheavals: upheavalsBefore }: RememberedAdmission): boolean {
+    const { sessionId, accessTokenId, expiresAtMs } = admission;
+    if (upheavalsBefore !== upheavals || ended.has(sessionId) || ended.has(accessTokenId)) {
+      return false;
+    }
+    return expiresAtMs === undefined || expiresAtMs > Date.now();
+  }
 
   function guardOf(route: Route): RouteGuard {
     let guard = guards.get(route);
     if (guard === undefined) {
       guard = {
         client: clientOf(route),
-        remembered: new LRUCache({ max: rememberedPerRoute, ttl: rememberedMs }),
+        remembered: new LRUCache({
+          max: rememberedPerRoute,
+          ttl: rememberedMs,
+          ttlResolution: rememberedResolutionMs,
+        }),
       };
       guards.set(route, guard);
     }
@@ -156,7 +193,7 @@ export function createGuard(parts: {
       const key = rememberedKey(request);
       if (key === undefined) return undefined;
       const entry = guard.remembered.get(key);
-      if (entry === undefined || entry.changes !== changes) return undefined;
+      if (entry === undefined || !isInForce(entry)) return undefined;
       if (request.method !== 'GET' && isForged(request, publicUrl.origin)) return undefined;
       if (request.headers['upgrade'] !== undefined) return undefined;
       return guard.client.isCallback(request.url ?? '/') ? undefined : entry.admission;
@@ -171,7 +208,7 @@ export function createGuard(parts: {
       const key = decision.source === 'cookie' ? rememberedKey(request) : undefined;
       if (key !== undefined && changes === changesBefore) {
         const ttl = rememberedForMs(admission);
-        if (ttl > 0) guard.remembered.set(key, { admission, changes }, { ttl });
+        if (ttl > 0) guard.remembered.set(key, { admission, upheavals }, { ttl });
       }
       return admission;
     },

@@ -50,6 +50,10 @@ export function createLiveAccess(parts: {
     }
   }
 
+  function endSession(sessionId: string): void {
+    connections.closeWhere((tags) => tags.sessionId === sessionId, 'session_ended');
+  }
+
   function endExpired(): void {
     const now = Date.now();
     connections.closeWhere(
@@ -74,16 +78,30 @@ export function createLiveAccess(parts: {
     }
   }
 
-  const stopListening = parts.database.onChange(() => void sweep());
+  const stopListening = parts.database.onChange((subject) => {
+    switch (subject?.kind) {
+      case 'user_added':
+        break;
+      case 'session_ended':
+        endSession(subject.sessionId);
+        break;
+      case 'tokens_revoked':
+        connections.closeWhere(
+          ({ accessTokenId }) => subject.tokenIds.includes(accessTokenId ?? ''),
+          'access_revoked',
+        );
+        break;
+      case undefined:
+        void sweep();
+    }
+  });
   const timer = setInterval(() => void sweep(), sweepIntervalMs);
   timer.unref();
   const expiryTimer = setInterval(endExpired, expiryLookMs);
   expiryTimer.unref();
 
   return {
-    endSession(sessionId) {
-      connections.closeWhere((tags) => tags.sessionId === sessionId, 'session_ended');
-    },
+    endSession,
     [Symbol.dispose]() {
       clearInterval(timer);
       clearInterval(expiryTimer);

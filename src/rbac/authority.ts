@@ -61,7 +61,9 @@ export function createAuthority({
   const tokenScopes = new LRUCache<string, Promise<ScopeSet>>({ max: cacheSize });
   const memberships = new LRUCache<'current', Promise<Membership>>({ max: 1 });
 
-  database.onChange(() => {
+  database.onChange((subject) => {
+    // What somebody may do hangs on users, groups and roles, never on a login or another token.
+    if (subject !== undefined && subject.kind !== 'user_added') return;
     for (const cache of [userScopes, serviceScopes, tokenScopes, memberships]) cache.clear();
   });
 

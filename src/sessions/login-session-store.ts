@@ -114,7 +114,7 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
           .executeTakeFirst();
         return result.numDeletedRows > 0n;
       });
-      database.announceChange();
+      database.announceChange({ kind: 'session_ended', sessionId });
       return isEnded;
     },
 

@@ -54,9 +54,10 @@ export function createLoginSessions(parts: {
   const cache = new LRUCache<string, Login>({ max: cachedLogins, ttl: 60_000 });
   // A lookup that began before a change must not put its old answer back into the emptied cache.
   let changes = 0;
-  const stopListening = database.onChange(() => {
+  const stopListening = database.onChange((subject) => {
     changes += 1;
-    cache.clear();
+    if (subject === undefined) cache.clear();
+    else if (subject.kind === 'session_ended') cache.delete(subject.sessionId);
   });
   let seen = new Map<string, Date>();
   const endListeners = new Set<(sessionId: string) => void>();

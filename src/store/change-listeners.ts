@@ -1,25 +1,29 @@
 import type { Logger } from 'pino';
+import type { ChangeSubject } from './change-subject.ts';
+
+/** Hears of a change; without a subject it may concern anybody. */
+export type ChangeListener = (subject: ChangeSubject | undefined) => void;
 
 /** Who wants to know that users, roles, groups, sessions or tokens changed. */
 export interface ChangeListeners {
-  add(listener: () => void): () => void;
-  callAll(): void;
+  add(listener: ChangeListener): () => void;
+  callAll(subject?: ChangeSubject): void;
 }
 
 /** Creates an empty set of listeners; one that throws does not keep the others from being called. */
 export function createChangeListeners({ log }: { readonly log: Logger }): ChangeListeners {
   // A listener added twice is called twice, hence a wrapper for each.
-  const listeners = new Set<{ readonly call: () => void }>();
+  const listeners = new Set<{ readonly call: ChangeListener }>();
   return {
     add(listener) {
       const entry = { call: listener };
       listeners.add(entry);
       return () => listeners.delete(entry);
     },
-    callAll() {
+    callAll(subject) {
       for (const { call } of listeners) {
         try {
-          call();
+          call(subject);
         } catch (error) {
           log.error({ err: error }, 'a listener for changes of the database failed');
         }

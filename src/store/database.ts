@@ -1,6 +1,8 @@
 import type { Kysely } from 'kysely';
 import type { Logger } from 'pino';
 import { StartupError } from '../errors.ts';
+import type { ChangeListener } from './change-listeners.ts';
+import type { ChangeSubject } from './change-subject.ts';
 import { openPostgresDatabase } from './postgres-database.ts';
 import { openSqliteDatabase } from './sqlite-database.ts';
 import type { Tables } from './tables.ts';
@@ -16,11 +18,12 @@ export interface HubDatabase extends AsyncDisposable {
   transaction<T>(work: (transaction: Kysely<Tables>) => Promise<T>): Promise<T>;
   /**
    * Tells every process on this database (this one at once) that users, roles, groups, sessions or
-   * tokens changed. Call it after the change is committed.
+   * tokens changed. Call it after the change is committed, and with a subject only where nothing
+   * else can have lost a right.
    */
-  announceChange(): void;
+  announceChange(subject?: ChangeSubject): void;
   /** Called after any announceChange, here or in another process. Returns how to stop listening. */
-  onChange(listener: () => void): () => void;
+  onChange(listener: ChangeListener): () => void;
 }
 
 export interface OpenDatabaseOptions {

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from 'pg';
 import type { Logger } from 'pino';
+import type { ChangeListener } from './change-listeners.ts';
+import { type ChangeSubject, parseChangeSubject } from './change-subject.ts';
 
 const channel = 'hub_changed';
 const firstRetryMs = 100;
@@ -8,14 +10,14 @@ const longestRetryMs = 10_000;
 
 /** Tells other processes on the same PostgreSQL that something changed, and hears it from them. */
 export interface PostgresChangeFeed extends AsyncDisposable {
-  announce(): void;
+  announce(subject?: ChangeSubject): void;
 }
 
 export interface PostgresChangeFeedOptions {
   /** Makes a client that is not yet connected. */
   readonly createClient: () => Client;
   /** Another process announced a change, or one may have been missed. */
-  readonly onChange: () => void;
+  readonly onChange: ChangeListener;
   readonly log: Logger;
 }
 
@@ -29,6 +31,7 @@ export async function openPostgresChangeFeed({
   let client: Client | undefined;
   let isClosed = false;
   let isUntold = false;
+  let untoldSubject: ChangeSubject | undefined;
   let isTelling = false;
   let retryTimer: NodeJS.Timeout | undefined;
   let retryMs = firstRetryMs;
@@ -38,7 +41,8 @@ export async function openPostgresChangeFeed({
     opened.on('error', () => lose(opened));
     opened.on('end', () => lose(opened));
     opened.on('notification', ({ payload }) => {
-      if (payload !== ownId) onChange();
+      const { from, subject } = readNotification(payload);
+      if (from !== ownId) onChange(subject);
     });
     try {
       await opened.connect();
@@ -71,7 +75,7 @@ export async function openPostgresChangeFeed({
         () => {
           if (client === undefined) return;
           log.info({}, 'changes in the database are told again');
-          onChange();
+          onChange(undefined);
         },
         () => {
           retryMs = Math.min(retryMs * 2, longestRetryMs);
@@ -85,12 +89,14 @@ export async function openPostgresChangeFeed({
   function tell(): void {
     if (client === undefined || isTelling) return;
     const teller = client;
+    const payload = JSON.stringify({ from: ownId, subject: untoldSubject });
     isUntold = false;
     isTelling = true;
     teller
-      .query('select pg_notify($1, $2)', [channel, ownId])
+      .query('select pg_notify($1, $2)', [channel, payload])
       .catch(() => {
         isUntold = true;
+        untoldSubject = undefined;
         lose(teller);
       })
       .finally(() => {
@@ -102,7 +108,9 @@ export async function openPostgresChangeFeed({
   await open();
 
   return {
-    announce() {
+    announce(subject) {
+      // Two changes that wait to be told are told as one that may concern anybody.
+      untoldSubject = isUntold ? undefined : subject;
       isUntold = true;
       tell();
     },
@@ -115,4 +123,17 @@ export async function openPostgresChangeFeed({
       await last?.end().catch(() => {});
     },
   };
+}
+
+/** What cannot be read may concern anybody, and was not sent by this process. */
+function readNotification(payload: string | undefined): {
+  readonly from: unknown;
+  readonly subject: ChangeSubject | undefined;
+} {
+  try {
+    const { from, subject } = JSON.parse(payload ?? '') as { from: unknown; subject: unknown };
+    return { from, subject: parseChangeSubject(subject) };
+  } catch {
+    return { from: undefined, subject: undefined };
+  }
 }

@@ -94,6 +94,21 @@ describe.skipIf(!hasPostgres())('PostgreSQL', () => {
     expect(calls).toEqual(['here', 'there', 'there', 'here']);
   });
 
+  test('tells other processes what a change concerned, and several at once as one of anybody', async () => {
+    const url = await cluster().createDatabase();
+    const [here, there] = [await open(url), await open(url)];
+    const told: unknown[] = [];
+    there.onChange((subject) => told.push(subject));
+    const subject = { kind: 'session_ended', sessionId: 'a' } as const;
+    here.announceChange(subject);
+    await expect.poll(() => told, { timeout: 10_000 }).toEqual([subject]);
+    // The first is on its way at once; the other two wait for it together.
+    for (let index = 0; index < 3; index++) here.announceChange(subject);
+    await expect.poll(() => told, { timeout: 10_000 }).toEqual([subject, subject, undefined]);
+    await execute(url, "select pg_notify('hub_changed', 'not for us')");
+    await expect.poll(() => told.slice(3), { timeout: 10_000 }).toEqual([undefined]);
+  });
+
   test('is storage_unavailable while the server is down, then works and calls listeners', async () => {
     const database = await open(await cluster().createDatabase());
     const select = () => database.kysely.selectFrom('users').selectAll().execute();

@@ -20,9 +20,9 @@ export async function openPostgresDatabase(
       kysely,
       dialect: 'postgres',
       transaction: (work) => kysely.transaction().execute(work),
-      announceChange() {
-        listeners.callAll();
-        feed.announce();
+      announceChange(subject) {
+        listeners.callAll(subject);
+        feed.announce(subject);
       },
       onChange: listeners.add,
       async [Symbol.asyncDispose]() {

@@ -25,7 +25,7 @@ export async function openSqliteDatabase({
   const listeners = createChangeListeners({ log });
   const stopWatching = isInMemory
     ? () => {}
-    : watchOtherProcesses(database, listeners.callAll, log);
+    : watchOtherProcesses(database, () => listeners.callAll(), log);
 
   return {
     kysely,

@@ -159,7 +159,7 @@ export function createUserStore(database: HubDatabase): UserStore {
         last_activity_at: null,
       };
       await refuseTakenName(kysely.insertInto('users').values(row).execute());
-      database.announceChange();
+      database.announceChange({ kind: 'user_added' });
       return toUser(row);
     },
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { hashSecret } from '../../crypto/hash.ts';
 import { randomToken } from '../../crypto/random.ts';
+import { tokensRevoked } from '../../store/change-subject.ts';
 import type { HubDatabase } from '../../store/database.ts';
 import type { Row, Tables } from '../../store/tables.ts';
 import type { AccessToken, IssuedAccessToken, NewAccessToken } from './access-token.ts';
@@ -60,20 +61,18 @@ export function createAccessTokenStore({
   const newestFirst = () =>
     liveTokens().orderBy('access_tokens.created_at', 'desc').orderBy('access_tokens.id');
 
-  const announced = (count: number): number => {
-    if (count > 0) database.announceChange();
-    return count;
+  const announced = (revoked: readonly { readonly id: string }[]): number => {
+    if (revoked.length > 0) database.announceChange(tokensRevoked(revoked.map(({ id }) => id)));
+    return revoked.length;
   };
 
   const revokeWhere = async (
     column: 'id' | 'session_id' | 'code_hash' | 'client_id' | 'user_id' | 'server_id',
     value: string,
   ) => {
-    const { numDeletedRows } = await kysely
-      .deleteFrom('access_tokens')
-      .where(column, '=', value)
-      .executeTakeFirstOrThrow();
-    return announced(Number(numDeletedRows));
+    return announced(
+      await kysely.deleteFrom('access_tokens').where(column, '=', value).returning('id').execute(),
+    );
   };
 
   return {
@@ -114,28 +113,30 @@ export function createAccessTokenStore({
     revokeByServer: (serverId) => revokeWhere('server_id', serverId),
 
     async revokeBySession(sessionId) {
-      const count = await database.transaction(async (transaction) => {
+      const revoked = await database.transaction(async (transaction) => {
         // Codes first: an exchange that holds its code's row is waited for, and its token then goes too.
         await transaction
           .deleteFrom('authorization_codes')
           .where('session_id', '=', sessionId)
           .execute();
-        const { numDeletedRows } = await transaction
+        return transaction
           .deleteFrom('access_tokens')
           .where('session_id', '=', sessionId)
-          .executeTakeFirstOrThrow();
-        return Number(numDeletedRows);
+          .returning('id')
+          .execute();
       });
-      return announced(count);
+      return announced(revoked);
     },
 
     async revokeByClientAndUser(clientId, userId) {
-      const { numDeletedRows } = await kysely
-        .deleteFrom('access_tokens')
-        .where('client_id', '=', clientId)
-        .where('user_id', '=', userId)
-        .executeTakeFirstOrThrow();
-      return announced(Number(numDeletedRows));
+      return announced(
+        await kysely
+          .deleteFrom('access_tokens')
+          .where('client_id', '=', clientId)
+          .where('user_id', '=', userId)
+          .returning('id')
+          .execute(),
+      );
     },
 
     async recordUse(lastUsedAtById) {

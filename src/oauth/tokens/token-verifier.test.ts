@@ -4,6 +4,7 @@ import {
   startAuthorizationServer,
   wiki,
 } from '../../../test/protocol/harness.ts';
+import { createLoginSessionStore } from '../../sessions/login-session-store.ts';
 import { createTokenVerifier, type TokenVerifierParts } from './token-verifier.ts';
 
 let hub: AuthorizationServerHarness;
@@ -102,6 +103,22 @@ describe('memory', () => {
     expect(await hub.tokenVerifier.verify(token)).toBeDefined();
     await hub.accessTokens.revoke(id);
     expect(await hub.tokenVerifier.verify(token)).toBeUndefined();
+  });
+
+  test('keeps everybody else when a token is revoked, a login ends or a user is added', async () => {
+    const { verifier, lookups } = countingVerifier();
+    const [kept, revoked] = [await createToken(), await createToken()];
+    const leaving = await hub.login('bob');
+    const bound = await hub.obtainToken(leaving);
+    for (const token of [kept.token, revoked.token, bound]) await verifier.verify(token);
+    const before = lookups();
+    await hub.accessTokens.revoke(revoked.id);
+    await createLoginSessionStore(hub.database).end(leaving.sessionId);
+    await hub.login('another');
+    expect(await verifier.verify(kept.token)).toBeDefined();
+    expect(lookups()).toBe(before);
+    expect(await verifier.verify(revoked.token)).toBeUndefined();
+    expect(await verifier.verify(bound)).toBeUndefined();
   });
 
   test('is emptied when roles change', async () => {

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { hashSecret } from '../../crypto/hash.ts';
 import type { Authority } from '../../rbac/authority.ts';
 import type { Caller, CallerToken } from '../../rbac/caller.ts';
+import type { ChangeSubject } from '../../store/change-subject.ts';
 import type { HubDatabase } from '../../store/database.ts';
 import type { UserStore } from '../../users/user-store.ts';
 import type { ClientRegistry } from '../clients/client-registry.ts';
@@ -39,7 +40,7 @@ const refusedForMs = 5_000;
 
 /**
  * Creates the verifier. Answers are kept by the token's hash, for a minute at most and never past the
- * token's end; any announced change empties the memory at once.
+ * token's end; an announced change empties the memory at once, of all that it concerns.
  */
 export function createTokenVerifier({
   accessTokens,
@@ -57,11 +58,25 @@ export function createTokenVerifier({
   const refused = new LRUCache<string, number>({ max: cacheSize });
   let changeCount = 0;
 
-  const stopListening = database.onChange(() => {
+  const stopListening = database.onChange((subject) => {
     changeCount += 1;
+    if (subject !== undefined) {
+      forget(subject);
+      return;
+    }
     accepted.clear();
     refused.clear();
   });
+
+  function forget(subject: ChangeSubject): void {
+    if (subject.kind === 'user_added') return;
+    const isVoid =
+      subject.kind === 'session_ended'
+        ? ({ sessionId }: Caller) => sessionId === subject.sessionId
+        : ({ accessToken }: Caller) => subject.tokenIds.includes(accessToken?.id ?? '');
+    const hashes = [...accepted.entries()].filter(([, { caller }]) => isVoid(caller));
+    for (const [hash] of hashes) accepted.delete(hash);
+  }
 
   async function callerOfService(name: string): Promise<Caller> {
     const owner = { kind: 'service', name } as const;
