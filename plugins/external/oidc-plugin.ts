@@ -142,6 +142,8 @@ async function connect(
     const clientId = options.client_id ?? (await host.defaultClientId());
     config = await discover({ clientId, clientSecret: options.client_secret });
   }
+  const { client_id: clientId } = config.clientMetadata();
+  host.log.info({ issuer, clientId }, 'connected to the login provider');
   return { config, keys: createProviderKeys(config.serverMetadata(), { fetch, timeoutMs }) };
 }
 
