@@ -66,8 +66,6 @@ export function createHubServer(parts: {
     optimizeEmptyRequests: true,
     shouldUpgradeCallback: (req) => upgrade !== undefined && isOpeningHandshake(req),
   });
-  // Node would leave out headers beyond the thousandth without a word: the size is limit enough.
-  server.maxHeadersCount = 0;
   server.on('request', (req, res) => {
     if (isClosing) res.shouldKeepAlive = false;
     request(req, res);
