@@ -69,8 +69,15 @@ const profileSchema = z.strictObject({
 
 export const spawnerSection = z.strictObject({
   class: z.string().min(1).default('local-process').describe('The spawner plugin.'),
-  cmd: command.optional().describe("Command of a user's server."),
-  args: z.array(z.string()).default([]).describe('Arguments after cmd; {username} is replaced.'),
+  cmd: command
+    .optional()
+    .describe(
+      "Command of a user's server; {username} and {directory}, the folder of this file, are replaced.",
+    ),
+  args: z
+    .array(z.string())
+    .default([])
+    .describe('Arguments after cmd; {username} and {directory} are replaced as in cmd.'),
   environment: environment.default({}).describe('Extra environment variables of every server.'),
   env_keep: z
     .array(z.string())

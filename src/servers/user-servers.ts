@@ -144,7 +144,10 @@ export function createUserServers(parts: {
           serverId: server.id,
           userName: user.name,
           serverName: server.name,
-          command: chosen.command,
+          // Servers run in folders of their own; this is how a command names a file beside the configuration.
+          command: chosen.command.map((word) =>
+            word.replaceAll('{directory}', parts.resolvePath('.')),
+          ),
           environment: serverEnvironment({
             userName: user.name,
             serverName: server.name,
