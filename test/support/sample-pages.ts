@@ -17,7 +17,9 @@ import { confirmPage } from '../../src/pages/views/errors/confirm-page.ts';
 import { errorPage, notFoundPage } from '../../src/pages/views/errors/error-page.ts';
 import { choosePasswordPage } from '../../src/pages/views/login/choose-password-page.ts';
 import { consentPage } from '../../src/pages/views/login/consent-page.ts';
+import { leavingPage } from '../../src/pages/views/login/leaving-page.ts';
 import { loggedOutPage } from '../../src/pages/views/login/logged-out-page.ts';
+import { loginFailedPage } from '../../src/pages/views/login/login-failed-page.ts';
 import { type LoginChoice, loginPage } from '../../src/pages/views/login/login-page.ts';
 import { secondFactorPage } from '../../src/pages/views/login/second-factor-page.ts';
 import type { FormFrame } from '../../src/pages/views/page-frame.ts';
@@ -302,6 +304,21 @@ export function samplePages(
       error: text('This code is not right.'),
     }),
     'logged-out': loggedOutPage({ frame: anonymous, provider: text('University SSO') }),
+    leaving: leavingPage({
+      frame: anonymous,
+      title: text('Logged out'),
+      provider: text('University SSO'),
+      message: text('You are logged out here, and go on to University SSO to log out there too.'),
+      url: text('https://login.example.org/logout?id_token_hint=x'),
+    }),
+    'login-failed': loginFailedPage({
+      frame: anonymous,
+      title: text('The login provider does not answer'),
+      message: text('University SSO does not answer at the moment, so nobody can log in with it.'),
+      hint: text('Wait a little and try again. If this goes on, tell your administrator.'),
+      action: { label: text('Try again'), url: text('/hub/login/with/sso') },
+      otherWays: text('/hub/login'),
+    }),
     'set-up': choosePasswordPage({
       frame: anonymous,
       purpose: { kind: 'first-administrator', secret: text('s3cret'), name: text('admin') },
