@@ -36,7 +36,8 @@ const server = createServer((request, response) => {
   whoIsThere(request).then(
     (name) => response.end(greeting(name, request)),
     (error: unknown) => {
-      console.error('a request without a valid assertion:', error);
+      const { message } = error as Error;
+      console.error(`a request without a valid assertion: ${message}`);
       response.writeHead(403).end('This app answers only requests that come through the hub.\n');
     },
   );
