@@ -24,7 +24,8 @@ export interface TokenCookie {
 export function createTokenCookie(sealer: Sealer, clientId: string): TokenCookie {
   const name = tokenCookieName(clientId);
   const context = `token ${clientId}`;
-  const opened = new LRUCache<string, string>({ max: maxOpened });
+  // By size, so that an idle cookie takes no room for all that it may come to hold.
+  const opened = new LRUCache<string, string>({ maxSize: maxOpened, sizeCalculation: () => 1 });
 
   function open(sealed: string): string | undefined {
     const known = opened.get(sealed);

@@ -24,8 +24,10 @@ export interface UserCache {
 export function createUserCache(
   userForToken: (token: string) => Promise<UserModel | null>,
 ): UserCache {
-  const users = new LRUCache<string, UserModel>({ max: maxUsers });
-  const refusals = new LRUCache<string, true>({ max: maxRefusals });
+  // By size and not by number, which would take the room for all of them from the beginning: a gateway
+  // has a cache for each of hundreds of servers.
+  const users = new LRUCache<string, UserModel>({ maxSize: maxUsers, sizeCalculation: () => 1 });
+  const refusals = new LRUCache<string, true>({ maxSize: maxRefusals, sizeCalculation: () => 1 });
   const lookups = new Map<string, Promise<UserModel | null>>();
 
   function start(key: string, token: string, ttl: number): Promise<UserModel | null> {

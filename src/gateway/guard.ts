@@ -106,8 +106,10 @@ export function createGuard(parts: {
     if (guard === undefined) {
       guard = {
         client: clientOf(route),
+        // By size, so that an idle route takes no room for all that it may come to remember.
         remembered: new LRUCache({
-          max: rememberedPerRoute,
+          maxSize: rememberedPerRoute,
+          sizeCalculation: () => 1,
           ttl: rememberedMs,
           ttlResolution: rememberedResolutionMs,
         }),

@@ -13,6 +13,7 @@ import {
 } from 'kysely';
 import { HubError } from '../errors.ts';
 import { storageFailureOf } from './storage-error.ts';
+import { Turns } from './turns.ts';
 
 const cachedStatementCount = 200;
 const firstRetryMs = 5;
@@ -47,6 +48,7 @@ class NodeSqliteDriver implements Driver {
   readonly #database: DatabaseSync;
   readonly #connection: NodeSqliteConnection;
   readonly #queue: ConnectionQueue;
+  readonly #turns = new Turns();
 
   constructor({ database, lockTimeoutMs, queueTimeoutMs }: NodeSqliteDialectOptions) {
     this.#database = database;
@@ -58,6 +60,7 @@ class NodeSqliteDriver implements Driver {
 
   async acquireConnection(): Promise<DatabaseConnection> {
     await this.#queue.enter();
+    await this.#turns.take();
     return this.#connection;
   }
 

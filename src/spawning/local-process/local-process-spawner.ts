@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { geteuid } from 'node:process';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { HubError } from '../../errors.ts';
+import { systemClock } from '../../processes/clock.ts';
 import { createGate } from '../../processes/gate.ts';
 import { makeDirectory } from '../../processes/make-directory.ts';
 import { type OutputLog, openOutputLog } from '../../processes/output-log.ts';
@@ -47,6 +47,7 @@ interface LiveServer {
 }
 
 const portRetries = 3;
+const longestForkPauseMs = 20;
 
 /** Creates the spawner of local processes. Disposing of it leaves the servers running. */
 export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): Spawner {
@@ -131,11 +132,15 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       : addresses.takePort(request.ip);
   }
 
-  /** One after the other: while a process is forked the hub can do nothing else, and others wait too. */
+  /**
+   * One after the other, with as long a pause as each took: while a process is forked the hub can do
+   * nothing else, and others wait for it too.
+   */
   function startInTurn(options: StartOptions): Promise<StartOutcome> {
     return forkGate(async () => {
+      const begunAt = systemClock.now();
       const outcome = await startProcess(options);
-      await nextTurn();
+      await systemClock.sleep(Math.min(systemClock.now() - begunAt, longestForkPauseMs));
       return outcome;
     });
   }
