@@ -46,16 +46,8 @@ async function run(args: readonly string[]): Promise<void> {
     process.stderr.write(`${what}: ${value}\n`);
     if (!isGood) process.exitCode = 1;
   };
-  const health = (what: string, latenciesMs: readonly number[]) => {
-    const p99 = percentile(latenciesMs, 0.99);
-    const figures = [0.5, 0.99, 1].map((share) => percentile(latenciesMs, share).toFixed(1));
-    report(
-      `health ${what}: p50 / p99 / longest of ${latenciesMs.length}`,
-      `${figures.join(' / ')} ms`,
-      `p99 < ${limits.healthP99Ms} ms`,
-      p99 < limits.healthP99Ms,
-    );
-  };
+  const healthText = (latenciesMs: readonly number[]) =>
+    `${[0.5, 0.99, 1].map((share) => percentile(latenciesMs, share).toFixed(1)).join(' / ')} ms`;
 
   const first = await folder.start();
   await api('/users', { method: 'POST', body: JSON.stringify({ usernames: names }) });
@@ -80,7 +72,12 @@ async function run(args: readonly string[]): Promise<void> {
   report('servers started and ready', `${ready} of ${count}`, `${count}`, ready === count);
   report('servers that failed', `${failed}`, '0', failed === 0);
   report('time until all were ready', `${startSeconds.toFixed(1)} s`);
-  health('during the start', startLatencies);
+  report(
+    `health during the start: p50 / p99 / longest of ${startLatencies.length}`,
+    healthText(startLatencies),
+    `p99 < ${limits.healthP99Ms} ms`,
+    percentile(startLatencies, 0.99) < limits.healthP99Ms,
+  );
   const served = (await Promise.all(names.map(isServed))).filter(Boolean).length;
   report('answer through the gateway', `${served} of ${count}`, `${count}`, served === count);
   report('memory of the hub with none / with all', await memoryText(emptyKib, first.pid));
@@ -111,7 +108,7 @@ async function run(args: readonly string[]): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
   report('time until all were stopped', `${((performance.now() - stoppedAt) / 1000).toFixed(1)} s`);
-  health('during the stop', await probe.stop());
+  report('health during the stop: p50 / p99 / longest', healthText(await probe.stop()));
   const left = await processesOf(folder.directory);
   report('processes left behind', `${left}`, '0', left === 0);
 
