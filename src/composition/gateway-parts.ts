@@ -64,8 +64,13 @@ export function createGatewayParts(
   const webSockets = disposables.use(
     createWebSocketForwarder({ config: proxyConfig, log, liveConnections }),
   );
-  routes.onRemove((route) => {
-    liveConnections.closeWhere((tags) => tags.route === route, 'route_removed');
+  routes.onRemove((route, replacement) => {
+    // What moved may finish what it is doing where it was; what is guarded otherwise now may not.
+    if (replacement?.access === route.access) {
+      liveConnections.endStreams('route_removed', route);
+    } else {
+      liveConnections.closeWhere((tags) => tags.route === route, 'route_removed');
+    }
   });
 
   const guard = createGuard({
@@ -140,7 +145,7 @@ export function createGatewayParts(
     userOfSession: async (sessionId) => (await parts.logins.find(sessionId))?.user.name,
   });
   const streams = {
-    endStreams: () => liveConnections.endStreams(),
+    endStreams: () => liveConnections.endStreams('shutting_down'),
     cutRest: () => void liveConnections.closeWhere(() => true, 'shutting_down'),
   };
   return { gateway, forwarder, webSockets, streams, assertions };

@@ -184,7 +184,9 @@ function acceptWithin(
     for (const listener of nodeListeners) listener.call(server, socket);
   });
   // Such as too many open files while accepting: one client is lost, not the hub.
-  server.on('error', (error) => log.error({ err: error }, 'a connection could not be accepted'));
+  server.on('error', (error) => {
+    if (server.listening) log.error({ err: error }, 'a connection could not be accepted');
+  });
 }
 
 /** Answers what Node could not read as a request (RFC 9110 §15.5). */

@@ -173,7 +173,7 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
   endStream(): void {
     if (this.#isOver || !this.#isEventStream) return;
     this.onResponseEnd();
-    this.#controller?.abort(new Error('the hub is stopping'));
+    this.#controller?.abort(new Error('the stream has been ended'));
   }
 
   /** Notes traffic on the route. */

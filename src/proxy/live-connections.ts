@@ -21,8 +21,8 @@ export interface LiveConnection {
   /** Its place in the registry, -1 while it is in none; the registry's own. */
   place: number;
   close(reason: CloseReason): void;
-  /** Ends what goes on for as long as the hub does, a WebSocket or an event stream; else nothing. */
-  endStream(): void;
+  /** Ends what would go on for ever, a WebSocket or an event stream; else nothing. */
+  endStream(reason: CloseReason): void;
 }
 
 /** Every connection the forwarders hold open. */
@@ -31,8 +31,8 @@ export interface LiveConnections {
   delete(connection: LiveConnection): void;
   /** Closes at once what the predicate picks, and returns how many those were. */
   closeWhere(predicate: (tags: ConnectionTags) => boolean, reason: CloseReason): number;
-  /** Ends all WebSockets and event streams in good order: the hub stops. */
-  endStreams(): void;
+  /** Ends WebSockets and event streams in good order, all or those of a route. */
+  endStreams(reason: CloseReason, route?: Route): void;
   list(): Iterable<LiveConnection>;
   readonly size: number;
 }
@@ -64,8 +64,10 @@ export function createLiveConnections(): LiveConnections {
       for (const connection of chosen) connection.close(reason);
       return chosen.length;
     },
-    endStreams() {
-      for (const connection of [...connections]) connection.endStream();
+    endStreams(reason, route) {
+      for (const connection of [...connections]) {
+        if (route === undefined || connection.tags.route === route) connection.endStream(reason);
+      }
     },
     list: () => connections.values(),
     get size() {

@@ -25,8 +25,8 @@ export interface RouteTable {
   setReady(prefix: string, isReady: boolean): void;
   find(prefix: string): Route | undefined;
   list(): Route[];
-  /** Called with each route that is removed or replaced. Returns how to stop listening. */
-  onRemove(listener: (route: Route) => void): () => void;
+  /** Called with each route that is removed or replaced, and by what. Returns how to stop listening. */
+  onRemove(listener: (route: Route, replacement: Route | undefined) => void): () => void;
 }
 
 interface Node {
@@ -44,7 +44,7 @@ export function createRouteTable(
   const { reservedPrefixes = [], now = Date.now } = options;
   const root = createNode();
   const routes = new Map<string, Route>();
-  const listeners = new Set<(route: Route) => void>();
+  const listeners = new Set<(route: Route, replacement: Route | undefined) => void>();
 
   for (const prefix of reservedPrefixes) nodeAt(root, prefixSegments(prefix)).entry = 'hub';
 
@@ -60,8 +60,8 @@ export function createRouteTable(
 
   const find = (prefix: string) => routes.get(prefixSegments(prefix).join('/'));
 
-  function announceRemoval(route: Route): void {
-    for (const listener of listeners) listener(route);
+  function announceRemoval(route: Route, replacement?: Route): void {
+    for (const listener of listeners) listener(route, replacement);
   }
 
   return {
@@ -77,7 +77,7 @@ export function createRouteTable(
       const route = put(definition);
       if (former !== undefined) {
         route.lastActivityMs = former.lastActivityMs;
-        announceRemoval(former);
+        announceRemoval(former, route);
       }
       return route;
     },

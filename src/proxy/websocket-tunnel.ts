@@ -103,8 +103,8 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
     }
   }
 
-  endStream(): void {
-    this.close('shutting_down');
+  endStream(reason: CloseReason): void {
+    this.close(reason);
   }
 
   /** Ends a WebSocket that nobody has used for too long. */

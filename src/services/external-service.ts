@@ -14,8 +14,10 @@ export function createExternalService(options: {
   readonly probe: typeof probeReadiness;
   readonly log: Logger;
   readonly clock?: Clock;
+  /** Whether the route of a former service of this name stays open until this one is ready. */
+  readonly takesOver?: boolean;
 }): SupervisedService {
-  const { routes, probe, log, clock = systemClock } = options;
+  const { routes, probe, log, clock = systemClock, takesOver = false } = options;
   let { service } = options;
   let state: ServiceState = 'stopped';
   let lastError: string | undefined;
@@ -41,7 +43,9 @@ export function createExternalService(options: {
     // Without a web server there is nothing to ask: it only holds a token.
     state = url === undefined ? 'ready' : 'starting';
     if (url === undefined) return;
-    routes.close(service, 'it is being asked for the first time');
+    if (!takesOver || lastError !== undefined) {
+      routes.close(service, 'it is being asked for the first time');
+    }
     watch = new AbortController();
     const { signal } = watch;
     const watched = { ...service, url };

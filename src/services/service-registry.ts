@@ -89,9 +89,9 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     return createService(config, { apiToken: tokenOf(config), basePath, directory });
   }
 
-  function supervise(service: Service): SupervisedService {
+  function supervise(service: Service, takesOver: boolean): SupervisedService {
     const { launch } = service;
-    const shared = { ...options, probe };
+    const shared = { ...options, probe, takesOver };
     if (launch === undefined) return createExternalService({ ...shared, service });
     return createManagedService({
       ...shared,
@@ -101,11 +101,12 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     });
   }
 
-  function add(service: Service): SupervisedService {
-    const added = supervise(service);
+  function add(service: Service, takesOver = false): SupervisedService {
+    const added = supervise(service, takesOver);
     supervised.set(service.name, added);
     setToken(service);
-    if (service.url !== undefined) routes.close(service, 'it has not been started yet');
+    if (service.url !== undefined && !takesOver)
+      routes.close(service, 'it has not been started yet');
     return added;
   }
 
@@ -126,9 +127,13 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
 
   async function replace(service: Service): Promise<void> {
     const former = supervised.get(service.name);
+    // One that runs on its own and moves is served where it was until it answers where it is now.
+    const isMove =
+      former?.status(undefined).isReady === true &&
+      [former.service, service].every(({ kind, url }) => kind === 'external' && url !== undefined);
     await former?.stop();
-    if (former?.service.url !== undefined) routes.remove(former.service);
-    if (!isDisposed) add(service).start();
+    if (former?.service.url !== undefined && !isMove) routes.remove(former.service);
+    if (!isDisposed) add(service, isMove).start();
   }
 
   function update(service: Service): void {
