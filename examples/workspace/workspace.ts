@@ -122,6 +122,7 @@ async function change(
     case 'delete':
       await folder.remove(path);
       return goTo(parentOf(path));
+    case null:
     default:
       throw new FolderError(400, 'The form does not say what to do.');
   }
