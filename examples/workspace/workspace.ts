@@ -106,7 +106,7 @@ async function change(
   const below = path === '' ? name : `${path}/${name}`;
   const goTo = (target: string, query = '') =>
     void response.writeHead(303, { location: fileUrl(place, target) + query }).end();
-  switch (form.get('action')) {
+  switch (form.get('action') ?? '') {
     case 'save':
       await folder.write(path, Readable.from([(form.get('text') ?? '').replaceAll('\r\n', '\n')]));
       return goTo(path, '?saved');
@@ -122,7 +122,6 @@ async function change(
     case 'delete':
       await folder.remove(path);
       return goTo(parentOf(path));
-    case null:
     default:
       throw new FolderError(400, 'The form does not say what to do.');
   }
