@@ -21,7 +21,7 @@ const form: OptionsForm = {
   ],
 };
 const config = spawnerSection.parse({
-  cmd: ['app', '{username}', '--port={port}', '{config_dir}/x', '{nothing}'],
+  cmd: ['app', '{username}', '--port={port}', '{directory}/x', '{nothing}'],
   args: ['--last'],
   environment: { A: '1', B: '1' },
   default_url: '/lab/{username}',
@@ -40,7 +40,7 @@ const config = spawnerSection.parse({
     },
   ],
 });
-const placeholders = { username: 'ann b', config_dir: '/etc/hub' };
+const placeholders = { username: 'ann b', directory: '/etc/hub' };
 const choose = (submitted: Record<string, unknown>, choices = {}) =>
   chooseOptions({ profiles: [], form: undefined, ...choices }, submitted, config, placeholders);
 
@@ -58,10 +58,10 @@ test('without choices the configuration alone says what runs', () => {
 
 test('a user whose name looks like a placeholder gets no second look', () => {
   const chosen = chooseOptions({ profiles: [], form: undefined }, {}, config, {
-    username: '{config_dir}',
-    config_dir: '/etc/hub',
+    username: '{directory}',
+    directory: '/etc/hub',
   });
-  expect(chosen.command[1]).toBe('{config_dir}');
+  expect(chosen.command[1]).toBe('{directory}');
 });
 
 describe('profiles', () => {

@@ -25,7 +25,7 @@ export function hasChoices({ profiles, form }: SpawnChoices): boolean {
 
 /**
  * Checks a choice and works out what it means. Throws `bad_request` naming the field. Commands may hold
- * `{username}` and `{config_dir}`, the folder of the configuration file.
+ * `{username}` and `{directory}`, the folder of the configuration file.
  */
 export function chooseOptions(
   choices: SpawnChoices,

@@ -81,7 +81,8 @@ export function createUserServers(parts: {
   const choices: SpawnChoices = { profiles: spawnerConfig.profiles, form: spawner.optionsForm };
   const placeholdersOf = (userName: string) => ({
     username: userName,
-    config_dir: config.directory,
+    // Servers run in folders of their own; this is how a command names a file beside the configuration.
+    directory: config.directory,
   });
   const fill = (template: string, userName: string) =>
     template.replaceAll('{username}', safeFileName(userName));
@@ -144,10 +145,7 @@ export function createUserServers(parts: {
           serverId: server.id,
           userName: user.name,
           serverName: server.name,
-          // Servers run in folders of their own; this is how a command names a file beside the configuration.
-          command: chosen.command.map((word) =>
-            word.replaceAll('{directory}', parts.resolvePath('.')),
-          ),
+          command: chosen.command,
           environment: serverEnvironment({
             userName: user.name,
             serverName: server.name,

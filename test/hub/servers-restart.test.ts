@@ -73,6 +73,8 @@ test('servers go on while the hub restarts: process, route, token and cookie sta
   await using next = await hub.restart();
   const after = await getServer(next, path);
   expect(after).toEqual({ ...before, last_activity: after.last_activity });
+  // What the gateway forwarded was noted when the first hub ended.
+  expect(Date.parse(after.last_activity ?? '')).toBeGreaterThan(Date.parse(before.started ?? ''));
   expect(isAlive(pid)).toBe(true);
   const again = await fetch(`${next.url}user/alice/`, { headers: { cookie }, redirect: 'manual' });
   expect(again.status).toBe(200);

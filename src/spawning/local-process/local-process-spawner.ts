@@ -191,6 +191,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       cleanedUp: process.exited,
     };
     const spawned = follow(server, address.release);
+    request.onProgress({ progress: 30, message: 'The program is started.' });
     const userId = user?.userId ?? geteuid?.();
     const { ip, signal } = request;
     const isOurs = await watchAddress({

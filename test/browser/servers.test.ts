@@ -1,0 +1,100 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hasChromium, openProfile, startChromium } from '../support/chromium.ts';
+import {
+  adminToken,
+  createServerHub,
+  fixtureApp,
+  onceToldTo,
+  serverPath,
+  tellToGo,
+} from '../support/server-hub.ts';
+import type { TestHub } from '../support/test-hub.ts';
+
+describe.runIf(hasChromium())('servers in a real browser', () => {
+  let hub: TestHub;
+  let browser: Browser;
+  const complaints: string[][] = [];
+  beforeAll(async () => {
+    hub = await createServerHub({
+      Spawner: {
+        profiles: [
+          {
+            name: 'patient',
+            display_name: 'Patient',
+            description: 'Starts when it is told',
+            cmd: onceToldTo(...fixtureApp('web-server')),
+          },
+          {
+            name: 'broken',
+            display_name: 'Broken',
+            description: 'Ends at once',
+            cmd: fixtureApp('exit-at-once', '4'),
+          },
+        ],
+      },
+    });
+    browser = await startChromium();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await hub[Symbol.asyncDispose]();
+    expect(complaints.flat()).toEqual([]);
+  });
+
+  async function logIn(name: string): Promise<Page> {
+    const profile = await openProfile(browser);
+    complaints.push(profile.complaints);
+    const { page } = profile;
+    await page.goto(`${hub.url}hub/login`);
+    await page.getByLabel('User name').fill(name);
+    await page.getByLabel('Password', { exact: true }).fill('test');
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.waitForURL('**/hub/home');
+    return page;
+  }
+
+  async function choose(page: Page, profile: string): Promise<void> {
+    await page.getByRole('radio', { name: profile }).check();
+    await page.getByRole('button', { name: /Start/ }).click();
+  }
+
+  test('somebody opens the address of a stopped server, chooses, watches it start, and is in', async () => {
+    const page = await logIn('alice');
+    await page.goto(`${hub.url}user/alice/notes?x=1`);
+    expect(await page.getByRole('heading', { level: 1 }).textContent()).toContain('is not running');
+    await page.getByRole('link', { name: /Start server/ }).click();
+    await choose(page, 'Patient');
+    await page.getByRole('heading', { name: /is starting/ }).waitFor();
+    const log = page.getByRole('log');
+    await log.getByText('Server requested.').waitFor();
+    // Nobody reloads: the page follows the events and goes where it was going.
+    await tellToGo(hub, 'alice');
+    await page.waitForURL('**/user/alice/notes?x=1');
+    expect(await page.textContent('body')).toContain('"url":"/user/alice/notes?x=1"');
+
+    await page.goto(`${hub.url}hub/home`);
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('Stopped').first().waitFor();
+  });
+
+  test('a start that fails shows why on the same page, and can be tried again', async () => {
+    const page = await logIn('bob');
+    await page.goto(`${hub.url}hub/spawn`);
+    await choose(page, 'Broken');
+    await page.getByText('with exit code 4').waitFor();
+    expect(await page.getByText('something is missing').count()).toBe(1);
+    await page.getByRole('link', { name: /Try again/ }).click();
+    expect(await page.getByRole('radio', { name: 'Broken' }).isChecked()).toBe(true);
+  });
+
+  test('a start is cancelled by its button', async () => {
+    const page = await logIn('carol');
+    await page.goto(`${hub.url}hub/spawn`);
+    await choose(page, 'Patient');
+    await page.getByRole('button', { name: 'Cancel the start' }).click();
+    await page.waitForURL('**/hub/home');
+    const answer = await hub.api(serverPath('carol'), adminToken);
+    expect(((await answer.json()) as { ready: boolean }).ready).toBe(false);
+  });
+});
