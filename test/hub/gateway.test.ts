@@ -176,7 +176,7 @@ describe('requests without credentials', () => {
     const location = new URL(answer.headers.location ?? '', hub.url);
     expect(location.pathname).toBe('/hub/api/oauth2/authorize');
     expect(location.searchParams.get('client_id')).toBe('service-app');
-    expect(location.searchParams.get('state')).toBeTruthy();
+    expect(location.searchParams.get('state')).toMatch(/^[\w-]{16,}$/);
   });
 });
 

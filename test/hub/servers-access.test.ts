@@ -51,7 +51,7 @@ describe.each([
     const asked = new URL(steps[0]?.headers.location ?? '', hub.url).searchParams;
     expect(asked.get('client_id')).toBe('hub-user-alice');
     expect(asked.get('redirect_uri')).toMatch(/\/user\/alice\/oauth_callback$/);
-    expect(asked.get('state')).toBeTruthy();
+    expect(asked.get('state')).toMatch(/^[\w-]{16,}$/);
     expect(cookiesOf(steps[2]!)).toContain('hub-user-alice');
     expect(steps[3]?.url).toBe(`${hub.url}user/alice/notes?x=1`);
     expect(browser.cookie('hub-user-alice')).toMatchObject({ path: '/user/alice/' });

@@ -274,7 +274,7 @@ describe('One OAuth flow', () => {
     const toCallback = await submitForm(browser, consent, { decision: 'allow' });
     const back = new URL(toCallback.headers.location ?? '', hub.url);
     expect(back.pathname).toBe('/services/whoami/oauth_callback');
-    expect(back.searchParams.get('code')).toBeTruthy();
+    expect(back.searchParams.get('code')).toMatch(/^[\w-]{16,}$/);
 
     const toPage = await browser.request(back.href);
     expect(toPage.status).toBe(302);

@@ -188,7 +188,7 @@ describe('authorization response', () => {
     const response = await hub.decide(request, await hub.login('alice'));
     const location = new URL(response.headers.get('location')!);
     expect(response.status).toBe(302);
-    expect(location.searchParams.get('code')).toBeTruthy();
+    expect(location.searchParams.get('code')).toMatch(/^[\w-]{16,}$/);
     expect(location.hash).toBe('');
   });
 
