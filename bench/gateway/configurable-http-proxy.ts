@@ -1,5 +1,4 @@
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { freePort } from '../../test/support/postgres.ts';
 import { type PinnedProcess, startPinned } from './pinned-process.ts';
 
@@ -16,13 +15,13 @@ export async function startConfigurableHttpProxy(options: {
   readonly routes: Readonly<Record<string, string>>;
 }): Promise<ConfigurableHttpProxy> {
   const [port, apiPort] = [await freePort(), await freePort()];
-  const manifest = createRequire(import.meta.url).resolve('configurable-http-proxy/package.json');
+  const manifest = import.meta.resolve('configurable-http-proxy/package.json');
   const token = 'bench';
   const proxyProcess = await startPinned({
     core: options.core,
     command: [
       process.execPath,
-      join(manifest, '..', 'bin', 'configurable-http-proxy'),
+      fileURLToPath(new URL('bin/configurable-http-proxy', manifest)),
       `--port=${port}`,
       '--ip=127.0.0.1',
       `--api-port=${apiPort}`,
