@@ -28,6 +28,8 @@ export interface ExchangeHost {
   closed(exchange: Exchange, res: ServerResponse): void;
   failed(exchange: Exchange, error: unknown): void;
   now(): number;
+  /** Called with the length of each piece of body, either way. */
+  passed(bytes: number): void;
   /** How long an upstream that restarts is waited for. */
   readonly reconnectMs: number;
 }
@@ -122,7 +124,7 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.touch();
+    this.bodyPassed(chunk.length);
     // Nothing can follow a chunk as long as the announced length, so its end comes in this very turn.
     if (chunk.length === this.#joinedLength && chunk.length <= largestJoinedBody) {
       this.#joinedBody = chunk;
@@ -174,6 +176,12 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
     if (this.#isOver || !this.#isEventStream) return;
     this.onResponseEnd();
     this.#controller?.abort(new Error('the stream has been ended'));
+  }
+
+  /** Notes a piece of body on its way. */
+  bodyPassed(bytes: number): void {
+    this.touch();
+    this.#host.passed(bytes);
   }
 
   /** Notes traffic on the route. */
