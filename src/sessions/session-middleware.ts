@@ -88,14 +88,27 @@ export function createBrowserSessions(options: {
   // The package describes these callbacks with types that no asynchronous function satisfies.
   const koaSession = createSession(sessionOptions as never, options.app as never) as Middleware;
 
-  /** Two different valid login cookies mean that somebody tossed one in: then neither counts. */
+  /**
+   * Two different valid login cookies mean that somebody tossed one in: then neither counts. Those at
+   * other paths go, since a page that sees both would send the browser to and fro for ever with a
+   * login page that sees one.
+   */
   function readKey(ctx: Context): string {
-    const keys = cookieValues(ctx.req.headers.cookie, loginCookie)
+    const values = cookieValues(ctx.req.headers.cookie, loginCookie);
+    if (values.length > 1) expireElsewhere(ctx);
+    const keys = values
       .slice(0, 8)
       .map((sealed) => sealer.open(sealed, loginCookie))
       .filter((key) => key !== undefined);
     const distinct = new Set(keys);
     return distinct.size === 1 ? ([...distinct][0] ?? '') : '';
+  }
+
+  function expireElsewhere(ctx: Context): void {
+    for (const other of pathsAbove(ctx.path)) {
+      if (other === path) continue;
+      setCookie(ctx, loginCookie, '', { path: other, secure: isSecure, maxAgeSeconds: 0 });
+    }
   }
 
   function setSessionId(ctx: Context, sessionId: string | undefined): void {
@@ -143,4 +156,19 @@ export function createBrowserSessions(options: {
       setSessionId(ctx, undefined);
     },
   };
+}
+
+const deepestPath = 8;
+
+/** Every path whose cookies a browser sends with a request for this one (RFC 6265 §5.1.4). */
+function pathsAbove(path: string): string[] {
+  const paths = ['/'];
+  let above = '';
+  for (const segment of path.split('/').slice(1, deepestPath)) {
+    // What would end the attribute is no path that could be named in it.
+    if (segment === '' || /[;,\s]/.test(segment)) break;
+    above += `/${segment}`;
+    paths.push(above, `${above}/`);
+  }
+  return paths;
 }
