@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -124,7 +124,9 @@ export async function createTestHub(
 
     async [Symbol.asyncDispose]() {
       await stop();
-      if (options.directory === undefined) await rm(directory, { recursive: true, force: true });
+      if (options.directory !== undefined) return;
+      await endProcessesIn(directory);
+      await rm(directory, { recursive: true, force: true });
     },
   };
 
@@ -135,6 +137,20 @@ export async function createTestHub(
   }
 
   return testHub;
+}
+
+/** Ends what a test left running in its folder: servers outlive their hub, and no test needs that. */
+async function endProcessesIn(directory: string): Promise<void> {
+  for (const name of await readdir('/proc').catch(() => [] as string[])) {
+    if (!/^\d+$/.test(name)) continue;
+    const folder = await readlink(`/proc/${name}/cwd`).catch(() => '');
+    if (!`${folder}/`.startsWith(`${directory}/`)) continue;
+    try {
+      process.kill(Number(name), 'SIGKILL');
+    } catch {
+      // It ended by itself in the meantime.
+    }
+  }
 }
 
 /** Opens the login page, fills in its form and sends it; the answer is not followed. */
