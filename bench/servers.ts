@@ -54,7 +54,7 @@ async function run(args: readonly string[]): Promise<void> {
   for (const name of names.slice(0, 50)) await api(`/users/${name}`);
   const emptyKib = await residentKib(first.pid);
 
-  let probe = startHealthProbe(`${folder.url}hub/health`);
+  let probe = await startHealthProbe(`${folder.url}hub/health`);
   const startedAt = performance.now();
   const answers = await Promise.all(
     names.map(async (name) => (await api(`/users/${name}/server`, { method: 'POST' })).status),
@@ -101,7 +101,7 @@ async function run(args: readonly string[]): Promise<void> {
   );
   const fullKib = await residentKib(second.pid);
 
-  probe = startHealthProbe(`${folder.url}hub/health`);
+  probe = await startHealthProbe(`${folder.url}hub/health`);
   const stoppedAt = performance.now();
   await Promise.all(names.map((name) => api(`/users/${name}/server`, { method: 'DELETE' })));
   while ((await processesOf(folder.directory)) > 0 && performance.now() - stoppedAt < 120_000) {

@@ -28,7 +28,7 @@ interface World {
   /** What happened outside, in order: `open`, `close`, `gone` with the user's name, and outcomes. */
   readonly happened: string[];
   readonly routes: Set<string>;
-  readonly plan: (server: Server) => () => Promise<LaunchPlan>;
+  readonly plan: (server: Server) => () => LaunchPlan;
   /** What readiness waits for; nothing unless a test says so. */
   readiness: (signal: AbortSignal) => Promise<void>;
   startTimeoutMs: number;
@@ -104,8 +104,9 @@ function createWorld(
       if (server === undefined) throw new Error('the server is not stored');
       return server;
     },
-    plan: (server) => async () => ({
+    plan: (server) => () => ({
       startTimeoutMs: world.startTimeoutMs,
+      userOptions: { size: 1 },
       launch: ({ signal, onOutput, onProgress }) =>
         spawner.start({
           serverId: server.id,
@@ -181,7 +182,11 @@ describeEachDatabase('the life of servers', (open) => {
 
     answer.release();
     await ready;
-    expect(await world.stored(server)).toMatchObject({ state: 'running', failure: undefined });
+    expect(await world.stored(server)).toMatchObject({
+      state: 'running',
+      failure: undefined,
+      userOptions: { size: 1 },
+    });
     expect(happened).toEqual(['open ann/', 'ready']);
 
     const stopping = hold();

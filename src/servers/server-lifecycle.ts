@@ -43,7 +43,7 @@ export interface ServerLifecycle extends AsyncDisposable {
    * Starts a server. A start under way is joined; a stop under way is waited for. Throws `bad_request`
    * when it runs already and `too_many_requests` over a limit; `plan` runs only when it is needed.
    */
-  start(server: Server, plan: () => Promise<LaunchPlan>): Promise<AcceptedStart>;
+  start(server: Server, plan: () => LaunchPlan): Promise<AcceptedStart>;
   /** Begins to stop a server, also one that is starting. */
   stop(server: Server): Promise<AcceptedStop>;
   stopAllOf(userId: string): Promise<void>;
@@ -146,11 +146,11 @@ export function createServerLifecycle(parts: {
     }
   }
 
-  async function begin(server: Server, plan: () => Promise<LaunchPlan>): Promise<AcceptedStart> {
+  async function begin(server: Server, plan: () => LaunchPlan): Promise<AcceptedStart> {
     const stopping = units.get(server.id);
     if (stopping?.state === 'stopping') await (await stopping.stop()).stopped;
-    const launchPlan = await plan();
     requireOpen(server);
+    const launchPlan = plan();
     const unit = unitFor(server);
     await unit.start(launchPlan);
     return { ready: unit.ready };

@@ -13,6 +13,8 @@ export interface LaunchPlan {
   /** Resolves when the server at this address answers; rejects when it takes too long. */
   waitUntilReady(url: string, signal: AbortSignal): Promise<void>;
   readonly startTimeoutMs: number;
+  /** The choice this start is made with, to be stored together with the start. */
+  readonly userOptions: Readonly<Record<string, unknown>>;
 }
 
 /** One start of a server, up to its first answer. */

@@ -172,9 +172,9 @@ export function createServerUnit(
   }
 
   /** Takes the server for this process: another process of the hub may want to start it too. */
-  async function claim(): Promise<void> {
+  async function claim({ userOptions }: LaunchPlan): Promise<void> {
     if (isRecordBehind) await recordStopped(null);
-    if (await store.moveTo(server.id, 'starting', { failure: null })) return;
+    if (await store.moveTo(server.id, 'starting', { failure: null, userOptions })) return;
     throw new HubError('conflict', 'The server is being started or stopped elsewhere.');
   }
 
@@ -245,7 +245,7 @@ export function createServerUnit(
       const claimed = Promise.withResolvers<void>();
       ready = then(async () => {
         try {
-          await claim();
+          await claim(plan);
           claimed.resolve();
         } catch (error) {
           current.steps.add({ progress: 100, failed: true, message: failureOf(error).message });

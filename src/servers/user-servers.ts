@@ -123,7 +123,7 @@ export function createUserServers(parts: {
     }
   }
 
-  async function planFor(request: StartRequest, server: Server): Promise<LaunchPlan> {
+  function planFor(request: StartRequest, server: Server): LaunchPlan {
     const { user } = request;
     const chosen = chooseOptions(
       choices,
@@ -131,11 +131,11 @@ export function createUserServers(parts: {
       spawnerConfig,
       placeholdersOf(user.name),
     );
-    await store.update(server.id, { userOptions: chosen.userOptions });
     const prefix = serverPrefix(basePath, user.name, server.name);
 
     return {
       startTimeoutMs: spawnerConfig.start_timeout * 1000,
+      userOptions: chosen.userOptions,
       waitUntilReady: (url, signal) =>
         parts.waitUntilReady(url, prefix, spawnerConfig.http_timeout * 1000, signal),
       async launch({ signal, onOutput, onProgress }) {
