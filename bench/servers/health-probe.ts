@@ -50,9 +50,9 @@ function probe(url: string): void {
     });
   const timer = setInterval(() => answers.push(ask()), intervalMs);
   parentPort?.postMessage('asking');
-  parentPort?.once('message', async () => {
+  parentPort?.once('message', () => {
     clearInterval(timer);
-    parentPort?.postMessage(await Promise.all(answers));
+    void Promise.all(answers).then((latenciesMs) => parentPort?.postMessage(latenciesMs));
   });
 }
 

@@ -63,7 +63,7 @@ async function openOwnDatabase(
   }
   const { kysely, close, explain } = isPostgres
     ? openPostgresConnection<KeyvTables>({ url, log, setting })
-    : openSqliteConnection<KeyvTables>({
+    : await openSqliteConnection<KeyvTables>({
         path: url.slice('sqlite:'.length),
         directory,
         lockTimeoutMs,

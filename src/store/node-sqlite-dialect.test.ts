@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { Kysely, sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { createNodeSqliteDialect } from './node-sqlite-dialect.ts';
+import { createDirectEngine } from './sqlite-engine.ts';
 
 interface Notes {
   notes: { id: number; text: string };
@@ -11,7 +12,11 @@ async function open({ queueTimeoutMs = 5000 } = {}) {
   const database = new DatabaseSync(':memory:');
   database.exec('create table notes (id integer primary key, text text not null)');
   const kysely = new Kysely<Notes>({
-    dialect: createNodeSqliteDialect({ database, lockTimeoutMs: 0, queueTimeoutMs }),
+    dialect: createNodeSqliteDialect({
+      engine: createDirectEngine(database),
+      lockTimeoutMs: 0,
+      queueTimeoutMs,
+    }),
   });
   return { database, kysely };
 }

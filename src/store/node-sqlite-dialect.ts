@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { SQLInputValue } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type CompiledQuery,
@@ -12,16 +12,15 @@ import {
   type TransactionSettings,
 } from 'kysely';
 import { HubError } from '../errors.ts';
+import type { SqliteEngine, StatementResult } from './sqlite-engine.ts';
 import { storageFailureOf } from './storage-error.ts';
-import { Turns } from './turns.ts';
 
-const cachedStatementCount = 200;
 const firstRetryMs = 5;
 const longestRetryMs = 50;
 
 export interface NodeSqliteDialectOptions {
-  readonly database: DatabaseSync;
-  /** How long a statement waits for another process's lock, without blocking the event loop. */
+  readonly engine: SqliteEngine;
+  /** How long a statement waits for another process's lock, without blocking any thread. */
   readonly lockTimeoutMs: number;
   /** How long a query waits for the one connection. */
   readonly queueTimeoutMs: number;
@@ -45,14 +44,13 @@ class QueuedAdapter extends SqliteAdapter {
 }
 
 class NodeSqliteDriver implements Driver {
-  readonly #database: DatabaseSync;
+  readonly #engine: SqliteEngine;
   readonly #connection: NodeSqliteConnection;
   readonly #queue: ConnectionQueue;
-  readonly #turns = new Turns();
 
-  constructor({ database, lockTimeoutMs, queueTimeoutMs }: NodeSqliteDialectOptions) {
-    this.#database = database;
-    this.#connection = new NodeSqliteConnection(database, lockTimeoutMs);
+  constructor({ engine, lockTimeoutMs, queueTimeoutMs }: NodeSqliteDialectOptions) {
+    this.#engine = engine;
+    this.#connection = new NodeSqliteConnection(engine, lockTimeoutMs);
     this.#queue = new ConnectionQueue(queueTimeoutMs);
   }
 
@@ -60,7 +58,6 @@ class NodeSqliteDriver implements Driver {
 
   async acquireConnection(): Promise<DatabaseConnection> {
     await this.#queue.enter();
-    await this.#turns.take();
     return this.#connection;
   }
 
@@ -82,67 +79,57 @@ class NodeSqliteDriver implements Driver {
 
   async rollbackTransaction(): Promise<void> {
     // SQLite has already rolled back after a full disk or an I/O error.
-    if (this.#database.isTransaction) await this.#connection.command('rollback');
+    if (this.#engine.isInTransaction) await this.#connection.command('rollback');
   }
 
   async destroy(): Promise<void> {
     await this.#queue.close();
-    this.#connection.forgetStatements();
-    if (this.#database.isOpen) this.#database.close();
+    await this.#engine.close();
   }
 }
 
 class NodeSqliteConnection implements DatabaseConnection {
-  readonly #database: DatabaseSync;
+  readonly #engine: SqliteEngine;
   readonly #lockTimeoutMs: number;
-  readonly #statements = new Map<string, PreparedStatement>();
   #isLocked = false;
 
-  constructor(database: DatabaseSync, lockTimeoutMs: number) {
-    this.#database = database;
+  constructor(engine: SqliteEngine, lockTimeoutMs: number) {
+    this.#engine = engine;
     this.#lockTimeoutMs = lockTimeoutMs;
   }
 
   async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    return await this.#untilUnlocked(() => {
-      const { statement, isReader } = this.#prepare(sql);
-      const values = parameters as SQLInputValue[];
-      if (isReader) return { rows: statement.all(...values) as R[] };
-      const { changes, lastInsertRowid } = statement.run(...values);
-      return { rows: [], insertId: BigInt(lastInsertRowid), numAffectedRows: BigInt(changes) };
-    });
+    const { rows, changes, lastInsertRowid } = await this.#untilUnlocked(sql, parameters);
+    return {
+      rows: rows as R[],
+      insertId: BigInt(lastInsertRowid),
+      numAffectedRows: BigInt(changes),
+    };
   }
 
-  async *streamQuery<R>({ sql, parameters }: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
-    // Not a cached statement: running that one again would reset this iteration.
-    const statement = this.#database.prepare(sql);
-    for (const row of statement.iterate(...(parameters as SQLInputValue[]))) {
-      yield { rows: [row as R] };
-    }
+  /** Nothing to gain from a stream here: SQLite's rows come from the page cache, in one answer. */
+  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+    yield await this.executeQuery<R>(query);
   }
 
   async command(sql: string): Promise<void> {
-    await this.#untilUnlocked(() => this.#prepare(sql).statement.run());
-  }
-
-  forgetStatements(): void {
-    this.#statements.clear();
+    await this.#untilUnlocked(sql, []);
   }
 
   /**
-   * Repeats an action that another process's lock stopped, up to the limit. Once the limit has been
-   * reached, later actions try only once until one succeeds: otherwise everything queued behind
+   * Repeats a statement that another process's lock stopped, up to the limit. Once the limit has been
+   * reached, later statements try only once until one succeeds: otherwise everything queued behind
    * would wait the whole time in turn.
    */
-  async #untilUnlocked<T>(action: () => T): Promise<T> {
+  async #untilUnlocked(sql: string, parameters: readonly unknown[]): Promise<StatementResult> {
     const deadline = performance.now() + (this.#isLocked ? 0 : this.#lockTimeoutMs);
     for (let waitMs = firstRetryMs; ; waitMs = Math.min(waitMs * 2, longestRetryMs)) {
       try {
-        const result = action();
+        const result = await this.#engine.run(sql, parameters as readonly SQLInputValue[]);
         this.#isLocked = false;
         return result;
       } catch (error) {
-        if (storageFailureOf(error) !== 'locked' || this.#database.isTransaction) throw error;
+        if (storageFailureOf(error) !== 'locked' || this.#engine.isInTransaction) throw error;
         if (performance.now() >= deadline) {
           this.#isLocked = true;
           throw error;
@@ -151,29 +138,6 @@ class NodeSqliteConnection implements DatabaseConnection {
       }
     }
   }
-
-  #prepare(sql: string): PreparedStatement {
-    const cached = this.#statements.get(sql);
-    if (cached !== undefined) {
-      // Moves it to the end, so that the first key is the one unused for longest.
-      this.#statements.delete(sql);
-      this.#statements.set(sql, cached);
-      return cached;
-    }
-    const statement = this.#database.prepare(sql);
-    const prepared = { statement, isReader: statement.columns().length > 0 };
-    this.#statements.set(sql, prepared);
-    if (this.#statements.size > cachedStatementCount) {
-      const [oldest] = this.#statements.keys();
-      if (oldest !== undefined) this.#statements.delete(oldest);
-    }
-    return prepared;
-  }
-}
-
-interface PreparedStatement {
-  readonly statement: StatementSync;
-  readonly isReader: boolean;
 }
 
 /** Lets one at a time use the connection, first come first served, and nobody wait for ever. */

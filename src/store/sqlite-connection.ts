@@ -1,15 +1,14 @@
 import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { Kysely } from 'kysely';
 import { HubError, StartupError } from '../errors.ts';
 import { guardDialect } from './guarded-dialect.ts';
 import { createNodeSqliteDialect } from './node-sqlite-dialect.ts';
+import { createDirectEngine, openDatabaseFile, type SqliteEngine } from './sqlite-engine.ts';
 import { storageFailureOf } from './storage-error.ts';
+import { openThreadedEngine } from './threaded-sqlite-engine.ts';
 
 const queueTimeoutMs = 15_000;
-// SQLite's own waiting blocks the event loop; the driver waits without blocking.
-const blockingLockTimeoutMs = 20;
 
 export interface SqliteConnectionOptions {
   /** `:memory:` or a path. */
@@ -23,7 +22,7 @@ export interface SqliteConnectionOptions {
 /** An open SQLite file. */
 export interface SqliteConnection<Tables> {
   readonly kysely: Kysely<Tables>;
-  readonly database: DatabaseSync;
+  readonly engine: SqliteEngine;
   readonly isInMemory: boolean;
   close(): Promise<void>;
   /** Turns what went wrong during the start into a StartupError that names the file. */
@@ -31,53 +30,43 @@ export interface SqliteConnection<Tables> {
 }
 
 /** Opens an SQLite file, and makes it when it is not there. Throws a StartupError. */
-export function openSqliteConnection<Tables>({
+export async function openSqliteConnection<Tables>({
   path,
   directory,
   lockTimeoutMs,
   setting = 'Hub.database_url',
-}: SqliteConnectionOptions): SqliteConnection<Tables> {
+}: SqliteConnectionOptions): Promise<SqliteConnection<Tables>> {
   const isInMemory = path === ':memory:';
   const file = isInMemory ? path : resolve(directory, path);
-  const database = openFile(file, { lockTimeoutMs, setting });
+  const engine = await openEngine(file, { lockTimeoutMs, setting });
   const { dialect, close } = guardDialect(
-    createNodeSqliteDialect({ database, lockTimeoutMs, queueTimeoutMs }),
+    createNodeSqliteDialect({ engine, lockTimeoutMs, queueTimeoutMs }),
   );
   return {
     kysely: new Kysely<Tables>({ dialect }),
     close,
-    database,
+    engine,
     isInMemory,
     explain: (thrown) => explain(thrown, file, setting),
   };
 }
 
-function openFile(
+async function openEngine(
   file: string,
   { lockTimeoutMs, setting }: { readonly lockTimeoutMs: number; readonly setting: string },
-): DatabaseSync {
-  if (file !== ':memory:') {
-    const folder = dirname(file);
-    if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
-      throw new StartupError(
-        `the folder ${folder} of the database does not exist: make it, or correct ${setting}`,
-      );
-    }
+): Promise<SqliteEngine> {
+  if (file === ':memory:') return createDirectEngine(openDatabaseFile(file, lockTimeoutMs));
+  const folder = dirname(file);
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new StartupError(
+      `the folder ${folder} of the database does not exist: make it, or correct ${setting}`,
+    );
   }
-  let connection: DatabaseSync | undefined;
   try {
-    if (file !== ':memory:' && !existsSync(file)) {
-      // Nobody else on the machine needs to read it; the -wal and -shm files get the same mode.
-      closeSync(openSync(file, 'a', 0o600));
-    }
-    connection = new DatabaseSync(file, { timeout: lockTimeoutMs });
-    connection.exec('pragma journal_mode = wal');
-    connection.exec('pragma synchronous = full');
-    connection.exec('pragma foreign_keys = on');
-    connection.exec(`pragma busy_timeout = ${Math.min(blockingLockTimeoutMs, lockTimeoutMs)}`);
-    return connection;
+    // Nobody else on the machine needs to read it; the -wal and -shm files get the same mode.
+    if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
+    return await openThreadedEngine({ file, lockTimeoutMs });
   } catch (error) {
-    connection?.close();
     throw explain(error, file, setting);
   }
 }

@@ -1,9 +1,9 @@
-import type { DatabaseSync } from 'node:sqlite';
 import type { Logger } from 'pino';
 import { createChangeListeners } from './change-listeners.ts';
 import type { HubDatabase } from './database.ts';
 import { migrate } from './migrate.ts';
 import { openSqliteConnection, type SqliteConnectionOptions } from './sqlite-connection.ts';
+import type { SqliteEngine } from './sqlite-engine.ts';
 import type { Tables } from './tables.ts';
 
 const changePollMs = 500;
@@ -13,7 +13,8 @@ export async function openSqliteDatabase({
   log,
   ...options
 }: SqliteConnectionOptions & { readonly log: Logger }): Promise<HubDatabase> {
-  const { kysely, close, database, isInMemory, explain } = openSqliteConnection<Tables>(options);
+  const { kysely, close, engine, isInMemory, explain } =
+    await openSqliteConnection<Tables>(options);
   try {
     const steps = await migrate({ kysely, dialect: 'sqlite' });
     if (steps.length > 0) log.info({ steps }, 'the schema of the database is up to date');
@@ -25,7 +26,7 @@ export async function openSqliteDatabase({
   const listeners = createChangeListeners({ log });
   const stopWatching = isInMemory
     ? () => {}
-    : watchOtherProcesses(database, () => listeners.callAll(), log);
+    : await watchOtherProcesses(engine, () => listeners.callAll(), log);
 
   return {
     kysely,
@@ -44,25 +45,34 @@ export async function openSqliteDatabase({
  * Calls back when another process has committed something. SQLite tells nobody, but this pragma's
  * value changes with each commit made over another connection.
  */
-function watchOtherProcesses(
-  database: DatabaseSync,
+async function watchOtherProcesses(
+  engine: SqliteEngine,
   onChange: () => void,
   log: Logger,
-): () => void {
-  const statement = database.prepare('pragma data_version');
-  const read = () => Number(statement.get()?.['data_version']);
-  let version = read();
-  const timer = setInterval(() => {
+): Promise<() => void> {
+  const read = async () => {
+    const { rows } = await engine.run('pragma data_version', []);
+    return (rows as { data_version: number }[])[0]?.data_version;
+  };
+  let version = await read();
+  let isLooking = false;
+  async function look(): Promise<void> {
+    // While the disk stands still, looks would only queue up.
+    if (isLooking) return;
+    isLooking = true;
     try {
-      const current = read();
+      const current = await read();
       if (current === version) return;
       version = current;
     } catch (error) {
       log.debug({ err: error }, 'could not ask whether the database changed');
       return;
+    } finally {
+      isLooking = false;
     }
     onChange();
-  }, changePollMs);
+  }
+  const timer = setInterval(() => void look(), changePollMs);
   timer.unref();
   return () => clearInterval(timer);
 }

@@ -1,0 +1,97 @@
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import { Turns } from './turns.ts';
+
+const cachedStatementCount = 200;
+// SQLite's own waiting for a lock stops the thread it runs in; the driver waits without stopping any.
+const blockingLockTimeoutMs = 20;
+
+/** What a statement did and found. */
+export interface StatementResult {
+  readonly rows: unknown[];
+  readonly changes: number | bigint;
+  readonly lastInsertRowid: number | bigint;
+}
+
+/** One connection to an SQLite database, wherever it runs. */
+export interface SqliteEngine {
+  /** Whether a transaction is open, as of the last answer. */
+  readonly isInTransaction: boolean;
+  /** Runs one statement. Rejects with what `node:sqlite` throws, its `code` and `errcode` kept. */
+  run(sql: string, parameters: readonly SQLInputValue[]): Promise<StatementResult>;
+  close(): Promise<void>;
+}
+
+/**
+ * Creates an engine in this thread: right for a database in memory, which never waits for a disk. It
+ * owns the database from now on.
+ */
+export function createDirectEngine(database: DatabaseSync): SqliteEngine {
+  const statements = new StatementRunner(database);
+  const turns = new Turns();
+  return {
+    get isInTransaction() {
+      return database.isTransaction;
+    },
+    async run(sql, parameters) {
+      await turns.take();
+      return statements.run(sql, parameters);
+    },
+    async close() {
+      if (database.isOpen) database.close();
+    },
+  };
+}
+
+/** Opens an SQLite file with the pragmas the hub relies on: nothing acknowledged is lost in a power cut. */
+export function openDatabaseFile(file: string, lockTimeoutMs: number): DatabaseSync {
+  const database = new DatabaseSync(file, { timeout: lockTimeoutMs });
+  try {
+    database.exec('pragma journal_mode = wal');
+    database.exec('pragma synchronous = full');
+    database.exec('pragma foreign_keys = on');
+    database.exec(`pragma busy_timeout = ${Math.min(blockingLockTimeoutMs, lockTimeoutMs)}`);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Runs statements and keeps those used last prepared. */
+export class StatementRunner {
+  readonly #database: DatabaseSync;
+  readonly #prepared = new Map<string, PreparedStatement>();
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+  }
+
+  run(sql: string, parameters: readonly SQLInputValue[]): StatementResult {
+    const { statement, isReader } = this.#prepare(sql);
+    if (isReader) return { rows: statement.all(...parameters), changes: 0, lastInsertRowid: 0 };
+    return { rows: [], ...statement.run(...parameters) };
+  }
+
+  #prepare(sql: string): PreparedStatement {
+    const cached = this.#prepared.get(sql);
+    if (cached !== undefined) {
+      // Moves it to the end, so that the first key is the one unused for longest.
+      this.#prepared.delete(sql);
+      this.#prepared.set(sql, cached);
+      return cached;
+    }
+    const statement = this.#database.prepare(sql);
+    const prepared = { statement, isReader: statement.columns().length > 0 };
+    this.#prepared.set(sql, prepared);
+    if (this.#prepared.size > cachedStatementCount) {
+      const [oldest] = this.#prepared.keys();
+      if (oldest !== undefined) this.#prepared.delete(oldest);
+    }
+    return prepared;
+  }
+}
+
+interface PreparedStatement {
+  readonly statement: StatementSync;
+  readonly isReader: boolean;
+}

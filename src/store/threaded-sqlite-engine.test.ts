@@ -1,0 +1,96 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Worker } from 'node:worker_threads';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { SqliteEngine } from './sqlite-engine.ts';
+import { openThreadedEngine } from './threaded-sqlite-engine.ts';
+
+/** Keeps SQLite at work for a few hundred milliseconds, as a slow disk would. */
+const slowStatement = `with recursive counter(value) as
+  (select 1 union all select value + 1 from counter where value < 2000000)
+  select max(value) as highest from counter`;
+
+let directory: string;
+let engine: SqliteEngine;
+let thread: Worker;
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'hub-sqlite-thread-'));
+  const started = Promise.withResolvers<Worker>();
+  process.once('worker', started.resolve);
+  engine = await openThreadedEngine({ file: join(directory, 'hub.sqlite'), lockTimeoutMs: 0 });
+  thread = await started.promise;
+  await engine.run('create table notes (id integer primary key, text text, data blob)', []);
+});
+afterEach(async () => {
+  await engine.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+test('others have their turn while a statement takes long', async () => {
+  let isOver = false;
+  let turns = 0;
+  const takeTurn = () => {
+    turns += 1;
+    if (!isOver) setImmediate(takeTurn);
+  };
+  setImmediate(takeTurn);
+  const { rows } = await engine.run(slowStatement, []);
+  isOver = true;
+  expect(rows).toEqual([{ highest: 2_000_000 }]);
+  expect(turns).toBeGreaterThan(3);
+});
+
+test('answers in the order of the questions, with values of every kind', async () => {
+  const data = new Uint8Array([0, 1, 255]);
+  const [inserted, , found] = await Promise.all([
+    engine.run('insert into notes values (?, ?, ?)', [7, 'ä', data]),
+    engine.run('insert into notes values (?, ?, ?)', [8, null, null]),
+    engine.run('select * from notes order by id', []),
+  ]);
+  expect(inserted).toEqual({ rows: [], changes: 1, lastInsertRowid: 7 });
+  expect(found.rows).toEqual([
+    { id: 7, text: 'ä', data },
+    { id: 8, text: null, data: null },
+  ]);
+});
+
+test('tells whether a transaction is open', async () => {
+  expect(engine.isInTransaction).toBe(false);
+  await engine.run('begin immediate', []);
+  expect(engine.isInTransaction).toBe(true);
+  await engine.run('commit', []);
+  expect(engine.isInTransaction).toBe(false);
+});
+
+test('errors keep what tells them apart, and the next statement gets its own answer', async () => {
+  await engine.run('insert into notes (id) values (1)', []);
+  const twice = engine.run('insert into notes (id) values (1)', []);
+  const unsendable = engine.run('select ?', [(() => 1) as unknown as string]);
+  const counted = engine.run('select count(*) as count from notes', []);
+  await Promise.all([
+    expect(twice).rejects.toMatchObject({ code: 'ERR_SQLITE_ERROR', errcode: 1555 }),
+    expect(twice).rejects.toThrow(/UNIQUE constraint failed: notes.id/),
+    expect(unsendable).rejects.toThrow(/could not be cloned/),
+    expect(counted).resolves.toMatchObject({ rows: [{ count: 1 }] }),
+  ]);
+});
+
+test('closes behind what was asked before, and refuses what comes after', async () => {
+  const asked = engine.run(slowStatement, []);
+  const closed = engine.close();
+  expect((await asked).rows).toHaveLength(1);
+  await closed;
+  await expect(engine.run('select 1', [])).rejects.toMatchObject({ code: 'storage_unavailable' });
+});
+
+test('nobody waits for ever when the thread ends', async () => {
+  await engine.run('begin immediate', []);
+  const asked = engine.run(slowStatement, []);
+  const refused = expect(asked).rejects.toMatchObject({ code: 'storage_unavailable' });
+  await thread.terminate();
+  await refused;
+  expect(engine.isInTransaction).toBe(false);
+  await expect(engine.run('select 1', [])).rejects.toThrow(/thread of the database has ended/);
+});

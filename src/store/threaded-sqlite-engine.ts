@@ -1,0 +1,74 @@
+import { extname, join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { HubError } from '../errors.ts';
+import type { SqliteEngine, StatementResult } from './sqlite-engine.ts';
+import type { ThreadAnswer, ThreadError, ThreadOptions, ThreadRequest } from './sqlite-thread.ts';
+
+const program = join(import.meta.dirname, `sqlite-thread${extname(import.meta.filename)}`);
+
+/**
+ * Opens an SQLite file in a thread of its own. A commit waits until the disk has it, which takes a
+ * fraction of a millisecond on a good day and a second on a bad one: it must not be everybody's second.
+ * Rejects with what `node:sqlite` throws when the file cannot be opened.
+ */
+export async function openThreadedEngine(options: ThreadOptions): Promise<SqliteEngine> {
+  // The flags of the process are for its own program: some would keep the thread from starting.
+  const worker = new Worker(program, { workerData: options, name: 'sqlite', execArgv: [] });
+  /** Those who wait for an answer; the thread answers in order. */
+  const waiting: PromiseWithResolvers<StatementResult | undefined>[] = [];
+  let isInTransaction = false;
+  let isClosing = false;
+  let failure: unknown;
+  let end: HubError | undefined;
+
+  worker.on('message', (answer: ThreadAnswer) => {
+    ({ isInTransaction } = answer);
+    const asked = waiting.shift();
+    if (answer.error === undefined) asked?.resolve(answer.result);
+    else asked?.reject(toError(answer.error));
+  });
+  worker.once('error', (error) => {
+    failure = error;
+  });
+  const exited = new Promise<void>((resolve) => {
+    worker.once('exit', () => {
+      const message = isClosing
+        ? 'The database is closed.'
+        : 'The thread of the database has ended: restart the hub.';
+      end = new HubError('storage_unavailable', message, { cause: failure });
+      isInTransaction = false;
+      for (const { reject } of waiting.splice(0)) reject(end);
+      resolve();
+    });
+  });
+
+  function nextAnswer(): Promise<StatementResult | undefined> {
+    const asked = Promise.withResolvers<StatementResult | undefined>();
+    waiting.push(asked);
+    return asked.promise;
+  }
+
+  await nextAnswer();
+  return {
+    get isInTransaction() {
+      return isInTransaction;
+    },
+    async run(sql, parameters) {
+      if (end !== undefined) throw end;
+      // First, because it throws when a parameter cannot be sent, and then no answer comes.
+      worker.postMessage({ sql, parameters } satisfies ThreadRequest);
+      return (await nextAnswer()) ?? noResult;
+    },
+    async close() {
+      if (!isClosing && end === undefined) worker.postMessage('close' satisfies ThreadRequest);
+      isClosing = true;
+      await exited;
+    },
+  };
+}
+
+const noResult: StatementResult = { rows: [], changes: 0, lastInsertRowid: 0 };
+
+function toError({ message, properties }: ThreadError): Error {
+  return Object.assign(new Error(message), properties);
+}
