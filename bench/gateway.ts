@@ -81,8 +81,10 @@ disposables.use(
 
 const core = proxyCore;
 const hub = disposables.use(await startHub({ core, directory, upstreamUrl, echoUrl }));
+// Both measure nothing else, so that they differ in their routes alone.
+const oneRoute = disposables.use(await startHub({ core, directory, upstreamUrl }));
 const manyRoutes = disposables.use(
-  await startHub({ core, directory, upstreamUrl, echoUrl, extraRoutes: 10_000 }),
+  await startHub({ core, directory, upstreamUrl, extraRoutes: 10_000 }),
 );
 const chp = disposables.use(
   await startConfigurableHttpProxy({
@@ -160,9 +162,9 @@ function measureSmall(): Promise<Measurement[]> {
     },
     {
       name: 'hub, one route',
-      url: `${hub.url}route/number-0/api/contents`,
+      url: `${oneRoute.url}route/number-0/api/contents`,
       headers,
-      processes: hubProcess,
+      processes: [oneRoute.process],
     },
     {
       name: 'hub, one of 10,000 routes',

@@ -74,8 +74,6 @@ export interface HubOptions {
   /** The hub's own environment: children get an allow-list of it. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly log: Logger;
-  /** Frees young objects, where the process can ask for that. */
-  readonly collectYoung?: () => void;
 }
 
 const secondsPerDay = 86_400;
@@ -187,7 +185,6 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         return upkeep.admits(caller);
       },
       admitsToken: upkeep.admitsToken,
-      collectYoung: options.collectYoung,
       log,
     },
     building,

@@ -5,7 +5,6 @@ import pinoPretty from 'pino-pretty';
 import type { CheckedConfig } from './cli/checked-config.ts';
 import type { StartHub } from './cli/cli-io.ts';
 import { readVersion, runCli } from './cli/run-cli.ts';
-import { createYoungCollector } from './composition/young-collector.ts';
 import { createHub } from './hub.ts';
 
 /** Runs a hub until SIGTERM or SIGINT; SIGHUP reloads its configuration. */
@@ -17,7 +16,6 @@ const startHub: StartHub = async ({ checked, reload }) => {
     version: readVersion(),
     nodeVersion: process.version,
     environment: process.env,
-    collectYoung: createYoungCollector(),
     log,
   });
   announce(hub.publicUrl.href, hub.setUpUrl);

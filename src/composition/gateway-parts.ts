@@ -42,7 +42,6 @@ export function createGatewayParts(
     readonly admit: (caller: Caller) => Promise<boolean>;
     /** As `admit`, for the token behind a connection that stays open. */
     readonly admitsToken: (token: AccessToken) => Promise<boolean>;
-    readonly collectYoung: (() => void) | undefined;
     readonly log: Logger;
   },
   disposables: AsyncDisposableStack,
@@ -60,7 +59,6 @@ export function createGatewayParts(
       routes,
       liveConnections,
       answerError: answers.error,
-      collectYoung: parts.collectYoung,
     }),
   );
   const webSockets = disposables.use(

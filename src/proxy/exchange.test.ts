@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import {
   eventually,
@@ -102,4 +105,48 @@ describe('a short answer, which goes out together with its head', () => {
       '</services/a/3>',
     ]);
   });
+});
+
+describe('bodies larger than every buffer on the way', () => {
+  const mebibyte = 1024 * 1024;
+  /** A body in which no two places look alike, so that a piece in the wrong place or of others shows. */
+  const sent = Buffer.alloc(12 * mebibyte);
+  for (let at = 0; at < sent.length; at += 4) sent.writeUInt32LE((at * 2_654_435_761) >>> 0, at);
+
+  test.each([
+    ['of announced length, taken at once', { 'content-length': sent.length }, 0],
+    ['of announced length, taken slowly', { 'content-length': sent.length }, 64],
+    ['in chunks, taken slowly', { 'transfer-encoding': 'chunked' }, 64],
+  ])('%s, arrive byte for byte both ways, beside others', async (_name, framing, pauseEvery) => {
+    await using upstream = await startUpstream((req, res) => {
+      const { 'content-length': length } = req.headers;
+      res.writeHead(200, length === undefined ? {} : { 'content-length': length });
+      req.pipe(res);
+    });
+    await using proxy = await startProxy();
+    proxy.addService('a', upstream.url);
+
+    const exchange = async () => {
+      const outgoing = request(`http://127.0.0.1:${proxy.port}/services/a/`, {
+        method: 'POST',
+        headers: framing,
+      });
+      Readable.from(piecesOf(sent, 100_000)).pipe(outgoing);
+      const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+      const received: Buffer[] = [];
+      for await (const piece of answer as AsyncIterable<Buffer>) {
+        received.push(piece);
+        // So that the pieces behind it fill every buffer on the way.
+        if (pauseEvery > 0 && received.length % pauseEvery === 0) {
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+      }
+      return Buffer.concat(received).equals(sent);
+    };
+    expect(await Promise.all([exchange(), exchange(), exchange()])).toEqual([true, true, true]);
+  });
+
+  function* piecesOf(body: Buffer, bytes: number): Generator<Buffer> {
+    for (let at = 0; at < body.length; at += bytes) yield body.subarray(at, at + bytes);
+  }
 });

@@ -4,6 +4,7 @@ import { HubError } from '../errors.ts';
 import type { CloseReason, ConnectionTags, LiveConnection } from './live-connections.ts';
 import { discardBody, type RequestBody } from './request-body.ts';
 import { clientResponseHeaders, type UpstreamResponseHeaders } from './response-headers.ts';
+import { SentPieces } from './sent-pieces.ts';
 import { toCloseError, toUpstreamError } from './upstream-error.ts';
 
 /** A request ready to be sent, as undici takes it. */
@@ -28,8 +29,6 @@ export interface ExchangeHost {
   closed(exchange: Exchange, res: ServerResponse): void;
   failed(exchange: Exchange, error: unknown): void;
   now(): number;
-  /** Called with the length of each piece of body, either way. */
-  passed(bytes: number): void;
   /** How long an upstream that restarts is waited for. */
   readonly reconnectMs: number;
 }
@@ -44,6 +43,11 @@ const refusedConnection = new Set(['ECONNREFUSED', 'ENOENT']);
 const recentlyMs = 10_000;
 const firstReconnectDelayMs = 25;
 const plainReason = /^[\x20-\x7e]*$/;
+/**
+ * How much of an answer may wait for its client before the upstream has to wait too. Node's own mark is
+ * no more than one read of the upstream's socket, so that each would stop it and start it again.
+ */
+const mostUnsentBytes = 128 * 1024;
 /** Up to here Node copies head and body together on the stack and sends them by one plain write. */
 const largestJoinedBody = 12 * 1024;
 
@@ -69,6 +73,7 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
   /** Length the upstream announced of its answer, where a short one can be sent along with its head. */
   #joinedLength = -1;
   #joinedBody: Buffer | undefined;
+  #sentPieces: SentPieces | undefined;
 
   constructor(options: {
     readonly req: IncomingMessage;
@@ -124,13 +129,17 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.bodyPassed(chunk.length);
+    // undici says so each time it goes on, and Node would make a system call of it.
+    if (chunk.length === 0) return;
+    this.touch();
     // Nothing can follow a chunk as long as the announced length, so its end comes in this very turn.
     if (chunk.length === this.#joinedLength && chunk.length <= largestJoinedBody) {
       this.#joinedBody = chunk;
       return;
     }
-    if (this.#res.write(chunk)) return;
+    this.#sentPieces ??= new SentPieces();
+    const isTaken = this.#res.write(chunk, this.#sentPieces.sending(chunk));
+    if (isTaken || this.#res.writableLength < mostUnsentBytes) return;
     controller.pause();
     if (this.#isWaitingForDrain) return;
     this.#isWaitingForDrain = true;
@@ -176,12 +185,6 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
     if (this.#isOver || !this.#isEventStream) return;
     this.onResponseEnd();
     this.#controller?.abort(new Error('the stream has been ended'));
-  }
-
-  /** Notes a piece of body on its way. */
-  bodyPassed(bytes: number): void {
-    this.touch();
-    this.#host.passed(bytes);
   }
 
   /** Notes traffic on the route. */

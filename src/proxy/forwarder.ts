@@ -3,7 +3,6 @@ import type { Logger } from 'pino';
 import type { ProxyConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { ClientAddress } from '../http/client-address.ts';
-import { createBodyMemory } from './body-memory.ts';
 import { Exchange, type ExchangeHost, type UpstreamRequest } from './exchange.ts';
 import type { LiveConnections } from './live-connections.ts';
 import { bodyTooLarge, discardBody, hasBody, RequestBody } from './request-body.ts';
@@ -63,12 +62,9 @@ export function createForwarder(options: {
   readonly liveConnections: LiveConnections;
   readonly answerError: AnswerError;
   readonly now?: () => number;
-  /** Frees young objects, where that can be asked for. */
-  readonly collectYoung?: (() => void) | undefined;
 }): Forwarder {
   const { config, log, routes, liveConnections, answerError, now = Date.now } = options;
   const pools = createUpstreamPools(config);
-  const bodyMemory = createBodyMemory({ collectYoung: options.collectYoung });
   const stopListening = routes.onRemove((route) => pools.release(route));
   const totals = new Map<string, Map<number, number>>();
 
@@ -94,10 +90,9 @@ export function createForwarder(options: {
     createBody: (exchange) =>
       new RequestBody(exchange.req, {
         limitBytes: config.max_body_size,
-        onTraffic: (bytes) => exchange.bodyPassed(bytes),
+        onTraffic: () => exchange.touch(),
       }),
     answerError,
-    passed: bodyMemory.passed,
     finished: (exchange) => liveConnections.delete(exchange),
     closed: ({ tags }, res) => count(tags.route, res),
     failed({ tags, request }, error) {

@@ -12,11 +12,11 @@ export class RequestBody extends Readable {
   bytesTaken = 0;
   readonly #request: IncomingMessage;
   readonly #limitBytes: number;
-  readonly #onTraffic: (bytes: number) => void;
+  readonly #onTraffic: () => void;
 
   constructor(
     request: IncomingMessage,
-    options: { readonly limitBytes: number; readonly onTraffic: (bytes: number) => void },
+    options: { readonly limitBytes: number; readonly onTraffic: () => void },
   ) {
     super();
     this.#request = request;
@@ -39,7 +39,7 @@ export class RequestBody extends Readable {
 
   readonly #take = (chunk: Buffer): void => {
     this.bytesTaken += chunk.length;
-    this.#onTraffic(chunk.length);
+    this.#onTraffic();
     if (this.#limitBytes > 0 && this.bytesTaken > this.#limitBytes) {
       this.destroy(bodyTooLarge(this.#limitBytes));
     } else if (!this.push(chunk)) {

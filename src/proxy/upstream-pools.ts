@@ -1,6 +1,7 @@
 import { buildConnector, type Dispatcher, Pool } from 'undici';
 import type { ProxyConfig } from '../config/config.ts';
 import type { Route } from './route.ts';
+import { giveBackSentPieces } from './sent-pieces.ts';
 
 /** The connections to one upstream. */
 export interface Upstream {
@@ -28,6 +29,12 @@ export type UpstreamOptions = Pick<
 
 /** Some applications answer with header blocks far larger than a request may have. */
 const maxResponseHeaderBytes = 64 * 1024;
+
+/**
+ * How much of a body may wait for its upstream before the client has to wait too. Node's own mark is no
+ * more than one read of the client's socket, so that each would stop it and start it again.
+ */
+const mostUnsentBytes = 128 * 1024;
 
 /** Creates the pools. */
 export function createUpstreamPools(options: UpstreamOptions): UpstreamPools {
@@ -68,7 +75,6 @@ function poolOptions(
   { upstream, upstreamTimeoutMs }: Route,
   options: UpstreamOptions,
 ): Pool.Options {
-  const connectTimeout = Math.round(options.connect_timeout * 1000);
   return {
     connections: options.max_upstream_connections,
     pipelining: 1,
@@ -77,20 +83,29 @@ function poolOptions(
     bodyTimeout: Math.round(options.body_timeout * 1000),
     keepAliveTimeout: Math.max(1, Math.round(options.upstream_idle_timeout * 1000)),
     maxHeaderSize: maxResponseHeaderBytes,
-    connectTimeout,
-    ...(upstream.socketPath === undefined ? {} : { socketPath: upstream.socketPath }),
-    ...(upstream.protocol === 'https:' ? { connect: tlsConnector(upstream, connectTimeout) } : {}),
+    connect: connectorTo(upstream, Math.round(options.connect_timeout * 1000)),
   };
 }
 
 /**
- * Connects by the name of the target. undici would take the name from the Host header, which is the
- * public one, and check the upstream's certificate against it.
+ * Connects to an upstream, with TLS by the name of the target: undici would take the name from the Host
+ * header, which is the public one, and check the upstream's certificate against it.
  */
-function tlsConnector(
-  { servername }: Route['upstream'],
+function connectorTo(
+  { protocol, servername, socketPath }: Route['upstream'],
   timeout: number,
 ): buildConnector.connector {
-  const connect = buildConnector({ timeout, allowH2: false });
-  return (target, callback) => connect({ ...target, servername }, callback);
+  const hasTls = protocol === 'https:';
+  const connect = buildConnector({
+    timeout,
+    allowH2: false,
+    ...(socketPath === undefined ? {} : { socketPath }),
+    ...(hasTls ? {} : { highWaterMark: mostUnsentBytes }),
+  });
+  return (target, callback) =>
+    connect(hasTls ? { ...target, servername } : target, (...outcome) => {
+      const [error, socket] = outcome;
+      if (error === null) giveBackSentPieces(socket);
+      callback(...outcome);
+    });
 }

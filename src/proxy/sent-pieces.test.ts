@@ -1,0 +1,84 @@
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { expect, test } from 'vitest';
+import { giveBackSentPieces, SentPieces } from './sent-pieces.ts';
+
+const pieceOf = (bytes: number) => Buffer.from(new ArrayBuffer(bytes)).fill('p');
+const isGivenBack = (piece: Buffer) => (piece.buffer as ArrayBuffer).detached;
+
+test('pieces are given back in the order in which they were sent', () => {
+  const pieces = new SentPieces();
+  const [first, second] = [pieceOf(65_536), pieceOf(4_096)];
+  const sentFirst = pieces.sending(first);
+  const sentSecond = pieces.sending(second);
+  expect([isGivenBack(first), isGivenBack(second)]).toEqual([false, false]);
+  sentFirst?.(null);
+  expect([isGivenBack(first), isGivenBack(second)]).toEqual([true, false]);
+  sentSecond?.();
+  expect(isGivenBack(second)).toBe(true);
+});
+
+test('a piece whose writing failed is left alone, and the next one is still told from it', () => {
+  const pieces = new SentPieces();
+  const [first, second] = [pieceOf(65_536), pieceOf(65_536)];
+  const sentFirst = pieces.sending(first);
+  const sentSecond = pieces.sending(second);
+  sentFirst?.(new Error('the client has left'));
+  sentSecond?.(null);
+  expect([isGivenBack(first), isGivenBack(second)]).toEqual([false, true]);
+});
+
+test('what is small or shares its memory is not touched', () => {
+  const pieces = new SentPieces();
+  const shared = pieceOf(65_536);
+  expect(pieces.sending(shared.subarray(0, 65_535))).toBeUndefined();
+  expect(pieces.sending(shared.subarray(1))).toBeUndefined();
+  expect(pieces.sending(pieceOf(4_095))).toBeUndefined();
+  expect(pieces.sending(Buffer.from('from the pool'))).toBeUndefined();
+  expect(isGivenBack(shared)).toBe(false);
+});
+
+test('a socket gives back what it was handed once the other side can have it', async () => {
+  await using pair = await connectedPair();
+  giveBackSentPieces(pair.near);
+  const pieces = Array.from({ length: 200 }, () => pieceOf(65_536));
+  for (const piece of pieces) pair.near.write(piece);
+  pair.near.write('a text');
+  const answered = pieceOf(65_536);
+  const called = new Promise<void>((resolve) => {
+    pair.near.write(answered, () => resolve());
+  });
+  let received = '';
+  pair.far.setEncoding('latin1').on('data', (text: string) => {
+    received += text;
+  });
+  await called;
+  expect(pieces.every(isGivenBack)).toBe(true);
+  expect(isGivenBack(answered)).toBe(false);
+  pair.near.end();
+  await once(pair.far, 'end');
+  expect(received).toBe(`${'p'.repeat(200 * 65_536)}a text${'p'.repeat(65_536)}`);
+});
+
+interface SocketPair extends AsyncDisposable {
+  readonly near: Socket;
+  readonly far: Socket;
+}
+
+async function connectedPair(): Promise<SocketPair> {
+  const server = createServer();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as { port: number };
+  const near = connect(port, '127.0.0.1');
+  const [far] = (await once(server, 'connection')) as [Socket];
+  return {
+    near,
+    far,
+    async [Symbol.asyncDispose]() {
+      near.destroy();
+      far.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import type { Socket } from 'node:net';
+
+/** Below this, the collector of young objects is as quick. */
+const leastBytes = 4 * 1024;
+
+type WriteCallback = (error?: Error | null) => void;
+
+/**
+ * The pieces of body that are on their way into one stream. As soon as the stream has sent one, its
+ * memory goes back to the allocator, which hands it out again for the next one, still in the processor's
+ * cache. Left to the collector, which does not see what a buffer holds outside the heap, a hundred
+ * megabytes pile up before it looks: twice the CPU time for large bodies, and memory that never shrinks.
+ */
+export class SentPieces {
+  readonly #underWay: Uint8Array[] = [];
+
+  /**
+   * Notes a piece and returns the callback for the `write` that sends it; undefined when the piece is
+   * small or shares its memory with others. After the callback the piece is empty.
+   */
+  sending(piece: Uint8Array): WriteCallback | undefined {
+    const isAlone = piece.byteLength === piece.buffer.byteLength;
+    if (!isAlone || piece.byteLength < leastBytes) return undefined;
+    this.#underWay.push(piece);
+    return this.#sent;
+  }
+
+  /** A stream calls back in the order of its writes. */
+  readonly #sent: WriteCallback = (error) => {
+    const piece = this.#underWay.shift();
+    // After a failure the system may still be reading it.
+    if (error || !(piece?.buffer instanceof ArrayBuffer)) return;
+    piece.buffer.transfer(0);
+  };
+}
+
+/**
+ * Makes a socket give back the pieces it has sent. For sockets whose writer hands every buffer over for
+ * good, as undici does with the bodies of requests.
+ */
+export function giveBackSentPieces(socket: Socket): void {
+  const pieces = new SentPieces();
+  const write = socket.write.bind(socket) as (...values: unknown[]) => boolean;
+  socket.write = (chunk: unknown, ...rest: unknown[]) => {
+    const sent = rest.length === 0 && chunk instanceof Uint8Array && pieces.sending(chunk);
+    return sent ? write(chunk, sent) : write(chunk, ...rest);
+  };
+}
