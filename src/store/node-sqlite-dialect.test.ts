@@ -13,7 +13,7 @@ async function open({ queueTimeoutMs = 5000 } = {}) {
   database.exec('create table notes (id integer primary key, text text not null)');
   const kysely = new Kysely<Notes>({
     dialect: createNodeSqliteDialect({
-      engine: createDirectEngine(database),
+      writer: createDirectEngine(database),
       lockTimeoutMs: 0,
       queueTimeoutMs,
     }),

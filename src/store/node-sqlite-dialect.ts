@@ -19,14 +19,19 @@ const firstRetryMs = 5;
 const longestRetryMs = 50;
 
 export interface NodeSqliteDialectOptions {
-  readonly engine: SqliteEngine;
+  readonly writer: SqliteEngine;
+  /** For queries outside transactions; without one, the writer answers them too. */
+  readonly reader?: SqliteEngine;
   /** How long a statement waits for another process's lock, without blocking any thread. */
   readonly lockTimeoutMs: number;
-  /** How long a query waits for the one connection. */
+  /** How long a statement waits for the writer. */
   readonly queueTimeoutMs: number;
 }
 
-/** Creates the Kysely dialect for one connection of Node's own SQLite. */
+/**
+ * Creates the Kysely dialect for one database of Node's own SQLite: one connection that writes, and one
+ * that reads what has been committed.
+ */
 export function createNodeSqliteDialect(options: NodeSqliteDialectOptions): Dialect {
   return {
     createDriver: () => new NodeSqliteDriver(options),
@@ -36,7 +41,7 @@ export function createNodeSqliteDialect(options: NodeSqliteDialectOptions): Dial
   };
 }
 
-/** Says that the driver itself queues for its one connection, and with a limit, unlike Kysely. */
+/** Says that the driver itself queues for its writer, and with a limit, unlike Kysely. */
 class QueuedAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true;
@@ -44,51 +49,104 @@ class QueuedAdapter extends SqliteAdapter {
 }
 
 class NodeSqliteDriver implements Driver {
-  readonly #engine: SqliteEngine;
-  readonly #connection: NodeSqliteConnection;
-  readonly #queue: ConnectionQueue;
+  readonly #writer: PatientEngine;
+  readonly #reader: PatientEngine | undefined;
+  readonly #queue: WriterQueue;
 
-  constructor({ engine, lockTimeoutMs, queueTimeoutMs }: NodeSqliteDialectOptions) {
-    this.#engine = engine;
-    this.#connection = new NodeSqliteConnection(engine, lockTimeoutMs);
-    this.#queue = new ConnectionQueue(queueTimeoutMs);
+  constructor({ writer, reader, lockTimeoutMs, queueTimeoutMs }: NodeSqliteDialectOptions) {
+    this.#writer = new PatientEngine(writer, lockTimeoutMs);
+    this.#reader = reader && new PatientEngine(reader, lockTimeoutMs);
+    this.#queue = new WriterQueue(queueTimeoutMs);
   }
 
   async init(): Promise<void> {}
 
-  async acquireConnection(): Promise<DatabaseConnection> {
-    await this.#queue.enter();
-    return this.#connection;
+  async acquireConnection(): Promise<NodeSqliteConnection> {
+    return new NodeSqliteConnection(this.#writer, this.#reader, this.#queue);
   }
 
-  async releaseConnection(): Promise<void> {
-    this.#queue.leave();
+  async releaseConnection(connection: DatabaseConnection): Promise<void> {
+    (connection as NodeSqliteConnection).release();
   }
 
-  async beginTransaction(_connection: DatabaseConnection, settings: TransactionSettings) {
-    // A deferred transaction that reads first and writes later fails when another process wrote in
-    // between, and no waiting helps; taking the write lock at once makes it wait instead.
-    await this.#connection.command(
-      settings.accessMode === 'read only' ? 'begin' : 'begin immediate',
-    );
+  async beginTransaction(connection: DatabaseConnection, { accessMode }: TransactionSettings) {
+    await (connection as NodeSqliteConnection).begin(accessMode);
   }
 
   async commitTransaction(): Promise<void> {
-    await this.#connection.command('commit');
+    await this.#writer.run('commit', []);
   }
 
   async rollbackTransaction(): Promise<void> {
     // SQLite has already rolled back after a full disk or an I/O error.
-    if (this.#engine.isInTransaction) await this.#connection.command('rollback');
+    if (this.#writer.isInTransaction) await this.#writer.run('rollback', []);
   }
 
   async destroy(): Promise<void> {
     await this.#queue.close();
-    await this.#engine.close();
+    await this.#reader?.close();
+    await this.#writer.close();
   }
 }
 
+/** What one query or one transaction runs on: the writer in its turn, or the reader at once. */
 class NodeSqliteConnection implements DatabaseConnection {
+  readonly #writer: PatientEngine;
+  readonly #reader: PatientEngine | undefined;
+  readonly #queue: WriterQueue;
+  #holdsWriter = false;
+
+  constructor(writer: PatientEngine, reader: PatientEngine | undefined, queue: WriterQueue) {
+    this.#writer = writer;
+    this.#reader = reader;
+    this.#queue = queue;
+  }
+
+  async executeQuery<R>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<R>> {
+    const values = parameters as readonly SQLInputValue[];
+    if (this.#holdsWriter) return toQueryResult(await this.#writer.run(sql, values));
+    if (this.#reader !== undefined && query.kind === 'SelectQueryNode') {
+      return toQueryResult(await this.#reader.run(sql, values));
+    }
+    await this.#queue.enter();
+    try {
+      return toQueryResult(await this.#writer.run(sql, values));
+    } finally {
+      this.#queue.leave();
+    }
+  }
+
+  /** Nothing to gain from a stream here: SQLite's rows come from the page cache, in one answer. */
+  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+    yield await this.executeQuery<R>(query);
+  }
+
+  /** Begins a transaction, which has the writer to itself until the connection is released. */
+  async begin(accessMode: TransactionSettings['accessMode']): Promise<void> {
+    await this.#queue.enter();
+    this.#holdsWriter = true;
+    // A deferred transaction that reads first and writes later fails when another process wrote in
+    // between, and no waiting helps; taking the write lock at once makes it wait instead.
+    await this.#writer.run(accessMode === 'read only' ? 'begin' : 'begin immediate', []);
+  }
+
+  release(): void {
+    if (!this.#holdsWriter) return;
+    this.#holdsWriter = false;
+    this.#queue.leave();
+  }
+}
+
+function toQueryResult<R>(result: StatementResult): QueryResult<R> {
+  return {
+    rows: result.rows as R[],
+    insertId: BigInt(result.lastInsertRowid),
+    numAffectedRows: BigInt(result.changes),
+  };
+}
+
+/** An engine whose statements wait for the lock of another process. */
+class PatientEngine {
   readonly #engine: SqliteEngine;
   readonly #lockTimeoutMs: number;
   #isLocked = false;
@@ -98,22 +156,8 @@ class NodeSqliteConnection implements DatabaseConnection {
     this.#lockTimeoutMs = lockTimeoutMs;
   }
 
-  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    const { rows, changes, lastInsertRowid } = await this.#untilUnlocked(sql, parameters);
-    return {
-      rows: rows as R[],
-      insertId: BigInt(lastInsertRowid),
-      numAffectedRows: BigInt(changes),
-    };
-  }
-
-  /** Nothing to gain from a stream here: SQLite's rows come from the page cache, in one answer. */
-  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
-    yield await this.executeQuery<R>(query);
-  }
-
-  async command(sql: string): Promise<void> {
-    await this.#untilUnlocked(sql, []);
+  get isInTransaction(): boolean {
+    return this.#engine.isInTransaction;
   }
 
   /**
@@ -121,11 +165,11 @@ class NodeSqliteConnection implements DatabaseConnection {
    * reached, later statements try only once until one succeeds: otherwise everything queued behind
    * would wait the whole time in turn.
    */
-  async #untilUnlocked(sql: string, parameters: readonly unknown[]): Promise<StatementResult> {
+  async run(sql: string, parameters: readonly SQLInputValue[]): Promise<StatementResult> {
     const deadline = performance.now() + (this.#isLocked ? 0 : this.#lockTimeoutMs);
     for (let waitMs = firstRetryMs; ; waitMs = Math.min(waitMs * 2, longestRetryMs)) {
       try {
-        const result = await this.#engine.run(sql, parameters as readonly SQLInputValue[]);
+        const result = await this.#engine.run(sql, parameters);
         this.#isLocked = false;
         return result;
       } catch (error) {
@@ -138,10 +182,14 @@ class NodeSqliteConnection implements DatabaseConnection {
       }
     }
   }
+
+  close(): Promise<void> {
+    return this.#engine.close();
+  }
 }
 
-/** Lets one at a time use the connection, first come first served, and nobody wait for ever. */
-class ConnectionQueue {
+/** Lets one at a time use the writer, first come first served, and nobody wait for ever. */
+class WriterQueue {
   readonly #timeoutMs: number;
   readonly #waiting = new Set<() => void>();
   #isBusy = false;

@@ -22,7 +22,7 @@ export interface SqliteConnectionOptions {
 /** An open SQLite file. */
 export interface SqliteConnection<Tables> {
   readonly kysely: Kysely<Tables>;
-  readonly engine: SqliteEngine;
+  readonly writer: SqliteEngine;
   readonly isInMemory: boolean;
   close(): Promise<void>;
   /** Turns what went wrong during the start into a StartupError that names the file. */
@@ -38,35 +38,40 @@ export async function openSqliteConnection<Tables>({
 }: SqliteConnectionOptions): Promise<SqliteConnection<Tables>> {
   const isInMemory = path === ':memory:';
   const file = isInMemory ? path : resolve(directory, path);
-  const engine = await openEngine(file, { lockTimeoutMs, setting });
+  const engines = isInMemory
+    ? { writer: createDirectEngine(openDatabaseFile({ file, lockTimeoutMs })) }
+    : await openEngines(file, { lockTimeoutMs, setting });
   const { dialect, close } = guardDialect(
-    createNodeSqliteDialect({ engine, lockTimeoutMs, queueTimeoutMs }),
+    createNodeSqliteDialect({ ...engines, lockTimeoutMs, queueTimeoutMs }),
   );
   return {
     kysely: new Kysely<Tables>({ dialect }),
     close,
-    engine,
+    writer: engines.writer,
     isInMemory,
     explain: (thrown) => explain(thrown, file, setting),
   };
 }
 
-async function openEngine(
+async function openEngines(
   file: string,
   { lockTimeoutMs, setting }: { readonly lockTimeoutMs: number; readonly setting: string },
-): Promise<SqliteEngine> {
-  if (file === ':memory:') return createDirectEngine(openDatabaseFile(file, lockTimeoutMs));
+): Promise<{ readonly writer: SqliteEngine; readonly reader: SqliteEngine }> {
   const folder = dirname(file);
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
     throw new StartupError(
       `the folder ${folder} of the database does not exist: make it, or correct ${setting}`,
     );
   }
+  let writer: SqliteEngine | undefined;
   try {
     // Nobody else on the machine needs to read it; the -wal and -shm files get the same mode.
     if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
-    return await openThreadedEngine({ file, lockTimeoutMs });
+    writer = await openThreadedEngine({ file, lockTimeoutMs });
+    const reader = createDirectEngine(openDatabaseFile({ file, lockTimeoutMs, isReadOnly: true }));
+    return { writer, reader };
   } catch (error) {
+    await writer?.close();
     throw explain(error, file, setting);
   }
 }

@@ -180,6 +180,35 @@ describe('an SQLite database', () => {
     expect(await userNames(database)).toEqual(['kept']);
   });
 
+  test('answers queries during a transaction, with what was there before it', async () => {
+    const database = await open();
+    await addUser(database, 'before');
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const { promise: written, resolve: noteWritten } = Promise.withResolvers<void>();
+    const working = database.transaction(async (transaction) => {
+      await transaction.insertInto('users').values(user('within')).execute();
+      const seen = await transaction.selectFrom('users').select('name').execute();
+      noteWritten();
+      await released;
+      return seen.length;
+    });
+    await written;
+    expect(await userNames(database)).toEqual(['before']);
+    release();
+    expect(await working).toBe(2);
+    expect(await userNames(database)).toEqual(['before', 'within']);
+  });
+
+  test('shows each write to whoever asks after it', async () => {
+    const database = await open();
+    const names: string[] = [];
+    for (let index = 100; index < 150; index += 1) {
+      names.push(`user-${index}`);
+      await addUser(database, `user-${index}`);
+      expect(await userNames(database)).toEqual(names);
+    }
+  });
+
   test('waits for the lock of another process without blocking this one', async () => {
     const database = await open();
     using holder = new DatabaseSync(file);

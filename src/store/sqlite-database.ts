@@ -13,7 +13,7 @@ export async function openSqliteDatabase({
   log,
   ...options
 }: SqliteConnectionOptions & { readonly log: Logger }): Promise<HubDatabase> {
-  const { kysely, close, engine, isInMemory, explain } =
+  const { kysely, close, writer, isInMemory, explain } =
     await openSqliteConnection<Tables>(options);
   try {
     const steps = await migrate({ kysely, dialect: 'sqlite' });
@@ -26,7 +26,7 @@ export async function openSqliteDatabase({
   const listeners = createChangeListeners({ log });
   const stopWatching = isInMemory
     ? () => {}
-    : await watchOtherProcesses(engine, () => listeners.callAll(), log);
+    : await watchOtherProcesses(writer, () => listeners.callAll(), log);
 
   return {
     kysely,
@@ -46,12 +46,12 @@ export async function openSqliteDatabase({
  * value changes with each commit made over another connection.
  */
 async function watchOtherProcesses(
-  engine: SqliteEngine,
+  writer: SqliteEngine,
   onChange: () => void,
   log: Logger,
 ): Promise<() => void> {
   const read = async () => {
-    const { rows } = await engine.run('pragma data_version', []);
+    const { rows } = await writer.run('pragma data_version', []);
     return (rows as { data_version: number }[])[0]?.data_version;
   };
   let version = await read();

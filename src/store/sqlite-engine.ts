@@ -22,8 +22,8 @@ export interface SqliteEngine {
 }
 
 /**
- * Creates an engine in this thread: right for a database in memory, which never waits for a disk. It
- * owns the database from now on.
+ * Creates an engine in this thread: right for what never waits for a disk to write, a database in memory
+ * or one that is only read. It owns the database from now on.
  */
 export function createDirectEngine(database: DatabaseSync): SqliteEngine {
   const statements = new StatementRunner(database);
@@ -42,13 +42,26 @@ export function createDirectEngine(database: DatabaseSync): SqliteEngine {
   };
 }
 
-/** Opens an SQLite file with the pragmas the hub relies on: nothing acknowledged is lost in a power cut. */
-export function openDatabaseFile(file: string, lockTimeoutMs: number): DatabaseSync {
-  const database = new DatabaseSync(file, { timeout: lockTimeoutMs });
+/**
+ * Opens an SQLite file with the pragmas the hub relies on: nothing acknowledged is lost in a power cut.
+ * What only reads needs somebody else to have opened it for writing.
+ */
+export function openDatabaseFile({
+  file,
+  lockTimeoutMs,
+  isReadOnly = false,
+}: {
+  readonly file: string;
+  readonly lockTimeoutMs: number;
+  readonly isReadOnly?: boolean;
+}): DatabaseSync {
+  const database = new DatabaseSync(file, { timeout: lockTimeoutMs, readOnly: isReadOnly });
   try {
-    database.exec('pragma journal_mode = wal');
-    database.exec('pragma synchronous = full');
-    database.exec('pragma foreign_keys = on');
+    if (!isReadOnly) {
+      database.exec('pragma journal_mode = wal');
+      database.exec('pragma synchronous = full');
+      database.exec('pragma foreign_keys = on');
+    }
     database.exec(`pragma busy_timeout = ${Math.min(blockingLockTimeoutMs, lockTimeoutMs)}`);
     return database;
   } catch (error) {

@@ -34,7 +34,7 @@ if (parentPort !== null) serve(parentPort, workerData as ThreadOptions);
 
 function serve(port: MessagePort, { file, lockTimeoutMs }: ThreadOptions): void {
   const answer = (message: ThreadAnswer) => port.postMessage(message);
-  const database = attempt(() => openDatabaseFile(file, lockTimeoutMs));
+  const database = attempt(() => openDatabaseFile({ file, lockTimeoutMs }));
   if ('error' in database) {
     answer({ ...database, isInTransaction: false });
     return;
