@@ -160,7 +160,7 @@ export const proxySection = z.strictObject({
   reconnect_timeout: seconds
     .default(3)
     .describe(
-      'Seconds a request without a body waits for an upstream that answered shortly before and takes no connections now.',
+      'Seconds a request waits for an upstream that answered shortly before and takes no connections now.',
     ),
   upstream_timeout: seconds
     .default(0)

@@ -20,8 +20,6 @@ export interface UpstreamRequest {
 /** What an exchange asks of the forwarder. */
 export interface ExchangeHost {
   dispatch(exchange: Exchange): void;
-  /** A body for another attempt; the former one must not have taken anything. */
-  createBody(exchange: Exchange): RequestBody;
   answerError(req: IncomingMessage, res: ServerResponse, error: HubError): void;
   /** Called once, when nothing more goes either way but what is buffered. */
   finished(exchange: Exchange): void;
@@ -36,7 +34,7 @@ export interface ExchangeHost {
 /** How long the rest of an unwanted upload is read. */
 const discardGraceMs = 5_000;
 
-const safeToRepeat = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
+const idempotentMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 const brokenConnection = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 const refusedConnection = new Set(['ECONNREFUSED', 'ENOENT']);
 /** An upstream that answered within this time and is gone now is restarting, not missing. */
@@ -99,6 +97,7 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
 
   onResponseStarted(): void {
     this.#hasUpstreamAnswered = true;
+    this.request.body?.forget();
   }
 
   onResponseStart(
@@ -228,34 +227,44 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
     const code = 'code' in error ? String(error.code) : '';
     if (this.#isRetried || this.#hasUpstreamAnswered || !brokenConnection.has(code)) return false;
     const { body, method } = this.request;
-    if (body === null) {
-      if (!safeToRepeat.has(method)) return false;
-    } else {
-      if (body.bytesTaken > 0 || this.req.destroyed) return false;
-      body.destroy();
-      this.request.body = this.#host.createBody(this);
-    }
+    const isUnsent = body?.isUntouched === true;
+    if (!isUnsent && !isIdempotent(method)) return false;
+    if (!this.#renewBody()) return false;
     this.#isRetried = true;
     return true;
   }
 
+  /** Makes ready a body that was on its way, if there is one; false when it cannot be sent once more. */
+  #renewBody(): boolean {
+    const { body } = this.request;
+    if (body === null) return true;
+    const renewed = body.again();
+    if (renewed !== undefined) this.request.body = renewed;
+    return renewed !== undefined;
+  }
+
   /**
    * Tries again in a moment when the upstream takes no connections but did a moment ago. Of such a
-   * request nothing was sent, so that nothing is done twice; a body would have to be kept for it.
+   * request nothing was sent, so that nothing is done twice, and its body waits with the client.
    */
   #awaitRestart(error: Error): boolean {
     const { route } = this.tags;
     const code = 'code' in error ? String(error.code) : '';
     const isRestarting =
       route.isReady && this.#host.now() - route.lastAnswerMs < recentlyMs + this.#host.reconnectMs;
-    if (!refusedConnection.has(code) || !isRestarting || this.request.body !== null) return false;
+    if (!refusedConnection.has(code) || !isRestarting) return false;
     const delayMs = firstReconnectDelayMs * 2 ** this.#reconnects;
     // The delays double, so this one is about as long as all before it together.
-    if (delayMs * 2 > this.#host.reconnectMs) return false;
+    if (delayMs * 2 > this.#host.reconnectMs || !this.#renewBody()) return false;
     this.#reconnects += 1;
     setTimeout(() => this.#host.dispatch(this), delayMs).unref();
     return true;
   }
+}
+
+/** Whether sending a request twice does no more than sending it once (RFC 9110 §9.2.2). */
+export function isIdempotent(method: string): boolean {
+  return idempotentMethods.has(method);
 }
 
 function flush(res: ServerResponse): void {

@@ -398,6 +398,56 @@ describe('when one side fails', () => {
     },
   );
 
+  test.for([
+    ['of announced length', 'Content-Length: 5', 'first'],
+    ['in chunks', 'Transfer-Encoding: chunked', '2\r\nfi\r\n3\r\nrst\r\n0\r\n\r\n'],
+  ] as const)(
+    'so is PUT with a short body %s, which is sent whole again',
+    async ([, framing, body]) => {
+      await using upstream = await startRawUpstream((peer) => {
+        const isBroken = upstream.peers.length === 1;
+        peer.socket.on('more', () => {
+          if (!peer.text().includes('rst')) return;
+          if (isBroken) peer.socket.destroy();
+          else peer.write(ok);
+        });
+      });
+      await using proxy = await startProxy();
+      proxy.addService('a', upstream.url);
+      const response = await rawRequest(
+        proxy.port,
+        head('PUT /services/a/', framing, 'Connection: close') + body,
+      );
+      expect(statusOf(response)).toBe(200);
+      expect(upstream.peers).toHaveLength(2);
+      const sent = upstream.peers.map((peer) =>
+        peer.text().replaceAll(/^.*?\r\n\r\n|\r\n|[\da-f]+(?=\r\n)/gs, ''),
+      );
+      expect(sent[0]).toBe('first');
+      expect(sent[1]).toContain('first');
+    },
+  );
+
+  test.for([
+    ['POST', 5],
+    ['PUT', 70_000],
+  ] as const)('%s whose body of %i bytes was under way is not', async ([method, length]) => {
+    await using upstream = await startRawUpstream((peer) => {
+      peer.socket.on('more', () => {
+        if (peer.text().includes('\r\n\r\nb')) peer.socket.destroy();
+      });
+    });
+    await using proxy = await startProxy();
+    proxy.addService('a', upstream.url);
+    const response = await rawRequest(
+      proxy.port,
+      head(`${method} /services/a/`, `Content-Length: ${length}`, 'Connection: close') +
+        'b'.repeat(length),
+    );
+    expect(statusOf(response)).toBe(502);
+    expect(upstream.peers).toHaveLength(1);
+  });
+
   test('a request is repeated once at most, and POST never', async () => {
     await using upstream = await startRawUpstream((peer) => {
       peer.socket.once('more', () => peer.socket.destroy());

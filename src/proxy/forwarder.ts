@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { ProxyConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { ClientAddress } from '../http/client-address.ts';
-import { Exchange, type ExchangeHost, type UpstreamRequest } from './exchange.ts';
+import { Exchange, type ExchangeHost, isIdempotent, type UpstreamRequest } from './exchange.ts';
 import type { LiveConnections } from './live-connections.ts';
 import { bodyTooLarge, discardBody, hasBody, RequestBody } from './request-body.ts';
 import { type HeaderPairs, upstreamRequestHeaders } from './request-headers.ts';
@@ -48,6 +48,9 @@ export interface Forwarder extends AsyncDisposable {
 /** How long the upload of a refused request is read, so that the refusal arrives. */
 const discardGraceMs = 5_000;
 
+/** A larger body is not kept: then a PUT under way when its application restarts is lost. */
+const mostKeptBytes = 64 * 1024;
+
 /** TRACE would show a script the headers it must not see (RFC 9110 §9.3.8). */
 const refusedMethods = new Set(['TRACE', 'TRACK', 'CONNECT']);
 
@@ -87,11 +90,6 @@ export function createForwarder(options: {
         exchange.onResponseError(null, overloadedError());
       }
     },
-    createBody: (exchange) =>
-      new RequestBody(exchange.req, {
-        limitBytes: config.max_body_size,
-        onTraffic: () => exchange.touch(),
-      }),
     answerError,
     finished: (exchange) => liveConnections.delete(exchange),
     closed: ({ tags }, res) => count(tags.route, res),
@@ -136,7 +134,13 @@ export function createForwarder(options: {
         responseHeadersToAdd,
         host,
       });
-      if (hasBody(req)) request.body = host.createBody(exchange);
+      if (hasBody(req)) {
+        request.body = new RequestBody(req, {
+          limitBytes: config.max_body_size,
+          keepBytes: keptBytesOf(req),
+          onTraffic: () => exchange.touch(),
+        });
+      }
       liveConnections.add(exchange);
       host.dispatch(exchange);
     },
@@ -152,6 +156,12 @@ export function createForwarder(options: {
       await pools[Symbol.asyncDispose]();
     },
   };
+}
+
+/** How much of a body to keep until its answer begins, for the case that it has to be sent once more. */
+function keptBytesOf({ method = '', headers }: IncomingMessage): number {
+  const announced = Number(headers['content-length'] ?? 0);
+  return isIdempotent(method) && announced <= mostKeptBytes ? mostKeptBytes : 0;
 }
 
 function refusalOf(

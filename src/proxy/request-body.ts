@@ -2,32 +2,78 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { HubError } from '../errors.ts';
 
+export interface RequestBodyOptions {
+  /** The largest body that passes; 0 for any. */
+  readonly limitBytes: number;
+  /** Up to here a copy is kept, so that the body can be sent once more; 0 for none. */
+  readonly keepBytes: number;
+  readonly onTraffic: () => void;
+}
+
+/** What a body had taken from its request when it was given up. */
+interface Taken {
+  readonly pieces: readonly Buffer[];
+  readonly hasEnded: boolean;
+}
+
 /**
  * The body of a request on its way upstream. It stands between the request and the upstream client,
  * which destroys the body it was given when the upstream fails: destroying the request itself would
- * take the client's connection along, and with it the answer.
+ * take the client's connection along, and with it the answer. It takes nothing before it is read.
  */
 export class RequestBody extends Readable {
-  /** Bytes taken from the client so far. */
-  bytesTaken = 0;
   readonly #request: IncomingMessage;
-  readonly #limitBytes: number;
-  readonly #onTraffic: () => void;
+  readonly #options: RequestBodyOptions;
+  #bytesTaken = 0;
+  #hasEnded = false;
+  /** Copies of all pieces taken so far; undefined once they are too many or no longer wanted. */
+  #kept: Buffer[] | undefined = [];
+  /** What a former body took, to be sent before the rest. */
+  #former: Taken | undefined;
+  #isAttached = false;
 
-  constructor(
-    request: IncomingMessage,
-    options: { readonly limitBytes: number; readonly onTraffic: () => void },
-  ) {
+  constructor(request: IncomingMessage, options: RequestBodyOptions) {
     super();
     this.#request = request;
-    this.#limitBytes = options.limitBytes;
-    this.#onTraffic = options.onTraffic;
+    this.#options = options;
     // Whoever uses the body hears of errors by its own listener; after it has let go, nobody needs to.
     this.on('error', () => {});
-    request.on('data', this.#take).on('end', this.#end).on('close', this.#abandon);
+    request.on('close', this.#abandon);
+  }
+
+  /** Whether nothing of the request has been sent yet: undici sends its head with the first piece. */
+  get isUntouched(): boolean {
+    return this.#bytesTaken === 0 && !this.#hasEnded;
+  }
+
+  /** Gives this body up for one that sends the same once more; undefined when it is too late for that. */
+  again(): RequestBody | undefined {
+    this.destroy();
+    const taken = this.#former ?? (this.#kept && { pieces: this.#kept, hasEnded: this.#hasEnded });
+    // A request that was read to its end is destroyed by Node, and nothing more is wanted of it.
+    if (taken === undefined || (this.#request.destroyed && !taken.hasEnded)) return undefined;
+    const body = new RequestBody(this.#request, this.#options);
+    body.#former = taken;
+    return body;
+  }
+
+  /** Lets the copies go: the upstream has begun to answer. */
+  forget(): void {
+    this.#kept = undefined;
   }
 
   override _read(): void {
+    const former = this.#former;
+    this.#former = undefined;
+    for (const piece of former?.pieces ?? []) this.#take(piece);
+    if (former?.hasEnded === true) {
+      this.#end();
+      return;
+    }
+    if (!this.#isAttached) {
+      this.#isAttached = true;
+      this.#request.on('data', this.#take).on('end', this.#end);
+    }
     this.#request.resume();
   }
 
@@ -38,16 +84,21 @@ export class RequestBody extends Readable {
   }
 
   readonly #take = (chunk: Buffer): void => {
-    this.bytesTaken += chunk.length;
-    this.#onTraffic();
-    if (this.#limitBytes > 0 && this.bytesTaken > this.#limitBytes) {
-      this.destroy(bodyTooLarge(this.#limitBytes));
+    this.#bytesTaken += chunk.length;
+    this.#options.onTraffic();
+    const { limitBytes, keepBytes } = this.#options;
+    // A copy, because the memory of a piece is given back once it is sent.
+    if (this.#bytesTaken > keepBytes) this.#kept = undefined;
+    else this.#kept?.push(Buffer.from(chunk));
+    if (limitBytes > 0 && this.#bytesTaken > limitBytes) {
+      this.destroy(bodyTooLarge(limitBytes));
     } else if (!this.push(chunk)) {
       this.#request.pause();
     }
   };
 
   readonly #end = (): void => {
+    this.#hasEnded = true;
     this.push(null);
   };
 
