@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { SqliteEngine } from './sqlite-engine.ts';
@@ -83,6 +85,21 @@ test('closes behind what was asked before, and refuses what comes after', async 
   expect((await asked).rows).toHaveLength(1);
   await closed;
   await expect(engine.run('select 1', [])).rejects.toMatchObject({ code: 'storage_unavailable' });
+});
+
+test('a process that forgets to close it still ends, and not before its last answer', async () => {
+  const program = `
+    const { openThreadedEngine } = await import(${JSON.stringify(import.meta.resolve('./threaded-sqlite-engine.ts'))});
+    const engine = await openThreadedEngine({ file: 'forgotten.sqlite', lockTimeoutMs: 0 });
+    const { rows } = await engine.run(${JSON.stringify(slowStatement)}, []);
+    console.log(rows[0].highest);
+  `;
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ['--input-type=module', '--eval', program],
+    { cwd: directory },
+  );
+  expect(stdout).toBe('2000000\n');
 });
 
 test('nobody waits for ever when the thread ends', async () => {

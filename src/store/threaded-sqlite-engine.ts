@@ -26,6 +26,8 @@ export async function openThreadedEngine(options: ThreadOptions): Promise<Sqlite
     const asked = waiting.shift();
     if (answer.error === undefined) asked?.resolve(answer.result);
     else asked?.reject(toError(answer.error));
+    // Like a database in the main thread, one that nobody asks keeps no process from ending.
+    if (waiting.length === 0 && !isClosing) worker.unref();
   });
   worker.once('error', (error) => {
     failure = error;
@@ -45,6 +47,7 @@ export async function openThreadedEngine(options: ThreadOptions): Promise<Sqlite
   function nextAnswer(): Promise<StatementResult | undefined> {
     const asked = Promise.withResolvers<StatementResult | undefined>();
     waiting.push(asked);
+    worker.ref();
     return asked.promise;
   }
 
@@ -62,6 +65,7 @@ export async function openThreadedEngine(options: ThreadOptions): Promise<Sqlite
     async close() {
       if (!isClosing && end === undefined) worker.postMessage('close' satisfies ThreadRequest);
       isClosing = true;
+      worker.ref();
       await exited;
     },
   };

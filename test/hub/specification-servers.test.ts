@@ -152,6 +152,16 @@ describe('Cookies', () => {
   });
 });
 
+test('hub-hub-login expires: the hub asks for a login, an open server stays open by this alone', async () => {
+  const browser = await hub.logIn('alice');
+  expect((await browser.open(`${hub.url}user/alice/`)).status).toBe(200);
+  // What is left of a cookie whose time is over: nothing the hub knows.
+  browser.setCookie('hub-hub-login', '', '/hub/');
+  const home = await browser.request(`${hub.url}hub/home`);
+  expect(home.headers.location).toContain('/hub/login');
+  expect((await browser.request(`${hub.url}user/alice/`)).status).toBe(200);
+});
+
 describe('Logout', () => {
   test('2 and 3: the token in hub-user-<username> is revoked, and the cached answer is not used', async () => {
     const browser = await hub.logIn('alice');
