@@ -10,6 +10,7 @@ import type { PreparedPlugins } from './authentication/prepare-plugins.ts';
 import { createAccountParts } from './composition/account-parts.ts';
 import { addApi } from './composition/api-parts.ts';
 import { createExternalLoginParts } from './composition/external-login-parts.ts';
+import { createFairListener } from './composition/fair-listener.ts';
 import { createGatewayParts } from './composition/gateway-parts.ts';
 import { createHubServer } from './composition/http-server.ts';
 import type { HubParts } from './composition/hub-parts.ts';
@@ -341,7 +342,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     compatibilityHeaders: jupyterHub.headers,
   });
 
-  const answerHub = app.callback();
+  const answerHub = createFairListener(app.callback(), [`${urls.hub}health`, `${apiPath}health`]);
   const publicServer = createHubServer({
     config: proxyConfig,
     log,
@@ -351,14 +352,14 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       isTrustedPeer: createTrustedPeer(Hub.trusted_proxies),
     }),
     request(req, res) {
-      if (!gateway.handleRequest(req, res)) void answerHub(req, res);
+      if (!gateway.handleRequest(req, res)) answerHub(req, res);
     },
     upgrade: gateway.handleUpgrade,
   });
   const internalServer = createHubServer({
     config: proxyConfig,
     log,
-    request: createInternalListener((req, res) => void answerHub(req, res), apiPath, urls.hub),
+    request: createInternalListener(answerHub, apiPath, urls.hub),
   });
 
   const { restored, gone } = await server.lifecycle.restore();
