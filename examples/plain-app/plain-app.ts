@@ -37,7 +37,10 @@ const server = createServer((request, response) => {
     (name) => response.end(greeting(name, request)),
     (error: unknown) => {
       const { message } = error as Error;
-      console.error(`a request without a valid assertion: ${message}`);
+      // Without one the hub itself looks now and then whether the app is there.
+      if (request.headers['x-hub-assertion'] !== undefined) {
+        console.error(`a request with an invalid assertion: ${message}`);
+      }
       response.writeHead(403).end('This app answers only requests that come through the hub.\n');
     },
   );
