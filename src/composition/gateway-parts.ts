@@ -113,6 +113,7 @@ export function createGatewayParts(
       connections: liveConnections,
       database,
       log,
+      isSessionOpen: async (sessionId) => (await parts.logins.find(sessionId)) !== undefined,
       async isStillAdmitted(accessTokenId, routePrefix) {
         const token = await stores.accessTokens.findById(accessTokenId);
         const owner = routes.find(routePrefix)?.owner;

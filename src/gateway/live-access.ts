@@ -8,8 +8,8 @@ export interface LiveAccess extends Disposable {
   endSession(sessionId: string): void;
 }
 
-/** How often tokens that have expired are looked for. */
-const expiryLookMs = 2_000;
+/** How often tokens that have expired, and sessions not seen before, are looked for. */
+const lookMs = 2_000;
 /** How often every connection's right is checked although nothing is known to have changed. */
 const sweepIntervalMs = 30_000;
 /** The least time between two sweeps: many changes in a row cost one. */
@@ -24,9 +24,15 @@ export function createLiveAccess(parts: {
   readonly database: Pick<HubDatabase, 'onChange'>;
   /** Whether a token that admitted somebody still admits to this route. */
   readonly isStillAdmitted: (accessTokenId: string, routePrefix: string) => Promise<boolean>;
+  readonly isSessionOpen: (sessionId: string) => Promise<boolean>;
   readonly log: Logger;
 }): LiveAccess {
   const { connections, log } = parts;
+  /**
+   * Sessions of connections that no token admitted, with whether they were open at the first look: the
+   * cookie of a visitor whom only the service knows may name anything, and is no reason to cut them off.
+   */
+  const wereOpen = new Map<string, boolean>();
   let isSweeping = false;
   let isDue = false;
   let spacing: NodeJS.Timeout | undefined;
@@ -37,7 +43,8 @@ export function createLiveAccess(parts: {
     isSweeping = true;
     isDue = false;
     try {
-      await checkAll();
+      await checkTokens();
+      await checkSessions();
     } catch (error) {
       log.warn({ err: error }, 'could not check whether live connections are still allowed');
     } finally {
@@ -62,7 +69,42 @@ export function createLiveAccess(parts: {
     );
   }
 
-  async function checkAll(): Promise<void> {
+  /** Sessions of live connections that the service alone admitted. */
+  function ownSessions(): Set<string> {
+    const sessionIds = new Set<string>();
+    for (const { tags } of connections.list()) {
+      const { accessTokenId, sessionId } = tags;
+      if (accessTokenId === undefined && sessionId !== undefined) sessionIds.add(sessionId);
+    }
+    return sessionIds;
+  }
+
+  async function noteSessions(): Promise<void> {
+    const sessionIds = ownSessions();
+    for (const known of wereOpen.keys()) if (!sessionIds.has(known)) wereOpen.delete(known);
+    for (const sessionId of sessionIds) {
+      if (wereOpen.has(sessionId)) continue;
+      wereOpen.set(sessionId, await parts.isSessionOpen(sessionId));
+    }
+  }
+
+  /** Ends the connections of sessions that were open and no longer are: another process ended them. */
+  async function checkSessions(): Promise<void> {
+    for (const sessionId of ownSessions()) {
+      if (wereOpen.get(sessionId) !== true || (await parts.isSessionOpen(sessionId))) continue;
+      wereOpen.delete(sessionId);
+      endSession(sessionId);
+    }
+  }
+
+  function look(): void {
+    endExpired();
+    noteSessions().catch((error: unknown) =>
+      log.warn({ err: error }, 'could not look up the sessions of live connections'),
+    );
+  }
+
+  async function checkTokens(): Promise<void> {
     const pairs = new Map<string, { id: string; prefix: string }>();
     for (const { tags } of connections.list()) {
       const { accessTokenId: id, route } = tags;
@@ -97,14 +139,14 @@ export function createLiveAccess(parts: {
   });
   const timer = setInterval(() => void sweep(), sweepIntervalMs);
   timer.unref();
-  const expiryTimer = setInterval(endExpired, expiryLookMs);
-  expiryTimer.unref();
+  const lookTimer = setInterval(look, lookMs);
+  lookTimer.unref();
 
   return {
     endSession,
     [Symbol.dispose]() {
       clearInterval(timer);
-      clearInterval(expiryTimer);
+      clearInterval(lookTimer);
       clearTimeout(spacing);
       stopListening();
     },
