@@ -4,6 +4,7 @@ import {
   describeAuthenticator,
   type TestHostOptions,
 } from '../test/contract/testing.ts';
+import { anyRequest } from '../test/support/plugin-login.ts';
 import plugin from './password.ts';
 
 const password = 'purple elephants dance';
@@ -29,14 +30,10 @@ async function create(options: object = {}, hostOptions: TestHostOptions = {}) {
   const host = await createTestHost({ passwords: { ada: password }, ...hostOptions });
   const authenticator = await plugin.create(plugin.optionsSchema.parse(options), host);
   const login = (username: string, typed: string) =>
-    authenticator.authenticate?.(new Map(Object.entries({ username, password: typed })), {
-      address: '192.0.2.1',
-      peerAddress: '192.0.2.1',
-      isTrustedProxy: false,
-      userAgent: '',
-      headers: {},
-      signal: AbortSignal.timeout(30_000),
-    });
+    authenticator.authenticate?.(
+      new Map(Object.entries({ username, password: typed })),
+      anyRequest(),
+    );
   return { host, authenticator, login };
 }
 

@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
  * floor imports from its own folder and from lower floors only, types included.
  */
 const floors: readonly (readonly string[])[] = [
-  ['errors.ts', 'turns.ts'],
+  ['errors.ts', 'concurrency'],
   ['config'],
   ['crypto', 'metrics'],
   ['http', 'store', 'processes'],

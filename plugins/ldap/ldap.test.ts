@@ -3,6 +3,7 @@ import { Attribute, Change } from 'ldapts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LoginRequest } from '../../src/plugin.ts';
 import { createTestHost, describeAuthenticator } from '../../test/contract/testing.ts';
+import { anyRequest } from '../../test/support/plugin-login.ts';
 import { hasSlapd, type Slapd, startSlapd } from '../../test/support/slapd.ts';
 import { until } from '../../test/support/test-hub.ts';
 import plugin from './index.ts';
@@ -34,14 +35,7 @@ const entries = [
   group('Admins (all)', 'ada'),
 ].join('\n');
 
-const request: LoginRequest = {
-  address: '192.0.2.1',
-  peerAddress: '192.0.2.1',
-  isTrustedProxy: false,
-  userAgent: '',
-  headers: {},
-  signal: AbortSignal.timeout(30_000),
-};
+const request: LoginRequest = anyRequest();
 
 const people = 'ou=people,dc=example,dc=org';
 const groups = 'ou=groups,dc=example,dc=org';

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { createSemaphore } from '../concurrency/semaphore.ts';
 import type { AuthenticatorConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { GroupStore } from '../users/group-store.ts';
@@ -16,7 +17,6 @@ import type {
 import type { Authenticators, NamedAuthenticator } from './create-authenticators.ts';
 import type { LoginThrottle } from './login-throttle.ts';
 import { createProfileSync, type RoleAssigner } from './profile-sync.ts';
-import { createSemaphore } from './semaphore.ts';
 import { type AdmissionResult, createUserAdmission } from './user-admission.ts';
 import { createUserNameRules } from './user-name-rules.ts';
 

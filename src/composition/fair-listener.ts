@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { Turns } from '../turns.ts';
+import { Turns } from '../concurrency/turns.ts';
 
 /**
  * Answers requests of the hub itself in turns, so that hundreds which arrive together keep nobody

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
+import { createGate } from '../concurrency/gate.ts';
 import { type Clock, systemClock } from './clock.ts';
-import { createGate } from './gate.ts';
 
 export type ProbeResult =
   | { readonly ready: true; readonly status: number }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
+import { createGate } from '../concurrency/gate.ts';
 import { HubError } from '../errors.ts';
-import { createGate } from '../processes/gate.ts';
 import type { Spawner } from '../spawning/spawner.ts';
 import type { Server } from './server.ts';
 import type { LaunchPlan } from './server-start.ts';

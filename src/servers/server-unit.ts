@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
+import type { Gate } from '../concurrency/gate.ts';
 import { HubError } from '../errors.ts';
-import type { Gate } from '../processes/gate.ts';
 import type { SpawnedServer, Spawner, SpawnerState } from '../spawning/spawner.ts';
 import { createProgressLog, type ProgressLog } from './progress-log.ts';
 import type { Server, ServerFailure, ServerState } from './server.ts';

@@ -1,5 +1,5 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
-import { Turns } from '../turns.ts';
+import { Turns } from '../concurrency/turns.ts';
 
 const cachedStatementCount = 200;
 // SQLite's own waiting for a lock stops the thread it runs in; the driver waits without stopping any.

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { freePort } from '../support/postgres.ts';
-import { createTestHub, submitForm, until } from '../support/test-hub.ts';
+import { untilState } from '../support/services.ts';
+import { createTestHub, submitForm } from '../support/test-hub.ts';
 
 const project = join(import.meta.dirname, '..', '..');
 const usersOpenServices = [{ name: 'user', scopes: ['self', 'access:services'] }];
@@ -20,10 +21,7 @@ test('a person is led through login and consent to the page of a service the hub
       ],
     },
   });
-  await until(async () => {
-    const answer = await hub.api('/services/whoami', 'admin-service-token');
-    return ((await answer.json()) as { ready: boolean }).ready;
-  }, 'the service is ready');
+  await untilState(hub, 'whoami', 'ready');
 
   const browser = await hub.logIn('alice');
   const consent = await browser.open(`${hub.url}services/whoami/`);

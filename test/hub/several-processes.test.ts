@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { usePostgres } from '../support/databases.ts';
 import { freePort, hasPostgres } from '../support/postgres.ts';
 import { hasRedis, useRedis } from '../support/redis.ts';
+import { untilState } from '../support/services.ts';
 import { createTestHub, submitForm, until } from '../support/test-hub.ts';
 
 const project = join(import.meta.dirname, '..', '..');
@@ -31,10 +32,7 @@ describe.skipIf(!hasPostgres() || !hasRedis())('a hub on PostgreSQL and Redis', 
         ],
       },
     });
-    await until(async () => {
-      const answer = await hub.api('/services/whoami', 'admin-service-token');
-      return ((await answer.json()) as { ready: boolean }).ready;
-    }, 'the service is ready');
+    await untilState(hub, 'whoami', 'ready');
 
     const browser = await hub.logIn('alice');
     const consent = await browser.open(`${hub.url}services/whoami/`);

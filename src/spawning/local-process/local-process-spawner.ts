@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { geteuid } from 'node:process';
+import { createGate } from '../../concurrency/gate.ts';
 import { HubError } from '../../errors.ts';
 import { systemClock } from '../../processes/clock.ts';
-import { createGate } from '../../processes/gate.ts';
 import { makeDirectory } from '../../processes/make-directory.ts';
 import { type OutputLog, openOutputLog } from '../../processes/output-log.ts';
 import { endProcessGroup } from '../../processes/process-group.ts';

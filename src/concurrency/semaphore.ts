@@ -1,3 +1,5 @@
+import { createGate } from './gate.ts';
+
 /** Lets a bounded number of tasks run at once, and a bounded number wait. */
 export interface Semaphore {
   /** Runs the work when there is room; undefined when too many wait already. */
@@ -9,24 +11,17 @@ export function createSemaphore(limits: {
   readonly running: number;
   readonly waiting: number;
 }): Semaphore {
-  let running = 0;
-  const waiting: (() => void)[] = [];
+  const gate = createGate(limits.running);
+  let admitted = 0;
 
   return {
     async run(work) {
-      if (running >= limits.running) {
-        if (waiting.length >= limits.waiting) return undefined;
-        // Whoever finishes hands its place over, so `running` stays as it is.
-        await new Promise<void>((resolve) => waiting.push(resolve));
-      } else {
-        running += 1;
-      }
+      if (admitted >= limits.running + limits.waiting) return undefined;
+      admitted += 1;
       try {
-        return await work();
+        return await gate(work);
       } finally {
-        const next = waiting.shift();
-        if (next === undefined) running -= 1;
-        else next();
+        admitted -= 1;
       }
     },
   };
