@@ -30,7 +30,7 @@ export type {
   SettingStore,
   SpawnAdditions,
   SpawnInfo,
-} from './authentication/authenticator.ts';
+} from './plugin-host/authenticator.ts';
 export type {
   OptionsField,
   OptionsForm,
@@ -44,4 +44,4 @@ export type {
   SpawnerState,
   SpawnProgress,
   SpawnRequest,
-} from './spawning/spawner.ts';
+} from './plugin-host/spawner.ts';

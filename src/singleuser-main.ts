@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { pino } from 'pino';
-import { createCommandLine } from './client/singleuser/command-line.ts';
-import { type SingleuserOptions, startSingleuser } from './client/singleuser/singleuser.ts';
+import { createCommandLine } from './singleuser/command-line.ts';
+import { type SingleuserOptions, startSingleuser } from './singleuser/singleuser.ts';
 
 const passedSignals = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'] as const;
 

@@ -7,24 +7,19 @@ import { describe, expect, test } from 'vitest';
  * floor imports from its own folder and from lower floors only, types included.
  */
 const floors: readonly (readonly string[])[] = [
-  ['errors.ts', 'concurrency'],
-  ['config'],
-  ['crypto', 'metrics'],
-  ['http', 'store', 'processes'],
-  ['users', 'proxy', 'spawning'],
-  ['rbac'],
-  ['client'],
-  ['sessions'],
-  ['authentication'],
-  ['oauth'],
-  ['servers', 'services'],
-  ['gateway', 'accounts'],
-  ['api', 'pages'],
+  ['errors.ts', 'concurrency', 'metrics'],
+  ['config', 'processes'],
+  ['crypto', 'http', 'plugin-host'],
+  ['store', 'proxy', 'spawning', 'client', 'plugin.ts'],
+  ['users', 'singleuser'],
+  ['rbac', 'sessions', 'singleuser-main.ts'],
+  ['authentication', 'oauth'],
+  ['servers', 'services', 'gateway', 'accounts'],
+  ['api', 'pages', 'cli'],
   ['app.ts'],
   ['composition'],
   ['hub.ts'],
-  ['cli'],
-  ['main.ts', 'singleuser-main.ts', 'plugin.ts'],
+  ['main.ts'],
 ];
 
 /** Packages that only some places may know, and those places. */
@@ -36,7 +31,7 @@ const packagePlaces: Readonly<Record<string, RegExp>> = {
   kysely: /^store\/|-store\.ts$/,
   pg: /^store\//,
   'node:sqlite': /^store\//,
-  commander: /^cli\/|^client\/singleuser\//,
+  commander: /^(cli|singleuser)\//,
 };
 
 /** What makes a function depend on the process it runs in; to signal others is a job like any other. */

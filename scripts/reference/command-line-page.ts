@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { createProgram } from '../../src/cli/run-cli.ts';
-import { createCommandLine } from '../../src/client/singleuser/command-line.ts';
+import { createCommandLine } from '../../src/singleuser/command-line.ts';
 import { generatedNote } from './markdown.ts';
 
 /** The commands of `hub`, those inside others too, by what one types. */

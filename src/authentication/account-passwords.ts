@@ -1,6 +1,6 @@
+import type { PasswordHasher } from '../plugin-host/authenticator.ts';
 import type { PasswordCredentialStore } from '../users/password-credential-store.ts';
 import type { User } from '../users/user-store.ts';
-import type { PasswordHasher } from './authenticator.ts';
 import type { Authenticators } from './create-authenticators.ts';
 
 /** The passwords of the hub's own accounts: judged, hashed, stored. */

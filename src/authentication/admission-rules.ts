@@ -1,5 +1,5 @@
 import type { AuthenticatorConfig } from '../config/config.ts';
-import type { AuthenticatedUser } from './authenticator.ts';
+import type { AuthenticatedUser } from '../plugin-host/authenticator.ts';
 import { canonicalUserName } from './user-name-rules.ts';
 
 /** Somebody who proved who they are and asks to be let in. */

@@ -8,8 +8,8 @@ import type {
   CredentialStore,
   PasswordHasher,
   SettingStore,
-} from './authenticator.ts';
-import type { PreparedAuthenticator } from './prepare-plugins.ts';
+} from '../plugin-host/authenticator.ts';
+import type { PreparedAuthenticator } from '../plugin-host/prepare-plugins.ts';
 import { createUserNameRules } from './user-name-rules.ts';
 
 /** An authenticator people can log in with, under the name that the configuration gives it. */

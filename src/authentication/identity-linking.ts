@@ -1,9 +1,9 @@
 import type { AuthenticatorConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
+import type { AuthenticatedUser, AuthenticationResult } from '../plugin-host/authenticator.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
 import type { User } from '../users/user-store.ts';
 import { createAdmissionRules } from './admission-rules.ts';
-import type { AuthenticatedUser, AuthenticationResult } from './authenticator.ts';
 import { canonicalUserName } from './user-name-rules.ts';
 
 export type LinkResult =

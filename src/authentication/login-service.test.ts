@@ -4,6 +4,12 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { Secret } from '../config/secret.ts';
 import { authenticatorSection } from '../config/sections-schema.ts';
 import { createSealer } from '../crypto/sealer.ts';
+import type {
+  AuthenticatedUser,
+  AuthenticationResult,
+  Authenticator,
+  LoginRequest,
+} from '../plugin-host/authenticator.ts';
 import { createRoleStore } from '../rbac/role-store.ts';
 import { type HubDatabase, openDatabase } from '../store/database.ts';
 import { createGroupStore } from '../users/group-store.ts';
@@ -11,12 +17,6 @@ import { createIdentityStore } from '../users/identity-store.ts';
 import { createPasswordCredentialStore } from '../users/password-credential-store.ts';
 import { createUserStore } from '../users/user-store.ts';
 import { createAccountStore } from './account-store.ts';
-import type {
-  AuthenticatedUser,
-  AuthenticationResult,
-  Authenticator,
-  LoginRequest,
-} from './authenticator.ts';
 import { createLoginService } from './login-service.ts';
 import { createLoginThrottle } from './login-throttle.ts';
 

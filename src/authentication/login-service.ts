@@ -2,18 +2,18 @@ import type { Logger } from 'pino';
 import { createSemaphore } from '../concurrency/semaphore.ts';
 import type { AuthenticatorConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
-import type { GroupStore } from '../users/group-store.ts';
-import type { IdentityStore } from '../users/identity-store.ts';
-import type { User, UserStore } from '../users/user-store.ts';
-import type { AccountStore } from './account-store.ts';
-import { createAdmissionRules } from './admission-rules.ts';
 import type {
   AuthenticatedUser,
   AuthenticationResult,
   CredentialStore,
   LoginForm,
   LoginRequest,
-} from './authenticator.ts';
+} from '../plugin-host/authenticator.ts';
+import type { GroupStore } from '../users/group-store.ts';
+import type { IdentityStore } from '../users/identity-store.ts';
+import type { User, UserStore } from '../users/user-store.ts';
+import type { AccountStore } from './account-store.ts';
+import { createAdmissionRules } from './admission-rules.ts';
 import type { Authenticators, NamedAuthenticator } from './create-authenticators.ts';
 import type { LoginThrottle } from './login-throttle.ts';
 import { createProfileSync, type RoleAssigner } from './profile-sync.ts';

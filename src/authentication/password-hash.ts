@@ -1,6 +1,6 @@
 import { argon2, type BinaryLike, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
-import type { PasswordHasher } from './authenticator.ts';
+import type { PasswordHasher } from '../plugin-host/authenticator.ts';
 
 /** Cost of Argon2id (RFC 9106): memory in KiB, passes over it, lanes. */
 export interface Argon2Cost {

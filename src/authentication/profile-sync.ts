@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
 import type { AuthenticatorConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
+import type { AuthenticatedUser } from '../plugin-host/authenticator.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import { validateGroupName } from '../users/user-name.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { AdmissionRules } from './admission-rules.ts';
-import type { AuthenticatedUser } from './authenticator.ts';
 
 /** Brings what the hub knows of a user in line with what the authenticator says of them. */
 export interface ProfileSync {

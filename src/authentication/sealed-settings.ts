@@ -1,5 +1,5 @@
 import type { Sealer } from '../crypto/sealer.ts';
-import type { SettingStore } from './authenticator.ts';
+import type { SettingStore } from '../plugin-host/authenticator.ts';
 
 /**
  * Creates the settings of one authenticator: apart from those of the others, and encrypted, since a

@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { HubError } from '../errors.ts';
+import type { Authenticator } from '../plugin-host/authenticator.ts';
 import type { Identity } from '../users/identity-store.ts';
 import type { User } from '../users/user-store.ts';
-import type { Authenticator } from './authenticator.ts';
 import { createSpawnHooks, type SpawnHooks } from './spawn-hooks.ts';
 
 const ada: User = {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
+import type { AuthenticatedUser } from '../plugin-host/authenticator.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
-import type { AuthenticatedUser } from './authenticator.ts';
 import type { Authenticators, NamedAuthenticator } from './create-authenticators.ts';
 import type { LoginUpkeep } from './login-upkeep.ts';
 import { toAuthenticatedUser } from './user-refresh.ts';

@@ -1,9 +1,9 @@
 import type { Keyv } from 'keyv';
 import type { Logger } from 'pino';
 import { hashSecret } from '../crypto/hash.ts';
+import type { CallOptions, LogoutTokenResult } from '../plugin-host/authenticator.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
-import type { CallOptions, LogoutTokenResult } from './authenticator.ts';
 import type { Authenticators } from './create-authenticators.ts';
 
 export type UpstreamLogoutResult =

@@ -1,9 +1,9 @@
 import { HubError } from '../errors.ts';
+import type { AuthenticatedUser, CredentialStore } from '../plugin-host/authenticator.ts';
 import type { Identity, IdentityStore } from '../users/identity-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { AccountStore } from './account-store.ts';
 import type { AdmissionRules } from './admission-rules.ts';
-import type { AuthenticatedUser, CredentialStore } from './authenticator.ts';
 import type { NamedAuthenticator } from './create-authenticators.ts';
 import type { ProfileSync } from './profile-sync.ts';
 import { canonicalUserName, type UserNameRules } from './user-name-rules.ts';

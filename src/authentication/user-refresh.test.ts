@@ -3,12 +3,12 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Secret } from '../config/secret.ts';
 import { authenticatorSection } from '../config/sections-schema.ts';
 import { createSealer } from '../crypto/sealer.ts';
+import type { AuthenticatedUser, RefreshResult } from '../plugin-host/authenticator.ts';
 import { type HubDatabase, openDatabase } from '../store/database.ts';
 import { createGroupStore } from '../users/group-store.ts';
 import { createIdentityStore, type Identity, type IdentityStore } from '../users/identity-store.ts';
 import { createUserStore, type User, type UserStore } from '../users/user-store.ts';
 import { createAdmissionRules } from './admission-rules.ts';
-import type { AuthenticatedUser, RefreshResult } from './authenticator.ts';
 import { createProfileSync } from './profile-sync.ts';
 import { createUserRefresh, type UserRefresh } from './user-refresh.ts';
 

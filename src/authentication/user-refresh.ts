@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { AuthenticatorConfig } from '../config/config.ts';
+import type { AuthenticatedUser, RefreshResult } from '../plugin-host/authenticator.ts';
 import type { Identity, IdentityStore, StoredAuthState } from '../users/identity-store.ts';
 import type { User } from '../users/user-store.ts';
 import type { AdmissionRules } from './admission-rules.ts';
-import type { AuthenticatedUser, RefreshResult } from './authenticator.ts';
 import type { Authenticators, NamedAuthenticator } from './create-authenticators.ts';
 import type { ProfileSync } from './profile-sync.ts';
 

@@ -1,7 +1,7 @@
-import { type PreparedPlugins, preparePlugins } from '../authentication/prepare-plugins.ts';
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import type { ConfigProblem } from '../errors.ts';
+import { type PreparedPlugins, preparePlugins } from '../plugin-host/prepare-plugins.ts';
 import { roleWarnings } from '../rbac/validate-roles.ts';
 import { checkServices } from '../services/service-facts.ts';
 import { checkAccounts, checkCookieSecretFile, checkScopes } from './config-checks.ts';

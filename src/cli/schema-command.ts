@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { builtInPluginsDirectory, createPluginLoader } from '../authentication/plugin-loader.ts';
-import { createConfiguredPluginLoader } from '../authentication/prepare-plugins.ts';
 import { createConfigJsonSchema } from '../config/json-schema.ts';
 import { StartupError } from '../errors.ts';
+import { builtInPluginsDirectory, createPluginLoader } from '../plugin-host/plugin-loader.ts';
+import { createConfiguredPluginLoader } from '../plugin-host/prepare-plugins.ts';
 import type { CliIo } from './cli-io.ts';
 import { loadFor, withConfig } from './with-config.ts';
 

@@ -1,16 +1,16 @@
 import type Router from '@koa/router';
 import type { Config } from '../config/config.ts';
-import { accountRoutes } from '../pages/account-routes.ts';
+import { accountRoutes } from '../pages/account/account-routes.ts';
 import { createAdminKit } from '../pages/admin/admin-kit.ts';
 import { adminGroupRoutes } from '../pages/admin/group-routes.ts';
 import { adminLockoutRoutes } from '../pages/admin/lockout-routes.ts';
 import { adminServiceRoutes } from '../pages/admin/service-routes.ts';
 import { adminUserListRoutes } from '../pages/admin/user-list-routes.ts';
 import { adminUserRoutes } from '../pages/admin/user-routes.ts';
-import { invitationRoutes } from '../pages/invitation-routes.ts';
-import { beginSession } from '../pages/login-routes.ts';
-import { createLoginSteps, type LoginSteps } from '../pages/login-steps.ts';
-import { secondFactorRoutes } from '../pages/second-factor-routes.ts';
+import { invitationRoutes } from '../pages/login/invitation-routes.ts';
+import { beginSession } from '../pages/login/login-routes.ts';
+import { createLoginSteps, type LoginSteps } from '../pages/login/login-steps.ts';
+import { secondFactorRoutes } from '../pages/login/second-factor-routes.ts';
 import type { HubParts } from './hub-parts.ts';
 
 /** Creates what a login by password goes through after the password. */

@@ -2,8 +2,8 @@ import type { Keyv } from 'keyv';
 import type { Config } from '../config/config.ts';
 import type { Secret } from '../config/secret.ts';
 import { createSealer } from '../crypto/sealer.ts';
-import { createExternalLogins, type ExternalLogins } from '../pages/external-logins.ts';
-import { createLoginRoundTrips } from '../pages/login-round-trips.ts';
+import { createExternalLogins, type ExternalLogins } from '../pages/login/external-logins.ts';
+import { createLoginRoundTrips } from '../pages/login/login-round-trips.ts';
 import type { KeyvSpaces } from '../store/keyv.ts';
 import type { HubParts } from './hub-parts.ts';
 

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Accounts } from '../accounts/accounts.ts';
 import type { FirstAdministrator } from '../accounts/first-administrator.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import type { ExternalLogins } from '../pages/external-logins.ts';
+import type { ExternalLogins } from '../pages/login/external-logins.ts';
 import type { PageKit } from '../pages/page-kit.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { Authority } from '../rbac/authority.ts';

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { PreparedPlugins } from '../authentication/prepare-plugins.ts';
 import type { Config } from '../config/config.ts';
+import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import type { ServiceRegistry } from '../services/service-registry.ts';
 import type { HubDatabase } from '../store/database.ts';

@@ -2,9 +2,9 @@ import type { Logger } from 'pino';
 import type { Authenticators } from '../authentication/create-authenticators.ts';
 import type { LinkIdentity } from '../authentication/identity-linking.ts';
 import type { LoginService } from '../authentication/login-service.ts';
-import type { PreparedPlugins } from '../authentication/prepare-plugins.ts';
 import type { UserRefresh } from '../authentication/user-refresh.ts';
 import type { Config } from '../config/config.ts';
+import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 
 /** What a configuration says about how people log in: replaced as a whole by a reload. */
 export interface LoginMethods {

@@ -1,10 +1,11 @@
 import { isAbsolute, join } from 'node:path';
 import type { Logger } from 'pino';
-import type { PreparedPlugins } from '../authentication/prepare-plugins.ts';
 import type { Config } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { serverClientId } from '../oauth/clients/server-client-id.ts';
+import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
+import type { Spawner } from '../plugin-host/spawner.ts';
 import { createBoundedProbe, waitUntilReady } from '../processes/readiness-probe.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import { createActivityLog } from '../servers/activity.ts';
@@ -12,7 +13,6 @@ import { serverPrefix } from '../servers/server.ts';
 import { createServerLifecycle } from '../servers/server-lifecycle.ts';
 import type { UnitEvents } from '../servers/server-unit.ts';
 import { type BeforeSpawn, createUserServers } from '../servers/user-servers.ts';
-import type { Spawner } from '../spawning/spawner.ts';
 import type { OAuthParts } from './oauth-parts.ts';
 import type { Stores } from './stores.ts';
 

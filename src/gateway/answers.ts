@@ -5,8 +5,8 @@ import { prefersHtml } from '../http/content-negotiation.ts';
 import type { RenderErrorPage } from '../http/error-middleware.ts';
 import { type ErrorResponse, errorBody, toErrorResponse } from '../http/error-response.ts';
 import { pageContentSecurityPolicy } from '../http/security-headers.ts';
+import { answerErrorOnSocket } from '../http/socket-response.ts';
 import type { Route } from '../proxy/route.ts';
-import { answerErrorOnSocket } from '../proxy/socket-response.ts';
 import type { GatewayAnswers } from './gateway.ts';
 
 /** Creates the answers the gateway gives itself. */

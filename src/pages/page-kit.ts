@@ -9,9 +9,9 @@ import type { CsrfProtection } from '../sessions/csrf.ts';
 import type { Login } from '../sessions/login-sessions.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
 import type { AssetUrls } from './assets/assets.ts';
+import type { FormFrame, PageFrame, PageNotice } from './elements/page-frame.ts';
 import { type Html, renderHtml } from './html.ts';
-import type { FormFrame, PageFrame, PageNotice } from './views/page-frame.ts';
-import type { PageUrls } from './views/page-urls.ts';
+import type { PageUrls } from './page-urls.ts';
 
 /** What every page route needs: the frame, forms that are safe, and who is logged in. */
 export interface PageKit {

@@ -3,13 +3,13 @@ import type { Logger } from 'pino';
 import type { ProxyConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { ClientAddress } from '../http/client-address.ts';
+import { withoutTokenParameter } from '../http/token-parameter.ts';
 import { Exchange, type ExchangeHost, isIdempotent, type UpstreamRequest } from './exchange.ts';
 import type { LiveConnections } from './live-connections.ts';
 import { bodyTooLarge, discardBody, hasBody, RequestBody } from './request-body.ts';
 import { type HeaderPairs, upstreamRequestHeaders } from './request-headers.ts';
 import type { Route } from './route.ts';
 import type { RouteTable } from './route-table.ts';
-import { withoutTokenParameter } from './token-parameter.ts';
 import { notReadyError, overloadedError, toUpstreamError } from './upstream-error.ts';
 import { createUpstreamPools, type UpstreamOptions } from './upstream-pools.ts';
 

@@ -1,7 +1,7 @@
 import { HubError } from '../errors.ts';
 import type { ClientAddress } from '../http/client-address.ts';
+import { withoutTokenParameter } from '../http/token-parameter.ts';
 import type { Route } from './route.ts';
-import { withoutTokenParameter } from './token-parameter.ts';
 import { upstreamCookies } from './upstream-cookies.ts';
 
 /** Header names and values in turn, as in `IncomingMessage.rawHeaders`. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { canonicalPath } from './canonical-path.ts';
+import { canonicalPath } from '../http/canonical-path.ts';
 import type { Route, RouteDefinition } from './route.ts';
 import { createRouteTable } from './route-table.ts';
 

@@ -1,5 +1,5 @@
 import { HubError } from '../errors.ts';
-import { type CanonicalPath, canonicalPath, decodePath } from './canonical-path.ts';
+import { type CanonicalPath, canonicalPath, decodePath } from '../http/canonical-path.ts';
 import { createRoute, type Route, type RouteDefinition } from './route.ts';
 
 /** What a path means to the gateway. */

@@ -5,14 +5,14 @@ import { ProxyServer, type ServerOptions } from 'http-proxy-3';
 import type { Logger } from 'pino';
 import type { ProxyConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
+import { answerErrorOnSocket } from '../http/socket-response.ts';
+import { withoutTokenParameter } from '../http/token-parameter.ts';
+import { isOpeningHandshake } from '../http/websocket-handshake.ts';
 import type { ForwardOptions } from './forwarder.ts';
 import type { LiveConnections } from './live-connections.ts';
 import { toHeaderObject, upstreamRequestHeaders } from './request-headers.ts';
 import type { Route } from './route.ts';
-import { answerErrorOnSocket } from './socket-response.ts';
-import { withoutTokenParameter } from './token-parameter.ts';
 import { notReadyError, toUpstreamError } from './upstream-error.ts';
-import { isOpeningHandshake } from './websocket-handshake.ts';
 import { type TunnelHost, WebSocketTunnel } from './websocket-tunnel.ts';
 
 /** Forwards WebSockets. */

@@ -1,14 +1,14 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { HubError } from '../errors.ts';
+import { answerErrorOnSocket } from '../http/socket-response.ts';
+import { isHandshakeAnswer } from '../http/websocket-handshake.ts';
 import { joinSockets, type SocketPairOwner, separateSockets } from './joined-sockets.ts';
 import type { CloseReason, ConnectionTags, LiveConnection } from './live-connections.ts';
 import { toHeaderObject } from './request-headers.ts';
 import { clientResponseHeaders } from './response-headers.ts';
-import { answerErrorOnSocket } from './socket-response.ts';
 import { toCloseError, toUpstreamError } from './upstream-error.ts';
 import { closeFrame, FrameBoundary } from './websocket-frames.ts';
-import { isHandshakeAnswer } from './websocket-handshake.ts';
 
 /** What a tunnel asks of the forwarder. */
 export interface TunnelHost {

@@ -8,7 +8,7 @@ import {
   type ScriptedSpawner,
 } from '../../test/support/scripted-spawner.ts';
 import { until } from '../../test/support/test-hub.ts';
-import type { Spawner } from '../spawning/spawner.ts';
+import type { Spawner } from '../plugin-host/spawner.ts';
 import { type HubDatabase, openDatabase } from '../store/database.ts';
 import { createUserStore, type User } from '../users/user-store.ts';
 import type { Server } from './server.ts';

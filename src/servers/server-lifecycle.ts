@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { createGate } from '../concurrency/gate.ts';
 import { HubError } from '../errors.ts';
-import type { Spawner } from '../spawning/spawner.ts';
+import type { Spawner } from '../plugin-host/spawner.ts';
 import type { Server } from './server.ts';
 import type { LaunchPlan } from './server-start.ts';
 import type { ServerStore } from './server-store.ts';

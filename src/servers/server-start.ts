@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SpawnedServer, SpawnerState } from '../spawning/spawner.ts';
+import type { SpawnedServer, SpawnerState } from '../plugin-host/spawner.ts';
 import type { ProgressLog } from './progress-log.ts';
 
 /** What a unit needs to start a server, prepared by whoever knows users, tokens and configuration. */

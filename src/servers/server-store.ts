@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { SpawnerState } from '../spawning/spawner.ts';
+import type { SpawnerState } from '../plugin-host/spawner.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { Row, RowChange } from '../store/tables.ts';
 import { nextStates, type Server, type ServerFailure, type ServerState } from './server.ts';

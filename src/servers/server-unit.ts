@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Gate } from '../concurrency/gate.ts';
 import { HubError } from '../errors.ts';
-import type { SpawnedServer, Spawner, SpawnerState } from '../spawning/spawner.ts';
+import type { SpawnedServer, Spawner, SpawnerState } from '../plugin-host/spawner.ts';
 import { createProgressLog, type ProgressLog } from './progress-log.ts';
 import type { Server, ServerFailure, ServerState } from './server.ts';
 import { describeExit, type LaunchPlan, startServer } from './server-start.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { canonicalPath } from '../proxy/canonical-path.ts';
+import { canonicalPath } from '../http/canonical-path.ts';
 import { createRouteTable } from '../proxy/route-table.ts';
 import { normaliseUserName, validateUserName } from '../users/user-name.ts';
 import { isServerName, serverPrefix } from './server.ts';

@@ -1,4 +1,4 @@
-import type { SpawnerState } from '../spawning/spawner.ts';
+import type { SpawnerState } from '../plugin-host/spawner.ts';
 
 /** Where a server is in its life; each state has one successor but for a failed or cancelled start. */
 export type ServerState = 'stopped' | 'starting' | 'running' | 'stopping';

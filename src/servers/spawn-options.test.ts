@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { spawnerSection } from '../config/sections-schema.ts';
-import type { OptionsForm } from '../spawning/spawner.ts';
+import type { OptionsForm } from '../plugin-host/spawner.ts';
 import { chooseOptions, hasChoices } from './spawn-options.ts';
 
 const form: OptionsForm = {

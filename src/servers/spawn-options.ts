@@ -1,6 +1,6 @@
 import type { SpawnerConfig, SpawnerProfile } from '../config/config.ts';
 import { HubError } from '../errors.ts';
-import type { OptionsField, OptionsForm } from '../spawning/spawner.ts';
+import type { OptionsField, OptionsForm } from '../plugin-host/spawner.ts';
 
 /** What a user may choose at the start of a server. */
 export interface SpawnChoices {

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createHubServer } from '../../src/composition/http-server.ts';
 import { proxySection } from '../../src/config/sections-schema.ts';
 import { HubError } from '../../src/errors.ts';
-import { answerErrorOnSocket } from '../../src/proxy/socket-response.ts';
+import { createHubServer } from '../../src/http/server/http-server.ts';
+import { answerErrorOnSocket } from '../../src/http/socket-response.ts';
 import {
   type AttackedHub,
   answerTo,

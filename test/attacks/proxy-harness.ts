@@ -4,15 +4,15 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Socket
 import { pino } from 'pino';
 import { proxySection } from '../../src/config/sections-schema.ts';
 import type { HubError } from '../../src/errors.ts';
+import { canonicalPath } from '../../src/http/canonical-path.ts';
 import { createClientAddressReader } from '../../src/http/client-address.ts';
 import { errorBody, toErrorResponse } from '../../src/http/error-response.ts';
-import { canonicalPath } from '../../src/proxy/canonical-path.ts';
+import { answerOnSocket } from '../../src/http/socket-response.ts';
+import { isWebSocketUpgrade } from '../../src/http/websocket-handshake.ts';
 import { createForwarder, type ForwardOptions } from '../../src/proxy/forwarder.ts';
 import { createLiveConnections } from '../../src/proxy/live-connections.ts';
 import { createRouteTable } from '../../src/proxy/route-table.ts';
-import { answerOnSocket } from '../../src/proxy/socket-response.ts';
 import { createWebSocketForwarder } from '../../src/proxy/websocket-forwarder.ts';
-import { isWebSocketUpgrade } from '../../src/proxy/websocket-handshake.ts';
 
 export type ProxyOverrides = Parameters<typeof proxySection.parse>[0] & object;
 

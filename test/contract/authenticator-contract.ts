@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { shapeProblem } from '../../src/authentication/plugin-shape.ts';
 import type {
   AuthenticationResult,
   Authenticator,
   AuthenticatorPlugin,
   LoginRequest,
 } from '../../src/plugin.ts';
+import { shapeProblem } from '../../src/plugin-host/plugin-shape.ts';
 import { createTestHost, type TestHost, type TestHostOptions } from './test-host.ts';
 
 /** What the suite must know of the authenticator under test. */

@@ -2,7 +2,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { shapeProblem } from '../../src/authentication/plugin-shape.ts';
 import type {
   SpawnedServer,
   Spawner,
@@ -10,6 +9,7 @@ import type {
   SpawnerPlugin,
   SpawnRequest,
 } from '../../src/plugin.ts';
+import { shapeProblem } from '../../src/plugin-host/plugin-shape.ts';
 import { waitUntilReady } from '../../src/processes/readiness-probe.ts';
 
 /** What the suite must know of the spawner under test. */

@@ -1,43 +1,37 @@
-import type { AssetUrls } from '../../src/pages/assets/assets.ts';
-import { type Html, html } from '../../src/pages/html.ts';
-import { accountPage } from '../../src/pages/views/account/account-page.ts';
+import { accountPage } from '../../src/pages/account/account-page.ts';
 import {
   recoveryCodesPage,
   secondFactorSetUpPage,
-} from '../../src/pages/views/account/second-factor-pages.ts';
-import { sessionsPage } from '../../src/pages/views/account/sessions-page.ts';
-import { tokenPage } from '../../src/pages/views/account/token-page.ts';
-import { adminGroupPage, adminGroupsPage } from '../../src/pages/views/admin/groups-page.ts';
-import { lockoutsPage } from '../../src/pages/views/admin/lockouts-page.ts';
-import { invitationLinksPage, newUsersPage } from '../../src/pages/views/admin/new-users-page.ts';
-import { adminServicesPage } from '../../src/pages/views/admin/services-page.ts';
-import { adminUserPage } from '../../src/pages/views/admin/user-page.ts';
-import { adminUsersPage } from '../../src/pages/views/admin/users-page.ts';
-import { confirmPage } from '../../src/pages/views/errors/confirm-page.ts';
-import { errorPage, notFoundPage } from '../../src/pages/views/errors/error-page.ts';
-import { choosePasswordPage } from '../../src/pages/views/login/choose-password-page.ts';
-import { consentPage } from '../../src/pages/views/login/consent-page.ts';
-import { leavingPage } from '../../src/pages/views/login/leaving-page.ts';
-import { loggedOutPage } from '../../src/pages/views/login/logged-out-page.ts';
-import { loginFailedPage } from '../../src/pages/views/login/login-failed-page.ts';
-import { type LoginChoice, loginPage } from '../../src/pages/views/login/login-page.ts';
-import { secondFactorPage } from '../../src/pages/views/login/second-factor-page.ts';
-import type { FormFrame } from '../../src/pages/views/page-frame.ts';
-import { createPageUrls } from '../../src/pages/views/page-urls.ts';
-import { homePage } from '../../src/pages/views/servers/home-page.ts';
-import { notRunningPage } from '../../src/pages/views/servers/not-running-page.ts';
-import type {
-  ServerSummary,
-  ShownServerState,
-} from '../../src/pages/views/servers/server-summary.ts';
-import { spawnOptionsPage } from '../../src/pages/views/servers/spawn-options-page.ts';
-import {
-  spawnPendingPage,
-  stopPendingPage,
-} from '../../src/pages/views/servers/spawn-pending-page.ts';
-import type { ServiceLink } from '../../src/pages/views/services/service-list.ts';
-import { serviceUnavailablePage } from '../../src/pages/views/services/service-unavailable-page.ts';
-import { servicesPage } from '../../src/pages/views/services/services-page.ts';
+} from '../../src/pages/account/second-factor-pages.ts';
+import { sessionsPage } from '../../src/pages/account/sessions-page.ts';
+import { tokenPage } from '../../src/pages/account/token-page.ts';
+import { adminGroupPage, adminGroupsPage } from '../../src/pages/admin/groups-page.ts';
+import { lockoutsPage } from '../../src/pages/admin/lockouts-page.ts';
+import { invitationLinksPage, newUsersPage } from '../../src/pages/admin/new-users-page.ts';
+import { adminServicesPage } from '../../src/pages/admin/services-page.ts';
+import { adminUserPage } from '../../src/pages/admin/user-page.ts';
+import { adminUsersPage } from '../../src/pages/admin/users-page.ts';
+import type { AssetUrls } from '../../src/pages/assets/assets.ts';
+import type { FormFrame } from '../../src/pages/elements/page-frame.ts';
+import { confirmPage } from '../../src/pages/errors/confirm-page.ts';
+import { errorPage, notFoundPage } from '../../src/pages/errors/error-page.ts';
+import { type Html, html } from '../../src/pages/html.ts';
+import { choosePasswordPage } from '../../src/pages/login/choose-password-page.ts';
+import { consentPage } from '../../src/pages/login/consent-page.ts';
+import { leavingPage } from '../../src/pages/login/leaving-page.ts';
+import { loggedOutPage } from '../../src/pages/login/logged-out-page.ts';
+import { loginFailedPage } from '../../src/pages/login/login-failed-page.ts';
+import { type LoginChoice, loginPage } from '../../src/pages/login/login-page.ts';
+import { secondFactorPage } from '../../src/pages/login/second-factor-page.ts';
+import { createPageUrls } from '../../src/pages/page-urls.ts';
+import { homePage } from '../../src/pages/servers/home-page.ts';
+import { notRunningPage } from '../../src/pages/servers/not-running-page.ts';
+import type { ServerSummary, ShownServerState } from '../../src/pages/servers/server-summary.ts';
+import { spawnOptionsPage } from '../../src/pages/servers/spawn-options-page.ts';
+import { spawnPendingPage, stopPendingPage } from '../../src/pages/servers/spawn-pending-page.ts';
+import type { ServiceLink } from '../../src/pages/services/service-list.ts';
+import { serviceUnavailablePage } from '../../src/pages/services/service-unavailable-page.ts';
+import { servicesPage } from '../../src/pages/services/services-page.ts';
 import type { ServiceStatus } from '../../src/services/service-status.ts';
 
 /** The moment at which every sample page is looked at. */

@@ -4,7 +4,7 @@ import type {
   SpawnedServer,
   Spawner,
   SpawnRequest,
-} from '../../src/spawning/spawner.ts';
+} from '../../src/plugin-host/spawner.ts';
 
 /** What a test tells the spawner to do; left out, everything goes well at once. */
 export interface SpawnerScript {

@@ -3,9 +3,9 @@ import type { GroupMembers } from '../../accounts/group-members.ts';
 import { HubError } from '../../errors.ts';
 import { listFilter } from '../../rbac/access-check.ts';
 import type { Group, GroupStore } from '../../users/group-store.ts';
-import { adminGroupPage, adminGroupsPage } from '../views/admin/groups-page.ts';
-import { confirmPage } from '../views/errors/confirm-page.ts';
+import { confirmPage } from '../errors/confirm-page.ts';
 import { type Admin, type AdminKit, parameter } from './admin-kit.ts';
+import { adminGroupPage, adminGroupsPage } from './groups-page.ts';
 
 const mostGroups = 1000;
 

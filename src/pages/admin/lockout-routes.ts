@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Lockouts } from '../../accounts/lockouts.ts';
-import { lockoutsPage } from '../views/admin/lockouts-page.ts';
 import type { AdminKit } from './admin-kit.ts';
+import { lockoutsPage } from './lockouts-page.ts';
 
 /** `/hub/admin/lockouts`: who has to wait after failed logins. */
 export function adminLockoutRoutes(

@@ -2,8 +2,8 @@ import type { Logger } from 'pino';
 import { HubError } from '../../errors.ts';
 import { listFilter } from '../../rbac/access-check.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
-import { type AdminService, adminServicesPage } from '../views/admin/services-page.ts';
 import { type AdminKit, parameter } from './admin-kit.ts';
+import { type AdminService, adminServicesPage } from './services-page.ts';
 
 /** `/hub/admin/services`: how every service is. */
 export function adminServiceRoutes(

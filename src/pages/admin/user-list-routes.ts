@@ -10,10 +10,10 @@ import { listedUserNames, listFilter } from '../../rbac/access-check.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { InvitationStore } from '../../users/invitation-store.ts';
 import type { User, UserStore } from '../../users/user-store.ts';
-import { summaryOf } from '../server-views.ts';
-import { invitationLinksPage, newUsersPage } from '../views/admin/new-users-page.ts';
-import { type AdminUserRow, adminUsersPage } from '../views/admin/users-page.ts';
+import { summaryOf } from '../servers/server-views.ts';
 import type { Admin, AdminKit } from './admin-kit.ts';
+import { invitationLinksPage, newUsersPage } from './new-users-page.ts';
+import { type AdminUserRow, adminUsersPage } from './users-page.ts';
 
 const pageLength = 50;
 

@@ -14,11 +14,11 @@ import type { IdentityStore } from '../../users/identity-store.ts';
 import type { InvitationStore } from '../../users/invitation-store.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
 import type { User, UserStore } from '../../users/user-store.ts';
-import { summaryOf, untouchedServer } from '../server-views.ts';
-import { invitationLinksPage } from '../views/admin/new-users-page.ts';
-import { adminUserPage } from '../views/admin/user-page.ts';
-import { confirmPage } from '../views/errors/confirm-page.ts';
+import { confirmPage } from '../errors/confirm-page.ts';
+import { summaryOf, untouchedServer } from '../servers/server-views.ts';
 import { type Admin, type AdminKit, parameter } from './admin-kit.ts';
+import { invitationLinksPage } from './new-users-page.ts';
+import { adminUserPage } from './user-page.ts';
 
 interface AdminUserParts {
   readonly users: UserStore;

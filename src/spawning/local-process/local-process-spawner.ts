@@ -2,6 +2,12 @@ import { join } from 'node:path';
 import { geteuid } from 'node:process';
 import { createGate } from '../../concurrency/gate.ts';
 import { HubError } from '../../errors.ts';
+import type {
+  SpawnedServer,
+  Spawner,
+  SpawnerHost,
+  SpawnRequest,
+} from '../../plugin-host/spawner.ts';
 import { systemClock } from '../../processes/clock.ts';
 import { makeDirectory } from '../../processes/make-directory.ts';
 import { type OutputLog, openOutputLog } from '../../processes/output-log.ts';
@@ -18,7 +24,6 @@ import {
   startProcess,
 } from '../../processes/supervised-process.ts';
 import { findSystemUser, type SystemUser } from '../../processes/system-user.ts';
-import type { SpawnedServer, Spawner, SpawnerHost, SpawnRequest } from '../spawner.ts';
 import { createMemoryGuard } from './memory-guard.ts';
 import { withOwnProgram } from './own-program.ts';
 import { makeOwnedDirectory } from './owned-directory.ts';

@@ -1,0 +1,22 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { Turns } from '../../concurrency/turns.ts';
+
+/**
+ * Answers requests of the hub itself in turns, so that hundreds which arrive together keep nobody
+ * waiting who is behind the gateway or looks after the hub's health.
+ */
+export function createFairListener(
+  answer: (req: IncomingMessage, res: ServerResponse) => Promise<void>,
+  /** Paths that are answered at once; they must cost next to nothing. */
+  urgentPaths: readonly string[],
+): RequestListener {
+  const turns = new Turns();
+  async function answerInTurn(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    await turns.take();
+    await answer(req, res);
+  }
+  return (req, res) => {
+    const isUrgent = urgentPaths.includes(req.url ?? '');
+    void (isUrgent ? answer(req, res) : answerInTurn(req, res));
+  };
+}

@@ -1,0 +1,244 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Logger } from 'pino';
+import type { ProxyConfig } from '../../config/config.ts';
+import { HubError } from '../../errors.ts';
+import type { ConnectionLimits } from '../connection-limits.ts';
+import { answerErrorOnSocket } from '../socket-response.ts';
+import { isOpeningHandshake } from '../websocket-handshake.ts';
+import { createSlowClients } from './slow-clients.ts';
+
+/** An HTTP server that answers whatever it refuses, and that no client can make throw. */
+export interface HubServer {
+  readonly server: Server;
+  /**
+   * Stops accepting, tells every client that its connection ends, waits for requests in flight up to
+   * a deadline, then cuts what is left.
+   */
+  close(deadlineMs: number, streams?: Streams): Promise<void>;
+}
+
+/** What goes on for as long as nobody ends it, and what is still under way at the deadline. */
+export interface Streams {
+  endStreams(): void;
+  cutRest(): void;
+}
+
+/** Every how many milliseconds requests that take too long are looked for. */
+const timeoutCheckMs = 2_000;
+/** While it stops: how often it looks for connections that nobody uses any more. */
+const idleLookMs = 50;
+/** How long a connection that has not sent anything may still do so when the hub stops. */
+const silentGraceMs = 500;
+/** How long the last words to clients that were cut may take. */
+const cutGraceMs = 500;
+/** Refusals on their way at once; beyond them a flood is cut without a word. */
+const mostRefusals = 1_024;
+const refusalsLoggedEveryMs = 10_000;
+
+/** Creates the server; the caller makes it listen. Without `upgrade` it takes no WebSockets. */
+export function createHubServer(parts: {
+  readonly config: Pick<
+    ProxyConfig,
+    | 'max_header_size'
+    | 'headers_timeout'
+    | 'request_timeout'
+    | 'idle_timeout'
+    | 'client_body_timeout'
+    | 'client_read_timeout'
+  >;
+  readonly log: Logger;
+  readonly limits?: ConnectionLimits;
+  readonly request: (req: IncomingMessage, res: ServerResponse) => void;
+  readonly upgrade?: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
+}): HubServer {
+  const { config, log, limits, request, upgrade } = parts;
+  const sockets = new Set<Socket>();
+  let isClosing = false;
+
+  const server = createServer({
+    maxHeaderSize: config.max_header_size,
+    headersTimeout: config.headers_timeout * 1000,
+    requestTimeout: config.request_timeout * 1000,
+    keepAliveTimeout: config.idle_timeout * 1000,
+    connectionsCheckingInterval: timeoutCheckMs,
+    // Most requests have no body: then there is no stream to set up, to read dry and to take down.
+    optimizeEmptyRequests: true,
+    shouldUpgradeCallback: (req) => upgrade !== undefined && isOpeningHandshake(req),
+  });
+  server.on('request', (req, res) => {
+    if (isClosing) res.shouldKeepAlive = false;
+    request(req, res);
+  });
+  server.on('upgrade', (req, socket, head) => {
+    // Node has taken its listeners away, and a reset that nobody hears of ends the process.
+    socket.on('error', ignore);
+    if (isClosing) answerErrorOnSocket(socket as Socket, stopping());
+    else upgrade?.(req, socket as Socket, head);
+  });
+  server.on('connect', (_req, socket) => {
+    answerErrorOnSocket(
+      socket as Socket,
+      new HubError('method_not_allowed', 'The hub is no forward proxy.'),
+    );
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    answerClientError(error, socket as Socket);
+  });
+  acceptWithin(server, { limits, log, accepted: (socket) => track(socket) });
+
+  const slowClients = createSlowClients(config);
+  const slowTimer = setInterval(() => {
+    const nowMs = performance.now();
+    for (const socket of sockets) {
+      const response = responseOn(socket);
+      if (response !== undefined) slowClients.look(socket, response, nowMs);
+    }
+  }, timeoutCheckMs);
+  slowTimer.unref();
+  server.once('close', () => clearInterval(slowTimer));
+
+  function track(socket: Socket): void {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  }
+
+  function closeUnused(isSilentOver: boolean): void {
+    server.closeIdleConnections();
+    if (!isSilentOver) return;
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+  }
+
+  function cut(streams: Streams | undefined): void {
+    streams?.cutRest();
+    for (const socket of sockets) socket.destroySoon();
+    setTimeout(() => {
+      for (const socket of sockets) socket.destroy();
+    }, cutGraceMs).unref();
+  }
+
+  return {
+    server,
+    async close(deadlineMs, streams) {
+      if (!server.listening) return;
+      isClosing = true;
+      const startedAt = Date.now();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      function look(): void {
+        streams?.endStreams();
+        closeUnused(Date.now() - startedAt > silentGraceMs);
+      }
+      for (const socket of sockets) tellToClose(socket);
+      look();
+      // A connection whose last answer ends only now would be kept alive for the whole idle time.
+      const looking = setInterval(look, idleLookMs);
+      const timer = setTimeout(() => cut(streams), deadlineMs);
+      try {
+        await closed;
+      } finally {
+        clearTimeout(timer);
+        clearInterval(looking);
+      }
+    },
+  };
+}
+
+/** Puts the limits in front of Node's own listener: a refused connection never gets a parser. */
+function acceptWithin(
+  server: Server,
+  options: {
+    readonly limits: ConnectionLimits | undefined;
+    readonly log: Logger;
+    readonly accepted: (socket: Socket) => void;
+  },
+): void {
+  const { limits, log, accepted } = options;
+  const nodeListeners = server.listeners('connection') as ((socket: Socket) => void)[];
+  server.removeAllListeners('connection');
+  let refusals = 0;
+  let loggedAt = 0;
+
+  function refuse(socket: Socket, error: HubError): void {
+    if (Date.now() - loggedAt > refusalsLoggedEveryMs) {
+      loggedAt = Date.now();
+      log.warn({ address: socket.remoteAddress, code: error.code }, error.message);
+    }
+    if (refusals >= mostRefusals) {
+      socket.destroy();
+      return;
+    }
+    refusals += 1;
+    socket.once('close', () => {
+      refusals -= 1;
+    });
+    answerErrorOnSocket(socket, error);
+  }
+
+  server.on('connection', (socket) => {
+    const error = limits?.admit(socket);
+    if (error !== undefined) {
+      refuse(socket, error);
+      return;
+    }
+    accepted(socket);
+    for (const listener of nodeListeners) listener.call(server, socket);
+  });
+  // Such as too many open files while accepting: one client is lost, not the hub.
+  server.on('error', (error) => {
+    if (server.listening) log.error({ err: error }, 'a connection could not be accepted');
+  });
+}
+
+/** Answers what Node could not read as a request (RFC 9110 §15.5). */
+function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  const current = responseOn(socket);
+  if (!socket.writable || socket.writableEnded || current?.headersSent === true) {
+    socket.destroy();
+    return;
+  }
+  answerErrorOnSocket(socket, toHubError(error));
+  // Whatever that response still writes must not follow the answer.
+  if (current !== undefined) socket.destroySoon();
+}
+
+function toHubError({ code }: NodeJS.ErrnoException): HubError {
+  switch (code ?? '') {
+    case 'HPE_HEADER_OVERFLOW':
+      return new HubError('header_too_large', 'The request headers are too large.', {
+        hint: 'Remove the cookies of this site and try again.',
+      });
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new HubError('payload_too_large', 'The chunk extensions of the body are too large.');
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new HubError('request_timeout', 'The request did not arrive in time.');
+    default:
+      return new HubError('bad_request', 'This is no valid HTTP request.');
+  }
+}
+
+/**
+ * Makes the answer under way the last one of its connection: its headers say so if they can, and an
+ * event stream of the hub's own ends.
+ */
+function tellToClose(socket: Socket): void {
+  const current = responseOn(socket);
+  if (current === undefined) return;
+  if (!current.headersSent) {
+    current.shouldKeepAlive = false;
+  } else if (String(current.getHeader('content-type')).startsWith('text/event-stream')) {
+    // Until whoever writes to it hears that it has ended.
+    current.on('error', ignore);
+    current.end();
+  }
+}
+
+function stopping(): HubError {
+  return new HubError('unavailable', 'The hub is stopping.', { retryAfterSeconds: 5 });
+}
+
+/** The response Node is working on for a socket; known to Node alone, and nowhere documented. */
+function responseOn(socket: Socket): ServerResponse | undefined {
+  return (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined;
+}
+
+function ignore(): void {}

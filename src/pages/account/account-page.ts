@@ -1,0 +1,132 @@
+import { actionForm, csrfField, textField } from '../elements/form.ts';
+import { layout, pageHead } from '../elements/layout.ts';
+import type { FormFrame } from '../elements/page-frame.ts';
+import { formatCount } from '../elements/quantity.ts';
+import { timeElement } from '../elements/time.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import {
+  type NewPasswordProblems,
+  type NewPasswordRules,
+  newPasswordFields,
+} from '../login/new-password-fields.ts';
+
+export interface AccountView {
+  readonly frame: FormFrame;
+  readonly userName: string;
+  readonly groups: readonly string[];
+  /** Undefined when the account has no password of its own here. */
+  readonly password?: PasswordSection | undefined;
+  readonly identities: readonly LinkedIdentity[];
+  /** External providers that can still be linked. */
+  readonly linkable: readonly { readonly authenticator: string; readonly label: string }[];
+  /** Undefined where second factors cannot be used. */
+  readonly secondFactor?: SecondFactorStatus | undefined;
+}
+
+export interface PasswordSection {
+  readonly rules: NewPasswordRules;
+  readonly problems?: (NewPasswordProblems & { readonly current?: string | undefined }) | undefined;
+}
+
+/** An account at a provider by which the person can log in. */
+export interface LinkedIdentity {
+  readonly id: string;
+  readonly label: string;
+  readonly display: string;
+  readonly linkedAt: Date;
+  /** False for the last way in: without it the person could not log in again. */
+  readonly mayUnlink: boolean;
+}
+
+export interface SecondFactorStatus {
+  readonly isOn: boolean;
+  readonly isRequired: boolean;
+  readonly recoveryCodesLeft: number;
+}
+
+/** The person's own account: password, linked identities, second factor. */
+export function accountPage(view: AccountView): Html {
+  const { frame, userName, groups, password, secondFactor } = view;
+  return layout(frame, {
+    title: 'Account',
+    place: 'account',
+    scripts: password === undefined ? [] : ['password-toggle.js'],
+    body: html`${pageHead('Account', html`You are <b>${userName}</b>${groups.length > 0 && html`, in the ${groups.length === 1 ? 'group' : 'groups'} ${groups.join(', ')}`}.`)}
+${password && passwordSection(frame, userName, password)}
+${secondFactor && secondFactorSection(frame, secondFactor)}
+${identitySection(view)}`,
+  });
+}
+
+function passwordSection(
+  frame: FormFrame,
+  userName: string,
+  { rules, problems }: PasswordSection,
+): Html {
+  return html`<section class="block"><h2>Password</h2><p class="soft">A new password logs you out everywhere else.</p>
+<form class="fields" method="post" action="${frame.urls.changePassword}">
+${csrfField(frame)}<input class="visually-hidden" type="text" name="username" value="${userName}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
+${textField({
+  name: 'current_password',
+  label: 'Current password',
+  type: 'password',
+  autocomplete: 'current-password',
+  maxLength: 1024,
+  problem: problems?.current,
+})}
+${newPasswordFields(rules, problems)}
+<div class="actions"><button class="button primary">Change password</button></div>
+</form></section>`;
+}
+
+function secondFactorSection(frame: FormFrame, status: SecondFactorStatus): Html {
+  const { urls } = frame;
+  const { isOn, isRequired, recoveryCodesLeft } = status;
+  const controls = isOn
+    ? html`<a class="button small" href="${urls.recoveryCodes}">New recovery codes…</a>${!isRequired && html`<a class="button small danger" href="${urls.removeSecondFactor}">Turn off…</a>`}`
+    : html`<a class="button" href="${urls.secondFactor}">Set up</a>`;
+  return html`<section class="block"><h2>Second factor</h2><ul class="list"><li><div class="what">
+<span class="status ${isOn ? 'good' : ''}">${isOn ? 'On' : 'Off'}</span>
+<p>${
+    isOn
+      ? `A login asks for a code from your authenticator app. ${codesLeft(recoveryCodesLeft)}`
+      : 'With a code from your phone at each login, a stolen password alone is useless.'
+  }</p></div><div class="actions">${controls}</div></li></ul></section>`;
+}
+
+const codesLeft = (count: number): string =>
+  count === 0
+    ? 'You have no recovery codes left: make new ones now.'
+    : `You have ${formatCount(count, 'recovery code')} left.`;
+
+function identitySection({ frame, identities, linkable }: AccountView): HtmlValue {
+  if (identities.length === 0 && linkable.length === 0) return false;
+  const { now, urls } = frame;
+  return html`<section class="block"><h2>Ways to log in</h2><p class="soft">Accounts elsewhere that lead to this one.</p>
+<ul class="list">${identities.map(
+    ({ id, label, display, linkedAt, mayUnlink }) =>
+      html`<li><div class="what"><strong>${label}</strong><p>${display}, since ${timeElement(linkedAt, now)}</p></div>${
+        mayUnlink
+          ? actionForm(frame, {
+              action: urls.unlinkIdentity,
+              label: 'Unlink',
+              accessibleLabel: `Unlink ${label}`,
+              style: 'small danger',
+              fields: { identity_id: id },
+            })
+          : html`<span class="small soft">Your only way in</span>`
+      }</li>`,
+  )}${linkable.map(
+    ({ authenticator, label }) =>
+      html`<li><div class="what"><strong>${label}</strong><p>Not linked</p></div>${actionForm(
+        frame,
+        {
+          action: urls.linkIdentity,
+          label: 'Link',
+          accessibleLabel: `Link ${label}`,
+          style: 'small',
+          fields: { authenticator },
+        },
+      )}</li>`,
+  )}</ul></section>`;
+}

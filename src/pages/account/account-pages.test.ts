@@ -1,0 +1,177 @@
+import { describe, expect, test } from 'vitest';
+import type { FormFrame } from '../elements/page-frame.ts';
+import { createPageUrls } from '../page-urls.ts';
+import { type AccountView, accountPage } from './account-page.ts';
+import { recoveryCodesPage, secondFactorSetUpPage } from './second-factor-pages.ts';
+import { sessionsPage } from './sessions-page.ts';
+import { type TokenView, tokenPage } from './token-page.ts';
+
+const now = new Date('2026-11-20T10:00:00Z');
+const frame: FormFrame = {
+  hubTitle: 'Hub',
+  urls: createPageUrls('/base/'),
+  assets: { url: (name) => `/base/hub/static/${name}` },
+  now,
+  csrfToken: 'csrf-token',
+  user: { name: 'alice', mayAdminister: false },
+};
+const ago = (minutes: number): Date => new Date(now.getTime() - minutes * 60_000);
+
+describe('the token page', () => {
+  const tokens = (view: Partial<TokenView>): string =>
+    String(
+      tokenPage({
+        frame,
+        tokens: [],
+        clients: [],
+        lifetimes: [
+          { value: '3600', label: '1 hour' },
+          { value: '', label: 'No end' },
+        ],
+        ...view,
+      }),
+    );
+  const token = { id: 't1', note: 'Nightly', scopes: ['inherit'], createdAt: ago(60) };
+
+  test('shows a new token once, with a button that copies it', () => {
+    const page = tokens({ newToken: { token: 'secret-token', note: 'Nightly' } });
+    expect(page.match(/secret-token/g)).toHaveLength(1);
+    expect(page).toContain('hidden data-copy="copy-new-token"');
+    expect(page).toContain('not shown again');
+  });
+
+  test('revokes a token by its id', () => {
+    const page = tokens({ tokens: [token] });
+    expect(page).toContain('action="/base/hub/token/revoke"');
+    expect(page).toContain('name="token_id" value="t1"');
+  });
+
+  test('tells apart what never expires, what will and what has', () => {
+    expect(tokens({ tokens: [token] })).toContain('Never');
+    expect(tokens({ tokens: [{ ...token, expiresAt: ago(-120) }] })).toContain('in 2 hours');
+    expect(tokens({ tokens: [{ ...token, expiresAt: ago(1) }] })).toContain('Expired');
+  });
+
+  test('keeps what was typed and unfolds the scopes when they are wrong', () => {
+    const page = tokens({
+      typed: { note: 'Mine', expires_in: '', scopes: 'x' },
+      problems: { scopes: 'There is no scope x.' },
+    });
+    expect(page).toContain('value="Mine"');
+    expect(page).toContain('<option value="" selected>No end</option>');
+    expect(page).toContain('<details class="more" open>');
+    expect(page).toContain('There is no scope x.');
+  });
+
+  test('groups what applications hold and takes it back as a whole', () => {
+    const page = tokens({
+      clients: [
+        {
+          clientId: 'service-gallery',
+          name: 'Gallery',
+          scopes: ['a', 'b', 'c', 'd', 'e', 'f', 'g'],
+          tokenCount: 3,
+          firstAllowedAt: ago(60),
+        },
+      ],
+    });
+    expect(page).toContain('3 tokens');
+    expect(page).toContain('name="client_id" value="service-gallery"');
+    expect(page).toContain('and 1 more');
+  });
+});
+
+describe('the sessions page', () => {
+  const session = {
+    sessionId: 's1',
+    userAgent: 'Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0',
+    address: '192.0.2.1',
+    createdAt: ago(90),
+    lastSeenAt: ago(1),
+    isCurrent: true,
+  };
+  const other = { ...session, sessionId: 's2', isCurrent: false };
+
+  test('marks the browser one is in, which logs out instead of ending itself', () => {
+    const page = String(sessionsPage({ frame, sessions: [session, other] }));
+    expect(page.match(/This browser/g)).toHaveLength(1);
+    expect(page).toContain('Firefox on Linux');
+    expect(page).toContain('name="session_id" value="s2"');
+    expect(page).not.toContain('value="s1"');
+  });
+
+  test('offers to end all others only when there are others', () => {
+    expect(String(sessionsPage({ frame, sessions: [session] }))).not.toContain('end-others');
+    expect(String(sessionsPage({ frame, sessions: [session, other] }))).toContain(
+      'action="/base/hub/sessions/end-others"',
+    );
+  });
+});
+
+describe('the account page', () => {
+  const account = (view: Partial<AccountView>): string =>
+    String(
+      accountPage({ frame, userName: 'alice', groups: [], identities: [], linkable: [], ...view }),
+    );
+
+  test('asks for the current password before a new one', () => {
+    const page = account({
+      password: { rules: { minimumLength: 10 }, problems: { current: 'Not your password.' } },
+    });
+    expect(page.indexOf('current_password')).toBeLessThan(page.indexOf('new_password'));
+    expect(page).toContain('Not your password.');
+  });
+
+  test('leaves out the password of an account that has none here', () => {
+    expect(account({})).not.toContain('current_password');
+  });
+
+  test('does not unlink the last way in', () => {
+    const identity = {
+      id: 'i1',
+      label: 'GitHub',
+      display: 'alice-l',
+      linkedAt: ago(99),
+      mayUnlink: true,
+    };
+    expect(account({ identities: [identity] })).toContain('name="identity_id" value="i1"');
+    const last = account({ identities: [{ ...identity, mayUnlink: false }] });
+    expect(last).not.toContain('identity_id');
+    expect(last).toContain('Your only way in');
+  });
+
+  test('links a provider by a form, since it changes the account', () => {
+    expect(account({ linkable: [{ authenticator: 'google', label: 'Google' }] })).toContain(
+      'name="authenticator" value="google"',
+    );
+  });
+
+  test('tells how many recovery codes are left, and cannot turn off what is required', () => {
+    const page = account({ secondFactor: { isOn: true, isRequired: true, recoveryCodesLeft: 1 } });
+    expect(page).toContain('You have 1 recovery code left.');
+    expect(page).not.toContain('Turn off');
+    expect(
+      account({ secondFactor: { isOn: true, isRequired: false, recoveryCodesLeft: 0 } }),
+    ).toContain('no recovery codes left');
+  });
+});
+
+describe('setting up a second factor', () => {
+  test('draws the QR code square by square and groups the key for typing', () => {
+    const page = String(
+      secondFactorSetUpPage({ frame, qr: { size: 2, data: [1, 0, 0, 1] }, secret: 'ABCDEFGHIJ' }),
+    );
+    expect(page).toContain('viewBox="0 0 10 10"');
+    expect(page).toContain('d="M4 4h1v1h-1zM5 5h1v1h-1z"');
+    expect(page).toContain('ABCD EFGH IJ');
+  });
+
+  test('shows recovery codes to copy, and says that they come once', () => {
+    const page = String(
+      recoveryCodesPage({ frame, codes: ['aaaa-1111', 'bbbb-2222'], isFirstTime: false }),
+    );
+    expect(page).toContain('data-copy-text="aaaa-1111\nbbbb-2222"');
+    expect(page).toContain('not shown again');
+    expect(page).toContain('These replace the codes you had.');
+  });
+});

@@ -1,0 +1,127 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import type { IdentityLinks } from '../../accounts/identity-links.ts';
+import type { SecondFactors } from '../../accounts/second-factors.ts';
+import type { AccountPasswords } from '../../authentication/account-passwords.ts';
+import type { Authenticators } from '../../authentication/create-authenticators.ts';
+import type { LoginThrottle } from '../../authentication/login-throttle.ts';
+import type { ClientAddress } from '../../http/client-address.ts';
+import type { PasswordHasher } from '../../plugin-host/authenticator.ts';
+import type { Login } from '../../sessions/login-sessions.ts';
+import type { GroupStore } from '../../users/group-store.ts';
+import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
+import { newPasswordProblems } from '../login/login-steps.ts';
+import type { PageKit } from '../page-kit.ts';
+import { accountPage, type PasswordSection } from './account-page.ts';
+
+/** `/hub/account`: the person's own password, linked identities, second factor. */
+export function accountRoutes(
+  router: Router,
+  parts: {
+    readonly kit: PageKit;
+    readonly groups: Pick<GroupStore, 'groupNamesOf'>;
+    readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
+    readonly passwords: AccountPasswords;
+    readonly passwordHasher: PasswordHasher;
+    readonly throttle: LoginThrottle;
+    readonly secondFactors: SecondFactors;
+    readonly identityLinks: IdentityLinks;
+    readonly authenticators: Pick<Authenticators, 'list'>;
+    readonly minimumPasswordLength: number;
+  },
+): void {
+  const { kit, passwords, secondFactors, identityLinks } = parts;
+  const rules = { minimumLength: parts.minimumPasswordLength };
+
+  async function show(
+    ctx: Context,
+    { user }: Login,
+    problems?: PasswordSection['problems'],
+    status = problems === undefined ? 200 : 400,
+  ): Promise<void> {
+    const credential = passwords.isUsed
+      ? await parts.credentials.findPasswordHash(user.name)
+      : undefined;
+    const links = await identityLinks.listOf(user);
+    const factor = credential && (await secondFactors.find(user.id));
+    const page = accountPage({
+      frame: await kit.formFrame(ctx),
+      userName: user.name,
+      groups: await parts.groups.groupNamesOf(user.name),
+      password: credential && { rules, problems },
+      identities: links.map(({ id, label, display, subject, createdAt, mayUnlink }) => ({
+        id,
+        label,
+        display: display ?? subject,
+        linkedAt: createdAt,
+        mayUnlink,
+      })),
+      linkable: parts.authenticators.list
+        .filter(({ authenticator }) => authenticator.login.kind === 'external')
+        .filter(({ name }) => !links.some(({ authenticator }) => authenticator === name))
+        .map(({ name, authenticator }) => ({
+          authenticator: name,
+          label: authenticator.login.label,
+        })),
+      secondFactor: credential && {
+        isOn: factor !== undefined,
+        isRequired: false,
+        recoveryCodesLeft: factor?.recoveryCodesLeft ?? 0,
+      },
+    });
+    kit.send(ctx, page, status);
+  }
+
+  router.get(
+    '/account',
+    kit.loggedIn((ctx, login) => show(ctx, login)),
+  );
+
+  router.post(
+    '/account/password',
+    kit.loggedIn(async (ctx, login) => {
+      const { user, session } = login;
+      const form = await kit.readForm(ctx);
+      const password = form.get('new_password') ?? '';
+      const current = form.get('current_password') ?? '';
+      const problems = newPasswordProblems(form, passwords.problemWith(password, user.name));
+      if (problems !== undefined) return show(ctx, login, problems);
+      if (current === password) {
+        return show(ctx, login, { password: 'This is the password you have now.' });
+      }
+      const { address } = ctx.state['client'] as ClientAddress;
+      // Guessing here is guessing at the login: it counts there, so that neither helps the other.
+      const tried = await parts.throttle.attempt(
+        { userName: user.name, address },
+        async () => {
+          const credential = await parts.credentials.findPasswordHash(user.name);
+          return parts.passwordHasher.verify(current, credential?.passwordHash);
+        },
+        ({ matches }) => (matches ? 'success' : 'failure'),
+      );
+      if (tried.outcome === 'delayed') {
+        ctx.set('Retry-After', String(tried.retryAfterSeconds));
+        const problem = 'Too many wrong passwords. Wait a while, then try again.';
+        return show(ctx, login, { current: problem }, 429);
+      }
+      if (!tried.result.matches) {
+        return show(ctx, login, { current: 'This is not your password.' }, 403);
+      }
+      await passwords.set(user, password, { keepSessionId: session.sessionId });
+      kit.redirectWithNotice(ctx, kit.urls.account, {
+        kind: 'good',
+        text: 'Your password is changed. You are logged out everywhere else.',
+      });
+    }),
+  );
+
+  router.post(
+    '/account/identities/unlink',
+    kit.loggedIn(async (ctx, { user, session }) => {
+      const form = await kit.readForm(ctx);
+      const keepSessionId = session.sessionId;
+      await identityLinks.unlink(user, form.get('identity_id') ?? '', { keepSessionId });
+      kit.redirectWithNotice(ctx, kit.urls.account, { kind: 'good', text: 'It is unlinked.' });
+    }),
+  );
+}

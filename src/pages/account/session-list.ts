@@ -1,0 +1,40 @@
+import { deviceName } from '../elements/device.ts';
+import { actionForm } from '../elements/form.ts';
+import type { FormFrame } from '../elements/page-frame.ts';
+import { timeElement } from '../elements/time.ts';
+import { type Html, html } from '../html.ts';
+
+/** One browser's login. */
+export interface SessionEntry {
+  readonly sessionId: string;
+  readonly userAgent: string;
+  readonly address: string;
+  readonly authenticator?: string | undefined;
+  readonly createdAt: Date;
+  readonly lastSeenAt: Date;
+  readonly isCurrent: boolean;
+}
+
+/** Logins with device, address and times; each form sends `session_id` to `endUrl`. */
+export function sessionList(
+  frame: FormFrame,
+  sessions: readonly SessionEntry[],
+  { endUrl }: { readonly endUrl: string },
+): Html {
+  return html`<ul class="list">${sessions.map((session) => {
+    const device = deviceName(session.userAgent);
+    return html`<li><div class="what"><strong title="${session.userAgent}">${device}</strong> ${session.isCurrent && html`<span class="tag">This browser</span>`}
+<p>From <span class="mono">${session.address}</span>${session.authenticator && html`, by ${session.authenticator}`}. Logged in ${timeElement(session.createdAt, frame.now)}, last seen ${timeElement(session.lastSeenAt, frame.now)}.</p></div>
+${
+  session.isCurrent
+    ? actionForm(frame, { action: frame.urls.logout, label: 'Log out', style: 'small' })
+    : actionForm(frame, {
+        action: endUrl,
+        label: 'End',
+        accessibleLabel: `End the login of ${device} from ${session.address}`,
+        style: 'small danger',
+        fields: { session_id: session.sessionId },
+      })
+}</li>`;
+  })}</ul>`;
+}

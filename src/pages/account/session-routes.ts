@@ -1,0 +1,61 @@
+import type Router from '@koa/router';
+import { HubError } from '../../errors.ts';
+import type { LoginSessions } from '../../sessions/login-sessions.ts';
+import type { PageKit } from '../page-kit.ts';
+import { sessionsPage } from './sessions-page.ts';
+
+/** `/hub/sessions`: where the person is logged in. */
+export function sessionPageRoutes(
+  router: Router,
+  parts: { readonly kit: PageKit; readonly logins: LoginSessions },
+): void {
+  const { kit, logins } = parts;
+
+  router.get(
+    '/sessions',
+    kit.loggedIn(async (ctx, login) => {
+      const sessions = await logins.listOfUser(login.user.id);
+      kit.send(
+        ctx,
+        sessionsPage({
+          frame: await kit.formFrame(ctx),
+          sessions: sessions.map((session) => ({
+            sessionId: session.sessionId,
+            address: session.address,
+            userAgent: session.userAgent,
+            createdAt: session.createdAt,
+            lastSeenAt: session.lastSeenAt,
+            isCurrent: session.sessionId === login.session.sessionId,
+            authenticator: session.authenticator,
+          })),
+        }),
+      );
+    }),
+  );
+
+  router.post(
+    '/sessions/end',
+    kit.loggedIn(async (ctx, login) => {
+      const form = await kit.readForm(ctx);
+      const sessions = await logins.listOfUser(login.user.id);
+      const session = sessions.find(({ sessionId }) => sessionId === form.get('session_id'));
+      if (session === undefined) throw new HubError('not_found', 'You have no such login.');
+      await logins.end(session.sessionId);
+      kit.redirectWithNotice(ctx, kit.urls.sessions, {
+        kind: 'good',
+        text: 'That login has ended.',
+      });
+    }),
+  );
+
+  router.post(
+    '/sessions/end-others',
+    kit.loggedIn(async (ctx, login) => {
+      await kit.readForm(ctx);
+      const ended = await logins.endAllOfUser(login.user.id, { except: login.session.sessionId });
+      const text =
+        ended === 0 ? 'You are logged in nowhere else.' : 'All your other logins have ended.';
+      kit.redirectWithNotice(ctx, kit.urls.sessions, { kind: 'good', text });
+    }),
+  );
+}

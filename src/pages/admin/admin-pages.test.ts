@@ -1,0 +1,220 @@
+import { describe, expect, test } from 'vitest';
+import type { ServiceStatus } from '../../services/service-status.ts';
+import type { FormFrame } from '../elements/page-frame.ts';
+import { createPageUrls } from '../page-urls.ts';
+import { adminGroupPage } from './groups-page.ts';
+import { lockoutsPage } from './lockouts-page.ts';
+import { invitationLinksPage, newUsersPage } from './new-users-page.ts';
+import { adminServicesPage } from './services-page.ts';
+import { type AdminUserView, adminUserPage } from './user-page.ts';
+import { type AdminUsersView, adminUsersPage } from './users-page.ts';
+
+const now = new Date('2026-11-20T10:00:00Z');
+const frame: FormFrame = {
+  hubTitle: 'Hub',
+  urls: createPageUrls('/'),
+  assets: { url: (name) => `/hub/static/${name}` },
+  now,
+  csrfToken: 'csrf-token',
+  user: { name: 'root', mayAdminister: true },
+};
+
+describe('the list of users', () => {
+  const row = {
+    name: 'alice',
+    isAdmin: false,
+    isInvited: false,
+    server: 'stopped',
+    runningNamedServers: 0,
+  } as const;
+  const users = (view: Partial<AdminUsersView>): string =>
+    String(
+      adminUsersPage({
+        frame,
+        users: [row],
+        total: 1,
+        offset: 0,
+        limit: 50,
+        search: '',
+        sort: 'name',
+        ...view,
+      }),
+    );
+
+  test('pages through a long list and keeps search and order', () => {
+    const page = users({ total: 120, offset: 50, search: 'a b', sort: 'activity' });
+    expect(page).toContain('51–51 of 120');
+    expect(page).toContain('href="/hub/admin?search=a+b&amp;sort=activity" rel="prev"');
+    expect(page).toContain(
+      'href="/hub/admin?search=a+b&amp;sort=activity&amp;offset=100" rel="next"',
+    );
+  });
+
+  test('has no paging when everybody fits', () => {
+    expect(users({})).not.toContain('rel="next"');
+    expect(users({})).not.toContain('rel="prev"');
+  });
+
+  test('sorts anew from the first page', () => {
+    expect(users({ total: 120, offset: 50 })).toContain('href="/hub/admin?sort=activity"');
+  });
+
+  test('starts what is stopped and stops what runs', () => {
+    expect(users({})).toContain('aria-label="Start the server of alice"');
+    const running = users({ users: [{ ...row, server: 'running' }] });
+    expect(running).toContain('action="/hub/stop/alice"');
+    expect(users({ users: [{ ...row, server: 'stopping' }] })).not.toContain('the server of alice');
+  });
+
+  test('encodes a name in its address', () => {
+    expect(users({ users: [{ ...row, name: 'a/b c@d' }] })).toContain(
+      'href="/hub/admin/users/a%2Fb%20c@d"',
+    );
+  });
+
+  test('says when nobody is found', () => {
+    expect(users({ users: [], total: 0, search: 'zz' })).toContain('contains “zz”');
+  });
+});
+
+describe('one user', () => {
+  const user = (view: Partial<AdminUserView>): string =>
+    String(
+      adminUserPage({
+        frame,
+        user: { name: 'bob', isAdmin: false, isInvited: false, createdAt: now },
+        groups: [],
+        roles: [],
+        identities: [],
+        servers: [],
+        sessions: [],
+        password: 'none',
+        hasSecondFactor: false,
+        isSelf: false,
+        may: { change: true, delete: true, endSessions: true },
+        ...view,
+      }),
+    );
+
+  test('gets an invitation before the first password and a reset link after it', () => {
+    expect(user({})).toContain('Make invitation link');
+    expect(user({ password: 'set' })).toContain('Make password-reset link');
+    expect(user({ password: undefined })).not.toContain('/invitation"');
+  });
+
+  test('is deleted only after a page that asks', () => {
+    expect(user({})).toContain('href="/hub/admin/users/bob/delete"');
+    expect(user({})).not.toContain('action="/hub/admin/users/bob/delete"');
+  });
+
+  test('does not lose the own rights', () => {
+    const own = user({ isSelf: true });
+    expect(own).not.toContain('/delete"');
+    expect(own).not.toContain('name="admin"');
+  });
+
+  test('becomes or stops being an administrator', () => {
+    expect(user({})).toContain('name="admin" value="true"');
+    expect(
+      user({ user: { name: 'bob', isAdmin: true, isInvited: false, createdAt: now } }),
+    ).toContain('name="admin" value="false"');
+  });
+});
+
+describe('services', () => {
+  const status: ServiceStatus = {
+    name: 'gallery',
+    kind: 'managed',
+    state: 'crash_looping',
+    isReady: false,
+    pid: undefined,
+    startedAt: undefined,
+    nextStartAt: new Date(now.getTime() + 30_000),
+    restarts: 17,
+    lastExit: { code: null, signal: 'SIGKILL', leftBehind: 0, ranForMs: 5, at: now },
+    lastError: 'It ended 5 times within a minute.',
+    outputTail: ['boom'],
+    usage: undefined,
+  };
+  const services = (more: Partial<ServiceStatus>): string =>
+    String(
+      adminServicesPage({
+        frame,
+        services: [
+          {
+            access: 'gateway',
+            mayRestart: true,
+            url: '/services/gallery/',
+            status: { ...status, ...more },
+          },
+        ],
+      }),
+    );
+
+  test('one that keeps failing says so, with its last output unfolded', () => {
+    const page = services({});
+    for (const text of [
+      '1 service keeps failing',
+      'Keeps failing',
+      '17',
+      'signal SIGKILL',
+      'It ended 5 times',
+      'boom',
+    ]) {
+      expect(page).toContain(text);
+    }
+    expect(page).toContain('<details class="more" open>');
+  });
+
+  test('one that is well shows its figures', () => {
+    const page = services({
+      state: 'ready',
+      usage: { cpuCores: 1.5, memoryBytes: 2_400_000_000, uptimeSeconds: 5, processes: 2 },
+    });
+    expect(page).toContain('150 %');
+    expect(page).toContain('2.4 GB');
+    expect(page).not.toContain('It ended 5 times');
+    expect(page).not.toContain('<details class="more" open>');
+  });
+
+  test('one that runs elsewhere cannot be restarted', () => {
+    expect(services({ kind: 'external' })).not.toContain('/restart"');
+    expect(services({})).toContain('action="/hub/admin/services/gallery/restart"');
+  });
+});
+
+test('an invitation link is shown with how long it works', () => {
+  const links = [{ userName: 'bob', url: 'https://hub.example.org/hub/invitation?secret=x' }];
+  const page = String(
+    invitationLinksPage({ frame, purpose: 'invitation', links, lifetimeSeconds: 172_800 }),
+  );
+  expect(page).toContain('https://hub.example.org/hub/invitation?secret=x');
+  expect(page).toContain('for 2 days');
+});
+
+test('invitations are offered only where accounts have passwords', () => {
+  expect(String(newUsersPage({ frame, canInvite: true }))).toContain('name="invite"');
+  expect(String(newUsersPage({ frame, canInvite: false }))).not.toContain('name="invite"');
+});
+
+test('a member of a group is removed by name', () => {
+  const page = String(
+    adminGroupPage({ frame, group: { name: 'staff', origin: 'api' }, members: ['alice'] }),
+  );
+  expect(page).toContain('action="/hub/admin/groups/staff/remove-member"');
+  expect(page).toContain('name="name" value="alice"');
+});
+
+test('a lock-out is lifted by what it is about', () => {
+  const record = {
+    kind: 'address',
+    subject: '192.0.2.1',
+    failures: 9,
+    lastFailureAt: now.getTime(),
+    lockedUntil: now.getTime() + 300_000,
+  } as const;
+  const page = String(lockoutsPage({ frame, lockouts: [record] }));
+  expect(page).toContain('name="kind" value="address"');
+  expect(page).toContain('name="subject" value="192.0.2.1"');
+  expect(page).toContain('in 5 minutes');
+});

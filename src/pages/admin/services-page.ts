@@ -1,0 +1,88 @@
+import type { Service } from '../../services/service.ts';
+import type { ServiceExit, ServiceStatus } from '../../services/service-status.ts';
+import { actionForm } from '../elements/form.ts';
+import { pageHead } from '../elements/layout.ts';
+import type { FormFrame } from '../elements/page-frame.ts';
+import { formatBytes, formatCount, formatCpu } from '../elements/quantity.ts';
+import { timeElement } from '../elements/time.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { outputBlock } from '../servers/server-summary.ts';
+import { serviceStatus } from '../services/service-list.ts';
+import { adminLayout } from './admin-layout.ts';
+
+export interface AdminServicesView {
+  readonly frame: FormFrame;
+  readonly services: readonly AdminService[];
+}
+
+/** A service as an administrator sees it. */
+export interface AdminService {
+  readonly displayName?: string | undefined;
+  /** Where users open it, when it has pages. */
+  readonly url?: string | undefined;
+  readonly access: Service['access'];
+  readonly status: ServiceStatus;
+  readonly mayRestart: boolean;
+}
+
+/** How every service is: state, restarts, figures, last output. */
+export function adminServicesPage({ frame, services }: AdminServicesView): Html {
+  const failing = services.filter(({ status }) => status.state === 'crash_looping').length;
+  return adminLayout(frame, {
+    title: 'Services',
+    tab: 'services',
+    scripts: ['live-state.js'],
+    body: html`${pageHead('Services', failing === 0 ? 'What stands in the configuration file, and how it is.' : `${formatCount(failing, 'service')} ${failing === 1 ? 'keeps' : 'keep'} failing. The last output usually says why.`)}
+${services.length === 0 && html`<p class="empty">The configuration file names no services.</p>`}
+${services.map((service, index) => serviceArticle(frame, service, index))}`,
+  });
+}
+
+function serviceArticle(frame: FormFrame, service: AdminService, index: number): Html {
+  const { displayName, url, status } = service;
+  const { name, state, kind, outputTail } = status;
+  return html`<article class="service" id="service-${index}" data-live-seconds="5">
+<header><div class="row"><h2>${displayName ?? name}</h2>${serviceStatus(state)}</div><div class="actions">
+${url !== undefined && html`<a class="button small" href="${url}" aria-label="Open ${name}">Open</a>`}
+${
+  kind === 'managed' &&
+  service.mayRestart &&
+  actionForm(frame, {
+    action: frame.urls.adminRestartService(name),
+    label: 'Restart',
+    accessibleLabel: `Restart ${name}`,
+    style: 'small',
+  })
+}</div></header>
+${status.lastError !== undefined && state !== 'ready' && html`<p class="problem">${status.lastError}</p>`}
+<dl class="facts">${facts(frame, service)}</dl>
+${
+  outputTail.length > 0 &&
+  html`<details class="more"${state === 'crash_looping' && html` open`}><summary>Last output</summary>${outputBlock(outputTail)}</details>`
+}
+</article>`;
+}
+
+const accessWords = {
+  service: 'Checked by the service',
+  gateway: 'Checked by the gateway',
+  public: 'Open to everyone',
+} as const;
+
+function facts({ now }: FormFrame, { url, access, status }: AdminService): Html {
+  const fact = (label: string, value: HtmlValue): Html =>
+    html`<div><dt>${label}</dt><dd>${value}</dd></div>`;
+  const { kind, startedAt, nextStartAt, lastExit, usage, pid, restarts } = status;
+  return html`${url !== undefined && fact('Visitors', accessWords[access])}
+${kind === 'external' && fact('Runs', 'Elsewhere')}
+${startedAt && fact('Running since', timeElement(startedAt, now))}
+${kind === 'managed' && fact('Restarts', restarts.toLocaleString('en'))}
+${lastExit && fact('Last end', html`${exitWords(lastExit)}, ${timeElement(lastExit.at, now)}`)}
+${nextStartAt && fact('Next start', timeElement(nextStartAt, now))}
+${usage && html`${fact('CPU', formatCpu(usage.cpuCores))}${fact('Memory', formatBytes(usage.memoryBytes))}`}
+${pid !== undefined && fact('Process', String(pid))}`;
+}
+
+function exitWords({ code, signal }: ServiceExit): string {
+  return signal === null ? `exit code ${code}` : `signal ${signal}`;
+}

@@ -1,0 +1,178 @@
+import { type SessionEntry, sessionList } from '../account/session-list.ts';
+import { actionForm } from '../elements/form.ts';
+import { pageHead } from '../elements/layout.ts';
+import type { FormFrame } from '../elements/page-frame.ts';
+import { table } from '../elements/table.ts';
+import { timeElement } from '../elements/time.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { type ServerSummary, serverStatus, serverTitle } from '../servers/server-summary.ts';
+import { adminLayout } from './admin-layout.ts';
+
+export interface AdminUserView {
+  readonly frame: FormFrame;
+  readonly user: {
+    readonly name: string;
+    readonly isAdmin: boolean;
+    readonly isInvited: boolean;
+    readonly createdAt: Date;
+    readonly lastActivityAt?: Date | undefined;
+  };
+  readonly groups: readonly string[];
+  readonly roles: readonly string[];
+  readonly identities: readonly { readonly label: string; readonly display: string }[];
+  readonly servers: readonly ServerSummary[];
+  readonly sessions: readonly SessionEntry[];
+  /** What the account's own password is: undefined where passwords are not kept here. */
+  readonly password?: 'none' | 'set' | 'must-change' | undefined;
+  readonly hasSecondFactor: boolean;
+  /** The administrator's own account, which nobody takes away from themselves. */
+  readonly isSelf: boolean;
+  readonly may: {
+    readonly change: boolean;
+    readonly delete: boolean;
+    readonly endSessions: boolean;
+  };
+}
+
+/** Everything an administrator sees of one user. */
+export function adminUserPage(view: AdminUserView): Html {
+  const { frame, user, servers, sessions, isSelf, may } = view;
+  const { urls } = frame;
+  return adminLayout(frame, {
+    title: user.name,
+    tab: 'users',
+    scripts: ['live-state.js'],
+    body: html`${pageHead(html`${user.name}${user.isAdmin && html` <span class="tag">Administrator</span>`}${user.isInvited && html` <span class="tag">Invited</span>`}`, undefined, linkButton(view))}
+${facts(view)}
+<section class="block" id="servers" data-live-seconds="5"><h2>Servers</h2>${serverTable(frame, servers)}</section>
+<section class="block"><h2>Logins</h2>${
+      sessions.length === 0
+        ? html`<p class="soft">Not logged in anywhere.</p>`
+        : html`${sessionList(frame, sessions, { endUrl: urls.adminUser(user.name, 'end-session') })}
+${may.endSessions && html`<div class="pages">${actionForm(frame, { action: urls.adminUser(user.name, 'end-sessions'), label: isSelf ? 'End all other logins' : 'End all logins', style: 'small danger' })}</div>`}`
+    }</section>
+${(isSelf || may.change || may.delete) && html`<section class="block"><h2>Rights and removal</h2>${removal(view)}</section>`}`,
+  });
+}
+
+function linkButton({ frame, user, password }: AdminUserView): HtmlValue {
+  if (password === undefined) return false;
+  return actionForm(frame, {
+    action: frame.urls.adminUser(user.name, 'invitation'),
+    label: password === 'none' ? 'Make invitation link' : 'Make password-reset link',
+    style: 'primary',
+  });
+}
+
+const passwordWords = {
+  none: 'Not chosen yet',
+  set: 'Set',
+  'must-change': 'Set; must be changed at the next login',
+} as const;
+
+function facts(view: AdminUserView): Html {
+  const { frame, user, groups, roles, identities, password, hasSecondFactor } = view;
+  const { now } = frame;
+  const none = html`<span class="soft">None</span>`;
+  return html`<dl class="facts">
+<dt>Last activity</dt><dd>${user.lastActivityAt ? timeElement(user.lastActivityAt, now) : html`<span class="soft">Never</span>`}</dd>
+<dt>Account made</dt><dd>${timeElement(user.createdAt, now)}</dd>
+<dt>Groups</dt><dd>${groups.length > 0 ? groups.join(', ') : none}</dd>
+<dt>Roles</dt><dd>${roles.length > 0 ? roles.join(', ') : none}</dd>
+${password !== undefined && html`<dt>Password</dt><dd>${passwordWords[password]}</dd>`}
+<dt>Second factor</dt><dd>${hasSecondFactor ? 'On' : 'Off'}</dd>
+${identities.length > 0 && html`<dt>Identities</dt><dd>${identities.map(({ label, display }) => html`<div>${label}: ${display}</div>`)}</dd>`}
+</dl>`;
+}
+
+function serverTable(frame: FormFrame, servers: readonly ServerSummary[]): Html {
+  if (servers.length === 0) return html`<p class="soft">None.</p>`;
+  const { now, urls } = frame;
+  return table(
+    'Servers',
+    [
+      {
+        label: 'Server',
+        style: 'name',
+        cell: (server) =>
+          html`${server.name === '' ? 'Default server' : serverTitle(server)}${server.failure && html`<span class="under">${server.failure}</span>`}`,
+      },
+      { label: 'State', cell: ({ state }) => serverStatus(state) },
+      {
+        label: 'Last activity',
+        cell: ({ lastActivityAt }) =>
+          lastActivityAt ? timeElement(lastActivityAt, now) : html`<span class="soft">Never</span>`,
+      },
+      {
+        label: 'Actions',
+        style: 'end',
+        cell: ({ userName, name, state }) => {
+          const isUp = state === 'running' || state === 'starting';
+          const label = isUp ? 'Stop' : 'Start';
+          return html`<div class="actions">${
+            state !== 'stopping' &&
+            actionForm(frame, {
+              action: isUp ? urls.stop(userName, name) : urls.spawn(userName, name),
+              label,
+              accessibleLabel: `${label} ${name === '' ? 'the default server' : name}`,
+              style: 'small',
+              fields: { return_to: urls.adminUser(userName) },
+            })
+          }</div>`;
+        },
+      },
+    ],
+    servers,
+  );
+}
+
+function removal({ frame, user, hasSecondFactor, isSelf, may }: AdminUserView): Html {
+  const { urls } = frame;
+  const entry = (title: string, text: string, control: HtmlValue): Html =>
+    html`<li><div class="what"><strong>${title}</strong><p>${text}</p></div>${control}</li>`;
+  if (isSelf) {
+    const text = 'Another administrator can take your rights away or delete your account.';
+    return html`<ul class="list">${entry('This is you', text, '')}</ul>`;
+  }
+  return html`<ul class="list">
+${
+  hasSecondFactor &&
+  may.change &&
+  entry(
+    'Remove the second factor',
+    'For somebody who has lost both phone and recovery codes. Make sure who is asking.',
+    actionForm(frame, {
+      action: urls.adminUser(user.name, 'remove-second-factor'),
+      label: 'Remove',
+      accessibleLabel: 'Remove the second factor',
+      style: 'small danger',
+    }),
+  )
+}
+${may.change && administratorEntry(frame, user, entry)}
+${may.delete && entry('Delete this user', 'Stops the servers, revokes the tokens and ends the logins.', html`<a class="button small danger" href="${urls.adminUser(user.name, 'delete')}" aria-label="Delete ${user.name}">Delete…</a>`)}
+</ul>`;
+}
+
+function administratorEntry(
+  frame: FormFrame,
+  { name, isAdmin }: AdminUserView['user'],
+  entry: (title: string, text: string, control: HtmlValue) => Html,
+): Html {
+  return isAdmin
+    ? entry('Administrator', 'May do everything on this hub.', adminForm(frame, name, false))
+    : entry(
+        'Make administrator',
+        'Administrators may do everything, also for other users.',
+        adminForm(frame, name, true),
+      );
+}
+
+function adminForm(frame: FormFrame, userName: string, isAdmin: boolean): Html {
+  return actionForm(frame, {
+    action: frame.urls.adminUser(userName, 'admin'),
+    label: isAdmin ? 'Make administrator' : 'Take the rights away',
+    style: 'small',
+    fields: { admin: String(isAdmin) },
+  });
+}

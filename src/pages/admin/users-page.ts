@@ -1,0 +1,117 @@
+import { actionForm } from '../elements/form.ts';
+import { pageHead } from '../elements/layout.ts';
+import type { FormFrame } from '../elements/page-frame.ts';
+import { formatCount } from '../elements/quantity.ts';
+import { type Column, table } from '../elements/table.ts';
+import { timeElement } from '../elements/time.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { type ShownServerState, serverStatus } from '../servers/server-summary.ts';
+import { adminLayout } from './admin-layout.ts';
+
+export interface AdminUsersView {
+  readonly frame: FormFrame;
+  readonly users: readonly AdminUserRow[];
+  readonly total: number;
+  readonly offset: number;
+  readonly limit: number;
+  /** Part of a name that was searched for. */
+  readonly search: string;
+  readonly sort: 'name' | 'activity';
+}
+
+export interface AdminUserRow {
+  readonly name: string;
+  readonly isAdmin: boolean;
+  /** Has an invitation that nobody has used. */
+  readonly isInvited: boolean;
+  readonly lastActivityAt?: Date | undefined;
+  readonly server: ShownServerState;
+  /** Named servers that run. */
+  readonly runningNamedServers: number;
+}
+
+/** The administration's list of users. */
+export function adminUsersPage(view: AdminUsersView): Html {
+  const { frame, users, total, search } = view;
+  return adminLayout(frame, {
+    title: 'Users',
+    tab: 'users',
+    scripts: ['live-state.js'],
+    body: html`${pageHead('Users', formatCount(total, search === '' ? 'user' : 'match', search === '' ? undefined : 'matches'), html`<a class="button primary" href="${frame.urls.adminNewUsers}">Add users</a>`)}
+<form class="inline-form" method="get" action="${frame.urls.admin}" role="search">
+<div class="field"><label for="search">Find by name</label><input class="input" id="search" name="search" type="search" value="${search}" autocapitalize="none" spellcheck="false"></div>
+<button class="button">Search</button>
+</form>
+<section class="block" id="users" data-live-seconds="10">${
+      users.length === 0
+        ? html`<p class="empty">${search === '' ? 'There are no users yet.' : html`No user’s name contains “${search}”.`}</p>`
+        : html`${table('Users', columns(view), users)}${paging(view)}`
+    }</section>`,
+  });
+}
+
+function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
+  const { frame } = view;
+  const { now, urls } = frame;
+  return [
+    {
+      label: 'Name',
+      heading: sortLink(view, 'name', 'Name'),
+      style: 'name',
+      cell: ({ name, isAdmin, isInvited }) =>
+        html`<a href="${urls.adminUser(name)}">${name}</a>${isAdmin && html` <span class="tag">Administrator</span>`}${isInvited && html` <span class="tag">Invited</span>`}`,
+    },
+    {
+      label: 'Last activity',
+      heading: sortLink(view, 'activity', 'Last activity'),
+      cell: ({ lastActivityAt }) =>
+        lastActivityAt ? timeElement(lastActivityAt, now) : html`<span class="soft">Never</span>`,
+    },
+    {
+      label: 'Server',
+      cell: ({ server, runningNamedServers }) =>
+        html`${serverStatus(server)}${runningNamedServers > 0 && html` <span class="tag">+ ${runningNamedServers} named</span>`}`,
+    },
+    {
+      label: 'Actions',
+      style: 'end',
+      cell: (user) => html`<div class="actions">${serverButton(frame, user)}</div>`,
+    },
+  ];
+}
+
+function serverButton(frame: FormFrame, { name, server }: AdminUserRow): HtmlValue {
+  const { urls } = frame;
+  if (server === 'stopping') return '';
+  const isUp = server === 'running' || server === 'starting';
+  return actionForm(frame, {
+    action: isUp ? urls.stop(name) : urls.spawn(name),
+    label: isUp ? 'Stop' : 'Start',
+    accessibleLabel: `${isUp ? 'Stop' : 'Start'} the server of ${name}`,
+    style: 'small',
+    fields: { return_to: urls.admin },
+  });
+}
+
+function listUrl(view: AdminUsersView, change: { sort?: string; offset?: number }): string {
+  const { frame, search, sort, offset } = { ...view, ...change };
+  const query = new URLSearchParams();
+  if (search !== '') query.set('search', search);
+  if (sort !== 'name') query.set('sort', sort);
+  if (offset > 0) query.set('offset', String(offset));
+  return query.size === 0 ? frame.urls.admin : `${frame.urls.admin}?${query}`;
+}
+
+function sortLink(view: AdminUsersView, sort: AdminUsersView['sort'], label: string): Html {
+  if (view.sort === sort) return html`${label} <span aria-hidden="true">↓</span>`;
+  return html`<a href="${listUrl(view, { sort, offset: 0 })}">${label}</a>`;
+}
+
+function paging(view: AdminUsersView): HtmlValue {
+  const { offset, limit, total, users } = view;
+  if (offset === 0 && total <= limit) return false;
+  return html`<nav class="pages" aria-label="Pages of the list"><span>${offset + 1}–${offset + users.length} of ${total}</span><div class="actions">
+${offset > 0 && html`<a class="button small" href="${listUrl(view, { offset: Math.max(0, offset - limit) })}" rel="prev">Previous</a>`}
+${offset + users.length < total && html`<a class="button small" href="${listUrl(view, { offset: offset + limit })}" rel="next">Next</a>`}
+</div></nav>`;
+}

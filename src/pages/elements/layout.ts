@@ -1,0 +1,106 @@
+import type { AssetName } from '../assets/assets.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { csrfField } from './form.ts';
+import { icon } from './icons.ts';
+import { notice } from './notice.ts';
+import type { PageFrame, PageUser } from './page-frame.ts';
+
+/** The place of a page in the navigation. */
+export type NavigationPlace = 'home' | 'tokens' | 'sessions' | 'services' | 'admin' | 'account';
+
+export interface PageContent {
+  readonly title: string;
+  readonly body: Html;
+  readonly place?: NavigationPlace;
+  readonly scripts?: readonly AssetName[];
+  /** Seconds after which a browser without scripts loads the page anew. */
+  readonly reloadSeconds?: number | undefined;
+}
+
+/** A page with header, navigation and one column. */
+export function layout(frame: PageFrame, page: PageContent): Html {
+  return html`${head(frame, page)}
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<header class="site-header"><div class="inner">
+<a class="brand" href="${frame.urls.home}">${icon('hub', 24)}${frame.hubTitle}</a>
+${frame.user !== undefined && html`${navigation(frame, frame.user, page.place)}${userMenu(frame, frame.user)}`}
+</div></header>
+<main class="inner" id="content">
+${pageNotice(frame)}${page.body}
+</main>
+</body>
+</html>
+`;
+}
+
+/** A page with one thing to do: a narrow column below the hub's mark, no navigation. */
+export function focusLayout(frame: PageFrame, page: PageContent): Html {
+  return html`${head(frame, page)}
+<body class="focus">
+<main id="content">
+<a class="brand" href="${frame.urls.home}">${icon('hub', 40)}${frame.hubTitle}</a>
+${pageNotice(frame)}${page.body}
+</main>
+</body>
+</html>
+`;
+}
+
+/** The title of a page, what it is for, and its primary action. */
+export function pageHead(title: HtmlValue, lead?: HtmlValue, action?: HtmlValue): Html {
+  return html`<div class="page-head"><div class="titles"><h1>${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>${action}</div>`;
+}
+
+function head(frame: PageFrame, page: PageContent): Html {
+  const { assets } = frame;
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>${page.title} · ${frame.hubTitle}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<link rel="icon" href="${assets.url('favicon.svg')}" type="image/svg+xml">
+<link rel="stylesheet" href="${assets.url('site.css')}">
+${page.scripts?.map((name) => html`<script type="module" src="${assets.url(name)}"></script>\n`)}${page.reloadSeconds !== undefined && html`<noscript><meta http-equiv="refresh" content="${page.reloadSeconds}"></noscript>\n`}</head>`;
+}
+
+function navigation(frame: PageFrame, user: PageUser, place: NavigationPlace | undefined): Html {
+  const { urls } = frame;
+  const entries: readonly (readonly [NavigationPlace, string, string])[] = [
+    ['home', 'Home', urls.home],
+    ['tokens', 'Tokens', urls.tokens],
+    ['sessions', 'Sessions', urls.sessions],
+    ['services', 'Services', urls.services],
+    ...(user.mayAdminister ? ([['admin', 'Admin', urls.admin]] as const) : []),
+  ];
+  return html`<nav class="site-nav" aria-label="Main"><ul>${entries.map(
+    ([name, label, url]) =>
+      html`<li><a href="${url}"${name === place && html` aria-current="page"`}>${label}</a></li>`,
+  )}</ul></nav>`;
+}
+
+function userMenu(frame: PageFrame, user: PageUser): Html {
+  const { urls, csrfToken } = frame;
+  const initial = String.fromCodePoint(user.name.codePointAt(0) ?? 63);
+  return html`<button class="user-button" type="button" popovertarget="user-menu" aria-label="Your account, ${user.name}"><b class="initial">${initial}</b><span>${user.name}</span></button>
+<div class="user-menu" id="user-menu" popover>
+<p>Logged in as <b>${user.name}</b></p>
+<a href="${urls.account}">Account</a>
+<a href="${urls.sessions}">Where you are logged in</a>
+${
+  csrfToken === undefined
+    ? html`<a href="${urls.logout}">Log out</a>`
+    : html`<form method="post" action="${urls.logout}">${csrfField({ ...frame, csrfToken })}<button>Log out</button></form>`
+}
+</div>`;
+}
+
+function pageNotice(frame: PageFrame): HtmlValue {
+  return (
+    frame.notice &&
+    html`<div class="page-notice">${notice(frame.notice.kind, frame.notice.text)}</div>\n`
+  );
+}

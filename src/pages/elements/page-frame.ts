@@ -1,0 +1,34 @@
+import type { AssetUrls } from '../assets/assets.ts';
+import type { PageUrls } from '../page-urls.ts';
+
+/** What every page knows beside its own content. */
+export interface PageFrame {
+  readonly hubTitle: string;
+  readonly urls: PageUrls;
+  readonly assets: AssetUrls;
+  /** The moment to which relative times on the page refer. */
+  readonly now: Date;
+  /** Who is logged in; without it the page has no navigation. */
+  readonly user?: PageUser | undefined;
+  readonly csrfToken?: string | undefined;
+  /** Shown on error pages. */
+  readonly requestId?: string | undefined;
+  /** Outcome of what the person did before this page. */
+  readonly notice?: PageNotice | undefined;
+}
+
+/** A frame whose page holds a form. */
+export interface FormFrame extends PageFrame {
+  readonly csrfToken: string;
+}
+
+export interface PageUser {
+  readonly name: string;
+  /** Whether the navigation offers the administration. */
+  readonly mayAdminister: boolean;
+}
+
+export interface PageNotice {
+  readonly kind: 'good' | 'warn' | 'bad';
+  readonly text: string;
+}

@@ -1,0 +1,37 @@
+import { type Html, html } from '../html.ts';
+
+/** Seconds of each unit, and how many of them it takes before the unit says enough. */
+const units = [
+  ['year', 31_557_600, 2],
+  ['month', 2_629_800, 2],
+  ['day', 86_400, 1],
+  ['hour', 3600, 1],
+  ['minute', 60, 1],
+] as const satisfies readonly (readonly [Intl.RelativeTimeFormatUnit, number, number])[];
+
+const relativeFormat = new Intl.RelativeTimeFormat('en', { numeric: 'always' });
+
+/** Says in words how far a moment is from now: `5 minutes ago`, `in 3 days`, `just now`. */
+export function relativeTime(moment: Date, now: Date): string {
+  const seconds = (moment.getTime() - now.getTime()) / 1000;
+  const distance = Math.abs(seconds);
+  for (const [unit, length, least] of units) {
+    if (distance >= length * least)
+      return relativeFormat.format(Math.trunc(seconds / length), unit);
+  }
+  return seconds > 0 ? 'in less than a minute' : 'just now';
+}
+
+/** Shows a moment relative to now, with the exact time for machines and as a tooltip. */
+export function timeElement(moment: Date, now: Date): Html {
+  const iso = moment.toISOString();
+  const exact = `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;
+  return html`<time datetime="${iso}" title="${exact}">${relativeTime(moment, now)}</time>`;
+}
+
+/** Says how long something takes: `45 seconds`, `3 minutes`. */
+export function duration(seconds: number): string {
+  const [unit, length] = units.find(([, size, least]) => seconds >= size * least) ?? ['second', 1];
+  const amount = Math.ceil(seconds / length);
+  return `${amount} ${unit}${amount === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,47 @@
+import { csrfField, hiddenFields, textField } from '../elements/form.ts';
+import { focusLayout } from '../elements/layout.ts';
+import { notice } from '../elements/notice.ts';
+import type { FormFrame } from '../elements/page-frame.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+
+export interface ConfirmView {
+  readonly frame: FormFrame;
+  /** A question: `Delete alice?`. */
+  readonly title: string;
+  /** What will happen and what cannot be undone. */
+  readonly consequences: readonly HtmlValue[];
+  /** Names the deed, never just “OK”. */
+  readonly label: string;
+  readonly action: string;
+  readonly cancelUrl: string;
+  readonly fields?: Readonly<Record<string, string | undefined>> | undefined;
+  /** For what cannot be undone: a name to type first, sent as `confirmation`. */
+  readonly typeToConfirm?: string | undefined;
+  readonly problem?: string | undefined;
+}
+
+/** The page that asks before something is destroyed. */
+export function confirmPage(view: ConfirmView): Html {
+  const { frame, title, consequences, label, action, cancelUrl, fields = {}, typeToConfirm } = view;
+  return focusLayout(frame, {
+    title,
+    body: html`<div class="panel">
+<h1>${title}</h1>
+${consequences.length > 0 && notice('warn', html`<div class="stack">${consequences.map((line) => html`<p>${line}</p>`)}</div>`)}
+<form class="fields" method="post" action="${action}">
+${csrfField(frame)}${hiddenFields(fields)}
+${
+  typeToConfirm !== undefined &&
+  textField({
+    name: 'confirmation',
+    label: `Type ${typeToConfirm} to confirm`,
+    autocomplete: 'off',
+    isLiteral: true,
+    problem: view.problem,
+  })
+}
+<div class="decision"><a class="button" href="${cancelUrl}">Cancel</a><button class="button primary danger">${label}</button></div>
+</form>
+</div>`,
+  });
+}

@@ -1,0 +1,115 @@
+import { csrfField, hiddenFields, textField } from '../elements/form.ts';
+import { focusLayout } from '../elements/layout.ts';
+import { notice } from '../elements/notice.ts';
+import type { FormFrame } from '../elements/page-frame.ts';
+import { type Html, html } from '../html.ts';
+import {
+  type NewPasswordProblems,
+  type NewPasswordRules,
+  newPasswordFields,
+} from './new-password-fields.ts';
+
+export interface ChoosePasswordView {
+  readonly frame: FormFrame;
+  readonly purpose: ChoosePasswordPurpose;
+  readonly rules: NewPasswordRules;
+  readonly problems?: (NewPasswordProblems & { readonly name?: string | undefined }) | undefined;
+  /** A problem that belongs to no single field. */
+  readonly error?: string | undefined;
+}
+
+/** Why somebody chooses a password outside the account page. */
+export type ChoosePasswordPurpose =
+  /** The one-time link of a hub without an administrator. */
+  | {
+      readonly kind: 'first-administrator';
+      readonly secret: string;
+      readonly name?: string | undefined;
+    }
+  /** An invitation link: the account exists and waits for its person. */
+  | {
+      readonly kind: 'invitation';
+      readonly secret: string;
+      readonly userName: string;
+      readonly invitedBy?: string | undefined;
+    }
+  /** A link that an administrator made because the password is lost. */
+  | { readonly kind: 'reset'; readonly secret: string; readonly userName: string }
+  /** After a login with a password that must not be kept. */
+  | { readonly kind: 'required'; readonly userName: string; readonly next?: string | undefined };
+
+/** The page where somebody chooses a password: first administrator, invitation, reset, or forced. */
+export function choosePasswordPage(view: ChoosePasswordView): Html {
+  const { frame, purpose, rules, problems, error } = view;
+  const { title, lead, button, action } = wording(view);
+  return focusLayout(frame, {
+    title,
+    scripts: ['password-toggle.js'],
+    body: html`<div class="panel">
+<header class="titles"><h1>${title}</h1><p class="lead">${lead}</p></header>
+${error !== undefined && notice('bad', error)}
+<form class="fields" method="post" action="${action}">
+${csrfField(frame)}${hiddenFields(carried(purpose))}
+${
+  purpose.kind === 'first-administrator'
+    ? textField({
+        name: 'name',
+        label: 'User name',
+        value: purpose.name,
+        autocomplete: 'username',
+        isLiteral: true,
+        isFocused: true,
+        maxLength: 255,
+        problem: problems?.name,
+      })
+    : html`<input class="visually-hidden" type="text" name="username" value="${purpose.userName}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">`
+}
+${newPasswordFields(rules, problems)}
+<button class="button primary wide">${button}</button>
+</form>
+</div>`,
+  });
+}
+
+function wording({ frame, purpose }: ChoosePasswordView): {
+  readonly title: string;
+  readonly lead: string;
+  readonly button: string;
+  readonly action: string;
+} {
+  const { urls, hubTitle } = frame;
+  switch (purpose.kind) {
+    case 'first-administrator':
+      return {
+        title: `Set up ${hubTitle}`,
+        lead: 'Make the first account. It is the administrator, who can invite everybody else.',
+        button: 'Create the account',
+        action: urls.setUp,
+      };
+    case 'invitation':
+      return {
+        title: `Welcome, ${purpose.userName}`,
+        lead: `${purpose.invitedBy ?? 'An administrator'} made an account for you. Choose a password, and you are in.`,
+        button: 'Choose password and log in',
+        action: urls.invitation,
+      };
+    case 'reset':
+      return {
+        title: 'Choose a new password',
+        lead: `For the account ${purpose.userName}. You will be logged out everywhere else.`,
+        button: 'Save and log in',
+        action: urls.invitation,
+      };
+    case 'required':
+      return {
+        title: 'Choose a new password',
+        lead: 'The one you logged in with was only meant for the first time. Choose your own to go on.',
+        button: 'Save and go on',
+        action: urls.loginPassword,
+      };
+  }
+}
+
+function carried(purpose: ChoosePasswordPurpose): Record<string, string | undefined> {
+  return purpose.kind === 'required' ? { next: purpose.next } : { secret: purpose.secret };
+}

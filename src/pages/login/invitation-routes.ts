@@ -1,0 +1,71 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { type Invitations, usedUp } from '../../accounts/invitations.ts';
+import type { LoggedIn, LoginService } from '../../authentication/login-service.ts';
+import { HubError } from '../../errors.ts';
+import type { PageKit } from '../page-kit.ts';
+import { type ChoosePasswordView, choosePasswordPage } from './choose-password-page.ts';
+
+/** `/hub/invitation`: what an invitation or a password-reset link opens. */
+export function invitationRoutes(
+  router: Router,
+  parts: {
+    readonly kit: PageKit;
+    readonly invitations: Invitations;
+    readonly loginService: Pick<LoginService, 'admitUser'>;
+    readonly passwordAuthenticator: () => string | undefined;
+    readonly minimumPasswordLength: number;
+    /** Logs the person in, or asks for what is still missing. */
+    readonly completeLogin: (ctx: Context, result: LoggedIn) => Promise<void>;
+  },
+): void {
+  const { kit, invitations } = parts;
+
+  async function show(
+    ctx: Context,
+    secret: string,
+    problems?: ChoosePasswordView['problems'],
+  ): Promise<void> {
+    const found = await invitations.find(secret);
+    if (found === undefined) throw usedUp();
+    const { invitation, user } = found;
+    const isReset = invitation.purpose === 'password_reset';
+    const page = choosePasswordPage({
+      frame: await kit.formFrame(ctx),
+      purpose: {
+        kind: isReset ? 'reset' : 'invitation',
+        secret,
+        userName: user.name,
+        ...(isReset ? {} : { invitedBy: invitation.createdBy }),
+      },
+      rules: { minimumLength: parts.minimumPasswordLength },
+      problems,
+    });
+    kit.send(ctx, page, problems === undefined ? 200 : 400);
+  }
+
+  router.get('/invitation', async (ctx) => {
+    const { secret } = ctx.query;
+    await show(ctx, typeof secret === 'string' ? secret : '');
+  });
+
+  router.post('/invitation', async (ctx) => {
+    const form = await kit.readForm(ctx);
+    const secret = form.get('secret') ?? '';
+    if (form.get('new_password') !== form.get('repeat_password')) {
+      return show(ctx, secret, { repeated: 'The two passwords are not the same.' });
+    }
+    let name: string;
+    try {
+      ({ name } = await invitations.accept(secret, form.get('new_password') ?? ''));
+    } catch (error) {
+      if (!(error instanceof HubError) || error.code !== 'bad_request') throw error;
+      return show(ctx, secret, { password: error.message });
+    }
+    // Rules about who may log in hold for those who were invited, too.
+    const via = parts.passwordAuthenticator() ?? '';
+    const result = await parts.loginService.admitUser({ name, issuer: via }, via);
+    if (result.outcome === 'refused') throw new HubError('forbidden', result.message);
+    await parts.completeLogin(ctx, result);
+  });
+}

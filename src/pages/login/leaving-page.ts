@@ -1,0 +1,27 @@
+import { focusLayout } from '../elements/layout.ts';
+import type { PageFrame } from '../elements/page-frame.ts';
+import { type Html, html } from '../html.ts';
+
+export interface LeavingView {
+  readonly frame: PageFrame;
+  readonly title: string;
+  /** Name of the provider the browser goes on to. */
+  readonly provider: string;
+  /** Why it goes there. */
+  readonly message: string;
+  readonly url: string;
+}
+
+/**
+ * The page between a form of the hub and a provider elsewhere: browsers let a form end at no other
+ * site, so its answer is this page, which goes on by itself.
+ */
+export function leavingPage({ frame, title, provider, message, url }: LeavingView): Html {
+  return focusLayout(frame, {
+    title,
+    body: html`<div class="panel">
+<header class="titles"><h1>${title}</h1><p class="lead">${message}</p></header>
+<a class="button primary wide" href="${url}">Continue to ${provider}</a>
+</div>`,
+  });
+}

@@ -1,0 +1,31 @@
+import { focusLayout } from '../elements/layout.ts';
+import type { PageFrame } from '../elements/page-frame.ts';
+import { type Html, html } from '../html.ts';
+
+export interface LoginFailedView {
+  readonly frame: PageFrame;
+  readonly title: string;
+  /** What happened, in a sentence. */
+  readonly message: string;
+  /** What to do about it. */
+  readonly hint: string;
+  readonly action: { readonly label: string; readonly url: string };
+  /** The login page, where there is another way in. */
+  readonly otherWays?: string | undefined;
+}
+
+/** The page of a login at an external provider that came to nothing. */
+export function loginFailedPage(view: LoginFailedView): Html {
+  const { frame, title, message, hint, action, otherWays } = view;
+  const { requestId } = frame;
+  return focusLayout(frame, {
+    title,
+    body: html`<div class="panel">
+<header class="titles"><h1>${title}</h1><p class="lead">${message}</p></header>
+<p>${hint}</p>
+${requestId !== undefined && html`<p class="small soft">If you ask for help, give the request id <code>${requestId}</code>.</p>`}
+<a class="button primary wide" href="${action.url}">${action.label}</a>
+${otherWays !== undefined && html`<a class="button wide" href="${otherWays}">Log in another way</a>`}
+</div>`,
+  });
+}

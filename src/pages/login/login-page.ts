@@ -1,0 +1,133 @@
+import type { LoginField, LoginMethod } from '../../plugin-host/authenticator.ts';
+import { csrfField, hiddenFields, textField } from '../elements/form.ts';
+import { icon } from '../elements/icons.ts';
+import { focusLayout } from '../elements/layout.ts';
+import { notice } from '../elements/notice.ts';
+import type { FormFrame } from '../elements/page-frame.ts';
+import { duration } from '../elements/time.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+
+export interface LoginView {
+  readonly frame: FormFrame;
+  /** In the order of the configuration. */
+  readonly choices: readonly LoginChoice[];
+  /** Where the login leads, already checked. */
+  readonly next?: string | undefined;
+  /** Why the last attempt failed; the same whether or not the user exists. */
+  readonly error?: string | undefined;
+  /** Which authenticator's form was sent, so that the message stands above it. */
+  readonly failedAuthenticator?: string | undefined;
+  /** Seconds until another attempt is looked at, after too many failures. */
+  readonly waitSeconds?: number | undefined;
+  /** What was typed into fields that are not secret, by field name. */
+  readonly typed?: Readonly<Record<string, string>> | undefined;
+}
+
+/** One configured authenticator on the login page. */
+export interface LoginChoice {
+  readonly authenticator: string;
+  readonly method: LoginMethod;
+  /** Set while its provider cannot be reached. */
+  readonly isUnavailable?: boolean;
+}
+
+/** The login page: the form or button of every authenticator, in their order. */
+export function loginPage(view: LoginView): Html {
+  const { frame, choices } = view;
+  const firstUsable = choices.find(({ isUnavailable }) => !isUnavailable);
+  const primary = choices.find(({ method }) => method.kind === 'form') ?? firstUsable;
+  return focusLayout(frame, {
+    title: 'Log in',
+    scripts: choices.some(asksForPassword) ? ['password-toggle.js'] : [],
+    body: html`<div class="panel">
+<h1>Log in</h1>
+${problem(view)}
+${choices.length === 0 && html`<p class="soft">Nobody can log in here at present. Your administrator has to set up a way to log in.</p>`}
+${choices.map((choice, index) => choiceMarkup(view, { choice, index, isPrimary: choice === primary }))}
+</div>`,
+  });
+}
+
+function asksForPassword({ method }: LoginChoice): boolean {
+  return method.kind === 'form' && method.fields.some(({ type }) => type === 'password');
+}
+
+function problem({ error, waitSeconds }: LoginView): HtmlValue {
+  if (waitSeconds !== undefined && waitSeconds > 0) {
+    return notice('warn', `Too many attempts. Wait ${duration(waitSeconds)}, then try again.`);
+  }
+  return error !== undefined && notice('bad', error);
+}
+
+interface PlacedChoice {
+  readonly choice: LoginChoice;
+  readonly index: number;
+  readonly isPrimary: boolean;
+}
+
+function choiceMarkup(view: LoginView, placed: PlacedChoice): Html {
+  const { choice, index } = placed;
+  const previous = view.choices[index - 1];
+  const needsDivider =
+    previous !== undefined && (previous.method.kind === 'form' || choice.method.kind === 'form');
+  return html`${needsDivider && html`<div class="or">or</div>`}
+${choice.method.kind === 'form' ? formOf(view, placed, choice.method) : buttonOf(view, placed)}`;
+}
+
+function formOf(
+  view: LoginView,
+  { choice, index, isPrimary }: PlacedChoice,
+  method: Extract<LoginMethod, { kind: 'form' }>,
+): Html {
+  const { frame, next, typed, failedAuthenticator } = view;
+  const hasSent = failedAuthenticator === choice.authenticator;
+  const focused = hasSent
+    ? method.fields.find((field) => field.type !== 'text')
+    : index === 0 && method.fields[0];
+  return html`<form class="fields" method="post" action="${frame.urls.login}">
+${csrfField(frame)}${hiddenFields({ authenticator: choice.authenticator, next })}
+${view.choices.filter((other) => other.method.kind === 'form').length > 1 && html`<h2>${method.label}</h2>`}
+${method.fields.map((field) =>
+  loginField(field, {
+    id: `login-${index}-${field.name}`,
+    value: hasSent && field.type === 'text' ? typed?.[field.name] : undefined,
+    isFocused: field === focused,
+  }),
+)}
+${choice.isUnavailable && unavailableNote(method.label)}
+<button class="button wide${isPrimary && ' primary'}">Log in</button>
+</form>`;
+}
+
+function loginField(
+  field: LoginField,
+  { id, value, isFocused }: { id: string; value: string | undefined; isFocused: boolean },
+): Html {
+  return textField({
+    id,
+    name: field.name,
+    label: field.label,
+    type: field.type === 'password' ? 'password' : 'text',
+    value,
+    isFocused,
+    autocomplete: field.autocomplete,
+    isOptional: field.optional ?? false,
+    isCode: field.type === 'one-time-code',
+    isLiteral: true,
+    maxLength: 1024,
+  });
+}
+
+function buttonOf(view: LoginView, { choice, isPrimary }: PlacedChoice): Html {
+  const { authenticator, method, isUnavailable } = choice;
+  const url = view.frame.urls.loginWith(authenticator, view.next);
+  const mark = icon(method.kind === 'external' ? (method.icon ?? 'generic') : 'generic');
+  return html`<div class="way stack">
+<a class="button wide${isPrimary && ' primary'}" href="${url}">${mark}${method.label}</a>
+${isUnavailable && unavailableNote(method.label)}
+</div>`;
+}
+
+function unavailableNote(label: string): Html {
+  return html`<p class="small soft" role="status">“${label}” does not answer at the moment. You can try it, or use another way if there is one.</p>`;
+}

@@ -1,0 +1,231 @@
+import { describe, expect, test } from 'vitest';
+import type { FormFrame } from '../elements/page-frame.ts';
+import { createPageUrls } from '../page-urls.ts';
+import { choosePasswordPage } from './choose-password-page.ts';
+import { consentPage } from './consent-page.ts';
+import { loggedOutPage } from './logged-out-page.ts';
+import { type LoginChoice, type LoginView, loginPage } from './login-page.ts';
+import { secondFactorPage } from './second-factor-page.ts';
+
+const frame: FormFrame = {
+  hubTitle: 'Hub',
+  urls: createPageUrls('/'),
+  assets: { url: (name) => `/hub/static/${name}` },
+  now: new Date('2026-11-20T10:00:00Z'),
+  csrfToken: 'csrf-token',
+};
+
+const password: LoginChoice = {
+  authenticator: 'password',
+  method: {
+    kind: 'form',
+    label: 'Password',
+    fields: [
+      { name: 'username', label: 'User name', type: 'text', autocomplete: 'username' },
+      { name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password' },
+    ],
+  },
+};
+const github: LoginChoice = {
+  authenticator: 'github',
+  method: { kind: 'external', label: 'Continue with GitHub', icon: 'github' },
+};
+
+const login = (view: Omit<LoginView, 'frame'>): string => String(loginPage({ frame, ...view }));
+
+describe('the login page', () => {
+  test('offers the authenticators in the order of the configuration', () => {
+    const first = login({ choices: [github, password] });
+    expect(first.indexOf('Continue with GitHub')).toBeLessThan(first.indexOf('User name'));
+    const second = login({ choices: [password, github] });
+    expect(second.indexOf('User name')).toBeLessThan(second.indexOf('Continue with GitHub'));
+  });
+
+  test('carries next through the form and the link of a provider', () => {
+    const page = login({ choices: [password, github], next: '/user/alice/?a=1&b=2' });
+    expect(page).toContain('name="next" value="/user/alice/?a=1&amp;b=2"');
+    expect(page).toContain('href="/hub/login/with/github?next=%2Fuser%2Falice%2F%3Fa%3D1%26b%3D2"');
+  });
+
+  test('sends no next when there is none', () => {
+    expect(login({ choices: [password, github] })).not.toContain('next');
+  });
+
+  test('names the authenticator whose form is sent', () => {
+    expect(login({ choices: [password] })).toContain('name="authenticator" value="password"');
+  });
+
+  test('speaks the error at once and keeps what was typed, but never a password', () => {
+    const page = login({
+      choices: [password],
+      error: 'Wrong user name or password.',
+      failedAuthenticator: 'password',
+      typed: { username: 'alice', password: 'hunter2' },
+    });
+    expect(page).toMatch(/role="alert">.*Wrong user name or password\./);
+    expect(page).toContain('value="alice"');
+    expect(page).not.toContain('hunter2');
+  });
+
+  test('does not put what was typed into the form of another authenticator', () => {
+    const other = { ...password, authenticator: 'ldap' };
+    const page = login({
+      choices: [password, other],
+      failedAuthenticator: 'ldap',
+      typed: { username: 'alice' },
+    });
+    expect(page.match(/value="alice"/g)).toHaveLength(1);
+    expect(page.indexOf('value="ldap"')).toBeLessThan(page.indexOf('value="alice"'));
+  });
+
+  test('tells how long to wait instead of why, after too many attempts', () => {
+    const page = login({ choices: [password], waitSeconds: 90, error: 'Too many.' });
+    expect(page).toContain('Wait 2 minutes');
+    expect(page).not.toContain('Too many.');
+  });
+
+  test('tells two forms apart by their names', () => {
+    const ldap: LoginChoice = {
+      ...password,
+      authenticator: 'ldap',
+      method: { ...password.method, label: 'University account' },
+    };
+    expect(login({ choices: [password, ldap] })).toContain('<h2>University account</h2>');
+    expect(login({ choices: [password] })).not.toContain('<h2>');
+  });
+
+  test('says that a provider does not answer and still lets people try', () => {
+    const page = login({ choices: [{ ...github, isUnavailable: true }, password] });
+    expect(page).toContain('does not answer at the moment');
+    expect(page).toContain('href="/hub/login/with/github"');
+  });
+
+  test('says so when there is no way to log in', () => {
+    expect(login({ choices: [] })).toContain('Nobody can log in here at present.');
+  });
+});
+
+describe('choosing a password', () => {
+  const rules = { minimumLength: 12 };
+
+  test('the set-up link carries its secret and asks for a name', () => {
+    const page = String(
+      choosePasswordPage({
+        frame,
+        rules,
+        purpose: { kind: 'first-administrator', secret: 'one-time' },
+      }),
+    );
+    expect(page).toContain('action="/hub/set-up"');
+    expect(page).toContain('name="secret" value="one-time"');
+    expect(page).toContain('name="name"');
+    expect(page).toContain('At least 12 characters.');
+  });
+
+  test.for(['invitation', 'reset'] as const)(
+    'the link of an %s says whose account it is',
+    (kind) => {
+      const page = String(
+        choosePasswordPage({
+          frame,
+          rules,
+          purpose: { kind, secret: 'one-time', userName: 'bob' },
+        }),
+      );
+      expect(page).toContain('action="/hub/invitation"');
+      expect(page).toContain('bob');
+      expect(page).not.toContain('name="name"');
+    },
+  );
+
+  test('a password that must be changed leads on to where the login went', () => {
+    const page = String(
+      choosePasswordPage({
+        frame,
+        rules,
+        purpose: { kind: 'required', userName: 'bob', next: '/x' },
+      }),
+    );
+    expect(page).toContain('action="/hub/login/password"');
+    expect(page).toContain('name="next" value="/x"');
+  });
+
+  test('a problem stands at its field', () => {
+    const page = String(
+      choosePasswordPage({
+        frame,
+        rules,
+        purpose: { kind: 'required', userName: 'bob' },
+        problems: { repeated: 'Not the same.' },
+      }),
+    );
+    expect(page).toContain('aria-invalid="true" aria-describedby="field-repeat_password-problem"');
+    expect(page).toContain('id="field-repeat_password-problem">Not the same.');
+  });
+});
+
+test('the second factor is asked for with a field that phones fill in', () => {
+  const page = String(secondFactorPage({ frame, next: '/x' }));
+  expect(page).toContain('autocomplete="one-time-code"');
+  expect(page).toContain('inputmode="numeric"');
+  expect(page).toContain('name="next" value="/x"');
+});
+
+test('after a logout the page warns of a login that goes on at the provider', () => {
+  expect(String(loggedOutPage({ frame, provider: 'University' }))).toContain(
+    'still be logged in at University',
+  );
+  expect(String(loggedOutPage({ frame }))).not.toContain('still be logged in');
+});
+
+describe('the consent page', () => {
+  const consent = {
+    clientName: 'Gallery',
+    clientKind: 'service',
+    ownerUserName: undefined,
+    redirectHost: 'gallery.example.org',
+    redirectOrigin: 'https://gallery.example.org',
+    scopes: [
+      {
+        scope: 'read:users!user=alice',
+        description: 'Read your account',
+        restriction: 'only user alice',
+      },
+    ],
+    grantedScopes: ['read:users!user=alice', 'access:services!service=gallery'],
+  } as const;
+  const action = '/hub/api/oauth2/authorize?client_id=service-gallery&state=a%2Fb';
+  const page = String(consentPage({ frame, userName: 'alice', consent, action }));
+
+  test('names the client, what it may do, where it leads and who is asked', () => {
+    for (const text of [
+      'Allow Gallery?',
+      'Read your account',
+      '(only user alice)',
+      'gallery.example.org',
+      'You are alice.',
+    ]) {
+      expect(page).toContain(text);
+    }
+  });
+
+  test('goes back to the authorization request with the scopes that were shown', () => {
+    expect(page).toContain(
+      'action="/hub/api/oauth2/authorize?client_id=service-gallery&amp;state=a%2Fb"',
+    );
+    expect(page).toContain('name="scopes" value="read:users!user=alice"');
+    expect(page).toContain('name="scopes" value="access:services!service=gallery"');
+  });
+
+  test('lets people deny as well as allow', () => {
+    expect(page).toContain('name="decision" value="deny">Deny');
+    expect(page).toContain('name="decision" value="allow">Allow');
+  });
+
+  test('says whose server asks when it is not the own one', () => {
+    const server = { ...consent, clientKind: 'server', ownerUserName: 'bob' } as const;
+    expect(String(consentPage({ frame, userName: 'alice', consent: server, action }))).toContain(
+      'This server of bob',
+    );
+  });
+});

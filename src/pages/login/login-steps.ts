@@ -1,0 +1,220 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import type { PendingLogin, PendingLogins } from '../../accounts/pending-logins.ts';
+import type { SecondFactors } from '../../accounts/second-factors.ts';
+import type { AccountPasswords } from '../../authentication/account-passwords.ts';
+import type { LoggedIn } from '../../authentication/login-service.ts';
+import type { Sealer } from '../../crypto/sealer.ts';
+import type { ClientAddress } from '../../http/client-address.ts';
+import { cookieValues } from '../../http/cookies.ts';
+import { setCookie } from '../../http/set-cookie.ts';
+import type { Metrics } from '../../metrics/metrics.ts';
+import type { PasswordHasher } from '../../plugin-host/authenticator.ts';
+import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
+import type { User, UserStore } from '../../users/user-store.ts';
+import type { PageKit } from '../page-kit.ts';
+import { choosePasswordPage } from './choose-password-page.ts';
+import type { NewPasswordProblems } from './new-password-fields.ts';
+import { secondFactorPage } from './second-factor-page.ts';
+
+/** What stands between a password that was right and a login. */
+export interface LoginSteps {
+  /**
+   * Goes on with a login: true when it answered with the next step, false when nothing is missing.
+   * The second factor comes first: only who has it may choose a password.
+   */
+  continueLogin(ctx: Context, result: LoggedIn, next: string | undefined): Promise<boolean>;
+  /** Forgets a login that stopped halfway in this browser. */
+  abandon(ctx: Context): Promise<void>;
+  /** Adds `/login/second-factor` and `/login/password`. */
+  addRoutes(router: Router): void;
+}
+
+const cookieName = 'hub-login-step';
+const cookieSeconds = 300;
+
+/** Creates the steps of a login by password. */
+export function createLoginSteps(parts: {
+  readonly kit: PageKit;
+  readonly secondFactors: SecondFactors;
+  readonly pendingLogins: PendingLogins;
+  readonly sealer: Sealer;
+  readonly passwords: AccountPasswords;
+  readonly passwordHasher: PasswordHasher;
+  readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
+  readonly users: Pick<UserStore, 'findById'>;
+  /** The authenticator whose accounts have their password, and so their second factor, here. */
+  readonly passwordAuthenticator: () => string | undefined;
+  readonly minimumPasswordLength: number;
+  readonly beginSession: (ctx: Context, result: LoggedIn) => Promise<void>;
+  readonly metrics: Metrics;
+  readonly defaultUrl: string;
+  readonly isSecure: boolean;
+}): LoginSteps {
+  const { kit, secondFactors, pendingLogins, sealer, passwords, metrics } = parts;
+  const { urls } = kit;
+
+  function setKey(ctx: Context, key: string | undefined): void {
+    setCookie(ctx, cookieName, key === undefined ? '' : sealer.seal(key, cookieName), {
+      path: urls.hub,
+      secure: parts.isSecure,
+      sameSite: 'Strict',
+      maxAgeSeconds: key === undefined ? 0 : cookieSeconds,
+    });
+  }
+
+  /** Two different cookies mean that somebody tossed one in: then neither counts. */
+  function keyOf(ctx: Context): string {
+    const keys = cookieValues(ctx.req.headers.cookie, cookieName)
+      .slice(0, 8)
+      .flatMap((sealed) => sealer.open(sealed, cookieName) ?? []);
+    const [key = '', ...others] = new Set(keys);
+    return others.length === 0 ? key : '';
+  }
+
+  async function pendingOf(
+    ctx: Context,
+    step: PendingLogin['step'],
+  ): Promise<{ login: PendingLogin; user: User } | undefined> {
+    const login = await pendingLogins.find(keyOf(ctx));
+    const user = login?.step === step ? await parts.users.findById(login.userId) : undefined;
+    return login === undefined || user === undefined ? undefined : { login, user };
+  }
+
+  async function begin(ctx: Context, login: Omit<PendingLogin, 'expiresAt'>): Promise<void> {
+    setKey(ctx, await pendingLogins.begin(login));
+    ctx.redirect(login.step === 'second-factor' ? urls.loginSecondFactor : urls.loginPassword);
+    ctx.status = 303;
+  }
+
+  /** Ends a step: the login is taken away, so that of two answers to it one goes on. */
+  async function passStep(ctx: Context, user: User): Promise<void> {
+    const login = await pendingLogins.take(keyOf(ctx));
+    if (login === undefined) return startAgain(ctx);
+    if (login.step === 'second-factor' && login.mustChangePassword) {
+      return begin(ctx, { ...login, step: 'new-password' });
+    }
+    setKey(ctx, undefined);
+    const { authenticator, identityId } = login;
+    await parts.beginSession(ctx, {
+      outcome: 'logged_in',
+      user,
+      identityId,
+      authenticator,
+      mustChangePassword: false,
+    });
+    metrics.countLogin(authenticator, 'logged_in');
+    ctx.redirect(login.next ?? parts.defaultUrl);
+    ctx.status = 303;
+  }
+
+  function startAgain(ctx: Context): void {
+    setKey(ctx, undefined);
+    ctx.redirect(urls.login);
+    ctx.status = 303;
+  }
+
+  async function showPasswordStep(
+    ctx: Context,
+    { login, user }: { login: PendingLogin; user: User },
+    problems?: NewPasswordProblems,
+  ): Promise<void> {
+    const page = choosePasswordPage({
+      frame: await kit.formFrame(ctx),
+      purpose: { kind: 'required', userName: user.name, next: login.next },
+      rules: { minimumLength: parts.minimumPasswordLength },
+      problems,
+    });
+    kit.send(ctx, page, problems === undefined ? 200 : 400);
+  }
+
+  return {
+    async continueLogin(ctx, { user, authenticator, identityId, mustChangePassword }, next) {
+      if (authenticator !== parts.passwordAuthenticator()) return false;
+      const hasFactor = (await secondFactors.find(user.id)) !== undefined;
+      if (!hasFactor && !mustChangePassword) return false;
+      await begin(ctx, {
+        userId: user.id,
+        authenticator,
+        identityId,
+        step: hasFactor ? 'second-factor' : 'new-password',
+        mustChangePassword,
+        ...(next === undefined ? {} : { next }),
+      });
+      return true;
+    },
+
+    async abandon(ctx) {
+      const key = keyOf(ctx);
+      if (key === '') return;
+      await pendingLogins.take(key);
+      setKey(ctx, undefined);
+    },
+
+    addRoutes(router) {
+      router.get('/login/second-factor', async (ctx) => {
+        const pending = await pendingOf(ctx, 'second-factor');
+        if (pending === undefined) return startAgain(ctx);
+        const { next } = pending.login;
+        const isRecovery = ctx.query['with'] === 'recovery-code';
+        kit.send(ctx, secondFactorPage({ frame: await kit.formFrame(ctx), next, isRecovery }));
+      });
+
+      router.post('/login/second-factor', async (ctx) => {
+        const form = await kit.readForm(ctx);
+        const pending = await pendingOf(ctx, 'second-factor');
+        if (pending === undefined) return startAgain(ctx);
+        const { login, user } = pending;
+        const { address } = ctx.state['client'] as ClientAddress;
+        const code = form.get('code') ?? '';
+        const result = await secondFactors.check({ user, address, code });
+        if (result.outcome === 'right') return passStep(ctx, user);
+        const isDelayed = result.outcome === 'delayed';
+        metrics.countLogin(login.authenticator, isDelayed ? 'throttled' : 'refused');
+        if (isDelayed) ctx.set('Retry-After', String(result.retryAfterSeconds));
+        const page = secondFactorPage({
+          frame: await kit.formFrame(ctx),
+          next: login.next,
+          isRecovery: form.get('with') === 'recovery-code',
+          ...(isDelayed
+            ? { waitSeconds: result.retryAfterSeconds }
+            : { error: 'This code is wrong, or it has been used already.' }),
+        });
+        kit.send(ctx, page, isDelayed ? 429 : 401);
+      });
+
+      router.get('/login/password', async (ctx) => {
+        const pending = await pendingOf(ctx, 'new-password');
+        return pending === undefined ? startAgain(ctx) : showPasswordStep(ctx, pending);
+      });
+
+      router.post('/login/password', async (ctx) => {
+        const form = await kit.readForm(ctx);
+        const pending = await pendingOf(ctx, 'new-password');
+        if (pending === undefined) return startAgain(ctx);
+        const { user } = pending;
+        const password = form.get('new_password') ?? '';
+        const problems = newPasswordProblems(form, passwords.problemWith(password, user.name));
+        if (problems !== undefined) return showPasswordStep(ctx, pending, problems);
+        const credential = await parts.credentials.findPasswordHash(user.name);
+        const { verify } = parts.passwordHasher;
+        if ((await verify(password, credential?.passwordHash)).matches) {
+          const problem = 'This is the password you have now. Choose another one.';
+          return showPasswordStep(ctx, pending, { password: problem });
+        }
+        await passwords.set(user, password);
+        return passStep(ctx, user);
+      });
+    },
+  };
+}
+
+/** What is wrong with the two fields of a new password; undefined when nothing is. */
+export function newPasswordProblems(
+  form: URLSearchParams,
+  problem: string | undefined,
+): NewPasswordProblems | undefined {
+  if (problem !== undefined) return { password: problem };
+  if (form.get('new_password') === form.get('repeat_password')) return undefined;
+  return { repeated: 'The two passwords are not the same.' };
+}

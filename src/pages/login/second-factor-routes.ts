@@ -1,0 +1,156 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { create as createQrCode } from 'qrcode';
+import type { CodeResult, SecondFactors, SetUp } from '../../accounts/second-factors.ts';
+import { HubError } from '../../errors.ts';
+import type { ClientAddress } from '../../http/client-address.ts';
+import type { Login } from '../../sessions/login-sessions.ts';
+import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
+import {
+  confirmWithCodePage,
+  recoveryCodesPage,
+  secondFactorSetUpPage,
+} from '../account/second-factor-pages.ts';
+import type { PageKit } from '../page-kit.ts';
+
+/** `/hub/account/second-factor`: turning it on and off, and new recovery codes. */
+export function secondFactorRoutes(
+  router: Router,
+  parts: {
+    readonly kit: PageKit;
+    readonly secondFactors: SecondFactors;
+    readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
+  },
+): void {
+  const { kit, secondFactors } = parts;
+  const { urls } = kit;
+
+  async function showSetUp(
+    ctx: Context,
+    { secret, uri }: SetUp,
+    failure?: { readonly problem: string; readonly status: number },
+  ): Promise<void> {
+    const page = secondFactorSetUpPage({
+      frame: await kit.formFrame(ctx),
+      qr: createQrCode(uri).modules,
+      secret,
+      problem: failure?.problem,
+    });
+    kit.send(ctx, page, failure?.status ?? 200);
+  }
+
+  /** Logins by other means ask for no code here: their provider has factors of its own. */
+  async function requirePassword({ user }: Login): Promise<void> {
+    if ((await parts.credentials.findPasswordHash(user.name)) !== undefined) return;
+    throw new HubError(
+      'not_found',
+      'A second factor goes with a password, and you have none here.',
+    );
+  }
+
+  async function attemptOf(ctx: Context, { user }: Login) {
+    const form = await kit.readForm(ctx);
+    const { address } = ctx.state['client'] as ClientAddress;
+    return { user, address, code: form.get('code') ?? '' };
+  }
+
+  router.get(
+    '/account/second-factor',
+    kit.loggedIn(async (ctx, login) => {
+      await requirePassword(login);
+      await showSetUp(ctx, await secondFactors.begin(login.user));
+    }),
+  );
+
+  router.post(
+    '/account/second-factor',
+    kit.loggedIn(async (ctx, login) => {
+      await requirePassword(login);
+      const result = await secondFactors.confirm(await attemptOf(ctx, login));
+      if (result.outcome === 'on') {
+        const frame = await kit.frame(ctx);
+        const page = recoveryCodesPage({ frame, codes: result.recoveryCodes, isFirstTime: true });
+        return kit.send(ctx, page);
+      }
+      if ((await secondFactors.find(login.user.id)) !== undefined) {
+        ctx.redirect(urls.account);
+        return;
+      }
+      await showSetUp(ctx, await secondFactors.resume(login.user), failureOf(ctx, result));
+    }),
+  );
+
+  codeProtected({
+    path: '/account/second-factor/remove',
+    title: 'Turn off the second factor?',
+    lead: 'From then on your password alone logs you in. Type a code to show that it is you.',
+    label: 'Turn off',
+    action: urls.removeSecondFactor,
+    isDestructive: true,
+    async run(ctx, { user }) {
+      await secondFactors.remove(user.id);
+      kit.redirectWithNotice(ctx, urls.account, {
+        kind: 'good',
+        text: 'Your second factor is off.',
+      });
+    },
+  });
+
+  codeProtected({
+    path: '/account/second-factor/recovery-codes',
+    title: 'Make new recovery codes?',
+    lead: 'Those you have stop working. Type a code to show that it is you.',
+    label: 'Make new codes',
+    action: urls.recoveryCodes,
+    isDestructive: false,
+    async run(ctx, { user }) {
+      const codes = await secondFactors.renewRecoveryCodes(user.id);
+      kit.send(ctx, recoveryCodesPage({ frame: await kit.frame(ctx), codes, isFirstTime: false }));
+    },
+  });
+
+  /** A deed that whoever has stolen a browser's session must not be able to do. */
+  function codeProtected(deed: {
+    readonly path: string;
+    readonly title: string;
+    readonly lead: string;
+    readonly label: string;
+    readonly action: string;
+    readonly isDestructive: boolean;
+    readonly run: (ctx: Context, login: Login) => Promise<void>;
+  }): void {
+    async function show(ctx: Context, failure?: { problem: string; status: number }) {
+      const frame = await kit.formFrame(ctx);
+      const page = confirmWithCodePage({ ...deed, frame, problem: failure?.problem });
+      kit.send(ctx, page, failure?.status ?? 200);
+    }
+
+    router.get(
+      deed.path,
+      kit.loggedIn(async (ctx, { user }) => {
+        if ((await secondFactors.find(user.id)) === undefined) ctx.redirect(urls.account);
+        else await show(ctx);
+      }),
+    );
+
+    router.post(
+      deed.path,
+      kit.loggedIn(async (ctx, login) => {
+        const result = await secondFactors.check(await attemptOf(ctx, login));
+        if (result.outcome === 'right') await deed.run(ctx, login);
+        else await show(ctx, failureOf(ctx, result));
+      }),
+    );
+  }
+}
+
+function failureOf(
+  ctx: Context,
+  result: Exclude<CodeResult, { outcome: 'right' }>,
+): { problem: string; status: number } {
+  if (result.outcome === 'wrong') {
+    return { problem: 'This code is wrong, or it has been used already.', status: 400 };
+  }
+  ctx.set('Retry-After', String(result.retryAfterSeconds));
+  return { problem: 'Too many wrong codes. Wait a while, then try again.', status: 429 };
+}

@@ -1,0 +1,120 @@
+import { encodeSegment } from '../servers/server.ts';
+
+/** Where every page and form of the hub is; views link by it and the page routes match it. */
+export interface PageUrls {
+  /** `/hub/` below the base URL. */
+  readonly hub: string;
+  readonly home: string;
+  readonly login: string;
+  /** Begins a login at an external provider. */
+  loginWith(authenticator: string, next?: string): string;
+  readonly loginSecondFactor: string;
+  readonly loginPassword: string;
+  readonly logout: string;
+  readonly setUp: string;
+  readonly invitation: string;
+
+  /** GET shows the options or asks to start, POST starts. */
+  spawn(userName: string, serverName?: string): string;
+  spawnPending(userName: string, serverName?: string): string;
+  stop(userName: string, serverName?: string): string;
+  /** GET asks, POST deletes a named server. */
+  deleteServer(userName: string, serverName: string): string;
+  /** POST makes a named server and goes on to its start. */
+  readonly createServer: string;
+
+  readonly services: string;
+
+  readonly tokens: string;
+  readonly revokeToken: string;
+  readonly revokeClient: string;
+  readonly sessions: string;
+  readonly endSession: string;
+  readonly endOtherSessions: string;
+  readonly account: string;
+  readonly changePassword: string;
+  readonly linkIdentity: string;
+  readonly unlinkIdentity: string;
+  readonly secondFactor: string;
+  readonly removeSecondFactor: string;
+  readonly recoveryCodes: string;
+
+  readonly admin: string;
+  readonly adminNewUsers: string;
+  adminUser(userName: string, action?: AdminUserAction): string;
+  readonly adminGroups: string;
+  adminGroup(groupName: string, action?: AdminGroupAction): string;
+  readonly adminServices: string;
+  adminRestartService(serviceName: string): string;
+  readonly adminLockouts: string;
+  readonly adminLiftLockout: string;
+}
+
+/** What an administrator does to one user: the last part of the address. */
+export type AdminUserAction =
+  | 'delete'
+  | 'admin'
+  | 'invitation'
+  | 'end-session'
+  | 'end-sessions'
+  | 'remove-second-factor';
+
+/** What an administrator does to one group. */
+export type AdminGroupAction = 'delete' | 'add-members' | 'remove-member';
+
+/** Makes the addresses of the pages below `/hub/` of a base URL, which ends in a slash. */
+export function createPageUrls(baseUrl: string): PageUrls {
+  const hub = `${baseUrl}hub/`;
+  const below = (page: string, ...parts: readonly (string | undefined)[]): string =>
+    [
+      hub + page,
+      ...parts
+        .filter((part) => part !== undefined && part !== '')
+        .map((part) => encodeSegment(part ?? '')),
+    ].join('/');
+
+  return {
+    hub,
+    home: `${hub}home`,
+    login: `${hub}login`,
+    loginWith: (authenticator, next) =>
+      below('login/with', authenticator) + (next ? `?next=${encodeURIComponent(next)}` : ''),
+    loginSecondFactor: `${hub}login/second-factor`,
+    loginPassword: `${hub}login/password`,
+    logout: `${hub}logout`,
+    setUp: `${hub}set-up`,
+    invitation: `${hub}invitation`,
+
+    spawn: (userName, serverName) => below('spawn', userName, serverName),
+    spawnPending: (userName, serverName) => below('spawn-pending', userName, serverName),
+    stop: (userName, serverName) => below('stop', userName, serverName),
+    deleteServer: (userName, serverName) => below('delete-server', userName, serverName),
+    createServer: `${hub}create-server`,
+
+    services: `${hub}services`,
+
+    tokens: `${hub}token`,
+    revokeToken: `${hub}token/revoke`,
+    revokeClient: `${hub}token/revoke-client`,
+    sessions: `${hub}sessions`,
+    endSession: `${hub}sessions/end`,
+    endOtherSessions: `${hub}sessions/end-others`,
+    account: `${hub}account`,
+    changePassword: `${hub}account/password`,
+    linkIdentity: `${hub}account/identities/link`,
+    unlinkIdentity: `${hub}account/identities/unlink`,
+    secondFactor: `${hub}account/second-factor`,
+    removeSecondFactor: `${hub}account/second-factor/remove`,
+    recoveryCodes: `${hub}account/second-factor/recovery-codes`,
+
+    admin: `${hub}admin`,
+    adminNewUsers: `${hub}admin/new-users`,
+    adminUser: (userName, action) => below('admin/users', userName, action),
+    adminGroups: `${hub}admin/groups`,
+    adminGroup: (groupName, action) => below('admin/groups', groupName, action),
+    adminServices: `${hub}admin/services`,
+    adminRestartService: (serviceName) => below('admin/services', serviceName, 'restart'),
+    adminLockouts: `${hub}admin/lockouts`,
+    adminLiftLockout: `${hub}admin/lockouts/lift`,
+  };
+}

@@ -1,0 +1,95 @@
+import { actionForm } from '../elements/form.ts';
+import { layout, pageHead } from '../elements/layout.ts';
+import { notice } from '../elements/notice.ts';
+import type { FormFrame } from '../elements/page-frame.ts';
+import { timeElement } from '../elements/time.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { type ServiceLink, serviceList } from '../services/service-list.ts';
+import { type NamedServers, namedServersSection } from './named-servers.ts';
+import { isChanging, type ServerSummary, serverStatus, serverTitle } from './server-summary.ts';
+
+export interface HomeView {
+  readonly frame: FormFrame;
+  readonly userName: string;
+  /** The default server; undefined when this person may have none. */
+  readonly server?: ServerSummary | undefined;
+  /** Whether a start first asks for options. */
+  readonly hasSpawnOptions: boolean;
+  readonly namedServers?: NamedServers | undefined;
+  readonly services: readonly ServiceLink[];
+}
+
+/** Where a person arrives: the own server, named servers, and services to open. */
+export function homePage(view: HomeView): Html {
+  const { frame, userName, server, namedServers, services } = view;
+  const servers = [...(server ? [server] : []), ...(namedServers?.servers ?? [])];
+  return layout(frame, {
+    title: 'Home',
+    place: 'home',
+    scripts: isChanging(servers) ? ['live-state.js'] : [],
+    reloadSeconds: isChanging(servers) ? 5 : undefined,
+    body: html`${pageHead(`Hello, ${userName}`)}
+<div id="servers" data-live-seconds="3">
+${server && serverCard(view, server)}
+${namedServers && namedServersSection(view, namedServers)}
+</div>
+${
+  services.length > 0 &&
+  html`<section class="block"><h2>Services</h2>${serviceList(services)}</section>`
+}
+${
+  server === undefined && namedServers === undefined && services.length === 0
+    ? html`<p class="empty">There is nothing for you to open yet. Ask your administrator what this hub offers you.</p>`
+    : ''
+}`,
+  });
+}
+
+function serverCard(view: HomeView, server: ServerSummary): Html {
+  return html`<section class="panel server" aria-labelledby="server-title">
+<div class="what"><p>${serverStatus(server.state)}</p><h2 id="server-title">${serverTitle(server)}</h2><p>${sentence(view, server)}</p></div>
+<div class="actions">${serverActions(view, server)}</div>
+${server.failure !== undefined && notice('bad', server.failure)}
+</section>`;
+}
+
+function sentence({ frame }: HomeView, server: ServerSummary): HtmlValue {
+  const { now } = frame;
+  switch (server.state) {
+    case 'running':
+      return html`${server.startedAt && html`Started ${timeElement(server.startedAt, now)}.`}${server.lastActivityAt && html` Last used ${timeElement(server.lastActivityAt, now)}.`}`;
+    case 'starting':
+      return 'It is on its way. This takes a moment.';
+    case 'stopping':
+      return 'It is shutting down and can be started again right after.';
+    case 'failed':
+      return 'It did not stay up. Your files are untouched; try to start it again.';
+    case 'stopped':
+      return server.lastActivityAt
+        ? html`Last used ${timeElement(server.lastActivityAt, now)}. Your files are kept.`
+        : 'Start it to begin working. It is yours alone.';
+  }
+}
+
+function serverActions(view: HomeView, server: ServerSummary): HtmlValue {
+  const { frame, hasSpawnOptions } = view;
+  const { urls } = frame;
+  const { userName, name } = server;
+  const stop = actionForm(frame, { action: urls.stop(userName, name), label: 'Stop' });
+  switch (server.state) {
+    case 'running':
+      return html`${stop}<a class="button primary" href="${server.url}">Open</a>`;
+    case 'starting':
+      return html`${stop}<a class="button primary" href="${urls.spawnPending(userName, name)}">Watch it start</a>`;
+    case 'stopping':
+      return '';
+    case 'failed':
+    case 'stopped': {
+      const label = server.state === 'failed' ? 'Start again' : 'Start';
+      const action = urls.spawn(userName, name);
+      return hasSpawnOptions
+        ? html`<a class="button primary" href="${action}">${label}…</a>`
+        : actionForm(frame, { action, label, style: 'primary' });
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import type { Config } from '../../config/config.ts';
+import { checkAccess } from '../../rbac/access-check.ts';
+import type { Authority } from '../../rbac/authority.ts';
+import type { Caller } from '../../rbac/caller.ts';
+import type { ServerStore } from '../../servers/server-store.ts';
+import { hasChoices } from '../../servers/spawn-options.ts';
+import type { UserServers } from '../../servers/user-servers.ts';
+import type { Login } from '../../sessions/login-sessions.ts';
+import type { PageKit } from '../page-kit.ts';
+import type { ServiceLink } from '../services/service-list.ts';
+import { servicesPage } from '../services/services-page.ts';
+import { homePage } from './home-page.ts';
+import { summaryOf, untouchedServer } from './server-views.ts';
+
+/** A service as the home page lists it. */
+export interface ListedService extends ServiceLink {
+  readonly isDisplayed: boolean;
+}
+
+/** Shows the home page, with what was wrong with the name of a new server. */
+export type ShowHome = (
+  ctx: Context,
+  login: Login,
+  failure?: { readonly problem: string; readonly typedName: string },
+) => Promise<void>;
+
+/** `/hub/home` and `/hub/services`. Gives the home page for those whose form stands on it. */
+export function homeRoutes(
+  router: Router,
+  parts: {
+    readonly kit: PageKit;
+    readonly config: Pick<Config, 'Hub' | 'Spawner'>;
+    readonly authority: Authority;
+    readonly store: ServerStore;
+    readonly servers: UserServers;
+    readonly listServices: () => readonly ListedService[];
+  },
+): ShowHome {
+  const { kit, config, authority, store, servers } = parts;
+
+  async function accessibleServices(caller: Caller): Promise<ServiceLink[]> {
+    const membership = await authority.membership();
+    return parts
+      .listServices()
+      .filter(({ isDisplayed }) => isDisplayed)
+      .filter(({ name }) => {
+        const resource = { kind: 'service', name } as const;
+        return checkAccess(caller.scopes, 'access:services', resource, membership) === 'granted';
+      });
+  }
+
+  const showHome: ShowHome = async (ctx, login, failure) => {
+    const { name: userName } = login.user;
+    const caller = await kit.callerOf(login);
+    const own = await store.listOfUser(userName);
+    const summaries = own.map((server) => summaryOf(server, servers.prefixOf(server)));
+    const defaultServer =
+      summaries.find(({ name }) => name === '') ??
+      untouchedServer(userName, servers.prefixOf({ userName, name: '' }));
+    const isSpawningConfigured =
+      config.Spawner.cmd !== undefined || config.Spawner.profiles.length > 0;
+    const page = homePage({
+      frame: await kit.formFrame(ctx),
+      userName,
+      server: isSpawningConfigured ? defaultServer : undefined,
+      hasSpawnOptions: hasChoices(servers.choices),
+      namedServers:
+        config.Hub.allow_named_servers && isSpawningConfigured
+          ? {
+              servers: summaries.filter(({ name }) => name !== ''),
+              limit: config.Hub.named_server_limit_per_user,
+              ...failure,
+            }
+          : undefined,
+      services: await accessibleServices(caller),
+    });
+    kit.send(ctx, page, failure === undefined ? 200 : 400);
+  };
+
+  router.get(
+    '/home',
+    kit.loggedIn((ctx, login) => showHome(ctx, login)),
+  );
+
+  router.get(
+    '/services',
+    kit.loggedIn(async (ctx, login) => {
+      const services = await accessibleServices(await kit.callerOf(login));
+      kit.send(ctx, servicesPage({ frame: await kit.frame(ctx), services }));
+    }),
+  );
+
+  return showHome;
+}

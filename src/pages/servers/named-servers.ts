@@ -1,0 +1,120 @@
+import { actionForm, csrfField, hiddenFields, textField } from '../elements/form.ts';
+import type { FormFrame } from '../elements/page-frame.ts';
+import { formatCount } from '../elements/quantity.ts';
+import { table } from '../elements/table.ts';
+import { timeElement } from '../elements/time.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { type ServerSummary, serverStatus } from './server-summary.ts';
+
+/** The servers of a user beside the default one. */
+export interface NamedServers {
+  readonly servers: readonly ServerSummary[];
+  /** Most that a user may have; 0 for no limit. */
+  readonly limit: number;
+  /** What was wrong with the name that was sent. */
+  readonly problem?: string | undefined;
+  readonly typedName?: string | undefined;
+}
+
+interface NamedServersContext {
+  readonly frame: FormFrame;
+  readonly userName: string;
+  readonly hasSpawnOptions: boolean;
+}
+
+/** The table of named servers with the form that makes another. */
+export function namedServersSection(context: NamedServersContext, named: NamedServers): Html {
+  const { servers, limit } = named;
+  const { now } = context.frame;
+  return html`<section class="block"><h2>More servers</h2>
+<p class="soft">Separate servers for separate work, each with its own name and address.</p>
+${
+  servers.length > 0 &&
+  table(
+    'Your named servers',
+    [
+      {
+        label: 'Name',
+        style: 'name',
+        cell: (server) =>
+          html`${server.displayName ?? server.name}${server.failure && html`<span class="under">${server.failure}</span>`}`,
+      },
+      { label: 'State', cell: (server) => serverStatus(server.state) },
+      {
+        label: 'Last used',
+        cell: ({ lastActivityAt }) =>
+          lastActivityAt ? timeElement(lastActivityAt, now) : html`<span class="soft">Never</span>`,
+      },
+      {
+        label: 'Actions',
+        style: 'end',
+        cell: (server) => html`<div class="actions">${rowActions(context, server)}</div>`,
+      },
+    ],
+    servers,
+  )
+}
+${
+  limit > 0 && servers.length >= limit
+    ? html`<p class="small soft">You have ${formatCount(servers.length, 'named server')}, the most you may have. Delete one to make another.</p>`
+    : createForm(context, named)
+}
+</section>`;
+}
+
+function createForm({ frame, userName }: NamedServersContext, named: NamedServers): Html {
+  return html`<form class="inline-form" method="post" action="${frame.urls.createServer}">
+${csrfField(frame)}${hiddenFields({ user: userName })}
+${textField({
+  name: 'name',
+  label: 'Name of a new server',
+  value: named.typedName,
+  problem: named.problem,
+  autocomplete: 'off',
+  isLiteral: true,
+  maxLength: 255,
+  placeholder: 'thesis',
+})}
+<button class="button">Create server</button>
+</form>`;
+}
+
+function rowActions(context: NamedServersContext, server: ServerSummary): HtmlValue {
+  const { urls } = context.frame;
+  const title = server.displayName ?? server.name;
+  const { userName, name, state, url } = server;
+  const stop = actionForm(context.frame, {
+    action: urls.stop(userName, name),
+    label: 'Stop',
+    accessibleLabel: `Stop ${title}`,
+    style: 'small',
+  });
+  switch (state) {
+    case 'running':
+      return html`${stop}<a class="button small" href="${url}" aria-label="Open ${title}">Open</a>`;
+    case 'starting':
+      return html`${stop}<a class="button small" href="${urls.spawnPending(userName, name)}" aria-label="Watch ${title} start">Watch</a>`;
+    case 'stopping':
+      return '';
+    case 'failed':
+    case 'stopped':
+      return html`<a class="button small danger" href="${urls.deleteServer(userName, name)}" aria-label="Delete ${title}">Delete</a>${startButton(context, server, title)}`;
+  }
+}
+
+function startButton(
+  { frame, hasSpawnOptions }: NamedServersContext,
+  { userName, name }: ServerSummary,
+  title: string,
+): Html {
+  const action = frame.urls.spawn(userName, name);
+  if (hasSpawnOptions) {
+    return html`<a class="button small" href="${action}" aria-label="Start ${title}">Start…</a>`;
+  }
+  return actionForm(frame, {
+    action,
+    label: 'Start',
+    accessibleLabel: `Start ${title}`,
+    style: 'small',
+  });
+}

@@ -1,0 +1,69 @@
+import type { ServerFailure } from '../../servers/server.ts';
+import { csrfField, hiddenFields } from '../elements/form.ts';
+import { focusLayout } from '../elements/layout.ts';
+import { notice } from '../elements/notice.ts';
+import type { FormFrame } from '../elements/page-frame.ts';
+import { timeElement } from '../elements/time.ts';
+import { type Html, html } from '../html.ts';
+import { outputBlock, type ServerSummary, serverTitle } from './server-summary.ts';
+
+export interface NotRunningView {
+  readonly frame: FormFrame;
+  readonly server: Pick<ServerSummary, 'userName' | 'name' | 'displayName'>;
+  /** Why it stopped or did not start; undefined when somebody stopped it. */
+  readonly failure?: ServerFailure | undefined;
+  readonly mayStart: boolean;
+  readonly hasSpawnOptions: boolean;
+  /** What the browser asked for; it goes there when the server runs. */
+  readonly next?: string | undefined;
+}
+
+/** The page in place of a server that does not run, with the reason and a start button. */
+export function notRunningPage(view: NotRunningView): Html {
+  const { frame, server, failure } = view;
+  const name = serverTitle(server, frame.user?.name);
+  const title = failure === undefined ? `${name} is not running` : `${name} did not stay up`;
+  return focusLayout(frame, {
+    title,
+    body: html`<div class="panel">
+<header class="titles"><h1>${title}</h1><p class="lead">${leadOf(view)}</p></header>
+${failure !== undefined && failureMarkup(view, failure)}
+${startControl(view)}
+</div>
+<p class="aside"><a href="${frame.urls.home}">Back to home</a></p>`,
+  });
+}
+
+function leadOf({ failure, mayStart, server }: NotRunningView): string {
+  if (!mayStart) return `Only ${server.userName} or an administrator can start it.`;
+  return failure === undefined
+    ? 'Start it, and you get to the page you asked for.'
+    : 'Your files are untouched. You can try again, or show the reason below to your administrator.';
+}
+
+function failureMarkup({ frame }: NotRunningView, failure: ServerFailure): Html {
+  return html`${notice('bad', html`${failure.message} <span class="soft">(${timeElement(failure.at, frame.now)})</span>`)}
+${
+  failure.output.length > 0 &&
+  html`<details class="more" open><summary>The last lines it wrote</summary>${outputBlock(failure.output)}</details>`
+}`;
+}
+
+function startControl({
+  frame,
+  server,
+  mayStart,
+  hasSpawnOptions,
+  failure,
+  next,
+}: NotRunningView): Html {
+  if (!mayStart)
+    return html`<a class="button primary wide" href="${frame.urls.home}">Go to your home page</a>`;
+  const action = frame.urls.spawn(server.userName, server.name);
+  const label = failure === undefined ? 'Start server' : 'Try again';
+  if (hasSpawnOptions) {
+    const query = next === undefined ? '' : `?next=${encodeURIComponent(next)}`;
+    return html`<a class="button primary wide" href="${action + query}">${label}…</a>`;
+  }
+  return html`<form method="post" action="${action}">${csrfField(frame)}${hiddenFields({ next })}<button class="button primary wide">${label}</button></form>`;
+}

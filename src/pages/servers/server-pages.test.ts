@@ -1,0 +1,248 @@
+import { describe, expect, test } from 'vitest';
+import type { FormFrame } from '../elements/page-frame.ts';
+import { createPageUrls } from '../page-urls.ts';
+import { type HomeView, homePage } from './home-page.ts';
+import { type NotRunningView, notRunningPage } from './not-running-page.ts';
+import type { ServerSummary, ShownServerState } from './server-summary.ts';
+import { type SpawnOptionsView, spawnOptionsPage } from './spawn-options-page.ts';
+import { spawnPendingPage, stopPendingPage } from './spawn-pending-page.ts';
+
+const now = new Date('2026-11-20T10:00:00Z');
+const frame: FormFrame = {
+  hubTitle: 'Hub',
+  urls: createPageUrls('/'),
+  assets: { url: (name) => `/hub/static/${name}` },
+  now,
+  csrfToken: 'csrf-token',
+  user: { name: 'alice', mayAdminister: false },
+};
+
+const server = (state: ShownServerState, more: Partial<ServerSummary> = {}): ServerSummary => ({
+  userName: 'alice',
+  name: '',
+  state,
+  url: '/user/alice/',
+  ...more,
+});
+
+describe('the home page', () => {
+  const home = (view: Partial<HomeView>): string =>
+    String(homePage({ frame, userName: 'alice', hasSpawnOptions: false, services: [], ...view }));
+
+  test.for([
+    ['stopped', '<button class="button primary">Start</button>'],
+    ['failed', '<button class="button primary">Start again</button>'],
+    ['starting', 'href="/hub/spawn-pending/alice">Watch it start'],
+    ['running', 'href="/user/alice/">Open'],
+  ] as const)('offers for a %s server the one thing to do next', ([state, action]) => {
+    expect(home({ server: server(state) })).toContain(action);
+  });
+
+  test('offers nothing while the server stops', () => {
+    expect(home({ server: server('stopping') })).not.toMatch(/button primary|Stop</);
+  });
+
+  test('asks for options first where there are any', () => {
+    const page = home({ server: server('stopped'), hasSpawnOptions: true });
+    expect(page).toContain('<a class="button primary" href="/hub/spawn/alice">Start…</a>');
+    expect(page).not.toContain('action="/hub/spawn/alice"');
+  });
+
+  test('follows what happens only while something happens', () => {
+    expect(home({ server: server('starting') })).toContain('live-state.js');
+    expect(home({ server: server('starting') })).toContain(
+      '<noscript><meta http-equiv="refresh" content="5">',
+    );
+    expect(home({ server: server('running') })).not.toContain('live-state.js');
+    expect(home({ server: server('running') })).not.toContain('refresh');
+  });
+
+  test('leaves out the server of somebody who may have none', () => {
+    expect(home({})).not.toContain('Your server');
+    expect(home({})).toContain('There is nothing for you to open yet.');
+  });
+
+  test('lists named servers, and makes another until the limit is reached', () => {
+    const servers = [server('running', { name: 'thesis', url: '/user/alice/thesis/' })];
+    const page = home({ namedServers: { servers, limit: 2 } });
+    expect(page).toContain('aria-label="Open thesis"');
+    expect(page).toContain('action="/hub/stop/alice/thesis"');
+    expect(page).toContain('action="/hub/create-server"');
+    const full = home({ namedServers: { servers, limit: 1 } });
+    expect(full).not.toContain('action="/hub/create-server"');
+    expect(full).toContain('You have 1 named server, the most you may have.');
+  });
+
+  test('lets a named server be deleted only when it does not run', () => {
+    const row = (state: ShownServerState) =>
+      home({ namedServers: { servers: [server(state, { name: 'thesis' })], limit: 0 } });
+    expect(row('stopped')).toContain('href="/hub/delete-server/alice/thesis"');
+    expect(row('running')).not.toContain('delete-server');
+  });
+
+  test('shows services with their state and what they are for', () => {
+    const page = home({
+      services: [
+        {
+          name: 'gallery',
+          description: 'Published notebooks',
+          url: '/services/gallery/',
+          state: 'crash_looping',
+        },
+      ],
+    });
+    expect(page).toContain('Published notebooks');
+    expect(page).toContain('Keeps failing');
+    expect(page).toContain('href="/services/gallery/"');
+  });
+
+  test('shows the administration only to those who may use it', () => {
+    expect(home({})).not.toContain('href="/hub/admin"');
+    const admin = { ...frame, user: { name: 'root', mayAdminister: true } };
+    expect(home({ frame: admin })).toContain('href="/hub/admin"');
+  });
+
+  test('logs out by a form, and by a link where there is no CSRF token', () => {
+    expect(home({})).toContain('<form method="post" action="/hub/logout">');
+  });
+});
+
+describe('the options of a start', () => {
+  const options = (view: Partial<SpawnOptionsView>): string =>
+    String(
+      spawnOptionsPage({ frame, server: { userName: 'alice', name: '' }, profiles: [], ...view }),
+    );
+  const profiles = [
+    { name: 'small', description: '' },
+    { name: 'large', displayName: 'Large', description: '32 GB', isDefault: true },
+  ];
+  const checked = (page: string) => /value="([a-z]+)" checked/.exec(page)?.[1];
+
+  test('chooses what was chosen before, else the default, else the first', () => {
+    expect(checked(options({ profiles, chosenProfile: 'small' }))).toBe('small');
+    expect(checked(options({ profiles }))).toBe('large');
+    expect(checked(options({ profiles: profiles.slice(0, 1) }))).toBe('small');
+    expect(checked(options({ profiles, chosenProfile: 'gone' }))).toBe('large');
+  });
+
+  test('makes a field of each kind of question', () => {
+    const page = options({
+      form: {
+        fields: [
+          { name: 'folder', label: 'Folder', type: 'text', default: '~' },
+          { name: 'hours', label: 'Hours', type: 'number', required: true, min: 1, max: 24 },
+          { name: 'gpu', label: 'GPU', type: 'checkbox', default: 'true' },
+          {
+            name: 'image',
+            label: 'Image',
+            type: 'select',
+            choices: [
+              { value: 'r', label: 'R' },
+              { value: 'py', label: 'Python' },
+            ],
+          },
+        ],
+      },
+      values: { image: 'py' },
+      problems: { hours: 'At most 24.' },
+    });
+    expect(page).toMatch(/name="option-folder" type="text" value="~"/);
+    expect(page).toMatch(
+      /name="option-hours" type="number"[^>]* min="1" max="24" step="any" required/,
+    );
+    expect(page).toMatch(/id="field-option-gpu" name="option-gpu" value="true" checked/);
+    expect(page).toContain('<option value="py" selected>Python</option>');
+    expect(page).toContain('At most 24.');
+  });
+});
+
+describe('a server that is on its way', () => {
+  const page = String(
+    spawnPendingPage({
+      frame,
+      server: server('starting', { name: 'thesis' }),
+      progress: 40,
+      messages: ['Server requested'],
+      eventsUrl: '/hub/api/users/alice/servers/thesis/progress',
+      readyUrl: '/user/alice/thesis/lab?a=1',
+    }),
+  );
+
+  test('is followed by a script, and by reloading without one', () => {
+    expect(page).toContain('data-progress-url="/hub/api/users/alice/servers/thesis/progress"');
+    expect(page).toContain('data-ready-url="/user/alice/thesis/lab?a=1"');
+    expect(page).toContain('<noscript><meta http-equiv="refresh" content="3"></noscript>');
+  });
+
+  test('can be cancelled', () => {
+    expect(page).toContain('action="/hub/stop/alice/thesis"');
+  });
+
+  test('shows how far it is', () => {
+    expect(page).toContain('<progress id="progress" max="100" value="40"');
+    expect(page).toContain('<li>Server requested</li>');
+  });
+
+  test('never leads to a script when it is ready', () => {
+    const hostile = spawnPendingPage({
+      frame,
+      server: server('starting'),
+      progress: 0,
+      messages: [],
+      eventsUrl: '/e',
+      readyUrl: 'javascript:alert(1)',
+    });
+    expect(String(hostile)).toContain('data-ready-url="/hub/home"');
+  });
+
+  test('that stops is followed too', () => {
+    const stopping = String(stopPendingPage({ frame, server: server('stopping') }));
+    expect(stopping).toContain('data-live-seconds="2"');
+    expect(stopping).toContain('http-equiv="refresh"');
+  });
+});
+
+describe('a server that does not run', () => {
+  const notRunning = (view: Partial<NotRunningView>): string =>
+    String(
+      notRunningPage({
+        frame,
+        server: server('stopped'),
+        mayStart: true,
+        hasSpawnOptions: false,
+        ...view,
+      }),
+    );
+
+  test('is started from its own page, and leads on to what was asked for', () => {
+    const page = notRunning({ next: '/user/alice/lab' });
+    expect(page).toContain('action="/hub/spawn/alice"');
+    expect(page).toContain('name="next" value="/user/alice/lab"');
+  });
+
+  test('asks for options first where there are any', () => {
+    expect(notRunning({ hasSpawnOptions: true, next: '/user/alice/lab' })).toContain(
+      'href="/hub/spawn/alice?next=%2Fuser%2Falice%2Flab"',
+    );
+  });
+
+  test('says why it failed, with the last lines it wrote', () => {
+    const page = notRunning({
+      failure: {
+        message: 'It ended with exit code 1.',
+        at: new Date(now.getTime() - 120_000),
+        output: ['one', '<two>'],
+      },
+    });
+    expect(page).toContain('It ended with exit code 1.');
+    expect(page).toContain('2 minutes ago');
+    expect(page).toContain('one\n&lt;two&gt;');
+    expect(page).toContain('Try again');
+  });
+
+  test('offers no start to those who may not start it', () => {
+    const page = notRunning({ server: { userName: 'bob', name: '' }, mayStart: false });
+    expect(page).toContain('Server of bob is not running');
+    expect(page).not.toContain('/hub/spawn/');
+  });
+});

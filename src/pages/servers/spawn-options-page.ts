@@ -1,0 +1,97 @@
+import type { OptionsField, OptionsForm } from '../../plugin-host/spawner.ts';
+import { checkBox, csrfField, hiddenFields, selectField, textField } from '../elements/form.ts';
+import { layout, pageHead } from '../elements/layout.ts';
+import { notice } from '../elements/notice.ts';
+import type { FormFrame } from '../elements/page-frame.ts';
+import { type Html, html } from '../html.ts';
+import { serverTitle } from './server-summary.ts';
+
+export interface SpawnOptionsView {
+  readonly frame: FormFrame;
+  readonly server: {
+    readonly userName: string;
+    readonly name: string;
+    readonly displayName?: string | undefined;
+  };
+  /** Kinds of server to choose from; the form sends `profile`. */
+  readonly profiles: readonly SpawnProfile[];
+  /** The spawner's own questions; the form sends each as `option-<name>`. */
+  readonly form?: OptionsForm | undefined;
+  /** What was chosen before, by field name of the spawner; `profile` apart. */
+  readonly values?: Readonly<Record<string, string>> | undefined;
+  readonly chosenProfile?: string | undefined;
+  /** Problems by field name. */
+  readonly problems?: Readonly<Record<string, string>> | undefined;
+  readonly error?: string | undefined;
+  /** Where the browser goes when the server runs. */
+  readonly next?: string | undefined;
+}
+
+export interface SpawnProfile {
+  readonly name: string;
+  readonly displayName?: string | undefined;
+  readonly description: string;
+  readonly isDefault?: boolean | undefined;
+}
+
+/** The page that asks what kind of server to start. */
+export function spawnOptionsPage(view: SpawnOptionsView): Html {
+  const { frame, server, error, next } = view;
+  const fields = view.form?.fields ?? [];
+  return layout(frame, {
+    title: 'Start a server',
+    place: 'home',
+    body: html`${pageHead(`Start ${startTitle(view)}`, 'Choose what it should be like. You can choose differently the next time.')}
+${error !== undefined && html`<div class="page-notice">${notice('bad', error)}</div>`}
+<form class="fields" method="post" action="${frame.urls.spawn(server.userName, server.name)}">
+${csrfField(frame)}${hiddenFields({ next })}
+${profileChoices(view)}
+${fields.map((field) => optionField(view, field))}
+<div class="actions"><button class="button primary">Start server</button><a class="button" href="${frame.urls.home}">Cancel</a></div>
+</form>`,
+  });
+}
+
+function startTitle({ frame, server }: SpawnOptionsView): string {
+  const title = serverTitle(server, frame.user?.name);
+  return title === 'Your server' ? 'your server' : title;
+}
+
+function profileChoices({ profiles, chosenProfile }: SpawnOptionsView): Html | false {
+  if (profiles.length === 0) return false;
+  const chosen =
+    profiles.find(({ name }) => name === chosenProfile) ??
+    profiles.find(({ isDefault }) => isDefault) ??
+    profiles[0];
+  return html`<fieldset class="choices"><legend>Kind of server</legend>${profiles.map(
+    (profile) =>
+      html`<label class="choice"><input type="radio" name="profile" value="${profile.name}"${profile === chosen && html` checked`} required><span><strong>${profile.displayName ?? profile.name}</strong>${profile.description && html`<span>${profile.description}</span>`}</span></label>`,
+  )}</fieldset>`;
+}
+
+function optionField({ values, problems }: SpawnOptionsView, field: OptionsField): Html {
+  const value = values?.[field.name] ?? field.default;
+  const shared = {
+    name: `option-${field.name}`,
+    label: field.label,
+    help: field.help,
+    problem: problems?.[field.name],
+  };
+  switch (field.type) {
+    case 'select':
+      return selectField({ ...shared, choices: field.choices ?? [], value });
+    case 'checkbox':
+      return checkBox({ ...shared, isChecked: value === 'true' });
+    case 'text':
+    case 'number':
+      return textField({
+        ...shared,
+        type: field.type,
+        value,
+        isOptional: !field.required,
+        autocomplete: 'off',
+        min: field.min,
+        max: field.max,
+      });
+  }
+}

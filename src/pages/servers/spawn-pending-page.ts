@@ -1,0 +1,54 @@
+import { actionForm } from '../elements/form.ts';
+import { focusLayout } from '../elements/layout.ts';
+import type { FormFrame } from '../elements/page-frame.ts';
+import { type Html, html, safeHref } from '../html.ts';
+import { type ServerSummary, serverTitle } from './server-summary.ts';
+
+export interface SpawnPendingView {
+  readonly frame: FormFrame;
+  readonly server: Pick<ServerSummary, 'userName' | 'name' | 'displayName'>;
+  /** 0 to 100. */
+  readonly progress: number;
+  readonly messages: readonly string[];
+  /** Server-sent events: `{progress, message, ready?, failed?}`. */
+  readonly eventsUrl: string;
+  /** Where the browser goes when the server is ready. */
+  readonly readyUrl: string;
+}
+
+/** The page that shows a server starting and leads to it. */
+export function spawnPendingPage(view: SpawnPendingView): Html {
+  const { frame, server, progress, messages, eventsUrl, readyUrl } = view;
+  const title = serverTitle(server, frame.user?.name);
+  return focusLayout(frame, {
+    title: 'Starting',
+    scripts: ['progress.js'],
+    reloadSeconds: 3,
+    body: html`<div class="panel" data-progress-url="${eventsUrl}" data-ready-url="${safeHref(readyUrl) ?? frame.urls.home}">
+<header class="titles"><h1>${title} is starting</h1><p class="lead">It opens here by itself as soon as it is ready.</p></header>
+<progress id="progress" max="100" value="${progress}" aria-label="Progress of the start">${progress} %</progress>
+<ol class="events" id="events" role="log" aria-label="What has happened">${messages.map((message) => html`<li>${message}</li>`)}</ol>
+${actionForm(frame, { action: frame.urls.stop(server.userName, server.name), label: 'Cancel the start', style: 'wide' })}
+</div>
+<p class="aside"><a href="${frame.urls.home}">Back to home</a>: it goes on starting.</p>`,
+  });
+}
+
+export interface StopPendingView {
+  readonly frame: FormFrame;
+  readonly server: Pick<ServerSummary, 'userName' | 'name' | 'displayName'>;
+}
+
+/** The page shown while a server shuts down. */
+export function stopPendingPage({ frame, server }: StopPendingView): Html {
+  return focusLayout(frame, {
+    title: 'Stopping',
+    scripts: ['live-state.js'],
+    reloadSeconds: 3,
+    body: html`<div class="panel" id="stopping" data-live-seconds="2">
+<header class="titles"><h1>${serverTitle(server, frame.user?.name)} is stopping</h1><p class="lead">This page goes on by itself when it has stopped. You can start it again then.</p></header>
+<progress aria-label="Stopping"></progress>
+<a class="button wide" href="${frame.urls.home}">Back to home</a>
+</div>`,
+  });
+}

@@ -1,0 +1,307 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { HubError } from '../../errors.ts';
+import { checkAccess } from '../../rbac/access-check.ts';
+import type { Authority } from '../../rbac/authority.ts';
+import type { Server } from '../../servers/server.ts';
+import type { ServerLifecycle } from '../../servers/server-lifecycle.ts';
+import type { ServerStore } from '../../servers/server-store.ts';
+import { hasChoices } from '../../servers/spawn-options.ts';
+import type { UserServers } from '../../servers/user-servers.ts';
+import type { Login } from '../../sessions/login-sessions.ts';
+import type { User, UserStore } from '../../users/user-store.ts';
+import { confirmPage } from '../errors/confirm-page.ts';
+import type { PageKit } from '../page-kit.ts';
+import type { ShowHome } from './home-routes.ts';
+import { notRunningPage } from './not-running-page.ts';
+import { spawnOptionsPage } from './spawn-options-page.ts';
+import { spawnPendingPage, stopPendingPage } from './spawn-pending-page.ts';
+
+interface SpawnRouteParts {
+  readonly kit: PageKit;
+  readonly apiPath: string;
+  readonly authority: Authority;
+  readonly users: UserStore;
+  readonly store: ServerStore;
+  readonly servers: UserServers;
+  readonly lifecycle: ServerLifecycle;
+}
+
+interface Target {
+  readonly user: User;
+  readonly serverName: string;
+}
+
+/** The pages on which servers are started, followed and stopped. */
+export function spawnRoutes(
+  router: Router,
+  parts: SpawnRouteParts & { readonly showHome: ShowHome },
+): void {
+  const { kit, users, store, servers } = parts;
+
+  /** The page on which the button stood, when it is one of this hub. */
+  const returnTo = (form: URLSearchParams): string | undefined =>
+    kit.nextOf(new URLSearchParams({ next: form.get('return_to') ?? '' }));
+
+  /** Whose server a page is about, once it is clear that the person may do this with it. */
+  async function targetOf(ctx: Context, login: Login, scope: string): Promise<Target> {
+    const userName = String(ctx['params']['user'] ?? login.user.name);
+    const serverName = String(ctx['params']['server'] ?? '');
+    const { scopes } = await kit.callerOf(login);
+    const resource = { kind: 'server', userName, serverName } as const;
+    const access = checkAccess(scopes, scope, resource, await parts.authority.membership());
+    const user = await users.findByName(userName);
+    if (access !== 'granted' || user === undefined) {
+      throw new HubError('not_found', 'There is no such server, or it is not yours to use.');
+    }
+    return { user, serverName };
+  }
+
+  async function showOptions(
+    ctx: Context,
+    target: Target,
+    rest: { error?: string; values?: Record<string, string> },
+  ): Promise<void> {
+    const { user, serverName } = target;
+    const server = await store.find(user.name, serverName);
+    const values = rest.values ?? toTexts(server?.userOptions ?? {});
+    kit.send(
+      ctx,
+      spawnOptionsPage({
+        frame: await kit.formFrame(ctx),
+        server: { userName: user.name, name: serverName, displayName: server?.displayName },
+        profiles: servers.choices.profiles.map((profile) => ({
+          name: profile.name,
+          displayName: profile.display_name,
+          description: profile.description,
+          isDefault: profile.default,
+        })),
+        form: servers.choices.form,
+        values,
+        chosenProfile: values['profile'],
+        error: rest.error,
+        next: kit.nextOf(new URLSearchParams(ctx.querystring)),
+      }),
+      rest.error === undefined ? 200 : 400,
+    );
+  }
+
+  const show = kit.loggedIn(async (ctx, login) => {
+    const target = await targetOf(ctx, login, 'start:servers');
+    const server = await store.find(target.user.name, target.serverName);
+    const next = kit.nextOf(new URLSearchParams(ctx.querystring));
+    if (server !== undefined && server.state !== 'stopped') {
+      ctx.redirect(pendingUrl(kit, target, next));
+      return;
+    }
+    if (hasChoices(servers.choices)) return showOptions(ctx, target, {});
+    kit.send(
+      ctx,
+      notRunningPage({
+        frame: await kit.formFrame(ctx),
+        server: {
+          userName: target.user.name,
+          name: target.serverName,
+          displayName: server?.displayName,
+        },
+        failure: failureOf(server),
+        mayStart: true,
+        hasSpawnOptions: false,
+        next,
+      }),
+    );
+  });
+
+  const start = kit.loggedIn(async (ctx, login) => {
+    const target = await targetOf(ctx, login, 'start:servers');
+    const form = await kit.readForm(ctx);
+    const options = submittedOptions(form);
+    try {
+      await servers.start({ ...target, userOptions: options });
+    } catch (error) {
+      const isChoiceWrong =
+        error instanceof HubError && error.code === 'bad_request' && options !== undefined;
+      const server = await store.find(target.user.name, target.serverName);
+      if (server !== undefined && server.state !== 'stopped') {
+        // Two browsers pressed start together: both may watch the one start.
+        ctx.redirect(pendingUrl(kit, target, kit.nextOf(form)));
+        return;
+      }
+      if (!isChoiceWrong) throw error;
+      await showOptions(ctx, target, { error: error.message, values: toTexts(options) });
+      return;
+    }
+    ctx.redirect(returnTo(form) ?? pendingUrl(kit, target, kit.nextOf(form)));
+    ctx.status = 303;
+  });
+
+  const showPending = kit.loggedIn(async (ctx, login) => {
+    const target = await targetOf(ctx, login, 'read:servers');
+    const next = kit.nextOf(new URLSearchParams(ctx.querystring));
+    await showServerState(ctx, parts, target, { next, mayStart: true });
+  });
+
+  const stop = kit.loggedIn(async (ctx, login) => {
+    const { user, serverName } = await targetOf(ctx, login, 'delete:servers');
+    const form = await kit.readForm(ctx);
+    // The page that follows shows how it goes on; a server that hangs must not hold the form.
+    await servers.stop(user.name, serverName);
+    ctx.redirect(returnTo(form) ?? (login.user.id === user.id ? kit.urls.home : kit.urls.admin));
+    ctx.status = 303;
+  });
+
+  for (const path of ['', '/:user', '/:user/:server']) {
+    router.get(`/spawn${path}`, show);
+    router.post(`/spawn${path}`, start);
+    router.get(`/spawn-pending${path}`, showPending);
+    router.post(`/stop${path}`, stop);
+  }
+
+  router.post(
+    '/create-server',
+    kit.loggedIn(async (ctx, login) => {
+      const form = await kit.readForm(ctx);
+      const serverName = form.get('name') ?? '';
+      ctx['params']['user'] = form.get('user') ?? login.user.name;
+      ctx['params']['server'] = serverName;
+      const { user } = await targetOf(ctx, login, 'start:servers');
+      try {
+        await servers.create({ user, serverName });
+      } catch (error) {
+        const isMistake =
+          error instanceof HubError && (error.code === 'bad_request' || error.code === 'conflict');
+        if (!isMistake || user.id !== login.user.id) throw error;
+        await parts.showHome(ctx, login, { problem: error.message, typedName: serverName });
+        return;
+      }
+      ctx.redirect(kit.urls.spawn(user.name, serverName));
+      ctx.status = 303;
+    }),
+  );
+
+  router.get(
+    '/delete-server/:user/:server',
+    kit.loggedIn(async (ctx, login) => {
+      const { user, serverName } = await targetOf(ctx, login, 'delete:servers');
+      kit.send(
+        ctx,
+        confirmPage({
+          frame: await kit.formFrame(ctx),
+          title: `Delete the server ${serverName}?`,
+          consequences: [
+            'It is stopped, and its settings are forgotten. Files in its folder stay.',
+          ],
+          label: 'Delete server',
+          action: kit.urls.deleteServer(user.name, serverName),
+          cancelUrl: kit.urls.home,
+        }),
+      );
+    }),
+  );
+
+  router.post(
+    '/delete-server/:user/:server',
+    kit.loggedIn(async (ctx, login) => {
+      const { user, serverName } = await targetOf(ctx, login, 'delete:servers');
+      await kit.readForm(ctx);
+      await servers.remove(user.name, serverName);
+      kit.redirectWithNotice(ctx, kit.urls.home, {
+        kind: 'good',
+        text: `The server ${serverName} is deleted.`,
+      });
+    }),
+  );
+}
+
+/** Shows where a server stands: starting, stopping, not running; a ready one is opened. */
+export async function showServerState(
+  ctx: Context,
+  parts: SpawnRouteParts,
+  { user, serverName }: Target,
+  options: {
+    readonly next: string | undefined;
+    readonly mayStart: boolean;
+    readonly stoppedStatus?: number;
+  },
+): Promise<void> {
+  const { kit, store, servers, lifecycle } = parts;
+  const server = await store.find(user.name, serverName);
+  const summary = { userName: user.name, name: serverName, displayName: server?.displayName };
+  const frame = await kit.formFrame(ctx);
+  const readyUrl = options.next ?? servers.prefixOf({ userName: user.name, name: serverName });
+  switch (server?.state) {
+    case 'running':
+      // Its route is not there, so that leading to it would lead back to here.
+      if (lifecycle.unitOf(server.id)?.state !== 'running') {
+        throw new HubError('unavailable', 'The hub does not reach this server at the moment.', {
+          hint: 'Try again in a moment.',
+          retryAfterSeconds: 5,
+        });
+      }
+      ctx.redirect(readyUrl);
+      return;
+    case 'starting': {
+      const path = serverName === '' ? 'server' : `servers/${encodeURIComponent(serverName)}`;
+      const recent = lifecycle.unitOf(server.id)?.progress?.events ?? [];
+      kit.send(
+        ctx,
+        spawnPendingPage({
+          frame,
+          server: summary,
+          progress: recent.at(-1)?.progress ?? 0,
+          messages: recent.map(({ message }) => message),
+          eventsUrl: `${parts.apiPath}users/${encodeURIComponent(user.name)}/${path}/progress`,
+          readyUrl,
+        }),
+        options.stoppedStatus === undefined ? 200 : 503,
+      );
+      return;
+    }
+    case 'stopping':
+      kit.send(
+        ctx,
+        stopPendingPage({ frame, server: summary }),
+        options.stoppedStatus === undefined ? 200 : 503,
+      );
+      return;
+    case 'stopped':
+    case undefined:
+      kit.send(
+        ctx,
+        notRunningPage({
+          frame,
+          server: summary,
+          failure: failureOf(server),
+          mayStart: options.mayStart,
+          hasSpawnOptions: hasChoices(servers.choices),
+          next: options.next,
+        }),
+        options.stoppedStatus ?? 200,
+      );
+  }
+}
+
+function failureOf(
+  server: Server | undefined,
+): { message: string; at: Date; output: readonly string[] } | undefined {
+  return server?.failure;
+}
+
+function pendingUrl(kit: PageKit, { user, serverName }: Target, next: string | undefined): string {
+  const url = kit.urls.spawnPending(user.name, serverName);
+  return next === undefined ? url : `${url}?next=${encodeURIComponent(next)}`;
+}
+
+/** What the form chose; undefined when it asked nothing, which uses the last choice again. */
+function submittedOptions(form: URLSearchParams): Record<string, string> | undefined {
+  const options: Record<string, string> = {};
+  for (const [name, value] of form) {
+    if (name === 'profile') options['profile'] = value;
+    else if (name.startsWith('option-')) options[name.slice('option-'.length)] = value;
+  }
+  return Object.keys(options).length === 0 ? undefined : options;
+}
+
+function toTexts(options: Readonly<Record<string, unknown>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(options).map(([name, value]) => [name, String(value)]));
+}

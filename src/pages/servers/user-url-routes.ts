@@ -1,0 +1,114 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import { HubError } from '../../errors.ts';
+import { isNavigation, prefersHtml } from '../../http/content-negotiation.ts';
+import { checkAccess } from '../../rbac/access-check.ts';
+import type { Authority } from '../../rbac/authority.ts';
+import type { ServerLifecycle } from '../../servers/server-lifecycle.ts';
+import type { ServerStore } from '../../servers/server-store.ts';
+import type { UserServers } from '../../servers/user-servers.ts';
+import type { UserStore } from '../../users/user-store.ts';
+import type { PageKit } from '../page-kit.ts';
+import { showServerState } from './spawn-routes.ts';
+
+interface UserUrlParts {
+  readonly kit: PageKit;
+  readonly basePath: string;
+  readonly apiPath: string;
+  readonly authority: Authority;
+  readonly users: UserStore;
+  readonly store: ServerStore;
+  readonly servers: UserServers;
+  readonly lifecycle: ServerLifecycle;
+}
+
+/**
+ * `/user/<name>/…` while no server answers there: 424 with JSON for programs; people are led to the
+ * same address below `/hub/`, a page with a start button. And `/hub/user-redirect/<path>`, the same
+ * path in one's own server.
+ */
+export function userUrlRoutes(router: Router, parts: UserUrlParts): void {
+  const { kit, authority, users, store, servers, basePath } = parts;
+  const hubPath = kit.urls.hub;
+
+  /** A named server, where the path names one that exists; else the default one. */
+  async function serverAt(userName: string, rest: string): Promise<string> {
+    const [first = ''] = rest.split('/', 1);
+    const name = tryDecode(first);
+    if (name === undefined || name === '') return '';
+    return (await store.find(userName, name)) === undefined ? '' : name;
+  }
+
+  const answerStopped = async (ctx: Context): Promise<void> => {
+    if (!isNavigation(ctx.method, ctx.req.headers) && !prefersHtml(ctx.req.headers)) {
+      const userName = String(ctx['params']['user']);
+      const rest = String(ctx['params']['rest'] ?? '');
+      throw await notRunning(userName, await serverAt(userName, rest));
+    }
+    // The login cookie is confined to the pages of the hub, so only there it is clear who asks.
+    ctx.redirect(`${hubPath}${ctx.originalUrl.slice(basePath.length)}`);
+    ctx.status = 303;
+  };
+
+  const showStopped = kit.loggedIn(async (ctx, login) => {
+    const userName = String(ctx['params']['user']);
+    const serverName = await serverAt(userName, String(ctx['params']['rest'] ?? ''));
+    const { scopes } = await kit.callerOf(login);
+    const resource = { kind: 'server', userName, serverName } as const;
+    const membership = await authority.membership();
+    const may = (scope: string) => checkAccess(scopes, scope, resource, membership) === 'granted';
+    if (!may('access:servers')) {
+      throw new HubError('forbidden', 'You do not have permission to access this server.');
+    }
+    const user = await users.findByName(userName);
+    if (user === undefined) throw new HubError('not_found', 'There is no such user.');
+    await showServerState(
+      ctx,
+      parts,
+      { user, serverName },
+      {
+        next: basePath + ctx.originalUrl.slice(hubPath.length),
+        mayStart: may('start:servers'),
+        stoppedStatus: 424,
+      },
+    );
+  });
+
+  async function notRunning(userName: string, serverName: string): Promise<HubError> {
+    const server = await store.find(userName, serverName);
+    const isComing = server?.state === 'starting';
+    return new HubError(
+      'server_not_running',
+      isComing ? 'The server is starting.' : 'The server is not running.',
+      {
+        hint: isComing
+          ? 'Try again in a moment.'
+          : `Start it at ${kit.urls.spawn(userName, serverName)}.`,
+        ...(isComing ? { retryAfterSeconds: 2 } : {}),
+        details: { user: userName, server: serverName },
+      },
+    );
+  }
+
+  router.all(`${basePath}user/:user{/*rest}`, answerStopped);
+  router.get(`${hubPath}user/:user{/*rest}`, showStopped);
+
+  router.get(
+    `${hubPath}user-redirect{/*rest}`,
+    kit.loggedIn(async (ctx, login) => {
+      const rest = ctx.path.slice(`${hubPath}user-redirect/`.length);
+      const target = servers.prefixOf({ userName: login.user.name, name: '' }) + rest + ctx.search;
+      const server = await store.find(login.user.name, '');
+      if (server?.state === 'running') ctx.redirect(target);
+      else ctx.redirect(`${kit.urls.spawn(login.user.name)}?next=${encodeURIComponent(target)}`);
+    }),
+  );
+}
+
+function tryDecode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}

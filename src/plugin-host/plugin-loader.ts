@@ -1,0 +1,163 @@
+import { type Dirent, readdirSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { AuthenticatorPlugin } from './authenticator.ts';
+import { shapeProblem } from './plugin-shape.ts';
+import type { SpawnerPlugin } from './spawner.ts';
+
+export interface Plugins {
+  readonly authenticator: AuthenticatorPlugin;
+  readonly spawner: SpawnerPlugin;
+}
+
+export type PluginKind = keyof Plugins;
+export type AnyPlugin = Plugins[PluginKind];
+
+export interface LoadedPlugin<Plugin = AnyPlugin> {
+  readonly plugin: Plugin;
+  readonly file: string;
+}
+
+export interface BrokenPlugin {
+  readonly file: string;
+  readonly message: string;
+}
+
+export type PluginLookup<Plugin> =
+  | { readonly outcome: 'found'; readonly plugin: Plugin; readonly file: string }
+  | {
+      readonly outcome: 'missing';
+      readonly known: readonly string[];
+      readonly broken: readonly BrokenPlugin[];
+    }
+  | { readonly outcome: 'broken'; readonly message: string };
+
+/** Finds plugins by their names in folders of plugin files. */
+export interface PluginLoader {
+  find<Kind extends PluginKind>(kind: Kind, name: string): Promise<PluginLookup<Plugins[Kind]>>;
+  /** Loads every plugin there is. */
+  list(): Promise<{ plugins: readonly LoadedPlugin[]; broken: readonly BrokenPlugin[] }>;
+}
+
+/** The folder of the plugins that come with the hub. */
+export const builtInPluginsDirectory = join(import.meta.dirname, '..', '..', 'plugins');
+
+/**
+ * Creates a loader that imports a file only when it is asked for: a file called like the plugin comes
+ * first, and the other files are read only when none of those is the one.
+ */
+export function createPluginLoader(directories: readonly string[]): PluginLoader {
+  const files = listPluginFiles(directories);
+  const loading = new Map<string, Promise<LoadedPlugin | BrokenPlugin>>();
+
+  async function load(selected: readonly PluginFile[]) {
+    const results = await Promise.all(
+      selected.map(({ file }) => {
+        const result = loading.get(file) ?? importPlugin(file);
+        loading.set(file, result);
+        return result;
+      }),
+    );
+    return {
+      plugins: results.filter((result) => 'plugin' in result),
+      broken: results.filter((result) => 'message' in result),
+    };
+  }
+
+  function select<Kind extends PluginKind>(
+    plugins: readonly LoadedPlugin[],
+    kind: Kind,
+    name: string,
+  ): PluginLookup<Plugins[Kind]> | undefined {
+    const found = plugins.filter(({ plugin }) => plugin.kind === kind && plugin.name === name);
+    const [first] = found;
+    if (first === undefined) return undefined;
+    if (found.length > 1) {
+      const places = found.map(({ file }) => file).join(' and ');
+      return { outcome: 'broken', message: `two plugins are called "${name}": ${places}` };
+    }
+    // The kind was compared above; the compiler cannot carry that over to the type parameter.
+    return { outcome: 'found', plugin: first.plugin as Plugins[Kind], file: first.file };
+  }
+
+  return {
+    async find(kind, name) {
+      const likely = await load(files.filter(({ stem }) => stem === name));
+      const direct = select(likely.plugins, kind, name);
+      if (direct !== undefined) return direct;
+      const [broken] = likely.broken;
+      if (broken !== undefined) {
+        return { outcome: 'broken', message: `${broken.file} ${broken.message}` };
+      }
+      const all = await load(files);
+      const known = all.plugins.filter(({ plugin }) => plugin.kind === kind);
+      return (
+        select(all.plugins, kind, name) ?? {
+          outcome: 'missing',
+          known: known.map(({ plugin }) => plugin.name),
+          broken: all.broken,
+        }
+      );
+    },
+
+    list: () => load(files),
+  };
+}
+
+interface PluginFile {
+  /** Name of the file without its extension, or of the folder. */
+  readonly stem: string;
+  readonly file: string;
+}
+
+function listPluginFiles(directories: readonly string[]): PluginFile[] {
+  const existing = directories.flatMap((directory) => realDirectory(directory) ?? []);
+  return [...new Set(existing)].flatMap((directory) =>
+    readEntries(directory).flatMap((entry): PluginFile[] => {
+      const { name } = entry;
+      if (/^[._]/.test(name)) return [];
+      if (entry.isDirectory() || entry.isSymbolicLink()) {
+        const index = readEntries(join(directory, name)).find((inner) =>
+          /^index\.(ts|js|mjs)$/.test(inner.name),
+        );
+        if (index !== undefined) return [{ stem: name, file: join(directory, name, index.name) }];
+      }
+      const [, stem] = /^(.+)\.(?:ts|js|mjs)$/.exec(name) ?? [];
+      if (stem === undefined || /\.(d|test)$/.test(stem)) return [];
+      return [{ stem, file: join(directory, name) }];
+    }),
+  );
+}
+
+function realDirectory(directory: string): string | undefined {
+  try {
+    return realpathSync(directory);
+  } catch {
+    // A folder that does not exist holds no plugins; whoever needs one is told that it is missing.
+    return undefined;
+  }
+}
+
+function readEntries(directory: string): Dirent[] {
+  try {
+    return readdirSync(directory, { withFileTypes: true }).sort((left, right) =>
+      left.name < right.name ? -1 : 1,
+    );
+  } catch {
+    // Not a folder, or not one that may be read: its plugins are missing.
+    return [];
+  }
+}
+
+async function importPlugin(file: string): Promise<LoadedPlugin | BrokenPlugin> {
+  let module: { default?: unknown };
+  try {
+    module = await import(pathToFileURL(file).href);
+  } catch (error) {
+    const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    return { file, message: `cannot be loaded: ${reason.split('\n', 1)[0]}` };
+  }
+  const problem = shapeProblem(module.default);
+  if (problem !== undefined) return { file, message: `is not a plugin: ${problem}` };
+  return { file, plugin: module.default as AnyPlugin };
+}

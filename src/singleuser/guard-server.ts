@@ -1,0 +1,143 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Logger } from 'pino';
+import { isWebSocketHandshake } from '../client/browser-request.ts';
+import { type Allowed, type Denied, deny, type Redirected, toAnswer } from '../client/decision.ts';
+import { sessionIdOf } from '../client/hub-auth.ts';
+import type { HubOAuth } from '../client/hub-oauth.ts';
+import { writeUpgradeAnswer } from '../client/node-adapter.ts';
+import { HubError } from '../errors.ts';
+import { canonicalPath } from '../http/canonical-path.ts';
+import { prefersHtml } from '../http/content-negotiation.ts';
+import type { AppForwarder, AppRequest } from './app-forwarder.ts';
+import type { Readiness } from './readiness.ts';
+
+/** Browsers and programs that are rechecked more often than this would keep the hub busy. */
+const minRecheckMs = 1_000;
+
+/** Creates the HTTP server that stands in front of the app: checks who is there, then forwards. */
+export function createGuardServer(options: {
+  readonly hubAuth: HubOAuth;
+  readonly forwarder: AppForwarder;
+  readonly readiness: Readiness;
+  /** Whether the app does not know its prefix and gets paths without it. */
+  readonly stripsPrefix: boolean;
+  readonly onTraffic: () => void;
+  readonly log: Logger;
+}): Server {
+  const { hubAuth, forwarder, readiness, stripsPrefix, onTraffic, log } = options;
+  const prefix = hubAuth.service_prefix;
+
+  /** What stands in the way before anybody is asked who she is. */
+  function obstacle(request: IncomingMessage): Denied | undefined {
+    const path = canonicalPath(request.url ?? '');
+    if (path === undefined) {
+      return deny(new HubError('invalid_path', 'This address can be read in more than one way.'));
+    }
+    if (!path.pathname.startsWith(prefix)) {
+      return deny(new HubError('not_found', `This server is at ${prefix}`));
+    }
+    if (readiness.isReady) return undefined;
+    return deny(
+      new HubError('unavailable', 'The app is still starting.', {
+        hint: 'Try again in a moment.',
+        retryAfterSeconds: 1,
+      }),
+    );
+  }
+
+  async function decide(request: IncomingMessage): Promise<Allowed | Redirected | Denied> {
+    const decision = obstacle(request) ?? (await hubAuth.authenticate(request));
+    if (decision.kind === 'allowed') onTraffic();
+    if (decision.kind === 'denied' && decision.error.cause !== undefined) {
+      log.warn({ err: decision.error }, 'a request was refused');
+    }
+    return decision;
+  }
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const decision = await decide(request);
+    if (decision.kind !== 'allowed') return answer(request, response, decision);
+    forwarder.forward(request, response, toAppRequest(decision), (error) => {
+      log.warn({ err: error }, 'the app does not answer');
+      answer(request, response, deny(error));
+    });
+  }
+
+  async function serveUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
+    socket.on('error', () => socket.destroy());
+    const decision = await decide(request);
+    if (socket.destroyed) return;
+    if (decision.kind !== 'allowed') return writeUpgradeAnswer(socket, decision);
+    recheckRegularly(request, socket, decision);
+    forwarder.forwardUpgrade(request, socket, head, toAppRequest(decision), (error) => {
+      log.warn({ err: error }, 'the app does not answer');
+      writeUpgradeAnswer(socket, deny(error));
+    });
+  }
+
+  /** A WebSocket outlives what admitted it: revoked means gone for it too. */
+  function recheckRegularly(request: IncomingMessage, socket: Duplex, { token }: Allowed): void {
+    const sessionId = sessionIdOf(request);
+    async function recheck(): Promise<void> {
+      const user = await hubAuth.user_for_token(token, { sessionId });
+      if (user === null || !hubAuth.admits(user)) socket.destroy();
+    }
+    const intervalMs = Math.max(hubAuth.cache_max_age * 1000, minRecheckMs);
+    const timer = setInterval(() => {
+      // A hub that cannot tell closes nothing.
+      recheck().catch((error: unknown) => log.warn({ err: error }, 'could not check a WebSocket'));
+    }, intervalMs).unref();
+    socket.once('close', () => clearInterval(timer));
+  }
+
+  function toAppRequest({ user, source, url }: Allowed): AppRequest {
+    return {
+      path: stripsPrefix ? `/${url.slice(prefix.length)}` : url,
+      stripAuthorization: source !== 'cookie',
+      identity: [
+        'X-Hub-User',
+        encodeHeader(user.name),
+        'X-Hub-Groups',
+        (user.groups ?? []).map(encodeHeader).join(','),
+        'X-Hub-Scopes',
+        (user.scopes ?? []).map(encodeHeader).join(' '),
+        ...(stripsPrefix ? ['X-Forwarded-Prefix', prefix.slice(0, -1)] : []),
+      ],
+    };
+  }
+
+  const server = createServer(
+    // Any other upgrade, such as to HTTP/2, is answered as if it had not been asked for.
+    { requestTimeout: 0, shouldUpgradeCallback: isWebSocketHandshake },
+    (request, response) => {
+      serve(request, response).catch((error: unknown) => {
+        log.error({ err: error }, 'a request failed unexpectedly');
+        response.destroy();
+      });
+    },
+  );
+  server.on('upgrade', (request, socket, head) => {
+    serveUpgrade(request, socket, head).catch((error: unknown) => {
+      log.error({ err: error }, 'a WebSocket failed unexpectedly');
+      socket.destroy();
+    });
+  });
+  return server;
+}
+
+function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  decision: Redirected | Denied,
+): void {
+  const { status, headers, body } = toAnswer(decision, prefersHtml(request.headers));
+  response.writeHead(status, headers).end(body);
+}
+
+/** A header value holds visible ASCII; everything else, and what separates lists, is percent-encoded. */
+function encodeHeader(text: string): string {
+  return /^[\x21-\x24\x26-\x2b\x2d-\x7e]*$/.test(text)
+    ? text
+    : encodeURIComponent(text).replaceAll('%40', '@');
+}

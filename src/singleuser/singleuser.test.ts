@@ -1,0 +1,434 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { stat } from 'node:fs/promises';
+import { type IncomingMessage, request } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { pino } from 'pino';
+import { describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { FakeBrowser } from '../../test/support/fake-browser.ts';
+import { startFakeHub } from '../../test/support/fake-hub.ts';
+import { createActivityReport } from './activity-report.ts';
+import { type SingleuserOptions, startSingleuser } from './singleuser.ts';
+
+const alice = { name: 'alice', groups: ['staff', 'a,b'], scopes: ['access:servers!server=alice/'] };
+const log = pino({ level: 'silent' });
+
+/** A web app without a login: says what it was asked, redirects, sets cookies, echoes WebSockets. */
+const appSource = `
+  import { createServer } from 'node:http';
+  import { text } from 'node:stream/consumers';
+  import { WebSocketServer } from 'ws';
+  const server = createServer(async (request, response) => {
+    const { method, url, headers } = request;
+    const path = url.split('?')[0];
+    if (path.endsWith('/redirect')) response.writeHead(302, { location: '/next' });
+    if (path.endsWith('/cookie')) {
+      response.setHeader('set-cookie', ['mine=1; Path=/', 'hub-user-alice=stolen; Path=/', 'service-x=1']);
+    }
+    if (path.endsWith('/abort')) {
+      response.write('half');
+      return setImmediate(() => response.destroy());
+    }
+    const body = await text(request);
+    response.end(JSON.stringify({ method, url, headers, body, environment: process.env, pid: process.pid }));
+  });
+  const sockets = new WebSocketServer({ server });
+  sockets.on('connection', (socket, request) => {
+    socket.send(request.url + ' ' + request.headers['x-hub-user']);
+    socket.on('message', (data) => socket.send(data));
+  });
+  const [where] = process.argv.slice(1);
+  server.listen(where === undefined ? Number(process.env.PORT) : where, where === undefined ? '127.0.0.1' : undefined);
+`;
+const appCommand = [process.execPath, '--input-type=module', '--eval', appSource];
+
+interface Echo {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+  readonly environment: Record<string, string>;
+  readonly pid: number;
+}
+
+async function setUp(
+  options: Partial<SingleuserOptions> = {},
+  variables: Record<string, string> = {},
+) {
+  const hub = await startFakeHub();
+  hub.loggedIn = alice;
+  hub.users.set('good', alice);
+  hub.clients.set('hub-user-alice', 'the-token-of-the-server');
+  const environment = {
+    PATH: process.env['PATH'],
+    HUB_API_TOKEN: 'the-token-of-the-server',
+    HUB_API_URL: hub.apiUrl,
+    HUB_BASE_URL: `${hub.origin}/`,
+    HUB_CLIENT_ID: 'hub-user-alice',
+    HUB_USER: 'alice',
+    HUB_SERVICE_PREFIX: '/user/alice/',
+    HUB_SERVICE_URL: 'http://127.0.0.1:0/',
+    HUB_OAUTH_SCOPES: '["access:servers!server=alice/","access:servers"]',
+    ...variables,
+  };
+  const singleuser = await startSingleuser(
+    {
+      command: appCommand,
+      usesSocket: false,
+      stripsPrefix: false,
+      passesToken: false,
+      readyPath: '',
+      cacheMaxAgeSeconds: 300,
+      killAfterSeconds: 5,
+      ...options,
+    },
+    { environment, log },
+  );
+  const { port } = singleuser.server.address() as AddressInfo;
+  const origin = `http://127.0.0.1:${port}`;
+  hub.publicOrigin = origin;
+  return {
+    hub,
+    singleuser,
+    port,
+    origin,
+    prefix: `${origin}/user/alice/`,
+    browser: new FakeBrowser(),
+    async echo(path: string, init: RequestInit = {}): Promise<Echo> {
+      const headers = { authorization: 'token good', ...(init.headers as Record<string, string>) };
+      const answer = await fetch(`${origin}${path}`, { ...init, headers });
+      return (await answer.json()) as Echo;
+    },
+    async [Symbol.asyncDispose]() {
+      await singleuser[Symbol.asyncDispose]();
+      await hub[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe('a guarded app', () => {
+  test('is behind a login, and is told who came in', async () => {
+    await using parts = await setUp();
+    await parts.singleuser.ready;
+    const page = await parts.browser.open(`${parts.prefix}tree?a=1`);
+    expect(page.status).toBe(200);
+    const echo = JSON.parse(page.body) as Echo;
+    expect(echo.url).toBe('/user/alice/tree?a=1');
+    expect(echo.headers).toMatchObject({
+      'x-hub-user': 'alice',
+      'x-hub-groups': 'staff,a%2Cb',
+      'x-hub-scopes': 'access:servers!server=alice/',
+    });
+  });
+
+  test('is not reached without credentials or without the scope', async () => {
+    await using parts = await setUp();
+    await parts.singleuser.ready;
+    parts.hub.users.set('of-bob', { name: 'bob', scopes: ['access:servers!server=bob/'] });
+    const status = async (headers: Record<string, string>) =>
+      (await fetch(parts.prefix, { headers })).status;
+    expect(await status({})).toBe(401);
+    expect(await status({ authorization: 'token bad' })).toBe(401);
+    expect(await status({ authorization: 'token of-bob' })).toBe(403);
+  });
+
+  test('never sees forged identity headers, cookies of the hub, or the token of the visitor', async () => {
+    await using parts = await setUp();
+    await parts.singleuser.ready;
+    const { headers, url } = await parts.echo('/user/alice/?token=good&q=1', {
+      headers: {
+        'X-Hub-User': 'root',
+        'X-Hub-Groups': 'admin',
+        'X-Hub-Assertion': 'forged',
+        'X-HUB-ANYTHING': 'forged',
+        cookie: 'mine=1; hub-session-id=s; hub-user-alice=x; hub-user-bob=y; service-x=z',
+      },
+    });
+    expect(headers).toMatchObject({ 'x-hub-user': 'alice', cookie: 'mine=1' });
+    expect(
+      Object.keys(headers)
+        .filter((name) => name.startsWith('x-hub'))
+        .sort(),
+    ).toEqual(['x-hub-groups', 'x-hub-scopes', 'x-hub-user']);
+    expect(JSON.stringify(headers)).not.toContain('good');
+    expect(url).toBe('/user/alice/?q=1');
+  });
+
+  test('an underscore in a header name forges nothing', async () => {
+    await using parts = await setUp();
+    await parts.singleuser.ready;
+    const { headers } = await parts.echo('/user/alice/', { headers: { x_hub_user: 'root' } });
+    expect(headers['x_hub_user']).toBeUndefined();
+  });
+
+  test('cannot set cookies of the hub, nor any outside its prefix', async () => {
+    await using parts = await setUp();
+    await parts.singleuser.ready;
+    const answer = await fetch(`${parts.prefix}cookie`, {
+      headers: { authorization: 'token good' },
+    });
+    expect(answer.headers.getSetCookie()).toEqual(['mine=1; Path=/user/alice/']);
+  });
+
+  test('gets bodies of every method whole, and never as a second request', async () => {
+    await using parts = await setUp();
+    await parts.singleuser.ready;
+    const smuggled = 'GET /user/alice/smuggled HTTP/1.1\r\nHost: x\r\n\r\n';
+    for (const method of ['POST', 'DELETE', 'OPTIONS', 'PUT']) {
+      const outgoing = request(`${parts.prefix}submit`, {
+        method,
+        headers: { authorization: 'token good', 'transfer-encoding': 'chunked' },
+      });
+      outgoing.end(smuggled);
+      const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+      const echo = JSON.parse(await text(response)) as Echo;
+      expect(echo).toMatchObject({ method, url: '/user/alice/submit', body: smuggled });
+    }
+  });
+
+  test('that breaks off in the middle of an answer does not leave the client waiting', async () => {
+    await using parts = await setUp();
+    await parts.singleuser.ready;
+    const answer = await fetch(`${parts.prefix}abort`, {
+      headers: { authorization: 'token good' },
+    });
+    await expect(answer.text()).rejects.toThrow();
+  });
+
+  test.for(['/user/alice/../bob/', '/user/alice/%2e%2e/bob/', '/user/alice\\x', '//user/alice/'])(
+    'is never asked for the ambiguous path %s',
+    async (path) => {
+      await using parts = await setUp();
+      await parts.singleuser.ready;
+      const socket = connect(parts.port, '127.0.0.1');
+      socket.write(
+        `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: token good\r\nConnection: close\r\n\r\n`,
+      );
+      expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /);
+    },
+  );
+
+  test('is not asked for anything outside its prefix', async () => {
+    await using parts = await setUp();
+    await parts.singleuser.ready;
+    const answer = await fetch(`${parts.origin}/user/bob/`, {
+      headers: { authorization: 'token good' },
+    });
+    expect(answer.status).toBe(404);
+  });
+
+  test('that does not know its prefix gets paths without it, and its redirects are put right', async () => {
+    await using parts = await setUp({ stripsPrefix: true });
+    await parts.singleuser.ready;
+    const echo = await parts.echo('/user/alice/a/b?c=1');
+    expect(echo.url).toBe('/a/b?c=1');
+    expect(echo.headers['x-forwarded-prefix']).toBe('/user/alice');
+    const answer = await fetch(`${parts.prefix}redirect`, {
+      headers: { authorization: 'token good' },
+      redirect: 'manual',
+    });
+    expect(answer.headers.get('location')).toBe('/user/alice/next');
+  });
+
+  test('may listen on a Unix socket that no other account can open', async () => {
+    await using parts = await setUp({ usesSocket: true, command: [...appCommand, '{socket}'] });
+    await parts.singleuser.ready;
+    const { environment } = await parts.echo('/user/alice/');
+    expect(environment['PORT']).toBeUndefined();
+    const socketPath = decodeURIComponent(
+      environment['HUB_SERVICE_URL']?.replace('http+unix://', '') ?? '',
+    );
+    expect((await stat(socketPath)).mode & 0o777).toBe(0o600);
+    expect((await stat(join(socketPath, '..'))).mode & 0o777).toBe(0o700);
+  });
+
+  test('has the variables of the hub but not its token', async () => {
+    await using parts = await setUp();
+    await parts.singleuser.ready;
+    const { environment } = await parts.echo('/user/alice/');
+    expect(environment['HUB_USER']).toBe('alice');
+    expect(JSON.stringify(environment)).not.toContain('the-token-of-the-server');
+  });
+
+  test('is announced as starting with 503 and Retry-After until it answers', async () => {
+    await using parts = await setUp({
+      command: [process.execPath, '--eval', 'setInterval(() => {}, 1e6)'],
+    });
+    const answer = await fetch(parts.prefix, { headers: { authorization: 'token good' } });
+    expect(answer.status).toBe(503);
+    expect(answer.headers.get('retry-after')).toBe('1');
+    expect(parts.hub.lookups).toBe(0);
+  });
+});
+
+describe('WebSockets', () => {
+  async function firstMessage(socket: WebSocket): Promise<string> {
+    const [data] = (await once(socket, 'message')) as [Buffer];
+    return data.toString();
+  }
+
+  test('reach the app with who is there, and carry messages both ways', async () => {
+    await using parts = await setUp();
+    await parts.singleuser.ready;
+    const socket = new WebSocket(`ws://127.0.0.1:${parts.port}/user/alice/ws?token=good`);
+    expect(await firstMessage(socket)).toBe('/user/alice/ws alice');
+    const large = 'x'.repeat(300_000);
+    socket.send(large);
+    expect(await firstMessage(socket)).toBe(large);
+    socket.close();
+    await once(socket, 'close');
+  });
+
+  test('of a page of another origin are refused before the app hears of them', async () => {
+    await using parts = await setUp();
+    await parts.singleuser.ready;
+    await parts.browser.open(parts.prefix);
+    const socket = new WebSocket(`ws://127.0.0.1:${parts.port}/user/alice/ws`, {
+      headers: { cookie: parts.browser.cookieHeader(parts.prefix), origin: 'https://evil.example' },
+    });
+    socket.on('error', () => undefined);
+    const [, response] = (await once(socket, 'unexpected-response')) as [
+      unknown,
+      { statusCode: number },
+    ];
+    expect(response.statusCode).toBe(403);
+    socket.terminate();
+  });
+
+  test('end when the token is revoked, though they are open', async () => {
+    await using parts = await setUp({ cacheMaxAgeSeconds: 0 });
+    await parts.singleuser.ready;
+    const socket = new WebSocket(`ws://127.0.0.1:${parts.port}/user/alice/ws?token=good`);
+    await firstMessage(socket);
+    parts.hub.users.delete('good');
+    await once(socket, 'close');
+  });
+
+  test('end when the app ends', async () => {
+    await using parts = await setUp();
+    await parts.singleuser.ready;
+    const socket = new WebSocket(`ws://127.0.0.1:${parts.port}/user/alice/ws?token=good`);
+    await firstMessage(socket);
+    parts.singleuser.signal('SIGKILL');
+    await once(socket, 'close');
+    expect(await parts.singleuser.exited).toBe(128 + 9);
+  });
+});
+
+describe('activity', () => {
+  test('is reported with the token of the server when there was traffic', async () => {
+    await using hub = await startFakeHub();
+    using report = createActivityReport({
+      url: `${hub.apiUrl}/users/alice/activity`,
+      token: 'any',
+      serverName: 'lab',
+      intervalMs: 1e9,
+      log,
+    });
+    await report.send();
+    expect(hub.activity).toEqual([]);
+    report.touch();
+    await report.send();
+    await report.send();
+    expect(hub.activity).toEqual([
+      {
+        path: '/hub/api/users/alice/activity',
+        body: {
+          last_activity: expect.stringMatching(/Z$/) as string,
+          servers: { lab: { last_activity: expect.stringMatching(/Z$/) as string } },
+        },
+      },
+    ]);
+  });
+
+  test('that could not be reported is reported the next time', async () => {
+    await using hub = await startFakeHub();
+    const url = `${hub.apiUrl}/users/alice/activity`;
+    using report = createActivityReport({
+      url,
+      token: 'any',
+      serverName: '',
+      intervalMs: 1e9,
+      log,
+    });
+    hub.failure = 503;
+    report.touch();
+    await report.send();
+    hub.failure = undefined;
+    await report.send();
+    expect(hub.activity).toHaveLength(1);
+  });
+
+  test('of the last minutes is reported when the server ends', async () => {
+    const parts = await setUp();
+    await parts.singleuser.ready;
+    await parts.echo('/user/alice/');
+    await parts.singleuser[Symbol.asyncDispose]();
+    expect(parts.hub.activity).toHaveLength(1);
+    await parts.hub[Symbol.asyncDispose]();
+  });
+});
+
+describe('the program', () => {
+  const main = join(import.meta.dirname, '..', '..', 'singleuser-main.ts');
+
+  function start(command: readonly string[]): ChildProcess {
+    return spawn(process.execPath, [main, '--kill-after', '0.2', '--', ...command], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        PATH: process.env['PATH'],
+        HUB_API_TOKEN: 'the-token-of-the-server',
+        HUB_CLIENT_ID: 'hub-user-alice',
+        HUB_SERVICE_PREFIX: '/user/alice/',
+        HUB_SERVICE_URL: 'http://127.0.0.1:0/',
+        HUB_OAUTH_SCOPES: '[]',
+      },
+    });
+  }
+
+  async function exitOf(program: ChildProcess): Promise<number | null> {
+    const [code] = (await once(program, 'exit')) as [number | null];
+    return code;
+  }
+
+  test('exits with the exit code of the app', async () => {
+    expect(await exitOf(start([process.execPath, '--eval', 'process.exit(7)']))).toBe(7);
+  });
+
+  test('exits with 127 when there is no such app', async () => {
+    expect(await exitOf(start(['/no/such/app']))).toBe(127);
+  });
+
+  test('passes a signal on and lets the app end in its own way', async () => {
+    const source = `process.on('SIGTERM', () => process.exit(5)); setInterval(() => {}, 1e6); console.log('up')`;
+    const program = start([process.execPath, '--eval', source]);
+    await once(program.stdout as NodeJS.ReadableStream, 'data');
+    program.kill('SIGTERM');
+    expect(await exitOf(program)).toBe(5);
+  });
+
+  test('kills an app that does not end, with everything it started', async () => {
+    const stubborn = `process.on('SIGTERM', () => {}); setInterval(() => {}, 1e6);`;
+    const source = `${stubborn}
+      const child = require('node:child_process').spawn(process.execPath, ['--eval', ${JSON.stringify(`${stubborn} console.log('up')`)}]);
+      child.stdout.once('data', () => console.log(child.pid));`;
+    const program = start([process.execPath, '--eval', source]);
+    const [line] = (await once(program.stdout as NodeJS.ReadableStream, 'data')) as [Buffer];
+    program.kill('SIGTERM');
+    expect(await exitOf(program)).toBe(128 + 9);
+    const grandchild = Number(line.toString());
+    // A killed process answers signals until it is reaped; a fresh look tells zombie from living.
+    const state = await text(spawn('ps', ['-o', 'stat=', '-p', String(grandchild)]).stdout);
+    expect(state.trim()).toMatch(/^(Z.*)?$/);
+  });
+
+  test('says which variable is missing, and exits with 2', async () => {
+    const program = spawn(process.execPath, [main, '--', 'true'], { env: {}, stdio: 'pipe' });
+    const [output, code] = await Promise.all([text(program.stderr), exitOf(program)]);
+    expect(output).toContain('HUB_API_TOKEN');
+    expect(code).toBe(2);
+  });
+});

@@ -1,0 +1,178 @@
+import { once } from 'node:events';
+import { lstat, unlink } from 'node:fs/promises';
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Logger } from 'pino';
+import { type Environment, missing } from '../client/client-options.ts';
+import { HubOAuth } from '../client/hub-oauth.ts';
+import { createClientAddressReader } from '../http/client-address.ts';
+import { createRoute } from '../proxy/route.ts';
+import { parseUpstreamAddress } from '../proxy/upstream-address.ts';
+import { type ActivityReport, createActivityReport } from './activity-report.ts';
+import { choosePort, chooseSocket } from './app-address.ts';
+import { appEnvironment, fillCommand } from './app-command.ts';
+import { createAppForwarder } from './app-forwarder.ts';
+import { type AppProcess, startApp } from './app-process.ts';
+import { createGuardServer } from './guard-server.ts';
+import { watchReadiness } from './readiness.ts';
+
+/** What the command line says. */
+export interface SingleuserOptions {
+  readonly command: readonly string[];
+  /** Where to listen; HUB_SERVICE_URL unless given. */
+  readonly url?: string | undefined;
+  /** Port of the app; a free one unless given. */
+  readonly port?: number | undefined;
+  /** Whether the app listens on a Unix socket instead of a port. */
+  readonly usesSocket: boolean;
+  readonly stripsPrefix: boolean;
+  readonly passesToken: boolean;
+  /** Path, below the prefix, that is asked for until it answers. */
+  readonly readyPath: string;
+  /** How long an answer of the hub about a visitor is used again. */
+  readonly cacheMaxAgeSeconds: number;
+  readonly killAfterSeconds: number;
+}
+
+/** A guarded app that runs. */
+export interface Singleuser extends AsyncDisposable {
+  /** Exit code of the app. */
+  readonly exited: Promise<number>;
+  /** Resolves when the app answers. */
+  readonly ready: Promise<void>;
+  readonly server: Server;
+  signal(signal: NodeJS.Signals): void;
+}
+
+/** Starts the guard, then the app behind it. Throws TypeError for a setup that cannot work. */
+export async function startSingleuser(
+  options: SingleuserOptions,
+  { environment, log }: { readonly environment: Environment; readonly log: Logger },
+): Promise<Singleuser> {
+  const hubAuth = new HubOAuth({ environment, cache_max_age: options.cacheMaxAgeSeconds });
+  const serviceUrl = options.url ?? environment['HUB_SERVICE_URL'];
+  if (!serviceUrl) throw missing('--url', 'HUB_SERVICE_URL');
+  const prefix = hubAuth.service_prefix;
+
+  await using parts = new AsyncDisposableStack();
+  const address = parts.use(
+    options.usesSocket ? await chooseSocket() : await choosePort(options.port),
+  );
+  const command = fillCommand(options.command, address, prefix);
+  const route = createRoute(
+    {
+      prefix,
+      target: address.url,
+      // The app never sees the hub's cookies, as behind a gateway that guards it.
+      access: 'gateway',
+      owner: { kind: 'extra' },
+      cookieName: hubAuth.cookie_name,
+    },
+    Date.now(),
+  );
+  const activity = startActivityReport(hubAuth, environment, log);
+  if (activity !== undefined) parts.use(activity);
+  const onTraffic = () => activity?.touch();
+
+  const readyPath = (options.stripsPrefix ? '/' : prefix) + options.readyPath.replace(/^\/+/, '');
+  const readiness = parts.use(watchReadiness(route.upstream, readyPath));
+  const forwarder = parts.use(
+    createAppForwarder({
+      route,
+      // Whoever connects here is the hub's gateway, or stands on the same machine.
+      readClient: createClientAddressReader(['127.0.0.0/8', '::1']),
+      publicLocation: (location) =>
+        options.stripsPrefix ? withPrefix(location, prefix) : location,
+      onTraffic,
+    }),
+  );
+  const { stripsPrefix } = options;
+  const server = createGuardServer({ hubAuth, forwarder, readiness, stripsPrefix, onTraffic, log });
+  const connections = new Set<Socket>();
+  server.on('connection', (socket) => {
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
+  });
+  await listen(server, serviceUrl);
+  parts.defer(() => close(server, connections));
+
+  const app = startApp({
+    command,
+    environment: appEnvironment(environment, address, options.passesToken),
+    killAfterMs: options.killAfterSeconds * 1000,
+    log,
+  });
+  parts.defer(() => endApp(app));
+  const ready = readiness.ready.then(() => address.protect());
+  ready.then(
+    () => log.info({ prefix }, 'the app is ready'),
+    (error: unknown) => log.warn({ err: error }, 'could not protect the socket of the app'),
+  );
+
+  const started = parts.move();
+  return {
+    exited: app.exited,
+    ready,
+    server,
+    signal: app.signal,
+    async [Symbol.asyncDispose]() {
+      await activity?.send();
+      await started.disposeAsync();
+    },
+  };
+}
+
+function startActivityReport(
+  hubAuth: HubOAuth,
+  environment: Environment,
+  log: Logger,
+): ActivityReport | undefined {
+  const userName = environment['HUB_USER'];
+  const url =
+    environment['HUB_ACTIVITY_URL'] ||
+    (userName && `${hubAuth.api_url}/users/${encodeURIComponent(userName)}/activity`);
+  const intervalSeconds = Number(environment['HUB_ACTIVITY_INTERVAL'] || 300);
+  if (!url || !(intervalSeconds > 0)) return undefined;
+  return createActivityReport({
+    url,
+    token: hubAuth.api_token,
+    serverName: environment['HUB_SERVER_NAME'] ?? '',
+    intervalMs: intervalSeconds * 1000,
+    log,
+  });
+}
+
+/** An app without its prefix names paths of its own root. */
+function withPrefix(location: string, prefix: string): string {
+  const isRootRelative = /^\/(?![/\\])/.test(location) && !location.startsWith(prefix);
+  return isRootRelative ? prefix + location.slice(1) : location;
+}
+
+async function listen(server: Server, serviceUrl: string): Promise<void> {
+  const { protocol, hostname, port, socketPath } = parseUpstreamAddress(serviceUrl);
+  if (protocol !== 'http:') throw new TypeError('HUB_SERVICE_URL must begin with http');
+  if (socketPath === undefined) server.listen(port, hostname);
+  else {
+    await removeStaleSocket(socketPath);
+    server.listen(socketPath);
+  }
+  await once(server, 'listening');
+}
+
+/** What a killed predecessor left; nothing but a socket is ever removed. */
+async function removeStaleSocket(path: string): Promise<void> {
+  const file = await lstat(path).catch(() => undefined);
+  if (file?.isSocket() === true) await unlink(path);
+}
+
+/** WebSockets included, which the server itself does not know any more. */
+async function close(server: Server, connections: Iterable<Socket>): Promise<void> {
+  server.close();
+  for (const socket of connections) socket.destroy();
+  await once(server, 'close');
+}
+
+async function endApp(app: AppProcess): Promise<void> {
+  app.kill();
+  await app.exited;
+}
