@@ -2,6 +2,7 @@ import type { Context } from 'koa';
 import type { z } from 'zod';
 import { HubError } from '../errors.ts';
 import { readJsonBody } from '../http/body.ts';
+import { type Caller, presentsToken } from '../rbac/caller.ts';
 
 /** Reads a JSON body and checks it; every problem is named in one `bad_request`. */
 export async function parseBody<Schema extends z.ZodType>(
@@ -9,7 +10,11 @@ export async function parseBody<Schema extends z.ZodType>(
   schema: Schema,
   limitBytes: number,
 ): Promise<z.output<Schema>> {
-  const result = schema.safeParse((await readJsonBody(ctx.req, limitBytes)) ?? {});
+  const caller = ctx.state['caller'] as Caller | undefined;
+  const body = await readJsonBody(ctx.req, limitBytes, {
+    anyContentType: caller !== undefined && presentsToken(caller),
+  });
+  const result = schema.safeParse(body ?? {});
   if (result.success) return result.data;
   const problems = result.error.issues.map(
     ({ path, message }) => `${path.join('.') || 'body'}: ${message}`,

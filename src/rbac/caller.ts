@@ -24,3 +24,9 @@ export interface CallerToken {
   /** The user's server whose own token this is. */
   readonly server?: { readonly userName: string; readonly serverName: string };
 }
+
+/** Whether the request came with a token; otherwise with the login cookie of a browser. */
+export function presentsToken({ owner, accessToken }: Caller): boolean {
+  // The token of a service stands in the configuration and has no record of its own.
+  return owner.kind === 'service' || accessToken !== undefined;
+}

@@ -356,14 +356,48 @@ describe('wrong content types', () => {
     },
   );
 
-  test('a form or broken JSON at the API is 415 or 400', async () => {
+  test('JSON with a token is read whatever type it is sent as', async () => {
+    for (const contentType of ['application/x-www-form-urlencoded', 'text/plain', undefined]) {
+      const answer = await fetch(`${hub.apiUrl}/users/alice/tokens`, {
+        method: 'POST',
+        headers: {
+          authorization: 'token admin-service-token',
+          ...(contentType && { 'content-type': contentType }),
+        },
+        // Of bytes, for which fetch names no type.
+        body: Buffer.from('{"note": "from a script"}'),
+      });
+      expect([contentType, answer.status, await answer.json()]).toMatchObject([
+        contentType,
+        201,
+        { note: 'from a script' },
+      ]);
+    }
+  });
+
+  test('JSON of a browser must say that it is JSON, which a form of another site cannot', async () => {
+    const browser = await hub.logIn('alice');
+    const page = await browser.request(`${hub.url}hub/token`);
+    const csrf = /name="_csrf" value="([^"]*)"/.exec(page.body)?.[1] ?? '';
+    const send = (contentType: string) =>
+      browser.request(`${hub.url}hub/api/users/alice/tokens`, {
+        method: 'POST',
+        headers: { 'content-type': contentType, 'x-csrf-token': csrf },
+        body: '{"note": "from a page"}',
+      });
+    expect((await send('text/plain')).status).toBe(415);
+    expect((await send('application/x-www-form-urlencoded')).status).toBe(415);
+    expect((await send('application/json')).status).toBe(201);
+  });
+
+  test('a form or broken JSON at the API is 400', async () => {
     const send = (contentType: string, body: string | Buffer) =>
       hub.api('/users/alice/tokens', 'admin-service-token', {
         method: 'POST',
         headers: { 'content-type': contentType },
         body: body as NonNullable<RequestInit['body']>,
       });
-    expect((await send('application/x-www-form-urlencoded', 'note=a')).status).toBe(415);
+    expect((await send('application/x-www-form-urlencoded', 'note=a')).status).toBe(400);
     expect((await send('application/json', '{')).status).toBe(400);
     expect((await send('application/json', '[]')).status).toBe(400);
     expect((await send('application/json', '"text"')).status).toBe(400);

@@ -1,8 +1,11 @@
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { promisify } from 'node:util';
 import { expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
+import { requireComponent } from '../support/components.ts';
 import {
   adminToken,
   createServerHub,
@@ -167,4 +170,25 @@ test('deletes users who are idle only when told to, with two scopes more, and no
   await until(async () => (await statusOf('idle')) === 404, 'the idle user is gone');
   expect(await isReady(hub, 'busy')).toBe(true);
   expect(await statusOf('root')).toBe(200);
+});
+
+const python = '/usr/bin/python3';
+const isPythonThere =
+  requireComponent('Python', python) &&
+  requireComponent('the Python package tornado', '/usr/lib/python3/dist-packages/tornado');
+
+test.runIf(isPythonThere)('named servers go when a Python culler removes them', async () => {
+  await using hub = await createServerHub(servers);
+  await createUsers(hub, 'idle');
+  const path = serverPath('idle', 'lab');
+  await startServer(hub, path);
+  await untilServer(hub, path, ({ ready }) => ready, 'the named server is ready');
+  const remove = join(import.meta.dirname, '..', '..', 'fixtures', 'jupyter');
+  const { stdout } = await promisify(execFile)(
+    python,
+    [join(remove, 'remove_named_server.py'), path],
+    { env: { JUPYTERHUB_API_URL: hub.apiUrl, JUPYTERHUB_API_TOKEN: adminToken } },
+  );
+  expect(stdout.trim()).toBe('204');
+  expect((await hub.api(path, adminToken)).status).toBe(404);
 });
