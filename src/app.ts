@@ -21,7 +21,7 @@ export interface OAuthEndpoints {
   readonly metadataPaths: readonly string[];
 }
 
-export interface AppParts {
+export interface AppDeps {
   readonly app: Koa;
   readonly basePath: string;
   readonly isHttps: boolean;
@@ -45,18 +45,18 @@ export interface AppParts {
 }
 
 /** Builds the URL map of the hub: the order of the middleware and every route, top to bottom. */
-export function createApp(parts: AppParts): Koa {
-  const { app, basePath, isHttps, log, clientAddress, metrics, oauth } = parts;
+export function createApp(deps: AppDeps): Koa {
+  const { app, basePath, isHttps, log, clientAddress, metrics, oauth } = deps;
   const hubPath = `${basePath}hub/`;
   const apiPath = `${hubPath}api/`;
 
   // What reaches Koa itself is a connection that broke during the answer: nobody's fault here.
   app.on('error', (error: unknown) => log.debug({ err: error }, 'a client left before its answer'));
   app.use(requestLog({ log, clientAddress, observe: metrics.countRequest }));
-  app.use(errorMiddleware({ apiPath, isHttps, renderErrorPage: parts.renderErrorPage, log }));
+  app.use(errorMiddleware({ apiPath, isHttps, renderErrorPage: deps.renderErrorPage, log }));
   app.use(securityHeaders({ isHttps }));
   app.use(async (ctx, next) => {
-    ctx.set({ ...parts.compatibilityHeaders });
+    ctx.set({ ...deps.compatibilityHeaders });
     await next();
   });
 
@@ -64,14 +64,14 @@ export function createApp(parts: AppParts): Koa {
   operation.get([`${hubPath}health`, `${apiPath}health`], (ctx) => {
     ctx.body = { status: 'ok' };
   });
-  operation.get(`${hubPath}static/:name`, (ctx) => serveAsset(ctx, parts.assets));
+  operation.get(`${hubPath}static/:name`, (ctx) => serveAsset(ctx, deps.assets));
   for (const path of oauth.metadataPaths) operation.get(path, oauth.metadata);
   operation.post(`${apiPath}oauth2/token`, oauth.token);
   operation.post(`${apiPath}oauth2/introspect`, oauth.introspection);
   operation.post(`${apiPath}oauth2/revoke`, oauth.revocation);
   app.use(operation.routes());
 
-  app.use(parts.sessions);
+  app.use(deps.sessions);
 
   const authorization = new Router();
   authorization.get(`${apiPath}oauth2/authorize`, oauth.showAuthorization);
@@ -79,13 +79,13 @@ export function createApp(parts: AppParts): Koa {
   app.use(authorization.routes());
 
   const api = new Router({ prefix: apiPath.slice(0, -1) });
-  api.use(answerOptions, parts.callerMiddleware);
-  parts.addApiRoutes(api);
+  api.use(answerOptions, deps.callerMiddleware);
+  deps.addApiRoutes(api);
   const metricsRouter = new Router();
   metricsRouter.get(
     [`${hubPath}metrics`, `${apiPath}metrics`],
-    parts.callerMiddleware,
-    parts.requireMetricsAccess,
+    deps.callerMiddleware,
+    deps.requireMetricsAccess,
     async (ctx) => {
       ctx.body = await metrics.exposition();
       ctx.set('Content-Type', metrics.contentType);
@@ -95,14 +95,14 @@ export function createApp(parts: AppParts): Koa {
   app.use(api.routes());
 
   const pages = new Router({ prefix: hubPath.slice(0, -1) });
-  parts.addPageRoutes(pages);
+  deps.addPageRoutes(pages);
   app.use(pages.routes());
 
   const outer = new Router();
   outer.get([basePath, hubPath, hubPath.slice(0, -1)], (ctx) => {
     ctx.redirect(ctx.state['login'] === undefined ? `${hubPath}login` : `${hubPath}home`);
   });
-  parts.addOuterRoutes(outer);
+  deps.addOuterRoutes(outer);
   app.use(outer.routes());
 
   for (const router of [operation, authorization, metricsRouter, api, pages, outer]) {

@@ -6,28 +6,28 @@ import { createAccounts } from './accounts/accounts.ts';
 import { callerMiddleware } from './api/caller-middleware.ts';
 import { requireScopes } from './api/require-scopes.ts';
 import { createApp } from './app.ts';
-import { createAccountParts } from './composition/account-parts.ts';
-import { addApi } from './composition/api-parts.ts';
-import { createExternalLoginParts } from './composition/external-login-parts.ts';
-import { createGatewayParts } from './composition/gateway-parts.ts';
-import type { HubParts } from './composition/hub-parts.ts';
-import { jupyterHubCompatibility } from './composition/jupyterhub-compatibility.ts';
-import { loadDirectory } from './composition/load-directory.ts';
-import { createLoginParts } from './composition/login-parts.ts';
-import { createOAuthEndpoints } from './composition/oauth-endpoints.ts';
-import { createOAuthParts } from './composition/oauth-parts.ts';
-import { observeHub } from './composition/observe-hub.ts';
+import { composeAccounts } from './composition/compose-accounts.ts';
+import { addApi } from './composition/compose-api.ts';
+import { composeExternalLogins } from './composition/compose-external-logins.ts';
+import { composeGateway } from './composition/compose-gateway.ts';
+import { composeLogin } from './composition/compose-login.ts';
+import { composeOAuth } from './composition/compose-oauth.ts';
 import {
   addPages,
   createErrorPageRenderer,
   createNotReadyRenderer,
-} from './composition/page-parts.ts';
+} from './composition/compose-pages.ts';
+import { composeRevalidation } from './composition/compose-revalidation.ts';
+import { composeServers } from './composition/compose-servers.ts';
+import type { HubParts } from './composition/hub-parts.ts';
+import { jupyterHubCompatibility } from './composition/jupyterhub-compatibility.ts';
+import { loadDirectory } from './composition/load-directory.ts';
+import { createOAuthEndpoints } from './composition/oauth-endpoints.ts';
 import { startPurging } from './composition/purge.ts';
+import { registerMetricSources } from './composition/register-metric-sources.ts';
 import { createReload, type ReloadedConfig } from './composition/reload.ts';
-import { createServerParts } from './composition/server-parts.ts';
 import { addExtraRoutes, createServiceRoutes } from './composition/service-routes.ts';
 import { createStores, openStorage } from './composition/stores.ts';
-import { createUpkeepParts } from './composition/upkeep-parts.ts';
 import type { Config } from './config/config.ts';
 import { loadCookieSecrets } from './config/cookie-secret.ts';
 import { createKeyedHash } from './crypto/keyed-hash.ts';
@@ -41,7 +41,7 @@ import { listen } from './http/server/listener.ts';
 import { createMetrics } from './metrics/metrics.ts';
 import { createServiceTokens } from './oauth/tokens/service-tokens.ts';
 import { loadAssets } from './pages/assets/assets.ts';
-import { createPageKit } from './pages/page-kit.ts';
+import { createPageContext } from './pages/page-context.ts';
 import { createPageUrls } from './pages/page-urls.ts';
 import { jupyterHubRoutes } from './pages/servers/jupyterhub-routes.ts';
 import { userUrlRoutes } from './pages/servers/user-url-routes.ts';
@@ -123,7 +123,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       log,
     }),
   );
-  const oauth = createOAuthParts(
+  const oauth = composeOAuth(
     {
       config,
       stores,
@@ -137,22 +137,22 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     },
     building,
   );
-  const login = await createLoginParts({ config, plugins, secrets, stores, keyv, log }, building);
-  const upkeep = createUpkeepParts({ config, stores, keyv, login, logins, log });
+  const login = await composeLogin({ config, plugins, secrets, stores, keyv, log }, building);
+  const revalidation = composeRevalidation({ config, stores, keyv, login, logins, log });
 
   const urls = createPageUrls(basePath);
   const assets = await loadAssets({
     staticUrl: `${urls.hub}static/`,
     accentColour: Hub.accent_color,
   });
-  const pageFrame = { hubTitle: Hub.title, urls, assets };
-  const renderErrorPage = createErrorPageRenderer(pageFrame);
+  const layoutProps = { hubTitle: Hub.title, urls, assets };
+  const renderErrorPage = createErrorPageRenderer(layoutProps);
 
   const routes = createRouteTable({ reservedPrefixes: [urls.hub] });
   addExtraRoutes(routes, config);
   const stopRequested = Promise.withResolvers<void>();
   let stopsServers = Hub.cleanup_servers;
-  const server = await createServerParts(
+  const server = await composeServers(
     {
       config,
       plugins,
@@ -163,12 +163,12 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       apiUrl,
       environment,
       stopsServersAtEnd: () => stopsServers,
-      ...upkeep.spawnHooks,
+      ...revalidation.spawnHooks,
       log,
     },
     building,
   );
-  const gatewayParts = createGatewayParts(
+  const gatewayParts = composeGateway(
     {
       config,
       secrets,
@@ -180,12 +180,12 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       routes,
       clientAddress,
       renderErrorPage,
-      renderNotReadyPage: createNotReadyRenderer(pageFrame, () => registry),
+      renderNotReadyPage: createNotReadyRenderer(layoutProps, () => registry),
       admit(caller) {
         if (caller.user !== undefined) server.activityLog.noteUser(caller.user.id);
-        return upkeep.admits(caller);
+        return revalidation.hasCurrentLogin(caller);
       },
-      admitsToken: upkeep.admitsToken,
+      isTokenOfCurrentLogin: revalidation.isTokenOfCurrentLogin,
       log,
     },
     building,
@@ -226,11 +226,11 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     isSecure: isHttps,
     lifetimeSeconds,
     sessionIdAliases: jupyterHub.sessionIdAliases,
-    // Whoever leaves needs no confirmation that they may be here.
-    confirm: async (found, ctx) =>
-      ctx.path === urls.logout ? found : upkeep.upkeep.confirm(found),
+    // Logging out works whatever the provider says.
+    revalidate: async (found, ctx) =>
+      ctx.path === urls.logout ? found : revalidation.revalidate(found),
   });
-  const kit = createPageKit({
+  const pages = createPageContext({
     hubTitle: Hub.title,
     urls,
     assets,
@@ -249,7 +249,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         await authenticator.deleteUser?.(userName);
     },
   });
-  const parts: HubParts = {
+  const deps: HubParts = {
     database,
     stores,
     authority,
@@ -257,9 +257,9 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     sessions,
     csrf,
     login,
-    upkeep,
-    externalLogins: createExternalLoginParts(
-      { kit, login, sessions, metrics, log },
+    revalidation,
+    externalLogins: composeExternalLogins(
+      { pages, login, sessions, metrics, log },
       { config, secrets, keyv },
     ),
     oauth,
@@ -267,10 +267,10 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     registry,
     routes,
     metrics,
-    kit,
+    pages,
     apiPath,
     accounts,
-    account: createAccountParts({
+    account: composeAccounts({
       config,
       stores,
       keyv,
@@ -283,7 +283,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     log,
     firstAdministrator: login.firstAdministrator,
   };
-  observeHub({ metrics, registry, server, stores, webSockets, forwarder });
+  registerMetricSources({ metrics, registry, server, stores, webSockets, forwarder });
 
   createApp({
     app,
@@ -299,16 +299,16 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       tokens: oauth.tokenVerifier,
       authority,
       csrf,
-      admits: upkeep.admits,
+      hasCurrentLogin: revalidation.hasCurrentLogin,
     }),
-    oauth: createOAuthEndpoints(parts, config, log),
+    oauth: createOAuthEndpoints(deps, config, log),
     async requireMetricsAccess(ctx, next) {
       if (Hub.authenticate_prometheus)
         requireScopes(ctx, ['read:metrics'], await authority.membership());
       await next();
     },
     addApiRoutes: (router) =>
-      addApi(router, parts, config, {
+      addApi(router, deps, config, {
         info: {
           version,
           apiVersion: jupyterHub.apiVersion,
@@ -326,12 +326,12 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         },
       }),
     addPageRoutes(router) {
-      addPages(router, parts, config);
+      addPages(router, deps, config);
       if (jupyterHub.hasAddresses) jupyterHubRoutes(router, { assets });
     },
     addOuterRoutes: (router) =>
       userUrlRoutes(router, {
-        kit,
+        pages,
         basePath,
         apiPath,
         authority,
@@ -370,7 +370,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   building.defer(() => publicServer.close(Hub.shutdown_timeout * 1000, gatewayParts.streams));
   await registry.start();
   const secret = login.hasPasswordAccounts
-    ? await parts.firstAdministrator.issueSecret()
+    ? await deps.firstAdministrator.issueSecret()
     : undefined;
 
   // Before requests in flight are waited for: some of them follow a start to its end.

@@ -30,7 +30,7 @@ export interface Accounts {
 const mostNames = 500;
 
 /** Creates the account rules over the stores. */
-export function createAccounts(parts: {
+export function createAccounts(deps: {
   readonly users: UserStore;
   readonly authority: Authority;
   readonly logins: Pick<LoginSessions, 'endAllOfUser'>;
@@ -38,7 +38,7 @@ export function createAccounts(parts: {
   readonly withoutServersOf: (user: User, work: () => Promise<void>) => Promise<void>;
   readonly onDelete: (userName: string) => Promise<void>;
 }): Accounts {
-  const { users, authority, logins } = parts;
+  const { users, authority, logins } = deps;
 
   /** Nobody makes, changes or removes an account that may do more than they may themselves. */
   async function requireMayGrantAdmin(caller: Caller): Promise<void> {
@@ -84,7 +84,7 @@ export function createAccounts(parts: {
       }
       if (name !== undefined && name !== user.name) {
         const newName = validateUserName(canonicalUserName(name));
-        await parts.withoutServersOf(user, () => users.rename(user.id, newName));
+        await deps.withoutServersOf(user, () => users.rename(user.id, newName));
       }
       return users.getByName(name === undefined ? userName : canonicalUserName(name));
     },
@@ -96,8 +96,8 @@ export function createAccounts(parts: {
       }
       await requireMayActOn(caller, user);
       await logins.endAllOfUser(user.id);
-      await parts.withoutServersOf(user, async () => {
-        await parts.onDelete(user.name);
+      await deps.withoutServersOf(user, async () => {
+        await deps.onDelete(user.name);
         await users.delete(user.id);
       });
     },

@@ -21,7 +21,7 @@ export interface FirstAdministrator {
 const settingKey = 'first-administrator-secret-hash';
 
 /** Creates the set-up over the stores. `hasAdministrator` also counts those of the configuration. */
-export function createFirstAdministrator(parts: {
+export function createFirstAdministrator(deps: {
   readonly settings: SettingStore;
   readonly users: Pick<UserStore, 'create' | 'findByName' | 'setAdmin'>;
   readonly hasAdministrator: () => Promise<boolean>;
@@ -29,7 +29,7 @@ export function createFirstAdministrator(parts: {
   /** Throws `bad_request` for a password that is too short or too common. */
   readonly checkPassword: (userName: string, password: string) => void;
 }): FirstAdministrator {
-  const { settings, users } = parts;
+  const { settings, users } = deps;
   let isCreating = false;
 
   async function isValid(secret: string): Promise<boolean> {
@@ -41,14 +41,14 @@ export function createFirstAdministrator(parts: {
     isValid,
 
     async issueSecret() {
-      if (await parts.hasAdministrator()) return undefined;
+      if (await deps.hasAdministrator()) return undefined;
       const secret = randomSecret();
       await settings.set(settingKey, hashSecret(secret));
       return secret;
     },
 
     async create({ secret, name, password }) {
-      if (isCreating || !(await isValid(secret)) || (await parts.hasAdministrator())) {
+      if (isCreating || !(await isValid(secret)) || (await deps.hasAdministrator())) {
         throw new HubError('forbidden', 'This set-up link does not work any more.', {
           hint: 'Start the hub again for a new link, or log in if there is an administrator.',
         });
@@ -56,11 +56,11 @@ export function createFirstAdministrator(parts: {
       isCreating = true;
       try {
         const userName = validateUserName(name);
-        parts.checkPassword(userName, password);
+        deps.checkPassword(userName, password);
         const existing = await users.findByName(userName);
         const user =
           existing ?? (await users.create({ name: userName, isAdmin: true, isInvited: true }));
-        await parts.setPassword(userName, password);
+        await deps.setPassword(userName, password);
         if (existing !== undefined) await users.setAdmin(existing.id, true);
         await settings.delete(settingKey);
         return { ...user, isAdmin: true };

@@ -14,12 +14,12 @@ export interface GroupMembers {
 }
 
 /** Creates the rule over the stores. */
-export function createGroupMembers(parts: {
+export function createGroupMembers(deps: {
   readonly groups: Pick<GroupStore, 'addMembers' | 'removeMembers'>;
   readonly roles: Pick<RoleStore, 'heldBy'>;
   readonly authority: Authority;
 }): GroupMembers {
-  const { groups, roles, authority } = parts;
+  const { groups, roles, authority } = deps;
   return {
     async add(caller, groupName, userNames) {
       // Membership brings the group's roles along: nobody may hand out more than they hold.

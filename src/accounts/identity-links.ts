@@ -24,13 +24,13 @@ export interface IdentityLinks {
 }
 
 /** Creates the links. */
-export function createIdentityLinks(parts: {
+export function createIdentityLinks(deps: {
   readonly identities: Pick<IdentityStore, 'listForUser' | 'unlink'>;
   readonly authenticators: Pick<Authenticators, 'list' | 'find'>;
   readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
   readonly logins: Pick<LoginSessions, 'listOfUser' | 'end'>;
 }): IdentityLinks {
-  const { identities, authenticators, credentials, logins } = parts;
+  const { identities, authenticators, credentials, logins } = deps;
   const perUser = createKeyedQueue({ longestQueue: 20 });
   const keepsPasswords = () =>
     authenticators.list.some(({ authenticator }) => authenticator.ownsAccounts === true);

@@ -41,7 +41,7 @@ export const invitationLifetimeSeconds = {
 } as const satisfies Record<InvitationPurpose, number>;
 
 /** Creates the invitations over their store. */
-export function createInvitations(parts: {
+export function createInvitations(deps: {
   readonly store: InvitationStore;
   readonly users: Pick<UserStore, 'getByName' | 'findById'>;
   readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
@@ -49,11 +49,11 @@ export function createInvitations(parts: {
   readonly requireMayActOn: (caller: Caller, user: User) => Promise<void>;
   readonly now?: () => Date;
 }): Invitations {
-  const { store, users, passwords, now = () => new Date() } = parts;
+  const { store, users, passwords, now = () => new Date() } = deps;
 
   async function userFor(caller: Caller, userName: string): Promise<User> {
     const user = await users.getByName(userName);
-    await parts.requireMayActOn(caller, user);
+    await deps.requireMayActOn(caller, user);
     return user;
   }
 
@@ -74,7 +74,7 @@ export function createInvitations(parts: {
         throw new HubError('bad_request', 'Accounts have no password on this hub.');
       }
       const user = await userFor(caller, userName);
-      const credential = await parts.credentials.findPasswordHash(user.name);
+      const credential = await deps.credentials.findPasswordHash(user.name);
       const purpose = credential === undefined ? 'invitation' : 'password_reset';
       const expiresAt = new Date(now().getTime() + invitationLifetimeSeconds[purpose] * 1000);
       const createdBy = caller.owner.name;

@@ -53,14 +53,14 @@ const recoveryCodeBytes = 10;
 const alphabet = 'abcdefghijkmnpqrstuvwxyz23456789';
 
 /** Creates the second factors. Their attempts are counted apart from those at passwords. */
-export function createSecondFactors(parts: {
+export function createSecondFactors(deps: {
   readonly store: SecondFactorStore;
   /** Not that of the passwords: a right password forgets the failures there. */
   readonly throttle: LoginThrottle;
   readonly hubTitle: string;
   readonly now?: () => Date;
 }): SecondFactors {
-  const { store, throttle, hubTitle, now = () => new Date() } = parts;
+  const { store, throttle, hubTitle, now = () => new Date() } = deps;
 
   async function isRight({ user, code }: CodeAttempt): Promise<boolean> {
     const factor = await store.find(user.id);

@@ -36,7 +36,7 @@ export function callerMiddleware(parts: {
   readonly authority: Authority;
   readonly csrf: CsrfProtection;
   /** Whether the token's owner still has a login at their provider. */
-  readonly admits: (caller: Caller) => Promise<boolean>;
+  readonly hasCurrentLogin: (caller: Caller) => Promise<boolean>;
 }): Middleware {
   return async (ctx, next) => {
     ctx.state['caller'] = await identify(ctx);
@@ -47,7 +47,7 @@ export function callerMiddleware(parts: {
     const token = presentedToken(ctx);
     if (token !== undefined) {
       const caller = token === '' ? undefined : await parts.tokens.verify(token);
-      if (caller === undefined || !(await parts.admits(caller))) return undefined;
+      if (caller === undefined || !(await parts.hasCurrentLogin(caller))) return undefined;
       ctx.state['logName'] = caller.owner.name;
       return caller;
     }

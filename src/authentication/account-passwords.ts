@@ -25,7 +25,7 @@ export interface SetPasswordOptions {
 }
 
 /** Creates the passwords of accounts. */
-export function createAccountPasswords(parts: {
+export function createAccountPasswords(deps: {
   readonly authenticators: Pick<Authenticators, 'list'>;
   readonly credentials: Pick<PasswordCredentialStore, 'setPasswordHash'>;
   readonly passwordHasher: Pick<PasswordHasher, 'hash'>;
@@ -33,7 +33,7 @@ export function createAccountPasswords(parts: {
 }): AccountPasswords {
   // Looked up each time: a reload of the configuration changes the list.
   const keepers = () =>
-    parts.authenticators.list
+    deps.authenticators.list
       .map(({ authenticator }) => authenticator)
       .filter(({ ownsAccounts }) => ownsAccounts === true);
 
@@ -51,9 +51,9 @@ export function createAccountPasswords(parts: {
     },
 
     async set({ id, name }, password, { mustChange = false, keepSessionId } = {}) {
-      const passwordHash = await parts.passwordHasher.hash(password);
-      await parts.credentials.setPasswordHash(name, passwordHash, { mustChange });
-      await parts.endLoginsOf(id, keepSessionId === undefined ? {} : { except: keepSessionId });
+      const passwordHash = await deps.passwordHasher.hash(password);
+      await deps.credentials.setPasswordHash(name, passwordHash, { mustChange });
+      await deps.endLoginsOf(id, keepSessionId === undefined ? {} : { except: keepSessionId });
     },
   };
 }

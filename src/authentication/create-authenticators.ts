@@ -24,7 +24,7 @@ export interface Authenticators extends AsyncDisposable {
   find(name: string): NamedAuthenticator | undefined;
 }
 
-export interface AuthenticatorParts {
+export interface AuthenticatorDeps {
   readonly config: AuthenticatorConfig;
   readonly credentials: CredentialStore;
   readonly settings: {
@@ -40,13 +40,13 @@ export interface AuthenticatorParts {
 /** Creates the prepared authenticators; throws a StartupError that names the one that failed. */
 export async function createAuthenticators(
   prepared: readonly PreparedAuthenticator[],
-  parts: AuthenticatorParts,
+  deps: AuthenticatorDeps,
 ): Promise<Authenticators> {
   await using created = new AsyncDisposableStack();
   const list: NamedAuthenticator[] = [];
   for (const { entry, plugin, options, surroundings } of prepared) {
     try {
-      const host = createHost(surroundings, parts);
+      const host = createHost(surroundings, deps);
       const authenticator = await plugin.create(options, host);
       created.defer(async () => authenticator[Symbol.asyncDispose]?.());
       list.push({ name: entry.name, authenticator });
@@ -67,7 +67,7 @@ export async function createAuthenticators(
 
 function createHost(
   surroundings: PreparedAuthenticator['surroundings'],
-  { config, credentials, settings, settingsOf, passwordHasher, log }: AuthenticatorParts,
+  { config, credentials, settings, settingsOf, passwordHasher, log }: AuthenticatorDeps,
 ): AuthenticatorHost {
   const names = createUserNameRules(config);
   return {

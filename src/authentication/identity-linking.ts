@@ -18,12 +18,12 @@ export type LinkIdentity = (
 ) => Promise<LinkResult>;
 
 /** Creates the linking of identities. What may not log in may not be linked either. */
-export function createIdentityLinking(parts: {
+export function createIdentityLinking(deps: {
   readonly config: AuthenticatorConfig;
   readonly identities: Pick<IdentityStore, 'link' | 'setAuthState'>;
 }): LinkIdentity {
-  const { identities } = parts;
-  const rules = createAdmissionRules(parts.config);
+  const { identities } = deps;
+  const rules = createAdmissionRules(deps.config);
 
   async function link(user: User, authenticated: AuthenticatedUser, authenticator: string) {
     const { name, issuer, subject, display = name } = authenticated;

@@ -55,7 +55,7 @@ export interface LoginService {
   concludeLogin(result: AuthenticationResult, authenticatorName: string): Promise<LoginResult>;
 }
 
-export interface LoginServiceParts {
+export interface LoginServiceDeps {
   readonly config: AuthenticatorConfig;
   readonly authenticators: Pick<Authenticators, 'find'>;
   readonly users: UserStore;
@@ -72,15 +72,15 @@ export interface LoginServiceParts {
 const waitingPerRunning = 8;
 
 /** Creates the login service. */
-export function createLoginService(parts: LoginServiceParts): LoginService {
-  const { config, authenticators, throttle, log } = parts;
+export function createLoginService(deps: LoginServiceDeps): LoginService {
+  const { config, authenticators, throttle, log } = deps;
   const names = createUserNameRules(config);
   const rules = createAdmissionRules(config);
   const admit = createUserAdmission({
-    ...parts,
+    ...deps,
     names,
     rules,
-    profiles: createProfileSync({ ...parts, rules }),
+    profiles: createProfileSync({ ...deps, rules }),
     keepsAuthState: config.enable_auth_state,
   });
   const capacity = createSemaphore({

@@ -22,7 +22,7 @@ export interface RoleAssigner {
 }
 
 /** Creates the synchronisation of administrator flag, groups and roles at login and at refresh. */
-export function createProfileSync(parts: {
+export function createProfileSync(deps: {
   readonly config: Pick<AuthenticatorConfig, 'manage_groups' | 'manage_roles'>;
   readonly rules: Pick<AdmissionRules, 'isConfiguredAdmin'>;
   readonly users: Pick<UserStore, 'setAdmin'>;
@@ -30,7 +30,7 @@ export function createProfileSync(parts: {
   readonly roles?: RoleAssigner;
   readonly log: Logger;
 }): ProfileSync {
-  const { config, rules, users, groups, roles, log } = parts;
+  const { config, rules, users, groups, roles, log } = deps;
 
   return {
     async apply(user, authenticated, authenticatorName) {

@@ -7,9 +7,9 @@ import type { SettingStore } from '../plugin-host/authenticator.ts';
  */
 export function createSealedSettings(
   authenticatorName: string,
-  parts: { readonly settings: SettingStore; readonly sealer: Sealer },
+  deps: { readonly settings: SettingStore; readonly sealer: Sealer },
 ): SettingStore {
-  const { settings, sealer } = parts;
+  const { settings, sealer } = deps;
   const keyOf = (key: string) => `authenticator:${authenticatorName}:${key}`;
   return {
     async find(key) {

@@ -19,7 +19,7 @@ const calls: string[] = [];
 function createHooks(options: {
   readonly authenticators: Readonly<Record<string, Partial<Authenticator>>>;
   readonly linkedTo: readonly string[];
-  readonly requireNow?: () => Promise<void>;
+  readonly requireCurrentLogin?: () => Promise<void>;
 }): SpawnHooks {
   calls.length = 0;
   const list = Object.entries(options.authenticators).map(([name, abilities]) => ({
@@ -42,8 +42,8 @@ function createHooks(options: {
       findAuthState: async () => ({ state: { token: 'kept' }, refreshedAt: new Date(0) }),
     },
     users: { findByName: async (name) => (name === 'ada' ? ada : undefined) },
-    upkeep: { requireNow: options.requireNow ?? (async () => {}) },
-    refreshesBeforeSpawn: options.requireNow !== undefined,
+    revalidation: { requireCurrentLogin: options.requireCurrentLogin ?? (async () => {}) },
+    refreshesBeforeSpawn: options.requireCurrentLogin !== undefined,
     log: pino({ level: 'silent' }),
   });
 }
@@ -92,7 +92,7 @@ test('an authenticator refuses a start by throwing, and so does a provider that 
   const ended = createHooks({
     authenticators: { work: noting('work') },
     linkedTo: ['work'],
-    requireNow: () => Promise.reject(new HubError('forbidden', 'Your login has ended.')),
+    requireCurrentLogin: () => Promise.reject(new HubError('forbidden', 'Your login has ended.')),
   });
   await expect(ended.beforeSpawn(ada, '', signal)).rejects.toThrow('Your login has ended.');
   expect(calls).toEqual([]);

@@ -3,7 +3,7 @@ import type { AuthenticatedUser } from '../plugin-host/authenticator.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { Authenticators, NamedAuthenticator } from './create-authenticators.ts';
-import type { LoginUpkeep } from './login-upkeep.ts';
+import type { LoginRevalidation } from './login-revalidation.ts';
 import { toAuthenticatedUser } from './user-refresh.ts';
 
 /** What authenticators have to do with the servers of their users. */
@@ -19,16 +19,16 @@ export interface SpawnHooks {
 }
 
 /** Creates the hooks of all authenticators that know the user. */
-export function createSpawnHooks(parts: {
+export function createSpawnHooks(deps: {
   readonly authenticators: Pick<Authenticators, 'list' | 'find'>;
   readonly identities: Pick<IdentityStore, 'listForUser' | 'findAuthState'>;
   readonly users: Pick<UserStore, 'findByName'>;
-  readonly upkeep: Pick<LoginUpkeep, 'requireNow'>;
+  readonly revalidation: Pick<LoginRevalidation, 'requireCurrentLogin'>;
   /** `Authenticator.refresh_pre_spawn`. */
   readonly refreshesBeforeSpawn: boolean;
   readonly log: Logger;
 }): SpawnHooks {
-  const { authenticators, identities, users, upkeep, log } = parts;
+  const { authenticators, identities, users, revalidation, log } = deps;
 
   /** Each authenticator that knows the user, with the user as it knows them. */
   async function whoKnows(
@@ -52,7 +52,7 @@ export function createSpawnHooks(parts: {
 
   return {
     async beforeSpawn(user, serverName, signal) {
-      if (parts.refreshesBeforeSpawn) await upkeep.requireNow(user);
+      if (deps.refreshesBeforeSpawn) await revalidation.requireCurrentLogin(user);
       const environment: Record<string, string> = {};
       for (const { via, authenticated } of await whoKnows(user)) {
         const server = { userName: user.name, serverName };

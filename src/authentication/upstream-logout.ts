@@ -17,7 +17,7 @@ export type EndUpstreamLogins = (
 ) => Promise<UpstreamLogoutResult>;
 
 /** Creates it over every authenticator that can verify a logout token. */
-export function createUpstreamLogout(parts: {
+export function createUpstreamLogout(deps: {
   readonly authenticators: Pick<Authenticators, 'list'>;
   readonly identities: Pick<IdentityStore, 'find'>;
   readonly logins: Pick<LoginSessions, 'endAllOfIdentity' | 'endAllOfUpstreamSession'>;
@@ -25,7 +25,7 @@ export function createUpstreamLogout(parts: {
   readonly used: Keyv<true>;
   readonly log: Logger;
 }): EndUpstreamLogins {
-  const { authenticators, identities, logins, used, log } = parts;
+  const { authenticators, identities, logins, used, log } = deps;
   const beingUsed = new Set<string>();
 
   async function verify(logoutToken: string, options: CallOptions) {

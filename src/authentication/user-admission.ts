@@ -17,7 +17,7 @@ export type AdmissionResult =
       readonly userName: string;
     };
 
-export interface UserAdmissionParts {
+export interface UserAdmissionDeps {
   readonly names: UserNameRules;
   readonly rules: AdmissionRules;
   readonly profiles: ProfileSync;
@@ -43,8 +43,8 @@ interface Candidate {
 }
 
 /** Creates the admission of users. */
-export function createUserAdmission(parts: UserAdmissionParts): AdmitUser {
-  const { names, rules, profiles, users, identities, accounts, credentials } = parts;
+export function createUserAdmission(deps: UserAdmissionDeps): AdmitUser {
+  const { names, rules, profiles, users, identities, accounts, credentials } = deps;
 
   async function findCandidate(
     authenticated: AuthenticatedUser,
@@ -120,7 +120,7 @@ export function createUserAdmission(parts: UserAdmissionParts): AdmitUser {
     via: NamedAuthenticator,
   ): Promise<AdmissionResult> {
     const isRefreshable = via.authenticator.refreshUser !== undefined;
-    if (isRefreshable || parts.keepsAuthState) {
+    if (isRefreshable || deps.keepsAuthState) {
       await identities.setAuthState(identityId, authenticated.authState, new Date());
     } else {
       await identities.deleteAuthState(identityId);

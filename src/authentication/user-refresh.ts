@@ -30,7 +30,7 @@ export interface UserRefresh {
   refreshNow(login: RefreshableLogin): Promise<RefreshOutcome>;
 }
 
-export interface UserRefreshParts {
+export interface UserRefreshDeps {
   readonly config: Pick<AuthenticatorConfig, 'auth_refresh_age' | 'refresh_grace'>;
   readonly authenticators: Pick<Authenticators, 'find'>;
   readonly identities: Pick<
@@ -50,8 +50,8 @@ const providerTimeoutMs = 15_000;
 const rememberedIdentities = 50_000;
 
 /** Creates the refresh of users. */
-export function createUserRefresh(parts: UserRefreshParts): UserRefresh {
-  const { config, authenticators, identities, rules, log, now = Date.now } = parts;
+export function createUserRefresh(deps: UserRefreshDeps): UserRefresh {
+  const { config, authenticators, identities, rules, log, now = Date.now } = deps;
   const ageMs = config.auth_refresh_age * 1000;
   const graceMs = config.refresh_grace * 1000;
   /** When each identity is due again, so that most requests ask neither provider nor database. */
@@ -148,7 +148,7 @@ export function createUserRefresh(parts: UserRefreshParts): UserRefresh {
         dueAt.set(identityId, now() + ageMs);
         return {
           outcome: 'updated',
-          user: await parts.profiles.apply(user, result.user, via.name),
+          user: await deps.profiles.apply(user, result.user, via.name),
         };
       }
       case 'login_required':

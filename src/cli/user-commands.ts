@@ -140,7 +140,7 @@ interface AddFlags extends PasswordFlags {
 async function withStores(
   io: CliIo,
   command: Command,
-  work: (parts: { stores: CliStores; checked: CheckedConfig }) => Promise<void>,
+  work: (deps: { stores: CliStores; checked: CheckedConfig }) => Promise<void>,
 ): Promise<void> {
   const checked = await loadFor(command, io);
   await using stores = await openCliStores(checked);

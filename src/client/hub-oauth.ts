@@ -10,9 +10,9 @@ import { type PresentedToken, single, withoutUrlToken } from './credentials.ts';
 import { type Decision, type Denied, deny, type Redirected, type RequestLike } from './decision.ts';
 import type { UserModel } from './hub-api.ts';
 import { denyUnidentified, HubAuth, sessionIdOf } from './hub-auth.ts';
-import { createLoginRounds, type LoginRounds } from './login-rounds.ts';
 import { ownTarget } from './own-target.ts';
 import { createPendingLogins, type PendingLogin, type PendingLogins } from './pending-logins.ts';
+import { createRedirectLoopGuard, type RedirectLoopGuard } from './redirect-loop-guard.ts';
 import { createTokenCookie, type TokenCookie } from './token-cookie.ts';
 
 /** The same page may lead to a login this often in a row before it is called a loop. */
@@ -36,7 +36,7 @@ export class HubOAuth extends HubAuth {
   readonly #issuer: string | undefined;
   readonly #tokenCookie: TokenCookie;
   readonly #pendingLogins: PendingLogins;
-  readonly #loginRounds: LoginRounds;
+  readonly #redirectLoopGuard: RedirectLoopGuard;
 
   constructor(options: HubOAuthOptions = {}) {
     super(options);
@@ -62,7 +62,10 @@ export class HubOAuth extends HubAuth {
     const sealer = createSealer(secrets, 'client-cookies');
     this.#tokenCookie = createTokenCookie(sealer, clientId);
     this.#pendingLogins = createPendingLogins(sealer, this.state_cookie_name);
-    this.#loginRounds = createLoginRounds(sealer, `${this.#tokenCookie.name}-oauth-state-round`);
+    this.#redirectLoopGuard = createRedirectLoopGuard(
+      sealer,
+      `${this.#tokenCookie.name}-oauth-state-round`,
+    );
   }
 
   /** Name of the cookie that holds the visitor's token. */
@@ -85,13 +88,13 @@ export class HubOAuth extends HubAuth {
     const cookies = single(request.headers['cookie']);
     const attributes = this.#cookieAttributes(request);
     const target = ownTarget(next ?? request.url, this.service_prefix, this.#callbackPath);
-    const round = this.#loginRounds.next(cookies, target);
+    const round = this.#redirectLoopGuard.next(cookies, target);
     if (round >= maxRounds) {
       return deny(
         new HubError('forbidden', 'Your login is not kept by your browser.', {
           hint: 'Remove the cookies of this site, allow new ones, and load the page again.',
         }),
-        { setCookies: [this.#loginRounds.clear(attributes)] },
+        { setCookies: [this.#redirectLoopGuard.clear(attributes)] },
       );
     }
     const begun = this.#pendingLogins.begin(cookies, { next: target, round }, attributes);
@@ -198,7 +201,7 @@ export class HubOAuth extends HubAuth {
       location: login.next ?? this.service_prefix,
       setCookies: [
         ...ended,
-        this.#loginRounds.remember(login, attributes),
+        this.#redirectLoopGuard.remember(login, attributes),
         this.#tokenCookie.write(result.accessToken, {
           ...attributes,
           ...(maxAgeSeconds === undefined ? {} : { maxAgeSeconds }),

@@ -1,7 +1,7 @@
 import type Router from '@koa/router';
 import type { Config } from '../config/config.ts';
 import { accountRoutes } from '../pages/account/account-routes.ts';
-import { createAdminKit } from '../pages/admin/admin-kit.ts';
+import { createAdminContext } from '../pages/admin/admin-context.ts';
 import { adminGroupRoutes } from '../pages/admin/group-routes.ts';
 import { adminLockoutRoutes } from '../pages/admin/lockout-routes.ts';
 import { adminServiceRoutes } from '../pages/admin/service-routes.ts';
@@ -14,13 +14,13 @@ import { secondFactorRoutes } from '../pages/login/second-factor-routes.ts';
 import type { HubParts } from './hub-parts.ts';
 
 /** Creates what a login by password goes through after the password. */
-export function createSteps(parts: HubParts, config: Config): LoginSteps {
-  const { kit, stores, login, account, sessions, metrics } = parts;
+export function createSteps(deps: HubParts, config: Config): LoginSteps {
+  const { pages, stores, login, account, sessions, metrics } = deps;
   return createLoginSteps({
-    kit,
+    pages,
     secondFactors: account.secondFactors,
-    pendingLogins: account.pendingLogins,
-    sealer: account.pendingSealer,
+    partialLogins: account.partialLogins,
+    sealer: account.partialLoginSealer,
     passwords: account.passwords,
     passwordHasher: login.passwordHasher,
     credentials: stores.credentials,
@@ -29,7 +29,7 @@ export function createSteps(parts: HubParts, config: Config): LoginSteps {
     minimumPasswordLength: account.minimumPasswordLength,
     beginSession: (ctx, result) => beginSession(ctx, result, sessions),
     metrics,
-    defaultUrl: config.Hub.default_url ?? kit.urls.home,
+    defaultUrl: config.Hub.default_url ?? pages.urls.home,
     isSecure: config.publicUrl.protocol === 'https:',
   });
 }
@@ -37,15 +37,15 @@ export function createSteps(parts: HubParts, config: Config): LoginSteps {
 /** Adds the pages of the person's own account, and those that links lead to. */
 export function addAccountPages(
   router: Router,
-  parts: HubParts,
+  deps: HubParts,
   steps: LoginSteps,
   config: Config,
 ): void {
-  const { kit, stores, login, account } = parts;
+  const { pages, stores, login, account } = deps;
   const { credentials, groups } = stores;
   const { secondFactors, minimumPasswordLength, passwordAuthenticator } = account;
   accountRoutes(router, {
-    kit,
+    pages,
     groups,
     credentials,
     passwords: account.passwords,
@@ -56,33 +56,33 @@ export function addAccountPages(
     authenticators: login.authenticators,
     minimumPasswordLength,
   });
-  secondFactorRoutes(router, { kit, secondFactors, credentials });
+  secondFactorRoutes(router, { pages, secondFactors, credentials });
   invitationRoutes(router, {
-    kit,
+    pages,
     invitations: account.invitations,
     loginService: login.loginService,
     passwordAuthenticator,
     minimumPasswordLength,
     async completeLogin(ctx, result) {
       if (await steps.continueLogin(ctx, result, undefined)) return;
-      await beginSession(ctx, result, parts.sessions);
-      parts.metrics.countLogin(result.authenticator, 'logged_in');
-      ctx.redirect(config.Hub.default_url ?? kit.urls.home);
+      await beginSession(ctx, result, deps.sessions);
+      deps.metrics.countLogin(result.authenticator, 'logged_in');
+      ctx.redirect(config.Hub.default_url ?? pages.urls.home);
       ctx.status = 303;
     },
   });
 }
 
 /** Adds the administration. */
-export function addAdminPages(router: Router, parts: HubParts, config: Config): void {
-  const { kit, stores, login, account, authority, accounts, log } = parts;
-  const admin = createAdminKit(router, { kit, authority });
+export function addAdminPages(router: Router, deps: HubParts, config: Config): void {
+  const { pages, stores, login, account, authority, accounts, log } = deps;
+  const admin = createAdminContext(router, { pages, authority });
   const shared = {
     users: stores.users,
     accounts,
     invitations: account.invitations,
     invitationStore: stores.invitations,
-    invitationUrl: (secret: string) => invitationUrl(parts, config, secret),
+    invitationUrl: (secret: string) => invitationUrl(deps, config, secret),
   };
   adminUserListRoutes(admin, { ...shared, servers: stores.servers });
   adminUserRoutes(admin, {
@@ -93,17 +93,17 @@ export function addAdminPages(router: Router, parts: HubParts, config: Config): 
     authenticators: login.authenticators,
     credentials: stores.credentials,
     secondFactors: account.secondFactors,
-    logins: parts.logins,
+    logins: deps.logins,
     serverStore: stores.servers,
-    servers: parts.server.servers,
+    servers: deps.server.servers,
     log,
   });
   adminGroupRoutes(admin, { groups: stores.groups, members: account.groupMembers });
-  adminServiceRoutes(admin, { registry: () => parts.registry, log });
+  adminServiceRoutes(admin, { registry: () => deps.registry, log });
   adminLockoutRoutes(admin, { lockouts: account.lockouts, log });
 }
 
 /** The whole link with which somebody chooses a password. */
-export function invitationUrl(parts: HubParts, config: Config, secret: string): string {
-  return `${config.publicUrl.origin}${parts.kit.urls.invitation}?secret=${secret}`;
+export function invitationUrl(deps: HubParts, config: Config, secret: string): string {
+  return `${config.publicUrl.origin}${deps.pages.urls.invitation}?secret=${secret}`;
 }

@@ -12,13 +12,13 @@ import {
 import { createRevocationEndpoint } from '../oauth/endpoints/revocation-endpoint.ts';
 import { createTokenEndpoint } from '../oauth/endpoints/token-endpoint.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
+import { createConsentPresenter } from './compose-pages.ts';
 import type { HubParts } from './hub-parts.ts';
-import { createConsentPresenter } from './page-parts.ts';
 
 /** Creates the endpoints of the authorization server. */
-export function createOAuthEndpoints(parts: HubParts, config: Config, log: Logger): OAuthEndpoints {
+export function createOAuthEndpoints(deps: HubParts, config: Config, log: Logger): OAuthEndpoints {
   const { publicUrl } = config;
-  const { stores, oauth, authority, csrf, kit, login } = parts;
+  const { stores, oauth, authority, csrf, pages, login } = deps;
   const issuer = issuerOf(publicUrl);
   const authorization = createAuthorizationEndpoint({
     clients: oauth.clients,
@@ -36,10 +36,10 @@ export function createOAuthEndpoints(parts: HubParts, config: Config, log: Logge
       const [only, ...others] = login.authenticators.list;
       const isExternal = others.length === 0 && only?.authenticator.login.kind === 'external';
       const next = safeRedirectTarget(ctx.originalUrl, publicUrl);
-      if (isExternal) await parts.externalLogins.begin(ctx, only.name, next);
-      else kit.redirectToLogin(ctx);
+      if (isExternal) await deps.externalLogins.begin(ctx, only.name, next);
+      else pages.redirectToLogin(ctx);
     },
-    showConsent: createConsentPresenter(kit),
+    showConsent: createConsentPresenter(pages),
     requireCsrf: (ctx, form) => csrf.require(ctx, form.get('_csrf') ?? undefined),
     log,
   });

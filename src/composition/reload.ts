@@ -4,8 +4,8 @@ import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import type { ServiceRegistry } from '../services/service-registry.ts';
 import type { HubDatabase } from '../store/database.ts';
+import type { ComposedLogin } from './compose-login.ts';
 import { loadDirectory } from './load-directory.ts';
-import type { LoginParts } from './login-parts.ts';
 import type { Stores } from './stores.ts';
 
 /** A configuration that has passed every check, with its plugins. */
@@ -16,7 +16,7 @@ export interface ReloadedConfig {
 
 /** Settings of `Hub` that a reload changes; all others need a restart, and the log says so. */
 const reloadedSettings = new Set(['services', 'load_roles', 'load_groups', 'authenticator_class']);
-/** What the parts that are not built anew have read already. */
+/** Read once at start by what a reload does not build again. */
 const keptAuthenticatorSettings = new Set([
   'auto_login',
   'refresh_pre_spawn',
@@ -26,17 +26,17 @@ const keptAuthenticatorSettings = new Set([
 ]);
 
 /** Creates the reload: services, roles, groups and authenticators of a new, already checked configuration. */
-export function createReload(parts: {
+export function createReload(deps: {
   readonly current: Config;
-  readonly login: Pick<LoginParts, 'reload'>;
+  readonly login: Pick<ComposedLogin, 'reload'>;
   readonly registry: ServiceRegistry;
   readonly stores: Stores;
   readonly catalogue: ScopeCatalogue;
   readonly database: HubDatabase;
   readonly log: Logger;
 }): (reloaded: ReloadedConfig) => Promise<void> {
-  const { login, registry, stores, catalogue, database, log } = parts;
-  let { current } = parts;
+  const { login, registry, stores, catalogue, database, log } = deps;
+  let { current } = deps;
   let reloading: Promise<void> = Promise.resolve();
 
   async function reload({ config, plugins }: ReloadedConfig): Promise<void> {

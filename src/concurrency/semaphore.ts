@@ -1,4 +1,4 @@
-import { createGate } from './gate.ts';
+import { createLimiter } from './limiter.ts';
 
 /** Lets a bounded number of tasks run at once, and a bounded number wait. */
 export interface Semaphore {
@@ -11,7 +11,7 @@ export function createSemaphore(limits: {
   readonly running: number;
   readonly waiting: number;
 }): Semaphore {
-  const gate = createGate(limits.running);
+  const limiter = createLimiter(limits.running);
   let admitted = 0;
 
   return {
@@ -19,7 +19,7 @@ export function createSemaphore(limits: {
       if (admitted >= limits.running + limits.waiting) return undefined;
       admitted += 1;
       try {
-        return await gate(work);
+        return await limiter(work);
       } finally {
         admitted -= 1;
       }

@@ -18,10 +18,10 @@ export function findContradictions(config: Config): ConfigProblem[] {
 }
 
 /** Points at settings that work but are probably not what was meant. */
-export function findOddities(config: Config): ConfigProblem[] {
+export function findWarnings(config: Config): ConfigProblem[] {
   const { Hub, Authenticator } = config;
-  const oddities: ConfigProblem[] = [];
-  const report: Report = (path, message) => oddities.push({ path, message });
+  const warnings: ConfigProblem[] = [];
+  const report: Report = (path, message) => warnings.push({ path, message });
   if (Hub.public_url === undefined && isWildcard(new URL(Hub.bind_url).hostname)) {
     report('Hub.public_url', `is not set; people are sent to ${config.publicUrl.href}`);
   }
@@ -33,7 +33,7 @@ export function findOddities(config: Config): ConfigProblem[] {
     const both = Authenticator[key].filter((name) => blocked.has(name));
     if (both.length > 0) report(`Authenticator.${key}`, `${both.join(', ')}: blocked all the same`);
   }
-  return oddities;
+  return warnings;
 }
 
 function checkAddresses({ Hub, basePath }: Config, report: Report): void {

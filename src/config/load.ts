@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { ConfigError, type ConfigProblem } from '../errors.ts';
 import type { AuthenticatorEntry, Config } from './config.ts';
 import { type ConfigCheck, runChecks } from './config-check.ts';
-import { findContradictions, findOddities, isWildcard } from './contradictions.ts';
+import { findContradictions, findWarnings, isWildcard } from './contradictions.ts';
 import type { hubSection } from './hub-schema.ts';
 import { resolveKnownSecrets } from './known-secrets.ts';
 import { readJsonc } from './read-jsonc.ts';
@@ -47,7 +47,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<Config> {
       originalPath: sections.originalPath,
     });
     problems.push(...found);
-    warnings.push(...findOddities(config));
+    warnings.push(...findWarnings(config));
   }
   if (problems.length > 0) throw new ConfigError(firstOfEachPath(problems), file);
   if (config === undefined) throw new TypeError('a configuration without problems has sections');

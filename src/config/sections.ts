@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ConfigProblem } from '../errors.ts';
 import { hubSection } from './hub-schema.ts';
-import { salvage } from './salvage.ts';
+import { recover } from './recover.ts';
 import { describeIssues } from './schema-problems.ts';
 import { authenticatorSection, proxySection, spawnerSection } from './sections-schema.ts';
 
@@ -52,7 +52,7 @@ export function parseSections(root: unknown): SectionsResult {
     const result = schema.safeParse(input);
     if (result.success) return result.data;
     problems.push(...explainMisplaced(describeIssues(result.error.issues, schema, [name])));
-    const rest = salvage(schema, input);
+    const rest = recover(schema, input);
     if (rest === undefined) return schema.parse({});
     translations.set(name, rest.originalPath);
     return rest.output;

@@ -10,7 +10,7 @@ import type { Route } from '../proxy/route.ts';
 import type { GatewayAnswers } from './gateway.ts';
 
 /** Creates the answers the gateway gives itself. */
-export function createGatewayAnswers(parts: {
+export function createGatewayAnswers(deps: {
   readonly renderErrorPage: RenderErrorPage;
   /** The page for a service or server that is not ready; it tries again by itself. */
   readonly renderNotReadyPage: (
@@ -19,7 +19,7 @@ export function createGatewayAnswers(parts: {
   ) => { readonly html: string; readonly error: HubError };
   readonly log: Logger;
 }): GatewayAnswers {
-  const { renderErrorPage, renderNotReadyPage, log } = parts;
+  const { renderErrorPage, renderNotReadyPage, log } = deps;
 
   function respond(thrown: HubError): ErrorResponse {
     const response = toErrorResponse(thrown);

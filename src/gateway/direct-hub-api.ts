@@ -13,7 +13,7 @@ export type ExchangeCode = (
  * The hub as its own client sees it when the gateway plays that client: the same answers as over HTTP,
  * without the way there. Every lookup asks the verifier, whose cache a revocation empties at once.
  */
-export function createDirectHubApi(parts: {
+export function createDirectHubApi(deps: {
   readonly clientId: string;
   readonly tokens: Pick<TokenVerifier, 'verify'>;
   readonly exchangeCode: ExchangeCode;
@@ -23,19 +23,19 @@ export function createDirectHubApi(parts: {
 }): HubApi {
   return {
     async userForToken(token): Promise<UserModel | null> {
-      const caller = await parts.tokens.verify(token);
-      if (caller === undefined || !(await parts.admit(caller))) return null;
+      const caller = await deps.tokens.verify(token);
+      if (caller === undefined || !(await deps.admit(caller))) return null;
       const { owner, accessToken, sessionId } = caller;
       return {
         kind: owner.kind,
         name: owner.name,
-        groups: owner.kind === 'user' ? await parts.groupsOf(owner.name) : [],
+        groups: owner.kind === 'user' ? await deps.groupsOf(owner.name) : [],
         scopes: presentScopes(caller.scopes),
         session_id: sessionId ?? accessToken?.sessionId ?? null,
         token_id: accessToken?.id ?? null,
         token_expires_at: accessToken?.expiresAt?.getTime() ?? null,
       };
     },
-    exchangeCode: (exchange) => parts.exchangeCode(parts.clientId, exchange),
+    exchangeCode: (exchange) => deps.exchangeCode(deps.clientId, exchange),
   };
 }

@@ -31,7 +31,7 @@ export interface Gateway {
 }
 
 /** Creates the gateway over the proxy table, the guard and the forwarders. */
-export function createGateway(parts: {
+export function createGateway(deps: {
   readonly routes: RouteTable;
   readonly guard: Guard;
   readonly forwarder: Forwarder;
@@ -41,7 +41,7 @@ export function createGateway(parts: {
   /** Who is logged in under a session id, if anybody. */
   readonly userOfSession: (sessionId: string) => Promise<string | undefined>;
 }): Gateway {
-  const { routes, guard, forwarder, webSockets, clientAddress, answers } = parts;
+  const { routes, guard, forwarder, webSockets, clientAddress, answers } = deps;
 
   function forward(
     req: IncomingMessage,
@@ -81,7 +81,7 @@ export function createGateway(parts: {
   ): string | undefined | Promise<string | undefined> {
     if (owner.kind === 'server') return owner.userName;
     if (access === 'public' || sessionId === undefined) return undefined;
-    return parts.userOfSession(sessionId);
+    return deps.userOfSession(sessionId);
   }
 
   function answerDecision(

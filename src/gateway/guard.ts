@@ -57,7 +57,7 @@ interface RememberedAdmission {
 }
 
 /** Creates the guard. It plays the OAuth client of each guarded route. */
-export function createGuard(parts: {
+export function createGuard(deps: {
   readonly secrets: readonly Secret[];
   readonly publicUrl: URL;
   readonly basePath: string;
@@ -68,7 +68,7 @@ export function createGuard(parts: {
   /** Scopes a login for this client asks for beside access. */
   readonly requestScopesOf: (clientId: string) => readonly string[];
 }): Guard {
-  const { publicUrl, database } = parts;
+  const { publicUrl, database } = deps;
   const guards = new WeakMap<Route, RouteGuard>();
   let changes = 0;
   let upheavals = 0;
@@ -131,17 +131,17 @@ export function createGuard(parts: {
     return new HubOAuth({
       // The gateway needs no token of its own: it asks the hub without HTTP.
       api_token: 'unused-by-the-gateway',
-      cookie_secret: parts.secrets.map((secret) => secret.reveal()),
+      cookie_secret: deps.secrets.map((secret) => secret.reveal()),
       cache_max_age: 0,
-      hub_api: createDirectHubApi({ ...parts.hubApi, clientId: route.clientId }),
-      hub_base_url: parts.basePath,
+      hub_api: createDirectHubApi({ ...deps.hubApi, clientId: route.clientId }),
+      hub_base_url: deps.basePath,
       public_url: publicUrl.href,
-      issuer: parts.issuer,
+      issuer: deps.issuer,
       service_prefix: prefix,
       oauth_client_id: route.clientId,
       oauth_redirect_uri: `${prefix}oauth_callback`,
       oauth_scopes: [scope],
-      request_scopes: parts.requestScopesOf(route.clientId),
+      request_scopes: deps.requestScopesOf(route.clientId),
       environment: {},
     });
   }
@@ -153,7 +153,7 @@ export function createGuard(parts: {
   ): Promise<Admission> {
     const groups = user.groups ?? [];
     const scopes = user.scopes ?? [];
-    const assertion = await parts.assertions.assertion({
+    const assertion = await deps.assertions.assertion({
       userName: user.name,
       groups,
       scopes,

@@ -19,7 +19,7 @@ const sweepSpacingMs = 1_000;
  * Creates the watch over live connections: after every change of users, roles, groups or tokens, and
  * now and then for tokens that expire, each connection's right to be there is checked again.
  */
-export function createLiveAccess(parts: {
+export function createLiveAccess(deps: {
   readonly connections: LiveConnections;
   readonly database: Pick<HubDatabase, 'onChange'>;
   /** Whether a token that admitted somebody still admits to this route. */
@@ -27,7 +27,7 @@ export function createLiveAccess(parts: {
   readonly isSessionOpen: (sessionId: string) => Promise<boolean>;
   readonly log: Logger;
 }): LiveAccess {
-  const { connections, log } = parts;
+  const { connections, log } = deps;
   /**
    * Sessions of connections that no token admitted, with whether they were open at the first look: the
    * cookie of a visitor whom only the service knows may name anything, and is no reason to cut them off.
@@ -84,14 +84,14 @@ export function createLiveAccess(parts: {
     for (const known of wereOpen.keys()) if (!sessionIds.has(known)) wereOpen.delete(known);
     for (const sessionId of sessionIds) {
       if (wereOpen.has(sessionId)) continue;
-      wereOpen.set(sessionId, await parts.isSessionOpen(sessionId));
+      wereOpen.set(sessionId, await deps.isSessionOpen(sessionId));
     }
   }
 
   /** Ends the connections of sessions that were open and no longer are: another process ended them. */
   async function checkSessions(): Promise<void> {
     for (const sessionId of ownSessions()) {
-      if (wereOpen.get(sessionId) !== true || (await parts.isSessionOpen(sessionId))) continue;
+      if (wereOpen.get(sessionId) !== true || (await deps.isSessionOpen(sessionId))) continue;
       wereOpen.delete(sessionId);
       endSession(sessionId);
     }
@@ -111,7 +111,7 @@ export function createLiveAccess(parts: {
       if (id !== undefined) pairs.set(`${id} ${route.prefix}`, { id, prefix: route.prefix });
     }
     for (const { id, prefix } of pairs.values()) {
-      if (await parts.isStillAdmitted(id, prefix)) continue;
+      if (await deps.isStillAdmitted(id, prefix)) continue;
       const closed = connections.closeWhere(
         (tags) => tags.accessTokenId === id && tags.route.prefix === prefix,
         'access_revoked',
@@ -120,7 +120,7 @@ export function createLiveAccess(parts: {
     }
   }
 
-  const stopListening = parts.database.onChange((subject) => {
+  const stopListening = deps.database.onChange((subject) => {
     switch (subject?.kind) {
       case 'user_added':
         break;

@@ -3,11 +3,11 @@ import { type Clock, systemClock } from './clock.ts';
 import { collectTrees } from './process-table.ts';
 import { directView, type ProcessView } from './process-view.ts';
 
-/** What is to be ended: a process group, whatever came from it, and whatever carries its mark. */
+/** What is to be ended: a process group, whatever came from it, and whatever carries its tag. */
 export interface ProcessGroup {
-  /** Pid of the group's leader, or undefined when only the mark is known. */
+  /** Pid of the group's leader, or undefined when only the tag is known. */
   readonly groupId: number | undefined;
-  readonly mark: string;
+  readonly tag: string;
 }
 
 export interface EndedGroup {
@@ -63,13 +63,13 @@ export async function endProcessGroup(
   return { found, survivors };
 }
 
-/** Lists the living processes of a group, its descendants and those that carry its mark. */
+/** Lists the living processes of a group, its descendants and those that carry its tag. */
 export async function livingMembers(
-  { groupId, mark }: ProcessGroup,
+  { groupId, tag }: ProcessGroup,
   view = directView,
 ): Promise<readonly number[]> {
-  const marked = await view.markedBy(mark);
-  const leaders = groupId === undefined ? marked : [groupId, ...marked];
+  const tagged = await view.taggedWith(tag);
+  const leaders = groupId === undefined ? tagged : [groupId, ...tagged];
   const trees = collectTrees(await view.processes(), leaders);
   return [...new Set([...trees.values()].flat())];
 }

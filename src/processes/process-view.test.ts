@@ -76,7 +76,7 @@ test.each([
   const { port } = server.address() as AddressInfo;
   expect((await view.processes()).some((each) => each.pid === pid)).toBe(true);
   expect(await view.listenersOn(port)).toHaveLength(1);
-  expect(await view.markedBy('nobody carries this')).toEqual([]);
+  expect(await view.taggedWith('nobody carries this')).toEqual([]);
   await new Promise((resolve) => server.close(resolve));
   expect(await view.listenersOn(port)).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from './clock.ts';
 import { findListeners, listListeners, type PortListener } from './port-listener.ts';
-import { findMarkedProcesses, listMarks } from './process-mark.ts';
 import { listProcesses, type ProcessEntry } from './process-table.ts';
+import { findTaggedProcesses, listProcessTags } from './process-tag.ts';
 
 /**
  * What the operating system tells of its processes and their ports. Every answer is from a look that
@@ -9,8 +9,8 @@ import { listProcesses, type ProcessEntry } from './process-table.ts';
  */
 export interface ProcessView {
   processes(): Promise<readonly ProcessEntry[]>;
-  /** Pids of the processes that carry a mark. */
-  markedBy(mark: string): Promise<readonly number[]>;
+  /** Pids of the processes that carry a tag. */
+  taggedWith(tag: string): Promise<readonly number[]>;
   /** Who listens on a TCP port; undefined where the system does not tell. */
   listenersOn(port: number): Promise<readonly PortListener[] | undefined>;
 }
@@ -18,7 +18,7 @@ export interface ProcessView {
 /** Looks anew for everybody who asks: right for those who ask now and then. */
 export const directView: ProcessView = {
   processes: listProcesses,
-  markedBy: findMarkedProcesses,
+  taggedWith: findTaggedProcesses,
   listenersOn: findListeners,
 };
 
@@ -31,11 +31,11 @@ const restFactor = 3;
  */
 export function createSharedView(): ProcessView {
   const processes = createSharedLook(listProcesses);
-  const marks = createSharedLook(listMarks);
+  const tags = createSharedLook(listProcessTags);
   const listeners = createSharedLook(listListeners);
   return {
     processes,
-    markedBy: async (mark) => (await marks()).get(mark) ?? [],
+    taggedWith: async (tag) => (await tags()).get(tag) ?? [],
     async listenersOn(port) {
       const known = await listeners();
       return known && (known.get(port) ?? []);

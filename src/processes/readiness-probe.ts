@@ -1,6 +1,6 @@
 import { type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import { createGate } from '../concurrency/gate.ts';
+import { createLimiter } from '../concurrency/limiter.ts';
 import { type Clock, systemClock } from './clock.ts';
 
 export type ProbeResult =
@@ -44,8 +44,8 @@ export async function probeReadiness(options: ProbeOptions): Promise<ProbeResult
 
 /** Creates a probe of which no more than a number run at once; the others wait their turn. */
 export function createBoundedProbe(limit: number): typeof probeReadiness {
-  const gate = createGate(limit);
-  return (options) => gate(() => probeReadiness(options));
+  const limiter = createLimiter(limit);
+  return (options) => limiter(() => probeReadiness(options));
 }
 
 export interface WaitOptions extends Omit<ProbeOptions, 'timeoutMs'> {

@@ -45,7 +45,7 @@ function app(name: string, ...rest: string[]): string[] {
 
 function options(command: readonly string[], extra: Partial<StartOptions> = {}): StartOptions {
   const environment = { PATH: env['PATH'] ?? '' };
-  return { command, environment, workingDirectory: directory, output, mark: logFile, ...extra };
+  return { command, environment, workingDirectory: directory, output, tag: logFile, ...extra };
 }
 
 async function start(
@@ -170,7 +170,7 @@ describe('a supervised process', () => {
     expect(await process.exited).toEqual({ code: 0, signal: null, leftBehind: 2 });
     const children = Object.values<number>(JSON.parse(await lineWith('sameGroup')));
     expect(children.map((pid) => identifyProcess(pid))).toEqual([undefined, undefined]);
-    expect(await livingMembers({ groupId: process.identity.pid, mark: logFile })).toEqual([]);
+    expect(await livingMembers({ groupId: process.identity.pid, tag: logFile })).toEqual([]);
   });
 
   test('that floods its output fills neither memory nor disk and does not hold up the hub', async () => {
@@ -193,11 +193,11 @@ describe('a supervised process', () => {
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(4 * 1024 * 1024);
   });
 
-  test('gets its mark and no other environment than the one given', async () => {
+  test('gets its tag and no other environment than the one given', async () => {
     const print = 'console.log(JSON.stringify(process.env))';
     const process = await start([execPath, '-e', print], { environment: { ONLY: 'this' } });
     await process.exited;
-    expect(JSON.parse(output.tail()[0] ?? '')).toEqual({ ONLY: 'this', HUB_PROCESS_MARK: logFile });
+    expect(JSON.parse(output.tail()[0] ?? '')).toEqual({ ONLY: 'this', HUB_PROCESS_TAG: logFile });
   });
 
   test('is measured with all it started', async () => {
@@ -265,7 +265,7 @@ describe('a process whose supervisor is killed', () => {
   test('runs on, is adopted by pid and start time, is still heard, and can be stopped', async () => {
     const identity = await orphan(app('counts'));
     await lineWith('counting');
-    const adopted = adoptProcess({ identity, mark: logFile, output });
+    const adopted = adoptProcess({ identity, tag: logFile, output });
     expect(adopted?.isRunning()).toBe(true);
     kill(identity.pid, 'SIGUSR1');
     await lineWith('count 1');
@@ -276,7 +276,7 @@ describe('a process whose supervisor is killed', () => {
 
   test('whose end is noticed when it ends by itself', async () => {
     const identity = await orphan(app('counts'));
-    const adopted = adoptProcess({ identity, mark: logFile, output });
+    const adopted = adoptProcess({ identity, tag: logFile, output });
     kill(identity.pid, 'SIGKILL');
     expect(await adopted?.exited).toMatchObject({ code: null, signal: null });
     expect(adopted?.isRunning()).toBe(false);
@@ -286,8 +286,8 @@ describe('a process whose supervisor is killed', () => {
     const identity = await orphan(app('counts'));
     await lineWith('counting');
     const other = { pid: identity.pid, startTime: `${identity.startTime}1` };
-    expect(adoptProcess({ identity: other, mark: logFile, output })).toBeUndefined();
+    expect(adoptProcess({ identity: other, tag: logFile, output })).toBeUndefined();
     expect(isSameProcess(identity)).toBe(true);
-    await adoptProcess({ identity, mark: logFile, output })?.stop({ graceMs: 0 });
+    await adoptProcess({ identity, tag: logFile, output })?.stop({ graceMs: 0 });
   });
 });

@@ -5,7 +5,7 @@ import { explainLaunchProblem } from './launch-check.ts';
 import type { OutputLog } from './output-log.ts';
 import { type EndedGroup, endProcessGroup } from './process-group.ts';
 import { identifyChild, isSameProcess, type ProcessIdentity } from './process-identity.ts';
-import { markVariable } from './process-mark.ts';
+import { processTagVariable } from './process-tag.ts';
 import type { ProcessView } from './process-view.ts';
 import { findSetpriv, runsAsRoot, type SystemUser } from './system-user.ts';
 
@@ -16,7 +16,7 @@ export interface StartOptions {
   readonly workingDirectory: string;
   readonly output: OutputLog;
   /** Finds whatever the process starts; unique on the machine, such as the path of the output file. */
-  readonly mark: string;
+  readonly tag: string;
   /** Account to run under; needs a hub that is root, unless it is the hub's own. */
   readonly user?: SystemUser | undefined;
   readonly clock?: Clock;
@@ -62,7 +62,7 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
     environment,
     workingDirectory,
     output,
-    mark,
+    tag,
     view,
     clock = systemClock,
   } = options;
@@ -79,7 +79,7 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
     const child = spawn(program, programArguments, {
       ...account,
       cwd: workingDirectory,
-      env: { ...environment, [markVariable]: mark },
+      env: { ...environment, [processTagVariable]: tag },
       detached: true,
       stdio: ['ignore', output.descriptor, output.descriptor],
     });
@@ -92,7 +92,7 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
     // A hub that stops must not wait for servers that outlive it.
     child.unref();
     if (identity === undefined) return { started: false, reason: 'it ended while it was started' };
-    return { started: true, process: supervise({ identity, ended, mark, output, clock, view }) };
+    return { started: true, process: supervise({ identity, ended, tag, output, clock, view }) };
   } catch (thrown) {
     return { started: false, reason: explainSpawnError(thrown, command, options.user) };
   }
@@ -104,7 +104,7 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
  */
 export function adoptProcess(options: {
   readonly identity: ProcessIdentity;
-  readonly mark: string;
+  readonly tag: string;
   readonly output: OutputLog;
   readonly clock?: Clock;
   readonly view?: ProcessView;
@@ -129,14 +129,14 @@ interface EndOfLeader {
 function supervise(options: {
   readonly identity: ProcessIdentity;
   readonly ended: Promise<EndOfLeader>;
-  readonly mark: string;
+  readonly tag: string;
   readonly output: OutputLog;
   readonly clock: Clock;
   readonly view?: ProcessView | undefined;
   readonly lookForEnd?: () => void;
 }): SupervisedProcess {
-  const { identity, ended, mark, output, clock, view, lookForEnd } = options;
-  const group = { groupId: identity.pid, mark };
+  const { identity, ended, tag, output, clock, view, lookForEnd } = options;
+  const group = { groupId: identity.pid, tag };
   let isRunning = true;
   let stopping: Promise<EndedGroup> | undefined;
 

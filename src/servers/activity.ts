@@ -19,7 +19,7 @@ const catchUpIntervalMs = 1_000;
  * Creates the activity log. `collectTraffic` returns what the gateway saw since it was last asked, so
  * that a request only writes a number into its route.
  */
-export function createActivityLog(parts: {
+export function createActivityLog(deps: {
   readonly users: Pick<UserStore, 'recordActivity'>;
   readonly servers: Pick<ServerStore, 'recordActivity'>;
   readonly collectTraffic: () => Iterable<{
@@ -38,21 +38,21 @@ export function createActivityLog(parts: {
   }
 
   async function flush(): Promise<void> {
-    for (const { serverId, userId, at } of parts.collectTraffic()) {
+    for (const { serverId, userId, at } of deps.collectTraffic()) {
       note(servers, serverId, at);
       note(users, userId, at);
     }
     const [userBatch, serverBatch] = [users, servers];
     users = new Map();
     servers = new Map();
-    if (userBatch.size > 0) await parts.users.recordActivity(userBatch);
-    if (serverBatch.size > 0) await parts.servers.recordActivity(serverBatch);
+    if (userBatch.size > 0) await deps.users.recordActivity(userBatch);
+    if (serverBatch.size > 0) await deps.servers.recordActivity(serverBatch);
   }
 
   let caughtUp: { readonly atMs: number; readonly done: Promise<void> } | undefined;
 
   const timer = setInterval(() => {
-    flush().catch((error: unknown) => parts.log.warn({ err: error }, 'could not store activity'));
+    flush().catch((error: unknown) => deps.log.warn({ err: error }, 'could not store activity'));
   }, flushIntervalMs);
   timer.unref();
 
@@ -65,7 +65,7 @@ export function createActivityLog(parts: {
       if (caughtUp === undefined || nowMs - caughtUp.atMs > catchUpIntervalMs) {
         // Somebody who reads a little late is better served than with an error.
         const done = flush().catch((error: unknown) => {
-          parts.log.warn({ err: error }, 'could not store activity');
+          deps.log.warn({ err: error }, 'could not store activity');
         });
         caughtUp = { atMs: nowMs, done };
       }

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { createGate } from '../concurrency/gate.ts';
+import { createLimiter } from '../concurrency/limiter.ts';
 import { HubError } from '../errors.ts';
 import type { Spawner } from '../plugin-host/spawner.ts';
 import type { Server } from './server.ts';
@@ -61,7 +61,7 @@ const parallelPolls = 8;
 const parallelClearings = 4;
 
 /** Creates the life of users' servers over a spawner. */
-export function createServerLifecycle(parts: {
+export function createServerLifecycle(deps: {
   readonly store: ServerStore;
   readonly spawner: Spawner;
   readonly events: UnitEvents;
@@ -72,13 +72,13 @@ export function createServerLifecycle(parts: {
   readonly stopsServersAtEnd: () => boolean;
   readonly log: Logger;
 }): ServerLifecycle {
-  const { store, spawner, limits, log } = parts;
+  const { store, spawner, limits, log } = deps;
   const units = new Map<string, ServerUnit>();
   const startsUnderWay = new Map<string, { userId: string; accepted: Promise<AcceptedStart> }>();
   const closedUsers = new Map<string, number>();
   /** Servers of an earlier hub about which the spawner could not say anything yet. */
   const unclear = new Map<string, Server>();
-  const clearingGate = createGate(parallelClearings);
+  const clearingLimiter = createLimiter(parallelClearings);
   let isClosed = false;
 
   let polling: Promise<void> | undefined;
@@ -86,7 +86,7 @@ export function createServerLifecycle(parts: {
     polling ??= pollAll().finally(() => {
       polling = undefined;
     });
-  }, parts.pollIntervalMs);
+  }, deps.pollIntervalMs);
   timer.unref();
 
   async function pollAll(): Promise<void> {
@@ -106,7 +106,7 @@ export function createServerLifecycle(parts: {
     const existing = units.get(server.id);
     if (existing !== undefined) return existing;
     const unit = createServerUnit(server, {
-      ...parts,
+      ...deps,
       onSettled(settled) {
         if (units.get(server.id) === settled) units.delete(server.id);
       },
@@ -157,7 +157,7 @@ export function createServerLifecycle(parts: {
   }
 
   function clearAway(server: Server, failure: string | null): Promise<void> {
-    return unitFor(server).clearAway(failure, clearingGate);
+    return unitFor(server).clearAway(failure, clearingLimiter);
   }
 
   async function stop(server: Server): Promise<AcceptedStop> {
@@ -266,7 +266,7 @@ export function createServerLifecycle(parts: {
       clearInterval(timer);
       await polling;
       await close();
-      if (parts.stopsServersAtEnd()) await stopThose(() => true);
+      if (deps.stopsServersAtEnd()) await stopThose(() => true);
       for (const unit of units.values()) unit.release();
     },
   };

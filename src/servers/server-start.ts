@@ -5,7 +5,7 @@ import type { ProgressLog } from './progress-log.ts';
 /** What a unit needs to start a server, prepared by whoever knows users, tokens and configuration. */
 export interface LaunchPlan {
   /** Starts the server; resolves when it has an address. */
-  launch(parts: {
+  launch(deps: {
     readonly signal: AbortSignal;
     readonly onOutput: (line: string) => void;
     readonly onProgress: ProgressLog['add'];

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Gate } from '../concurrency/gate.ts';
+import type { Limiter } from '../concurrency/limiter.ts';
 import { HubError } from '../errors.ts';
 import type { SpawnedServer, Spawner, SpawnerState } from '../plugin-host/spawner.ts';
 import { createProgressLog, type ProgressLog } from './progress-log.ts';
@@ -33,8 +33,8 @@ export interface ServerUnit {
   stop(): Promise<{ readonly stopped: Promise<void> }>;
   /** Takes over a server that an earlier hub started. */
   adopt(spawned: SpawnedServer): void;
-  /** Ends and clears away what an earlier hub left of a server, when the gate lets it. */
-  clearAway(failure: string | null, gate: Gate): Promise<void>;
+  /** Ends and clears away what an earlier hub left of a server, when the limiter has room. */
+  clearAway(failure: string | null, limiter: Limiter): Promise<void>;
   /** Looks whether the server is still there. */
   poll(): Promise<void>;
   /** Tells of the output of an adopted server. */
@@ -50,7 +50,7 @@ const stopReserveMs = 10_000;
 /** Creates the unit of a stored server. */
 export function createServerUnit(
   server: Server,
-  parts: {
+  deps: {
     readonly store: ServerStore;
     readonly spawner: Spawner;
     readonly events: UnitEvents;
@@ -60,8 +60,8 @@ export function createServerUnit(
     readonly log: Logger;
   },
 ): ServerUnit {
-  const { store, spawner, events, stopGraceMs } = parts;
-  const log = parts.log.child({ user: server.userName, server: server.name });
+  const { store, spawner, events, stopGraceMs } = deps;
+  const log = deps.log.child({ user: server.userName, server: server.name });
   let state: ServerState = 'stopped';
   let isReleased = false;
   /** The transition under way or the last one; never rejects. */
@@ -88,7 +88,7 @@ export function createServerUnit(
     state = 'stopped';
     spawned = undefined;
     start = undefined;
-    if (!isRecordBehind) parts.onSettled(unit);
+    if (!isRecordBehind) deps.onSettled(unit);
   }
 
   /** Begins a transition after the one before it. */
@@ -290,13 +290,13 @@ export function createServerUnit(
       watch(running);
     },
 
-    async clearAway(message, gate) {
+    async clearAway(message, limiter) {
       state = 'stopping';
       events.onUnavailable(server);
       await then(async () => {
-        await gate(() => end(server.spawnerState));
+        await limiter(() => end(server.spawnerState));
         // Killed in the middle of a start, the earlier hub may not have stored what it started.
-        if (server.state !== 'running') await gate(discard);
+        if (server.state !== 'running') await limiter(discard);
         await recordStopped(message === null ? null : failureOf(message));
         settle();
       });

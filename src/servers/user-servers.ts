@@ -55,7 +55,7 @@ export type BeforeSpawn = (
 ) => Promise<Readonly<Record<string, string>>>;
 
 /** Creates the servers of users over their life cycle. */
-export function createUserServers(parts: {
+export function createUserServers(deps: {
   readonly config: Pick<Config, 'Hub' | 'Spawner' | 'publicUrl' | 'basePath' | 'directory'>;
   readonly apiUrl: string;
   /** The hub's own environment. */
@@ -76,7 +76,7 @@ export function createUserServers(parts: {
   ) => Promise<void>;
   readonly resolvePath: (path: string) => string;
 }): UserServers {
-  const { config, store, lifecycle, spawner, accessTokens } = parts;
+  const { config, store, lifecycle, spawner, accessTokens } = deps;
   const { Hub, Spawner: spawnerConfig, basePath, publicUrl } = config;
   const choices: SpawnChoices = { profiles: spawnerConfig.profiles, form: spawner.optionsForm };
   const placeholdersOf = (userName: string) => ({
@@ -99,7 +99,7 @@ export function createUserServers(parts: {
   async function requireOwnClientId(user: User, serverName: string): Promise<void> {
     const rival = `${user.name}-${serverName}`;
     // A hyphen in the name of the user is encoded in the ids of named servers, so there is no rival.
-    if (user.name.includes('-') || (await parts.users.findByName(rival)) === undefined) return;
+    if (user.name.includes('-') || (await deps.users.findByName(rival)) === undefined) return;
     throw new HubError('conflict', 'This server name is not available to you; choose another.');
   }
 
@@ -137,9 +137,9 @@ export function createUserServers(parts: {
       startTimeoutMs: spawnerConfig.start_timeout * 1000,
       userOptions: chosen.userOptions,
       waitUntilReady: (url, signal) =>
-        parts.waitUntilReady(url, prefix, spawnerConfig.http_timeout * 1000, signal),
+        deps.waitUntilReady(url, prefix, spawnerConfig.http_timeout * 1000, signal),
       async launch({ signal, onOutput, onProgress }) {
-        const additions = await parts.beforeSpawn(user, server.name, signal);
+        const additions = await deps.beforeSpawn(user, server.name, signal);
         const token = await issueToken(user, server);
         return spawner.start({
           serverId: server.id,
@@ -151,7 +151,7 @@ export function createUserServers(parts: {
             serverName: server.name,
             clientId: serverClientId(user.name, server.name),
             apiToken: token,
-            apiUrl: parts.apiUrl,
+            apiUrl: deps.apiUrl,
             publicUrl,
             basePath,
             prefix,
@@ -160,12 +160,12 @@ export function createUserServers(parts: {
             memoryLimitBytes: chosen.memoryLimitBytes,
             cpuLimitCores: spawnerConfig.cpu_limit,
             prefixes: Hub.environment_prefixes,
-            inherited: parts.environment,
+            inherited: deps.environment,
             keep: spawnerConfig.env_keep,
             extra: { ...chosen.environment, ...additions },
           }),
           environmentForUrl: (url) => addressEnvironment(url, Hub.environment_prefixes),
-          workingDirectory: parts.resolvePath(fill(spawnerConfig.home_dir, user.name)),
+          workingDirectory: deps.resolvePath(fill(spawnerConfig.home_dir, user.name)),
           ...(spawnerConfig.system_user === undefined
             ? {}
             : { systemUser: spawnerConfig.system_user.replaceAll('{username}', user.name) }),
@@ -197,8 +197,8 @@ export function createUserServers(parts: {
   async function issueToken(user: User, server: Server): Promise<string> {
     const configured = spawnerConfig.server_token_scopes;
     const scopes =
-      configured.length > 0 ? configured : (await parts.roles.getByName('server')).scopes;
-    const issued = await parts.tokenIssuer.createServerToken({
+      configured.length > 0 ? configured : (await deps.roles.getByName('server')).scopes;
+    const issued = await deps.tokenIssuer.createServerToken({
       user,
       server,
       // Without it the server could not report that it is in use, and would be taken for idle.

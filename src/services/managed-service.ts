@@ -24,7 +24,7 @@ export interface ManagedServiceOptions {
     service: Service,
     user: SystemUser | undefined,
   ) => Record<string, string>;
-  /** Where its output is kept; also its mark, so unique on the machine. */
+  /** Where its output is kept; also its tag, so unique on the machine. */
   readonly logFile: string;
   readonly routes: ServiceRoutes;
   readonly store: ManagedProcessStore;
@@ -104,7 +104,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
         workingDirectory,
         environment,
         output,
-        mark: logFile,
+        tag: logFile,
         user,
         clock,
       });

@@ -7,27 +7,24 @@ const graceMs = 5_000;
 
 /**
  * Ends the services that a killed hub left running, before they are started anew: known by pid and
- * start time, or by the mark that everything they started carries. Adopting them would not do, since
+ * start time, or by the tag that everything they started carries. Adopting them would not do, since
  * a new hub gives out new tokens. Never throws.
  */
 export async function endOrphans(options: {
   readonly store: ManagedProcessStore;
   /** Managed services of the present configuration. */
   readonly serviceNames: readonly string[];
-  readonly markOf: (serviceName: string) => string;
+  readonly tagOf: (serviceName: string) => string;
   readonly log: Logger;
 }): Promise<void> {
-  const { store, serviceNames, markOf, log } = options;
+  const { store, serviceNames, tagOf, log } = options;
   const known = new Map((await listKnown(store, log)).map((each) => [each.serviceName, each]));
   const names = new Set([...known.keys(), ...serviceNames]);
 
   async function endOne(name: string): Promise<void> {
     const identity = known.get(name)?.identity;
     const groupId = identity !== undefined && isSameProcess(identity) ? identity.pid : undefined;
-    const { found, survivors } = await endProcessGroup(
-      { groupId, mark: markOf(name) },
-      { graceMs },
-    );
+    const { found, survivors } = await endProcessGroup({ groupId, tag: tagOf(name) }, { graceMs });
     if (found > 0) {
       log.warn(
         { service: name, pid: groupId, processes: found, survivors },

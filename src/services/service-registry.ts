@@ -174,7 +174,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
       const serviceNames = [...supervised.values()].flatMap(({ service }) =>
         service.kind === 'managed' ? [service.name] : [],
       );
-      await endOrphans({ store, serviceNames, markOf: logFileOf, log });
+      await endOrphans({ store, serviceNames, tagOf: logFileOf, log });
       if (isDisposed) return;
       for (const each of supervised.values()) each.start();
       timer = setInterval(() => void sampleUsage(), usageIntervalMs).unref();

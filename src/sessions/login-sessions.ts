@@ -41,7 +41,7 @@ const cachedLogins = 10_000;
 const seenFlushMs = 60_000;
 
 /** Creates the logins on top of their store. */
-export function createLoginSessions(parts: {
+export function createLoginSessions(deps: {
   readonly store: LoginSessionStore;
   readonly users: Pick<UserStore, 'findById' | 'recordActivity'>;
   readonly database: Pick<HubDatabase, 'onChange'>;
@@ -50,7 +50,7 @@ export function createLoginSessions(parts: {
   readonly lifetimeSeconds: number;
   readonly log: Logger;
 }): LoginSessions {
-  const { store, users, database, sealer, lifetimeSeconds, log } = parts;
+  const { store, users, database, sealer, lifetimeSeconds, log } = deps;
   const cache = new LRUCache<string, Login>({ max: cachedLogins, ttl: 60_000 });
   // A lookup that began before a change must not put its old answer back into the emptied cache.
   let changes = 0;

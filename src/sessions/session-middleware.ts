@@ -48,8 +48,8 @@ export function createBrowserSessions(options: {
   readonly lifetimeSeconds: number;
   /** Further names under which the session id is given to browsers, such as `jupyterhub-session-id`. */
   readonly sessionIdAliases: readonly string[];
-  /** Lets a login be used, or says that it has ended at its provider. */
-  readonly confirm: (login: Login, ctx: Context) => Promise<Login | undefined>;
+  /** The login as it is now, or undefined when it has ended at its provider. */
+  readonly revalidate: (login: Login, ctx: Context) => Promise<Login | undefined>;
 }): BrowserSessions {
   const { store, sealer, logins, basePath, isSecure, lifetimeSeconds } = options;
   const path = `${basePath}hub/`;
@@ -124,7 +124,7 @@ export function createBrowserSessions(options: {
     ctx.cookies.secure = isSecure;
     const { sessionId } = (ctx['session'] ?? {}) as StoredSession;
     const found = sessionId === undefined ? undefined : await logins.find(sessionId);
-    const login = found && (await options.confirm(found, ctx));
+    const login = found && (await options.revalidate(found, ctx));
     ctx.state['login'] = login;
     if (login !== undefined) {
       ctx.state['logName'] = login.user.name;

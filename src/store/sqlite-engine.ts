@@ -1,5 +1,5 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
-import { Turns } from '../concurrency/turns.ts';
+import { createEventLoopYield } from '../concurrency/event-loop-yield.ts';
 
 const cachedStatementCount = 200;
 // SQLite's own waiting for a lock stops the thread it runs in; the driver waits without stopping any.
@@ -27,13 +27,13 @@ export interface SqliteEngine {
  */
 export function createDirectEngine(database: DatabaseSync): SqliteEngine {
   const statements = new StatementRunner(database);
-  const turns = new Turns();
+  const yieldToEventLoop = createEventLoopYield();
   return {
     get isInTransaction() {
       return database.isTransaction;
     },
     async run(sql, parameters) {
-      await turns.take();
+      await yieldToEventLoop();
       return statements.run(sql, parameters);
     },
     async close() {

@@ -3,7 +3,7 @@ import Koa from 'koa';
 import { describe, expect, test } from 'vitest';
 import { operations } from '../../src/api/openapi.ts';
 import { createApp } from '../../src/app.ts';
-import { addApi } from '../../src/composition/api-parts.ts';
+import { addApi } from '../../src/composition/compose-api.ts';
 import { createScopeCatalogue } from '../../src/rbac/scope-definitions.ts';
 import { createTestHub } from '../support/test-hub.ts';
 

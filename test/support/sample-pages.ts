@@ -12,13 +12,13 @@ import { adminServicesPage } from '../../src/pages/admin/services-page.ts';
 import { adminUserPage } from '../../src/pages/admin/user-page.ts';
 import { adminUsersPage } from '../../src/pages/admin/users-page.ts';
 import type { AssetUrls } from '../../src/pages/assets/assets.ts';
-import type { FormFrame } from '../../src/pages/elements/page-frame.ts';
+import type { FormLayoutProps } from '../../src/pages/elements/layout-props.ts';
 import { confirmPage } from '../../src/pages/errors/confirm-page.ts';
 import { errorPage, notFoundPage } from '../../src/pages/errors/error-page.ts';
 import { type Html, html } from '../../src/pages/html.ts';
 import { choosePasswordPage } from '../../src/pages/login/choose-password-page.ts';
 import { consentPage } from '../../src/pages/login/consent-page.ts';
-import { leavingPage } from '../../src/pages/login/leaving-page.ts';
+import { interstitialPage } from '../../src/pages/login/interstitial-page.ts';
 import { loggedOutPage } from '../../src/pages/login/logged-out-page.ts';
 import { loginFailedPage } from '../../src/pages/login/login-failed-page.ts';
 import { type LoginChoice, loginPage } from '../../src/pages/login/login-page.ts';
@@ -47,7 +47,7 @@ export function samplePages(
   assets: AssetUrls,
   text: (plausible: string) => string = (plausible) => plausible,
 ): Readonly<Record<string, Html>> {
-  const anonymous: FormFrame = {
+  const anonymous: FormLayoutProps = {
     hubTitle: text('Hub'),
     urls: createPageUrls('/'),
     assets,
@@ -55,7 +55,10 @@ export function samplePages(
     csrfToken: text('csrf-token'),
     requestId: text('7d0f2c6e'),
   };
-  const frame: FormFrame = { ...anonymous, user: { name: text('alice'), mayAdminister: true } };
+  const layout: FormLayoutProps = {
+    ...anonymous,
+    user: { name: text('alice'), mayAdminister: true },
+  };
   const server = (state: ShownServerState, more: Partial<ServerSummary> = {}): ServerSummary => ({
     userName: text('alice'),
     name: '',
@@ -145,7 +148,7 @@ export function samplePages(
     'OSError: [Errno 28] No space left on device',
   ].map(text);
   const home = {
-    frame,
+    layout,
     userName: text('alice'),
     hasSpawnOptions: false,
     services,
@@ -183,7 +186,7 @@ export function samplePages(
     { value: '', label: 'Until I revoke it' },
   ];
   const tokenView = {
-    frame,
+    layout,
     tokens,
     lifetimes,
     typed: { expires_in: '604800' },
@@ -212,7 +215,7 @@ export function samplePages(
     invitedBy: text('alice'),
   } as const;
   const notRunning = {
-    frame,
+    layout,
     server: server('stopped'),
     mayStart: true,
     hasSpawnOptions: false,
@@ -224,7 +227,7 @@ export function samplePages(
     output: outputTail,
   };
   const account = {
-    frame,
+    layout,
     userName: text('alice'),
     groups: [text('physics'), text('staff')],
     password: { rules },
@@ -272,9 +275,9 @@ export function samplePages(
   const exit = { code: 1, signal: null, leftBehind: 0, ranForMs: 400, at: minutes(-1) };
 
   return {
-    login: loginPage({ frame: anonymous, choices: [password], next: text('/user/alice/') }),
+    login: loginPage({ layout: anonymous, choices: [password], next: text('/user/alice/') }),
     'login-several': loginPage({
-      frame: anonymous,
+      layout: anonymous,
       choices: [
         external('google', 'Continue with Google', 'google'),
         external('github', 'Continue with GitHub', 'github'),
@@ -285,28 +288,28 @@ export function samplePages(
       typed: { username: text('alice') },
     }),
     'login-external': loginPage({
-      frame: anonymous,
+      layout: anonymous,
       choices: [
         { ...external('sso', 'Log in with University SSO', 'keycloak'), isUnavailable: true },
         external('github', 'Continue with GitHub', 'github'),
       ],
     }),
-    'login-wait': loginPage({ frame: anonymous, choices: [password], waitSeconds: 120 }),
+    'login-wait': loginPage({ layout: anonymous, choices: [password], waitSeconds: 120 }),
     'second-factor': secondFactorPage({
-      frame: anonymous,
+      layout: anonymous,
       next: text('/hub/home'),
       error: text('This code is not right.'),
     }),
-    'logged-out': loggedOutPage({ frame: anonymous, provider: text('University SSO') }),
-    leaving: leavingPage({
-      frame: anonymous,
+    'logged-out': loggedOutPage({ layout: anonymous, provider: text('University SSO') }),
+    leaving: interstitialPage({
+      layout: anonymous,
       title: text('Logged out'),
       provider: text('University SSO'),
       message: text('You are logged out here, and go on to University SSO to log out there too.'),
       url: text('https://login.example.org/logout?id_token_hint=x'),
     }),
     'login-failed': loginFailedPage({
-      frame: anonymous,
+      layout: anonymous,
       title: text('The login provider does not answer'),
       message: text('University SSO does not answer at the moment, so nobody can log in with it.'),
       hint: text('Wait a little and try again. If this goes on, tell your administrator.'),
@@ -314,7 +317,7 @@ export function samplePages(
       otherWays: text('/hub/login'),
     }),
     'set-up': choosePasswordPage({
-      frame: anonymous,
+      layout: anonymous,
       purpose: { kind: 'first-administrator', secret: text('s3cret'), name: text('admin') },
       rules,
       problems: {
@@ -322,20 +325,20 @@ export function samplePages(
         repeated: text('The two are not the same.'),
       },
     }),
-    invitation: choosePasswordPage({ frame: anonymous, purpose: invitation, rules }),
+    invitation: choosePasswordPage({ layout: anonymous, purpose: invitation, rules }),
     reset: choosePasswordPage({
-      frame: anonymous,
+      layout: anonymous,
       purpose: { ...invitation, kind: 'reset' },
       rules,
     }),
     'change-required': choosePasswordPage({
-      frame: anonymous,
+      layout: anonymous,
       purpose: { kind: 'required', userName: text('bob'), next: text('/hub/home') },
       rules,
       error: text('That is the password you already have.'),
     }),
     consent: consentPage({
-      frame,
+      layout,
       userName: text('alice'),
       action: text('/hub/api/oauth2/authorize?client_id=service-gallery&state=abc'),
       consent: {
@@ -366,7 +369,7 @@ export function samplePages(
     }),
     home: homePage({ ...home, server: server('running') }),
     'home-stopped': homePage({
-      frame: { ...frame, user: { name: text('bob'), mayAdminister: false } },
+      layout: { ...layout, user: { name: text('bob'), mayAdminister: false } },
       userName: text('bob'),
       hasSpawnOptions: true,
       services: [],
@@ -388,13 +391,13 @@ export function samplePages(
       server: server('failed', { failure: text('The server ended with exit code 1.') }),
     }),
     'home-nothing': homePage({
-      frame,
+      layout,
       userName: text('alice'),
       hasSpawnOptions: false,
       services: [],
     }),
     'spawn-options': spawnOptionsPage({
-      frame,
+      layout,
       server: named,
       profiles: [
         {
@@ -447,7 +450,7 @@ export function samplePages(
       next: text('/user/alice/thesis/'),
     }),
     'spawn-pending': spawnPendingPage({
-      frame,
+      layout,
       server: server('starting'),
       progress: 40,
       messages: [
@@ -458,7 +461,7 @@ export function samplePages(
       eventsUrl: text('/hub/api/users/alice/server/progress'),
       readyUrl: text('/user/alice/lab'),
     }),
-    'stop-pending': stopPendingPage({ frame, server: server('stopping') }),
+    'stop-pending': stopPendingPage({ layout, server: server('stopping') }),
     'not-running': notRunningPage(notRunning),
     'not-running-failed': notRunningPage({ ...notRunning, hasSpawnOptions: true, failure }),
     'not-running-other': notRunningPage({
@@ -466,16 +469,16 @@ export function samplePages(
       server: { userName: text('bob'), name: '' },
       mayStart: false,
     }),
-    services: servicesPage({ frame, services }),
+    services: servicesPage({ layout, services }),
     'service-unavailable': serviceUnavailablePage({
-      frame,
+      layout,
       serviceName: text('dashboards'),
       isCrashLooping: false,
       retryAfterSeconds: 2,
       url: text('/services/dashboards/x?y=1'),
     }),
     error: errorPage({
-      frame,
+      layout,
       status: 500,
       message: text('Something went wrong inside the hub.'),
       hint: text('Try again; if it happens again, tell your administrator the id of this error.'),
@@ -483,17 +486,17 @@ export function samplePages(
       details: text('database is locked'),
     }),
     forbidden: errorPage({
-      frame,
+      layout,
       status: 403,
       message: text('You may not use the service label-studio.'),
     }),
     'too-many': errorPage({
-      frame: anonymous,
+      layout: anonymous,
       status: 429,
       message: text('Too many servers are starting.'),
       retryAfterSeconds: 20,
     }),
-    'not-found': notFoundPage({ frame }),
+    'not-found': notFoundPage({ layout }),
     tokens: tokenPage(tokenView),
     'tokens-new': tokenPage({
       ...tokenView,
@@ -503,7 +506,7 @@ export function samplePages(
       },
     }),
     sessions: sessionsPage({
-      frame: { ...frame, notice: { kind: 'good', text: text('That login has ended.') } },
+      layout: { ...layout, notice: { kind: 'good', text: text('That login has ended.') } },
       sessions,
     }),
     account: accountPage(account),
@@ -517,7 +520,7 @@ export function samplePages(
       identities: account.identities.map((identity) => ({ ...identity, mayUnlink: false })),
     }),
     'second-factor-set-up': secondFactorSetUpPage({
-      frame,
+      layout,
       qr: {
         size: 25,
         data: Uint8Array.from({ length: 625 }, (_, index) => Number((index * index) % 7 < 3)),
@@ -526,14 +529,14 @@ export function samplePages(
       problem: text('This code is not right. Is the clock of your phone set?'),
     }),
     'recovery-codes': recoveryCodesPage({
-      frame,
+      layout,
       codes: ['k3fd-9wpa', '7hqz-m2xc', 'v8nt-4rje', 'p6yb-s5gu', 'd2la-0oki', 'x9mv-7ctn'].map(
         text,
       ),
       isFirstTime: true,
     }),
     'admin-users': adminUsersPage({
-      frame,
+      layout,
       users,
       total: 240,
       offset: 50,
@@ -542,7 +545,7 @@ export function samplePages(
       sort: 'name',
     }),
     'admin-user': adminUserPage({
-      frame,
+      layout,
       user: {
         name: text('bob'),
         isAdmin: false,
@@ -564,13 +567,13 @@ export function samplePages(
       may: { change: true, delete: true, endSessions: true },
     }),
     'admin-new-users': newUsersPage({
-      frame,
+      layout,
       canInvite: true,
       typedNames: text('bob\ncarol x'),
       problem: text('“carol x” has a space in it.'),
     }),
     'admin-links': invitationLinksPage({
-      frame,
+      layout,
       purpose: 'invitation',
       links: [
         {
@@ -581,19 +584,19 @@ export function samplePages(
       lifetimeSeconds: 259_200,
     }),
     'admin-groups': adminGroupsPage({
-      frame,
+      layout,
       groups: [
         { name: text('physics'), memberCount: 31, origin: 'config' },
         { name: text('staff'), memberCount: 4, origin: 'api' },
       ],
     }),
     'admin-group': adminGroupPage({
-      frame,
+      layout,
       group: { name: text('physics'), origin: text('keycloak') },
       members: [text('alice'), text('bob')],
     }),
     'admin-services': adminServicesPage({
-      frame,
+      layout,
       services: [
         {
           displayName: text('Notebook gallery'),
@@ -638,7 +641,7 @@ export function samplePages(
       ],
     }),
     'admin-lockouts': lockoutsPage({
-      frame,
+      layout,
       lockouts: [
         {
           kind: 'user',
@@ -657,7 +660,7 @@ export function samplePages(
       ],
     }),
     'confirm-delete': confirmPage({
-      frame,
+      layout,
       title: text('Delete bob?'),
       consequences: [
         text('Two running servers stop, and unsaved work in them is lost.'),

@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { Turns } from '../../concurrency/turns.ts';
+import { createEventLoopYield } from '../../concurrency/event-loop-yield.ts';
 
 /**
  * Answers requests of the hub itself in turns, so that hundreds which arrive together keep nobody
@@ -10,9 +10,9 @@ export function createFairListener(
   /** Paths that are answered at once; they must cost next to nothing. */
   urgentPaths: readonly string[],
 ): RequestListener {
-  const turns = new Turns();
+  const yieldToEventLoop = createEventLoopYield();
   async function answerInTurn(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    await turns.take();
+    await yieldToEventLoop();
     await answer(req, res);
   }
   return (req, res) => {

@@ -37,7 +37,7 @@ const mostRefusals = 1_024;
 const refusalsLoggedEveryMs = 10_000;
 
 /** Creates the server; the caller makes it listen. Without `upgrade` it takes no WebSockets. */
-export function createHubServer(parts: {
+export function createHubServer(deps: {
   readonly config: Pick<
     ProxyConfig,
     | 'max_header_size'
@@ -52,7 +52,7 @@ export function createHubServer(parts: {
   readonly request: (req: IncomingMessage, res: ServerResponse) => void;
   readonly upgrade?: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
 }): HubServer {
-  const { config, log, limits, request, upgrade } = parts;
+  const { config, log, limits, request, upgrade } = deps;
   const sockets = new Set<Socket>();
   let isClosing = false;
 

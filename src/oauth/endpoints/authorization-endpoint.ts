@@ -30,7 +30,7 @@ export interface CurrentLogin {
 }
 
 /** What the authorization endpoint is made from. */
-export interface AuthorizationEndpointParts extends AuthorizationRequestContext {
+export interface AuthorizationEndpointDeps extends AuthorizationRequestContext {
   readonly authorizationCodes: Pick<AuthorizationCodeStore, 'create'>;
   readonly accessTokens: Pick<AccessTokenStore, 'listOfClientAndUser'>;
   readonly authority: Pick<Authority, 'scopesOfOwner' | 'membership' | 'catalogue'>;
@@ -54,16 +54,16 @@ interface Authorization {
 const formLimitBytes = 16 * 1024;
 
 /** Creates the authorization endpoint (RFC 6749 §3.1): `show` answers GET, `decide` the consent form. */
-export function createAuthorizationEndpoint(parts: AuthorizationEndpointParts): {
+export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
   readonly show: Middleware;
   readonly decide: Middleware;
 } {
-  const { authorizationCodes, accessTokens, authority, log } = parts;
+  const { authorizationCodes, accessTokens, authority, log } = deps;
 
   const show = async (ctx: Context): Promise<void> => {
     await answer(ctx, async (authorization) => {
       if (await maySkipConsent(authorization)) await allow(ctx, authorization);
-      else await parts.showConsent(ctx, consentViewOf(authorization));
+      else await deps.showConsent(ctx, consentViewOf(authorization));
     });
   };
 
@@ -71,7 +71,7 @@ export function createAuthorizationEndpoint(parts: AuthorizationEndpointParts): 
     const form = await readFormBody(ctx.req, formLimitBytes);
     // The request is checked again from its URL: the form only says what the person decided.
     await answer(ctx, async (authorization) => {
-      await parts.requireCsrf(ctx, form);
+      await deps.requireCsrf(ctx, form);
       const decision = form.get('decision');
       if (decision === 'allow') return await allow(ctx, narrowToShownScopes(authorization, form));
       if (decision === 'deny')
@@ -87,12 +87,12 @@ export function createAuthorizationEndpoint(parts: AuthorizationEndpointParts): 
   ): Promise<void> {
     ctx.set('Cache-Control', 'no-store');
     const parameters = new URLSearchParams(ctx.querystring);
-    const { request, refused } = await readAuthorizationRequest(parameters, parts);
+    const { request, refused } = await readAuthorizationRequest(parameters, deps);
     if (refused !== undefined) {
       return redirect(ctx, authorizationErrorUrl(refused.target, refused.error));
     }
-    const login = await parts.currentLogin(ctx);
-    if (login === undefined) return await parts.redirectToLogin(ctx);
+    const login = await deps.currentLogin(ctx);
+    if (login === undefined) return await deps.redirectToLogin(ctx);
     try {
       await act(await authorize(request, login));
     } catch (error) {
@@ -122,7 +122,7 @@ export function createAuthorizationEndpoint(parts: AuthorizationEndpointParts): 
     }
     const { catalogue } = authority;
     const scopeContext = { client, owner, held, membership, catalogue };
-    const scopes = await resolveRequestedScopes(request.scope, scopeContext, parts.findRole);
+    const scopes = await resolveRequestedScopes(request.scope, scopeContext, deps.findRole);
     return { request, login, scopes, scopeContext };
   }
 

@@ -5,7 +5,7 @@ import {
   wiki,
 } from '../../../test/protocol/harness.ts';
 import { createLoginSessionStore } from '../../sessions/login-session-store.ts';
-import { createTokenVerifier, type TokenVerifierParts } from './token-verifier.ts';
+import { createTokenVerifier, type TokenVerifierDeps } from './token-verifier.ts';
 
 let hub: AuthorizationServerHarness;
 beforeEach(async () => {
@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 
 /** A verifier that counts how often it asks the database. */
-function countingVerifier(more: Partial<TokenVerifierParts> = {}) {
+function countingVerifier(more: Partial<TokenVerifierDeps> = {}) {
   let lookups = 0;
   const verifier = createTokenVerifier({
     ...hub,

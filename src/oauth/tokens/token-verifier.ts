@@ -17,7 +17,7 @@ export interface TokenVerifier extends Disposable {
   verify(token: string): Promise<Caller | undefined>;
 }
 
-export interface TokenVerifierParts {
+export interface TokenVerifierDeps {
   readonly accessTokens: Pick<AccessTokenStore, 'findByHash'>;
   readonly serviceTokens: ServiceTokens;
   readonly users: Pick<UserStore, 'findById'>;
@@ -52,7 +52,7 @@ export function createTokenVerifier({
   useRecorder,
   now = Date.now,
   cacheSize = 10_000,
-}: TokenVerifierParts): TokenVerifier {
+}: TokenVerifierDeps): TokenVerifier {
   const accepted = new LRUCache<string, Verified>({ max: cacheSize });
   // Apart from the accepted ones, so that guessing tokens does not push those out.
   const refused = new LRUCache<string, number>({ max: cacheSize });

@@ -1,6 +1,6 @@
 import { actionForm, csrfField, textField } from '../elements/form.ts';
-import { layout, pageHead } from '../elements/layout.ts';
-import type { FormFrame } from '../elements/page-frame.ts';
+import { pageHead, pageLayout } from '../elements/layout.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { formatCount } from '../elements/quantity.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
@@ -11,7 +11,7 @@ import {
 } from '../login/new-password-fields.ts';
 
 export interface AccountView {
-  readonly frame: FormFrame;
+  readonly layout: FormLayoutProps;
   readonly userName: string;
   readonly groups: readonly string[];
   /** Undefined when the account has no password of its own here. */
@@ -46,26 +46,26 @@ export interface SecondFactorStatus {
 
 /** The person's own account: password, linked identities, second factor. */
 export function accountPage(view: AccountView): Html {
-  const { frame, userName, groups, password, secondFactor } = view;
-  return layout(frame, {
+  const { layout, userName, groups, password, secondFactor } = view;
+  return pageLayout(layout, {
     title: 'Account',
     place: 'account',
     scripts: password === undefined ? [] : ['password-toggle.js'],
     body: html`${pageHead('Account', html`You are <b>${userName}</b>${groups.length > 0 && html`, in the ${groups.length === 1 ? 'group' : 'groups'} ${groups.join(', ')}`}.`)}
-${password && passwordSection(frame, userName, password)}
-${secondFactor && secondFactorSection(frame, secondFactor)}
+${password && passwordSection(layout, userName, password)}
+${secondFactor && secondFactorSection(layout, secondFactor)}
 ${identitySection(view)}`,
   });
 }
 
 function passwordSection(
-  frame: FormFrame,
+  layout: FormLayoutProps,
   userName: string,
   { rules, problems }: PasswordSection,
 ): Html {
   return html`<section class="block"><h2>Password</h2><p class="soft">A new password logs you out everywhere else.</p>
-<form class="fields" method="post" action="${frame.urls.changePassword}">
-${csrfField(frame)}<input class="visually-hidden" type="text" name="username" value="${userName}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
+<form class="fields" method="post" action="${layout.urls.changePassword}">
+${csrfField(layout)}<input class="visually-hidden" type="text" name="username" value="${userName}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
 ${textField({
   name: 'current_password',
   label: 'Current password',
@@ -79,8 +79,8 @@ ${newPasswordFields(rules, problems)}
 </form></section>`;
 }
 
-function secondFactorSection(frame: FormFrame, status: SecondFactorStatus): Html {
-  const { urls } = frame;
+function secondFactorSection(layout: FormLayoutProps, status: SecondFactorStatus): Html {
+  const { urls } = layout;
   const { isOn, isRequired, recoveryCodesLeft } = status;
   const controls = isOn
     ? html`<a class="button small" href="${urls.recoveryCodes}">New recovery codes…</a>${!isRequired && html`<a class="button small danger" href="${urls.removeSecondFactor}">Turn off…</a>`}`
@@ -99,15 +99,15 @@ const codesLeft = (count: number): string =>
     ? 'You have no recovery codes left: make new ones now.'
     : `You have ${formatCount(count, 'recovery code')} left.`;
 
-function identitySection({ frame, identities, linkable }: AccountView): HtmlValue {
+function identitySection({ layout, identities, linkable }: AccountView): HtmlValue {
   if (identities.length === 0 && linkable.length === 0) return false;
-  const { now, urls } = frame;
+  const { now, urls } = layout;
   return html`<section class="block"><h2>Ways to log in</h2><p class="soft">Accounts elsewhere that lead to this one.</p>
 <ul class="list">${identities.map(
     ({ id, label, display, linkedAt, mayUnlink }) =>
       html`<li><div class="what"><strong>${label}</strong><p>${display}, since ${timeElement(linkedAt, now)}</p></div>${
         mayUnlink
-          ? actionForm(frame, {
+          ? actionForm(layout, {
               action: urls.unlinkIdentity,
               label: 'Unlink',
               accessibleLabel: `Unlink ${label}`,
@@ -119,7 +119,7 @@ function identitySection({ frame, identities, linkable }: AccountView): HtmlValu
   )}${linkable.map(
     ({ authenticator, label }) =>
       html`<li><div class="what"><strong>${label}</strong><p>Not linked</p></div>${actionForm(
-        frame,
+        layout,
         {
           action: urls.linkIdentity,
           label: 'Link',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { FormFrame } from '../elements/page-frame.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { createPageUrls } from '../page-urls.ts';
 import { type AccountView, accountPage } from './account-page.ts';
 import { recoveryCodesPage, secondFactorSetUpPage } from './second-factor-pages.ts';
@@ -7,7 +7,7 @@ import { sessionsPage } from './sessions-page.ts';
 import { type TokenView, tokenPage } from './token-page.ts';
 
 const now = new Date('2026-11-20T10:00:00Z');
-const frame: FormFrame = {
+const layout: FormLayoutProps = {
   hubTitle: 'Hub',
   urls: createPageUrls('/base/'),
   assets: { url: (name) => `/base/hub/static/${name}` },
@@ -21,7 +21,7 @@ describe('the token page', () => {
   const tokens = (view: Partial<TokenView>): string =>
     String(
       tokenPage({
-        frame,
+        layout,
         tokens: [],
         clients: [],
         lifetimes: [
@@ -93,7 +93,7 @@ describe('the sessions page', () => {
   const other = { ...session, sessionId: 's2', isCurrent: false };
 
   test('marks the browser one is in, which logs out instead of ending itself', () => {
-    const page = String(sessionsPage({ frame, sessions: [session, other] }));
+    const page = String(sessionsPage({ layout, sessions: [session, other] }));
     expect(page.match(/This browser/g)).toHaveLength(1);
     expect(page).toContain('Firefox on Linux');
     expect(page).toContain('name="session_id" value="s2"');
@@ -101,8 +101,8 @@ describe('the sessions page', () => {
   });
 
   test('offers to end all others only when there are others', () => {
-    expect(String(sessionsPage({ frame, sessions: [session] }))).not.toContain('end-others');
-    expect(String(sessionsPage({ frame, sessions: [session, other] }))).toContain(
+    expect(String(sessionsPage({ layout, sessions: [session] }))).not.toContain('end-others');
+    expect(String(sessionsPage({ layout, sessions: [session, other] }))).toContain(
       'action="/base/hub/sessions/end-others"',
     );
   });
@@ -111,7 +111,7 @@ describe('the sessions page', () => {
 describe('the account page', () => {
   const account = (view: Partial<AccountView>): string =>
     String(
-      accountPage({ frame, userName: 'alice', groups: [], identities: [], linkable: [], ...view }),
+      accountPage({ layout, userName: 'alice', groups: [], identities: [], linkable: [], ...view }),
     );
 
   test('asks for the current password before a new one', () => {
@@ -159,7 +159,7 @@ describe('the account page', () => {
 describe('setting up a second factor', () => {
   test('draws the QR code square by square and groups the key for typing', () => {
     const page = String(
-      secondFactorSetUpPage({ frame, qr: { size: 2, data: [1, 0, 0, 1] }, secret: 'ABCDEFGHIJ' }),
+      secondFactorSetUpPage({ layout, qr: { size: 2, data: [1, 0, 0, 1] }, secret: 'ABCDEFGHIJ' }),
     );
     expect(page).toContain('viewBox="0 0 10 10"');
     expect(page).toContain('d="M4 4h1v1h-1zM5 5h1v1h-1z"');
@@ -168,7 +168,7 @@ describe('setting up a second factor', () => {
 
   test('shows recovery codes to copy, and says that they come once', () => {
     const page = String(
-      recoveryCodesPage({ frame, codes: ['aaaa-1111', 'bbbb-2222'], isFirstTime: false }),
+      recoveryCodesPage({ layout, codes: ['aaaa-1111', 'bbbb-2222'], isFirstTime: false }),
     );
     expect(page).toContain('data-copy-text="aaaa-1111\nbbbb-2222"');
     expect(page).toContain('not shown again');

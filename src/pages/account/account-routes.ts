@@ -11,14 +11,14 @@ import type { Login } from '../../sessions/login-sessions.ts';
 import type { GroupStore } from '../../users/group-store.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
 import { newPasswordProblems } from '../login/login-steps.ts';
-import type { PageKit } from '../page-kit.ts';
+import type { PageContext } from '../page-context.ts';
 import { accountPage, type PasswordSection } from './account-page.ts';
 
 /** `/hub/account`: the person's own password, linked identities, second factor. */
 export function accountRoutes(
   router: Router,
-  parts: {
-    readonly kit: PageKit;
+  deps: {
+    readonly pages: PageContext;
     readonly groups: Pick<GroupStore, 'groupNamesOf'>;
     readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
     readonly passwords: AccountPasswords;
@@ -30,8 +30,8 @@ export function accountRoutes(
     readonly minimumPasswordLength: number;
   },
 ): void {
-  const { kit, passwords, secondFactors, identityLinks } = parts;
-  const rules = { minimumLength: parts.minimumPasswordLength };
+  const { pages, passwords, secondFactors, identityLinks } = deps;
+  const rules = { minimumLength: deps.minimumPasswordLength };
 
   async function show(
     ctx: Context,
@@ -40,14 +40,14 @@ export function accountRoutes(
     status = problems === undefined ? 200 : 400,
   ): Promise<void> {
     const credential = passwords.isUsed
-      ? await parts.credentials.findPasswordHash(user.name)
+      ? await deps.credentials.findPasswordHash(user.name)
       : undefined;
     const links = await identityLinks.listOf(user);
     const factor = credential && (await secondFactors.find(user.id));
     const page = accountPage({
-      frame: await kit.formFrame(ctx),
+      layout: await pages.formLayoutFor(ctx),
       userName: user.name,
-      groups: await parts.groups.groupNamesOf(user.name),
+      groups: await deps.groups.groupNamesOf(user.name),
       password: credential && { rules, problems },
       identities: links.map(({ id, label, display, subject, createdAt, mayUnlink }) => ({
         id,
@@ -56,7 +56,7 @@ export function accountRoutes(
         linkedAt: createdAt,
         mayUnlink,
       })),
-      linkable: parts.authenticators.list
+      linkable: deps.authenticators.list
         .filter(({ authenticator }) => authenticator.login.kind === 'external')
         .filter(({ name }) => !links.some(({ authenticator }) => authenticator === name))
         .map(({ name, authenticator }) => ({
@@ -69,19 +69,19 @@ export function accountRoutes(
         recoveryCodesLeft: factor?.recoveryCodesLeft ?? 0,
       },
     });
-    kit.send(ctx, page, status);
+    pages.send(ctx, page, status);
   }
 
   router.get(
     '/account',
-    kit.loggedIn((ctx, login) => show(ctx, login)),
+    pages.loggedIn((ctx, login) => show(ctx, login)),
   );
 
   router.post(
     '/account/password',
-    kit.loggedIn(async (ctx, login) => {
+    pages.loggedIn(async (ctx, login) => {
       const { user, session } = login;
-      const form = await kit.readForm(ctx);
+      const form = await pages.readForm(ctx);
       const password = form.get('new_password') ?? '';
       const current = form.get('current_password') ?? '';
       const problems = newPasswordProblems(form, passwords.problemWith(password, user.name));
@@ -91,11 +91,11 @@ export function accountRoutes(
       }
       const { address } = ctx.state['client'] as ClientAddress;
       // Guessing here is guessing at the login: it counts there, so that neither helps the other.
-      const tried = await parts.throttle.attempt(
+      const tried = await deps.throttle.attempt(
         { userName: user.name, address },
         async () => {
-          const credential = await parts.credentials.findPasswordHash(user.name);
-          return parts.passwordHasher.verify(current, credential?.passwordHash);
+          const credential = await deps.credentials.findPasswordHash(user.name);
+          return deps.passwordHasher.verify(current, credential?.passwordHash);
         },
         ({ matches }) => (matches ? 'success' : 'failure'),
       );
@@ -108,7 +108,7 @@ export function accountRoutes(
         return show(ctx, login, { current: 'This is not your password.' }, 403);
       }
       await passwords.set(user, password, { keepSessionId: session.sessionId });
-      kit.redirectWithNotice(ctx, kit.urls.account, {
+      pages.redirectWithNotice(ctx, pages.urls.account, {
         kind: 'good',
         text: 'Your password is changed. You are logged out everywhere else.',
       });
@@ -117,11 +117,11 @@ export function accountRoutes(
 
   router.post(
     '/account/identities/unlink',
-    kit.loggedIn(async (ctx, { user, session }) => {
-      const form = await kit.readForm(ctx);
+    pages.loggedIn(async (ctx, { user, session }) => {
+      const form = await pages.readForm(ctx);
       const keepSessionId = session.sessionId;
       await identityLinks.unlink(user, form.get('identity_id') ?? '', { keepSessionId });
-      kit.redirectWithNotice(ctx, kit.urls.account, { kind: 'good', text: 'It is unlinked.' });
+      pages.redirectWithNotice(ctx, pages.urls.account, { kind: 'good', text: 'It is unlinked.' });
     }),
   );
 }

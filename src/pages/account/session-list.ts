@@ -1,6 +1,6 @@
 import { deviceName } from '../elements/device.ts';
 import { actionForm } from '../elements/form.ts';
-import type { FormFrame } from '../elements/page-frame.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, html } from '../html.ts';
 
@@ -17,18 +17,18 @@ export interface SessionEntry {
 
 /** Logins with device, address and times; each form sends `session_id` to `endUrl`. */
 export function sessionList(
-  frame: FormFrame,
+  layout: FormLayoutProps,
   sessions: readonly SessionEntry[],
   { endUrl }: { readonly endUrl: string },
 ): Html {
   return html`<ul class="list">${sessions.map((session) => {
     const device = deviceName(session.userAgent);
     return html`<li><div class="what"><strong title="${session.userAgent}">${device}</strong> ${session.isCurrent && html`<span class="tag">This browser</span>`}
-<p>From <span class="mono">${session.address}</span>${session.authenticator && html`, by ${session.authenticator}`}. Logged in ${timeElement(session.createdAt, frame.now)}, last seen ${timeElement(session.lastSeenAt, frame.now)}.</p></div>
+<p>From <span class="mono">${session.address}</span>${session.authenticator && html`, by ${session.authenticator}`}. Logged in ${timeElement(session.createdAt, layout.now)}, last seen ${timeElement(session.lastSeenAt, layout.now)}.</p></div>
 ${
   session.isCurrent
-    ? actionForm(frame, { action: frame.urls.logout, label: 'Log out', style: 'small' })
-    : actionForm(frame, {
+    ? actionForm(layout, { action: layout.urls.logout, label: 'Log out', style: 'small' })
+    : actionForm(layout, {
         action: endUrl,
         label: 'End',
         accessibleLabel: `End the login of ${device} from ${session.address}`,

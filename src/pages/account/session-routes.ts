@@ -1,24 +1,24 @@
 import type Router from '@koa/router';
 import { HubError } from '../../errors.ts';
 import type { LoginSessions } from '../../sessions/login-sessions.ts';
-import type { PageKit } from '../page-kit.ts';
+import type { PageContext } from '../page-context.ts';
 import { sessionsPage } from './sessions-page.ts';
 
 /** `/hub/sessions`: where the person is logged in. */
 export function sessionPageRoutes(
   router: Router,
-  parts: { readonly kit: PageKit; readonly logins: LoginSessions },
+  deps: { readonly pages: PageContext; readonly logins: LoginSessions },
 ): void {
-  const { kit, logins } = parts;
+  const { pages, logins } = deps;
 
   router.get(
     '/sessions',
-    kit.loggedIn(async (ctx, login) => {
+    pages.loggedIn(async (ctx, login) => {
       const sessions = await logins.listOfUser(login.user.id);
-      kit.send(
+      pages.send(
         ctx,
         sessionsPage({
-          frame: await kit.formFrame(ctx),
+          layout: await pages.formLayoutFor(ctx),
           sessions: sessions.map((session) => ({
             sessionId: session.sessionId,
             address: session.address,
@@ -35,13 +35,13 @@ export function sessionPageRoutes(
 
   router.post(
     '/sessions/end',
-    kit.loggedIn(async (ctx, login) => {
-      const form = await kit.readForm(ctx);
+    pages.loggedIn(async (ctx, login) => {
+      const form = await pages.readForm(ctx);
       const sessions = await logins.listOfUser(login.user.id);
       const session = sessions.find(({ sessionId }) => sessionId === form.get('session_id'));
       if (session === undefined) throw new HubError('not_found', 'You have no such login.');
       await logins.end(session.sessionId);
-      kit.redirectWithNotice(ctx, kit.urls.sessions, {
+      pages.redirectWithNotice(ctx, pages.urls.sessions, {
         kind: 'good',
         text: 'That login has ended.',
       });
@@ -50,12 +50,12 @@ export function sessionPageRoutes(
 
   router.post(
     '/sessions/end-others',
-    kit.loggedIn(async (ctx, login) => {
-      await kit.readForm(ctx);
+    pages.loggedIn(async (ctx, login) => {
+      await pages.readForm(ctx);
       const ended = await logins.endAllOfUser(login.user.id, { except: login.session.sessionId });
       const text =
         ended === 0 ? 'You are logged in nowhere else.' : 'All your other logins have ended.';
-      kit.redirectWithNotice(ctx, kit.urls.sessions, { kind: 'good', text });
+      pages.redirectWithNotice(ctx, pages.urls.sessions, { kind: 'good', text });
     }),
   );
 }

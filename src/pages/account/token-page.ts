@@ -1,6 +1,6 @@
 import { actionForm, type Choice, csrfField, selectField, textField } from '../elements/form.ts';
-import { layout, pageHead } from '../elements/layout.ts';
-import type { FormFrame } from '../elements/page-frame.ts';
+import { pageHead, pageLayout } from '../elements/layout.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { formatCount } from '../elements/quantity.ts';
 import { copyableText } from '../elements/secret.ts';
 import { table } from '../elements/table.ts';
@@ -8,7 +8,7 @@ import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
 export interface TokenView {
-  readonly frame: FormFrame;
+  readonly layout: FormLayoutProps;
   /** A token just made; it cannot be shown again. */
   readonly newToken?: { readonly token: string; readonly note: string } | undefined;
   readonly tokens: readonly ApiToken[];
@@ -45,8 +45,8 @@ export interface AuthorizedClient {
 
 /** Tokens made by hand and applications that were allowed to act for the person. */
 export function tokenPage(view: TokenView): Html {
-  const { frame, newToken, tokens, clients } = view;
-  return layout(frame, {
+  const { layout, newToken, tokens, clients } = view;
+  return pageLayout(layout, {
     title: 'Tokens',
     place: 'tokens',
     scripts: newToken === undefined ? [] : ['copy-button.js'],
@@ -56,14 +56,14 @@ ${newToken !== undefined && newTokenPanel(newToken)}
 <section class="block"><h2>Your tokens</h2>${
       tokens.length === 0
         ? html`<p class="soft">You have no tokens.</p>`
-        : tokenTable(frame, tokens)
+        : tokenTable(layout, tokens)
     }</section>
 <section class="block"><h2>Applications you allowed</h2>
 <p class="soft">Servers and services that act for you since you opened them. Taking this back logs you out of them.</p>
 ${
   clients.length === 0
     ? html`<p class="soft">None at the moment.</p>`
-    : html`<ul class="list">${clients.map((client) => clientEntry(frame, client))}</ul>`
+    : html`<ul class="list">${clients.map((client) => clientEntry(layout, client))}</ul>`
 }</section>`,
   });
 }
@@ -74,7 +74,7 @@ function newTokenPanel({ token, note }: { readonly token: string; readonly note:
 ${copyableText(token, 'New token')}</section>`;
 }
 
-function requestForm({ frame, lifetimes, typed, problems }: TokenView): Html {
+function requestForm({ layout, lifetimes, typed, problems }: TokenView): Html {
   const scopes = textField({
     name: 'scopes',
     label: 'Scopes',
@@ -86,8 +86,8 @@ function requestForm({ frame, lifetimes, typed, problems }: TokenView): Html {
     help: 'Separated by spaces. Left empty, the token may do everything you may do.',
     problem: problems?.scopes,
   });
-  return html`<form class="fields" method="post" action="${frame.urls.tokens}">
-${csrfField(frame)}
+  return html`<form class="fields" method="post" action="${layout.urls.tokens}">
+${csrfField(layout)}
 ${textField({
   name: 'note',
   label: 'What is it for?',
@@ -105,8 +105,8 @@ ${selectField({ name: 'expires_in', label: 'How long should it work?', choices: 
 </form>`;
 }
 
-function tokenTable(frame: FormFrame, tokens: readonly ApiToken[]): Html {
-  const { now, urls } = frame;
+function tokenTable(layout: FormLayoutProps, tokens: readonly ApiToken[]): Html {
+  const { now, urls } = layout;
   const ago = (moment: Date | undefined, none: string): HtmlValue =>
     moment ? timeElement(moment, now) : html`<span class="soft">${none}</span>`;
   return table(
@@ -125,7 +125,7 @@ function tokenTable(frame: FormFrame, tokens: readonly ApiToken[]): Html {
         label: 'Actions',
         style: 'end',
         cell: ({ id, note }) =>
-          html`<div class="actions">${actionForm(frame, {
+          html`<div class="actions">${actionForm(layout, {
             action: urls.revokeToken,
             label: 'Revoke',
             accessibleLabel: `Revoke the token ${note}`,
@@ -145,12 +145,12 @@ function expiry(expiresAt: Date | undefined, now: Date): HtmlValue {
     : timeElement(expiresAt, now);
 }
 
-function clientEntry(frame: FormFrame, client: AuthorizedClient): Html {
+function clientEntry(layout: FormLayoutProps, client: AuthorizedClient): Html {
   const { clientId, name, scopes, tokenCount, firstAllowedAt, lastUsedAt } = client;
-  const { now, urls } = frame;
+  const { now, urls } = layout;
   return html`<li><div class="what"><strong>${name}</strong>
 <p>Allowed ${timeElement(firstAllowedAt, now)}${lastUsedAt && html`, last used ${timeElement(lastUsedAt, now)}`}${tokenCount > 1 && html`, ${formatCount(tokenCount, 'token')}`}</p>${scopeTags(scopes)}</div>
-${actionForm(frame, {
+${actionForm(layout, {
   action: urls.revokeClient,
   label: 'Take back',
   accessibleLabel: `Take back what ${name} may do`,

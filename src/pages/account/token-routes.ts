@@ -5,7 +5,7 @@ import type { AccessToken } from '../../oauth/tokens/access-token.ts';
 import type { AccessTokenStore } from '../../oauth/tokens/access-token-store.ts';
 import type { TokenIssuer } from '../../oauth/tokens/token-issuer.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
-import type { PageKit } from '../page-kit.ts';
+import type { PageContext } from '../page-context.ts';
 import { type AuthorizedClient, type TokenView, tokenPage } from './token-page.ts';
 
 const day = 86_400;
@@ -21,8 +21,8 @@ const lifetimes = [
 /** `/hub/token`: tokens made by hand, and applications that were allowed to act for the person. */
 export function tokenPageRoutes(
   router: Router,
-  parts: {
-    readonly kit: PageKit;
+  deps: {
+    readonly pages: PageContext;
     readonly accessTokens: AccessTokenStore;
     readonly tokenIssuer: TokenIssuer;
     /** `Hub.token_expires_in_max_seconds`; 0 for none. */
@@ -30,7 +30,7 @@ export function tokenPageRoutes(
     readonly clientNameOf: (clientId: string) => Promise<string>;
   },
 ): void {
-  const { kit, accessTokens, tokenIssuer, maxLifetimeSeconds } = parts;
+  const { pages, accessTokens, tokenIssuer, maxLifetimeSeconds } = deps;
   const offered =
     maxLifetimeSeconds === 0
       ? lifetimes
@@ -46,10 +46,10 @@ export function tokenPageRoutes(
     const own = tokens.filter(
       ({ clientId, server }) => clientId === undefined && server === undefined,
     );
-    kit.send(
+    pages.send(
       ctx,
       tokenPage({
-        frame: await kit.formFrame(ctx),
+        layout: await pages.formLayoutFor(ctx),
         tokens: own,
         clients: await clientsOf(tokens),
         lifetimes: offered,
@@ -67,7 +67,7 @@ export function tokenPageRoutes(
     return Promise.all(
       [...byClient].map(async ([clientId, group]) => ({
         clientId,
-        name: await parts.clientNameOf(clientId),
+        name: await deps.clientNameOf(clientId),
         scopes: [...new Set(group.flatMap(({ scopes }) => scopes))].sort(),
         tokenCount: group.length,
         firstAllowedAt: new Date(Math.min(...group.map(({ createdAt }) => createdAt.getTime()))),
@@ -78,20 +78,20 @@ export function tokenPageRoutes(
 
   router.get(
     '/token',
-    kit.loggedIn((ctx, login) => show(ctx, login, {})),
+    pages.loggedIn((ctx, login) => show(ctx, login, {})),
   );
 
   router.post(
     '/token',
-    kit.loggedIn(async (ctx, login) => {
-      const form = await kit.readForm(ctx);
+    pages.loggedIn(async (ctx, login) => {
+      const form = await pages.readForm(ctx);
       const note = (form.get('note') ?? '').trim();
       const scopes = (form.get('scopes') ?? '').split(/\s+/).filter((scope) => scope !== '');
       const lifetime = form.get('expires_in') ?? '';
       const typed = { note, expires_in: lifetime, scopes: scopes.join(' ') };
       try {
         const issued = await tokenIssuer.createApiToken({
-          granter: await kit.callerOf(login),
+          granter: await pages.callerOf(login),
           owner: { kind: 'user', user: login.user },
           note: note === '' ? 'Made on the token page' : note,
           ...(scopes.length === 0 ? {} : { scopes }),
@@ -107,22 +107,25 @@ export function tokenPageRoutes(
 
   router.post(
     '/token/revoke',
-    kit.loggedIn(async (ctx, login) => {
-      const form = await kit.readForm(ctx);
+    pages.loggedIn(async (ctx, login) => {
+      const form = await pages.readForm(ctx);
       const token = await accessTokens.findById(form.get('token_id') ?? '');
       if (token?.userId !== login.user.id)
         throw new HubError('not_found', 'You have no such token.');
       await accessTokens.revoke(token.id);
-      kit.redirectWithNotice(ctx, kit.urls.tokens, { kind: 'good', text: 'The token is revoked.' });
+      pages.redirectWithNotice(ctx, pages.urls.tokens, {
+        kind: 'good',
+        text: 'The token is revoked.',
+      });
     }),
   );
 
   router.post(
     '/token/revoke-client',
-    kit.loggedIn(async (ctx, login) => {
-      const form = await kit.readForm(ctx);
+    pages.loggedIn(async (ctx, login) => {
+      const form = await pages.readForm(ctx);
       await accessTokens.revokeByClientAndUser(form.get('client_id') ?? '', login.user.id);
-      kit.redirectWithNotice(ctx, kit.urls.tokens, {
+      pages.redirectWithNotice(ctx, pages.urls.tokens, {
         kind: 'good',
         text: 'The application may no longer act for you.',
       });

@@ -1,13 +1,13 @@
 import type { AssetName } from '../assets/assets.ts';
-import { layout } from '../elements/layout.ts';
-import type { PageFrame } from '../elements/page-frame.ts';
+import { pageLayout } from '../elements/layout.ts';
+import type { LayoutProps } from '../elements/layout-props.ts';
 import { type Html, html } from '../html.ts';
 
 export type AdminTab = 'users' | 'groups' | 'services' | 'lockouts';
 
 /** A page of the administration, with its four parts as tabs. */
 export function adminLayout(
-  frame: PageFrame,
+  layout: LayoutProps,
   page: {
     readonly title: string;
     readonly tab: AdminTab;
@@ -15,14 +15,14 @@ export function adminLayout(
     readonly scripts?: readonly AssetName[];
   },
 ): Html {
-  const { urls } = frame;
+  const { urls } = layout;
   const tabs = [
     ['users', 'Users', urls.admin],
     ['groups', 'Groups', urls.adminGroups],
     ['services', 'Services', urls.adminServices],
     ['lockouts', 'Lock-outs', urls.adminLockouts],
   ] as const;
-  return layout(frame, {
+  return pageLayout(layout, {
     title: page.title,
     place: 'admin',
     scripts: page.scripts ?? [],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ServiceStatus } from '../../services/service-status.ts';
-import type { FormFrame } from '../elements/page-frame.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { createPageUrls } from '../page-urls.ts';
 import { adminGroupPage } from './groups-page.ts';
 import { lockoutsPage } from './lockouts-page.ts';
@@ -10,7 +10,7 @@ import { type AdminUserView, adminUserPage } from './user-page.ts';
 import { type AdminUsersView, adminUsersPage } from './users-page.ts';
 
 const now = new Date('2026-11-20T10:00:00Z');
-const frame: FormFrame = {
+const layout: FormLayoutProps = {
   hubTitle: 'Hub',
   urls: createPageUrls('/'),
   assets: { url: (name) => `/hub/static/${name}` },
@@ -30,7 +30,7 @@ describe('the list of users', () => {
   const users = (view: Partial<AdminUsersView>): string =>
     String(
       adminUsersPage({
-        frame,
+        layout,
         users: [row],
         total: 1,
         offset: 0,
@@ -81,7 +81,7 @@ describe('one user', () => {
   const user = (view: Partial<AdminUserView>): string =>
     String(
       adminUserPage({
-        frame,
+        layout,
         user: { name: 'bob', isAdmin: false, isInvited: false, createdAt: now },
         groups: [],
         roles: [],
@@ -139,7 +139,7 @@ describe('services', () => {
   const services = (more: Partial<ServiceStatus>): string =>
     String(
       adminServicesPage({
-        frame,
+        layout,
         services: [
           {
             access: 'gateway',
@@ -186,20 +186,20 @@ describe('services', () => {
 test('an invitation link is shown with how long it works', () => {
   const links = [{ userName: 'bob', url: 'https://hub.example.org/hub/invitation?secret=x' }];
   const page = String(
-    invitationLinksPage({ frame, purpose: 'invitation', links, lifetimeSeconds: 172_800 }),
+    invitationLinksPage({ layout, purpose: 'invitation', links, lifetimeSeconds: 172_800 }),
   );
   expect(page).toContain('https://hub.example.org/hub/invitation?secret=x');
   expect(page).toContain('for 2 days');
 });
 
 test('invitations are offered only where accounts have passwords', () => {
-  expect(String(newUsersPage({ frame, canInvite: true }))).toContain('name="invite"');
-  expect(String(newUsersPage({ frame, canInvite: false }))).not.toContain('name="invite"');
+  expect(String(newUsersPage({ layout, canInvite: true }))).toContain('name="invite"');
+  expect(String(newUsersPage({ layout, canInvite: false }))).not.toContain('name="invite"');
 });
 
 test('a member of a group is removed by name', () => {
   const page = String(
-    adminGroupPage({ frame, group: { name: 'staff', origin: 'api' }, members: ['alice'] }),
+    adminGroupPage({ layout, group: { name: 'staff', origin: 'api' }, members: ['alice'] }),
   );
   expect(page).toContain('action="/hub/admin/groups/staff/remove-member"');
   expect(page).toContain('name="name" value="alice"');
@@ -213,7 +213,7 @@ test('a lock-out is lifted by what it is about', () => {
     lastFailureAt: now.getTime(),
     lockedUntil: now.getTime() + 300_000,
   } as const;
-  const page = String(lockoutsPage({ frame, lockouts: [record] }));
+  const page = String(lockoutsPage({ layout, lockouts: [record] }));
   expect(page).toContain('name="kind" value="address"');
   expect(page).toContain('name="subject" value="192.0.2.1"');
   expect(page).toContain('in 5 minutes');

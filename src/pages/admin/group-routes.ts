@@ -4,18 +4,18 @@ import { HubError } from '../../errors.ts';
 import { listFilter } from '../../rbac/access-check.ts';
 import type { Group, GroupStore } from '../../users/group-store.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
-import { type Admin, type AdminKit, parameter } from './admin-kit.ts';
+import { type Admin, type AdminContext, parameter } from './admin-context.ts';
 import { adminGroupPage, adminGroupsPage } from './groups-page.ts';
 
 const mostGroups = 1000;
 
 /** `/hub/admin/groups`: groups and who belongs to them. */
 export function adminGroupRoutes(
-  admin: AdminKit,
-  parts: { readonly groups: GroupStore; readonly members: GroupMembers },
+  admin: AdminContext,
+  deps: { readonly groups: GroupStore; readonly members: GroupMembers },
 ): void {
-  const { kit } = admin;
-  const { groups, members } = parts;
+  const { pages } = admin;
+  const { groups, members } = deps;
 
   async function showList(
     ctx: Context,
@@ -31,7 +31,7 @@ export function adminGroupRoutes(
     });
     const memberships = await groups.memberships();
     const page = adminGroupsPage({
-      frame: await kit.formFrame(ctx),
+      layout: await pages.formLayoutFor(ctx),
       groups: items.map(({ name, origin }) => ({
         name,
         origin,
@@ -39,7 +39,7 @@ export function adminGroupRoutes(
       })),
       ...failure,
     });
-    kit.send(ctx, page, failure.problem === undefined ? 200 : 400);
+    pages.send(ctx, page, failure.problem === undefined ? 200 : 400);
   }
 
   async function groupFor(ctx: Context, who: Admin, scope: string): Promise<Group> {
@@ -54,12 +54,12 @@ export function adminGroupRoutes(
     failure: { readonly typedNames?: string; readonly problem?: string } = {},
   ): Promise<void> {
     const page = adminGroupPage({
-      frame: await kit.formFrame(ctx),
+      layout: await pages.formLayoutFor(ctx),
       group,
       members: await groups.memberNames(group.name),
       ...failure,
     });
-    kit.send(ctx, page, failure.problem === undefined ? 200 : 400);
+    pages.send(ctx, page, failure.problem === undefined ? 200 : 400);
   }
 
   admin.get('/admin/groups', (ctx, who) => showList(ctx, who));
@@ -70,7 +70,7 @@ export function adminGroupRoutes(
     try {
       const { name } = await groups.create({ name: typedName, origin: 'api' });
       const notice = { kind: 'good', text: `The group ${name} is made.` } as const;
-      kit.redirectWithNotice(ctx, kit.urls.adminGroup(name), notice);
+      pages.redirectWithNotice(ctx, pages.urls.adminGroup(name), notice);
     } catch (error) {
       if (!isMistake(error)) throw error;
       await showList(ctx, who, { typedName, problem: error.message });
@@ -93,7 +93,7 @@ export function adminGroupRoutes(
       return showGroup(ctx, group, { typedNames, problem: error.message });
     }
     const text = names.length === 1 ? `${names[0]} is added.` : `${names.length} users are added.`;
-    kit.redirectWithNotice(ctx, kit.urls.adminGroup(group.name), { kind: 'good', text });
+    pages.redirectWithNotice(ctx, pages.urls.adminGroup(group.name), { kind: 'good', text });
   });
 
   admin.post('/admin/groups/:group/remove-member', async (ctx, who, form) => {
@@ -101,27 +101,27 @@ export function adminGroupRoutes(
     const name = form.get('name') ?? '';
     await members.remove(group.name, [name]);
     const text = `${name} is no longer in this group.`;
-    kit.redirectWithNotice(ctx, kit.urls.adminGroup(group.name), { kind: 'good', text });
+    pages.redirectWithNotice(ctx, pages.urls.adminGroup(group.name), { kind: 'good', text });
   });
 
   admin.get('/admin/groups/:group/delete', async (ctx, who) => {
     const group = await groupFor(ctx, who, 'delete:groups');
     const page = confirmPage({
-      frame: await kit.formFrame(ctx),
+      layout: await pages.formLayoutFor(ctx),
       title: `Delete the group ${group.name}?`,
       consequences: ['Its members lose what they may do through it. The users themselves stay.'],
       label: 'Delete group',
-      action: kit.urls.adminGroup(group.name, 'delete'),
-      cancelUrl: kit.urls.adminGroup(group.name),
+      action: pages.urls.adminGroup(group.name, 'delete'),
+      cancelUrl: pages.urls.adminGroup(group.name),
     });
-    kit.send(ctx, page);
+    pages.send(ctx, page);
   });
 
   admin.post('/admin/groups/:group/delete', async (ctx, who) => {
     const group = await groupFor(ctx, who, 'delete:groups');
     await groups.delete(group.name);
     const text = `The group ${group.name} is deleted.`;
-    kit.redirectWithNotice(ctx, kit.urls.adminGroups, { kind: 'good', text });
+    pages.redirectWithNotice(ctx, pages.urls.adminGroups, { kind: 'good', text });
   });
 }
 

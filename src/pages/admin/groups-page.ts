@@ -1,13 +1,13 @@
 import { actionForm, csrfField, textArea, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
-import type { FormFrame } from '../elements/page-frame.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { formatCount } from '../elements/quantity.ts';
 import { table } from '../elements/table.ts';
 import { type Html, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
 
 export interface AdminGroupsView {
-  readonly frame: FormFrame;
+  readonly layout: FormLayoutProps;
   readonly groups: readonly {
     readonly name: string;
     readonly memberCount: number;
@@ -18,14 +18,14 @@ export interface AdminGroupsView {
 }
 
 /** The administration's list of groups, with the form that makes one: `name`. */
-export function adminGroupsPage({ frame, groups, typedName, problem }: AdminGroupsView): Html {
-  const { urls } = frame;
-  return adminLayout(frame, {
+export function adminGroupsPage({ layout, groups, typedName, problem }: AdminGroupsView): Html {
+  const { urls } = layout;
+  return adminLayout(layout, {
     title: 'Groups',
     tab: 'groups',
     body: html`${pageHead('Groups', 'Roles and access can be given to a group instead of to each user.')}
 <form class="inline-form" method="post" action="${urls.adminGroups}">
-${csrfField(frame)}
+${csrfField(layout)}
 ${textField({ name: 'name', label: 'Name of a new group', value: typedName, problem, autocomplete: 'off', isLiteral: true, maxLength: 255 })}
 <button class="button primary">Create group</button>
 </form>
@@ -50,7 +50,7 @@ ${textField({ name: 'name', label: 'Name of a new group', value: typedName, prob
 }
 
 export interface AdminGroupView {
-  readonly frame: FormFrame;
+  readonly layout: FormLayoutProps;
   readonly group: { readonly name: string; readonly origin: string };
   readonly members: readonly string[];
   readonly typedNames?: string | undefined;
@@ -59,19 +59,19 @@ export interface AdminGroupView {
 
 /** One group with its members. Adding sends `names`, removing `name`. */
 export function adminGroupPage({
-  frame,
+  layout,
   group,
   members,
   typedNames,
   problem,
 }: AdminGroupView): Html {
-  const { urls } = frame;
-  return adminLayout(frame, {
+  const { urls } = layout;
+  return adminLayout(layout, {
     title: group.name,
     tab: 'groups',
     body: html`${pageHead(group.name, `${formatCount(members.length, 'member')}, managed by ${originWord(group.origin)}`, html`<a class="button danger" href="${urls.adminGroup(group.name, 'delete')}">Delete group…</a>`)}
 <form class="fields" method="post" action="${urls.adminGroup(group.name, 'add-members')}">
-${csrfField(frame)}
+${csrfField(layout)}
 ${textArea({ name: 'names', label: 'Add members', value: typedNames, problem, help: 'User names, one on each line.' })}
 <div class="actions"><button class="button primary">Add to group</button></div>
 </form>
@@ -81,7 +81,7 @@ ${textArea({ name: 'names', label: 'Add members', value: typedNames, problem, he
         : html`<ul class="list">${members.map(
             (name) =>
               html`<li><div class="what"><a href="${urls.adminUser(name)}">${name}</a></div>${actionForm(
-                frame,
+                layout,
                 {
                   action: urls.adminGroup(group.name, 'remove-member'),
                   label: 'Remove',

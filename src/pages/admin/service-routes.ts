@@ -2,22 +2,22 @@ import type { Logger } from 'pino';
 import { HubError } from '../../errors.ts';
 import { listFilter } from '../../rbac/access-check.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
-import { type AdminKit, parameter } from './admin-kit.ts';
+import { type AdminContext, parameter } from './admin-context.ts';
 import { type AdminService, adminServicesPage } from './services-page.ts';
 
 /** `/hub/admin/services`: how every service is. */
 export function adminServiceRoutes(
-  admin: AdminKit,
-  parts: {
+  admin: AdminContext,
+  deps: {
     readonly registry: () => Pick<ServiceRegistry, 'services' | 'find' | 'statusOf' | 'restart'>;
     readonly log: Logger;
   },
 ): void {
-  const { kit } = admin;
+  const { pages } = admin;
 
   admin.get('/admin/services', async (ctx, who) => {
     const { caller, may } = who;
-    const registry = parts.registry();
+    const registry = deps.registry();
     const filter = listFilter(caller.scopes, 'list:services');
     if (filter === undefined) who.require('list:services');
     const services = registry.services().flatMap((service): AdminService[] => {
@@ -38,18 +38,18 @@ export function adminServiceRoutes(
         },
       ];
     });
-    kit.send(ctx, adminServicesPage({ frame: await kit.formFrame(ctx), services }));
+    pages.send(ctx, adminServicesPage({ layout: await pages.formLayoutFor(ctx), services }));
   });
 
   admin.post('/admin/services/:service/restart', async (ctx, who) => {
-    const registry = parts.registry();
+    const registry = deps.registry();
     const name = parameter(ctx, 'service');
     who.require('admin:services', { kind: 'service', name });
     if (registry.find(name) === undefined || !registry.restart(name)) {
       throw new HubError('not_found', 'There is no such service.');
     }
-    parts.log.info({ service: name, by: who.login.user.name }, 'a service is restarted by hand');
+    deps.log.info({ service: name, by: who.login.user.name }, 'a service is restarted by hand');
     const text = `${name} is restarting.`;
-    kit.redirectWithNotice(ctx, kit.urls.adminServices, { kind: 'good', text });
+    pages.redirectWithNotice(ctx, pages.urls.adminServices, { kind: 'good', text });
   });
 }

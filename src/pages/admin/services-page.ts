@@ -2,7 +2,7 @@ import type { Service } from '../../services/service.ts';
 import type { ServiceExit, ServiceStatus } from '../../services/service-status.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
-import type { FormFrame } from '../elements/page-frame.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { formatBytes, formatCount, formatCpu } from '../elements/quantity.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
@@ -11,7 +11,7 @@ import { serviceStatus } from '../services/service-list.ts';
 import { adminLayout } from './admin-layout.ts';
 
 export interface AdminServicesView {
-  readonly frame: FormFrame;
+  readonly layout: FormLayoutProps;
   readonly services: readonly AdminService[];
 }
 
@@ -26,19 +26,19 @@ export interface AdminService {
 }
 
 /** How every service is: state, restarts, figures, last output. */
-export function adminServicesPage({ frame, services }: AdminServicesView): Html {
+export function adminServicesPage({ layout, services }: AdminServicesView): Html {
   const failing = services.filter(({ status }) => status.state === 'crash_looping').length;
-  return adminLayout(frame, {
+  return adminLayout(layout, {
     title: 'Services',
     tab: 'services',
     scripts: ['live-state.js'],
     body: html`${pageHead('Services', failing === 0 ? 'What stands in the configuration file, and how it is.' : `${formatCount(failing, 'service')} ${failing === 1 ? 'keeps' : 'keep'} failing. The last output usually says why.`)}
 ${services.length === 0 && html`<p class="empty">The configuration file names no services.</p>`}
-${services.map((service, index) => serviceArticle(frame, service, index))}`,
+${services.map((service, index) => serviceArticle(layout, service, index))}`,
   });
 }
 
-function serviceArticle(frame: FormFrame, service: AdminService, index: number): Html {
+function serviceArticle(layout: FormLayoutProps, service: AdminService, index: number): Html {
   const { displayName, url, status } = service;
   const { name, state, kind, outputTail } = status;
   return html`<article class="service" id="service-${index}" data-live-seconds="5">
@@ -47,15 +47,15 @@ ${url !== undefined && html`<a class="button small" href="${url}" aria-label="Op
 ${
   kind === 'managed' &&
   service.mayRestart &&
-  actionForm(frame, {
-    action: frame.urls.adminRestartService(name),
+  actionForm(layout, {
+    action: layout.urls.adminRestartService(name),
     label: 'Restart',
     accessibleLabel: `Restart ${name}`,
     style: 'small',
   })
 }</div></header>
 ${status.lastError !== undefined && state !== 'ready' && html`<p class="problem">${status.lastError}</p>`}
-<dl class="facts">${facts(frame, service)}</dl>
+<dl class="facts">${facts(layout, service)}</dl>
 ${
   outputTail.length > 0 &&
   html`<details class="more"${state === 'crash_looping' && html` open`}><summary>Last output</summary>${outputBlock(outputTail)}</details>`
@@ -69,7 +69,7 @@ const accessWords = {
   public: 'Open to everyone',
 } as const;
 
-function facts({ now }: FormFrame, { url, access, status }: AdminService): Html {
+function facts({ now }: FormLayoutProps, { url, access, status }: AdminService): Html {
   const fact = (label: string, value: HtmlValue): Html =>
     html`<div><dt>${label}</dt><dd>${value}</dd></div>`;
   const { kind, startedAt, nextStartAt, lastExit, usage, pid, restarts } = status;

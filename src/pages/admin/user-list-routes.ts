@@ -11,7 +11,7 @@ import type { ServerStore } from '../../servers/server-store.ts';
 import type { InvitationStore } from '../../users/invitation-store.ts';
 import type { User, UserStore } from '../../users/user-store.ts';
 import { summaryOf } from '../servers/server-views.ts';
-import type { Admin, AdminKit } from './admin-kit.ts';
+import type { Admin, AdminContext } from './admin-context.ts';
 import { invitationLinksPage, newUsersPage } from './new-users-page.ts';
 import { type AdminUserRow, adminUsersPage } from './users-page.ts';
 
@@ -19,8 +19,8 @@ const pageLength = 50;
 
 /** `/hub/admin` and `/hub/admin/new-users`: the list of users, and more of them. */
 export function adminUserListRoutes(
-  admin: AdminKit,
-  parts: {
+  admin: AdminContext,
+  deps: {
     readonly users: UserStore;
     readonly servers: Pick<ServerStore, 'listOfUser'>;
     readonly accounts: Accounts;
@@ -29,14 +29,14 @@ export function adminUserListRoutes(
     readonly invitationUrl: (secret: string) => string;
   },
 ): void {
-  const { kit } = admin;
-  const { users, accounts, invitations } = parts;
+  const { pages } = admin;
+  const { users, accounts, invitations } = deps;
 
   async function rowOf(user: User, { may }: Admin): Promise<AdminUserRow> {
     const maySeeServers = may('read:servers', { kind: 'user', name: user.name });
     const [servers, open] = await Promise.all([
-      maySeeServers ? parts.servers.listOfUser(user.name) : [],
-      parts.invitationStore.listForUser(user.id, new Date()),
+      maySeeServers ? deps.servers.listOfUser(user.name) : [],
+      deps.invitationStore.listForUser(user.id, new Date()),
     ]);
     const summaries = servers.map((server) => summaryOf(server, ''));
     return {
@@ -67,10 +67,10 @@ export function adminUserListRoutes(
         : { onlyNames: listedUserNames(filter, who.membership) }),
     });
     const rows = await Promise.all(page.items.map((user) => rowOf(user, who)));
-    kit.send(
+    pages.send(
       ctx,
       adminUsersPage({
-        frame: await kit.formFrame(ctx),
+        layout: await pages.formLayoutFor(ctx),
         users: rows,
         total: page.total,
         offset,
@@ -83,8 +83,8 @@ export function adminUserListRoutes(
 
   admin.get('/admin/new-users', async (ctx, who) => {
     who.require('admin:users');
-    const frame = await kit.formFrame(ctx);
-    kit.send(ctx, newUsersPage({ frame, canInvite: invitations.isUsed }));
+    const layout = await pages.formLayoutFor(ctx);
+    pages.send(ctx, newUsersPage({ layout, canInvite: invitations.isUsed }));
   });
 
   admin.post('/admin/new-users', async (ctx, who, form) => {
@@ -101,22 +101,22 @@ export function adminUserListRoutes(
       const isMistake =
         error instanceof HubError && (error.code === 'bad_request' || error.code === 'conflict');
       if (!isMistake) throw error;
-      const frame = await kit.formFrame(ctx);
+      const layout = await pages.formLayoutFor(ctx);
       const canInvite = invitations.isUsed;
-      const page = newUsersPage({ frame, typedNames, problem: error.message, canInvite });
-      return kit.send(ctx, page, 400);
+      const page = newUsersPage({ layout, typedNames, problem: error.message, canInvite });
+      return pages.send(ctx, page, 400);
     }
     if (form.get('invite') === 'true' && invitations.isUsed) {
       const links: NewInvitation[] = [];
       for (const { name } of created) links.push(await invitations.create(who.caller, name));
-      return kit.send(
+      return pages.send(
         ctx,
         invitationLinksPage({
-          frame: await kit.formFrame(ctx),
+          layout: await pages.formLayoutFor(ctx),
           purpose: 'invitation',
           links: links.map(({ user, secret }) => ({
             userName: user.name,
-            url: parts.invitationUrl(secret),
+            url: deps.invitationUrl(secret),
           })),
           lifetimeSeconds: invitationLifetimeSeconds.invitation,
         }),
@@ -125,7 +125,7 @@ export function adminUserListRoutes(
     const added = created.length === 1 ? '1 user is added.' : `${created.length} users are added.`;
     const others = new Set(names).size - created.length;
     const rest = others > 0 ? ` The others were there already.` : '';
-    kit.redirectWithNotice(ctx, kit.urls.admin, { kind: 'good', text: added + rest });
+    pages.redirectWithNotice(ctx, pages.urls.admin, { kind: 'good', text: added + rest });
   });
 }
 

@@ -1,7 +1,7 @@
 import { type SessionEntry, sessionList } from '../account/session-list.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
-import type { FormFrame } from '../elements/page-frame.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
@@ -9,7 +9,7 @@ import { type ServerSummary, serverStatus, serverTitle } from '../servers/server
 import { adminLayout } from './admin-layout.ts';
 
 export interface AdminUserView {
-  readonly frame: FormFrame;
+  readonly layout: FormLayoutProps;
   readonly user: {
     readonly name: string;
     readonly isAdmin: boolean;
@@ -36,29 +36,29 @@ export interface AdminUserView {
 
 /** Everything an administrator sees of one user. */
 export function adminUserPage(view: AdminUserView): Html {
-  const { frame, user, servers, sessions, isSelf, may } = view;
-  const { urls } = frame;
-  return adminLayout(frame, {
+  const { layout, user, servers, sessions, isSelf, may } = view;
+  const { urls } = layout;
+  return adminLayout(layout, {
     title: user.name,
     tab: 'users',
     scripts: ['live-state.js'],
     body: html`${pageHead(html`${user.name}${user.isAdmin && html` <span class="tag">Administrator</span>`}${user.isInvited && html` <span class="tag">Invited</span>`}`, undefined, linkButton(view))}
 ${facts(view)}
-<section class="block" id="servers" data-live-seconds="5"><h2>Servers</h2>${serverTable(frame, servers)}</section>
+<section class="block" id="servers" data-live-seconds="5"><h2>Servers</h2>${serverTable(layout, servers)}</section>
 <section class="block"><h2>Logins</h2>${
       sessions.length === 0
         ? html`<p class="soft">Not logged in anywhere.</p>`
-        : html`${sessionList(frame, sessions, { endUrl: urls.adminUser(user.name, 'end-session') })}
-${may.endSessions && html`<div class="pages">${actionForm(frame, { action: urls.adminUser(user.name, 'end-sessions'), label: isSelf ? 'End all other logins' : 'End all logins', style: 'small danger' })}</div>`}`
+        : html`${sessionList(layout, sessions, { endUrl: urls.adminUser(user.name, 'end-session') })}
+${may.endSessions && html`<div class="pages">${actionForm(layout, { action: urls.adminUser(user.name, 'end-sessions'), label: isSelf ? 'End all other logins' : 'End all logins', style: 'small danger' })}</div>`}`
     }</section>
 ${(isSelf || may.change || may.delete) && html`<section class="block"><h2>Rights and removal</h2>${removal(view)}</section>`}`,
   });
 }
 
-function linkButton({ frame, user, password }: AdminUserView): HtmlValue {
+function linkButton({ layout, user, password }: AdminUserView): HtmlValue {
   if (password === undefined) return false;
-  return actionForm(frame, {
-    action: frame.urls.adminUser(user.name, 'invitation'),
+  return actionForm(layout, {
+    action: layout.urls.adminUser(user.name, 'invitation'),
     label: password === 'none' ? 'Make invitation link' : 'Make password-reset link',
     style: 'primary',
   });
@@ -71,8 +71,8 @@ const passwordWords = {
 } as const;
 
 function facts(view: AdminUserView): Html {
-  const { frame, user, groups, roles, identities, password, hasSecondFactor } = view;
-  const { now } = frame;
+  const { layout, user, groups, roles, identities, password, hasSecondFactor } = view;
+  const { now } = layout;
   const none = html`<span class="soft">None</span>`;
   return html`<dl class="facts">
 <dt>Last activity</dt><dd>${user.lastActivityAt ? timeElement(user.lastActivityAt, now) : html`<span class="soft">Never</span>`}</dd>
@@ -85,9 +85,9 @@ ${identities.length > 0 && html`<dt>Identities</dt><dd>${identities.map(({ label
 </dl>`;
 }
 
-function serverTable(frame: FormFrame, servers: readonly ServerSummary[]): Html {
+function serverTable(layout: FormLayoutProps, servers: readonly ServerSummary[]): Html {
   if (servers.length === 0) return html`<p class="soft">None.</p>`;
-  const { now, urls } = frame;
+  const { now, urls } = layout;
   return table(
     'Servers',
     [
@@ -111,7 +111,7 @@ function serverTable(frame: FormFrame, servers: readonly ServerSummary[]): Html 
           const label = isUp ? 'Stop' : 'Start';
           return html`<div class="actions">${
             state !== 'stopping' &&
-            actionForm(frame, {
+            actionForm(layout, {
               action: isUp ? urls.stop(userName, name) : urls.spawn(userName, name),
               label,
               accessibleLabel: `${label} ${name === '' ? 'the default server' : name}`,
@@ -126,8 +126,8 @@ function serverTable(frame: FormFrame, servers: readonly ServerSummary[]): Html 
   );
 }
 
-function removal({ frame, user, hasSecondFactor, isSelf, may }: AdminUserView): Html {
-  const { urls } = frame;
+function removal({ layout, user, hasSecondFactor, isSelf, may }: AdminUserView): Html {
+  const { urls } = layout;
   const entry = (title: string, text: string, control: HtmlValue): Html =>
     html`<li><div class="what"><strong>${title}</strong><p>${text}</p></div>${control}</li>`;
   if (isSelf) {
@@ -141,7 +141,7 @@ ${
   entry(
     'Remove the second factor',
     'For somebody who has lost both phone and recovery codes. Make sure who is asking.',
-    actionForm(frame, {
+    actionForm(layout, {
       action: urls.adminUser(user.name, 'remove-second-factor'),
       label: 'Remove',
       accessibleLabel: 'Remove the second factor',
@@ -149,28 +149,28 @@ ${
     }),
   )
 }
-${may.change && administratorEntry(frame, user, entry)}
+${may.change && administratorEntry(layout, user, entry)}
 ${may.delete && entry('Delete this user', 'Stops the servers, revokes the tokens and ends the logins.', html`<a class="button small danger" href="${urls.adminUser(user.name, 'delete')}" aria-label="Delete ${user.name}">Delete…</a>`)}
 </ul>`;
 }
 
 function administratorEntry(
-  frame: FormFrame,
+  layout: FormLayoutProps,
   { name, isAdmin }: AdminUserView['user'],
   entry: (title: string, text: string, control: HtmlValue) => Html,
 ): Html {
   return isAdmin
-    ? entry('Administrator', 'May do everything on this hub.', adminForm(frame, name, false))
+    ? entry('Administrator', 'May do everything on this hub.', adminForm(layout, name, false))
     : entry(
         'Make administrator',
         'Administrators may do everything, also for other users.',
-        adminForm(frame, name, true),
+        adminForm(layout, name, true),
       );
 }
 
-function adminForm(frame: FormFrame, userName: string, isAdmin: boolean): Html {
-  return actionForm(frame, {
-    action: frame.urls.adminUser(userName, 'admin'),
+function adminForm(layout: FormLayoutProps, userName: string, isAdmin: boolean): Html {
+  return actionForm(layout, {
+    action: layout.urls.adminUser(userName, 'admin'),
     label: isAdmin ? 'Make administrator' : 'Take the rights away',
     style: 'small',
     fields: { admin: String(isAdmin) },

@@ -16,11 +16,11 @@ import type { PasswordCredentialStore } from '../../users/password-credential-st
 import type { User, UserStore } from '../../users/user-store.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { summaryOf, untouchedServer } from '../servers/server-views.ts';
-import { type Admin, type AdminKit, parameter } from './admin-kit.ts';
+import { type Admin, type AdminContext, parameter } from './admin-context.ts';
 import { invitationLinksPage } from './new-users-page.ts';
 import { adminUserPage } from './user-page.ts';
 
-interface AdminUserParts {
+interface AdminUserDeps {
   readonly users: UserStore;
   readonly accounts: Accounts;
   readonly groups: Pick<GroupStore, 'groupNamesOf'>;
@@ -39,9 +39,9 @@ interface AdminUserParts {
 }
 
 /** `/hub/admin/users/:name`: everything about one user, and what can be done with the account. */
-export function adminUserRoutes(admin: AdminKit, parts: AdminUserParts): void {
-  const { kit } = admin;
-  const { users, accounts, logins, secondFactors, invitations } = parts;
+export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void {
+  const { pages } = admin;
+  const { users, accounts, logins, secondFactors, invitations } = deps;
 
   /** The user of the address, once it is clear that the administrator may do this to them. */
   async function userFor(ctx: Context, who: Admin, scope: string): Promise<User> {
@@ -51,12 +51,12 @@ export function adminUserRoutes(admin: AdminKit, parts: AdminUserParts): void {
   }
 
   function back(ctx: Context, user: User, text: string): void {
-    kit.redirectWithNotice(ctx, kit.urls.adminUser(user.name), { kind: 'good', text });
+    pages.redirectWithNotice(ctx, pages.urls.adminUser(user.name), { kind: 'good', text });
   }
 
   admin.get('/admin/users/:name', async (ctx, who) => {
     const user = await userFor(ctx, who, 'read:users');
-    kit.send(ctx, adminUserPage(await viewOf(ctx, who, user, parts, admin)));
+    pages.send(ctx, adminUserPage(await viewOf(ctx, who, user, deps, admin)));
   });
 
   admin.post('/admin/users/:name/admin', async (ctx, who, form) => {
@@ -68,7 +68,7 @@ export function adminUserRoutes(admin: AdminKit, parts: AdminUserParts): void {
       });
     }
     await accounts.change(who.caller, user.name, { isAdmin });
-    parts.log.info(
+    deps.log.info(
       { user: user.name, by: who.login.user.name, isAdmin },
       'changed an administrator',
     );
@@ -77,19 +77,19 @@ export function adminUserRoutes(admin: AdminKit, parts: AdminUserParts): void {
 
   async function askDeletion(ctx: Context, user: User, problem?: string): Promise<void> {
     const page = confirmPage({
-      frame: await kit.formFrame(ctx),
+      layout: await pages.formLayoutFor(ctx),
       title: `Delete ${user.name}?`,
       consequences: [
         'The servers are stopped, the logins end, and all tokens stop working, at once.',
         'This cannot be undone. Files of the user stay where they are.',
       ],
       label: 'Delete user',
-      action: kit.urls.adminUser(user.name, 'delete'),
-      cancelUrl: kit.urls.adminUser(user.name),
+      action: pages.urls.adminUser(user.name, 'delete'),
+      cancelUrl: pages.urls.adminUser(user.name),
       typeToConfirm: user.name,
       problem,
     });
-    kit.send(ctx, page, problem === undefined ? 200 : 400);
+    pages.send(ctx, page, problem === undefined ? 200 : 400);
   }
 
   admin.get('/admin/users/:name/delete', async (ctx, who) =>
@@ -102,20 +102,23 @@ export function adminUserRoutes(admin: AdminKit, parts: AdminUserParts): void {
       return askDeletion(ctx, user, 'This is not the name of the user.');
     }
     await accounts.delete(who.caller, user.name);
-    parts.log.info({ user: user.name, by: who.login.user.name }, 'deleted a user');
-    kit.redirectWithNotice(ctx, kit.urls.admin, { kind: 'good', text: `${user.name} is deleted.` });
+    deps.log.info({ user: user.name, by: who.login.user.name }, 'deleted a user');
+    pages.redirectWithNotice(ctx, pages.urls.admin, {
+      kind: 'good',
+      text: `${user.name} is deleted.`,
+    });
   });
 
   admin.post('/admin/users/:name/invitation', async (ctx, who) => {
     const { name } = await userFor(ctx, who, 'admin:users');
     const { user, purpose, secret } = await invitations.create(who.caller, name);
-    parts.log.info({ user: name, by: who.login.user.name, purpose }, 'made a link');
-    kit.send(
+    deps.log.info({ user: name, by: who.login.user.name, purpose }, 'made a link');
+    pages.send(
       ctx,
       invitationLinksPage({
-        frame: await kit.formFrame(ctx),
+        layout: await pages.formLayoutFor(ctx),
         purpose: purpose === 'invitation' ? 'invitation' : 'reset',
-        links: [{ userName: user.name, url: parts.invitationUrl(secret) }],
+        links: [{ userName: user.name, url: deps.invitationUrl(secret) }],
         lifetimeSeconds: invitationLifetimeSeconds[purpose],
       }),
     );
@@ -144,7 +147,7 @@ export function adminUserRoutes(admin: AdminKit, parts: AdminUserParts): void {
     }
     await accounts.requireMayActOn(who.caller, user);
     await secondFactors.remove(user.id);
-    parts.log.warn({ user: user.name, by: who.login.user.name }, 'removed a second factor');
+    deps.log.warn({ user: user.name, by: who.login.user.name }, 'removed a second factor');
     back(ctx, user, `${user.name} logs in by password alone until a new second factor is set up.`);
   });
 }
@@ -154,23 +157,23 @@ async function viewOf(
   ctx: Context,
   who: Admin,
   user: User,
-  parts: AdminUserParts,
-  { kit }: AdminKit,
+  deps: AdminUserDeps,
+  { pages }: AdminContext,
 ) {
-  const { credentials, invitations, secondFactors, servers } = parts;
+  const { credentials, invitations, secondFactors, servers } = deps;
   const resource = { kind: 'user', name: user.name } as const;
   const may = (scope: string) => who.may(scope, resource);
   const mayChange = may('admin:users');
-  const groups = await parts.groups.groupNamesOf(user.name);
+  const groups = await deps.groups.groupNamesOf(user.name);
   const holder = { ...resource, isAdmin: user.isAdmin, groupNames: groups };
   const [roles, identities, own, sessions, credential, factor, open] = await Promise.all([
-    may('read:roles:users') ? parts.roles.heldBy(holder) : [],
-    mayChange ? parts.identities.listForUser(user.id) : [],
-    may('read:servers') ? parts.serverStore.listOfUser(user.name) : [],
-    may('read:tokens') ? parts.logins.listOfUser(user.id) : [],
+    may('read:roles:users') ? deps.roles.heldBy(holder) : [],
+    mayChange ? deps.identities.listForUser(user.id) : [],
+    may('read:servers') ? deps.serverStore.listOfUser(user.name) : [],
+    may('read:tokens') ? deps.logins.listOfUser(user.id) : [],
     credentials.findPasswordHash(user.name),
     secondFactors.find(user.id),
-    parts.invitationStore.listForUser(user.id, new Date()),
+    deps.invitationStore.listForUser(user.id, new Date()),
   ]);
   const summaries = own.map((server) => summaryOf(server, servers.prefixOf(server)));
   const hasDefault = summaries.some(({ name }) => name === '');
@@ -178,7 +181,7 @@ async function viewOf(
   const passwordState =
     credential === undefined ? 'none' : credential.mustChange ? 'must-change' : 'set';
   return {
-    frame: await kit.formFrame(ctx),
+    layout: await pages.formLayoutFor(ctx),
     user: {
       name: user.name,
       isAdmin: user.isAdmin,
@@ -189,7 +192,7 @@ async function viewOf(
     groups,
     roles: roles.map(({ name }) => name),
     identities: identities.flatMap(({ authenticator, display, subject }) => {
-      const via = parts.authenticators.find(authenticator)?.authenticator;
+      const via = deps.authenticators.find(authenticator)?.authenticator;
       if (via?.ownsAccounts === true) return [];
       return [{ label: via?.login.label ?? authenticator, display: display ?? subject }];
     }),

@@ -1,6 +1,6 @@
 import { actionForm } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
-import type { FormFrame } from '../elements/page-frame.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { formatCount } from '../elements/quantity.ts';
 import { type Column, table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
@@ -9,7 +9,7 @@ import { type ShownServerState, serverStatus } from '../servers/server-summary.t
 import { adminLayout } from './admin-layout.ts';
 
 export interface AdminUsersView {
-  readonly frame: FormFrame;
+  readonly layout: FormLayoutProps;
   readonly users: readonly AdminUserRow[];
   readonly total: number;
   readonly offset: number;
@@ -32,13 +32,13 @@ export interface AdminUserRow {
 
 /** The administration's list of users. */
 export function adminUsersPage(view: AdminUsersView): Html {
-  const { frame, users, total, search } = view;
-  return adminLayout(frame, {
+  const { layout, users, total, search } = view;
+  return adminLayout(layout, {
     title: 'Users',
     tab: 'users',
     scripts: ['live-state.js'],
-    body: html`${pageHead('Users', formatCount(total, search === '' ? 'user' : 'match', search === '' ? undefined : 'matches'), html`<a class="button primary" href="${frame.urls.adminNewUsers}">Add users</a>`)}
-<form class="inline-form" method="get" action="${frame.urls.admin}" role="search">
+    body: html`${pageHead('Users', formatCount(total, search === '' ? 'user' : 'match', search === '' ? undefined : 'matches'), html`<a class="button primary" href="${layout.urls.adminNewUsers}">Add users</a>`)}
+<form class="inline-form" method="get" action="${layout.urls.admin}" role="search">
 <div class="field"><label for="search">Find by name</label><input class="input" id="search" name="search" type="search" value="${search}" autocapitalize="none" spellcheck="false"></div>
 <button class="button">Search</button>
 </form>
@@ -51,8 +51,8 @@ export function adminUsersPage(view: AdminUsersView): Html {
 }
 
 function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
-  const { frame } = view;
-  const { now, urls } = frame;
+  const { layout } = view;
+  const { now, urls } = layout;
   return [
     {
       label: 'Name',
@@ -75,16 +75,16 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
     {
       label: 'Actions',
       style: 'end',
-      cell: (user) => html`<div class="actions">${serverButton(frame, user)}</div>`,
+      cell: (user) => html`<div class="actions">${serverButton(layout, user)}</div>`,
     },
   ];
 }
 
-function serverButton(frame: FormFrame, { name, server }: AdminUserRow): HtmlValue {
-  const { urls } = frame;
+function serverButton(layout: FormLayoutProps, { name, server }: AdminUserRow): HtmlValue {
+  const { urls } = layout;
   if (server === 'stopping') return '';
   const isUp = server === 'running' || server === 'starting';
-  return actionForm(frame, {
+  return actionForm(layout, {
     action: isUp ? urls.stop(name) : urls.spawn(name),
     label: isUp ? 'Stop' : 'Start',
     accessibleLabel: `${isUp ? 'Stop' : 'Start'} the server of ${name}`,
@@ -94,12 +94,12 @@ function serverButton(frame: FormFrame, { name, server }: AdminUserRow): HtmlVal
 }
 
 function listUrl(view: AdminUsersView, change: { sort?: string; offset?: number }): string {
-  const { frame, search, sort, offset } = { ...view, ...change };
+  const { layout, search, sort, offset } = { ...view, ...change };
   const query = new URLSearchParams();
   if (search !== '') query.set('search', search);
   if (sort !== 'name') query.set('sort', sort);
   if (offset > 0) query.set('offset', String(offset));
-  return query.size === 0 ? frame.urls.admin : `${frame.urls.admin}?${query}`;
+  return query.size === 0 ? layout.urls.admin : `${layout.urls.admin}?${query}`;
 }
 
 function sortLink(view: AdminUsersView, sort: AdminUsersView['sort'], label: string): Html {

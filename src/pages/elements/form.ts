@@ -1,9 +1,9 @@
 import { type Html, type HtmlValue, html } from '../html.ts';
-import type { FormFrame } from './page-frame.ts';
+import type { FormLayoutProps } from './layout-props.ts';
 
 /** The hidden field that proves a form came from this hub's page. */
-export function csrfField(frame: FormFrame): Html {
-  return html`<input type="hidden" name="_csrf" value="${frame.csrfToken}">`;
+export function csrfField(layout: FormLayoutProps): Html {
+  return html`<input type="hidden" name="_csrf" value="${layout.csrfToken}">`;
 }
 
 /** Hidden fields that a form carries along; a list makes one field of each value. */
@@ -17,7 +17,7 @@ export function hiddenFields(
 
 /** A form that is one button: every change is a POST, with or without scripts. */
 export function actionForm(
-  frame: FormFrame,
+  layout: FormLayoutProps,
   options: {
     readonly action: string;
     readonly label: string;
@@ -29,7 +29,7 @@ export function actionForm(
   },
 ): Html {
   const { action, label, accessibleLabel, style = '', fields = {} } = options;
-  return html`<form method="post" action="${action}">${csrfField(frame)}${hiddenFields(fields)}<button class="${`button ${style}`.trim()}"${accessibleLabel !== undefined && html` aria-label="${accessibleLabel}"`}>${label}</button></form>`;
+  return html`<form method="post" action="${action}">${csrfField(layout)}${hiddenFields(fields)}<button class="${`button ${style}`.trim()}"${accessibleLabel !== undefined && html` aria-label="${accessibleLabel}"`}>${label}</button></form>`;
 }
 
 export interface TextField {

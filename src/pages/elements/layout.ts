@@ -2,8 +2,8 @@ import type { AssetName } from '../assets/assets.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { csrfField } from './form.ts';
 import { icon } from './icons.ts';
+import type { LayoutProps, PageUser } from './layout-props.ts';
 import { notice } from './notice.ts';
-import type { PageFrame, PageUser } from './page-frame.ts';
 
 /** The place of a page in the navigation. */
 export type NavigationPlace = 'home' | 'tokens' | 'sessions' | 'services' | 'admin' | 'account';
@@ -18,16 +18,16 @@ export interface PageContent {
 }
 
 /** A page with header, navigation and one column. */
-export function layout(frame: PageFrame, page: PageContent): Html {
-  return html`${head(frame, page)}
+export function pageLayout(layout: LayoutProps, page: PageContent): Html {
+  return html`${head(layout, page)}
 <body>
 <a class="skip" href="#content">Skip to the content</a>
 <header class="site-header"><div class="inner">
-<a class="brand" href="${frame.urls.home}">${icon('hub', 24)}${frame.hubTitle}</a>
-${frame.user !== undefined && html`${navigation(frame, frame.user, page.place)}${userMenu(frame, frame.user)}`}
+<a class="brand" href="${layout.urls.home}">${icon('hub', 24)}${layout.hubTitle}</a>
+${layout.user !== undefined && html`${navigation(layout, layout.user, page.place)}${userMenu(layout, layout.user)}`}
 </div></header>
 <main class="inner" id="content">
-${pageNotice(frame)}${page.body}
+${pageNotice(layout)}${page.body}
 </main>
 </body>
 </html>
@@ -35,12 +35,12 @@ ${pageNotice(frame)}${page.body}
 }
 
 /** A page with one thing to do: a narrow column below the hub's mark, no navigation. */
-export function focusLayout(frame: PageFrame, page: PageContent): Html {
-  return html`${head(frame, page)}
+export function focusLayout(layout: LayoutProps, page: PageContent): Html {
+  return html`${head(layout, page)}
 <body class="focus">
 <main id="content">
-<a class="brand" href="${frame.urls.home}">${icon('hub', 40)}${frame.hubTitle}</a>
-${pageNotice(frame)}${page.body}
+<a class="brand" href="${layout.urls.home}">${icon('hub', 40)}${layout.hubTitle}</a>
+${pageNotice(layout)}${page.body}
 </main>
 </body>
 </html>
@@ -52,13 +52,13 @@ export function pageHead(title: HtmlValue, lead?: HtmlValue, action?: HtmlValue)
   return html`<div class="page-head"><div class="titles"><h1>${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>${action}</div>`;
 }
 
-function head(frame: PageFrame, page: PageContent): Html {
-  const { assets } = frame;
+function head(layout: LayoutProps, page: PageContent): Html {
+  const { assets } = layout;
   return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<title>${page.title} · ${frame.hubTitle}</title>
+<title>${page.title} · ${layout.hubTitle}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
@@ -67,8 +67,8 @@ function head(frame: PageFrame, page: PageContent): Html {
 ${page.scripts?.map((name) => html`<script type="module" src="${assets.url(name)}"></script>\n`)}${page.reloadSeconds !== undefined && html`<noscript><meta http-equiv="refresh" content="${page.reloadSeconds}"></noscript>\n`}</head>`;
 }
 
-function navigation(frame: PageFrame, user: PageUser, place: NavigationPlace | undefined): Html {
-  const { urls } = frame;
+function navigation(layout: LayoutProps, user: PageUser, place: NavigationPlace | undefined): Html {
+  const { urls } = layout;
   const entries: readonly (readonly [NavigationPlace, string, string])[] = [
     ['home', 'Home', urls.home],
     ['tokens', 'Tokens', urls.tokens],
@@ -82,8 +82,8 @@ function navigation(frame: PageFrame, user: PageUser, place: NavigationPlace | u
   )}</ul></nav>`;
 }
 
-function userMenu(frame: PageFrame, user: PageUser): Html {
-  const { urls, csrfToken } = frame;
+function userMenu(layout: LayoutProps, user: PageUser): Html {
+  const { urls, csrfToken } = layout;
   const initial = String.fromCodePoint(user.name.codePointAt(0) ?? 63);
   return html`<button class="user-button" type="button" popovertarget="user-menu" aria-label="Your account, ${user.name}"><b class="initial">${initial}</b><span>${user.name}</span></button>
 <div class="user-menu" id="user-menu" popover>
@@ -93,14 +93,14 @@ function userMenu(frame: PageFrame, user: PageUser): Html {
 ${
   csrfToken === undefined
     ? html`<a href="${urls.logout}">Log out</a>`
-    : html`<form method="post" action="${urls.logout}">${csrfField({ ...frame, csrfToken })}<button>Log out</button></form>`
+    : html`<form method="post" action="${urls.logout}">${csrfField({ ...layout, csrfToken })}<button>Log out</button></form>`
 }
 </div>`;
 }
 
-function pageNotice(frame: PageFrame): HtmlValue {
+function pageNotice(layout: LayoutProps): HtmlValue {
   return (
-    frame.notice &&
-    html`<div class="page-notice">${notice(frame.notice.kind, frame.notice.text)}</div>\n`
+    layout.notice &&
+    html`<div class="page-notice">${notice(layout.notice.kind, layout.notice.text)}</div>\n`
   );
 }

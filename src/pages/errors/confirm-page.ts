@@ -1,11 +1,11 @@
 import { csrfField, hiddenFields, textField } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
-import type { FormFrame } from '../elements/page-frame.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
 export interface ConfirmView {
-  readonly frame: FormFrame;
+  readonly layout: FormLayoutProps;
   /** A question: `Delete alice?`. */
   readonly title: string;
   /** What will happen and what cannot be undone. */
@@ -22,14 +22,23 @@ export interface ConfirmView {
 
 /** The page that asks before something is destroyed. */
 export function confirmPage(view: ConfirmView): Html {
-  const { frame, title, consequences, label, action, cancelUrl, fields = {}, typeToConfirm } = view;
-  return focusLayout(frame, {
+  const {
+    layout,
+    title,
+    consequences,
+    label,
+    action,
+    cancelUrl,
+    fields = {},
+    typeToConfirm,
+  } = view;
+  return focusLayout(layout, {
     title,
     body: html`<div class="panel">
 <h1>${title}</h1>
 ${consequences.length > 0 && notice('warn', html`<div class="stack">${consequences.map((line) => html`<p>${line}</p>`)}</div>`)}
 <form class="fields" method="post" action="${action}">
-${csrfField(frame)}${hiddenFields(fields)}
+${csrfField(layout)}${hiddenFields(fields)}
 ${
   typeToConfirm !== undefined &&
   textField({

@@ -1,10 +1,10 @@
 import { focusLayout } from '../elements/layout.ts';
-import type { PageFrame } from '../elements/page-frame.ts';
+import type { LayoutProps } from '../elements/layout-props.ts';
 import { duration } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
 export interface ErrorView {
-  readonly frame: PageFrame;
+  readonly layout: LayoutProps;
   readonly status: number;
   /** What happened, in a sentence. */
   readonly message: string;
@@ -21,10 +21,10 @@ export interface ErrorView {
 
 /** The page of every failure: what happened, what to do next, and an id to ask about. */
 export function errorPage(view: ErrorView): Html {
-  const { frame, status, message, details } = view;
+  const { layout, status, message, details } = view;
   const title = titleOf(status);
   const action = view.action ?? defaultAction(view);
-  return focusLayout(frame, {
+  return focusLayout(layout, {
     title,
     body: html`<div class="panel">
 <header class="titles"><p class="error-number">Error ${status}</p><h1>${title}</h1><p class="lead">${message}</p></header>
@@ -37,17 +37,17 @@ ${ids(view)}
 }
 
 /** The page of an address where nothing is. */
-export function notFoundPage({ frame }: { readonly frame: PageFrame }): Html {
+export function notFoundPage({ layout }: { readonly layout: LayoutProps }): Html {
   return errorPage({
-    frame,
+    layout,
     status: 404,
     message: 'There is no page at this address.',
     hint: 'Check the address for a typing mistake. If a link brought you here, what it pointed to may be gone.',
   });
 }
 
-function ids({ frame, errorId }: ErrorView): HtmlValue {
-  const requestId = frame.requestId;
+function ids({ layout, errorId }: ErrorView): HtmlValue {
+  const requestId = layout.requestId;
   if (errorId === undefined && requestId === undefined) return false;
   return html`<p class="small soft">If you ask for help, give ${errorId !== undefined && html`the error id <code>${errorId}</code>`}${errorId !== undefined && requestId !== undefined && ' and '}${requestId !== undefined && html`the request id <code>${requestId}</code>`}.</p>`;
 }
@@ -58,13 +58,13 @@ function adviceOf({ status, hint, retryAfterSeconds }: ErrorView): string {
   return retry || defaultHint(status);
 }
 
-function defaultAction({ frame, status }: ErrorView): {
+function defaultAction({ layout, status }: ErrorView): {
   readonly label: string;
   readonly url: string;
 } {
-  if (status === 401) return { label: 'Log in', url: frame.urls.login };
-  const label = frame.user === undefined ? 'Go to the start page' : 'Go to your home page';
-  return { label, url: frame.urls.home };
+  if (status === 401) return { label: 'Log in', url: layout.urls.login };
+  const label = layout.user === undefined ? 'Go to the start page' : 'Go to your home page';
+  return { label, url: layout.urls.home };
 }
 
 const titles: Readonly<Record<number, string>> = {

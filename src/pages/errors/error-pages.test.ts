@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { FormFrame } from '../elements/page-frame.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { createPageUrls } from '../page-urls.ts';
 import { serviceUnavailablePage } from '../services/service-unavailable-page.ts';
 import { confirmPage } from './confirm-page.ts';
 import { type ErrorView, errorPage, notFoundPage } from './error-page.ts';
 
-const frame: FormFrame = {
+const layout: FormLayoutProps = {
   hubTitle: 'Hub',
   urls: createPageUrls('/'),
   assets: { url: (name) => `/hub/static/${name}` },
@@ -13,11 +13,11 @@ const frame: FormFrame = {
   csrfToken: 'csrf-token',
   requestId: 'request-1',
 };
-const loggedIn = { ...frame, user: { name: 'alice', mayAdminister: false } };
+const loggedIn = { ...layout, user: { name: 'alice', mayAdminister: false } };
 
 describe('the error page', () => {
   const error = (view: Partial<ErrorView>): string =>
-    String(errorPage({ frame, status: 500, message: 'It broke.', ...view }));
+    String(errorPage({ layout, status: 500, message: 'It broke.', ...view }));
 
   test('says what happened, what to do, and by which ids to ask', () => {
     const page = error({ hint: 'Try again.', errorId: 'error-1' });
@@ -39,7 +39,7 @@ describe('the error page', () => {
 
   test('leads home, or to the login when that is what is missing', () => {
     expect(error({ status: 401 })).toContain('href="/hub/login">Log in');
-    expect(error({ status: 403, frame: loggedIn })).toContain(
+    expect(error({ status: 403, layout: loggedIn })).toContain(
       'href="/hub/home">Go to your home page',
     );
     expect(error({ action: { label: 'Elsewhere', url: '/x' } })).toContain('href="/x">Elsewhere');
@@ -52,14 +52,14 @@ describe('the error page', () => {
 });
 
 test('an address where nothing is says so', () => {
-  expect(String(notFoundPage({ frame }))).toContain('There is no page at this address.');
+  expect(String(notFoundPage({ layout }))).toContain('There is no page at this address.');
 });
 
 describe('the page of a service that is not ready', () => {
   const page = (isCrashLooping: boolean): string =>
     String(
       serviceUnavailablePage({
-        frame,
+        layout,
         serviceName: 'gallery',
         isCrashLooping,
         retryAfterSeconds: 2,
@@ -80,7 +80,7 @@ describe('the page of a service that is not ready', () => {
 
 describe('the page that asks before something is destroyed', () => {
   const view = {
-    frame,
+    layout,
     title: 'Delete bob?',
     consequences: ['All is lost.'],
     label: 'Delete bob',

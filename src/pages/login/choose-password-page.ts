@@ -1,7 +1,7 @@
 import { csrfField, hiddenFields, textField } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
-import type { FormFrame } from '../elements/page-frame.ts';
 import { type Html, html } from '../html.ts';
 import {
   type NewPasswordProblems,
@@ -10,7 +10,7 @@ import {
 } from './new-password-fields.ts';
 
 export interface ChoosePasswordView {
-  readonly frame: FormFrame;
+  readonly layout: FormLayoutProps;
   readonly purpose: ChoosePasswordPurpose;
   readonly rules: NewPasswordRules;
   readonly problems?: (NewPasswordProblems & { readonly name?: string | undefined }) | undefined;
@@ -40,16 +40,16 @@ export type ChoosePasswordPurpose =
 
 /** The page where somebody chooses a password: first administrator, invitation, reset, or forced. */
 export function choosePasswordPage(view: ChoosePasswordView): Html {
-  const { frame, purpose, rules, problems, error } = view;
+  const { layout, purpose, rules, problems, error } = view;
   const { title, lead, button, action } = wording(view);
-  return focusLayout(frame, {
+  return focusLayout(layout, {
     title,
     scripts: ['password-toggle.js'],
     body: html`<div class="panel">
 <header class="titles"><h1>${title}</h1><p class="lead">${lead}</p></header>
 ${error !== undefined && notice('bad', error)}
 <form class="fields" method="post" action="${action}">
-${csrfField(frame)}${hiddenFields(carried(purpose))}
+${csrfField(layout)}${hiddenFields(carried(purpose))}
 ${
   purpose.kind === 'first-administrator'
     ? textField({
@@ -71,13 +71,13 @@ ${newPasswordFields(rules, problems)}
   });
 }
 
-function wording({ frame, purpose }: ChoosePasswordView): {
+function wording({ layout, purpose }: ChoosePasswordView): {
   readonly title: string;
   readonly lead: string;
   readonly button: string;
   readonly action: string;
 } {
-  const { urls, hubTitle } = frame;
+  const { urls, hubTitle } = layout;
   switch (purpose.kind) {
     case 'first-administrator':
       return {

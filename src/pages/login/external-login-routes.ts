@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type { EndUpstreamLogins } from '../../authentication/upstream-logout.ts';
 import { readFormBody } from '../../http/body.ts';
 import { loginOf } from '../../sessions/session-middleware.ts';
-import type { PageKit } from '../page-kit.ts';
+import type { PageContext } from '../page-context.ts';
 import type { ExternalLogins } from './external-logins.ts';
 
 const logoutTokenLimitBytes = 32 * 1024;
@@ -12,19 +12,19 @@ const verificationTimeoutMs = 15_000;
 /** Where browsers leave for external providers and come back, and where providers end logins. */
 export function externalLoginRoutes(
   router: Router,
-  parts: {
-    readonly kit: PageKit;
+  deps: {
+    readonly pages: PageContext;
     readonly externalLogins: ExternalLogins;
     readonly endUpstreamLogins: EndUpstreamLogins;
     /** Where a login lands that asked for nothing. */
     readonly defaultUrl: string;
   },
 ): void {
-  const { kit, externalLogins } = parts;
+  const { pages, externalLogins } = deps;
 
   router.get('/login/with/:authenticator', async (ctx) => {
-    const next = kit.nextOf(new URLSearchParams(ctx.querystring));
-    if (loginOf(ctx) !== undefined) return ctx.redirect(next ?? parts.defaultUrl);
+    const next = pages.nextOf(new URLSearchParams(ctx.querystring));
+    if (loginOf(ctx) !== undefined) return ctx.redirect(next ?? deps.defaultUrl);
     await externalLogins.begin(ctx, ctx.params['authenticator'] ?? '', next);
   });
 
@@ -32,8 +32,8 @@ export function externalLoginRoutes(
 
   router.post(
     '/account/identities/link',
-    kit.loggedIn(async (ctx) => {
-      const form = await kit.readForm(ctx);
+    pages.loggedIn(async (ctx) => {
+      const form = await pages.readForm(ctx);
       await externalLogins.beginLink(ctx, form.get('authenticator') ?? '');
     }),
   );
@@ -47,7 +47,7 @@ export function externalLoginRoutes(
       return refuse(ctx, 'There must be exactly one logout_token.');
     }
     const signal = AbortSignal.timeout(verificationTimeoutMs);
-    const result = await parts.endUpstreamLogins(logoutToken, { signal });
+    const result = await deps.endUpstreamLogins(logoutToken, { signal });
     if (result.outcome === 'refused') return refuse(ctx, result.message);
     ctx.status = 200;
     ctx.body = '';

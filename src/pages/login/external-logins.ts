@@ -10,10 +10,13 @@ import { HubError } from '../../errors.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { ExternalLoginStart } from '../../plugin-host/authenticator.ts';
 import { type BrowserSessions, loginOf } from '../../sessions/session-middleware.ts';
-import type { PageKit } from '../page-kit.ts';
-import { leave } from './leave.ts';
+import type { PageContext } from '../page-context.ts';
+import type {
+  AuthorizationRequestState,
+  AuthorizationRequestStates,
+} from './authorization-request-states.ts';
+import { interstitialRedirect } from './interstitial-redirect.ts';
 import { type LoginFailedView, loginFailedPage } from './login-failed-page.ts';
-import type { LoginRoundTrip, LoginRoundTrips } from './login-round-trips.ts';
 import { beginSession, loginRequestOf } from './login-routes.ts';
 
 /** Sends browsers to external providers and takes them back. */
@@ -26,13 +29,13 @@ export interface ExternalLogins {
   complete(ctx: Context): Promise<void>;
 }
 
-export interface ExternalLoginParts {
-  readonly kit: PageKit;
+export interface ExternalLoginDeps {
+  readonly pages: PageContext;
   readonly authenticators: Authenticators;
   readonly loginService: LoginService;
   readonly linkIdentity: LinkIdentity;
   readonly sessions: BrowserSessions;
-  readonly roundTrips: LoginRoundTrips;
+  readonly requestStates: AuthorizationRequestStates;
   readonly metrics: Metrics;
   /** Where providers send the browser back, from the public URL and never from the Host header. */
   readonly callbackUrl: string;
@@ -44,8 +47,8 @@ export interface ExternalLoginParts {
 const longestState = 512;
 
 /** Creates the external logins. */
-export function createExternalLogins(parts: ExternalLoginParts): ExternalLogins {
-  const { kit, authenticators, loginService, sessions, roundTrips, metrics, log } = parts;
+export function createExternalLogins(deps: ExternalLoginDeps): ExternalLogins {
+  const { pages, authenticators, loginService, sessions, requestStates, metrics, log } = deps;
 
   function getExternal(name: string): NamedAuthenticator {
     const found = authenticators.find(name);
@@ -58,27 +61,27 @@ export function createExternalLogins(parts: ExternalLoginParts): ExternalLogins 
   async function fail(
     ctx: Context,
     status: number,
-    view: Omit<LoginFailedView, 'frame' | 'action' | 'otherWays'>,
-    pending?: LoginRoundTrip,
+    view: Omit<LoginFailedView, 'layout' | 'action' | 'otherWays'>,
+    pending?: AuthorizationRequestState,
   ): Promise<void> {
     const retry =
       pending === undefined
-        ? kit.urls.login
-        : kit.urls.loginWith(pending.authenticator, pending.next);
+        ? pages.urls.login
+        : pages.urls.loginWith(pending.authenticator, pending.next);
     const isLink = pending?.linkToSession !== undefined;
     const action = isLink
-      ? { label: 'Back to your account', url: kit.urls.account }
+      ? { label: 'Back to your account', url: pages.urls.account }
       : { label: 'Try again', url: retry };
-    const hasOtherWays = !isLink && authenticators.list.length > 1 && retry !== kit.urls.login;
-    const frame = await kit.frame(ctx);
-    const otherWays = hasOtherWays ? kit.urls.login : undefined;
-    kit.send(ctx, loginFailedPage({ frame, ...view, action, otherWays }), status);
+    const hasOtherWays = !isLink && authenticators.list.length > 1 && retry !== pages.urls.login;
+    const layout = await pages.layoutFor(ctx);
+    const otherWays = hasOtherWays ? pages.urls.login : undefined;
+    pages.send(ctx, loginFailedPage({ layout, ...view, action, otherWays }), status);
   }
 
   async function failUnavailable(
     ctx: Context,
     via: NamedAuthenticator,
-    pending: LoginRoundTrip,
+    pending: AuthorizationRequestState,
   ): Promise<void> {
     metrics.countLogin(via.name, 'failed');
     const { label } = via.authenticator.login;
@@ -91,7 +94,7 @@ export function createExternalLogins(parts: ExternalLoginParts): ExternalLogins 
   async function start(
     ctx: Context,
     via: NamedAuthenticator,
-    pending: Omit<LoginRoundTrip, 'state' | 'pending'>,
+    pending: Omit<AuthorizationRequestState, 'state' | 'pending'>,
   ): Promise<string | undefined> {
     let started: ExternalLoginStart | undefined;
     try {
@@ -103,7 +106,7 @@ export function createExternalLogins(parts: ExternalLoginParts): ExternalLogins 
       await failUnavailable(ctx, via, { ...pending, state: '', pending: {} });
       return undefined;
     }
-    roundTrips.add(ctx, { ...pending, state: started.state, pending: started.pending });
+    requestStates.add(ctx, { ...pending, state: started.state, pending: started.pending });
     return started.location;
   }
 
@@ -111,10 +114,10 @@ export function createExternalLogins(parts: ExternalLoginParts): ExternalLogins 
   async function takePending(
     ctx: Context,
     query: URLSearchParams,
-  ): Promise<LoginRoundTrip | undefined> {
+  ): Promise<AuthorizationRequestState | undefined> {
     const [state = '', ...others] = query.getAll('state');
     const isUsable = state !== '' && state.length <= longestState && others.length === 0;
-    const taken = isUsable ? await roundTrips.take(ctx, state) : 'missing';
+    const taken = isUsable ? await requestStates.take(ctx, state) : 'missing';
     if (typeof taken === 'object') return taken;
     log.warn(
       { reason: wordsForState[taken], errorCode: query.get('error')?.slice(0, 100) },
@@ -134,12 +137,12 @@ export function createExternalLogins(parts: ExternalLoginParts): ExternalLogins 
       current.upstreamSessionId === result.upstreamSessionId;
     if (!isSame) await beginSession(ctx, result, sessions);
     metrics.countLogin(result.authenticator, 'logged_in');
-    redirect(ctx, next ?? parts.defaultUrl);
+    redirect(ctx, next ?? deps.defaultUrl);
   }
 
   async function finishLink(
     ctx: Context,
-    pending: LoginRoundTrip,
+    pending: AuthorizationRequestState,
     result: Parameters<LinkIdentity>[1],
   ): Promise<void> {
     const login = loginOf(ctx);
@@ -148,12 +151,12 @@ export function createExternalLogins(parts: ExternalLoginParts): ExternalLogins 
       const hint = 'Log in again, then link it from your account page.';
       return await fail(ctx, 403, { title: 'The account was not linked', message, hint }, pending);
     }
-    const linked = await parts.linkIdentity(login.user, result, pending.authenticator);
+    const linked = await deps.linkIdentity(login.user, result, pending.authenticator);
     const fields = { user: login.user.name, authenticator: pending.authenticator };
     log.info({ ...fields, outcome: linked.outcome }, 'an identity was to be linked');
     if (linked.outcome === 'linked') {
       const text = `${linked.display} is linked to your account.`;
-      return kit.redirectWithNotice(ctx, kit.urls.account, { kind: 'good', text });
+      return pages.redirectWithNotice(ctx, pages.urls.account, { kind: 'good', text });
     }
     const hint = 'You are still logged in as before.';
     const { message } = linked;
@@ -174,12 +177,12 @@ export function createExternalLogins(parts: ExternalLoginParts): ExternalLogins 
       const url = await start(ctx, via, { authenticator: via.name, linkToSession });
       if (url === undefined) return;
       const { label } = via.authenticator.login;
-      leave(ctx, kit, {
+      interstitialRedirect(ctx, pages, {
         title: 'Link an account',
         provider: label,
         message: `You go on to ${label} and come back when it knows you.`,
         url,
-        frame: await kit.frame(ctx),
+        layout: await pages.layoutFor(ctx),
       });
     },
 
@@ -194,7 +197,7 @@ export function createExternalLogins(parts: ExternalLoginParts): ExternalLogins 
         const hint = 'Try again. If this goes on, tell your administrator.';
         return await fail(ctx, 403, { title: 'This login cannot go on', message, hint }, pending);
       }
-      const url = new URL(parts.callbackUrl);
+      const url = new URL(deps.callbackUrl);
       url.search = ctx.search;
       const { state } = pending;
       const result = await via.authenticator

@@ -3,14 +3,14 @@ import type { Context } from 'koa';
 import { type Invitations, usedUp } from '../../accounts/invitations.ts';
 import type { LoggedIn, LoginService } from '../../authentication/login-service.ts';
 import { HubError } from '../../errors.ts';
-import type { PageKit } from '../page-kit.ts';
+import type { PageContext } from '../page-context.ts';
 import { type ChoosePasswordView, choosePasswordPage } from './choose-password-page.ts';
 
 /** `/hub/invitation`: what an invitation or a password-reset link opens. */
 export function invitationRoutes(
   router: Router,
-  parts: {
-    readonly kit: PageKit;
+  deps: {
+    readonly pages: PageContext;
     readonly invitations: Invitations;
     readonly loginService: Pick<LoginService, 'admitUser'>;
     readonly passwordAuthenticator: () => string | undefined;
@@ -19,7 +19,7 @@ export function invitationRoutes(
     readonly completeLogin: (ctx: Context, result: LoggedIn) => Promise<void>;
   },
 ): void {
-  const { kit, invitations } = parts;
+  const { pages, invitations } = deps;
 
   async function show(
     ctx: Context,
@@ -31,17 +31,17 @@ export function invitationRoutes(
     const { invitation, user } = found;
     const isReset = invitation.purpose === 'password_reset';
     const page = choosePasswordPage({
-      frame: await kit.formFrame(ctx),
+      layout: await pages.formLayoutFor(ctx),
       purpose: {
         kind: isReset ? 'reset' : 'invitation',
         secret,
         userName: user.name,
         ...(isReset ? {} : { invitedBy: invitation.createdBy }),
       },
-      rules: { minimumLength: parts.minimumPasswordLength },
+      rules: { minimumLength: deps.minimumPasswordLength },
       problems,
     });
-    kit.send(ctx, page, problems === undefined ? 200 : 400);
+    pages.send(ctx, page, problems === undefined ? 200 : 400);
   }
 
   router.get('/invitation', async (ctx) => {
@@ -50,7 +50,7 @@ export function invitationRoutes(
   });
 
   router.post('/invitation', async (ctx) => {
-    const form = await kit.readForm(ctx);
+    const form = await pages.readForm(ctx);
     const secret = form.get('secret') ?? '';
     if (form.get('new_password') !== form.get('repeat_password')) {
       return show(ctx, secret, { repeated: 'The two passwords are not the same.' });
@@ -63,9 +63,9 @@ export function invitationRoutes(
       return show(ctx, secret, { password: error.message });
     }
     // Rules about who may log in hold for those who were invited, too.
-    const via = parts.passwordAuthenticator() ?? '';
-    const result = await parts.loginService.admitUser({ name, issuer: via }, via);
+    const via = deps.passwordAuthenticator() ?? '';
+    const result = await deps.loginService.admitUser({ name, issuer: via }, via);
     if (result.outcome === 'refused') throw new HubError('forbidden', result.message);
-    await parts.completeLogin(ctx, result);
+    await deps.completeLogin(ctx, result);
   });
 }

@@ -1,21 +1,21 @@
 import { focusLayout } from '../elements/layout.ts';
-import type { PageFrame } from '../elements/page-frame.ts';
+import type { LayoutProps } from '../elements/layout-props.ts';
 import { type Html, html } from '../html.ts';
 
 export interface LoggedOutView {
-  readonly frame: PageFrame;
+  readonly layout: LayoutProps;
   /** Name of the external provider where the person may still be logged in. */
   readonly provider?: string | undefined;
 }
 
 /** The page after a logout. */
-export function loggedOutPage({ frame, provider }: LoggedOutView): Html {
-  return focusLayout(frame, {
+export function loggedOutPage({ layout, provider }: LoggedOutView): Html {
+  return focusLayout(layout, {
     title: 'Logged out',
     body: html`<div class="panel">
 <header class="titles"><h1>You are logged out</h1><p class="lead">Everything you had open here is closed to this browser. A server of yours that was running goes on running.</p></header>
 ${provider !== undefined && html`<p class="soft">You may still be logged in at ${provider}. On a shared computer, log out there too.</p>`}
-<a class="button primary wide" href="${frame.urls.login}">Log in again</a>
+<a class="button primary wide" href="${layout.urls.login}">Log in again</a>
 </div>`,
   });
 }

@@ -1,9 +1,9 @@
 import { focusLayout } from '../elements/layout.ts';
-import type { PageFrame } from '../elements/page-frame.ts';
+import type { LayoutProps } from '../elements/layout-props.ts';
 import { type Html, html } from '../html.ts';
 
 export interface LoginFailedView {
-  readonly frame: PageFrame;
+  readonly layout: LayoutProps;
   readonly title: string;
   /** What happened, in a sentence. */
   readonly message: string;
@@ -16,9 +16,9 @@ export interface LoginFailedView {
 
 /** The page of a login at an external provider that came to nothing. */
 export function loginFailedPage(view: LoginFailedView): Html {
-  const { frame, title, message, hint, action, otherWays } = view;
-  const { requestId } = frame;
-  return focusLayout(frame, {
+  const { layout, title, message, hint, action, otherWays } = view;
+  const { requestId } = layout;
+  return focusLayout(layout, {
     title,
     body: html`<div class="panel">
 <header class="titles"><h1>${title}</h1><p class="lead">${message}</p></header>

@@ -2,13 +2,13 @@ import type { LoginField, LoginMethod } from '../../plugin-host/authenticator.ts
 import { csrfField, hiddenFields, textField } from '../elements/form.ts';
 import { icon } from '../elements/icons.ts';
 import { focusLayout } from '../elements/layout.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
-import type { FormFrame } from '../elements/page-frame.ts';
 import { duration } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
 export interface LoginView {
-  readonly frame: FormFrame;
+  readonly layout: FormLayoutProps;
   /** In the order of the configuration. */
   readonly choices: readonly LoginChoice[];
   /** Where the login leads, already checked. */
@@ -33,10 +33,10 @@ export interface LoginChoice {
 
 /** The login page: the form or button of every authenticator, in their order. */
 export function loginPage(view: LoginView): Html {
-  const { frame, choices } = view;
+  const { layout, choices } = view;
   const firstUsable = choices.find(({ isUnavailable }) => !isUnavailable);
   const primary = choices.find(({ method }) => method.kind === 'form') ?? firstUsable;
-  return focusLayout(frame, {
+  return focusLayout(layout, {
     title: 'Log in',
     scripts: choices.some(asksForPassword) ? ['password-toggle.js'] : [],
     body: html`<div class="panel">
@@ -79,13 +79,13 @@ function formOf(
   { choice, index, isPrimary }: PlacedChoice,
   method: Extract<LoginMethod, { kind: 'form' }>,
 ): Html {
-  const { frame, next, typed, failedAuthenticator } = view;
+  const { layout, next, typed, failedAuthenticator } = view;
   const hasSent = failedAuthenticator === choice.authenticator;
   const focused = hasSent
     ? method.fields.find((field) => field.type !== 'text')
     : index === 0 && method.fields[0];
-  return html`<form class="fields" method="post" action="${frame.urls.login}">
-${csrfField(frame)}${hiddenFields({ authenticator: choice.authenticator, next })}
+  return html`<form class="fields" method="post" action="${layout.urls.login}">
+${csrfField(layout)}${hiddenFields({ authenticator: choice.authenticator, next })}
 ${view.choices.filter((other) => other.method.kind === 'form').length > 1 && html`<h2>${method.label}</h2>`}
 ${method.fields.map((field) =>
   loginField(field, {
@@ -120,7 +120,7 @@ function loginField(
 
 function buttonOf(view: LoginView, { choice, isPrimary }: PlacedChoice): Html {
   const { authenticator, method, isUnavailable } = choice;
-  const url = view.frame.urls.loginWith(authenticator, view.next);
+  const url = view.layout.urls.loginWith(authenticator, view.next);
   const mark = icon(method.kind === 'external' ? (method.icon ?? 'generic') : 'generic');
   return html`<div class="way stack">
 <a class="button wide${isPrimary && ' primary'}" href="${url}">${mark}${method.label}</a>

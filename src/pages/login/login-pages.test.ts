@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { FormFrame } from '../elements/page-frame.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { createPageUrls } from '../page-urls.ts';
 import { choosePasswordPage } from './choose-password-page.ts';
 import { consentPage } from './consent-page.ts';
@@ -7,7 +7,7 @@ import { loggedOutPage } from './logged-out-page.ts';
 import { type LoginChoice, type LoginView, loginPage } from './login-page.ts';
 import { secondFactorPage } from './second-factor-page.ts';
 
-const frame: FormFrame = {
+const layout: FormLayoutProps = {
   hubTitle: 'Hub',
   urls: createPageUrls('/'),
   assets: { url: (name) => `/hub/static/${name}` },
@@ -31,7 +31,7 @@ const github: LoginChoice = {
   method: { kind: 'external', label: 'Continue with GitHub', icon: 'github' },
 };
 
-const login = (view: Omit<LoginView, 'frame'>): string => String(loginPage({ frame, ...view }));
+const login = (view: Omit<LoginView, 'layout'>): string => String(loginPage({ layout, ...view }));
 
 describe('the login page', () => {
   test('offers the authenticators in the order of the configuration', () => {
@@ -111,7 +111,7 @@ describe('choosing a password', () => {
   test('the set-up link carries its secret and asks for a name', () => {
     const page = String(
       choosePasswordPage({
-        frame,
+        layout,
         rules,
         purpose: { kind: 'first-administrator', secret: 'one-time' },
       }),
@@ -127,7 +127,7 @@ describe('choosing a password', () => {
     (kind) => {
       const page = String(
         choosePasswordPage({
-          frame,
+          layout,
           rules,
           purpose: { kind, secret: 'one-time', userName: 'bob' },
         }),
@@ -141,7 +141,7 @@ describe('choosing a password', () => {
   test('a password that must be changed leads on to where the login went', () => {
     const page = String(
       choosePasswordPage({
-        frame,
+        layout,
         rules,
         purpose: { kind: 'required', userName: 'bob', next: '/x' },
       }),
@@ -153,7 +153,7 @@ describe('choosing a password', () => {
   test('a problem stands at its field', () => {
     const page = String(
       choosePasswordPage({
-        frame,
+        layout,
         rules,
         purpose: { kind: 'required', userName: 'bob' },
         problems: { repeated: 'Not the same.' },
@@ -165,17 +165,17 @@ describe('choosing a password', () => {
 });
 
 test('the second factor is asked for with a field that phones fill in', () => {
-  const page = String(secondFactorPage({ frame, next: '/x' }));
+  const page = String(secondFactorPage({ layout, next: '/x' }));
   expect(page).toContain('autocomplete="one-time-code"');
   expect(page).toContain('inputmode="numeric"');
   expect(page).toContain('name="next" value="/x"');
 });
 
 test('after a logout the page warns of a login that goes on at the provider', () => {
-  expect(String(loggedOutPage({ frame, provider: 'University' }))).toContain(
+  expect(String(loggedOutPage({ layout, provider: 'University' }))).toContain(
     'still be logged in at University',
   );
-  expect(String(loggedOutPage({ frame }))).not.toContain('still be logged in');
+  expect(String(loggedOutPage({ layout }))).not.toContain('still be logged in');
 });
 
 describe('the consent page', () => {
@@ -195,7 +195,7 @@ describe('the consent page', () => {
     grantedScopes: ['read:users!user=alice', 'access:services!service=gallery'],
   } as const;
   const action = '/hub/api/oauth2/authorize?client_id=service-gallery&state=a%2Fb';
-  const page = String(consentPage({ frame, userName: 'alice', consent, action }));
+  const page = String(consentPage({ layout, userName: 'alice', consent, action }));
 
   test('names the client, what it may do, where it leads and who is asked', () => {
     for (const text of [
@@ -224,7 +224,7 @@ describe('the consent page', () => {
 
   test('says whose server asks when it is not the own one', () => {
     const server = { ...consent, clientKind: 'server', ownerUserName: 'bob' } as const;
-    expect(String(consentPage({ frame, userName: 'alice', consent: server, action }))).toContain(
+    expect(String(consentPage({ layout, userName: 'alice', consent: server, action }))).toContain(
       'This server of bob',
     );
   });

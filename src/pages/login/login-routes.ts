@@ -9,8 +9,8 @@ import type { LoginSession } from '../../sessions/login-session-store.ts';
 import type { BrowserSessions } from '../../sessions/session-middleware.ts';
 import { loginOf } from '../../sessions/session-middleware.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
-import type { PageKit } from '../page-kit.ts';
-import { leave } from './leave.ts';
+import type { PageContext } from '../page-context.ts';
+import { interstitialRedirect } from './interstitial-redirect.ts';
 import { loggedOutPage } from './logged-out-page.ts';
 import { type LoginView, loginPage } from './login-page.ts';
 
@@ -35,8 +35,8 @@ export function loginRequestOf(ctx: Context): LoginRequest {
 /** `/hub/login` and `/hub/logout`. */
 export function loginRoutes(
   router: Router,
-  parts: {
-    readonly kit: PageKit;
+  deps: {
+    readonly pages: PageContext;
     readonly authenticators: Authenticators;
     readonly loginService: LoginService;
     readonly sessions: BrowserSessions;
@@ -58,11 +58,11 @@ export function loginRoutes(
     readonly abandonLogin: (ctx: Context) => Promise<void>;
   },
 ): void {
-  const { kit, authenticators, loginService, sessions, metrics } = parts;
+  const { pages, authenticators, loginService, sessions, metrics } = deps;
 
   async function show(
     ctx: Context,
-    rest: Omit<LoginView, 'frame' | 'choices'>,
+    rest: Omit<LoginView, 'layout' | 'choices'>,
     status = 200,
   ): Promise<void> {
     const choices = authenticators.list
@@ -72,7 +72,11 @@ export function loginRoutes(
         method: authenticator.login,
         isUnavailable: authenticator.status?.().state === 'unavailable',
       }));
-    kit.send(ctx, loginPage({ frame: await kit.formFrame(ctx), choices, ...rest }), status);
+    pages.send(
+      ctx,
+      loginPage({ layout: await pages.formLayoutFor(ctx), choices, ...rest }),
+      status,
+    );
   }
 
   async function finish(
@@ -97,10 +101,10 @@ export function loginRoutes(
       );
       return;
     }
-    if (await parts.continueLogin(ctx, result, next)) return;
+    if (await deps.continueLogin(ctx, result, next)) return;
     await beginSession(ctx, result, sessions);
     metrics.countLogin(authenticator, 'logged_in');
-    ctx.redirect(next ?? parts.defaultUrl);
+    ctx.redirect(next ?? deps.defaultUrl);
   }
 
   /** The only configured way to log in, when it is an external provider. */
@@ -113,9 +117,9 @@ export function loginRoutes(
 
   router.get('/login', async (ctx) => {
     const query = new URLSearchParams(ctx.querystring);
-    const next = kit.nextOf(query);
+    const next = pages.nextOf(query);
     if (loginOf(ctx) !== undefined) {
-      ctx.redirect(next ?? parts.defaultUrl);
+      ctx.redirect(next ?? deps.defaultUrl);
       return;
     }
     for (const { name, authenticator } of requestAuthenticators(authenticators)) {
@@ -127,21 +131,21 @@ export function loginRoutes(
       return;
     }
     const external = onlyExternal();
-    if (parts.isAutoLogin && external !== undefined) {
-      ctx.redirect(kit.urls.loginWith(external, next));
+    if (deps.isAutoLogin && external !== undefined) {
+      ctx.redirect(pages.urls.loginWith(external, next));
       return;
     }
     await show(ctx, { next });
   });
 
   router.post('/login', async (ctx) => {
-    const form = await kit.readForm(ctx);
+    const form = await pages.readForm(ctx);
     const forms = authenticators.list.filter(
       ({ authenticator }) => authenticator.login.kind === 'form',
     );
     const wanted = form.get('authenticator') ?? forms[0]?.name ?? '';
     const result = await loginService.attemptLogin(wanted, new Map(form), loginRequestOf(ctx));
-    await finish(ctx, result, wanted, kit.nextOf(form));
+    await finish(ctx, result, wanted, pages.nextOf(form));
   });
 
   const logOut = async (ctx: Context): Promise<void> => {
@@ -150,24 +154,30 @@ export function loginRoutes(
     const upstream =
       login === undefined ? undefined : await upstreamLogout(login.session, authenticator);
     await sessions.end(ctx);
-    await parts.abandonLogin(ctx);
+    await deps.abandonLogin(ctx);
     // A provider or a proxy in front of the hub has a login of its own, which goes on.
     const provider = authenticator?.login.kind === 'form' ? undefined : authenticator?.login.label;
     if (upstream !== undefined && provider !== undefined) {
       const message = `You are logged out here, and go on to ${provider} to log out there too.`;
-      const frame = await kit.frame(ctx);
-      return leave(ctx, kit, { frame, title: 'Logged out', provider, message, url: upstream });
+      const layout = await pages.layoutFor(ctx);
+      return interstitialRedirect(ctx, pages, {
+        layout,
+        title: 'Logged out',
+        provider,
+        message,
+        url: upstream,
+      });
     }
-    kit.send(ctx, loggedOutPage({ frame: await kit.frame(ctx), provider }));
+    pages.send(ctx, loggedOutPage({ layout: await pages.layoutFor(ctx), provider }));
   };
 
   async function upstreamLogout(
     session: LoginSession,
     authenticator: Authenticator | undefined,
   ): Promise<string | undefined> {
-    const idToken = parts.idTokenOf(session);
+    const idToken = deps.idTokenOf(session);
     return authenticator?.logoutUrl?.({
-      returnTo: new URL(kit.urls.logout, parts.publicUrl).href,
+      returnTo: new URL(pages.urls.logout, deps.publicUrl).href,
       ...(idToken === undefined ? {} : { idToken }),
     });
   }
@@ -175,19 +185,19 @@ export function loginRoutes(
   router.get('/logout', async (ctx) => {
     if (loginOf(ctx) === undefined || !isFromElsewhere(ctx)) return logOut(ctx);
     const page = confirmPage({
-      frame: await kit.formFrame(ctx),
+      layout: await pages.formLayoutFor(ctx),
       title: 'Log out?',
       consequences: [
         'Another site sent you here. Logging out closes what you have open in this hub.',
       ],
       label: 'Log out',
-      action: kit.urls.logout,
-      cancelUrl: kit.urls.home,
+      action: pages.urls.logout,
+      cancelUrl: pages.urls.home,
     });
-    kit.send(ctx, page);
+    pages.send(ctx, page);
   });
   router.post('/logout', async (ctx) => {
-    await kit.readForm(ctx);
+    await pages.readForm(ctx);
     await logOut(ctx);
   });
 }

@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import type { PendingLogin, PendingLogins } from '../../accounts/pending-logins.ts';
+import type { PartialLogin, PartialLogins } from '../../accounts/partial-logins.ts';
 import type { SecondFactors } from '../../accounts/second-factors.ts';
 import type { AccountPasswords } from '../../authentication/account-passwords.ts';
 import type { LoggedIn } from '../../authentication/login-service.ts';
@@ -12,7 +12,7 @@ import type { Metrics } from '../../metrics/metrics.ts';
 import type { PasswordHasher } from '../../plugin-host/authenticator.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
 import type { User, UserStore } from '../../users/user-store.ts';
-import type { PageKit } from '../page-kit.ts';
+import type { PageContext } from '../page-context.ts';
 import { choosePasswordPage } from './choose-password-page.ts';
 import type { NewPasswordProblems } from './new-password-fields.ts';
 import { secondFactorPage } from './second-factor-page.ts';
@@ -34,10 +34,10 @@ const cookieName = 'hub-login-step';
 const cookieSeconds = 300;
 
 /** Creates the steps of a login by password. */
-export function createLoginSteps(parts: {
-  readonly kit: PageKit;
+export function createLoginSteps(deps: {
+  readonly pages: PageContext;
   readonly secondFactors: SecondFactors;
-  readonly pendingLogins: PendingLogins;
+  readonly partialLogins: PartialLogins;
   readonly sealer: Sealer;
   readonly passwords: AccountPasswords;
   readonly passwordHasher: PasswordHasher;
@@ -51,13 +51,13 @@ export function createLoginSteps(parts: {
   readonly defaultUrl: string;
   readonly isSecure: boolean;
 }): LoginSteps {
-  const { kit, secondFactors, pendingLogins, sealer, passwords, metrics } = parts;
-  const { urls } = kit;
+  const { pages, secondFactors, partialLogins, sealer, passwords, metrics } = deps;
+  const { urls } = pages;
 
   function setKey(ctx: Context, key: string | undefined): void {
     setCookie(ctx, cookieName, key === undefined ? '' : sealer.seal(key, cookieName), {
       path: urls.hub,
-      secure: parts.isSecure,
+      secure: deps.isSecure,
       sameSite: 'Strict',
       maxAgeSeconds: key === undefined ? 0 : cookieSeconds,
     });
@@ -74,29 +74,29 @@ export function createLoginSteps(parts: {
 
   async function pendingOf(
     ctx: Context,
-    step: PendingLogin['step'],
-  ): Promise<{ login: PendingLogin; user: User } | undefined> {
-    const login = await pendingLogins.find(keyOf(ctx));
-    const user = login?.step === step ? await parts.users.findById(login.userId) : undefined;
+    step: PartialLogin['step'],
+  ): Promise<{ login: PartialLogin; user: User } | undefined> {
+    const login = await partialLogins.find(keyOf(ctx));
+    const user = login?.step === step ? await deps.users.findById(login.userId) : undefined;
     return login === undefined || user === undefined ? undefined : { login, user };
   }
 
-  async function begin(ctx: Context, login: Omit<PendingLogin, 'expiresAt'>): Promise<void> {
-    setKey(ctx, await pendingLogins.begin(login));
+  async function begin(ctx: Context, login: Omit<PartialLogin, 'expiresAt'>): Promise<void> {
+    setKey(ctx, await partialLogins.begin(login));
     ctx.redirect(login.step === 'second-factor' ? urls.loginSecondFactor : urls.loginPassword);
     ctx.status = 303;
   }
 
   /** Ends a step: the login is taken away, so that of two answers to it one goes on. */
   async function passStep(ctx: Context, user: User): Promise<void> {
-    const login = await pendingLogins.take(keyOf(ctx));
+    const login = await partialLogins.take(keyOf(ctx));
     if (login === undefined) return startAgain(ctx);
     if (login.step === 'second-factor' && login.mustChangePassword) {
       return begin(ctx, { ...login, step: 'new-password' });
     }
     setKey(ctx, undefined);
     const { authenticator, identityId } = login;
-    await parts.beginSession(ctx, {
+    await deps.beginSession(ctx, {
       outcome: 'logged_in',
       user,
       identityId,
@@ -104,7 +104,7 @@ export function createLoginSteps(parts: {
       mustChangePassword: false,
     });
     metrics.countLogin(authenticator, 'logged_in');
-    ctx.redirect(login.next ?? parts.defaultUrl);
+    ctx.redirect(login.next ?? deps.defaultUrl);
     ctx.status = 303;
   }
 
@@ -116,21 +116,21 @@ export function createLoginSteps(parts: {
 
   async function showPasswordStep(
     ctx: Context,
-    { login, user }: { login: PendingLogin; user: User },
+    { login, user }: { login: PartialLogin; user: User },
     problems?: NewPasswordProblems,
   ): Promise<void> {
     const page = choosePasswordPage({
-      frame: await kit.formFrame(ctx),
+      layout: await pages.formLayoutFor(ctx),
       purpose: { kind: 'required', userName: user.name, next: login.next },
-      rules: { minimumLength: parts.minimumPasswordLength },
+      rules: { minimumLength: deps.minimumPasswordLength },
       problems,
     });
-    kit.send(ctx, page, problems === undefined ? 200 : 400);
+    pages.send(ctx, page, problems === undefined ? 200 : 400);
   }
 
   return {
     async continueLogin(ctx, { user, authenticator, identityId, mustChangePassword }, next) {
-      if (authenticator !== parts.passwordAuthenticator()) return false;
+      if (authenticator !== deps.passwordAuthenticator()) return false;
       const hasFactor = (await secondFactors.find(user.id)) !== undefined;
       if (!hasFactor && !mustChangePassword) return false;
       await begin(ctx, {
@@ -147,7 +147,7 @@ export function createLoginSteps(parts: {
     async abandon(ctx) {
       const key = keyOf(ctx);
       if (key === '') return;
-      await pendingLogins.take(key);
+      await partialLogins.take(key);
       setKey(ctx, undefined);
     },
 
@@ -157,11 +157,14 @@ export function createLoginSteps(parts: {
         if (pending === undefined) return startAgain(ctx);
         const { next } = pending.login;
         const isRecovery = ctx.query['with'] === 'recovery-code';
-        kit.send(ctx, secondFactorPage({ frame: await kit.formFrame(ctx), next, isRecovery }));
+        pages.send(
+          ctx,
+          secondFactorPage({ layout: await pages.formLayoutFor(ctx), next, isRecovery }),
+        );
       });
 
       router.post('/login/second-factor', async (ctx) => {
-        const form = await kit.readForm(ctx);
+        const form = await pages.readForm(ctx);
         const pending = await pendingOf(ctx, 'second-factor');
         if (pending === undefined) return startAgain(ctx);
         const { login, user } = pending;
@@ -173,14 +176,14 @@ export function createLoginSteps(parts: {
         metrics.countLogin(login.authenticator, isDelayed ? 'throttled' : 'refused');
         if (isDelayed) ctx.set('Retry-After', String(result.retryAfterSeconds));
         const page = secondFactorPage({
-          frame: await kit.formFrame(ctx),
+          layout: await pages.formLayoutFor(ctx),
           next: login.next,
           isRecovery: form.get('with') === 'recovery-code',
           ...(isDelayed
             ? { waitSeconds: result.retryAfterSeconds }
             : { error: 'This code is wrong, or it has been used already.' }),
         });
-        kit.send(ctx, page, isDelayed ? 429 : 401);
+        pages.send(ctx, page, isDelayed ? 429 : 401);
       });
 
       router.get('/login/password', async (ctx) => {
@@ -189,15 +192,15 @@ export function createLoginSteps(parts: {
       });
 
       router.post('/login/password', async (ctx) => {
-        const form = await kit.readForm(ctx);
+        const form = await pages.readForm(ctx);
         const pending = await pendingOf(ctx, 'new-password');
         if (pending === undefined) return startAgain(ctx);
         const { user } = pending;
         const password = form.get('new_password') ?? '';
         const problems = newPasswordProblems(form, passwords.problemWith(password, user.name));
         if (problems !== undefined) return showPasswordStep(ctx, pending, problems);
-        const credential = await parts.credentials.findPasswordHash(user.name);
-        const { verify } = parts.passwordHasher;
+        const credential = await deps.credentials.findPasswordHash(user.name);
+        const { verify } = deps.passwordHasher;
         if ((await verify(password, credential?.passwordHash)).matches) {
           const problem = 'This is the password you have now. Choose another one.';
           return showPasswordStep(ctx, pending, { password: problem });

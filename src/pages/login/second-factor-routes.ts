@@ -11,19 +11,19 @@ import {
   recoveryCodesPage,
   secondFactorSetUpPage,
 } from '../account/second-factor-pages.ts';
-import type { PageKit } from '../page-kit.ts';
+import type { PageContext } from '../page-context.ts';
 
 /** `/hub/account/second-factor`: turning it on and off, and new recovery codes. */
 export function secondFactorRoutes(
   router: Router,
-  parts: {
-    readonly kit: PageKit;
+  deps: {
+    readonly pages: PageContext;
     readonly secondFactors: SecondFactors;
     readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
   },
 ): void {
-  const { kit, secondFactors } = parts;
-  const { urls } = kit;
+  const { pages, secondFactors } = deps;
+  const { urls } = pages;
 
   async function showSetUp(
     ctx: Context,
@@ -31,17 +31,17 @@ export function secondFactorRoutes(
     failure?: { readonly problem: string; readonly status: number },
   ): Promise<void> {
     const page = secondFactorSetUpPage({
-      frame: await kit.formFrame(ctx),
+      layout: await pages.formLayoutFor(ctx),
       qr: createQrCode(uri).modules,
       secret,
       problem: failure?.problem,
     });
-    kit.send(ctx, page, failure?.status ?? 200);
+    pages.send(ctx, page, failure?.status ?? 200);
   }
 
   /** Logins by other means ask for no code here: their provider has factors of its own. */
   async function requirePassword({ user }: Login): Promise<void> {
-    if ((await parts.credentials.findPasswordHash(user.name)) !== undefined) return;
+    if ((await deps.credentials.findPasswordHash(user.name)) !== undefined) return;
     throw new HubError(
       'not_found',
       'A second factor goes with a password, and you have none here.',
@@ -49,14 +49,14 @@ export function secondFactorRoutes(
   }
 
   async function attemptOf(ctx: Context, { user }: Login) {
-    const form = await kit.readForm(ctx);
+    const form = await pages.readForm(ctx);
     const { address } = ctx.state['client'] as ClientAddress;
     return { user, address, code: form.get('code') ?? '' };
   }
 
   router.get(
     '/account/second-factor',
-    kit.loggedIn(async (ctx, login) => {
+    pages.loggedIn(async (ctx, login) => {
       await requirePassword(login);
       await showSetUp(ctx, await secondFactors.begin(login.user));
     }),
@@ -64,13 +64,13 @@ export function secondFactorRoutes(
 
   router.post(
     '/account/second-factor',
-    kit.loggedIn(async (ctx, login) => {
+    pages.loggedIn(async (ctx, login) => {
       await requirePassword(login);
       const result = await secondFactors.confirm(await attemptOf(ctx, login));
       if (result.outcome === 'on') {
-        const frame = await kit.frame(ctx);
-        const page = recoveryCodesPage({ frame, codes: result.recoveryCodes, isFirstTime: true });
-        return kit.send(ctx, page);
+        const layout = await pages.layoutFor(ctx);
+        const page = recoveryCodesPage({ layout, codes: result.recoveryCodes, isFirstTime: true });
+        return pages.send(ctx, page);
       }
       if ((await secondFactors.find(login.user.id)) !== undefined) {
         ctx.redirect(urls.account);
@@ -89,7 +89,7 @@ export function secondFactorRoutes(
     isDestructive: true,
     async run(ctx, { user }) {
       await secondFactors.remove(user.id);
-      kit.redirectWithNotice(ctx, urls.account, {
+      pages.redirectWithNotice(ctx, urls.account, {
         kind: 'good',
         text: 'Your second factor is off.',
       });
@@ -105,7 +105,10 @@ export function secondFactorRoutes(
     isDestructive: false,
     async run(ctx, { user }) {
       const codes = await secondFactors.renewRecoveryCodes(user.id);
-      kit.send(ctx, recoveryCodesPage({ frame: await kit.frame(ctx), codes, isFirstTime: false }));
+      pages.send(
+        ctx,
+        recoveryCodesPage({ layout: await pages.layoutFor(ctx), codes, isFirstTime: false }),
+      );
     },
   });
 
@@ -120,14 +123,14 @@ export function secondFactorRoutes(
     readonly run: (ctx: Context, login: Login) => Promise<void>;
   }): void {
     async function show(ctx: Context, failure?: { problem: string; status: number }) {
-      const frame = await kit.formFrame(ctx);
-      const page = confirmWithCodePage({ ...deed, frame, problem: failure?.problem });
-      kit.send(ctx, page, failure?.status ?? 200);
+      const layout = await pages.formLayoutFor(ctx);
+      const page = confirmWithCodePage({ ...deed, layout, problem: failure?.problem });
+      pages.send(ctx, page, failure?.status ?? 200);
     }
 
     router.get(
       deed.path,
-      kit.loggedIn(async (ctx, { user }) => {
+      pages.loggedIn(async (ctx, { user }) => {
         if ((await secondFactors.find(user.id)) === undefined) ctx.redirect(urls.account);
         else await show(ctx);
       }),
@@ -135,7 +138,7 @@ export function secondFactorRoutes(
 
     router.post(
       deed.path,
-      kit.loggedIn(async (ctx, login) => {
+      pages.loggedIn(async (ctx, login) => {
         const result = await secondFactors.check(await attemptOf(ctx, login));
         if (result.outcome === 'right') await deed.run(ctx, login);
         else await show(ctx, failureOf(ctx, result));

@@ -1,20 +1,20 @@
 import type Router from '@koa/router';
 import type { FirstAdministrator } from '../../accounts/first-administrator.ts';
 import { HubError } from '../../errors.ts';
-import type { PageKit } from '../page-kit.ts';
+import type { PageContext } from '../page-context.ts';
 import { choosePasswordPage } from './choose-password-page.ts';
 
 /** `/hub/set-up`: the one-time link with which the first administrator begins. */
 export function setUpRoutes(
   router: Router,
-  parts: {
-    readonly kit: PageKit;
+  deps: {
+    readonly pages: PageContext;
     readonly firstAdministrator: FirstAdministrator;
     readonly minimumPasswordLength: number;
   },
 ): void {
-  const { kit, firstAdministrator } = parts;
-  const rules = { minimumLength: parts.minimumPasswordLength };
+  const { pages, firstAdministrator } = deps;
+  const rules = { minimumLength: deps.minimumPasswordLength };
 
   router.get('/set-up', async (ctx) => {
     const secret = String(ctx.query['secret'] ?? '');
@@ -23,15 +23,15 @@ export function setUpRoutes(
         hint: 'Start the hub again for a new link, or log in if there is an administrator already.',
       });
     }
-    const frame = await kit.formFrame(ctx);
-    kit.send(
+    const layout = await pages.formLayoutFor(ctx);
+    pages.send(
       ctx,
-      choosePasswordPage({ frame, purpose: { kind: 'first-administrator', secret }, rules }),
+      choosePasswordPage({ layout, purpose: { kind: 'first-administrator', secret }, rules }),
     );
   });
 
   router.post('/set-up', async (ctx) => {
-    const form = await kit.readForm(ctx);
+    const form = await pages.readForm(ctx);
     const secret = form.get('secret') ?? '';
     const name = (form.get('name') ?? '').trim().toLowerCase();
     const password = form.get('new_password') ?? '';
@@ -42,10 +42,10 @@ export function setUpRoutes(
       await firstAdministrator.create({ secret, name, password });
     } catch (error) {
       if (!(error instanceof HubError) || error.code !== 'bad_request') throw error;
-      kit.send(
+      pages.send(
         ctx,
         choosePasswordPage({
-          frame: await kit.formFrame(ctx),
+          layout: await pages.formLayoutFor(ctx),
           purpose: { kind: 'first-administrator', secret, name },
           rules,
           error: error.message,
@@ -54,7 +54,7 @@ export function setUpRoutes(
       );
       return;
     }
-    ctx.redirect(kit.urls.login);
+    ctx.redirect(pages.urls.login);
     ctx.status = 303;
   });
 }

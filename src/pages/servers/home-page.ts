@@ -1,7 +1,7 @@
 import { actionForm } from '../elements/form.ts';
-import { layout, pageHead } from '../elements/layout.ts';
+import { pageHead, pageLayout } from '../elements/layout.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
-import type { FormFrame } from '../elements/page-frame.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type ServiceLink, serviceList } from '../services/service-list.ts';
@@ -9,7 +9,7 @@ import { type NamedServers, namedServersSection } from './named-servers.ts';
 import { isChanging, type ServerSummary, serverStatus, serverTitle } from './server-summary.ts';
 
 export interface HomeView {
-  readonly frame: FormFrame;
+  readonly layout: FormLayoutProps;
   readonly userName: string;
   /** The default server; undefined when this person may have none. */
   readonly server?: ServerSummary | undefined;
@@ -21,9 +21,9 @@ export interface HomeView {
 
 /** Where a person arrives: the own server, named servers, and services to open. */
 export function homePage(view: HomeView): Html {
-  const { frame, userName, server, namedServers, services } = view;
+  const { layout, userName, server, namedServers, services } = view;
   const servers = [...(server ? [server] : []), ...(namedServers?.servers ?? [])];
-  return layout(frame, {
+  return pageLayout(layout, {
     title: 'Home',
     place: 'home',
     scripts: isChanging(servers) ? ['live-state.js'] : [],
@@ -53,8 +53,8 @@ ${server.failure !== undefined && notice('bad', server.failure)}
 </section>`;
 }
 
-function sentence({ frame }: HomeView, server: ServerSummary): HtmlValue {
-  const { now } = frame;
+function sentence({ layout }: HomeView, server: ServerSummary): HtmlValue {
+  const { now } = layout;
   switch (server.state) {
     case 'running':
       return html`${server.startedAt && html`Started ${timeElement(server.startedAt, now)}.`}${server.lastActivityAt && html` Last used ${timeElement(server.lastActivityAt, now)}.`}`;
@@ -72,10 +72,10 @@ function sentence({ frame }: HomeView, server: ServerSummary): HtmlValue {
 }
 
 function serverActions(view: HomeView, server: ServerSummary): HtmlValue {
-  const { frame, hasSpawnOptions } = view;
-  const { urls } = frame;
+  const { layout, hasSpawnOptions } = view;
+  const { urls } = layout;
   const { userName, name } = server;
-  const stop = actionForm(frame, { action: urls.stop(userName, name), label: 'Stop' });
+  const stop = actionForm(layout, { action: urls.stop(userName, name), label: 'Stop' });
   switch (server.state) {
     case 'running':
       return html`${stop}<a class="button primary" href="${server.url}">Open</a>`;
@@ -89,7 +89,7 @@ function serverActions(view: HomeView, server: ServerSummary): HtmlValue {
       const action = urls.spawn(userName, name);
       return hasSpawnOptions
         ? html`<a class="button primary" href="${action}">${label}…</a>`
-        : actionForm(frame, { action, label, style: 'primary' });
+        : actionForm(layout, { action, label, style: 'primary' });
     }
   }
 }

@@ -8,7 +8,7 @@ import type { ServerStore } from '../../servers/server-store.ts';
 import { hasChoices } from '../../servers/spawn-options.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
-import type { PageKit } from '../page-kit.ts';
+import type { PageContext } from '../page-context.ts';
 import type { ServiceLink } from '../services/service-list.ts';
 import { servicesPage } from '../services/services-page.ts';
 import { homePage } from './home-page.ts';
@@ -29,8 +29,8 @@ export type ShowHome = (
 /** `/hub/home` and `/hub/services`. Gives the home page for those whose form stands on it. */
 export function homeRoutes(
   router: Router,
-  parts: {
-    readonly kit: PageKit;
+  deps: {
+    readonly pages: PageContext;
     readonly config: Pick<Config, 'Hub' | 'Spawner'>;
     readonly authority: Authority;
     readonly store: ServerStore;
@@ -38,11 +38,11 @@ export function homeRoutes(
     readonly listServices: () => readonly ListedService[];
   },
 ): ShowHome {
-  const { kit, config, authority, store, servers } = parts;
+  const { pages, config, authority, store, servers } = deps;
 
   async function accessibleServices(caller: Caller): Promise<ServiceLink[]> {
     const membership = await authority.membership();
-    return parts
+    return deps
       .listServices()
       .filter(({ isDisplayed }) => isDisplayed)
       .filter(({ name }) => {
@@ -53,7 +53,7 @@ export function homeRoutes(
 
   const showHome: ShowHome = async (ctx, login, failure) => {
     const { name: userName } = login.user;
-    const caller = await kit.callerOf(login);
+    const caller = await pages.callerOf(login);
     const own = await store.listOfUser(userName);
     const summaries = own.map((server) => summaryOf(server, servers.prefixOf(server)));
     const defaultServer =
@@ -62,7 +62,7 @@ export function homeRoutes(
     const isSpawningConfigured =
       config.Spawner.cmd !== undefined || config.Spawner.profiles.length > 0;
     const page = homePage({
-      frame: await kit.formFrame(ctx),
+      layout: await pages.formLayoutFor(ctx),
       userName,
       server: isSpawningConfigured ? defaultServer : undefined,
       hasSpawnOptions: hasChoices(servers.choices),
@@ -76,19 +76,19 @@ export function homeRoutes(
           : undefined,
       services: await accessibleServices(caller),
     });
-    kit.send(ctx, page, failure === undefined ? 200 : 400);
+    pages.send(ctx, page, failure === undefined ? 200 : 400);
   };
 
   router.get(
     '/home',
-    kit.loggedIn((ctx, login) => showHome(ctx, login)),
+    pages.loggedIn((ctx, login) => showHome(ctx, login)),
   );
 
   router.get(
     '/services',
-    kit.loggedIn(async (ctx, login) => {
-      const services = await accessibleServices(await kit.callerOf(login));
-      kit.send(ctx, servicesPage({ frame: await kit.frame(ctx), services }));
+    pages.loggedIn(async (ctx, login) => {
+      const services = await accessibleServices(await pages.callerOf(login));
+      pages.send(ctx, servicesPage({ layout: await pages.layoutFor(ctx), services }));
     }),
   );
 

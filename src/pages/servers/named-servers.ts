@@ -1,5 +1,5 @@
 import { actionForm, csrfField, hiddenFields, textField } from '../elements/form.ts';
-import type { FormFrame } from '../elements/page-frame.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { formatCount } from '../elements/quantity.ts';
 import { table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
@@ -17,7 +17,7 @@ export interface NamedServers {
 }
 
 interface NamedServersContext {
-  readonly frame: FormFrame;
+  readonly layout: FormLayoutProps;
   readonly userName: string;
   readonly hasSpawnOptions: boolean;
 }
@@ -25,7 +25,7 @@ interface NamedServersContext {
 /** The table of named servers with the form that makes another. */
 export function namedServersSection(context: NamedServersContext, named: NamedServers): Html {
   const { servers, limit } = named;
-  const { now } = context.frame;
+  const { now } = context.layout;
   return html`<section class="block"><h2>More servers</h2>
 <p class="soft">Separate servers for separate work, each with its own name and address.</p>
 ${
@@ -62,9 +62,9 @@ ${
 </section>`;
 }
 
-function createForm({ frame, userName }: NamedServersContext, named: NamedServers): Html {
-  return html`<form class="inline-form" method="post" action="${frame.urls.createServer}">
-${csrfField(frame)}${hiddenFields({ user: userName })}
+function createForm({ layout, userName }: NamedServersContext, named: NamedServers): Html {
+  return html`<form class="inline-form" method="post" action="${layout.urls.createServer}">
+${csrfField(layout)}${hiddenFields({ user: userName })}
 ${textField({
   name: 'name',
   label: 'Name of a new server',
@@ -80,10 +80,10 @@ ${textField({
 }
 
 function rowActions(context: NamedServersContext, server: ServerSummary): HtmlValue {
-  const { urls } = context.frame;
+  const { urls } = context.layout;
   const title = server.displayName ?? server.name;
   const { userName, name, state, url } = server;
-  const stop = actionForm(context.frame, {
+  const stop = actionForm(context.layout, {
     action: urls.stop(userName, name),
     label: 'Stop',
     accessibleLabel: `Stop ${title}`,
@@ -103,15 +103,15 @@ function rowActions(context: NamedServersContext, server: ServerSummary): HtmlVa
 }
 
 function startButton(
-  { frame, hasSpawnOptions }: NamedServersContext,
+  { layout, hasSpawnOptions }: NamedServersContext,
   { userName, name }: ServerSummary,
   title: string,
 ): Html {
-  const action = frame.urls.spawn(userName, name);
+  const action = layout.urls.spawn(userName, name);
   if (hasSpawnOptions) {
     return html`<a class="button small" href="${action}" aria-label="Start ${title}">Start…</a>`;
   }
-  return actionForm(frame, {
+  return actionForm(layout, {
     action,
     label: 'Start',
     accessibleLabel: `Start ${title}`,

@@ -1,14 +1,14 @@
 import type { ServerFailure } from '../../servers/server.ts';
 import { csrfField, hiddenFields } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
-import type { FormFrame } from '../elements/page-frame.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, html } from '../html.ts';
 import { outputBlock, type ServerSummary, serverTitle } from './server-summary.ts';
 
 export interface NotRunningView {
-  readonly frame: FormFrame;
+  readonly layout: FormLayoutProps;
   readonly server: Pick<ServerSummary, 'userName' | 'name' | 'displayName'>;
   /** Why it stopped or did not start; undefined when somebody stopped it. */
   readonly failure?: ServerFailure | undefined;
@@ -20,17 +20,17 @@ export interface NotRunningView {
 
 /** The page in place of a server that does not run, with the reason and a start button. */
 export function notRunningPage(view: NotRunningView): Html {
-  const { frame, server, failure } = view;
-  const name = serverTitle(server, frame.user?.name);
+  const { layout, server, failure } = view;
+  const name = serverTitle(server, layout.user?.name);
   const title = failure === undefined ? `${name} is not running` : `${name} did not stay up`;
-  return focusLayout(frame, {
+  return focusLayout(layout, {
     title,
     body: html`<div class="panel">
 <header class="titles"><h1>${title}</h1><p class="lead">${leadOf(view)}</p></header>
 ${failure !== undefined && failureMarkup(view, failure)}
 ${startControl(view)}
 </div>
-<p class="aside"><a href="${frame.urls.home}">Back to home</a></p>`,
+<p class="aside"><a href="${layout.urls.home}">Back to home</a></p>`,
   });
 }
 
@@ -41,8 +41,8 @@ function leadOf({ failure, mayStart, server }: NotRunningView): string {
     : 'Your files are untouched. You can try again, or show the reason below to your administrator.';
 }
 
-function failureMarkup({ frame }: NotRunningView, failure: ServerFailure): Html {
-  return html`${notice('bad', html`${failure.message} <span class="soft">(${timeElement(failure.at, frame.now)})</span>`)}
+function failureMarkup({ layout }: NotRunningView, failure: ServerFailure): Html {
+  return html`${notice('bad', html`${failure.message} <span class="soft">(${timeElement(failure.at, layout.now)})</span>`)}
 ${
   failure.output.length > 0 &&
   html`<details class="more" open><summary>The last lines it wrote</summary>${outputBlock(failure.output)}</details>`
@@ -50,7 +50,7 @@ ${
 }
 
 function startControl({
-  frame,
+  layout,
   server,
   mayStart,
   hasSpawnOptions,
@@ -58,12 +58,12 @@ function startControl({
   next,
 }: NotRunningView): Html {
   if (!mayStart)
-    return html`<a class="button primary wide" href="${frame.urls.home}">Go to your home page</a>`;
-  const action = frame.urls.spawn(server.userName, server.name);
+    return html`<a class="button primary wide" href="${layout.urls.home}">Go to your home page</a>`;
+  const action = layout.urls.spawn(server.userName, server.name);
   const label = failure === undefined ? 'Start server' : 'Try again';
   if (hasSpawnOptions) {
     const query = next === undefined ? '' : `?next=${encodeURIComponent(next)}`;
     return html`<a class="button primary wide" href="${action + query}">${label}…</a>`;
   }
-  return html`<form method="post" action="${action}">${csrfField(frame)}${hiddenFields({ next })}<button class="button primary wide">${label}</button></form>`;
+  return html`<form method="post" action="${action}">${csrfField(layout)}${hiddenFields({ next })}<button class="button primary wide">${label}</button></form>`;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { FormFrame } from '../elements/page-frame.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { createPageUrls } from '../page-urls.ts';
 import { type HomeView, homePage } from './home-page.ts';
 import { type NotRunningView, notRunningPage } from './not-running-page.ts';
@@ -8,7 +8,7 @@ import { type SpawnOptionsView, spawnOptionsPage } from './spawn-options-page.ts
 import { spawnPendingPage, stopPendingPage } from './spawn-pending-page.ts';
 
 const now = new Date('2026-11-20T10:00:00Z');
-const frame: FormFrame = {
+const layout: FormLayoutProps = {
   hubTitle: 'Hub',
   urls: createPageUrls('/'),
   assets: { url: (name) => `/hub/static/${name}` },
@@ -27,7 +27,7 @@ const server = (state: ShownServerState, more: Partial<ServerSummary> = {}): Ser
 
 describe('the home page', () => {
   const home = (view: Partial<HomeView>): string =>
-    String(homePage({ frame, userName: 'alice', hasSpawnOptions: false, services: [], ...view }));
+    String(homePage({ layout, userName: 'alice', hasSpawnOptions: false, services: [], ...view }));
 
   test.for([
     ['stopped', '<button class="button primary">Start</button>'],
@@ -98,8 +98,8 @@ describe('the home page', () => {
 
   test('shows the administration only to those who may use it', () => {
     expect(home({})).not.toContain('href="/hub/admin"');
-    const admin = { ...frame, user: { name: 'root', mayAdminister: true } };
-    expect(home({ frame: admin })).toContain('href="/hub/admin"');
+    const admin = { ...layout, user: { name: 'root', mayAdminister: true } };
+    expect(home({ layout: admin })).toContain('href="/hub/admin"');
   });
 
   test('logs out by a form, and by a link where there is no CSRF token', () => {
@@ -110,7 +110,7 @@ describe('the home page', () => {
 describe('the options of a start', () => {
   const options = (view: Partial<SpawnOptionsView>): string =>
     String(
-      spawnOptionsPage({ frame, server: { userName: 'alice', name: '' }, profiles: [], ...view }),
+      spawnOptionsPage({ layout, server: { userName: 'alice', name: '' }, profiles: [], ...view }),
     );
   const profiles = [
     { name: 'small', description: '' },
@@ -159,7 +159,7 @@ describe('the options of a start', () => {
 describe('a server that is on its way', () => {
   const page = String(
     spawnPendingPage({
-      frame,
+      layout,
       server: server('starting', { name: 'thesis' }),
       progress: 40,
       messages: ['Server requested'],
@@ -185,7 +185,7 @@ describe('a server that is on its way', () => {
 
   test('never leads to a script when it is ready', () => {
     const hostile = spawnPendingPage({
-      frame,
+      layout,
       server: server('starting'),
       progress: 0,
       messages: [],
@@ -196,7 +196,7 @@ describe('a server that is on its way', () => {
   });
 
   test('that stops is followed too', () => {
-    const stopping = String(stopPendingPage({ frame, server: server('stopping') }));
+    const stopping = String(stopPendingPage({ layout, server: server('stopping') }));
     expect(stopping).toContain('data-live-seconds="2"');
     expect(stopping).toContain('http-equiv="refresh"');
   });
@@ -206,7 +206,7 @@ describe('a server that does not run', () => {
   const notRunning = (view: Partial<NotRunningView>): string =>
     String(
       notRunningPage({
-        frame,
+        layout,
         server: server('stopped'),
         mayStart: true,
         hasSpawnOptions: false,

@@ -1,13 +1,13 @@
 import type { OptionsField, OptionsForm } from '../../plugin-host/spawner.ts';
 import { checkBox, csrfField, hiddenFields, selectField, textField } from '../elements/form.ts';
-import { layout, pageHead } from '../elements/layout.ts';
+import { pageHead, pageLayout } from '../elements/layout.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
-import type { FormFrame } from '../elements/page-frame.ts';
 import { type Html, html } from '../html.ts';
 import { serverTitle } from './server-summary.ts';
 
 export interface SpawnOptionsView {
-  readonly frame: FormFrame;
+  readonly layout: FormLayoutProps;
   readonly server: {
     readonly userName: string;
     readonly name: string;
@@ -36,24 +36,24 @@ export interface SpawnProfile {
 
 /** The page that asks what kind of server to start. */
 export function spawnOptionsPage(view: SpawnOptionsView): Html {
-  const { frame, server, error, next } = view;
+  const { layout, server, error, next } = view;
   const fields = view.form?.fields ?? [];
-  return layout(frame, {
+  return pageLayout(layout, {
     title: 'Start a server',
     place: 'home',
     body: html`${pageHead(`Start ${startTitle(view)}`, 'Choose what it should be like. You can choose differently the next time.')}
 ${error !== undefined && html`<div class="page-notice">${notice('bad', error)}</div>`}
-<form class="fields" method="post" action="${frame.urls.spawn(server.userName, server.name)}">
-${csrfField(frame)}${hiddenFields({ next })}
+<form class="fields" method="post" action="${layout.urls.spawn(server.userName, server.name)}">
+${csrfField(layout)}${hiddenFields({ next })}
 ${profileChoices(view)}
 ${fields.map((field) => optionField(view, field))}
-<div class="actions"><button class="button primary">Start server</button><a class="button" href="${frame.urls.home}">Cancel</a></div>
+<div class="actions"><button class="button primary">Start server</button><a class="button" href="${layout.urls.home}">Cancel</a></div>
 </form>`,
   });
 }
 
-function startTitle({ frame, server }: SpawnOptionsView): string {
-  const title = serverTitle(server, frame.user?.name);
+function startTitle({ layout, server }: SpawnOptionsView): string {
+  const title = serverTitle(server, layout.user?.name);
   return title === 'Your server' ? 'your server' : title;
 }
 

@@ -1,11 +1,11 @@
 import { actionForm } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
-import type { FormFrame } from '../elements/page-frame.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { type Html, html, safeHref } from '../html.ts';
 import { type ServerSummary, serverTitle } from './server-summary.ts';
 
 export interface SpawnPendingView {
-  readonly frame: FormFrame;
+  readonly layout: FormLayoutProps;
   readonly server: Pick<ServerSummary, 'userName' | 'name' | 'displayName'>;
   /** 0 to 100. */
   readonly progress: number;
@@ -18,37 +18,37 @@ export interface SpawnPendingView {
 
 /** The page that shows a server starting and leads to it. */
 export function spawnPendingPage(view: SpawnPendingView): Html {
-  const { frame, server, progress, messages, eventsUrl, readyUrl } = view;
-  const title = serverTitle(server, frame.user?.name);
-  return focusLayout(frame, {
+  const { layout, server, progress, messages, eventsUrl, readyUrl } = view;
+  const title = serverTitle(server, layout.user?.name);
+  return focusLayout(layout, {
     title: 'Starting',
     scripts: ['progress.js'],
     reloadSeconds: 3,
-    body: html`<div class="panel" data-progress-url="${eventsUrl}" data-ready-url="${safeHref(readyUrl) ?? frame.urls.home}">
+    body: html`<div class="panel" data-progress-url="${eventsUrl}" data-ready-url="${safeHref(readyUrl) ?? layout.urls.home}">
 <header class="titles"><h1>${title} is starting</h1><p class="lead">It opens here by itself as soon as it is ready.</p></header>
 <progress id="progress" max="100" value="${progress}" aria-label="Progress of the start">${progress} %</progress>
 <ol class="events" id="events" role="log" aria-label="What has happened">${messages.map((message) => html`<li>${message}</li>`)}</ol>
-${actionForm(frame, { action: frame.urls.stop(server.userName, server.name), label: 'Cancel the start', style: 'wide' })}
+${actionForm(layout, { action: layout.urls.stop(server.userName, server.name), label: 'Cancel the start', style: 'wide' })}
 </div>
-<p class="aside"><a href="${frame.urls.home}">Back to home</a>: it goes on starting.</p>`,
+<p class="aside"><a href="${layout.urls.home}">Back to home</a>: it goes on starting.</p>`,
   });
 }
 
 export interface StopPendingView {
-  readonly frame: FormFrame;
+  readonly layout: FormLayoutProps;
   readonly server: Pick<ServerSummary, 'userName' | 'name' | 'displayName'>;
 }
 
 /** The page shown while a server shuts down. */
-export function stopPendingPage({ frame, server }: StopPendingView): Html {
-  return focusLayout(frame, {
+export function stopPendingPage({ layout, server }: StopPendingView): Html {
+  return focusLayout(layout, {
     title: 'Stopping',
     scripts: ['live-state.js'],
     reloadSeconds: 3,
     body: html`<div class="panel" id="stopping" data-live-seconds="2">
-<header class="titles"><h1>${serverTitle(server, frame.user?.name)} is stopping</h1><p class="lead">This page goes on by itself when it has stopped. You can start it again then.</p></header>
+<header class="titles"><h1>${serverTitle(server, layout.user?.name)} is stopping</h1><p class="lead">This page goes on by itself when it has stopped. You can start it again then.</p></header>
 <progress aria-label="Stopping"></progress>
-<a class="button wide" href="${frame.urls.home}">Back to home</a>
+<a class="button wide" href="${layout.urls.home}">Back to home</a>
 </div>`,
   });
 }

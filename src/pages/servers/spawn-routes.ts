@@ -11,14 +11,14 @@ import type { UserServers } from '../../servers/user-servers.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { User, UserStore } from '../../users/user-store.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
-import type { PageKit } from '../page-kit.ts';
+import type { PageContext } from '../page-context.ts';
 import type { ShowHome } from './home-routes.ts';
 import { notRunningPage } from './not-running-page.ts';
 import { spawnOptionsPage } from './spawn-options-page.ts';
 import { spawnPendingPage, stopPendingPage } from './spawn-pending-page.ts';
 
-interface SpawnRouteParts {
-  readonly kit: PageKit;
+interface SpawnRouteDeps {
+  readonly pages: PageContext;
   readonly apiPath: string;
   readonly authority: Authority;
   readonly users: UserStore;
@@ -35,21 +35,21 @@ interface Target {
 /** The pages on which servers are started, followed and stopped. */
 export function spawnRoutes(
   router: Router,
-  parts: SpawnRouteParts & { readonly showHome: ShowHome },
+  deps: SpawnRouteDeps & { readonly showHome: ShowHome },
 ): void {
-  const { kit, users, store, servers } = parts;
+  const { pages, users, store, servers } = deps;
 
   /** The page on which the button stood, when it is one of this hub. */
   const returnTo = (form: URLSearchParams): string | undefined =>
-    kit.nextOf(new URLSearchParams({ next: form.get('return_to') ?? '' }));
+    pages.nextOf(new URLSearchParams({ next: form.get('return_to') ?? '' }));
 
   /** Whose server a page is about, once it is clear that the person may do this with it. */
   async function targetOf(ctx: Context, login: Login, scope: string): Promise<Target> {
     const userName = String(ctx['params']['user'] ?? login.user.name);
     const serverName = String(ctx['params']['server'] ?? '');
-    const { scopes } = await kit.callerOf(login);
+    const { scopes } = await pages.callerOf(login);
     const resource = { kind: 'server', userName, serverName } as const;
-    const access = checkAccess(scopes, scope, resource, await parts.authority.membership());
+    const access = checkAccess(scopes, scope, resource, await deps.authority.membership());
     const user = await users.findByName(userName);
     if (access !== 'granted' || user === undefined) {
       throw new HubError('not_found', 'There is no such server, or it is not yours to use.');
@@ -65,10 +65,10 @@ export function spawnRoutes(
     const { user, serverName } = target;
     const server = await store.find(user.name, serverName);
     const values = rest.values ?? toTexts(server?.userOptions ?? {});
-    kit.send(
+    pages.send(
       ctx,
       spawnOptionsPage({
-        frame: await kit.formFrame(ctx),
+        layout: await pages.formLayoutFor(ctx),
         server: { userName: user.name, name: serverName, displayName: server?.displayName },
         profiles: servers.choices.profiles.map((profile) => ({
           name: profile.name,
@@ -80,25 +80,25 @@ export function spawnRoutes(
         values,
         chosenProfile: values['profile'],
         error: rest.error,
-        next: kit.nextOf(new URLSearchParams(ctx.querystring)),
+        next: pages.nextOf(new URLSearchParams(ctx.querystring)),
       }),
       rest.error === undefined ? 200 : 400,
     );
   }
 
-  const show = kit.loggedIn(async (ctx, login) => {
+  const show = pages.loggedIn(async (ctx, login) => {
     const target = await targetOf(ctx, login, 'start:servers');
     const server = await store.find(target.user.name, target.serverName);
-    const next = kit.nextOf(new URLSearchParams(ctx.querystring));
+    const next = pages.nextOf(new URLSearchParams(ctx.querystring));
     if (server !== undefined && server.state !== 'stopped') {
-      ctx.redirect(pendingUrl(kit, target, next));
+      ctx.redirect(pendingUrl(pages, target, next));
       return;
     }
     if (hasChoices(servers.choices)) return showOptions(ctx, target, {});
-    kit.send(
+    pages.send(
       ctx,
       notRunningPage({
-        frame: await kit.formFrame(ctx),
+        layout: await pages.formLayoutFor(ctx),
         server: {
           userName: target.user.name,
           name: target.serverName,
@@ -112,9 +112,9 @@ export function spawnRoutes(
     );
   });
 
-  const start = kit.loggedIn(async (ctx, login) => {
+  const start = pages.loggedIn(async (ctx, login) => {
     const target = await targetOf(ctx, login, 'start:servers');
-    const form = await kit.readForm(ctx);
+    const form = await pages.readForm(ctx);
     const options = submittedOptions(form);
     try {
       await servers.start({ ...target, userOptions: options });
@@ -124,29 +124,31 @@ export function spawnRoutes(
       const server = await store.find(target.user.name, target.serverName);
       if (server !== undefined && server.state !== 'stopped') {
         // Two browsers pressed start together: both may watch the one start.
-        ctx.redirect(pendingUrl(kit, target, kit.nextOf(form)));
+        ctx.redirect(pendingUrl(pages, target, pages.nextOf(form)));
         return;
       }
       if (!isChoiceWrong) throw error;
       await showOptions(ctx, target, { error: error.message, values: toTexts(options) });
       return;
     }
-    ctx.redirect(returnTo(form) ?? pendingUrl(kit, target, kit.nextOf(form)));
+    ctx.redirect(returnTo(form) ?? pendingUrl(pages, target, pages.nextOf(form)));
     ctx.status = 303;
   });
 
-  const showPending = kit.loggedIn(async (ctx, login) => {
+  const showPending = pages.loggedIn(async (ctx, login) => {
     const target = await targetOf(ctx, login, 'read:servers');
-    const next = kit.nextOf(new URLSearchParams(ctx.querystring));
-    await showServerState(ctx, parts, target, { next, mayStart: true });
+    const next = pages.nextOf(new URLSearchParams(ctx.querystring));
+    await showServerState(ctx, deps, target, { next, mayStart: true });
   });
 
-  const stop = kit.loggedIn(async (ctx, login) => {
+  const stop = pages.loggedIn(async (ctx, login) => {
     const { user, serverName } = await targetOf(ctx, login, 'delete:servers');
-    const form = await kit.readForm(ctx);
+    const form = await pages.readForm(ctx);
     // The page that follows shows how it goes on; a server that hangs must not hold the form.
     await servers.stop(user.name, serverName);
-    ctx.redirect(returnTo(form) ?? (login.user.id === user.id ? kit.urls.home : kit.urls.admin));
+    ctx.redirect(
+      returnTo(form) ?? (login.user.id === user.id ? pages.urls.home : pages.urls.admin),
+    );
     ctx.status = 303;
   });
 
@@ -159,8 +161,8 @@ export function spawnRoutes(
 
   router.post(
     '/create-server',
-    kit.loggedIn(async (ctx, login) => {
-      const form = await kit.readForm(ctx);
+    pages.loggedIn(async (ctx, login) => {
+      const form = await pages.readForm(ctx);
       const serverName = form.get('name') ?? '';
       ctx['params']['user'] = form.get('user') ?? login.user.name;
       ctx['params']['server'] = serverName;
@@ -171,29 +173,29 @@ export function spawnRoutes(
         const isMistake =
           error instanceof HubError && (error.code === 'bad_request' || error.code === 'conflict');
         if (!isMistake || user.id !== login.user.id) throw error;
-        await parts.showHome(ctx, login, { problem: error.message, typedName: serverName });
+        await deps.showHome(ctx, login, { problem: error.message, typedName: serverName });
         return;
       }
-      ctx.redirect(kit.urls.spawn(user.name, serverName));
+      ctx.redirect(pages.urls.spawn(user.name, serverName));
       ctx.status = 303;
     }),
   );
 
   router.get(
     '/delete-server/:user/:server',
-    kit.loggedIn(async (ctx, login) => {
+    pages.loggedIn(async (ctx, login) => {
       const { user, serverName } = await targetOf(ctx, login, 'delete:servers');
-      kit.send(
+      pages.send(
         ctx,
         confirmPage({
-          frame: await kit.formFrame(ctx),
+          layout: await pages.formLayoutFor(ctx),
           title: `Delete the server ${serverName}?`,
           consequences: [
             'It is stopped, and its settings are forgotten. Files in its folder stay.',
           ],
           label: 'Delete server',
-          action: kit.urls.deleteServer(user.name, serverName),
-          cancelUrl: kit.urls.home,
+          action: pages.urls.deleteServer(user.name, serverName),
+          cancelUrl: pages.urls.home,
         }),
       );
     }),
@@ -201,11 +203,11 @@ export function spawnRoutes(
 
   router.post(
     '/delete-server/:user/:server',
-    kit.loggedIn(async (ctx, login) => {
+    pages.loggedIn(async (ctx, login) => {
       const { user, serverName } = await targetOf(ctx, login, 'delete:servers');
-      await kit.readForm(ctx);
+      await pages.readForm(ctx);
       await servers.remove(user.name, serverName);
-      kit.redirectWithNotice(ctx, kit.urls.home, {
+      pages.redirectWithNotice(ctx, pages.urls.home, {
         kind: 'good',
         text: `The server ${serverName} is deleted.`,
       });
@@ -216,7 +218,7 @@ export function spawnRoutes(
 /** Shows where a server stands: starting, stopping, not running; a ready one is opened. */
 export async function showServerState(
   ctx: Context,
-  parts: SpawnRouteParts,
+  deps: SpawnRouteDeps,
   { user, serverName }: Target,
   options: {
     readonly next: string | undefined;
@@ -224,10 +226,10 @@ export async function showServerState(
     readonly stoppedStatus?: number;
   },
 ): Promise<void> {
-  const { kit, store, servers, lifecycle } = parts;
+  const { pages, store, servers, lifecycle } = deps;
   const server = await store.find(user.name, serverName);
   const summary = { userName: user.name, name: serverName, displayName: server?.displayName };
-  const frame = await kit.formFrame(ctx);
+  const layout = await pages.formLayoutFor(ctx);
   const readyUrl = options.next ?? servers.prefixOf({ userName: user.name, name: serverName });
   switch (server?.state) {
     case 'running':
@@ -243,14 +245,14 @@ export async function showServerState(
     case 'starting': {
       const path = serverName === '' ? 'server' : `servers/${encodeURIComponent(serverName)}`;
       const recent = lifecycle.unitOf(server.id)?.progress?.events ?? [];
-      kit.send(
+      pages.send(
         ctx,
         spawnPendingPage({
-          frame,
+          layout,
           server: summary,
           progress: recent.at(-1)?.progress ?? 0,
           messages: recent.map(({ message }) => message),
-          eventsUrl: `${parts.apiPath}users/${encodeURIComponent(user.name)}/${path}/progress`,
+          eventsUrl: `${deps.apiPath}users/${encodeURIComponent(user.name)}/${path}/progress`,
           readyUrl,
         }),
         options.stoppedStatus === undefined ? 200 : 503,
@@ -258,18 +260,18 @@ export async function showServerState(
       return;
     }
     case 'stopping':
-      kit.send(
+      pages.send(
         ctx,
-        stopPendingPage({ frame, server: summary }),
+        stopPendingPage({ layout, server: summary }),
         options.stoppedStatus === undefined ? 200 : 503,
       );
       return;
     case 'stopped':
     case undefined:
-      kit.send(
+      pages.send(
         ctx,
         notRunningPage({
-          frame,
+          layout,
           server: summary,
           failure: failureOf(server),
           mayStart: options.mayStart,
@@ -287,8 +289,12 @@ function failureOf(
   return server?.failure;
 }
 
-function pendingUrl(kit: PageKit, { user, serverName }: Target, next: string | undefined): string {
-  const url = kit.urls.spawnPending(user.name, serverName);
+function pendingUrl(
+  pages: PageContext,
+  { user, serverName }: Target,
+  next: string | undefined,
+): string {
+  const url = pages.urls.spawnPending(user.name, serverName);
   return next === undefined ? url : `${url}?next=${encodeURIComponent(next)}`;
 }
 

@@ -8,11 +8,11 @@ import type { ServerLifecycle } from '../../servers/server-lifecycle.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
 import type { UserStore } from '../../users/user-store.ts';
-import type { PageKit } from '../page-kit.ts';
+import type { PageContext } from '../page-context.ts';
 import { showServerState } from './spawn-routes.ts';
 
-interface UserUrlParts {
-  readonly kit: PageKit;
+interface UserUrlDeps {
+  readonly pages: PageContext;
   readonly basePath: string;
   readonly apiPath: string;
   readonly authority: Authority;
@@ -27,9 +27,9 @@ interface UserUrlParts {
  * same address below `/hub/`, a page with a start button. And `/hub/user-redirect/<path>`, the same
  * path in one's own server.
  */
-export function userUrlRoutes(router: Router, parts: UserUrlParts): void {
-  const { kit, authority, users, store, servers, basePath } = parts;
-  const hubPath = kit.urls.hub;
+export function userUrlRoutes(router: Router, deps: UserUrlDeps): void {
+  const { pages, authority, users, store, servers, basePath } = deps;
+  const hubPath = pages.urls.hub;
 
   /** A named server, where the path names one that exists; else the default one. */
   async function serverAt(userName: string, rest: string): Promise<string> {
@@ -50,10 +50,10 @@ export function userUrlRoutes(router: Router, parts: UserUrlParts): void {
     ctx.status = 303;
   };
 
-  const showStopped = kit.loggedIn(async (ctx, login) => {
+  const showStopped = pages.loggedIn(async (ctx, login) => {
     const userName = String(ctx['params']['user']);
     const serverName = await serverAt(userName, String(ctx['params']['rest'] ?? ''));
-    const { scopes } = await kit.callerOf(login);
+    const { scopes } = await pages.callerOf(login);
     const resource = { kind: 'server', userName, serverName } as const;
     const membership = await authority.membership();
     const may = (scope: string) => checkAccess(scopes, scope, resource, membership) === 'granted';
@@ -64,7 +64,7 @@ export function userUrlRoutes(router: Router, parts: UserUrlParts): void {
     if (user === undefined) throw new HubError('not_found', 'There is no such user.');
     await showServerState(
       ctx,
-      parts,
+      deps,
       { user, serverName },
       {
         next: basePath + ctx.originalUrl.slice(hubPath.length),
@@ -83,7 +83,7 @@ export function userUrlRoutes(router: Router, parts: UserUrlParts): void {
       {
         hint: isComing
           ? 'Try again in a moment.'
-          : `Start it at ${kit.urls.spawn(userName, serverName)}.`,
+          : `Start it at ${pages.urls.spawn(userName, serverName)}.`,
         ...(isComing ? { retryAfterSeconds: 2 } : {}),
         details: { user: userName, server: serverName },
       },
@@ -95,12 +95,12 @@ export function userUrlRoutes(router: Router, parts: UserUrlParts): void {
 
   router.get(
     `${hubPath}user-redirect{/*rest}`,
-    kit.loggedIn(async (ctx, login) => {
+    pages.loggedIn(async (ctx, login) => {
       const rest = ctx.path.slice(`${hubPath}user-redirect/`.length);
       const target = servers.prefixOf({ userName: login.user.name, name: '' }) + rest + ctx.search;
       const server = await store.find(login.user.name, '');
       if (server?.state === 'running') ctx.redirect(target);
-      else ctx.redirect(`${kit.urls.spawn(login.user.name)}?next=${encodeURIComponent(target)}`);
+      else ctx.redirect(`${pages.urls.spawn(login.user.name)}?next=${encodeURIComponent(target)}`);
     }),
   );
 }

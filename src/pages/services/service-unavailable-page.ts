@@ -1,9 +1,9 @@
 import { focusLayout } from '../elements/layout.ts';
-import type { PageFrame } from '../elements/page-frame.ts';
+import type { LayoutProps } from '../elements/layout-props.ts';
 import { type Html, html } from '../html.ts';
 
 export interface ServiceUnavailableView {
-  readonly frame: PageFrame;
+  readonly layout: LayoutProps;
   readonly serviceName: string;
   readonly displayName?: string | undefined;
   readonly isCrashLooping: boolean;
@@ -14,9 +14,9 @@ export interface ServiceUnavailableView {
 
 /** The 503 page of a service that is not ready; it tries again by itself. */
 export function serviceUnavailablePage(view: ServiceUnavailableView): Html {
-  const { frame, isCrashLooping, retryAfterSeconds, url } = view;
+  const { layout, isCrashLooping, retryAfterSeconds, url } = view;
   const name = view.displayName ?? view.serviceName;
-  return focusLayout(frame, {
+  return focusLayout(layout, {
     title: `${name} is not ready`,
     scripts: ['retry.js'],
     reloadSeconds: retryAfterSeconds,
@@ -30,6 +30,6 @@ export function serviceUnavailablePage(view: ServiceUnavailableView): Html {
 <p class="soft">This page tries again by itself.</p>
 <a class="button primary wide" href="${url}">Try now</a>
 </div>
-<p class="aside"><a href="${frame.urls.home}">Back to home</a></p>`,
+<p class="aside"><a href="${layout.urls.home}">Back to home</a></p>`,
   });
 }

@@ -1,16 +1,16 @@
-import { layout, pageHead } from '../elements/layout.ts';
-import type { PageFrame } from '../elements/page-frame.ts';
+import { pageHead, pageLayout } from '../elements/layout.ts';
+import type { LayoutProps } from '../elements/layout-props.ts';
 import { type Html, html } from '../html.ts';
 import { type ServiceLink, serviceList } from './service-list.ts';
 
 export interface ServicesView {
-  readonly frame: PageFrame;
+  readonly layout: LayoutProps;
   readonly services: readonly ServiceLink[];
 }
 
 /** Every service that the person may open. */
-export function servicesPage({ frame, services }: ServicesView): Html {
-  return layout(frame, {
+export function servicesPage({ layout, services }: ServicesView): Html {
+  return pageLayout(layout, {
     title: 'Services',
     place: 'services',
     scripts: ['live-state.js'],

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { geteuid } from 'node:process';
-import { createGate } from '../../concurrency/gate.ts';
+import { createLimiter } from '../../concurrency/limiter.ts';
 import { HubError } from '../../errors.ts';
 import type {
   SpawnedServer,
@@ -59,7 +59,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
   const { log, runtimeDirectory, logDirectory, listenPatienceMs: patienceMs = 3_000 } = options;
   const addresses = createAddressBook();
   const view = createSharedView();
-  const forkGate = createGate(1);
+  const forkLimiter = createLimiter(1);
   /** Servers of which no former hub can have left anything, since this one started them before. */
   const hasStarted = new Set<string>();
   const live = new Map<string, LiveServer>();
@@ -111,7 +111,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
 
   /** Ends what an earlier hub started and could not write down any more. */
   async function endLeftovers(serverId: string, graceMs: number): Promise<void> {
-    await endProcessGroup({ groupId: undefined, mark: logFileOf(serverId) }, { graceMs, view });
+    await endProcessGroup({ groupId: undefined, tag: logFileOf(serverId) }, { graceMs, view });
   }
 
   async function openLog(
@@ -142,7 +142,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
    * nothing else, and others wait for it too.
    */
   function startInTurn(options: StartOptions): Promise<StartOutcome> {
-    return forkGate(async () => {
+    return forkLimiter(async () => {
       const begunAt = systemClock.now();
       const outcome = await startProcess(options);
       await systemClock.sleep(Math.min(systemClock.now() - begunAt, longestForkPauseMs));
@@ -169,7 +169,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       },
       workingDirectory: request.workingDirectory,
       output,
-      mark: logFile,
+      tag: logFile,
       user,
       view,
     });
@@ -239,7 +239,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       const groupId = isSameProcess(state) ? state.pid : undefined;
       const ending =
         server?.process.stop({ graceMs }) ??
-        endProcessGroup({ groupId, mark: state.logFile }, { graceMs, view });
+        endProcessGroup({ groupId, tag: state.logFile }, { graceMs, view });
       const { survivors } = await orAbort(ending, signal);
       if (survivors.length > 0) {
         const message = `The processes ${survivors.join(', ')} of the server could not be ended.`;
@@ -264,7 +264,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       if (state === undefined || !isSameProcess(state)) return undefined;
       const output = await openLog(state.logFile, onOutput);
       const identity = { pid: state.pid, startTime: state.startTime };
-      const process = adoptProcess({ identity, mark: state.logFile, output, view });
+      const process = adoptProcess({ identity, tag: state.logFile, output, view });
       if (process === undefined) {
         await output[Symbol.asyncDispose]();
         return undefined;

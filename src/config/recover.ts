@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { formatPath } from './problem-path.ts';
 
 /** What a schema makes of a value from which everything it refuses was taken out. */
-export interface Salvaged<Output> {
+export interface Recovered<Output> {
   readonly output: Output;
   /** Translates a path in `output` back to the value as it was written. */
   originalPath(path: string): string;
@@ -13,10 +13,10 @@ export interface Salvaged<Output> {
  * place is still checked for contradictions in all others and every problem shows at once.
  * Undefined when nothing useful remains.
  */
-export function salvage<Schema extends z.ZodType>(
+export function recover<Schema extends z.ZodType>(
   schema: Schema,
   input: unknown,
-): Salvaged<z.output<Schema>> | undefined {
+): Recovered<z.output<Schema>> | undefined {
   const remains = structuredClone(input);
   const originalIndices = new Map<unknown[], number[]>();
   for (let round = 0; round < 20; round++) {

@@ -20,11 +20,11 @@ import type { Stores } from './stores.ts';
 const secondsPerDay = 86_400;
 
 /** The authorization server without its endpoints. */
-export type OAuthParts = ReturnType<typeof createOAuthParts>;
+export type ComposedOAuth = ReturnType<typeof composeOAuth>;
 
 /** Creates the clients, the tokens and the exchange of codes. */
-export function createOAuthParts(
-  parts: {
+export function composeOAuth(
+  deps: {
     readonly config: Config;
     readonly stores: Stores;
     readonly database: HubDatabase;
@@ -37,7 +37,7 @@ export function createOAuthParts(
   },
   disposables: AsyncDisposableStack,
 ) {
-  const { config, stores, database, authority, services, serviceTokens, metrics, log } = parts;
+  const { config, stores, database, authority, services, serviceTokens, metrics, log } = deps;
   const { Hub, Spawner, basePath, publicUrl } = config;
   const { accessTokens } = stores;
   const clients = createClientRegistry({
@@ -74,7 +74,7 @@ export function createOAuthParts(
       clients,
       verifyClientSecret,
       failureLimit: createFailureLimit({}),
-      clientAddress: parts.clientAddress,
+      clientAddress: deps.clientAddress,
     }),
     tokenIssuer: createTokenIssuer({
       accessTokens,

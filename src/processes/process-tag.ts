@@ -7,21 +7,21 @@ import { forEachPid } from './process-table.ts';
  * Environment variable that every supervised process carries. Whatever it starts inherits it, also a
  * daemon that left the process group and the session: only so can those be found again.
  */
-export const markVariable = 'HUB_PROCESS_MARK';
+export const processTagVariable = 'HUB_PROCESS_TAG';
 
 /**
- * Finds the processes that carry a mark. Linux only, elsewhere none; a process that replaced its
+ * Finds the processes that carry a tag. Linux only, elsewhere none; a process that replaced its
  * environment or belongs to another user than the hub's (unless the hub is root) is not seen.
  */
-export async function findMarkedProcesses(mark: string): Promise<readonly number[]> {
-  return (await listMarks()).get(mark) ?? [];
+export async function findTaggedProcesses(tag: string): Promise<readonly number[]> {
+  return (await listProcessTags()).get(tag) ?? [];
 }
 
-/** Lists the processes that carry any mark, by their mark. */
-export async function listMarks(): Promise<ReadonlyMap<string, readonly number[]>> {
+/** Lists the processes that carry any tag, by their tag. */
+export async function listProcessTags(): Promise<ReadonlyMap<string, readonly number[]>> {
   const found = new Map<string, number[]>();
   if (platform() !== 'linux') return found;
-  const start = `\0${markVariable}=`;
+  const start = `\0${processTagVariable}=`;
   await forEachPid((pid) => {
     if (pid === ownPid) return;
     const environment = readEnvironment(pid);
@@ -29,9 +29,9 @@ export async function listMarks(): Promise<ReadonlyMap<string, readonly number[]
     if (at === -1) return;
     const end = environment.indexOf('\0', at + 1);
     // Bytes, since a path need not be text in UTF-8.
-    const mark = Buffer.from(environment.slice(at + start.length, end), 'latin1').toString();
-    const others = found.get(mark);
-    if (others === undefined) found.set(mark, [pid]);
+    const tag = Buffer.from(environment.slice(at + start.length, end), 'latin1').toString();
+    const others = found.get(tag);
+    if (others === undefined) found.set(tag, [pid]);
     else others.push(pid);
   });
   return found;

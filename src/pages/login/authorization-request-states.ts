@@ -6,7 +6,7 @@ import { cookieNames, cookieValues } from '../../http/cookies.ts';
 import { setCookie } from '../../http/set-cookie.ts';
 
 /** A login that was begun in this browser and is under way at a provider. */
-export interface LoginRoundTrip {
+export interface AuthorizationRequestState {
   readonly authenticator: string;
   /** What the browser brings back; nobody else knows it. */
   readonly state: string;
@@ -19,13 +19,13 @@ export interface LoginRoundTrip {
 }
 
 /** The logins under way, each in a cookie of its own, so that several tabs do not disturb each other. */
-export interface LoginRoundTrips {
-  add(ctx: Context, login: LoginRoundTrip): void;
+export interface AuthorizationRequestStates {
+  add(ctx: Context, login: AuthorizationRequestState): void;
   /** Takes the login of a state out of the browser: it works once and in that browser only. */
-  take(ctx: Context, state: string): Promise<LoginRoundTrip | 'unknown' | 'used'>;
+  take(ctx: Context, state: string): Promise<AuthorizationRequestState | 'unknown' | 'used'>;
 }
 
-interface SealedLogin extends LoginRoundTrip {
+interface SealedLogin extends AuthorizationRequestState {
   readonly startedAt: number;
 }
 
@@ -38,14 +38,14 @@ const mostPendingBytes = 6_000;
 const longestCookie = 3_800;
 
 /** Creates the pending logins: sealed cookies, and the states that have been used. */
-export function createLoginRoundTrips(parts: {
+export function createAuthorizationRequestStates(deps: {
   readonly sealer: Sealer;
   /** Used states by their hash, until they would have expired anyway. */
   readonly used: Keyv<true>;
   readonly path: string;
   readonly isSecure: boolean;
-}): LoginRoundTrips {
-  const { sealer, used, path, isSecure } = parts;
+}): AuthorizationRequestStates {
+  const { sealer, used, path, isSecure } = deps;
   const beingTaken = new Set<string>();
 
   function remove(ctx: Context, name: string): void {
@@ -85,7 +85,7 @@ export function createLoginRoundTrips(parts: {
   return {
     add(ctx, login) {
       const name = cookieName(login.state);
-      const sealed = (kept: LoginRoundTrip) =>
+      const sealed = (kept: AuthorizationRequestState) =>
         sealer.seal(JSON.stringify({ ...kept, startedAt: Date.now() } satisfies SealedLogin), name);
       let value = sealed(login);
       // Better a login that lands on the start page than one whose cookie the browser drops.

@@ -9,15 +9,15 @@ import type { CsrfProtection } from '../sessions/csrf.ts';
 import type { Login } from '../sessions/login-sessions.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
 import type { AssetUrls } from './assets/assets.ts';
-import type { FormFrame, PageFrame, PageNotice } from './elements/page-frame.ts';
+import type { FormLayoutProps, LayoutProps, PageNotice } from './elements/layout-props.ts';
 import { type Html, renderHtml } from './html.ts';
 import type { PageUrls } from './page-urls.ts';
 
-/** What every page route needs: the frame, forms that are safe, and who is logged in. */
-export interface PageKit {
+/** What every page route needs: the layout, forms that are safe, and who is logged in. */
+export interface PageContext {
   readonly urls: PageUrls;
-  frame(ctx: Context): Promise<PageFrame>;
-  formFrame(ctx: Context): Promise<FormFrame>;
+  layoutFor(ctx: Context): Promise<LayoutProps>;
+  formLayoutFor(ctx: Context): Promise<FormLayoutProps>;
   /** Answers with a page. */
   send(ctx: Context, page: Html, status?: number): void;
   /** Reads a submitted form. Throws `csrf_failed` unless the hub made it for this browser. */
@@ -34,8 +34,7 @@ export interface PageKit {
   callerOf(login: Login): Promise<Caller>;
 }
 
-/** Creates the kit. */
-export function createPageKit(parts: {
+export function createPageContext(deps: {
   readonly hubTitle: string;
   readonly urls: PageUrls;
   readonly assets: AssetUrls;
@@ -43,10 +42,10 @@ export function createPageKit(parts: {
   readonly csrf: CsrfProtection;
   readonly authority: Authority;
   readonly formLimitBytes: number;
-}): PageKit {
-  const { hubTitle, urls, assets, publicUrl, csrf, authority } = parts;
+}): PageContext {
+  const { hubTitle, urls, assets, publicUrl, csrf, authority } = deps;
 
-  async function frame(ctx: Context): Promise<PageFrame> {
+  async function layoutFor(ctx: Context): Promise<LayoutProps> {
     const login = loginOf(ctx);
     const base = {
       hubTitle,
@@ -56,7 +55,7 @@ export function createPageKit(parts: {
       requestId: ctx.state['requestId'] as string,
     };
     if (login === undefined) return base;
-    const { scopes } = await kit.callerOf(login);
+    const { scopes } = await pages.callerOf(login);
     const mayAdminister =
       checkAccess(scopes, 'admin-ui', undefined, await authority.membership()) === 'granted';
     return {
@@ -67,10 +66,10 @@ export function createPageKit(parts: {
     };
   }
 
-  const kit: PageKit = {
+  const pages: PageContext = {
     urls,
-    frame,
-    formFrame: async (ctx) => ({ ...(await frame(ctx)), csrfToken: csrf.token(ctx) }),
+    layoutFor,
+    formLayoutFor: async (ctx) => ({ ...(await layoutFor(ctx)), csrfToken: csrf.token(ctx) }),
 
     send(ctx, page, status = 200) {
       ctx.status = status;
@@ -79,7 +78,7 @@ export function createPageKit(parts: {
     },
 
     async readForm(ctx) {
-      const form = await readFormBody(ctx.req, parts.formLimitBytes);
+      const form = await readFormBody(ctx.req, deps.formLimitBytes);
       csrf.require(ctx, form.get('_csrf') ?? undefined);
       return form;
     },
@@ -102,7 +101,7 @@ export function createPageKit(parts: {
     loggedIn: (page) => async (ctx) => {
       const login = loginOf(ctx);
       if (login !== undefined) return page(ctx, login);
-      if (ctx.method === 'GET' || ctx.method === 'HEAD') return kit.redirectToLogin(ctx);
+      if (ctx.method === 'GET' || ctx.method === 'HEAD') return pages.redirectToLogin(ctx);
       throw new HubError('forbidden', 'You are no longer logged in.', {
         hint: 'Log in and try again.',
       });
@@ -118,7 +117,7 @@ export function createPageKit(parts: {
       };
     },
   };
-  return kit;
+  return pages;
 }
 
 /** The notice left by the page before, once. */

@@ -19,11 +19,11 @@ import { createReloadableLogin } from './reloadable-login.ts';
 import type { Stores } from './stores.ts';
 
 /** What lets people in. */
-export type LoginParts = Awaited<ReturnType<typeof createLoginParts>>;
+export type ComposedLogin = Awaited<ReturnType<typeof composeLogin>>;
 
 /** Creates the authenticators and the service that admits people through them. */
-export async function createLoginParts(
-  parts: {
+export async function composeLogin(
+  deps: {
     readonly config: Config;
     readonly plugins: PreparedPlugins;
     readonly secrets: readonly Secret[];
@@ -33,7 +33,7 @@ export async function createLoginParts(
   },
   disposables: AsyncDisposableStack,
 ) {
-  const { config, plugins, secrets, stores, keyv, log } = parts;
+  const { config, plugins, secrets, stores, keyv, log } = deps;
   const sealer = createSealer(secrets, 'plugin-settings');
   const passwordHasher = createPasswordHasher();
   const throttle = createLoginThrottle({

@@ -8,7 +8,7 @@ const lifetimeSeconds = 30;
  * Counts how often the same page leads to a login right after one has ended. A login that the browser
  * does not keep would otherwise go round for ever (specification: Authenticated endpoint behaviour).
  */
-export interface LoginRounds {
+export interface RedirectLoopGuard {
   /** Zero unless a login for the same page ended in the last seconds. */
   next(cookieHeader: string | undefined, target: string | undefined): number;
   /** A Set-Cookie value that remembers an ended login for a moment. */
@@ -23,7 +23,7 @@ interface EndedLogin {
 }
 
 /** Creates the counter, kept in a short-lived cookie. */
-export function createLoginRounds(sealer: Sealer, cookieName: string): LoginRounds {
+export function createRedirectLoopGuard(sealer: Sealer, cookieName: string): RedirectLoopGuard {
   const context = `round ${cookieName}`;
   return {
     next(cookieHeader, target) {

@@ -6,33 +6,33 @@ import type { User, UserStore } from '../users/user-store.ts';
 import type { Authenticators } from './create-authenticators.ts';
 import type { RefreshOutcome, UserRefresh } from './user-refresh.ts';
 
-/** Somebody who acts by a token. */
+/** Who acts by a token. */
 export interface TokenBearer {
   readonly userId: string;
   /** The login that the token belongs to; undefined for a token the user made. */
   readonly sessionId: string | undefined;
 }
 
-/** Keeps logins true while they are used: who has left at the provider has left here. */
-export interface LoginUpkeep {
+/** Checks logins with their provider while they are used: who is gone there is logged out here. */
+export interface LoginRevalidation {
   /** The login as it is now, or undefined when it has ended at its provider. */
-  confirm(login: Login): Promise<Login | undefined>;
+  revalidate(login: Login): Promise<Login | undefined>;
   /** Whether the bearer of a token still has a login at a provider, or never needed one. */
-  admits(bearer: TokenBearer): Promise<boolean>;
+  hasCurrentLogin(bearer: TokenBearer): Promise<boolean>;
   /** Asks the providers now. Throws `forbidden` when none of them knows the user any more. */
-  requireNow(user: User): Promise<void>;
+  requireCurrentLogin(user: User): Promise<void>;
 }
 
-/** Creates the upkeep over the refresh of users. */
-export function createLoginUpkeep(parts: {
+/** Creates the revalidation on top of the refresh of users. */
+export function createLoginRevalidation(deps: {
   readonly refresh: UserRefresh;
   readonly authenticators: Pick<Authenticators, 'list' | 'find'>;
   readonly logins: Pick<LoginSessions, 'find' | 'endAllOfIdentity' | 'end'>;
   readonly identities: Pick<IdentityStore, 'listForUser'>;
   readonly users: Pick<UserStore, 'findById'>;
   readonly log: Logger;
-}): LoginUpkeep {
-  const { refresh, authenticators, logins, identities, users, log } = parts;
+}): LoginRevalidation {
+  const { refresh, authenticators, logins, identities, users, log } = deps;
 
   async function settle(
     outcome: RefreshOutcome,
@@ -47,12 +47,12 @@ export function createLoginUpkeep(parts: {
     return false;
   }
 
-  async function confirm(login: Login): Promise<Login | undefined> {
+  async function revalidate(login: Login): Promise<Login | undefined> {
     const { session, user } = login;
     const { authenticator, identityId } = session;
     const outcome = await refresh.refreshIfDue({ user, authenticator, identityId });
     if (!(await settle(outcome, { user, identityId }))) {
-      // A login without an identity, or one that was linked anew in the meantime.
+      // A login without an identity, or one that was linked again in the meantime.
       await logins.end(session.sessionId);
       return undefined;
     }
@@ -83,18 +83,18 @@ export function createLoginUpkeep(parts: {
   }
 
   return {
-    confirm,
+    revalidate,
 
-    async admits({ userId, sessionId }) {
+    async hasCurrentLogin({ userId, sessionId }) {
       const login = sessionId === undefined ? undefined : await logins.find(sessionId);
-      if (login !== undefined) return (await confirm(login)) !== undefined;
+      if (login !== undefined) return (await revalidate(login)) !== undefined;
       if (sessionId !== undefined || !canRefresh()) return true;
       const user = await users.findById(userId);
       if (user === undefined) return false;
       return await anyIsCurrent(user, await identitiesOf(user), refresh.refreshIfDue);
     },
 
-    async requireNow(user) {
+    async requireCurrentLogin(user) {
       if (await anyIsCurrent(user, await identitiesOf(user), refresh.refreshNow)) return;
       throw new HubError('forbidden', 'Your login has ended at the login provider.', {
         hint: 'Log in again, then start the server.',

@@ -7,7 +7,7 @@ import type { Caller } from '../../rbac/caller.ts';
 import type { Membership } from '../../rbac/membership.ts';
 import { requireAccess } from '../../rbac/require-access.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
-import type { PageKit } from '../page-kit.ts';
+import type { PageContext } from '../page-context.ts';
 
 /** Somebody who is on the administration pages, and what they may do there. */
 export interface Admin {
@@ -20,8 +20,8 @@ export interface Admin {
 }
 
 /** What every administration page needs. */
-export interface AdminKit {
-  readonly kit: PageKit;
+export interface AdminContext {
+  readonly pages: PageContext;
   get(path: string, page: (ctx: Context, admin: Admin) => Promise<void>): void;
   /** The form has been read and its CSRF token checked. */
   post(
@@ -30,13 +30,13 @@ export interface AdminKit {
   ): void;
 }
 
-/** Creates the kit on a router; each page of it needs the scope `admin-ui`. */
-export function createAdminKit(
+/** Creates the pages on a router; each page of it needs the scope `admin-ui`. */
+export function createAdminContext(
   router: Router,
-  { kit, authority }: { readonly kit: PageKit; readonly authority: Authority },
-): AdminKit {
+  { pages, authority }: { readonly pages: PageContext; readonly authority: Authority },
+): AdminContext {
   async function adminOf(login: Login): Promise<Admin> {
-    const caller = await kit.callerOf(login);
+    const caller = await pages.callerOf(login);
     const membership = await authority.membership();
     requireAccess(caller.scopes, ['admin-ui'], membership);
     return {
@@ -50,20 +50,20 @@ export function createAdminKit(
   }
 
   return {
-    kit,
+    pages,
 
     get(path, page) {
       router.get(
         path,
-        kit.loggedIn(async (ctx, login) => page(ctx, await adminOf(login))),
+        pages.loggedIn(async (ctx, login) => page(ctx, await adminOf(login))),
       );
     },
 
     post(path, action) {
       router.post(
         path,
-        kit.loggedIn(async (ctx, login) => {
-          const form = await kit.readForm(ctx);
+        pages.loggedIn(async (ctx, login) => {
+          const form = await pages.readForm(ctx);
           await action(ctx, await adminOf(login), form);
         }),
       );

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { Turns } from './turns.ts';
+import { createEventLoopYield } from './event-loop-yield.ts';
 
 test('work that only ever waits for settled promises still lets others have their turn', async () => {
-  const turns = new Turns();
+  const yieldToEventLoop = createEventLoopYield();
   let isOver = false;
   let heard = 0;
   const listen = () => {
@@ -11,18 +11,18 @@ test('work that only ever waits for settled promises still lets others have thei
   };
   setImmediate(listen);
   const endsAt = performance.now() + 100;
-  while (performance.now() < endsAt) await turns.take();
+  while (performance.now() < endsAt) await yieldToEventLoop();
   isOver = true;
   expect(heard).toBeGreaterThan(3);
 });
 
 test('a short turn is not broken off', async () => {
-  const turns = new Turns();
+  const yieldToEventLoop = createEventLoopYield();
   let isOthersTurn = false;
   setImmediate(() => {
     isOthersTurn = true;
   });
-  await turns.take();
-  await turns.take();
+  await yieldToEventLoop();
+  await yieldToEventLoop();
   expect(isOthersTurn).toBe(false);
 });

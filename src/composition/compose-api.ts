@@ -23,7 +23,7 @@ import type { HubParts } from './hub-parts.ts';
 /** Adds every resource of the REST API. */
 export function addApi(
   router: Router,
-  parts: HubParts,
+  deps: HubParts,
   config: Config,
   {
     info,
@@ -35,7 +35,7 @@ export function addApi(
     readonly requestStop: (request: StopRequest) => void;
   },
 ): void {
-  const { stores, authority, server, registry, apiPath } = parts;
+  const { stores, authority, server, registry, apiPath } = deps;
   const { users, groups, roles, accessTokens } = stores;
   const bodyLimitBytes = config.Proxy.api_body_size;
   const publicOrigin = config.publicUrl.origin;
@@ -72,7 +72,7 @@ export function addApi(
   });
   userRoutes(router, {
     ...shared,
-    accounts: parts.accounts,
+    accounts: deps.accounts,
     directory,
     catchUpActivity: () => server.activityLog.catchUp(),
     publicOrigin,
@@ -86,26 +86,26 @@ export function addApi(
     apiPath,
     publicOrigin,
   });
-  tokenRoutes(router, { ...shared, accessTokens, tokenIssuer: parts.oauth.tokenIssuer, roles });
-  sessionRoutes(router, { users, logins: parts.logins, authority });
+  tokenRoutes(router, { ...shared, accessTokens, tokenIssuer: deps.oauth.tokenIssuer, roles });
+  sessionRoutes(router, { users, logins: deps.logins, authority });
   groupRoutes(router, {
     groups,
-    members: parts.account.groupMembers,
+    members: deps.account.groupMembers,
     roles,
     authority,
     publicOrigin,
     bodyLimitBytes,
   });
-  lockoutRoutes(router, { lockouts: parts.account.lockouts, authority });
+  lockoutRoutes(router, { lockouts: deps.account.lockouts, authority });
   invitationRoutes(router, {
-    invitations: parts.account.invitations,
+    invitations: deps.account.invitations,
     authority,
-    invitationUrl: (secret) => invitationUrl(parts, config, secret),
+    invitationUrl: (secret) => invitationUrl(deps, config, secret),
   });
   serviceRoutes(router, { registry, roles, authority });
   assertionKeyRoutes(router, assertions);
   shutdownRoutes(router, { authority, requestStop, bodyLimitBytes });
-  proxyRoutes(router, { routes: parts.routes, authority });
+  proxyRoutes(router, { routes: deps.routes, authority });
   openApiRoutes(
     router,
     createOpenApiDocument({ version: info.version, publicUrl: config.publicUrl }),

@@ -1,9 +1,9 @@
 import { focusLayout } from '../elements/layout.ts';
-import type { PageFrame } from '../elements/page-frame.ts';
+import type { LayoutProps } from '../elements/layout-props.ts';
 import { type Html, html } from '../html.ts';
 
-export interface LeavingView {
-  readonly frame: PageFrame;
+export interface InterstitialView {
+  readonly layout: LayoutProps;
   readonly title: string;
   /** Name of the provider the browser goes on to. */
   readonly provider: string;
@@ -16,8 +16,14 @@ export interface LeavingView {
  * The page between a form of the hub and a provider elsewhere: browsers let a form end at no other
  * site, so its answer is this page, which goes on by itself.
  */
-export function leavingPage({ frame, title, provider, message, url }: LeavingView): Html {
-  return focusLayout(frame, {
+export function interstitialPage({
+  layout,
+  title,
+  provider,
+  message,
+  url,
+}: InterstitialView): Html {
+  return focusLayout(layout, {
     title,
     body: html`<div class="panel">
 <header class="titles"><h1>${title}</h1><p class="lead">${message}</p></header>

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { createGate } from './gate.ts';
+import { createLimiter } from './limiter.ts';
 
-test('no more pass at once than the gate lets, all in order, also past one that fails', async () => {
-  const gate = createGate(2);
+test('no more run at once than the limit, in order, also after one that fails', async () => {
+  const limiter = createLimiter(2);
   let inside = 0;
   let most = 0;
   const order: number[] = [];
@@ -15,7 +15,7 @@ test('no more pass at once than the gate lets, all in order, also past one that 
     if (number === 1) throw new Error('one fails');
     return number;
   };
-  const done = await Promise.allSettled([0, 1, 2, 3, 4].map((number) => gate(work(number))));
+  const done = await Promise.allSettled([0, 1, 2, 3, 4].map((number) => limiter(work(number))));
   expect(done.map(({ status }) => status)).toEqual([
     'fulfilled',
     'rejected',

@@ -1,6 +1,9 @@
 import type { Keyv } from 'keyv';
 import type { Logger } from 'pino';
-import { createLoginUpkeep, type LoginUpkeep } from '../authentication/login-upkeep.ts';
+import {
+  createLoginRevalidation,
+  type LoginRevalidation,
+} from '../authentication/login-revalidation.ts';
 import { createSpawnHooks, type SpawnHooks } from '../authentication/spawn-hooks.ts';
 import { createUpstreamLogout, type EndUpstreamLogins } from '../authentication/upstream-logout.ts';
 import type { Config } from '../config/config.ts';
@@ -8,39 +11,45 @@ import type { AccessToken } from '../oauth/tokens/access-token.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { KeyvSpaces } from '../store/keyv.ts';
-import type { LoginParts } from './login-parts.ts';
+import type { ComposedLogin } from './compose-login.ts';
 import type { Stores } from './stores.ts';
 
-/** What keeps logins true after they were made. */
-export interface UpkeepParts {
-  readonly upkeep: LoginUpkeep;
+/** What happens to logins and servers when a login provider changes its mind about a user. */
+export interface ComposedRevalidation {
+  readonly revalidate: LoginRevalidation['revalidate'];
   readonly spawnHooks: SpawnHooks;
   readonly endUpstreamLogins: EndUpstreamLogins;
-  /** Whether a caller with a token still has a login at their provider. */
-  readonly admits: (caller: Caller) => Promise<boolean>;
-  readonly admitsToken: (token: AccessToken) => Promise<boolean>;
+  /** Whether the provider of a caller still knows them; checked for callers with a token. */
+  readonly hasCurrentLogin: (caller: Caller) => Promise<boolean>;
+  readonly isTokenOfCurrentLogin: (token: AccessToken) => Promise<boolean>;
 }
 
-/** Creates the upkeep of logins. */
-export function createUpkeepParts(parts: {
+export function composeRevalidation(deps: {
   readonly config: Config;
   readonly stores: Stores;
   readonly keyv: KeyvSpaces;
-  readonly login: LoginParts;
+  readonly login: ComposedLogin;
   readonly logins: LoginSessions;
   readonly log: Logger;
-}): UpkeepParts {
-  const { config, stores, keyv, login, logins, log } = parts;
+}): ComposedRevalidation {
+  const { config, stores, keyv, login, logins, log } = deps;
   const { identities, users } = stores;
   const { authenticators, refresh } = login;
-  const upkeep = createLoginUpkeep({ refresh, authenticators, logins, identities, users, log });
+  const revalidation = createLoginRevalidation({
+    refresh,
+    authenticators,
+    logins,
+    identities,
+    users,
+    log,
+  });
   return {
-    upkeep,
+    revalidate: revalidation.revalidate,
     spawnHooks: createSpawnHooks({
       authenticators,
       identities,
       users,
-      upkeep,
+      revalidation,
       refreshesBeforeSpawn: config.Authenticator.refresh_pre_spawn,
       log,
     }),
@@ -52,11 +61,13 @@ export function createUpkeepParts(parts: {
       log,
     }),
     // A server's own token speaks for the server: it reports activity while nobody is there.
-    admits: async ({ user, accessToken }) =>
+    hasCurrentLogin: async ({ user, accessToken }) =>
       user === undefined ||
       accessToken?.server !== undefined ||
-      (await upkeep.admits({ userId: user.id, sessionId: accessToken?.sessionId })),
-    admitsToken: async ({ userId, sessionId, server }) =>
-      userId === undefined || server !== undefined || (await upkeep.admits({ userId, sessionId })),
+      (await revalidation.hasCurrentLogin({ userId: user.id, sessionId: accessToken?.sessionId })),
+    isTokenOfCurrentLogin: async ({ userId, sessionId, server }) =>
+      userId === undefined ||
+      server !== undefined ||
+      (await revalidation.hasCurrentLogin({ userId, sessionId })),
   };
 }

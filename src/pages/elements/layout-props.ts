@@ -2,7 +2,7 @@ import type { AssetUrls } from '../assets/assets.ts';
 import type { PageUrls } from '../page-urls.ts';
 
 /** What every page knows beside its own content. */
-export interface PageFrame {
+export interface LayoutProps {
   readonly hubTitle: string;
   readonly urls: PageUrls;
   readonly assets: AssetUrls;
@@ -17,8 +17,8 @@ export interface PageFrame {
   readonly notice?: PageNotice | undefined;
 }
 
-/** A frame whose page holds a form. */
-export interface FormFrame extends PageFrame {
+/** A layout whose page holds a form. */
+export interface FormLayoutProps extends LayoutProps {
   readonly csrfToken: string;
 }
 

@@ -1,20 +1,20 @@
 import type { Metrics } from '../metrics/metrics.ts';
 import type { ServiceRegistry } from '../services/service-registry.ts';
 import { serviceStates } from '../services/service-status.ts';
-import type { createGatewayParts } from './gateway-parts.ts';
-import type { ServerParts } from './server-parts.ts';
+import type { composeGateway } from './compose-gateway.ts';
+import type { ComposedServers } from './compose-servers.ts';
 import type { Stores } from './stores.ts';
 
-/** Lets the metrics look at the parts of a hub whenever they are asked for. */
-export function observeHub(parts: {
+/** Registers what the metrics read from the running hub at each scrape. */
+export function registerMetricSources(deps: {
   readonly metrics: Metrics;
   readonly registry: Pick<ServiceRegistry, 'statuses'>;
-  readonly server: Pick<ServerParts, 'lifecycle'>;
+  readonly server: Pick<ComposedServers, 'lifecycle'>;
   readonly stores: Pick<Stores, 'users'>;
-  readonly webSockets: ReturnType<typeof createGatewayParts>['webSockets'];
-  readonly forwarder: ReturnType<typeof createGatewayParts>['forwarder'];
+  readonly webSockets: ReturnType<typeof composeGateway>['webSockets'];
+  readonly forwarder: ReturnType<typeof composeGateway>['forwarder'];
 }): void {
-  const { metrics, registry, server, stores, webSockets, forwarder } = parts;
+  const { metrics, registry, server, stores, webSockets, forwarder } = deps;
   metrics.observe({
     serviceStates,
     services: () =>

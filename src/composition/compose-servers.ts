@@ -13,22 +13,22 @@ import { serverPrefix } from '../servers/server.ts';
 import { createServerLifecycle } from '../servers/server-lifecycle.ts';
 import type { UnitEvents } from '../servers/server-unit.ts';
 import { type BeforeSpawn, createUserServers } from '../servers/user-servers.ts';
-import type { OAuthParts } from './oauth-parts.ts';
+import type { ComposedOAuth } from './compose-oauth.ts';
 import type { Stores } from './stores.ts';
 
 /** The life of users' servers. */
-export type ServerParts = Awaited<ReturnType<typeof createServerParts>>;
+export type ComposedServers = Awaited<ReturnType<typeof composeServers>>;
 
 /** How many servers are asked at once whether they answer. */
 const parallelProbes = 64;
 
 /** Creates the spawner and the life of the servers over it. */
-export async function createServerParts(
-  parts: {
+export async function composeServers(
+  deps: {
     readonly config: Config;
     readonly plugins: PreparedPlugins;
     readonly stores: Stores;
-    readonly oauth: OAuthParts;
+    readonly oauth: ComposedOAuth;
     readonly routes: RouteTable;
     readonly metrics: Metrics;
     readonly apiUrl: string;
@@ -40,7 +40,7 @@ export async function createServerParts(
   },
   disposables: AsyncDisposableStack,
 ) {
-  const { config, plugins, stores, oauth, routes, metrics, log } = parts;
+  const { config, plugins, stores, oauth, routes, metrics, log } = deps;
   const { Hub, Spawner: spawnerConfig, basePath } = config;
   const resolvePath = (path: string) => (isAbsolute(path) ? path : join(config.directory, path));
 
@@ -75,7 +75,7 @@ export async function createServerParts(
     },
     async onGone(server) {
       await stores.accessTokens.revokeByServer(server.id);
-      await parts.afterStop(server.userName, server.name);
+      await deps.afterStop(server.userName, server.name);
     },
     onStartEnded: (outcome, seconds) => metrics.countSpawn(outcome, seconds),
   };
@@ -91,14 +91,14 @@ export async function createServerParts(
       },
       pollIntervalMs: spawnerConfig.poll_interval * 1000,
       stopGraceMs: spawnerConfig.stop_timeout * 1000,
-      stopsServersAtEnd: parts.stopsServersAtEnd,
+      stopsServersAtEnd: deps.stopsServersAtEnd,
       log,
     }),
   );
   const servers = createUserServers({
     config,
-    apiUrl: parts.apiUrl,
-    environment: parts.environment,
+    apiUrl: deps.apiUrl,
+    environment: deps.environment,
     users: stores.users,
     store: stores.servers,
     lifecycle,
@@ -106,7 +106,7 @@ export async function createServerParts(
     accessTokens: stores.accessTokens,
     tokenIssuer: oauth.tokenIssuer,
     roles: stores.roles,
-    beforeSpawn: parts.beforeSpawn,
+    beforeSpawn: deps.beforeSpawn,
     async waitUntilReady(url, prefix, timeoutMs, signal) {
       const result = await waitUntilReady({ url, path: prefix, timeoutMs, signal, probe });
       if (result.ready) return;

@@ -3,7 +3,7 @@ import { createGroupMembers } from '../accounts/group-members.ts';
 import { createIdentityLinks } from '../accounts/identity-links.ts';
 import { createInvitations } from '../accounts/invitations.ts';
 import { createLockouts } from '../accounts/lockouts.ts';
-import { createPendingLogins, type PendingLogin } from '../accounts/pending-logins.ts';
+import { createPartialLogins, type PartialLogin } from '../accounts/partial-logins.ts';
 import { createSecondFactors } from '../accounts/second-factors.ts';
 import { createAccountPasswords } from '../authentication/account-passwords.ts';
 import { createLoginThrottle, type ThrottleRecord } from '../authentication/login-throttle.ts';
@@ -13,24 +13,24 @@ import { createSealer } from '../crypto/sealer.ts';
 import type { Authority } from '../rbac/authority.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { KeyvSpaces } from '../store/keyv.ts';
-import type { LoginParts } from './login-parts.ts';
+import type { ComposedLogin } from './compose-login.ts';
 import type { Stores } from './stores.ts';
 
 /** What people's own accounts are made of. */
-export type AccountParts = ReturnType<typeof createAccountParts>;
+export type ComposedAccounts = ReturnType<typeof composeAccounts>;
 
 /** Creates passwords, second factors, invitations and lock-outs. */
-export function createAccountParts(parts: {
+export function composeAccounts(deps: {
   readonly config: Config;
   readonly stores: Stores;
   readonly keyv: KeyvSpaces;
-  readonly login: LoginParts;
+  readonly login: ComposedLogin;
   readonly logins: LoginSessions;
   readonly authority: Authority;
   readonly accounts: Accounts;
   readonly secrets: readonly Secret[];
 }) {
-  const { config, stores, keyv, login, logins, authority, accounts } = parts;
+  const { config, stores, keyv, login, logins, authority, accounts } = deps;
   const { authenticators } = login;
   const passwords = createAccountPasswords({
     authenticators,
@@ -49,8 +49,8 @@ export function createAccountParts(parts: {
       throttle: secondFactorThrottle,
       hubTitle: config.Hub.title,
     }),
-    pendingLogins: createPendingLogins(keyv.space<PendingLogin>('login-steps')),
-    pendingSealer: createSealer(parts.secrets, 'login-step'),
+    partialLogins: createPartialLogins(keyv.space<PartialLogin>('login-steps')),
+    partialLoginSealer: createSealer(deps.secrets, 'login-step'),
     invitations: createInvitations({
       store: stores.invitations,
       users: stores.users,

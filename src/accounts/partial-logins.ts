@@ -3,7 +3,7 @@ import { hashSecret } from '../crypto/hash.ts';
 import { randomSecret } from '../crypto/random.ts';
 
 /** A login whose password was right and that still lacks something. */
-export interface PendingLogin {
+export interface PartialLogin {
   readonly userId: string;
   readonly authenticator: string;
   readonly identityId: string;
@@ -15,22 +15,22 @@ export interface PendingLogin {
 }
 
 /** Logins between their steps, kept in the hub; a browser holds only the key to its own. */
-export interface PendingLogins {
+export interface PartialLogins {
   /** Keeps a login for five minutes and gives its key. */
-  begin(login: Omit<PendingLogin, 'expiresAt'>): Promise<string>;
-  find(key: string): Promise<PendingLogin | undefined>;
+  begin(login: Omit<PartialLogin, 'expiresAt'>): Promise<string>;
+  find(key: string): Promise<PartialLogin | undefined>;
   /** Takes the login away; of several who try at once, one gets it. */
-  take(key: string): Promise<PendingLogin | undefined>;
+  take(key: string): Promise<PartialLogin | undefined>;
 }
 
 const lifetimeMs = 5 * 60_000;
 
 /** Creates the pending logins on a Keyv space of their own. */
-export function createPendingLogins(
-  records: Keyv<PendingLogin>,
+export function createPartialLogins(
+  records: Keyv<PartialLogin>,
   now: () => number = Date.now,
-): PendingLogins {
-  async function find(key: string): Promise<PendingLogin | undefined> {
+): PartialLogins {
+  async function find(key: string): Promise<PartialLogin | undefined> {
     const login = await records.get(hashSecret(key));
     return login !== undefined && login.expiresAt > now() ? login : undefined;
   }

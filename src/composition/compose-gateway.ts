@@ -22,17 +22,17 @@ import type { Authority } from '../rbac/authority.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { HubDatabase } from '../store/database.ts';
-import type { OAuthParts } from './oauth-parts.ts';
+import type { ComposedOAuth } from './compose-oauth.ts';
 import type { Stores } from './stores.ts';
 
 /** Creates the guard, the forwarders and the gateway over the proxy table. */
-export function createGatewayParts(
-  parts: {
+export function composeGateway(
+  deps: {
     readonly config: Config;
     readonly secrets: readonly Secret[];
     readonly database: HubDatabase;
     readonly stores: Stores;
-    readonly oauth: OAuthParts;
+    readonly oauth: ComposedOAuth;
     readonly authority: Authority;
     readonly logins: LoginSessions;
     readonly routes: RouteTable;
@@ -41,15 +41,15 @@ export function createGatewayParts(
     readonly renderNotReadyPage: (route: Route, url: string) => { html: string; error: HubError };
     readonly admit: (caller: Caller) => Promise<boolean>;
     /** As `admit`, for the token behind a connection that stays open. */
-    readonly admitsToken: (token: AccessToken) => Promise<boolean>;
+    readonly isTokenOfCurrentLogin: (token: AccessToken) => Promise<boolean>;
     readonly log: Logger;
   },
   disposables: AsyncDisposableStack,
 ) {
-  const { config, secrets, database, stores, oauth, authority, routes, log } = parts;
+  const { config, secrets, database, stores, oauth, authority, routes, log } = deps;
   const { Proxy: proxyConfig, publicUrl, basePath } = config;
   const issuer = issuerOf(publicUrl);
-  const answers = createGatewayAnswers(parts);
+  const answers = createGatewayAnswers(deps);
   const liveConnections = createLiveConnections();
   const assertions = createAssertionSigner({ secrets, issuer });
   const forwarder = disposables.use(
@@ -87,7 +87,7 @@ export function createGatewayParts(
     hubApi: {
       tokens: oauth.tokenVerifier,
       groupsOf: (userName) => stores.groups.groupNamesOf(userName),
-      admit: parts.admit,
+      admit: deps.admit,
       async exchangeCode(clientId, { code, redirectUri, codeVerifier }) {
         const client = await oauth.clients.find(clientId);
         if (client === undefined)
@@ -113,12 +113,12 @@ export function createGatewayParts(
       connections: liveConnections,
       database,
       log,
-      isSessionOpen: async (sessionId) => (await parts.logins.find(sessionId)) !== undefined,
+      isSessionOpen: async (sessionId) => (await deps.logins.find(sessionId)) !== undefined,
       async isStillAdmitted(accessTokenId, routePrefix) {
         const token = await stores.accessTokens.findById(accessTokenId);
         const owner = routes.find(routePrefix)?.owner;
         if (token === undefined || owner === undefined || owner.kind === 'extra') return false;
-        if (!(await parts.admitsToken(token))) return false;
+        if (!(await deps.isTokenOfCurrentLogin(token))) return false;
         const client =
           token.clientId === undefined ? undefined : await oauth.clients.find(token.clientId);
         const scopes = await authority.effectiveScopes({
@@ -134,16 +134,16 @@ export function createGatewayParts(
       },
     }),
   );
-  disposables.defer(parts.logins.onEnd((sessionId) => liveAccess.endSession(sessionId)));
+  disposables.defer(deps.logins.onEnd((sessionId) => liveAccess.endSession(sessionId)));
 
   const gateway = createGateway({
     routes,
     guard,
     forwarder,
     webSockets,
-    clientAddress: parts.clientAddress,
+    clientAddress: deps.clientAddress,
     answers,
-    userOfSession: async (sessionId) => (await parts.logins.find(sessionId))?.user.name,
+    userOfSession: async (sessionId) => (await deps.logins.find(sessionId))?.user.name,
   });
   const streams = {
     endStreams: () => liveConnections.endStreams('shutting_down'),

@@ -14,7 +14,7 @@ import { consentPage } from '../pages/login/consent-page.ts';
 import { externalLoginRoutes } from '../pages/login/external-login-routes.ts';
 import { loginRoutes } from '../pages/login/login-routes.ts';
 import { setUpRoutes } from '../pages/login/set-up-routes.ts';
-import type { PageKit } from '../pages/page-kit.ts';
+import type { PageContext } from '../pages/page-context.ts';
 import type { PageUrls } from '../pages/page-urls.ts';
 import { homeRoutes } from '../pages/servers/home-routes.ts';
 import { spawnRoutes } from '../pages/servers/spawn-routes.ts';
@@ -26,7 +26,7 @@ import { addAccountPages, addAdminPages, createSteps } from './account-pages.ts'
 import type { HubParts } from './hub-parts.ts';
 
 /** Renders error pages without knowing a request: for every place that must answer a failure. */
-export function createErrorPageRenderer(frame: {
+export function createErrorPageRenderer(layout: {
   readonly hubTitle: string;
   readonly urls: PageUrls;
   readonly assets: AssetUrls;
@@ -34,7 +34,7 @@ export function createErrorPageRenderer(frame: {
   return (error, requestId) =>
     renderHtml(
       errorPage({
-        frame: { ...frame, now: new Date(), requestId },
+        layout: { ...layout, now: new Date(), requestId },
         status: error.status,
         message: error.message,
         hint: error.hint,
@@ -46,7 +46,7 @@ export function createErrorPageRenderer(frame: {
 
 /** Renders what a visitor sees while a service or server is not ready. */
 export function createNotReadyRenderer(
-  frame: { readonly hubTitle: string; readonly urls: PageUrls; readonly assets: AssetUrls },
+  layout: { readonly hubTitle: string; readonly urls: PageUrls; readonly assets: AssetUrls },
   registry: () => ServiceRegistry,
 ): (route: Route, url: string) => { html: string; error: HubError } {
   const retryAfterSeconds = 3;
@@ -55,7 +55,7 @@ export function createNotReadyRenderer(
       owner.kind === 'service' ? owner.name : owner.kind === 'server' ? owner.userName : 'This';
     const status = owner.kind === 'service' ? registry().statusOf(owner.name) : undefined;
     const page = serviceUnavailablePage({
-      frame: { ...frame, now: new Date() },
+      layout: { ...layout, now: new Date() },
       serviceName: name,
       isCrashLooping: status?.state === 'crash_looping',
       retryAfterSeconds,
@@ -71,16 +71,16 @@ export function createNotReadyRenderer(
 
 /** Shows the consent page of an authorization request. */
 export function createConsentPresenter(
-  kit: PageKit,
+  pages: PageContext,
 ): (ctx: Context, view: ConsentView) => Promise<void> {
   return async (ctx, view) => {
-    const frame = await kit.formFrame(ctx);
+    const layout = await pages.formLayoutFor(ctx);
     allowFormTargets(ctx, [view.redirectOrigin]);
-    kit.send(
+    pages.send(
       ctx,
       consentPage({
-        frame,
-        userName: frame.user?.name ?? '',
+        layout,
+        userName: layout.user?.name ?? '',
         consent: view,
         action: ctx.originalUrl,
       }),
@@ -89,11 +89,11 @@ export function createConsentPresenter(
 }
 
 /** Adds the pages of people. */
-export function addPages(router: Router, parts: HubParts, config: Config): void {
-  const { kit, stores, login, oauth, server, authority, logins, sessions, metrics, apiPath } =
-    parts;
+export function addPages(router: Router, deps: HubParts, config: Config): void {
+  const { pages, stores, login, oauth, server, authority, logins, sessions, metrics, apiPath } =
+    deps;
   const serverRoutes = {
-    kit,
+    pages,
     apiPath,
     authority,
     users: stores.users,
@@ -101,10 +101,10 @@ export function addPages(router: Router, parts: HubParts, config: Config): void 
     ...server,
   };
 
-  const steps = createSteps(parts, config);
+  const steps = createSteps(deps, config);
   steps.addRoutes(router);
   loginRoutes(router, {
-    kit,
+    pages,
     authenticators: login.authenticators,
     loginService: login.loginService,
     sessions,
@@ -112,47 +112,47 @@ export function addPages(router: Router, parts: HubParts, config: Config): void 
     publicUrl: config.publicUrl,
     metrics,
     isAutoLogin: config.Authenticator.auto_login,
-    defaultUrl: config.Hub.default_url ?? kit.urls.home,
+    defaultUrl: config.Hub.default_url ?? pages.urls.home,
     continueLogin: steps.continueLogin,
     abandonLogin: steps.abandon,
   });
   externalLoginRoutes(router, {
-    kit,
-    externalLogins: parts.externalLogins,
-    endUpstreamLogins: parts.upkeep.endUpstreamLogins,
-    defaultUrl: config.Hub.default_url ?? kit.urls.home,
+    pages,
+    externalLogins: deps.externalLogins,
+    endUpstreamLogins: deps.revalidation.endUpstreamLogins,
+    defaultUrl: config.Hub.default_url ?? pages.urls.home,
   });
   setUpRoutes(router, {
-    kit,
-    firstAdministrator: parts.firstAdministrator,
-    minimumPasswordLength: parts.account.minimumPasswordLength,
+    pages,
+    firstAdministrator: deps.firstAdministrator,
+    minimumPasswordLength: deps.account.minimumPasswordLength,
   });
   const showHome = homeRoutes(router, {
-    kit,
+    pages,
     config,
     authority,
     store: stores.servers,
     servers: server.servers,
     listServices: () =>
-      parts.registry
+      deps.registry
         .services()
         .filter(({ url }) => url !== undefined)
         .map(listedService),
   });
   spawnRoutes(router, { ...serverRoutes, showHome });
   tokenPageRoutes(router, {
-    kit,
+    pages,
     accessTokens: stores.accessTokens,
     tokenIssuer: oauth.tokenIssuer,
     maxLifetimeSeconds: config.Hub.token_expires_in_max_seconds,
     clientNameOf: async (clientId) => (await oauth.clients.find(clientId))?.name ?? clientId,
   });
-  sessionPageRoutes(router, { kit, logins });
-  addAccountPages(router, parts, steps, config);
-  addAdminPages(router, parts, config);
+  sessionPageRoutes(router, { pages, logins });
+  addAccountPages(router, deps, steps, config);
+  addAdminPages(router, deps, config);
 
   function listedService(service: Service) {
-    const status = parts.registry.statusOf(service.name);
+    const status = deps.registry.statusOf(service.name);
     const description = service.info['description'];
     const displayName = service.info['title'];
     return {
