@@ -29,7 +29,7 @@ export class HubOAuth extends HubAuth {
   /** Cookie of a login under way; logins beside it get a suffix. */
   readonly state_cookie_name: string;
   /** Scopes a login asks for, beside those that admit. */
-  readonly request_scopes: readonly string[];
+  request_scopes: readonly string[];
 
   readonly #publicOrigin: string | undefined;
   readonly #callbackPath: string;

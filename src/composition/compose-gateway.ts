@@ -80,10 +80,7 @@ export function composeGateway(
     issuer,
     database,
     assertions,
-    requestScopesOf: (clientId) =>
-      config.Hub.services.find(
-        ({ name, oauth_client_id }) => (oauth_client_id ?? `service-${name}`) === clientId,
-      )?.oauth_client_allowed_scopes ?? [],
+    clients: oauth.clients,
     hubApi: {
       tokens: oauth.tokenVerifier,
       groupsOf: (userName) => stores.groups.groupNamesOf(userName),

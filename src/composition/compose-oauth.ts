@@ -47,11 +47,9 @@ export function composeOAuth(
       async find(userName, serverName) {
         const server = await stores.servers.find(userName, serverName);
         if (server === undefined) return undefined;
-        return {
-          prefix: serverPrefix(basePath, userName, serverName),
-          allowedScopes: Spawner.oauth_client_allowed_scopes,
-        };
+        return { prefix: serverPrefix(basePath, userName, serverName) };
       },
+      allowedScopes: Spawner.oauth_client_allowed_scopes,
     },
   });
   const useRecorder = disposables.use(createUseRecorder({ accessTokens, log }));

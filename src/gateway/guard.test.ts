@@ -33,7 +33,7 @@ function guardedWorld() {
     issuer: 'http://hub.test',
     database: { onChange: changes.add },
     assertions: createAssertionSigner({ secrets, issuer: 'http://hub.test' }),
-    requestScopesOf: () => [],
+    clients: { allowedScopes: () => [] },
     hubApi: {
       groupsOf: async () => [],
       admit: async () => true,

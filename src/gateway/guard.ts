@@ -4,7 +4,9 @@ import type { Denied, Redirected, RequestLike } from '../client/decision.ts';
 import type { UserModel } from '../client/hub-api.ts';
 import { HubOAuth } from '../client/hub-oauth.ts';
 import type { Secret } from '../config/secret.ts';
+import type { ClientRegistry } from '../oauth/clients/client-registry.ts';
 import type { Route } from '../proxy/route.ts';
+import { accessScopeFor } from '../rbac/access-check.ts';
 import type { ChangeSubject } from '../store/change-subject.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { AssertionSigner } from './assertion.ts';
@@ -65,8 +67,7 @@ export function createGuard(deps: {
   readonly database: Pick<HubDatabase, 'onChange'>;
   readonly assertions: AssertionSigner;
   readonly hubApi: Omit<Parameters<typeof createDirectHubApi>[0], 'clientId'>;
-  /** Scopes a login for this client asks for beside access. */
-  readonly requestScopesOf: (clientId: string) => readonly string[];
+  readonly clients: Pick<ClientRegistry, 'allowedScopes'>;
 }): Guard {
   const { publicUrl, database } = deps;
   const guards = new WeakMap<Route, RouteGuard>();
@@ -124,10 +125,6 @@ export function createGuard(deps: {
     if (owner.kind === 'extra' || route.clientId === undefined) {
       throw new TypeError(`the route ${prefix} has no OAuth client`);
     }
-    const scope =
-      owner.kind === 'service'
-        ? `access:services!service=${owner.name}`
-        : `access:servers!server=${owner.userName}/${owner.serverName}`;
     return new HubOAuth({
       // The gateway needs no token of its own: it asks the hub without HTTP.
       api_token: 'unused-by-the-gateway',
@@ -140,8 +137,7 @@ export function createGuard(deps: {
       service_prefix: prefix,
       oauth_client_id: route.clientId,
       oauth_redirect_uri: `${prefix}oauth_callback`,
-      oauth_scopes: [scope],
-      request_scopes: deps.requestScopesOf(route.clientId),
+      oauth_scopes: [accessScopeFor(owner)],
       environment: {},
     });
   }
@@ -204,6 +200,8 @@ export function createGuard(deps: {
     async decide(route, request) {
       const guard = guardOf(route);
       const changesBefore = changes;
+      // A reload may have changed them since the last request; a login asks for those in force.
+      guard.client.request_scopes = deps.clients.allowedScopes(guard.client.oauth_client_id);
       const decision = await guard.client.authenticate(request);
       if (decision.kind !== 'allowed') return decision;
       const admission = await admissionOf(route, decision.user, decision.source !== 'cookie');

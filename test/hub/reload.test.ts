@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
+import { createOwnService } from '../support/own-service.ts';
+import { untilState } from '../support/services.ts';
 import { createTestHub, submitLogin } from '../support/test-hub.ts';
 
 test('a reload changes who may log in and with what password, and keeps those who are logged in', async () => {
@@ -37,6 +39,26 @@ test('a reload takes groups and roles over, and the log says what it changed', a
   const messages = hub.logLines.map((line) => JSON.stringify(line)).join('\n');
   expect(messages).toMatch(/"added":\["wiki"\]/);
   expect(messages).toMatch(/"settings":\["Hub.title"\].*need a restart/);
+});
+
+test('a guarded service asks for what the configuration in force allows it, without a restart', async () => {
+  await using upstream = await createOwnService('wiki');
+  const guarded = { ...upstream.config, access: 'gateway' };
+  await using hub = await createTestHub({ Hub: { services: [guarded] } });
+  upstream.connect(hub);
+  await untilState(hub, 'wiki', 'ready');
+  const requestedScopes = async () => {
+    const redirect = await new FakeBrowser().request(`${hub.url}services/wiki/`);
+    return new URL(redirect.headers.location ?? '', hub.url).searchParams.get('scope');
+  };
+  expect(await requestedScopes()).toBe('access:services!service=wiki');
+
+  const allowed = { ...guarded, oauth_client_allowed_scopes: ['list:users'] };
+  await hub.reload({ Hub: { services: [allowed] } });
+  expect(await requestedScopes()).toBe('access:services!service=wiki list:users');
+
+  await hub.reload({ Hub: { services: [guarded] } });
+  expect(await requestedScopes()).toBe('access:services!service=wiki');
 });
 
 test('a stop asked for over the API needs the scope shutdown and is passed on to the process', async () => {

@@ -142,8 +142,9 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
           .where('servers.name', '=', serverName)
           .executeTakeFirst();
         const path = [userName, serverName].filter((part) => part !== '').map(encodeURIComponent);
-        return row && { prefix: `${basePath}user/${path.join('/')}/`, allowedScopes: [] };
+        return row && { prefix: `${basePath}user/${path.join('/')}/` };
       },
+      allowedScopes: [],
     },
   });
   const clientAuthentication = createClientAuthentication({

@@ -30,7 +30,7 @@ export function createClientAuthentication({
   failureLimit,
   clientAddress = createClientAddressReader([]),
 }: {
-  readonly clients: ClientRegistry;
+  readonly clients: Pick<ClientRegistry, 'find'>;
   readonly verifyClientSecret: VerifyClientSecret;
   readonly failureLimit: FailureLimit;
   /** Without it no proxy is trusted, and whoever comes through one shares its address. */

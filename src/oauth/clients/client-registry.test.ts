@@ -16,8 +16,9 @@ const clients = createClientRegistry({
     async find(userName, serverName) {
       if (userName !== 'a' && userName !== 'a-b') return undefined;
       if (userName === 'a-b' && serverName !== '') return undefined;
-      return { prefix: `/user/${userName}/${serverName && `${serverName}/`}`, allowedScopes: [] };
+      return { prefix: `/user/${userName}/${serverName && `${serverName}/`}` };
     },
+    allowedScopes: ['list:groups'],
   },
 });
 
@@ -40,6 +41,7 @@ test('keeps a default server and a named server of similar names apart', async (
     ownerUserName: 'a-b',
     redirectUri: '/user/a-b/oauth_callback',
     accessScope: 'access:servers!server=a-b/',
+    allowedScopes: ['list:groups'],
     skipsConsent: false,
   });
   expect(await clients.find('hub-user-a-c')).toMatchObject({
@@ -51,6 +53,11 @@ test('keeps a default server and a named server of similar names apart', async (
 
 test('never takes a named server for the default one of a user who has not started it yet', async () => {
   expect(await clients.find('hub-user-a-new')).toBeUndefined();
+});
+
+test('tells what a client may ask for without looking for its server', () => {
+  expect(clients.allowedScopes('service-wiki')).toEqual(['read:users']);
+  expect(clients.allowedScopes('hub-user-nobody')).toEqual(['list:groups']);
 });
 
 test.each(['service-other', 'hub-user-nobody', 'wiki', ''])(

@@ -1,6 +1,6 @@
 import { accessScopeFor } from '../../rbac/access-check.ts';
 import type { Client } from './client.ts';
-import { readServerClientId, serverClientId } from './server-client-id.ts';
+import { readServerClientId, type ServerName, serverClientId } from './server-client-id.ts';
 
 /** What a service of the configuration tells about itself as a client. */
 export interface ServiceClientSource {
@@ -18,18 +18,21 @@ export interface ServerClientSource {
   /** Whether there is a user of that name. */
   isUser(userName: string): Promise<boolean>;
   find(userName: string, serverName: string): Promise<ServerClient | undefined>;
+  /** What every server may ask a visitor for, beside identity and access to itself. */
+  readonly allowedScopes: readonly string[];
 }
 
 /** What a user's server tells about itself as a client. */
 export interface ServerClient {
   /** Path of the server on the public origin, with a slash at both ends. */
   readonly prefix: string;
-  readonly allowedScopes: readonly string[];
 }
 
 /** The registered clients (RFC 6749 §2). */
 export interface ClientRegistry {
   find(clientId: string): Promise<Client | undefined>;
+  /** `Client.allowedScopes` by the configuration in force, without looking whether a server exists. */
+  allowedScopes(clientId: string): readonly string[];
 }
 
 /**
@@ -43,14 +46,20 @@ export function createClientRegistry({
   readonly services: () => readonly ServiceClientSource[];
   readonly servers: ServerClientSource;
 }): ClientRegistry {
+  const findService = (clientId: string) =>
+    services().find((candidate) => candidate.clientId === clientId);
+
   return {
+    allowedScopes: (clientId) => findService(clientId)?.allowedScopes ?? servers.allowedScopes,
+
     async find(clientId) {
-      const service = services().find((candidate) => candidate.clientId === clientId);
+      const service = findService(clientId);
       if (service !== undefined) return serviceClient(service);
       const readings = readServerClientId(clientId);
       for (const { userName, serverName } of readings) {
         const server = await servers.find(userName, serverName);
-        if (server !== undefined) return serverClient(userName, serverName, server);
+        if (server !== undefined)
+          return serverClient({ userName, serverName }, server, servers.allowedScopes);
         // The id is that of their default server, also before they first start it.
         if (readings.length > 1 && (await servers.isUser(userName))) return undefined;
       }
@@ -73,14 +82,18 @@ function serviceClient(service: ServiceClientSource): Client {
   };
 }
 
-function serverClient(userName: string, serverName: string, server: ServerClient): Client {
+function serverClient(
+  { userName, serverName }: ServerName,
+  { prefix }: ServerClient,
+  allowedScopes: readonly string[],
+): Client {
   const clientId = serverClientId(userName, serverName);
   return {
     clientId,
     kind: 'server',
     name: serverName === '' ? userName : `${userName}/${serverName}`,
-    redirectUri: `${server.prefix}oauth_callback`,
-    allowedScopes: server.allowedScopes,
+    redirectUri: `${prefix}oauth_callback`,
+    allowedScopes,
     accessScope: accessScopeFor({ kind: 'server', userName, serverName }),
     skipsConsent: false,
     ownerUserName: userName,

@@ -100,8 +100,9 @@ describe('for any names', () => {
             isUser: async (name) => users.has(name),
             find: async (user, serverName) =>
               wanted.some((each) => each.userName === user && each.serverName === serverName)
-                ? { prefix: `/user/${user}/${serverName}`, allowedScopes: [] }
+                ? { prefix: `/user/${user}/${serverName}` }
                 : undefined,
+            allowedScopes: [],
           },
         });
         for (const each of live) {

@@ -35,7 +35,7 @@ export type AuthorizationRequestReading =
 
 /** What the checks of an authorization request compare it with. */
 export interface AuthorizationRequestContext {
-  readonly clients: ClientRegistry;
+  readonly clients: Pick<ClientRegistry, 'find'>;
   readonly publicUrl: URL;
   readonly issuer: string;
 }

@@ -21,7 +21,7 @@ export interface TokenVerifierDeps {
   readonly accessTokens: Pick<AccessTokenStore, 'findByHash'>;
   readonly serviceTokens: ServiceTokens;
   readonly users: Pick<UserStore, 'findById'>;
-  readonly clients: ClientRegistry;
+  readonly clients: Pick<ClientRegistry, 'find'>;
   readonly authority: Pick<Authority, 'scopesOfOwner' | 'effectiveScopes'>;
   readonly database: Pick<HubDatabase, 'onChange'>;
   readonly useRecorder: Pick<UseRecorder, 'recordUse'>;
