@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { freePort } from '../test/support/postgres.ts';
+import { freePort } from '../test/support/free-port.ts';
 import { startConfigurableHttpProxy } from './gateway/configurable-http-proxy.ts';
 import { startHub } from './gateway/hub-under-test.ts';
 import { proxyConfig, startNginx, upstreamConfig } from './gateway/nginx.ts';

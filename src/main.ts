@@ -64,11 +64,12 @@ function createLog({ config }: CheckedConfig) {
 }
 
 function announce(url: string, setUpUrl: string | undefined): void {
-  process.stdout.write(`The hub is ready at ${url}\n`);
-  if (setUpUrl === undefined) return;
-  process.stdout.write(
-    `There is no administrator yet. Open this link once to become the first one:\n  ${setUpUrl}\n`,
-  );
+  const setUp =
+    setUpUrl === undefined
+      ? ''
+      : `There is no administrator yet. Open this link once to become the first one:\n  ${setUpUrl}\n`;
+  // In one piece: what waits for the first line reads the link along with it.
+  process.stdout.write(`The hub is ready at ${url}\n${setUp}`);
 }
 
 process.on('unhandledRejection', (reason) => {

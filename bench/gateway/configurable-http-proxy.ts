@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../../test/support/postgres.ts';
+import { freePort } from '../../test/support/free-port.ts';
 import { type PinnedProcess, startPinned } from './pinned-process.ts';
 
 /** A running configurable-http-proxy. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FakeBrowser } from '../../test/support/fake-browser.ts';
-import { freePort } from '../../test/support/postgres.ts';
+import { freePort } from '../../test/support/free-port.ts';
 import { submitLogin, until } from '../../test/support/test-hub.ts';
 import { type PinnedProcess, startPinned } from './pinned-process.ts';
 

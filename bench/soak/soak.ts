@@ -2,11 +2,11 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import WebSocket from 'ws';
+import { freePort } from '../../test/support/free-port.ts';
 
 /** What a hub holds at a moment when nobody uses it. */
 export interface Holding {
@@ -44,7 +44,11 @@ export async function soak(options: {
 }): Promise<SoakReport> {
   const { webSockets, requestsPerRound, rounds, say = () => {} } = options;
   const directory = await mkdtemp(join(tmpdir(), 'hub-soak-'));
-  const [appPort = 0, publicPort = 0, internalPort = 0] = await freePorts(3);
+  const [appPort, publicPort, internalPort] = [
+    await freePort(),
+    await freePort(),
+    await freePort(),
+  ];
   const url = `http://127.0.0.1:${publicPort}/`;
   await writeFile(
     join(directory, 'hub.config.json'),
@@ -282,12 +286,4 @@ async function settled(hub: ChildProcess, wanted?: Holding): Promise<Holding> {
     }
     last = now;
   }
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }

@@ -17,29 +17,18 @@ export async function loadDirectory(
 ): Promise<void> {
   const { Hub, Authenticator } = config;
   const { users, groups, roles } = stores;
-  const ensureUser = async (written: string) => {
-    const name = canonicalUserName(written);
-    const user = (await users.findByName(name)) ?? (await users.create({ name }));
-    return user.name;
-  };
-  const ensureGroup = async (name: string) => {
-    const group =
-      (await groups.findByName(name)) ?? (await groups.create({ name, origin: 'config' }));
-    return group.name;
-  };
+  const ensureUser = async (written: string) =>
+    (await users.ensure(canonicalUserName(written))).name;
 
-  const configuredGroups = await Promise.all(
-    Hub.load_groups.map(async (group) => ({
-      ...group,
-      users: await Promise.all(group.users.map(ensureUser)),
-    })),
+  await groups.syncConfigured(
+    Hub.load_groups.map((group) => ({ ...group, users: group.users.map(canonicalUserName) })),
+    Hub.load_roles.flatMap((role) => role.groups ?? []),
   );
-  await groups.syncConfigured(configuredGroups);
   await applyRoles(Hub.load_roles, {
     roles,
     catalogue,
     ensureUser,
-    ensureGroup,
+    ensureGroup: async (name) => (await groups.getByName(name)).name,
     administrators: {
       list: () => users.listAdministratorNames(),
       async set(userName, isAdmin) {
@@ -52,7 +41,7 @@ export async function loadDirectory(
     log,
   });
   for (const name of Authenticator.admin_users) {
-    const user = await users.getByName(await ensureUser(name));
+    const user = await users.ensure(canonicalUserName(name));
     if (!user.isAdmin) await users.setAdmin(user.id, true);
   }
 }

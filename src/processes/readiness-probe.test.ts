@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import { freePort } from '../../test/support/free-port.ts';
 import { probeReadiness, waitUntilReady } from './readiness-probe.ts';
 
 const servers: Server[] = [];
@@ -34,7 +35,7 @@ describe('a readiness probe', () => {
     'status %i is ready, redirects are not followed',
     async (status) => {
       const url = await serve(answer(status));
-      expect(await probeReadiness({ url, path: '/', timeoutMs: 5_000 })).toEqual({
+      expect(await probeReadiness({ url, path: '/', timeoutMs: 60_000 })).toEqual({
         ready: true,
         status,
       });
@@ -43,7 +44,7 @@ describe('a readiness probe', () => {
 
   test('status 503 is not ready', async () => {
     const url = await serve(answer(503));
-    expect(await probeReadiness({ url, path: '/', timeoutMs: 5_000 })).toEqual({
+    expect(await probeReadiness({ url, path: '/', timeoutMs: 60_000 })).toEqual({
       ready: false,
       problem: 'status',
       reason: `${url} answers with status 503`,
@@ -56,14 +57,13 @@ describe('a readiness probe', () => {
       asked.push(request.url);
       response.end();
     });
-    await probeReadiness({ url: `${url}/ignored`, path: '/services/a/health', timeoutMs: 5_000 });
+    await probeReadiness({ url: `${url}/ignored`, path: '/services/a/health', timeoutMs: 60_000 });
     expect(asked).toEqual(['/services/a/health']);
   });
 
   test('a port where nobody listens is told apart from one that does not answer', async () => {
-    const url = await serve(answer(200));
-    for (const server of servers.splice(0)) await once(server.close(), 'close');
-    const refused = await probeReadiness({ url, path: '/', timeoutMs: 5_000 });
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const refused = await probeReadiness({ url, path: '/', timeoutMs: 60_000 });
     expect(refused).toMatchObject({ ready: false, problem: 'refused' });
 
     const silent = await serve(() => undefined);
@@ -74,7 +74,7 @@ describe('a readiness probe', () => {
   test('reaches a Unix socket', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'probe-'));
     const url = await serve(answer(200), { path: join(directory, 'app.sock') });
-    expect(await probeReadiness({ url, path: '/', timeoutMs: 5_000 })).toEqual({
+    expect(await probeReadiness({ url, path: '/', timeoutMs: 60_000 })).toEqual({
       ready: true,
       status: 200,
     });

@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { GroupConfig } from '../config/config.ts';
 import type { Tables } from '../store/tables.ts';
 import { addMember, deleteGroup, ensureGroup } from './group-rows-store.ts';
-import { validateGroupName, validateUserName } from './user-name.ts';
+import { validateGroupName } from './user-name.ts';
+import { ensureUserRow } from './user-rows-store.ts';
 
 const origin = 'config';
 
@@ -11,11 +11,15 @@ const origin = 'config';
  * Brings `Hub.load_groups` into the tables. Users it names are created. Memberships that the
  * configuration made and no longer names end; a group that left it stays only as long as somebody
  * else put members into it.
+ * Groups that other settings name are created and stay, whatever is in them.
  */
 export async function syncConfiguredGroups(
   transaction: Kysely<Tables>,
   groups: readonly GroupConfig[],
+  namedElsewhere: readonly string[],
 ): Promise<void> {
+  const keptNames = new Set(namedElsewhere.map(validateGroupName));
+  for (const name of keptNames) await ensureGroup(transaction, name, origin);
   const configuredNames = new Set<string>();
   for (const group of groups) {
     const name = validateGroupName(group.name);
@@ -28,9 +32,9 @@ export async function syncConfiguredGroups(
       .execute();
     const userIds = new Set<string>();
     for (const user of group.users) {
-      const userId = await ensureUser(transaction, validateUserName(user));
-      userIds.add(userId);
-      await addMember(transaction, groupId, userId, origin);
+      const { row } = await ensureUserRow(transaction, user);
+      userIds.add(row.id);
+      await addMember(transaction, groupId, row.id, origin);
     }
     await removeOtherMembers(transaction, groupId, userIds);
   }
@@ -43,6 +47,7 @@ export async function syncConfiguredGroups(
   for (const { id, name } of former) {
     if (configuredNames.has(name)) continue;
     await removeOtherMembers(transaction, id, new Set());
+    if (keptNames.has(name)) continue;
     const member = await transaction
       .selectFrom('group_members')
       .select('user_id')
@@ -73,25 +78,4 @@ async function removeOtherMembers(
       .where('user_id', '=', userId)
       .execute();
   }
-}
-
-async function ensureUser(transaction: Kysely<Tables>, name: string): Promise<string> {
-  await transaction
-    .insertInto('users')
-    .values({
-      id: randomUUID(),
-      name,
-      admin: 0,
-      invited: 0,
-      created_at: Date.now(),
-      last_activity_at: null,
-    })
-    .onConflict((conflict) => conflict.column('name').doNothing())
-    .execute();
-  const { id } = await transaction
-    .selectFrom('users')
-    .select('id')
-    .where('name', '=', name)
-    .executeTakeFirstOrThrow();
-  return id;
 }

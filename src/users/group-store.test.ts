@@ -163,4 +163,15 @@ describeEachDatabase('the group store', (open) => {
     expect(await groups.memberNames('team')).toEqual(['alice']);
     expect(await groups.getByName('team')).toMatchObject({ origin: 'api' });
   });
+
+  test('keeps a group that only a role names, with what the API gave it', async () => {
+    const { groups } = await openStore();
+    await groups.syncConfigured([], ['readers']);
+    await groups.setProperties('readers', { quota: 2 });
+    const before = await groups.getByName('readers');
+    await groups.syncConfigured([], ['readers']);
+    expect(await groups.getByName('readers')).toEqual(before);
+    await groups.syncConfigured([]);
+    expect(await groups.findByName('readers')).toBeUndefined();
+  });
 });

@@ -53,8 +53,11 @@ export interface GroupStore {
    * Memberships of another origin stay. Throws `not_found` for the user.
    */
   syncMembershipsOf(userName: string, groupNames: readonly string[], origin: string): Promise<void>;
-  /** Brings the groups of the configuration, and those that left it, up to date. */
-  syncConfigured(groups: readonly GroupConfig[]): Promise<void>;
+  /**
+   * Brings the groups of `Hub.load_groups`, and those that left it, up to date. Those that only
+   * other settings name are made and kept.
+   */
+  syncConfigured(groups: readonly GroupConfig[], namedElsewhere?: readonly string[]): Promise<void>;
 }
 
 /** Creates the store of the tables `groups` and `group_members`. */
@@ -186,8 +189,10 @@ export function createGroupStore(database: HubDatabase): GroupStore {
       if (isChanged) database.announceChange();
     },
 
-    async syncConfigured(groups) {
-      await database.transaction((transaction) => syncConfiguredGroups(transaction, groups));
+    async syncConfigured(groups, namedElsewhere = []) {
+      await database.transaction((transaction) =>
+        syncConfiguredGroups(transaction, groups, namedElsewhere),
+      );
       database.announceChange();
     },
   };

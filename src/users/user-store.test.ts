@@ -50,6 +50,16 @@ describeEachDatabase('the user store', (open) => {
     expect(await users.delete('nobody')).toBe(false);
   });
 
+  test('ensures a user once, whoever else does at the same moment', async () => {
+    const { users } = await openStore();
+    const made = await Promise.all(
+      ['zoe\u0308', 'zo\u00eb', 'zo\u00eb'].map((name) => users.ensure(name)),
+    );
+    expect(new Set(made.map(({ id }) => id)).size).toBe(1);
+    expect(await users.findByName('zo\u00eb')).toEqual(made[0]);
+    await expect(users.ensure('a/b')).rejects.toMatchObject({ code: 'bad_request' });
+  });
+
   test('changes the flags of one user only', async () => {
     const { users } = await openStore();
     const { id } = await users.create({ name: 'alice' });
@@ -66,7 +76,8 @@ describeEachDatabase('the user store', (open) => {
     const page = await users.list({ offset: 1, limit: 2 });
     expect(page.items.map(({ name }) => name)).toEqual(['a', 'b']);
     expect(page.total).toBe(4);
-    expect(await users.listNames()).toEqual(['B', 'a', 'b', 'ä']);
+    const all = await users.list({ offset: 0, limit: 10 });
+    expect(all.items.map(({ name }) => name)).toEqual(['B', 'a', 'b', 'ä']);
     const reversed = await users.list({ offset: 0, limit: 10, sort: '-name' });
     expect(reversed.items.map(({ name }) => name)).toEqual(['ä', 'b', 'a', 'B']);
   });

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 import { HubError } from '../errors.ts';
 import type { HubDatabase } from '../store/database.ts';
@@ -6,6 +5,7 @@ import { textsOf } from '../store/json-list.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { normaliseUserName, validateUserName } from './user-name.ts';
+import { ensureUserRow, newUserRow } from './user-rows-store.ts';
 
 /** A person with an account. */
 export interface User {
@@ -43,7 +43,6 @@ export interface UserStore {
   getByName(name: string): Promise<User>;
   /** One page, and how many there are on all pages. */
   list(options: UserListOptions): Promise<{ items: User[]; total: number }>;
-  listNames(): Promise<string[]>;
   listAdministratorNames(): Promise<string[]>;
   /** Throws `conflict` when the name is taken and `bad_request` when it cannot be a name. */
   create(user: {
@@ -51,6 +50,8 @@ export interface UserStore {
     readonly isAdmin?: boolean;
     readonly isInvited?: boolean;
   }): Promise<User>;
+  /** The user of this name, made when there is none. Throws `bad_request` when it cannot be a name. */
+  ensure(name: string): Promise<User>;
   /** Throws `not_found`. */
   setAdmin(id: string, isAdmin: boolean): Promise<void>;
   /** Throws `not_found`. */
@@ -144,22 +145,16 @@ export function createUserStore(database: HubDatabase): UserStore {
       return rows.map(({ name }) => name);
     },
 
-    async listNames() {
-      const rows = await kysely.selectFrom('users').select('name').orderBy('name').execute();
-      return rows.map(({ name }) => name);
-    },
-
-    async create({ name, isAdmin = false, isInvited = false }) {
-      const row: Row<'users'> = {
-        id: randomUUID(),
-        name: validateUserName(name),
-        admin: Number(isAdmin),
-        invited: Number(isInvited),
-        created_at: Date.now(),
-        last_activity_at: null,
-      };
+    async create(user) {
+      const row = newUserRow(user);
       await refuseTakenName(kysely.insertInto('users').values(row).execute());
       database.announceChange({ kind: 'user_added' });
+      return toUser(row);
+    },
+
+    async ensure(name) {
+      const { row, isNew } = await ensureUserRow(kysely, name);
+      if (isNew) database.announceChange({ kind: 'user_added' });
       return toUser(row);
     },
 

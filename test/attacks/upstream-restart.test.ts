@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import { freePort } from '../support/postgres.ts';
+import { freePort } from '../support/free-port.ts';
 import { head, rawClient, rawRequest, startProxy, statusOf } from './proxy-harness.ts';
 
 async function start(port: number): Promise<Server> {

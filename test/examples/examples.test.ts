@@ -10,15 +10,7 @@ import { Secret } from '../../src/config/secret.ts';
 import { createAssertionSigner } from '../../src/gateway/assertion.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { startFakeHub } from '../support/fake-hub.ts';
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
+import { freePort } from '../support/free-port.ts';
 
 async function untilListening(port: number): Promise<void> {
   for (;;) {

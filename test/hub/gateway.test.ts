@@ -5,7 +5,7 @@ import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
 import type { FakeBrowser } from '../support/fake-browser.ts';
-import { freePort } from '../support/postgres.ts';
+import { freePort } from '../support/free-port.ts';
 import { managedService, openWithConsent, untilState } from '../support/services.ts';
 import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
 

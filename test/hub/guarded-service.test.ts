@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { freePort } from '../support/postgres.ts';
+import { freePort } from '../support/free-port.ts';
 import { untilState } from '../support/services.ts';
 import { createTestHub, submitForm } from '../support/test-hub.ts';
 

@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
-import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
+import { createHubFolder, type HubFolder, type HubProcess } from '../support/hub-process.ts';
 import { managedService, usersOpenServices } from '../support/services.ts';
 import { createTestHub, submitForm, submitLogin, until } from '../support/test-hub.ts';
 
@@ -65,6 +65,12 @@ function isAlive(pid: number): boolean {
   }
 }
 
+async function setUpLinkOf(hub: HubProcess): Promise<string> {
+  const found = () => /http:\S+set-up\S+(?=\s)/.exec(hub.stdout())?.[0];
+  await until(() => found() !== undefined, 'the hub prints the link for the first administrator');
+  return found() ?? '';
+}
+
 describe('the first start', () => {
   test('prints a link that makes the first administrator once, and later starts print none', async () => {
     await using folder = await createHubFolder({
@@ -72,7 +78,7 @@ describe('the first start', () => {
       Authenticator: {},
     });
     const first = await folder.start();
-    const link = /http:\S+set-up\S+/.exec(first.stdout())?.[0] ?? '';
+    const link = await setUpLinkOf(first);
     expect(link).toContain(folder.url);
 
     const browser = new FakeBrowser();
@@ -95,6 +101,8 @@ describe('the first start', () => {
     first.signal('SIGTERM');
     expect(await first.exited).toBe(0);
     const second = await folder.start();
+    second.signal('SIGTERM');
+    await second.exited;
     expect(second.stdout()).toContain('The hub is ready at');
     expect(second.stdout()).not.toContain('set-up');
   });
@@ -104,13 +112,12 @@ describe('the first start', () => {
       Hub: { authenticator_class: 'password' },
       Authenticator: {},
     });
-    const linkOf = (stdout: string) => /http:\S+set-up\S+/.exec(stdout)?.[0] ?? '';
     const first = await folder.start();
     first.signal('SIGTERM');
     await first.exited;
     const second = await folder.start();
-    expect((await new FakeBrowser().open(linkOf(first.stdout()))).status).toBe(403);
-    expect((await new FakeBrowser().open(linkOf(second.stdout()))).status).toBe(200);
+    expect((await new FakeBrowser().open(await setUpLinkOf(first))).status).toBe(403);
+    expect((await new FakeBrowser().open(await setUpLinkOf(second))).status).toBe(200);
   });
 });
 

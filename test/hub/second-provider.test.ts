@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
+import { freePort } from '../support/free-port.ts';
 import { hasGlewlwyd, startGlewlwyd } from '../support/glewlwyd.ts';
-import { freePort } from '../support/postgres.ts';
 import { createTestHub, until } from '../support/test-hub.ts';
 
 describe.runIf(hasGlewlwyd())('Glewlwyd, a provider of another make', () => {

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { usePostgres } from '../support/databases.ts';
-import { freePort, hasPostgres } from '../support/postgres.ts';
+import { freePort } from '../support/free-port.ts';
+import { hasPostgres } from '../support/postgres.ts';
 import { hasRedis, useRedis } from '../support/redis.ts';
 import { untilState } from '../support/services.ts';
 import { createTestHub, submitForm, until } from '../support/test-hub.ts';

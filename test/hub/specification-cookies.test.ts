@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Secret } from '../../src/config/secret.ts';
 import { createSealer } from '../../src/crypto/sealer.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
+import { freePort } from '../support/free-port.ts';
 import { createOwnService } from '../support/own-service.ts';
-import { freePort } from '../support/postgres.ts';
 import {
   managedService,
   openWithConsent,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { requireComponent } from '../support/components.ts';
-import { freePort } from '../support/postgres.ts';
+import { freePort } from '../support/free-port.ts';
 import { createTestHub, submitForm, type TestHub, until } from '../support/test-hub.ts';
 
 const python = '/usr/bin/python3';

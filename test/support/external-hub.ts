@@ -1,4 +1,5 @@
 import { FakeBrowser } from './fake-browser.ts';
+import { freePort } from './free-port.ts';
 import {
   type OidcProvider,
   type OidcProviderOptions,
@@ -6,7 +7,6 @@ import {
   providerClient,
   startOidcProvider,
 } from './oidc-provider.ts';
-import { freePort } from './postgres.ts';
 import { createTestHub, type TestHub, type TestHubConfig } from './test-hub.ts';
 
 /** A hub whose people log in at a real provider. */

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { gunzipSync } from 'node:zlib';
 import { requireComponent } from './components.ts';
-import { freePort } from './postgres.ts';
+import { freePort } from './free-port.ts';
 
 const program = '/usr/bin/glewlwyd';
 const schema = '/usr/share/doc/glewlwyd/database/init.sqlite3.sql.gz';

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { freePort } from './postgres.ts';
+import { freePort } from './free-port.ts';
 import { projectDirectory } from './services.ts';
 import { until } from './test-hub.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { BrowserAnswer, FakeBrowser } from './fake-browser.ts';
-import { freePort } from './postgres.ts';
+import { freePort } from './free-port.ts';
 
 /** A real OpenID Connect provider in a process of its own. */
 export interface OidcProvider extends AsyncDisposable {

@@ -1,12 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { requireComponent } from './components.ts';
+import { freePort } from './free-port.ts';
 
 const programs = '/usr/lib/postgresql/15/bin';
 
@@ -134,23 +133,4 @@ export async function startPostgres(): Promise<PostgresCluster> {
 function accountOf(name: string): { uid: number; gid: number } {
   const read = (flag: string) => Number(spawnSync('id', [flag, name], { encoding: 'utf8' }).stdout);
   return { uid: read('-u'), gid: read('-g') };
-}
-
-/**
- * A loopback port that was free a moment ago. It lies below those that systems give to outgoing
- * connections, of which other tests open many: so hardly anything can take it before it is used.
- */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(12_000, 32_000);
-    const probe = createServer().listen(port, '127.0.0.1');
-    const isFree = await Promise.race([
-      once(probe, 'listening').then(() => true),
-      once(probe, 'error').then(() => false),
-    ]);
-    if (!isFree) continue;
-    probe.close();
-    await once(probe, 'close');
-    return port;
-  }
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { requireComponent } from './components.ts';
-import { freePort } from './postgres.ts';
+import { freePort } from './free-port.ts';
 
 const program = '/usr/bin/redis-server';
 

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { text } from 'node:stream/consumers';
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import type { FakeBrowser } from './fake-browser.ts';
-import { freePort } from './postgres.ts';
+import { freePort } from './free-port.ts';
 
 type Claims = Record<string, unknown>;
 type Answer = (

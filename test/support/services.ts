@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { BrowserAnswer, FakeBrowser } from './fake-browser.ts';
-import { freePort } from './postgres.ts';
+import { freePort } from './free-port.ts';
 import { submitForm, type TestHub, until } from './test-hub.ts';
 
 /** Folder of the project. */

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'ldapts';
 import { requireComponent } from './components.ts';
-import { freePort } from './postgres.ts';
+import { freePort } from './free-port.ts';
 import { until } from './test-hub.ts';
 
 const program = '/usr/sbin/slapd';

@@ -6,7 +6,7 @@ import { type Logger, pino } from 'pino';
 import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
 import { createHub, type Hub } from '../../src/hub.ts';
 import { type BrowserAnswer, FakeBrowser } from './fake-browser.ts';
-import { freePort } from './postgres.ts';
+import { freePort } from './free-port.ts';
 
 type Section = Readonly<Record<string, unknown>>;
 
