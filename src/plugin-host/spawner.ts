@@ -47,7 +47,11 @@ export interface SpawnRequest {
   readonly ip: string;
   /** Whether to listen on a Unix socket instead of a port. */
   readonly socket: boolean;
-  /** What the user chose in the options form, checked by `optionsForm`. */
+  /**
+   * What was asked for at the start, an object of any JSON. Fields of `optionsForm` are checked and
+   * have their declared type; everything else is as the API was given it, unchecked: up to 64 KiB,
+   * lists and nested objects included. Trust nothing in it that you have not checked.
+   */
   readonly userOptions: Readonly<Record<string, unknown>>;
   readonly signal: AbortSignal;
   readonly stopGraceMs: number;

@@ -117,10 +117,30 @@ describe('the options form', () => {
     [{ name: 'x', image: 'huge' }, 'Image: this is none of the choices.'],
     [{ name: { $ne: '' } }, 'Name: this must be a text.'],
     [{ name: 'x'.repeat(10_001) }, 'Name: this must be a text.'],
-    [{ name: 'x', cmd: ['rm'] }, 'There is no option "cmd".'],
-    [{ name: 'x', profile: 'small' }, 'There is no such profile; there are: none.'],
   ])('refuses %j', (submitted, message) => {
     expect(() => choose(submitted, { form })).toThrow(message);
+  });
+});
+
+describe('options of no form', () => {
+  const options = { repo: 'a/b', limits: { gpus: [0, 1], memory: null }, profile: 'their own' };
+
+  test('are any JSON and stay as they are', () => {
+    expect(choose(options).userOptions).toEqual(options);
+    expect(choose({ name: 'x', ...options }, { form }).userOptions).toEqual({
+      ...options,
+      name: 'x',
+      cores: 2,
+      gpu: false,
+      image: 'small',
+    });
+  });
+
+  test.each([
+    [{ big: 'x'.repeat(64 * 1024) }, 'Options may take 64 KiB, written as JSON.'],
+    [{ deep: JSON.parse(`${'['.repeat(9_000)}${']'.repeat(9_000)}`) }, 'nested 32 levels deep'],
+  ])('are refused when they are too much to keep: %#', (submitted, message) => {
+    expect(() => choose(submitted)).toThrow(message);
   });
 });
 

@@ -14,8 +14,8 @@ export interface ChosenOptions {
   readonly environment: Readonly<Record<string, string>>;
   readonly defaultUrl: string;
   readonly memoryLimitBytes: number | undefined;
-  /** The checked choice itself: stored, and used again by a start without options. */
-  readonly userOptions: Readonly<Record<string, string | number | boolean>>;
+  /** The choice itself: stored, handed to the spawner, and used again by a start without options. */
+  readonly userOptions: Readonly<Record<string, unknown>>;
 }
 
 /** Whether there is anything to choose, so that a page should ask. */
@@ -23,8 +23,13 @@ export function hasChoices({ profiles, form }: SpawnChoices): boolean {
   return profiles.length > 0 || (form?.fields.length ?? 0) > 0;
 }
 
+/** Largest choice, as JSON: it is stored with the server and shown in every list of servers. */
+const largestChoiceBytes = 64 * 1024;
+const deepestChoice = 32;
+
 /**
- * Checks a choice and works out what it means. Throws `bad_request` naming the field. Commands may hold
+ * Checks a choice and works out what it means. Throws `bad_request` naming the field. Profiles and the
+ * fields of the form are checked; any other JSON is kept as it is, for the spawner. Commands may hold
  * `{username}` and `{directory}`, the folder of the configuration file.
  */
 export function chooseOptions(
@@ -33,19 +38,12 @@ export function chooseOptions(
   config: SpawnerConfig,
   placeholders: Readonly<Record<string, string>>,
 ): ChosenOptions {
-  const known = new Set(['profile', ...(choices.form?.fields ?? []).map(({ name }) => name)]);
-  for (const name of Object.keys(submitted)) {
-    if (!known.has(name)) {
-      throw new HubError(
-        'bad_request',
-        `There is no option ${JSON.stringify(name.slice(0, 100))}.`,
-      );
-    }
-  }
-  const userOptions: Record<string, string | number | boolean> = {};
+  requireStorable(submitted);
+  const userOptions: Record<string, unknown> = { ...submitted };
   for (const field of choices.form?.fields ?? []) {
     const value = checkField(field, submitted[field.name]);
-    if (value !== undefined) userOptions[field.name] = value;
+    if (value === undefined) delete userOptions[field.name];
+    else userOptions[field.name] = value;
   }
   const profile = chooseProfile(choices.profiles, submitted['profile']);
   if (profile !== undefined) userOptions['profile'] = profile.name;
@@ -65,6 +63,24 @@ export function chooseOptions(
   };
 }
 
+/** Throws `bad_request` for a choice that is too large, or nested too deep to be written as JSON. */
+function requireStorable(submitted: Readonly<Record<string, unknown>>): void {
+  if (depthExceeds(submitted, deepestChoice)) {
+    throw new HubError('bad_request', `Options may be nested ${deepestChoice} levels deep.`);
+  }
+  if (Buffer.byteLength(JSON.stringify(submitted)) > largestChoiceBytes) {
+    throw new HubError(
+      'bad_request',
+      `Options may take ${largestChoiceBytes / 1024} KiB, written as JSON.`,
+    );
+  }
+}
+
+function depthExceeds(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((child) => depthExceeds(child, levels - 1));
+}
+
 /** Fills `{name}` where there is such a placeholder; everything else stays, `{port}` for the spawner. */
 function fillIn(text: string, placeholders: Readonly<Record<string, string>>): string {
   return text.replaceAll(/\{([a-z_]+)\}/g, (whole, name: string) => placeholders[name] ?? whole);
@@ -74,12 +90,14 @@ function chooseProfile(
   profiles: readonly SpawnerProfile[],
   wanted: unknown,
 ): SpawnerProfile | undefined {
+  // Without profiles the word means nothing to the hub, and may mean something to the spawner.
+  if (profiles.length === 0) return undefined;
   if (wanted === undefined || wanted === '') {
     return profiles.find((profile) => profile.default) ?? profiles[0];
   }
   const profile = profiles.find(({ name }) => name === wanted);
   if (profile !== undefined) return profile;
-  const names = profiles.map(({ name }) => name).join(', ') || 'none';
+  const names = profiles.map(({ name }) => name).join(', ');
   throw new HubError('bad_request', `There is no such profile; there are: ${names}.`);
 }
 

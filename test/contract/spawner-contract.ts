@@ -180,6 +180,16 @@ function describeStart({ commands, sockets }: SpawnerContract, bench: Bench): vo
       expect(bench.logged.join('\n')).not.toContain(secret);
     });
 
+    test('takes options that no form declares, of any JSON', async () => {
+      const spawner = await bench.create();
+      const userOptions = {
+        repo: { url: 'https://git.example/r', refs: ['a', null, 1] },
+        gpu: true,
+      };
+      const server = await bench.start(spawner, { userOptions });
+      expect(await isReady(server)).toMatchObject({ ready: true });
+    });
+
     test('of what cannot be started fails with a reason, and leaves nothing', async () => {
       const spawner = await bench.create();
       const message = await bench

@@ -1,3 +1,6 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import {
   adminToken,
@@ -92,8 +95,8 @@ test('what may not be asked for is refused with the reason', async () => {
   expect(await refused(await startServer(hub, serverPath('alice', 'lab')), 400)).toBe(
     'Named servers are not enabled.',
   );
-  expect(await refused(await startServer(hub, path, { colour: 'red' }), 400)).toBe(
-    'There is no option "colour".',
+  expect(await refused(await startServer(hub, path, { big: 'x'.repeat(70_000) }), 400)).toBe(
+    'Options may take 64 KiB, written as JSON.',
   );
   const bad = await hub.api(path, adminToken, { method: 'POST', body: '{"user_options": ' });
   await refused(bad, 400);
@@ -105,6 +108,73 @@ test('what may not be asked for is refused with the reason', async () => {
   await refused(await stopServer(hub, serverPath('bob')), 404);
   await refused(await hub.api(`${serverPath('bob')}/progress`, adminToken), 404);
   expect((await hub.api(path, await tokenOf(hub, 'alice'), { method: 'POST' })).status).toBe(201);
+});
+
+/** A folder with a spawner whose servers find what was chosen for them in USER_OPTIONS. */
+async function writeTellingSpawner(directory: string): Promise<void> {
+  const builtIn = join(
+    import.meta.dirname,
+    '../../src/spawning/local-process/local-process-plugin.ts',
+  );
+  await mkdir(join(directory, 'plugins'));
+  await writeFile(
+    join(directory, 'plugins', 'telling.ts'),
+    `import { localProcessPlugin } from ${JSON.stringify(builtIn)};
+export default {
+  ...localProcessPlugin,
+  name: 'telling',
+  section: 'TellingSpawner',
+  create(options, host) {
+    const spawner = localProcessPlugin.create(options, host);
+    return {
+      ...spawner,
+      start: (request) =>
+        spawner.start({
+          ...request,
+          environment: { ...request.environment, USER_OPTIONS: JSON.stringify(request.userOptions) },
+        }),
+    };
+  },
+};
+`,
+  );
+}
+
+test('options of any JSON are stored, shown, handed to the spawner, and used again', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'hub-test-'));
+  try {
+    await writeTellingSpawner(directory);
+    await using hub = await createServerHub(
+      { Spawner: { class: 'telling', cmd: fixtureApp('prints-environment') } },
+      { directory },
+    );
+    await createUsers(hub, 'alice');
+    const path = serverPath('alice');
+    const options = {
+      image: 'jupyter/scipy:2026',
+      repo: { url: 'https://git.example/r', ref: null, depth: [1, 2.5, true] },
+    };
+    expect((await startServer(hub, path, { user_options: options })).status).toBe(201);
+    const browser = await hub.logIn('alice');
+    const received = async () => {
+      const page = await browser.open(`${hub.url}user/alice/`);
+      const { environment } = JSON.parse(page.body) as { environment: Record<string, string> };
+      return JSON.parse(environment['USER_OPTIONS'] ?? '');
+    };
+    expect(await received()).toEqual(options);
+    expect((await getServer(hub, path)).user_options).toEqual(options);
+
+    await stopServer(hub, path);
+    expect((await startServer(hub, path)).status).toBe(201);
+    expect(await received()).toEqual(options);
+
+    // The whole body, as older clients send it.
+    await stopServer(hub, path);
+    expect((await startServer(hub, path, { image: 'other' })).status).toBe(201);
+    expect(await received()).toEqual({ image: 'other' });
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
 });
 
 test('more starts than allowed are put off with 429 and Retry-After', async () => {

@@ -309,5 +309,6 @@ function submittedOptions(form: URLSearchParams): Record<string, string> | undef
 }
 
 function toTexts(options: Readonly<Record<string, unknown>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(options).map(([name, value]) => [name, String(value)]));
+  const simple = Object.entries(options).filter(([, value]) => typeof value !== 'object');
+  return Object.fromEntries(simple.map(([name, value]) => [name, String(value)]));
 }
