@@ -29,7 +29,8 @@ export function serviceRoutes(
     const resource = { kind: 'service', name } as const;
     const may = (scope: string) =>
       checkAccess(caller.scopes, scope, resource, membership) === 'granted';
-    const model: Record<string, unknown> = { kind: 'service', name };
+    // Whoever may know that a service is there may know that it is an administrator's.
+    const model: Record<string, unknown> = { kind: 'service', name, admin: isAdmin };
     if (may('read:roles:services')) {
       const held = await roles.heldBy({ kind: 'service', name, isAdmin });
       model['roles'] = held.map((role) => role.name);
@@ -41,7 +42,6 @@ export function serviceRoutes(
   function describe(service: Service): Record<string, unknown> {
     const status = registry.statusOf(service.name);
     return {
-      admin: service.isAdmin,
       url: service.url ?? null,
       prefix: service.url === undefined ? null : service.prefix,
       command: service.launch?.command ?? [],

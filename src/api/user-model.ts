@@ -8,7 +8,7 @@ export interface UserDetails {
   readonly user: User;
   readonly groups: readonly string[];
   readonly roles: readonly string[];
-  /** Models of the user's servers by name; the default server has the empty name. */
+  /** Models of the user's servers by name, with their state; the default one has the empty name. */
   readonly servers: Readonly<Record<string, ServerModelLike>>;
 }
 
@@ -17,15 +17,26 @@ interface ServerModelLike {
   readonly stopped: boolean;
   readonly pending: string | null;
   readonly url: string;
+  readonly state?: unknown;
 }
 
-/** Which scope, held for the user, opens which fields of the model. */
+/** Which scope, held for the user, opens which fields of the model; as clients of JupyterHub expect. */
 const fieldsByScope = {
-  'read:users': ['kind', 'name', 'admin', 'groups', 'created', 'last_activity'],
-  'read:users:name': ['kind', 'name'],
+  'read:users': [
+    'kind',
+    'name',
+    'admin',
+    'roles',
+    'groups',
+    'server',
+    'pending',
+    'created',
+    'last_activity',
+  ],
+  'read:users:name': ['kind', 'name', 'admin'],
   'read:users:groups': ['kind', 'name', 'groups'],
   'read:users:activity': ['kind', 'name', 'last_activity'],
-  'read:roles:users': ['kind', 'name', 'roles'],
+  'read:roles:users': ['kind', 'name', 'admin', 'roles'],
   'read:servers': ['kind', 'name', 'server', 'servers', 'pending'],
 } as const;
 
@@ -50,7 +61,7 @@ export function presentUser(
     last_activity: user.lastActivityAt?.toISOString() ?? null,
     server: defaultServer?.ready === true ? defaultServer.url : null,
     pending: defaultServer?.pending ?? null,
-    servers,
+    servers: withVisibleState(details, scopes, membership),
   };
   const resource = { kind: 'user', name: user.name } as const;
   const visible = new Set<string>();
@@ -59,4 +70,18 @@ export function presentUser(
     for (const field of fields) visible.add(field);
   }
   return Object.fromEntries(Object.entries(full).filter(([field]) => visible.has(field)));
+}
+
+/** The models of the servers; what their spawner keeps is only for `admin:server_state`. */
+function withVisibleState(
+  { user, servers }: UserDetails,
+  scopes: ScopeSet,
+  membership: Membership,
+): Record<string, unknown> {
+  const shown = Object.entries(servers).map(([serverName, { state, ...model }]) => {
+    const resource = { kind: 'server', userName: user.name, serverName } as const;
+    const access = checkAccess(scopes, 'admin:server_state', resource, membership);
+    return [serverName, access === 'granted' ? { ...model, state } : model];
+  });
+  return Object.fromEntries(shown);
 }

@@ -53,7 +53,7 @@ export function addApi(
             prefix: server.servers.prefixOf(each),
             apiPath,
             publicOrigin,
-            withState: false,
+            withState: true,
           }),
         ]),
       );

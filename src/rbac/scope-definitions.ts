@@ -77,12 +77,12 @@ export const scopeDefinitions = {
   },
   'read:users': {
     description: 'Read the name, groups and activity of users.',
-    help: 'Reads user accounts: names, group membership and last activity.',
+    help: 'Reads user accounts: names, roles, group membership, last activity, and whether the default server runs.',
     subscopes: ['read:users:name', 'read:users:groups', 'read:users:activity'],
   },
   'read:users:name': {
     description: 'Read the names of users.',
-    help: 'Reads user names.',
+    help: 'Reads user names, and who is an administrator.',
     subscopes: [],
   },
   'read:users:groups': {
@@ -207,7 +207,7 @@ export const scopeDefinitions = {
   },
   'read:services:name': {
     description: 'Read the names of services.',
-    help: 'Reads service names.',
+    help: 'Reads service names, and which are administrators.',
     subscopes: [],
   },
   'read:hub': {

@@ -224,7 +224,7 @@ describe('Role', () => {
     const users = (await (await hub.api('/users', token)).json()) as Record<string, unknown>[];
     expect(users.map(({ name }) => name)).toContain('alice');
     expect(users[0]).toHaveProperty('last_activity');
-    expect(users[0]).not.toHaveProperty('admin');
+    expect(users[0]).not.toHaveProperty('groups');
     expect((await hub.api('/users/mallory', token, { method: 'POST' })).status).toBe(403);
     expect((await hub.api('/users/alice', token, { method: 'DELETE' })).status).toBe(403);
   });
