@@ -1,6 +1,7 @@
 /**
  * The contract of plugins: types only. A plugin is the default export of a file or folder in the
- * plugins folder; at run time it needs nothing but Node.js and its own packages.
+ * plugins folder. There it imports `zod`, `hub/plugin` and `hub/client` without installing anything:
+ * the hub hands over its own.
  */
 export type {
   AuthenticatedUser,

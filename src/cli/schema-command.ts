@@ -17,7 +17,7 @@ export function addSchemaCommand(program: Command, io: CliIo): void {
           : createConfiguredPluginLoader((await loadFor(command, io)).config);
       const { plugins, broken } = await loader.list();
       const [first] = broken;
-      if (first !== undefined) throw new StartupError(`${first.file} ${first.message}`);
+      if (first !== undefined) throw new StartupError(first.message);
       const schema = createConfigJsonSchema(plugins.map(({ plugin }) => plugin));
       io.stdout.write(`${JSON.stringify(schema, undefined, 2)}\n`);
     });

@@ -2,6 +2,8 @@ import { type Dirent, readdirSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { AuthenticatorPlugin } from './authenticator.ts';
+import { lendPackages } from './lent-packages.ts';
+import { describeLoadFailure } from './load-failure.ts';
 import { shapeProblem } from './plugin-shape.ts';
 import type { SpawnerPlugin } from './spawner.ts';
 
@@ -20,6 +22,7 @@ export interface LoadedPlugin<Plugin = AnyPlugin> {
 
 export interface BrokenPlugin {
   readonly file: string;
+  /** Names the file, with the line where that can be told. */
   readonly message: string;
 }
 
@@ -28,6 +31,8 @@ export type PluginLookup<Plugin> =
   | {
       readonly outcome: 'missing';
       readonly known: readonly string[];
+      /** A plugin of that name and of another kind. */
+      readonly otherKind: LoadedPlugin | undefined;
       readonly broken: readonly BrokenPlugin[];
     }
   | { readonly outcome: 'broken'; readonly message: string };
@@ -86,15 +91,14 @@ export function createPluginLoader(directories: readonly string[]): PluginLoader
       const direct = select(likely.plugins, kind, name);
       if (direct !== undefined) return direct;
       const [broken] = likely.broken;
-      if (broken !== undefined) {
-        return { outcome: 'broken', message: `${broken.file} ${broken.message}` };
-      }
+      if (broken !== undefined) return { outcome: 'broken', message: broken.message };
       const all = await load(files);
       const known = all.plugins.filter(({ plugin }) => plugin.kind === kind);
       return (
         select(all.plugins, kind, name) ?? {
           outcome: 'missing',
           known: known.map(({ plugin }) => plugin.name),
+          otherKind: all.plugins.find(({ plugin }) => plugin.name === name),
           broken: all.broken,
         }
       );
@@ -111,29 +115,36 @@ interface PluginFile {
 }
 
 function listPluginFiles(directories: readonly string[]): PluginFile[] {
-  const existing = directories.flatMap((directory) => realDirectory(directory) ?? []);
-  return [...new Set(existing)].flatMap((directory) =>
-    readEntries(directory).flatMap((entry): PluginFile[] => {
-      const { name } = entry;
-      if (/^[._]/.test(name)) return [];
-      if (entry.isDirectory() || entry.isSymbolicLink()) {
-        const index = readEntries(join(directory, name)).find((inner) =>
-          /^index\.(ts|js|mjs)$/.test(inner.name),
-        );
-        if (index !== undefined) return [{ stem: name, file: join(directory, name, index.name) }];
-      }
-      const [, stem] = /^(.+)\.(?:ts|js|mjs)$/.exec(name) ?? [];
-      if (stem === undefined || /\.(d|test)$/.test(stem)) return [];
-      return [{ stem, file: join(directory, name) }];
-    }),
-  );
+  const existing = new Set(directories.flatMap((directory) => realPath(directory) ?? []));
+  return [...existing].flatMap((directory) => {
+    if (directory !== builtInPluginsDirectory) lendPackages({ path: directory, isFolder: true });
+    return readEntries(directory).flatMap((entry) => pluginFileOf(directory, entry) ?? []);
+  });
 }
 
-function realDirectory(directory: string): string | undefined {
+function pluginFileOf(directory: string, entry: Dirent): PluginFile | undefined {
+  const { name } = entry;
+  const path = join(directory, name);
+  if (/^[._]/.test(name) || name === 'node_modules') return undefined;
+  const index = entry.isFile()
+    ? undefined
+    : readEntries(path).find((inner) => /^index\.(ts|js|mjs)$/.test(inner.name));
+  const [, stem] = /^(.+)\.(?:ts|js|mjs)$/.exec(name) ?? [];
+  if (index === undefined && (stem === undefined || /\.(d|test)$/.test(stem))) return undefined;
+  if (entry.isSymbolicLink()) {
+    // Modules are known by where they really are.
+    lendPackages({ path: realPath(path) ?? path, isFolder: index !== undefined });
+  }
+  return index === undefined
+    ? { stem: stem ?? name, file: path }
+    : { stem: name, file: join(path, index.name) };
+}
+
+/** Resolves links; undefined for what does not exist: a plugin in there is then told to be missing. */
+function realPath(path: string): string | undefined {
   try {
-    return realpathSync(directory);
+    return realpathSync(path);
   } catch {
-    // A folder that does not exist holds no plugins; whoever needs one is told that it is missing.
     return undefined;
   }
 }
@@ -154,10 +165,9 @@ async function importPlugin(file: string): Promise<LoadedPlugin | BrokenPlugin> 
   try {
     module = await import(pathToFileURL(file).href);
   } catch (error) {
-    const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-    return { file, message: `cannot be loaded: ${reason.split('\n', 1)[0]}` };
+    return { file, message: await describeLoadFailure(error, file) };
   }
   const problem = shapeProblem(module.default);
-  if (problem !== undefined) return { file, message: `is not a plugin: ${problem}` };
+  if (problem !== undefined) return { file, message: `${file} is not a plugin: ${problem}` };
   return { file, plugin: module.default as AnyPlugin };
 }

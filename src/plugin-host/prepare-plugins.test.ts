@@ -107,8 +107,6 @@ test('files that nobody names are not even loaded', async () => {
 });
 
 test.for([
-  ['a syntax error', 'export default {', /example\.ts cannot be loaded: /],
-  ['an error while loading', 'throw new TypeError("boom");', /cannot be loaded: TypeError: boom/],
   ['no default export', 'export const x = 1;', /is not a plugin: it has no default export/],
   ['another default export', 'export default 3;', /its default export must be an object/],
   [

@@ -1,13 +1,15 @@
 import { resolve } from 'node:path';
 import type { AuthenticatorEntry, Config } from '../config/config.ts';
 import { sectionsWith } from '../config/sections.ts';
-import { didYouMean } from '../config/suggestion.ts';
+import { closestName, didYouMean } from '../config/suggestion.ts';
 import type { ConfigProblem } from '../errors.ts';
 import type { AuthenticatorPlugin, PluginSurroundings } from './authenticator.ts';
+import { describeThrown } from './load-failure.ts';
 import {
   type AnyPlugin,
   builtInPluginsDirectory,
   createPluginLoader,
+  type PluginKind,
   type PluginLoader,
   type PluginLookup,
 } from './plugin-loader.ts';
@@ -73,18 +75,24 @@ export async function preparePlugins(
     return checked.options;
   }
 
+  let hasUnreadable = false;
+
+  async function find<Kind extends PluginKind>(kind: Kind, name: string, path: string) {
+    const lookup = await loader.find(kind, name);
+    if (lookup.outcome === 'found') return lookup;
+    problems.push({ path, message: describeLookup(lookup, kind, name) });
+    hasUnreadable ||= lookup.outcome === 'broken' || lookup.broken.length > 0;
+    return undefined;
+  }
+
   const authenticators: PreparedAuthenticator[] = [];
   for (const [index, entry] of config.authenticators.entries()) {
     const path = Array.isArray(config.Hub.authenticator_class)
       ? ['Hub', 'authenticator_class', index]
       : ['Hub', 'authenticator_class'];
-    const lookup = await loader.find('authenticator', entry.class);
-    if (lookup.outcome !== 'found') {
-      const message = describeLookup(lookup, 'authenticator', entry.class);
-      problems.push({ path: pathText(path), message });
-      continue;
-    }
-    const { plugin } = lookup;
+    const found = await find('authenticator', entry.class, pathText(path));
+    if (found === undefined) continue;
+    const { plugin, file } = found;
     const hasOwnOptions = Object.keys(entry.options).length > 0;
     const source: PluginOptionsSource = {
       shared: config.pluginSections[plugin.section],
@@ -94,13 +102,20 @@ export async function preparePlugins(
     const options = check(plugin, source);
     if (options === undefined) continue;
     const surroundings = surroundingsOf(config, entry.name);
-    const found = plugin.findProblems?.(options, surroundings) ?? [];
-    problems.push(...found.map((problem) => locateOptionProblem(plugin, source, problem)));
+    try {
+      const contradictions = plugin.findProblems?.(options, surroundings) ?? [];
+      problems.push(
+        ...contradictions.map((problem) => locateOptionProblem(plugin, source, problem)),
+      );
+    } catch (error) {
+      const message = describeThrown(error, file, 'throws in findProblems');
+      problems.push({ path: pathText(path), message });
+    }
     authenticators.push({ entry, plugin, options, surroundings });
   }
 
-  const spawner = await prepareSpawner(config, loader, check, problems);
-  problems.push(...(await unknownSections(config, loader, used)));
+  const spawner = await prepareSpawner(config, find, check);
+  problems.push(...(await unknownSections(config, { loader, used, hasUnreadable })));
   return { authenticators, spawner, problems: withoutRepeats(problems), warnings };
 }
 
@@ -114,29 +129,38 @@ function withoutRepeats(problems: readonly ConfigProblem[]): ConfigProblem[] {
 
 async function prepareSpawner(
   { Spawner, pluginSections }: Config,
-  loader: PluginLoader,
+  find: (
+    kind: 'spawner',
+    name: string,
+    path: string,
+  ) => Promise<{ readonly plugin: SpawnerPlugin } | undefined>,
   check: (plugin: AnyPlugin, source: PluginOptionsSource) => unknown,
-  problems: ConfigProblem[],
 ): Promise<PreparedSpawner | undefined> {
   const hasServers = Spawner.cmd !== undefined || Spawner.profiles.some(({ cmd }) => cmd);
   if (!hasServers && Spawner.class === 'local-process') return undefined;
-  const lookup = await loader.find('spawner', Spawner.class);
-  if (lookup.outcome !== 'found') {
-    const message = describeLookup(lookup, 'spawner', Spawner.class);
-    problems.push({ path: 'Spawner.class', message });
-    return undefined;
-  }
-  const { plugin } = lookup;
+  const found = await find('spawner', Spawner.class, 'Spawner.class');
+  if (found === undefined) return undefined;
+  const { plugin } = found;
   const source = { shared: pluginSections[plugin.section], own: {}, ownPath: undefined };
   const options = check(plugin, source);
   return options === undefined ? undefined : { plugin, options };
 }
 
-/** Finds sections that belong to no plugin. Only for those must every plugin be loaded. */
+/**
+ * Finds sections that belong to no plugin. Only for those must every plugin be loaded. Where a plugin
+ * that the configuration names cannot be read, any section may be that plugin's: nothing is said of it.
+ */
 async function unknownSections(
   config: Config,
-  loader: PluginLoader,
-  used: readonly AnyPlugin[],
+  {
+    loader,
+    used,
+    hasUnreadable,
+  }: {
+    readonly loader: PluginLoader;
+    readonly used: readonly AnyPlugin[];
+    readonly hasUnreadable: boolean;
+  },
 ): Promise<ConfigProblem[]> {
   const known = new Set(used.map(({ section }) => section));
   const rest = Object.keys(config.pluginSections).filter((name) => !known.has(name));
@@ -144,33 +168,55 @@ async function unknownSections(
 
   const { plugins, broken } = await loader.list();
   const sections = plugins.map(({ plugin }) => plugin.section);
+  const unread = broken.map(({ message }) => `; ${message}`).join('');
   return rest
     .filter((name) => !sections.includes(name))
-    .map((name) => {
+    .flatMap((name) => {
       const [home] = sectionsWith(name);
-      if (home !== undefined) return { path: name, message: `belongs in the section ${home}` };
-      const suggestion = didYouMean(name, [
+      if (home !== undefined) return [{ path: name, message: `belongs in the section ${home}` }];
+      if (hasUnreadable) return [];
+      const suggestion = sectionMeantBy(name, [
         'Hub',
         'Authenticator',
         'Spawner',
         'Proxy',
         ...sections,
       ]);
-      const unread = broken.map(({ file, message }) => `; ${file} ${message}`).join('');
-      return {
-        path: name,
-        message: `is no section of the hub or of a plugin${suggestion}${unread}`,
-      };
+      const message = `is no section of the hub or of a plugin${suggestion}${unread}`;
+      return [{ path: name, message }];
     });
 }
 
+/** Names of sections end alike: what is alike in them must not make one look like another. */
+function sectionMeantBy(name: string, known: readonly string[]): string {
+  const [, ending = ''] = /.(Authenticator|Spawner)$/.exec(name) ?? [];
+  const stem = name.slice(0, name.length - ending.length);
+  const stems = known.flatMap((section) =>
+    section !== ending && section.endsWith(ending)
+      ? section.slice(0, section.length - ending.length)
+      : [],
+  );
+  const meant = closestName(stem, stems);
+  return meant === undefined ? '' : `; did you mean \`${meant}${ending}\`?`;
+}
+
+const words = {
+  authenticator: { article: 'an authenticator', setting: 'Hub.authenticator_class' },
+  spawner: { article: 'a spawner', setting: 'Spawner.class' },
+} as const satisfies Readonly<Record<PluginKind, object>>;
+
 function describeLookup(
   lookup: Exclude<PluginLookup<unknown>, { outcome: 'found' }>,
-  kind: string,
+  kind: PluginKind,
   name: string,
 ): string {
   if (lookup.outcome === 'broken') return lookup.message;
-  const unread = lookup.broken.map(({ file, message }) => `; ${file} ${message}`).join('');
+  const { otherKind, broken } = lookup;
+  if (otherKind !== undefined) {
+    const { article, setting } = words[otherKind.plugin.kind];
+    return `"${name}" in ${otherKind.file} is ${article}, not ${words[kind].article}; name it in ${setting}`;
+  }
+  const unread = broken.map(({ message }) => `; ${message}`).join('');
   const suggestion = didYouMean(name, lookup.known);
   const known = suggestion === '' ? `; there are ${lookup.known.join(', ') || 'none'}` : suggestion;
   return `there is no ${kind} plugin called "${name}"${known}${unread}`;

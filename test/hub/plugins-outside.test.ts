@@ -1,0 +1,263 @@
+import { symlink } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { createPluginFolder, type PluginFolder } from '../support/plugin-folder.ts';
+
+/** A plugin as one writes it who has nothing but the documentation: TypeScript, zod and the contract. */
+const badges = `import { HubAuth } from 'hub/client';
+import type { AuthenticatorPlugin } from 'hub/plugin';
+import { z } from 'zod';
+
+const optionsSchema = z.strictObject({ file: z.string().min(1) });
+
+const plugin: AuthenticatorPlugin<z.output<typeof optionsSchema>> = {
+  kind: 'authenticator',
+  name: 'badges',
+  section: 'BadgeAuthenticator',
+  optionsSchema,
+  create: ({ file }) => ({
+    login: {
+      kind: 'form',
+      label: \`Badge \${file} \${HubAuth.name}\`,
+      fields: [{ name: 'username', label: 'Badge', type: 'text', autocomplete: 'username' }],
+    },
+    authenticate: async () => ({ outcome: 'refused', reason: 'credentials' }),
+  }),
+};
+
+export default plugin;
+`;
+
+const named = {
+  Hub: { authenticator_class: 'badges' },
+  BadgeAuthenticator: { file: 'badges.json' },
+};
+
+/** Checks a configuration that names the plugin. */
+async function check(folder: PluginFolder, config: object = named) {
+  await folder.configure(config);
+  return await folder.hub('check');
+}
+
+describe('a plugin in a folder without packages', () => {
+  test.for([
+    ['a file', 'plugins/badges.ts'],
+    ['a folder', 'plugins/badges/index.ts'],
+    ['a file of another name', 'plugins/reception.ts'],
+  ])('imports zod and the hub from %s', async ([, file = '']) => {
+    await using folder = await createPluginFolder();
+    await folder.write(file, badges);
+    const { stdout, stderr, code } = await check(folder);
+    expect(stderr).toBe('');
+    expect(stdout).toContain('login           badges');
+    expect(code).toBe(0);
+  });
+
+  test('may be JavaScript', async () => {
+    await using folder = await createPluginFolder();
+    const script = badges
+      .replace(/^import type .*\n/m, '')
+      .replace(/: AuthenticatorPlugin<.*>/, '');
+    await folder.write('plugins/badges.mjs', script);
+    expect(await check(folder)).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test('may have modules of its own that import the same', async () => {
+    await using folder = await createPluginFolder();
+    await folder.write('plugins/badges/schema.ts', "export { z } from 'zod';\n");
+    const own = badges.replace("from 'zod'", "from './schema.ts'");
+    await folder.write('plugins/badges/index.ts', own);
+    expect(await check(folder)).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test('may be a link to where it really is', async () => {
+    await using folder = await createPluginFolder();
+    await folder.write('plugins/readme.txt', '');
+    await folder.write('work/reception/index.ts', badges);
+    await folder.write('work/single.ts', badges.replaceAll(/badge/gi, 'Single'));
+    await symlink(folder.path('work/reception'), folder.path('plugins/badges'));
+    await symlink(folder.path('work/single.ts'), folder.path('plugins/Singles.ts'));
+    const both = {
+      ...named,
+      Hub: { authenticator_class: ['badges', 'Singles'] },
+      SingleAuthenticator: { file: 'x' },
+    };
+    expect(await check(folder, both)).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test('has its own packages beside it, and these have theirs', async () => {
+    await using folder = await createPluginFolder();
+    const manifest = (name: string) => JSON.stringify({ name, type: 'module', main: 'index.js' });
+    await folder.write('plugins/node_modules/turnstile/package.json', manifest('turnstile'));
+    await folder.write('plugins/node_modules/turnstile/index.js', "export { old } from 'zod';\n");
+    await folder.write('plugins/node_modules/zod/package.json', manifest('zod'));
+    await folder.write('plugins/node_modules/zod/index.js', "export const old = 'old';\n");
+    const own = badges.replace('import { z }', "import { old } from 'turnstile';\nimport { z }");
+    await folder.write('plugins/badges.ts', own.replace('HubAuth.name', 'old + HubAuth.name'));
+    expect(await check(folder)).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test('gives nothing to files elsewhere', async () => {
+    await using folder = await createPluginFolder();
+    await folder.write('shared.ts', "export { z } from 'zod';\n");
+    await folder.write('plugins/badges.ts', badges.replace("from 'zod'", "from '../shared.ts'"));
+    const { problems, code } = await check(folder);
+    expect(problems).toEqual([
+      `Hub.authenticator_class: ${folder.path('shared.ts')}:1 imports the package "zod", which is not installed: run "npm install zod" in ${folder.directory}`,
+    ]);
+    expect(code).toBe(2);
+  });
+});
+
+describe('a plugin that cannot be used is told with its place and the way out, and nothing else', () => {
+  test.for([
+    [
+      'a syntax error',
+      '7',
+      "has a syntax error: Expected ',', got 'ident'",
+      'z.strictObject({ file: z.string().min(1) })',
+      '{\n file: 1\n name: 2 }',
+    ],
+    [
+      'syntax that Node.js does not run',
+      '5',
+      'uses TypeScript that Node.js cannot run: TypeScript enum is not supported in strip-only mode; write it as plain JavaScript with types',
+      'const optionsSchema',
+      'enum Level { low }\nconst optionsSchema',
+    ],
+    [
+      'an error while it is loaded',
+      '5',
+      'throws while it is loaded: TypeError: boom',
+      'const optionsSchema',
+      "throw new TypeError('boom');\nconst optionsSchema",
+    ],
+    [
+      'something else thrown',
+      '',
+      'throws while it is loaded: no badge reader',
+      'const optionsSchema',
+      "if (plugin === undefined) throw 'no badge reader';\nconst optionsSchema".replace(
+        'plugin === undefined',
+        'true',
+      ),
+    ],
+    [
+      'a package that is not there',
+      '3',
+      'imports the package "turnstile", which is not installed: run "npm install turnstile" in FOLDER/plugins',
+      "import { z } from 'zod'",
+      "import { z } from 'turnstile'",
+    ],
+    [
+      'a package of a scope',
+      '3',
+      'imports the package "@acme/turnstile", which is not installed: run "npm install @acme/turnstile" in FOLDER/plugins',
+      "import { z } from 'zod'",
+      "import { z } from '@acme/turnstile/zod'",
+    ],
+    [
+      'a file that is not there',
+      '3',
+      'imports FOLDER/plugins/reader.ts, but there is no such file',
+      "import { z } from 'zod'",
+      "import { z } from './reader.ts'",
+    ],
+    [
+      'a file without its extension',
+      '3',
+      'imports FOLDER/plugins/badges, but there is no such file; did you mean "./badges.ts"?',
+      "import { z } from 'zod'",
+      "import { z } from './badges'",
+    ],
+    [
+      'a part of the hub that is not public',
+      '1',
+      'imports "hub/server", which the hub does not offer to plugins; it offers hub/client, hub/plugin and hub/testing',
+      "'hub/client'",
+      "'hub/server'",
+    ],
+    [
+      'the hub as a whole',
+      '1',
+      'imports "hub", which the hub does not offer to plugins; it offers hub/client, hub/plugin and hub/testing',
+      "'hub/client'",
+      "'hub'",
+    ],
+    [
+      'a name that is not exported',
+      '2',
+      `imports "AuthenticatorPlugin" from "hub/plugin", which does not export it; if it is a type, write "import type"`,
+      'import type',
+      'import',
+    ],
+  ] as const)('%s', async ([, line, message, original, changed]) => {
+    await using folder = await createPluginFolder();
+    const text = badges.replace(original, changed);
+    expect(text).not.toBe(badges);
+    await folder.write('plugins/badges.ts', text);
+    const { problems, code } = await check(folder);
+    const place = `${folder.path('plugins/badges.ts')}${line === '' ? '' : `:${line}`}`;
+    expect(problems).toEqual([
+      `Hub.authenticator_class: ${place} ${message.replaceAll('FOLDER', folder.directory)}`,
+    ]);
+    expect(code).toBe(2);
+  });
+
+  test('a syntax error of JavaScript, with its line too', async () => {
+    await using folder = await createPluginFolder();
+    await folder.write(
+      'plugins/badges.js',
+      "export default {\n  kind: 'authenticator'\n  name: 'badges',\n};\n",
+    );
+    const { problems } = await check(folder);
+    expect(problems).toEqual([
+      `Hub.authenticator_class: ${folder.path('plugins/badges.js')}:3 has a syntax error: Unexpected identifier 'name'`,
+    ]);
+  });
+
+  test('an error while it looks for problems', async () => {
+    await using folder = await createPluginFolder();
+    const own = '  findProblems() {\n    throw new RangeError();\n  },\n  create: ';
+    await folder.write('plugins/badges.ts', badges.replace('  create: ', own));
+    const { problems } = await check(folder);
+    expect(problems).toEqual([
+      `Hub.authenticator_class: ${folder.path('plugins/badges.ts')}:13 throws in findProblems: RangeError`,
+    ]);
+  });
+
+  test('a plugin of the other kind, with the setting it belongs in', async () => {
+    await using folder = await createPluginFolder();
+    await folder.write('plugins/badges.ts', badges);
+    const file = folder.path('plugins/badges.ts');
+    expect((await check(folder, { Spawner: { class: 'badges' } })).problems).toEqual([
+      `Spawner.class: "badges" in ${file} is an authenticator, not a spawner; name it in Hub.authenticator_class`,
+    ]);
+    const wrong = await check(folder, { Hub: { authenticator_class: 'local-process' } });
+    expect(wrong.problems).toEqual([
+      expect.stringMatching(
+        /^Hub\.authenticator_class: "local-process" in .* is a spawner, not an authenticator; name it in Spawner\.class$/,
+      ),
+    ]);
+  });
+
+  test('but what is wrong besides is told as well', async () => {
+    await using folder = await createPluginFolder();
+    await folder.write('plugins/badges.ts', 'export default {');
+    const { problems } = await check(folder, { ...named, bind_url: {} });
+    expect(problems).toEqual([
+      expect.stringContaining('Hub.authenticator_class: '),
+      'bind_url: belongs in the section Hub',
+    ]);
+  });
+
+  test('a section that belongs to no plugin is compared by what is its own in the name', async () => {
+    await using folder = await createPluginFolder();
+    await folder.write('plugins/other.ts', 'throw new RangeError();');
+    const { problems } = await check(folder, { BadgeAuthenticator: {}, GogleAuthenticator: {} });
+    const unread = `${folder.path('plugins/other.ts')}:1 throws while it is loaded: RangeError`;
+    expect(problems).toEqual([
+      `BadgeAuthenticator: is no section of the hub or of a plugin; ${unread}`,
+      `GogleAuthenticator: is no section of the hub or of a plugin; did you mean \`GoogleAuthenticator\`?; ${unread}`,
+    ]);
+  });
+});
