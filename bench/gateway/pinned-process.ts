@@ -23,8 +23,10 @@ export async function startPinned(options: {
   readonly command: readonly [string, ...string[]];
   readonly port: number;
   readonly environment?: Readonly<Record<string, string>>;
+  /** Asks the program to end instead of killing it, so that its own children end with it. */
+  readonly isEndedByTerm?: boolean;
 }): Promise<PinnedProcess> {
-  const { core, command, port } = options;
+  const { core, command, port, isEndedByTerm = false } = options;
   const [program, ...args] = onCore(core, command);
   const child = spawn(program, args, {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -42,7 +44,7 @@ export async function startPinned(options: {
     residentBytes: () => residentBytesOf(pid),
     async [Symbol.asyncDispose]() {
       if (child.exitCode !== null || child.signalCode !== null) return;
-      child.kill('SIGKILL');
+      child.kill(isEndedByTerm ? 'SIGTERM' : 'SIGKILL');
       await once(child, 'exit');
     },
   };
