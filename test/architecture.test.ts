@@ -9,7 +9,8 @@ import { describe, expect, test } from 'vitest';
 const floors: readonly (readonly string[])[] = [
   ['errors.ts', 'concurrency', 'metrics'],
   ['config', 'processes'],
-  ['crypto', 'http', 'plugin-host'],
+  ['crypto', 'plugin-host'],
+  ['http'],
   ['store', 'proxy', 'spawning', 'client', 'plugin.ts'],
   ['users', 'singleuser'],
   ['rbac', 'sessions', 'singleuser-main.ts'],

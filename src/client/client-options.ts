@@ -47,7 +47,7 @@ export interface HubOAuthOptions extends HubAuthOptions {
   readonly oauth_redirect_uri?: string | undefined;
   /** HUB_OAUTH_CLIENT_ALLOWED_SCOPES (JSON list). Asked for at login beside those that admit. */
   readonly request_scopes?: readonly string[] | undefined;
-  /** Name of the cookie that holds a login while it is under way; `<oauth_client_id>-oauth-state`. */
+  /** What the names of the cookies of logins under way begin with; `<oauth_client_id>-oauth-state`. */
   readonly state_cookie_name?: string | undefined;
   /** Key or keys of the cookies: the first encrypts, all decrypt. `api_token` unless given. */
   readonly cookie_secret?: string | readonly string[] | undefined;

@@ -72,6 +72,16 @@ async function beginLogin(parts: Parts, browser: FakeBrowser, url = parts.prefix
   return new URL(authorize.headers.get('location') ?? '');
 }
 
+/** The cookie of the one login that is under way in a browser. */
+function stateCookieOf(browser: FakeBrowser): { readonly name: string; readonly value: string } {
+  const names = browser
+    .cookieNames()
+    .filter((name) => /^service-x-oauth-state-[\w-]{16}$/.test(name));
+  expect(names).toHaveLength(1);
+  const [name = ''] = names;
+  return { name, value: browser.cookie(name)?.value ?? '' };
+}
+
 describe('a login', () => {
   test('One OAuth flow: leads through the hub and back to the page that was asked for', async () => {
     await using parts = await setUp();
@@ -153,12 +163,31 @@ describe('a login', () => {
     }
   });
 
+  test('does not disturb another that begins at the same moment, as when tabs are restored', async () => {
+    await using parts = await setUp();
+    const first = parts.hubAuth.login({ headers: {}, url: '/services/x/first' });
+    const second = parts.hubAuth.login({ headers: {}, url: '/services/x/second' });
+    for (const { setCookies } of [first, second]) {
+      const [name = '', value = ''] = setCookies[0]?.split(';')[0]?.split('=') ?? [];
+      parts.browser.setCookie(name, value, '/services/x/');
+    }
+    for (const [begun, path] of [
+      [first, 'first'],
+      [second, 'second'],
+    ] as const) {
+      const location = begun.kind === 'redirect' ? begun.location : '';
+      const authorize = await fetch(location, { redirect: 'manual' });
+      const answer = await parts.browser.request(authorize.headers.get('location') ?? '');
+      expect(answer.headers.location).toBe(`/services/x/${path}`);
+    }
+  });
+
   test('keeps a bounded number of them, and gives up the oldest', async () => {
     await using parts = await setUp();
     const first = await beginLogin(parts, parts.browser);
     for (let count = 0; count < 30; count += 1) await parts.browser.request(parts.prefix);
     const states = parts.browser.cookieNames().filter((name) => name.includes('oauth-state'));
-    expect(states).toHaveLength(5);
+    expect(states).toHaveLength(8);
     expect((await parts.browser.request(first.href)).status).toBe(403);
   });
 
@@ -199,8 +228,8 @@ describe('Service callback rules', () => {
   test('4: leads to the prefix of the service when no page was asked for', async () => {
     await using parts = await setUp();
     const begun = parts.hubAuth.login({ headers: {} }, 'https://evil.example/');
-    const cookie = begun.setCookies[0]?.split(';')[0] ?? '';
-    parts.browser.setCookie('service-x-oauth-state', cookie.slice(cookie.indexOf('=') + 1));
+    const [name = '', value = ''] = begun.setCookies[0]?.split(';')[0]?.split('=') ?? [];
+    parts.browser.setCookie(name, value);
     const location = begun.kind === 'redirect' ? begun.location : '';
     const authorize = await fetch(location, { redirect: 'manual' });
     const answer = await parts.browser.request(authorize.headers.get('location') ?? '');
@@ -228,9 +257,9 @@ describe('Service callback rules', () => {
   test('a code that was used already is 403', async () => {
     await using parts = await setUp();
     const callback = await beginLogin(parts, parts.browser);
-    const stateCookie = parts.browser.cookie('service-x-oauth-state');
+    const { name, value } = stateCookieOf(parts.browser);
     await parts.browser.request(callback.href);
-    parts.browser.setCookie('service-x-oauth-state', stateCookie?.value ?? '', '/services/x/');
+    parts.browser.setCookie(name, value, '/services/x/');
     expect((await parts.browser.request(callback.href)).status).toBe(403);
   });
 
@@ -356,12 +385,10 @@ describe('attacks', () => {
   test('a state cookie with a changed byte is refused', async () => {
     await using parts = await setUp();
     const callback = await beginLogin(parts, parts.browser);
-    const bytes = Buffer.from(
-      parts.browser.cookie('service-x-oauth-state')?.value ?? '',
-      'base64url',
-    );
+    const { name, value } = stateCookieOf(parts.browser);
+    const bytes = Buffer.from(value, 'base64url');
     bytes[40] = (bytes[40] ?? 0) ^ 1;
-    parts.browser.setCookie('service-x-oauth-state', bytes.toString('base64url'), '/services/x/');
+    parts.browser.setCookie(name, bytes.toString('base64url'), '/services/x/');
     expect((await parts.browser.request(callback.href)).status).toBe(403);
   });
 
@@ -382,7 +409,7 @@ describe('attacks', () => {
   test('a state cookie is no token cookie', async () => {
     await using parts = await setUp();
     await beginLogin(parts, parts.browser);
-    const value = parts.browser.cookie('service-x-oauth-state')?.value;
+    const { value } = stateCookieOf(parts.browser);
     expect(parts.hubAuth.cookieToken(`service-x=${value}`)).toBeUndefined();
   });
 

@@ -1,9 +1,12 @@
 import { Secret } from '../config/secret.ts';
+import { hashSecret } from '../crypto/hash.ts';
+import { randomSecret } from '../crypto/random.ts';
 import { createSealer } from '../crypto/sealer.ts';
 import { HubError } from '../errors.ts';
 import { isNavigation } from '../http/content-negotiation.ts';
 import { type CookieAttributes, serializeCookie, tokenCookieName } from '../http/cookies.ts';
 import { formatScopeList } from '../http/scope-list.ts';
+import { createStateCookies, type PendingState, type StateCookies } from '../http/state-cookies.ts';
 import { isForged, isFromElsewhere, mayFollowLogin } from './browser-request.ts';
 import { type HubOAuthOptions, missing, resolveOptions, scopeList } from './client-options.ts';
 import { type PresentedToken, single, withoutUrlToken } from './credentials.ts';
@@ -11,9 +14,16 @@ import { type Decision, type Denied, deny, type Redirected, type RequestLike } f
 import type { UserModel } from './hub-api.ts';
 import { denyUnidentified, HubAuth, sessionIdOf } from './hub-auth.ts';
 import { ownTarget } from './own-target.ts';
-import { createPendingLogins, type PendingLogin, type PendingLogins } from './pending-logins.ts';
 import { createRedirectLoopGuard, type RedirectLoopGuard } from './redirect-loop-guard.ts';
 import { createTokenCookie, type TokenCookie } from './token-cookie.ts';
+
+/** A login that has left for the hub and not come back. `next`: undefined for the service's prefix. */
+interface PendingAuthorization extends PendingState {
+  /** RFC 7636 §4.1 */
+  readonly codeVerifier: string;
+  /** How often the same page has just led to a login. */
+  readonly round: number;
+}
 
 /** The same page may lead to a login this often in a row before it is called a loop. */
 const maxRounds = 3;
@@ -26,7 +36,7 @@ export class HubOAuth extends HubAuth {
   readonly oauth_client_id: string;
   /** A path means that path on the hub's public origin. */
   readonly oauth_redirect_uri: string;
-  /** Cookie of a login under way; logins beside it get a suffix. */
+  /** What the names of the cookies of logins under way begin with; each has a suffix of its own. */
   readonly state_cookie_name: string;
   /** Scopes a login asks for, beside those that admit. */
   request_scopes: readonly string[];
@@ -35,7 +45,7 @@ export class HubOAuth extends HubAuth {
   readonly #callbackPath: string;
   readonly #issuer: string | undefined;
   readonly #tokenCookie: TokenCookie;
-  readonly #pendingLogins: PendingLogins;
+  readonly #stateCookies: StateCookies<PendingAuthorization>;
   readonly #redirectLoopGuard: RedirectLoopGuard;
 
   constructor(options: HubOAuthOptions = {}) {
@@ -61,7 +71,7 @@ export class HubOAuth extends HubAuth {
     const secrets = [options.cookie_secret ?? apiToken].flat().map((text) => new Secret(text));
     const sealer = createSealer(secrets, 'client-cookies');
     this.#tokenCookie = createTokenCookie(sealer, clientId);
-    this.#pendingLogins = createPendingLogins(sealer, this.state_cookie_name);
+    this.#stateCookies = createStateCookies(sealer, this.state_cookie_name);
     this.#redirectLoopGuard = createRedirectLoopGuard(
       sealer,
       `${this.#tokenCookie.name}-oauth-state-round`,
@@ -97,18 +107,24 @@ export class HubOAuth extends HubAuth {
         { setCookies: [this.#redirectLoopGuard.clear(attributes)] },
       );
     }
-    const begun = this.#pendingLogins.begin(cookies, { next: target, round }, attributes);
+    const state = randomSecret(24);
+    const codeVerifier = randomSecret(32);
+    const pending = { next: target, round, codeVerifier };
     const query = new URLSearchParams({
       response_type: 'code',
       client_id: this.oauth_client_id,
       redirect_uri: this.oauth_redirect_uri,
       scope: formatScopeList(this.#requestedScopes()),
-      state: begun.state,
-      code_challenge: begun.codeChallenge,
+      state,
+      code_challenge: hashSecret(codeVerifier),
       code_challenge_method: 'S256',
     });
     const location = `${this.hub_base_url}hub/api/oauth2/authorize?${query}`;
-    return { kind: 'redirect', location, setCookies: begun.setCookies };
+    return {
+      kind: 'redirect',
+      location,
+      setCookies: this.#stateCookies.begin(cookies, state, pending, attributes),
+    };
   }
 
   /** Forgets the visitor's token and sends the browser to the hub's logout, which revokes it. */
@@ -174,10 +190,10 @@ export class HubOAuth extends HubAuth {
   async #finishLogin(request: RequestLike): Promise<Decision> {
     const cookies = single(request.headers['cookie']);
     const query = new URLSearchParams((request.url ?? '').split('?').slice(1).join('?'));
-    const state = query.get('state');
-    const login = state === null ? undefined : this.#pendingLogins.find(cookies, state);
+    const state = query.get('state') ?? '';
+    const login = this.#stateCookies.find(cookies, state);
     const attributes = this.#cookieAttributes(request);
-    const ended = login === undefined ? [] : this.#pendingLogins.end(cookies, login, attributes);
+    const ended = login === undefined ? [] : this.#stateCookies.end(state, attributes);
 
     const refusal = this.#callbackRefusal(query, login);
     if (refusal !== undefined) return deny(refusal, { setCookies: ended });
@@ -221,7 +237,10 @@ export class HubOAuth extends HubAuth {
     return [...new Set([...admitting, ...this.request_scopes])];
   }
 
-  #callbackRefusal(query: URLSearchParams, login: PendingLogin | undefined): HubError | undefined {
+  #callbackRefusal(
+    query: URLSearchParams,
+    login: PendingAuthorization | undefined,
+  ): HubError | undefined {
     if (query.has('error')) {
       return query.get('error') === 'access_denied'
         ? loginFailed('Access to this service was not granted.')

@@ -1,18 +1,21 @@
 import type { Sealer } from '../crypto/sealer.ts';
-import { type CookieAttributes, cookieValues, serializeCookie } from '../http/cookies.ts';
-import type { PendingLogin } from './pending-logins.ts';
+import { type CookieAttributes, serializeCookie } from '../http/cookies.ts';
+import { openCookies } from '../http/sealed-cookies.ts';
 
-const lifetimeSeconds = 30;
+const lifetimeMs = 30_000;
 
 /**
  * Counts how often the same page leads to a login right after one has ended. A login that the browser
- * does not keep would otherwise go round for ever (specification: Authenticated endpoint behaviour).
+ * does not keep would otherwise be repeated endlessly (specification: Authenticated endpoint behaviour).
  */
 export interface RedirectLoopGuard {
   /** Zero unless a login for the same page ended in the last seconds. */
   next(cookieHeader: string | undefined, target: string | undefined): number;
   /** A Set-Cookie value that remembers an ended login for a moment. */
-  remember(login: PendingLogin, attributes: CookieAttributes): string;
+  remember(
+    login: { readonly next?: string | undefined; readonly round: number },
+    attributes: CookieAttributes,
+  ): string;
   clear(attributes: CookieAttributes): string;
 }
 
@@ -22,22 +25,19 @@ interface EndedLogin {
   readonly endedAtMs: number;
 }
 
-/** Creates the counter, kept in a short-lived cookie. */
 export function createRedirectLoopGuard(sealer: Sealer, cookieName: string): RedirectLoopGuard {
-  const context = `round ${cookieName}`;
   return {
     next(cookieHeader, target) {
-      const text = sealer.open(cookieValues(cookieHeader, cookieName)[0] ?? '', context);
-      if (text === undefined) return 0;
-      const ended = JSON.parse(text) as EndedLogin;
-      const isRecent = ended.endedAtMs + lifetimeSeconds * 1000 > Date.now();
-      return isRecent && ended.next === target ? ended.round + 1 : 0;
+      const ended = openCookies(sealer, cookieHeader, cookieName)
+        .map((text) => JSON.parse(text) as EndedLogin)
+        .find(({ next, endedAtMs }) => next === target && endedAtMs + lifetimeMs > Date.now());
+      return ended === undefined ? 0 : ended.round + 1;
     },
     remember({ next, round }, attributes) {
       const ended: EndedLogin = { next, round, endedAtMs: Date.now() };
-      return serializeCookie(cookieName, sealer.seal(JSON.stringify(ended), context), {
+      return serializeCookie(cookieName, sealer.seal(JSON.stringify(ended), cookieName), {
         ...attributes,
-        maxAgeSeconds: lifetimeSeconds,
+        maxAgeSeconds: lifetimeMs / 1000,
       });
     },
     clear: (attributes) => serializeCookie(cookieName, '', { ...attributes, maxAgeSeconds: 0 }),

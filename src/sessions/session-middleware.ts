@@ -6,6 +6,7 @@ import { hashSecret } from '../crypto/hash.ts';
 import { randomSecret } from '../crypto/random.ts';
 import type { Sealer } from '../crypto/sealer.ts';
 import { cookieValues } from '../http/cookies.ts';
+import { openOnlyCookie } from '../http/sealed-cookies.ts';
 import { setCookie } from '../http/set-cookie.ts';
 import type { Login, LoginSessionStart, LoginSessions } from './login-sessions.ts';
 
@@ -94,14 +95,9 @@ export function createBrowserSessions(options: {
    * login page that sees one.
    */
   function readKey(ctx: Context): string {
-    const values = cookieValues(ctx.req.headers.cookie, loginCookie);
-    if (values.length > 1) expireElsewhere(ctx);
-    const keys = values
-      .slice(0, 8)
-      .map((sealed) => sealer.open(sealed, loginCookie))
-      .filter((key) => key !== undefined);
-    const distinct = new Set(keys);
-    return distinct.size === 1 ? ([...distinct][0] ?? '') : '';
+    const { cookie } = ctx.req.headers;
+    if (cookieValues(cookie, loginCookie).length > 1) expireElsewhere(ctx);
+    return openOnlyCookie(sealer, cookie, loginCookie) ?? '';
   }
 
   function expireElsewhere(ctx: Context): void {

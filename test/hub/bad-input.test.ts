@@ -60,7 +60,8 @@ describe('malformed cookies', () => {
     'hub-session-id',
     'hub-form',
     'service-guarded',
-    'service-guarded-oauth-state',
+    'service-guarded-oauth-state-0123456789abcdef',
+    'service-guarded-oauth-state-round',
   ];
   test.each(names)('of the name %s are as if there were none', async (name) => {
     for (const value of oddValues) {

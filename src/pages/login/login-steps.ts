@@ -6,7 +6,7 @@ import type { AccountPasswords } from '../../authentication/account-passwords.ts
 import type { LoggedIn } from '../../authentication/login-service.ts';
 import type { Sealer } from '../../crypto/sealer.ts';
 import type { ClientAddress } from '../../http/client-address.ts';
-import { cookieValues } from '../../http/cookies.ts';
+import { openOnlyCookie } from '../../http/sealed-cookies.ts';
 import { setCookie } from '../../http/set-cookie.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { PasswordHasher } from '../../plugin-host/authenticator.ts';
@@ -63,14 +63,8 @@ export function createLoginSteps(deps: {
     });
   }
 
-  /** Two different cookies mean that somebody tossed one in: then neither counts. */
-  function keyOf(ctx: Context): string {
-    const keys = cookieValues(ctx.req.headers.cookie, cookieName)
-      .slice(0, 8)
-      .flatMap((sealed) => sealer.open(sealed, cookieName) ?? []);
-    const [key = '', ...others] = new Set(keys);
-    return others.length === 0 ? key : '';
-  }
+  const keyOf = (ctx: Context): string =>
+    openOnlyCookie(sealer, ctx.req.headers.cookie, cookieName) ?? '';
 
   async function pendingOf(
     ctx: Context,
