@@ -241,6 +241,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   });
   const accounts = createAccounts({
     users: stores.users,
+    names: login.names,
     authority,
     logins,
     withoutServersOf: (user, work) => server.servers.withoutServersOf(user, work),

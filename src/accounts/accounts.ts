@@ -1,11 +1,10 @@
-import { canonicalUserName } from '../authentication/user-name-rules.ts';
+import type { UserNameRules } from '../authentication/user-name-rules.ts';
 import { HubError } from '../errors.ts';
 import { mayGrant } from '../rbac/access-check.ts';
 import type { Authority } from '../rbac/authority.ts';
 import type { Caller } from '../rbac/caller.ts';
 import { adminScopes } from '../rbac/default-roles.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
-import { validateUserName } from '../users/user-name.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 
 /** Creating, changing and deleting people, with the rules that hold whoever asks for it. */
@@ -32,13 +31,14 @@ const mostNames = 500;
 /** Creates the account rules over the stores. */
 export function createAccounts(deps: {
   readonly users: UserStore;
+  readonly names: Pick<UserNameRules, 'resolveNew'>;
   readonly authority: Authority;
   readonly logins: Pick<LoginSessions, 'endAllOfUser'>;
   /** Stops the user's servers, and lets none start until the work is done. */
   readonly withoutServersOf: (user: User, work: () => Promise<void>) => Promise<void>;
   readonly onDelete: (userName: string) => Promise<void>;
 }): Accounts {
-  const { users, authority, logins } = deps;
+  const { users, names: nameRules, authority, logins } = deps;
 
   /** Nobody makes, changes or removes an account that may do more than they may themselves. */
   async function requireMayGrantAdmin(caller: Caller): Promise<void> {
@@ -65,7 +65,7 @@ export function createAccounts(deps: {
         throw new HubError('bad_request', `At most ${mostNames} users can be created at once.`);
       }
       if (isAdmin) await requireMayGrantAdmin(caller);
-      const wanted = [...new Set(names.map((name) => validateUserName(canonicalUserName(name))))];
+      const wanted = [...new Set(names.map((name) => nameRules.resolveNew(name)))];
       const created: User[] = [];
       for (const name of wanted) {
         if ((await users.findByName(name)) !== undefined) continue;
@@ -82,11 +82,12 @@ export function createAccounts(deps: {
         await requireMayGrantAdmin(caller);
         await users.setAdmin(user.id, isAdmin);
       }
-      if (name !== undefined && name !== user.name) {
-        const newName = validateUserName(canonicalUserName(name));
+      const newName =
+        name === undefined || name === user.name ? user.name : nameRules.resolveNew(name);
+      if (newName !== user.name) {
         await deps.withoutServersOf(user, () => users.rename(user.id, newName));
       }
-      return users.getByName(name === undefined ? userName : canonicalUserName(name));
+      return users.getByName(newName);
     },
 
     async delete(caller, userName) {

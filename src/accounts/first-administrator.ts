@@ -1,8 +1,8 @@
+import type { UserNameRules } from '../authentication/user-name-rules.ts';
 import { equalSecrets, hashSecret } from '../crypto/hash.ts';
 import { randomSecret } from '../crypto/random.ts';
 import { HubError } from '../errors.ts';
 import type { SettingStore } from '../store/setting-store.ts';
-import { validateUserName } from '../users/user-name.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 
 /** The way in for the very first administrator: a link that works once, shown once at start. */
@@ -24,6 +24,7 @@ const settingKey = 'first-administrator-secret-hash';
 export function createFirstAdministrator(deps: {
   readonly settings: SettingStore;
   readonly users: Pick<UserStore, 'create' | 'findByName' | 'setAdmin'>;
+  readonly names: Pick<UserNameRules, 'resolveNew'>;
   readonly hasAdministrator: () => Promise<boolean>;
   readonly setPassword: (userName: string, password: string) => Promise<void>;
   /** Throws `bad_request` for a password that is too short or too common. */
@@ -55,7 +56,7 @@ export function createFirstAdministrator(deps: {
       }
       isCreating = true;
       try {
-        const userName = validateUserName(name);
+        const userName = deps.names.resolveNew(name);
         deps.checkPassword(userName, password);
         const existing = await users.findByName(userName);
         const user =

@@ -17,6 +17,8 @@ export interface UserNameRules {
   resolve(name: string): string;
   /** Says why a resolved name cannot be that of a user; undefined when it can. */
   problemOf(name: string): string | undefined;
+  /** Resolves the name of a new account. Throws `bad_request` when it cannot be that of a user. */
+  resolveNew(name: string): string;
 }
 
 /** Creates the rules for names of a configuration. */
@@ -33,22 +35,39 @@ export function createUserNameRules(
   const pattern =
     config.username_pattern === '' ? undefined : new RegExp(`^(?:${config.username_pattern})$`);
 
-  return {
-    resolve(name) {
-      const canonical = canonicalUserName(name);
-      return renamed.get(canonical) ?? canonical;
-    },
+  function resolve(name: string): string {
+    const canonical = canonicalUserName(name);
+    return renamed.get(canonical) ?? canonical;
+  }
 
-    problemOf(name) {
-      try {
-        validateUserName(name);
-      } catch (error) {
-        if (error instanceof HubError) return error.message;
-        throw error;
-      }
-      return pattern === undefined || pattern.test(name)
-        ? undefined
-        : 'User names of this form are not allowed here.';
+  function problemOf(name: string): string | undefined {
+    try {
+      validateUserName(name);
+    } catch (error) {
+      if (error instanceof HubError) return error.message;
+      throw error;
+    }
+    return pattern === undefined || pattern.test(name)
+      ? undefined
+      : 'User names of this form are not allowed here.';
+  }
+
+  return {
+    resolve,
+    problemOf,
+
+    resolveNew(name) {
+      const resolved = resolve(name);
+      const problem = problemOf(resolved);
+      if (problem === undefined) return resolved;
+      throw new HubError('bad_request', `${quoted(name)}: ${problem}`, {
+        hint: 'Authenticator.username_pattern and username_map decide about names.',
+      });
     },
   };
+}
+
+/** A name for a message: cut short, its control characters escaped. */
+function quoted(name: string): string {
+  return JSON.stringify(name.length > 80 ? `${name.slice(0, 80)}…` : name);
 }

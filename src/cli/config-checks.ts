@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { canonicalUserName, createUserNameRules } from '../authentication/user-name-rules.ts';
 import type { Config } from '../config/config.ts';
 import { loadCookieSecrets } from '../config/cookie-secret.ts';
 import { ConfigError, type ConfigProblem, HubError } from '../errors.ts';
 import { validateCustomScopes } from '../rbac/custom-scopes.ts';
 import { createScopeCatalogue, type ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import { scopeProblem, validateRoles } from '../rbac/validate-roles.ts';
-import { validateGroupName, validateUserName } from '../users/user-name.ts';
+import { validateGroupName } from '../users/user-name.ts';
 
 /** Checks everything that names a scope: roles, custom scopes, what services and servers may ask for. */
 export function checkScopes({ Hub, Authenticator, Spawner }: Config): ConfigProblem[] {
@@ -48,26 +49,29 @@ function listProblems(
 /** Checks names that become users and groups. */
 export function checkAccounts({ Hub, Authenticator }: Config): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
-  function check(validate: (name: string) => string, name: string, path: string): void {
-    try {
-      validate(name);
-    } catch (error) {
-      if (!(error instanceof HubError)) throw error;
-      problems.push({ path, message: error.message });
+  const { problemOf } = createUserNameRules(Authenticator);
+  // Each of them becomes an account: one whose name no login may have would be of no use.
+  function checkUsers(names: readonly string[], path: string): void {
+    for (const [index, name] of names.entries()) {
+      const message = problemOf(canonicalUserName(name));
+      if (message !== undefined) problems.push({ path: `${path}[${index}]`, message });
     }
   }
   for (const [index, { name, users }] of Hub.load_groups.entries()) {
     const path = `Hub.load_groups[${index}]`;
-    check(validateGroupName, name, `${path}.name`);
-    for (const [place, user] of users.entries()) {
-      check(validateUserName, user, `${path}.users[${place}]`);
+    try {
+      validateGroupName(name);
+    } catch (error) {
+      if (!(error instanceof HubError)) throw error;
+      problems.push({ path: `${path}.name`, message: error.message });
     }
+    checkUsers(users, `${path}.users`);
   }
-  for (const key of ['admin_users', 'allowed_users'] as const) {
-    for (const [index, name] of Authenticator[key].entries()) {
-      check(validateUserName, name, `Authenticator.${key}[${index}]`);
-    }
+  for (const [index, { users = [] }] of Hub.load_roles.entries()) {
+    checkUsers(users, `Hub.load_roles[${index}].users`);
   }
+  checkUsers(Authenticator.admin_users, 'Authenticator.admin_users');
+  checkUsers(Authenticator.allowed_users, 'Authenticator.allowed_users');
   return problems;
 }
 

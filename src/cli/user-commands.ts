@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { createUserNameRules } from '../authentication/user-name-rules.ts';
+import { createUserNameRules, type UserNameRules } from '../authentication/user-name-rules.ts';
 import { HubError } from '../errors.ts';
 import type { User } from '../users/user-store.ts';
 import { askNewPassword, confirm } from './ask-password.ts';
@@ -29,7 +29,7 @@ function addAddCommand(user: Command, io: CliIo): void {
     .option('--must-change', 'the first login must choose another password')
     .action(async (name: string, flags: AddFlags, command: Command) => {
       await withStores(io, command, async ({ stores, checked }) => {
-        const resolved = resolveName(name, checked);
+        const resolved = namesOf(checked).resolveNew(name);
         if ((await stores.users.findByName(resolved)) !== undefined) {
           throw new HubError('conflict', `The user ${resolved} exists already.`, {
             hint: `To set a new password: hub user passwd ${resolved}`,
@@ -61,7 +61,7 @@ function addPasswdCommand(user: Command, io: CliIo): void {
     .option('--must-change', 'the next login must choose another password')
     .action(async (name: string, flags: PasswordFlags, command: Command) => {
       await withStores(io, command, async ({ stores, checked }) => {
-        const found = await getUser(stores, resolveName(name, checked));
+        const found = await getUser(stores, namesOf(checked).resolve(name));
         await using passwords = await stores.openPasswords();
         if (!passwords.isUsed) {
           throw new HubError(
@@ -104,7 +104,7 @@ function addDeleteCommand(user: Command, io: CliIo): void {
     .option('-y, --yes', 'do not ask')
     .action(async (name: string, flags: { readonly yes?: boolean }, command: Command) => {
       await withStores(io, command, async ({ stores, checked }) => {
-        const found = await getUser(stores, resolveName(name, checked));
+        const found = await getUser(stores, namesOf(checked).resolve(name));
         const { total } = await stores.users.list({
           offset: 0,
           limit: 1,
@@ -159,12 +159,8 @@ async function newPassword(
   return password;
 }
 
-function resolveName(name: string, { config }: CheckedConfig): string {
-  const names = createUserNameRules(config.Authenticator);
-  const resolved = names.resolve(name);
-  const problem = names.problemOf(resolved);
-  if (problem !== undefined) throw new HubError('bad_request', problem);
-  return resolved;
+function namesOf({ config }: CheckedConfig): UserNameRules {
+  return createUserNameRules(config.Authenticator);
 }
 
 async function getUser({ users }: CliStores, name: string): Promise<User> {

@@ -8,6 +8,7 @@ import { createLoginThrottle, type ThrottleRecord } from '../authentication/logi
 import { createPasswordHasher } from '../authentication/password-hash.ts';
 import { createProfileSync } from '../authentication/profile-sync.ts';
 import { createSealedSettings } from '../authentication/sealed-settings.ts';
+import { createUserNameRules } from '../authentication/user-name-rules.ts';
 import { createUserRefresh } from '../authentication/user-refresh.ts';
 import type { Config } from '../config/config.ts';
 import type { Secret } from '../config/secret.ts';
@@ -74,13 +75,14 @@ export async function composeLogin(
     });
     return {
       authenticators: created,
+      names: createUserNameRules(Authenticator),
       loginService: service,
       linkIdentity: createIdentityLinking({ config: Authenticator, identities }),
       refresh,
     };
   }
 
-  const { authenticators, loginService, linkIdentity, refresh, reload } = disposables.use(
+  const { authenticators, names, loginService, linkIdentity, refresh, reload } = disposables.use(
     await createReloadableLogin(createMethods, { config, plugins }, log),
   );
   const accountOwner = () =>
@@ -88,6 +90,7 @@ export async function composeLogin(
   const firstAdministrator = createFirstAdministrator({
     settings: stores.settings,
     users: stores.users,
+    names,
     hasAdministrator: async () => (await administratorsWhoCanLogIn()).length > 0,
     async setPassword(userName, password) {
       await stores.credentials.setPasswordHash(userName, await passwordHasher.hash(password));
@@ -108,6 +111,7 @@ export async function composeLogin(
 
   return {
     authenticators,
+    names,
     throttle,
     loginService,
     linkIdentity,

@@ -6,7 +6,7 @@ import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import type { Stores } from './stores.ts';
 
 /**
- * Brings groups, roles and administrators of the configuration into the store. Runs at start and at
+ * Brings groups, roles and the users named in the configuration into the store. Runs at start and at
  * every reload.
  */
 export async function loadDirectory(
@@ -20,6 +20,10 @@ export async function loadDirectory(
   const ensureUser = async (written: string) =>
     (await users.ensure(canonicalUserName(written))).name;
 
+  // People who may log in can be given roles, groups and servers before they do.
+  await users.ensureAll(
+    [...Authenticator.allowed_users, ...Authenticator.admin_users].map(canonicalUserName),
+  );
   await groups.syncConfigured(
     Hub.load_groups.map((group) => ({ ...group, users: group.users.map(canonicalUserName) })),
     Hub.load_roles.flatMap((role) => role.groups ?? []),
@@ -41,7 +45,7 @@ export async function loadDirectory(
     log,
   });
   for (const name of Authenticator.admin_users) {
-    const user = await users.ensure(canonicalUserName(name));
+    const user = await users.getByName(canonicalUserName(name));
     if (!user.isAdmin) await users.setAdmin(user.id, true);
   }
 }

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Authenticators } from '../authentication/create-authenticators.ts';
 import type { LinkIdentity } from '../authentication/identity-linking.ts';
 import type { LoginService } from '../authentication/login-service.ts';
+import type { UserNameRules } from '../authentication/user-name-rules.ts';
 import type { UserRefresh } from '../authentication/user-refresh.ts';
 import type { Config } from '../config/config.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
@@ -9,6 +10,7 @@ import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 /** What a configuration says about how people log in: replaced as a whole by a reload. */
 export interface LoginMethods {
   readonly authenticators: Authenticators;
+  readonly names: UserNameRules;
   readonly loginService: LoginService;
   readonly linkIdentity: LinkIdentity;
   readonly refresh: UserRefresh;
@@ -35,6 +37,11 @@ export async function createReloadableLogin(
       },
       find: (name) => current.authenticators.find(name),
       [Symbol.asyncDispose]: () => current.authenticators[Symbol.asyncDispose](),
+    },
+    names: {
+      resolve: (name) => current.names.resolve(name),
+      problemOf: (name) => current.names.problemOf(name),
+      resolveNew: (name) => current.names.resolveNew(name),
     },
     loginService: {
       attemptLogin: (...attempt) => current.loginService.attemptLogin(...attempt),

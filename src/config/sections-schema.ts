@@ -4,19 +4,24 @@ import { byteSize, command, count, environment, httpUrl, seconds } from './commo
 const names = z.array(z.string().min(1)).default([]);
 
 export const authenticatorSection = z.strictObject({
-  admin_users: names.describe('Users who are administrators.'),
-  allowed_users: names.describe('Users who may log in.'),
+  admin_users: names.describe('Users who are administrators. Their accounts exist from the start.'),
+  allowed_users: names.describe('Users who may log in. Their accounts exist from the start.'),
   allow_all: z
     .boolean()
     .default(false)
     .describe('Whether everybody who can authenticate may log in.'),
   blocked_users: names.describe('Users who may not log in, whatever else allows them.'),
-  username_map: z.record(z.string(), z.string()).default({}).describe('Renames users at login.'),
+  username_map: z
+    .record(z.string(), z.string())
+    .default({})
+    .describe('Renames users at login, and where their accounts are made.'),
   username_pattern: z
     .string()
     .refine(isPattern, 'is not a regular expression')
     .default('')
-    .describe('Regular expression that the whole user name must match.'),
+    .describe(
+      'Regular expression that the whole name of every user must match, however the account is made.',
+    ),
   auto_login: z.boolean().default(false).describe('Go straight to the one external provider.'),
   auth_refresh_age: seconds
     .default(300)

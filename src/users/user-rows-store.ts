@@ -41,3 +41,24 @@ export async function ensureUserRow(
     .executeTakeFirstOrThrow();
   return { row: found, isNew: false };
 }
+
+/** Rows in one statement: each has a few parameters, of which a database takes some ten thousand. */
+const rowsAtOnce = 1_000;
+
+/** Inserts rows for those of the users who have none; returns how many. */
+export async function insertMissingUsers(
+  kysely: Kysely<Tables>,
+  names: readonly string[],
+): Promise<number> {
+  let count = 0;
+  for (let from = 0; from < names.length; from += rowsAtOnce) {
+    const rows = names.slice(from, from + rowsAtOnce).map((name) => newUserRow({ name }));
+    const { numInsertedOrUpdatedRows = 0n } = await kysely
+      .insertInto('users')
+      .values(rows)
+      .onConflict((conflict) => conflict.column('name').doNothing())
+      .executeTakeFirstOrThrow();
+    count += Number(numInsertedOrUpdatedRows);
+  }
+  return count;
+}

@@ -5,7 +5,7 @@ import { textsOf } from '../store/json-list.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { normaliseUserName, validateUserName } from './user-name.ts';
-import { ensureUserRow, newUserRow } from './user-rows-store.ts';
+import { ensureUserRow, insertMissingUsers, newUserRow } from './user-rows-store.ts';
 
 /** A person with an account. */
 export interface User {
@@ -52,6 +52,8 @@ export interface UserStore {
   }): Promise<User>;
   /** The user of this name, made when there is none. Throws `bad_request` when it cannot be a name. */
   ensure(name: string): Promise<User>;
+  /** As `ensure`, for many. */
+  ensureAll(names: readonly string[]): Promise<void>;
   /** Throws `not_found`. */
   setAdmin(id: string, isAdmin: boolean): Promise<void>;
   /** Throws `not_found`. */
@@ -156,6 +158,11 @@ export function createUserStore(database: HubDatabase): UserStore {
       const { row, isNew } = await ensureUserRow(kysely, name);
       if (isNew) database.announceChange({ kind: 'user_added' });
       return toUser(row);
+    },
+
+    async ensureAll(names) {
+      const count = await insertMissingUsers(kysely, names);
+      if (count > 0) database.announceChange({ kind: 'user_added' });
     },
 
     setAdmin: (id, isAdmin) => change(id, { admin: Number(isAdmin) }),

@@ -33,7 +33,7 @@ export function setUpRoutes(
   router.post('/set-up', async (ctx) => {
     const form = await pages.readForm(ctx);
     const secret = form.get('secret') ?? '';
-    const name = (form.get('name') ?? '').trim().toLowerCase();
+    const name = form.get('name') ?? '';
     const password = form.get('new_password') ?? '';
     const repeats = form.get('repeat_password') ?? '';
     try {
