@@ -148,7 +148,10 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const layoutProps = { hubTitle: Hub.title, urls, assets };
   const renderErrorPage = createErrorPageRenderer(layoutProps);
 
-  const routes = createRouteTable({ reservedPrefixes: [urls.hub] });
+  const routes = createRouteTable({
+    reservedPrefixes: [urls.hub],
+    sessionIdAliases: jupyterHub.sessionIdAliases,
+  });
   addExtraRoutes(routes, config);
   const stopRequested = Promise.withResolvers<void>();
   let stopsServers = Hub.cleanup_servers;

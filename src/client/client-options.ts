@@ -1,3 +1,5 @@
+import { accessScopeFor } from '../protocol/access-scope.ts';
+import { serviceClientId } from '../protocol/client-id.ts';
 import type { HubApi } from './hub-api.ts';
 
 /** Environment variables by name. */
@@ -96,7 +98,7 @@ export function resolveOptions(options: HubOAuthOptions): HubAuthSettings {
     clientId:
       options.oauth_client_id ??
       filled(env['HUB_CLIENT_ID']) ??
-      (serviceName === undefined ? undefined : `service-${serviceName}`),
+      (serviceName === undefined ? undefined : serviceClientId(serviceName)),
   };
 }
 
@@ -129,7 +131,7 @@ function oauthScopesOf(
 ): readonly string[] {
   const scopes = options.oauth_scopes ?? scopeList(env, 'oauth_scopes', 'HUB_OAUTH_SCOPES');
   if (scopes !== undefined) return [...scopes];
-  if (serviceName !== undefined) return [`access:services!service=${serviceName}`];
+  if (serviceName !== undefined) return [accessScopeFor({ kind: 'service', name: serviceName })];
   if (options.hub_scopes !== undefined) return [...options.hub_scopes];
   if (options.hub_users !== undefined || options.hub_groups !== undefined) return [];
   throw missing('oauth_scopes', 'HUB_OAUTH_SCOPES (or HUB_SERVICE_NAME)');

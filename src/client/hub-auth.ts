@@ -1,15 +1,10 @@
 import { HubError } from '../errors.ts';
 import { cookieValues } from '../http/cookies.ts';
+import { sessionIdCookie } from '../protocol/cookie-names.ts';
+import { tokenParameter, withoutTokenParameter } from '../protocol/token-parameter.ts';
 import { isAdmitted } from './access-rule.ts';
 import { type HubAuthOptions, type HubOAuthOptions, resolveOptions } from './client-options.ts';
-import {
-  headerToken,
-  isTokenShaped,
-  type PresentedToken,
-  single,
-  urlToken,
-  withoutUrlToken,
-} from './credentials.ts';
+import { headerToken, isTokenShaped, type PresentedToken, single } from './credentials.ts';
 import { type Allowed, type Decision, type Denied, deny, type RequestLike } from './decision.ts';
 import { createHttpHubApi } from './http-hub-api.ts';
 import type { HubApi, UserModel } from './hub-api.ts';
@@ -127,7 +122,7 @@ export class HubAuth {
   /** Tokens of a request in the order they are tried; the first that names a user counts. */
   protected presentedTokens(request: RequestLike): readonly PresentedToken[] {
     const presented: PresentedToken[] = [];
-    const inUrl = this.allow_token_in_url ? urlToken(request.url ?? '/') : undefined;
+    const inUrl = this.allow_token_in_url ? tokenParameter(request.url ?? '/') : undefined;
     if (inUrl !== undefined) presented.push({ token: inUrl, source: 'url' });
     const inHeader = headerToken(request);
     if (inHeader !== undefined) presented.push({ token: inHeader, source: 'header' });
@@ -149,7 +144,7 @@ export class HubAuth {
 
 /** The id that ties what is remembered about a token to the browser's login. */
 export function sessionIdOf(request: RequestLike): string | undefined {
-  return cookieValues(single(request.headers['cookie']), 'hub-session-id')[0];
+  return cookieValues(single(request.headers['cookie']), sessionIdCookie)[0];
 }
 
 /** Denies a request without a usable token (RFC 6750 §3.1). */
@@ -174,7 +169,7 @@ function allow(request: RequestLike, user: UserModel, presented: PresentedToken)
     user,
     token,
     source,
-    url: source === 'url' ? withoutUrlToken(url) : url,
+    url: source === 'url' ? withoutTokenParameter(url) : url,
   };
 }
 

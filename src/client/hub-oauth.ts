@@ -4,12 +4,14 @@ import { randomSecret } from '../crypto/random.ts';
 import { createSealer } from '../crypto/sealer.ts';
 import { HubError } from '../errors.ts';
 import { isNavigation } from '../http/content-negotiation.ts';
-import { type CookieAttributes, serializeCookie, tokenCookieName } from '../http/cookies.ts';
-import { formatScopeList } from '../http/scope-list.ts';
+import { type CookieAttributes, serializeCookie } from '../http/cookies.ts';
 import { createStateCookies, type PendingState, type StateCookies } from '../http/state-cookies.ts';
+import { stateCookieName, tokenCookieName } from '../protocol/cookie-names.ts';
+import { formatScopeList } from '../protocol/scope-list.ts';
+import { withoutTokenParameter } from '../protocol/token-parameter.ts';
 import { isForged, isFromElsewhere, mayFollowLogin } from './browser-request.ts';
 import { type HubOAuthOptions, missing, resolveOptions, scopeList } from './client-options.ts';
-import { type PresentedToken, single, withoutUrlToken } from './credentials.ts';
+import { type PresentedToken, single } from './credentials.ts';
 import { type Decision, type Denied, deny, type Redirected, type RequestLike } from './decision.ts';
 import type { UserModel } from './hub-api.ts';
 import { denyUnidentified, HubAuth, sessionIdOf } from './hub-auth.ts';
@@ -60,7 +62,7 @@ export class HubOAuth extends HubAuth {
       options.oauth_redirect_uri ??
       (env['HUB_OAUTH_CALLBACK_URL'] || `${servicePrefix}oauth_callback`);
     this.state_cookie_name =
-      options.state_cookie_name ?? `${tokenCookieName(clientId)}-oauth-state`;
+      options.state_cookie_name ?? stateCookieName(tokenCookieName(clientId));
     this.request_scopes =
       options.request_scopes ??
       scopeList(env, 'request_scopes', 'HUB_OAUTH_CLIENT_ALLOWED_SCOPES') ??
@@ -173,12 +175,12 @@ export class HubOAuth extends HubAuth {
   ): Decision {
     if (!mayFollowLogin(request)) return denyUnidentified(presented);
     const isStale = presented.some(({ source }) => source === 'url');
-    return this.login(request, isStale ? withoutUrlToken(request.url ?? '/') : request.url);
+    return this.login(request, isStale ? withoutTokenParameter(request.url ?? '/') : request.url);
   }
 
   /** A token in the address would stay in the history and leak with it. */
   #moveTokenIntoCookie(request: RequestLike, token: string): Redirected {
-    const url = withoutUrlToken(request.url ?? '/');
+    const url = withoutTokenParameter(request.url ?? '/');
     const location = ownTarget(url, this.service_prefix, this.#callbackPath) ?? this.service_prefix;
     // A link on another site must not decide as whom the visitor is logged in.
     if (isFromElsewhere(request)) return { kind: 'redirect', location, setCookies: [] };

@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { Sealer } from '../crypto/sealer.ts';
-import { type CookieAttributes, serializeCookie, tokenCookieName } from '../http/cookies.ts';
+import { type CookieAttributes, serializeCookie } from '../http/cookies.ts';
 import { openOnlyCookie } from '../http/sealed-cookies.ts';
+import { tokenCookieName } from '../protocol/cookie-names.ts';
 
 const maxOpened = 10_000;
 

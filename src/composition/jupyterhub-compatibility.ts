@@ -1,3 +1,5 @@
+import { jupyterHubSessionIdCookie } from '../protocol/cookie-names.ts';
+
 /** What the hub does differently where software written for JupyterHub runs on it. */
 export interface JupyterHubCompatibility {
   /** What `GET /hub/api/` gives as `version`. */
@@ -27,7 +29,7 @@ export function jupyterHubCompatibility(
   return {
     apiVersion: jupyterHubVersion,
     headers: { 'X-JupyterHub-Version': jupyterHubVersion },
-    sessionIdAliases: ['jupyterhub-session-id'],
+    sessionIdAliases: [jupyterHubSessionIdCookie],
     hasAddresses: true,
   };
 }

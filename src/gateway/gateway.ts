@@ -7,11 +7,11 @@ import { canonicalPath } from '../http/canonical-path.ts';
 import type { ClientAddressReader } from '../http/client-address.ts';
 import { cookieValues } from '../http/cookies.ts';
 import { hasSeveralHosts } from '../http/host-header.ts';
+import { sessionIdCookie } from '../protocol/cookie-names.ts';
 import type { Forwarder, ForwardOptions } from '../proxy/forwarder.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { WebSocketForwarder } from '../proxy/websocket-forwarder.ts';
-import { sessionIdCookie } from '../sessions/session-middleware.ts';
 import type { Admission, Guard, GuardDecision } from './guard.ts';
 
 /** Answers requests that do not reach an upstream, over a response or a bare socket. */

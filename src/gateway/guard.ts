@@ -5,8 +5,9 @@ import type { UserModel } from '../client/hub-api.ts';
 import { HubOAuth } from '../client/hub-oauth.ts';
 import type { Secret } from '../config/secret.ts';
 import type { ClientRegistry } from '../oauth/clients/client-registry.ts';
+import { accessScopeFor } from '../protocol/access-scope.ts';
+import { hasTokenParameter } from '../protocol/token-parameter.ts';
 import type { Route } from '../proxy/route.ts';
-import { accessScopeFor } from '../rbac/access-check.ts';
 import type { ChangeSubject } from '../store/change-subject.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { AssertionSigner } from './assertion.ts';
@@ -180,7 +181,8 @@ export function createGuard(deps: {
   function rememberedKey(request: RequestLike): string | undefined {
     const { cookie, authorization } = request.headers;
     if (typeof cookie !== 'string' || authorization !== undefined) return undefined;
-    if (cookie.length > longestRememberedCookie || mayHoldToken(request.url)) return undefined;
+    if (cookie.length > longestRememberedCookie || hasTokenParameter(request.url ?? ''))
+      return undefined;
     return cookie;
   }
 
@@ -220,11 +222,6 @@ function rememberedForMs({ expiresAtMs }: Admission): number {
   return expiresAtMs === undefined
     ? rememberedMs
     : Math.min(rememberedMs, expiresAtMs - Date.now());
-}
-
-/** A `?token=` anywhere in the query, also percent-encoded: then the slow path looks closely. */
-function mayHoldToken(url: string | undefined): boolean {
-  return url?.includes('?') === true && /[?&](?:token|[^=&]*%)/i.test(url);
 }
 
 /** A header value holds visible ASCII; everything else, and what separates lists, is percent-encoded. */

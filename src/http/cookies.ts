@@ -8,16 +8,6 @@ export interface CookieAttributes {
   readonly maxAgeSeconds?: number;
 }
 
-/**
- * Name of the cookie in which an OAuth client of the hub keeps its visitor's token, and the one place
- * that decides it: the client id, what a name cannot hold percent-encoded (RFC 6265 §4.1).
- */
-export function tokenCookieName(clientId: string): string {
-  return clientId.replaceAll(/[^!#$%&'*+\-.^_`|~0-9A-Za-z]/gu, (character) =>
-    character === '(' ? '%28' : character === ')' ? '%29' : encodeURIComponent(character),
-  );
-}
-
 const valuePattern = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/;
 
 /** Every value of one cookie in a Cookie header, in order: a name may stand there more than once. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { formatScopeList } from '../http/scope-list.ts';
+import { formatScopeList } from '../protocol/scope-list.ts';
 import { expandScopes } from '../rbac/expand-scopes.ts';
 import { createMembership } from '../rbac/membership.ts';
 import { createScopeCatalogue } from '../rbac/scope-definitions.ts';

@@ -1,4 +1,4 @@
-import { formatScopeList } from '../http/scope-list.ts';
+import { formatScopeList } from '../protocol/scope-list.ts';
 import { scopesBeyond } from '../rbac/access-check.ts';
 import { expandScopes, resolveScopes } from '../rbac/expand-scopes.ts';
 import { intersectScopes } from '../rbac/intersect-scopes.ts';

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { ProxyConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { ClientAddress } from '../http/client-address.ts';
-import { withoutTokenParameter } from '../http/token-parameter.ts';
+import { withoutTokenParameter } from '../protocol/token-parameter.ts';
 import { Exchange, type ExchangeHost, isIdempotent, type UpstreamRequest } from './exchange.ts';
 import type { LiveConnections } from './live-connections.ts';
 import { bodyTooLarge, discardBody, hasBody, RequestBody } from './request-body.ts';

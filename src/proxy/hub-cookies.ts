@@ -1,35 +1,65 @@
+import { sessionIdCookie, stateCookieName } from '../protocol/cookie-names.ts';
 import type { Route } from './route.ts';
-
-/** The browser's session id, which services use as a cache key. It is no credential. */
-export const sessionIdCookie = 'hub-session-id';
 
 /** Names the hub and its OAuth clients use. Some readers ignore case, so it does not count here. */
 const hubCookieName = /^(?:__(?:host|secure)-)?(?:hub-|service-)/i;
+/** Part of every such name, of the aliases of the session id too. */
 const mayHoldHubCookie = /hub-|service-/i;
 
-/** Whether a Cookie header may hold one of the hub's names; false for most traffic of programs. */
-export function mentionsHubCookie(header: string): boolean {
-  return mayHoldHubCookie.test(header);
+/**
+ * Returns what an upstream may see of a Cookie header: cookies of the hub and of other routes are left
+ * out, foreign ones stay as they are. Undefined when nothing is left.
+ */
+export function upstreamCookies(header: string, route: Route): string | undefined {
+  // False for most traffic of programs.
+  if (!mayHoldHubCookie.test(header)) return header;
+  let kept = '';
+  let isComplete = true;
+  let start = 0;
+  while (start < header.length) {
+    const semicolonAt = header.indexOf(';', start);
+    const end = semicolonAt === -1 ? header.length : semicolonAt;
+    const pair = header.slice(start, end).trim();
+    start = end + 1;
+    if (pair === '') continue;
+    const equalsAt = pair.indexOf('=');
+    const name = equalsAt === -1 ? pair : pair.slice(0, equalsAt).trimEnd();
+    if (mayReadCookie(name, route)) kept += kept === '' ? pair : `; ${pair}`;
+    else isComplete = false;
+  }
+  if (isComplete) return header;
+  return kept === '' ? undefined : kept;
 }
 
 /** Whether an upstream may read a cookie: it is foreign to the hub, or the route's own. */
-export function mayReadCookie(name: string, route: Route): boolean {
-  if (!hubCookieName.test(name)) return true;
-  return authenticatesItself(route) && (name === sessionIdCookie || isOwnCookie(name, route));
+function mayReadCookie(name: string, route: Route): boolean {
+  if (!isHubCookie(name, route)) return true;
+  return authenticatesItself(route) && (isSessionId(name, route) || isClientCookie(name, route));
 }
 
 /** Whether an upstream may set a cookie. The session id is the hub's to set. */
 export function maySetCookie(name: string, route: Route): boolean {
-  if (!hubCookieName.test(name)) return true;
-  return authenticatesItself(route) && isOwnCookie(name, route);
+  if (!isHubCookie(name, route)) return true;
+  return authenticatesItself(route) && isClientCookie(name, route);
+}
+
+function isHubCookie(name: string, { sessionIdAliases }: Route): boolean {
+  return (
+    hubCookieName.test(name) ||
+    (sessionIdAliases.length > 0 && sessionIdAliases.includes(name.toLowerCase()))
+  );
+}
+
+function isSessionId(name: string, { sessionIdAliases }: Route): boolean {
+  return name === sessionIdCookie || sessionIdAliases.includes(name);
 }
 
 function authenticatesItself({ access }: Route): boolean {
   return access === 'service' || access === 'server';
 }
 
-/** The token cookie itself, and its state cookies: `<name>-oauth-state` with or without a suffix. */
-function isOwnCookie(name: string, { cookieName }: Route): boolean {
+/** The token cookie of the route's OAuth client, and its state cookies, with or without a suffix. */
+function isClientCookie(name: string, { cookieName }: Route): boolean {
   if (cookieName === undefined || !name.startsWith(cookieName)) return false;
-  return name.length === cookieName.length || name.startsWith('-oauth-state', cookieName.length);
+  return name === cookieName || name.startsWith(stateCookieName(cookieName));
 }

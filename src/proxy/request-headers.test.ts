@@ -10,7 +10,7 @@ const forwarded = {
   'x-forwarded-port': '8443',
 };
 
-const routeWith = (access: RouteAccess) =>
+const routeWith = (access: RouteAccess, sessionIdAliases?: string[]) =>
   createRoute(
     {
       prefix: '/services/a/',
@@ -18,19 +18,30 @@ const routeWith = (access: RouteAccess) =>
       access,
       owner: { kind: 'service', name: 'a' },
       clientId: 'service-a',
+      sessionIdAliases,
     },
     0,
   );
 
 function sent(
   rawHeaders: string[],
-  options: { access?: RouteAccess; headersToAdd?: string[]; stripAuthorization?: boolean } = {},
+  options: {
+    access?: RouteAccess;
+    sessionIdAliases?: string[];
+    headersToAdd?: string[];
+    stripAuthorization?: boolean;
+  } = {},
 ) {
-  const { access = 'gateway', headersToAdd = [], stripAuthorization = false } = options;
+  const {
+    access = 'gateway',
+    sessionIdAliases,
+    headersToAdd = [],
+    stripAuthorization = false,
+  } = options;
   return toHeaderObject(
     upstreamRequestHeaders({
       rawHeaders,
-      route: routeWith(access),
+      route: routeWith(access, sessionIdAliases),
       client,
       headersToAdd,
       stripAuthorization,
@@ -210,6 +221,19 @@ describe('cookies', () => {
     expect(cookie(all, 'gateway')).toBe('a=1; b="2"');
     expect(cookie(all, 'public')).toBe('a=1; b="2"');
     expect(cookie('hub-session-id=S', 'gateway')).toBeUndefined();
+  });
+
+  test('an alias of the session id goes where the session id goes, and is foreign elsewhere', () => {
+    const aliases = { sessionIdAliases: ['jupyterhub-session-id'] };
+    const both = 'hub-session-id=S; jupyterhub-session-id=S';
+    for (const access of ['service', 'server'] as const) {
+      expect(sent(['Cookie', both], { access, ...aliases })['cookie']).toBe(both);
+    }
+    for (const access of ['gateway', 'public'] as const) {
+      const odd = `${both}; JupyterHub-Session-Id=S; a=1`;
+      expect(sent(['Cookie', odd], { access, ...aliases })['cookie']).toBe('a=1');
+    }
+    expect(cookie(both, 'gateway')).toBe('jupyterhub-session-id=S');
   });
 
   test('foreign cookies stay as they are, byte for byte', () => {

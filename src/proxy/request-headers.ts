@@ -1,8 +1,8 @@
 import { HubError } from '../errors.ts';
 import type { ClientAddress } from '../http/client-address.ts';
-import { withoutTokenParameter } from '../http/token-parameter.ts';
+import { withoutTokenParameter } from '../protocol/token-parameter.ts';
+import { upstreamCookies } from './hub-cookies.ts';
 import type { Route } from './route.ts';
-import { upstreamCookies } from './upstream-cookies.ts';
 
 /** Header names and values in turn, as in `IncomingMessage.rawHeaders`. */
 export type HeaderPairs = readonly string[];

@@ -39,9 +39,14 @@ const ambiguous: RouteMatch = { kind: 'ambiguous' };
 
 /** Creates an empty table. Paths under a reserved prefix are never routed. */
 export function createRouteTable(
-  options: { readonly reservedPrefixes?: readonly string[]; readonly now?: () => number } = {},
+  options: {
+    readonly reservedPrefixes?: readonly string[];
+    /** Of every route; see `RouteDefinition`. */
+    readonly sessionIdAliases?: readonly string[];
+    readonly now?: () => number;
+  } = {},
 ): RouteTable {
-  const { reservedPrefixes = [], now = Date.now } = options;
+  const { reservedPrefixes = [], sessionIdAliases, now = Date.now } = options;
   const root = createNode();
   const routes = new Map<string, Route>();
   const listeners = new Set<(route: Route, replacement: Route | undefined) => void>();
@@ -50,7 +55,7 @@ export function createRouteTable(
 
   function put(definition: RouteDefinition): Route {
     const segments = prefixSegments(definition.prefix);
-    const route = createRoute(definition, now());
+    const route = createRoute({ sessionIdAliases, ...definition }, now());
     const node = nodeAt(root, segments);
     if (node.entry === 'hub') throw new TypeError(`the prefix ${definition.prefix} is reserved`);
     node.entry = route;

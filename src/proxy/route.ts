@@ -1,14 +1,12 @@
-import { tokenCookieName } from '../http/cookies.ts';
+import type { AccessTarget } from '../protocol/access-scope.ts';
+import { tokenCookieName } from '../protocol/cookie-names.ts';
 import { parseUpstreamAddress, type UpstreamAddress } from './upstream-address.ts';
 
 /** Who checks visitors: the service or server itself, the gateway in its place, or nobody. */
 export type RouteAccess = 'service' | 'server' | 'gateway' | 'public';
 
 /** Whose route it is. */
-export type RouteOwner =
-  | { readonly kind: 'service'; readonly name: string }
-  | { readonly kind: 'server'; readonly userName: string; readonly serverName: string }
-  | { readonly kind: 'extra' };
+export type RouteOwner = AccessTarget | { readonly kind: 'extra' };
 
 /** What a route is made of. */
 export interface RouteDefinition {
@@ -20,6 +18,8 @@ export interface RouteDefinition {
   readonly owner: RouteOwner;
   /** Name of the token cookie; that of `clientId` when left out. */
   readonly cookieName?: string | undefined;
+  /** Further names under which browsers hold the session id, in lower case: none when left out. */
+  readonly sessionIdAliases?: readonly string[] | undefined;
   /** OAuth client of the service or server; what the gateway plays for `access: "gateway"`. */
   readonly clientId?: string | undefined;
   /** Milliseconds the upstream has to begin its answer, 0 for ever; `Proxy.upstream_timeout` when left out. */
@@ -39,6 +39,8 @@ export interface Route {
   readonly clientId: string | undefined;
   /** Undefined where there is no OAuth client, as for extra routes. */
   readonly cookieName: string | undefined;
+  /** Further names of the cookie with the session id: as little for upstreams as the first. */
+  readonly sessionIdAliases: readonly string[];
   /** Changed by `RouteTable.setReady` only. */
   isReady: boolean;
   /** When traffic last went either way, in milliseconds since the epoch; kept by the forwarders. */
@@ -60,6 +62,7 @@ export function createRoute(definition: RouteDefinition, nowMs: number): Route {
     clientId,
     cookieName:
       definition.cookieName ?? (clientId === undefined ? undefined : tokenCookieName(clientId)),
+    sessionIdAliases: definition.sessionIdAliases ?? [],
     isReady,
     lastActivityMs: nowMs,
     lastAnswerMs: 0,

@@ -1,12 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import {
-  accessScopeFor,
-  checkAccess,
-  listFilter,
-  mayGrant,
-  type Resource,
-  scopesBeyond,
-} from './access-check.ts';
+import { checkAccess, listFilter, mayGrant, type Resource, scopesBeyond } from './access-check.ts';
 import { createMembership, emptyMembership } from './membership.ts';
 
 const membership = createMembership(new Map([['staff', new Set(['alice'])]]));
@@ -169,14 +162,4 @@ describe('listFilter', () => {
     expect(listFilter(new Set(['read:users']), 'list:users')).toBeUndefined();
     expect(listFilter(new Set(['list:users!user']), 'list:users')).toBeUndefined();
   });
-});
-
-test('accessScopeFor names the scope of a service, a default and a named server', () => {
-  expect(accessScopeFor({ kind: 'service', name: 'wiki' })).toBe('access:services!service=wiki');
-  expect(accessScopeFor({ kind: 'server', userName: 'u', serverName: '' })).toBe(
-    'access:servers!server=u/',
-  );
-  expect(accessScopeFor({ kind: 'server', userName: 'u', serverName: 'gpu' })).toBe(
-    'access:servers!server=u/gpu',
-  );
 });

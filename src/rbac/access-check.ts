@@ -1,3 +1,4 @@
+import type { AccessTarget } from '../protocol/access-scope.ts';
 import type { Membership } from './membership.ts';
 import {
   canonicalScopeName,
@@ -7,12 +8,11 @@ import {
   splitServerValue,
 } from './scope.ts';
 
-/** What a request wants to touch. A server without a name is the user's default one. */
+/** What a request wants to touch. */
 export type Resource =
   | { readonly kind: 'user'; readonly name: string }
   | { readonly kind: 'group'; readonly name: string }
-  | { readonly kind: 'service'; readonly name: string }
-  | { readonly kind: 'server'; readonly userName: string; readonly serverName: string };
+  | AccessTarget;
 
 /**
  * Outcome of a check. `filtered`: the scope is held, but not for this resource; answer as if it did
@@ -156,13 +156,6 @@ export function listedUserNames(
 ): string[] {
   const members = [...filter.groups].flatMap((group) => [...membership.membersOf(group)]);
   return [...new Set([...filter.users, ...members])];
-}
-
-/** Names the scope that reaching a service or a user's server needs. */
-export function accessScopeFor(target: Extract<Resource, { kind: 'service' | 'server' }>): string {
-  return target.kind === 'service'
-    ? `access:services!service=${target.name}`
-    : `access:servers!server=${target.userName}/${target.serverName}`;
 }
 
 function resourceOf({ filter }: Scope): Resource | undefined {

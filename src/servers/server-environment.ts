@@ -1,4 +1,5 @@
 import { type HubVariables, prefixVariables } from '../processes/child-environment.ts';
+import { accessScopesFor } from '../protocol/access-scope.ts';
 
 /** What the environment of a user's server is made from. */
 export interface ServerEnvironmentOptions {
@@ -51,11 +52,7 @@ export function addressEnvironment(
 
 function variables(options: ServerEnvironmentOptions): HubVariables {
   const { userName, serverName, clientId, publicUrl, basePath, apiUrl, prefix } = options;
-  const accessScopes = JSON.stringify([
-    `access:servers!server=${userName}/${serverName}`,
-    `access:servers!user=${userName}`,
-    'access:servers',
-  ]);
+  const accessScopes = JSON.stringify(accessScopesFor({ kind: 'server', userName, serverName }));
   const publicOrigin = publicUrl.origin;
   return {
     API_TOKEN: options.apiToken,

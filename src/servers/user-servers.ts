@@ -1,10 +1,10 @@
 import type { Config } from '../config/config.ts';
 import { hashSecret } from '../crypto/hash.ts';
 import { HubError } from '../errors.ts';
-import { serverClientId } from '../oauth/clients/server-client-id.ts';
 import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import type { TokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import type { Spawner } from '../plugin-host/spawner.ts';
+import { serverClientId } from '../protocol/client-id.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import { isServerName, type Server, serverPrefix } from './server.ts';

@@ -1,6 +1,8 @@
 import { resolve } from 'node:path';
 import type { ServiceConfig } from '../config/config.ts';
 import type { Secret } from '../config/secret.ts';
+import { accessScopesFor } from '../protocol/access-scope.ts';
+import { serviceClientId } from '../protocol/client-id.ts';
 
 /** How a managed service is started. */
 export interface ServiceLaunch {
@@ -69,7 +71,7 @@ export function createService(
     clientId: clientIdOf(config),
     redirectUri: config.oauth_redirect_uri ?? `${prefix}oauth_callback`,
     allowedScopes: config.oauth_client_allowed_scopes,
-    accessScopes: ['access:services', `access:services!service=${name}`],
+    accessScopes: accessScopesFor({ kind: 'service', name }),
     skipsConsent: config.oauth_no_confirm,
     healthPath: prefix + (config.health_path ?? '/').slice(1),
     readyTimeoutMs: config.timeout * 1000,
@@ -90,5 +92,5 @@ export function createService(
 
 /** The OAuth client id of a configured service. */
 export function clientIdOf({ name, oauth_client_id }: ServiceConfig): string {
-  return oauth_client_id ?? `service-${name}`;
+  return oauth_client_id ?? serviceClientId(name);
 }

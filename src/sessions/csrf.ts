@@ -4,6 +4,7 @@ import { randomSecret } from '../crypto/random.ts';
 import { HubError } from '../errors.ts';
 import { cookieValues } from '../http/cookies.ts';
 import { setCookie } from '../http/set-cookie.ts';
+import { formCookie } from '../protocol/cookie-names.ts';
 
 /** Protects forms and cookie-authenticated API calls against requests forged by other sites. */
 export interface CsrfProtection {
@@ -13,7 +14,6 @@ export interface CsrfProtection {
   require(ctx: Context, submitted: string | undefined): void;
 }
 
-const anonymousCookie = 'hub-form';
 const anonymousLifetimeSeconds = 24 * 3600;
 
 /**
@@ -34,7 +34,7 @@ export function createCsrfProtection(options: {
     return sessionId === undefined ? undefined : `login:${sessionId}`;
   };
   const anonymousBindings = (ctx: Context): string[] =>
-    cookieValues(ctx.req.headers.cookie, anonymousCookie)
+    cookieValues(ctx.req.headers.cookie, formCookie)
       .filter((id) => /^[A-Za-z0-9_-]{43}$/.test(id))
       .map((id) => `anonymous:${id}`);
 
@@ -45,7 +45,7 @@ export function createCsrfProtection(options: {
       const [existing] = anonymousBindings(ctx);
       if (existing !== undefined) return keyedHash.sign(existing);
       const id = randomSecret();
-      setCookie(ctx, anonymousCookie, id, {
+      setCookie(ctx, formCookie, id, {
         path: cookiePath,
         secure: isSecure,
         maxAgeSeconds: anonymousLifetimeSeconds,

@@ -8,12 +8,8 @@ import type { Sealer } from '../crypto/sealer.ts';
 import { cookieValues } from '../http/cookies.ts';
 import { openOnlyCookie } from '../http/sealed-cookies.ts';
 import { setCookie } from '../http/set-cookie.ts';
+import { loginCookie, sessionIdCookie } from '../protocol/cookie-names.ts';
 import type { Login, LoginSessionStart, LoginSessions } from './login-sessions.ts';
-
-/** Name of the cookie that records that the browser is authenticated with the hub. */
-export const loginCookie = 'hub-hub-login';
-/** Name of the cookie that links the tokens of a browser to its login. */
-export const sessionIdCookie = 'hub-session-id';
 
 /** What the external store holds for a browser. */
 interface StoredSession {
@@ -124,8 +120,11 @@ export function createBrowserSessions(options: {
     ctx.state['login'] = login;
     if (login !== undefined) {
       ctx.state['logName'] = login.user.name;
-      const [current] = cookieValues(ctx.req.headers.cookie, sessionIdCookie);
-      if (current !== sessionId) setSessionId(ctx, sessionId);
+      const { cookie } = ctx.req.headers;
+      const isComplete = sessionIdCookies.every(
+        (name) => cookieValues(cookie, name)[0] === sessionId,
+      );
+      if (!isComplete) setSessionId(ctx, sessionId);
     }
     await next();
   };

@@ -373,7 +373,7 @@ describe('activity', () => {
 });
 
 describe('the program', () => {
-  const main = join(import.meta.dirname, '..', '..', 'singleuser-main.ts');
+  const main = join(import.meta.dirname, '..', 'singleuser-main.ts');
 
   function start(command: readonly string[]): ChildProcess {
     return spawn(process.execPath, [main, '--kill-after', '0.2', '--', ...command], {

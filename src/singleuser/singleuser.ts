@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import { type Environment, missing } from '../client/client-options.ts';
 import { HubOAuth } from '../client/hub-oauth.ts';
 import { createClientAddressReader } from '../http/client-address.ts';
+import { jupyterHubSessionIdCookie } from '../protocol/cookie-names.ts';
 import { createRoute } from '../proxy/route.ts';
 import { parseUpstreamAddress } from '../proxy/upstream-address.ts';
 import { type ActivityReport, createActivityReport } from './activity-report.ts';
@@ -67,6 +68,7 @@ export async function startSingleuser(
       access: 'gateway',
       owner: { kind: 'extra' },
       cookieName: hubAuth.cookie_name,
+      sessionIdAliases: [jupyterHubSessionIdCookie],
     },
     Date.now(),
   );

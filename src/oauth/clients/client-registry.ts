@@ -1,6 +1,6 @@
-import { accessScopeFor } from '../../rbac/access-check.ts';
+import { accessScopeFor } from '../../protocol/access-scope.ts';
+import { readServerClientId, type ServerName, serverClientId } from '../../protocol/client-id.ts';
 import type { Client } from './client.ts';
-import { readServerClientId, type ServerName, serverClientId } from './server-client-id.ts';
 
 /** What a service of the configuration tells about itself as a client. */
 export interface ServiceClientSource {

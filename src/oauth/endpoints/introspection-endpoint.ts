@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import { formatScopeList } from '../../http/scope-list.ts';
+import { formatScopeList } from '../../protocol/scope-list.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authority } from '../../rbac/authority.ts';
 import type { Caller } from '../../rbac/caller.ts';

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import { formatScopeList } from '../../http/scope-list.ts';
+import { formatScopeList } from '../../protocol/scope-list.ts';
 import type { ClientAuthentication } from '../clients/client-authentication.ts';
 import type { ExchangeCode } from '../grants/code-exchange.ts';
 import { OAuthError } from '../oauth-error.ts';

@@ -1,11 +1,11 @@
 import { HubError } from '../../errors.ts';
+import { serverClientId } from '../../protocol/client-id.ts';
 import { scopesBeyond } from '../../rbac/access-check.ts';
 import type { Authority } from '../../rbac/authority.ts';
 import { resolveScopes } from '../../rbac/expand-scopes.ts';
 import type { Owner } from '../../rbac/owner.ts';
 import { quoteScope, type ScopeSet } from '../../rbac/scope.ts';
 import type { User } from '../../users/user-store.ts';
-import { serverClientId } from '../clients/server-client-id.ts';
 import type { IssuedAccessToken } from './access-token.ts';
 import type { AccessTokenStore } from './access-token-store.ts';
 

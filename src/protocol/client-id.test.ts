@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createClientRegistry } from './client-registry.ts';
-import { readServerClientId, type ServerName, serverClientId } from './server-client-id.ts';
+import { createClientRegistry } from '../oauth/clients/client-registry.ts';
+import { readServerClientId, type ServerName, serverClientId } from './client-id.ts';
 
 test.each([
   ['alice', '', 'hub-user-alice'],

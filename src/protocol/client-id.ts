@@ -6,6 +6,11 @@ export interface ServerName {
 
 const prefix = 'hub-user-';
 
+/** The OAuth client id of a service, unless its configuration gives another. */
+export function serviceClientId(serviceName: string): string {
+  return `service-${serviceName}`;
+}
+
 /**
  * The OAuth client id of a user's server, and the one place that decides it: `hub-user-<user>` for the
  * default server, `hub-user-<user>-<server>` for a named one.

@@ -1,0 +1,26 @@
+/** The cookie that records that a browser is logged in at the hub. */
+export const loginCookie = 'hub-hub-login';
+
+/** The browser's session id, which services use as a cache key. It is no credential. */
+export const sessionIdCookie = 'hub-session-id';
+
+/** The same session id, under the name that software written for JupyterHub reads. */
+export const jupyterHubSessionIdCookie = 'jupyterhub-session-id';
+
+/** What a form is bound to while nobody is logged in. */
+export const formCookie = 'hub-form';
+
+/**
+ * The cookie in which an OAuth client of the hub keeps its visitor's token: the client id, what a name
+ * cannot hold percent-encoded (RFC 6265 §4.1).
+ */
+export function tokenCookieName(clientId: string): string {
+  return clientId.replaceAll(/[^!#$%&'*+\-.^_`|~0-9A-Za-z]/gu, (character) =>
+    character === '(' ? '%28' : character === ')' ? '%29' : encodeURIComponent(character),
+  );
+}
+
+/** The cookie of an OAuth client's login under way; logins beside it have a suffix to this name. */
+export function stateCookieName(tokenCookie: string): string {
+  return `${tokenCookie}-oauth-state`;
+}
