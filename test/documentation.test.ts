@@ -36,7 +36,7 @@ describe('the reference', () => {
     const rows: readonly (readonly [string, readonly string[]])[] = [
       ['scopes.md', Object.keys(scopeDefinitions).map((name) => `| \`${name}\` |`)],
       ['errors.md', errorCodes.map((code) => `| \`${code}\` |`)],
-      ['metrics.md', (await listMetrics()).map(({ name }) => `| \`${name}\` |`)],
+      ['metrics.md', listMetrics().map(({ name }) => `| \`${name}\` |`)],
       ['command-line.md', listCommands().map(({ name }) => `### ${name}\n`)],
     ];
     for (const [file, expected] of rows) {

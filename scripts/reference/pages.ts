@@ -11,7 +11,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/configuration.md', await configurationPage()],
     ['docs/reference/scopes.md', scopesPage()],
     ['docs/reference/http-api.md', httpApiPage()],
-    ['docs/reference/metrics.md', await metricsPage()],
+    ['docs/reference/metrics.md', metricsPage()],
     ['docs/reference/errors.md', errorsPage()],
     ['docs/reference/command-line.md', commandLinePage()],
   ]);

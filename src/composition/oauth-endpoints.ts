@@ -20,6 +20,7 @@ export function createOAuthEndpoints(deps: HubParts, config: Config, log: Logger
   const { publicUrl } = config;
   const { stores, oauth, authority, csrf, pages, login } = deps;
   const issuer = issuerOf(publicUrl);
+  const countRefusal = deps.metrics.countOAuthRefusal;
   const authorization = createAuthorizationEndpoint({
     clients: oauth.clients,
     publicUrl,
@@ -41,22 +42,29 @@ export function createOAuthEndpoints(deps: HubParts, config: Config, log: Logger
     },
     showConsent: createConsentPresenter(pages),
     requireCsrf: (ctx, form) => csrf.require(ctx, form.get('_csrf') ?? undefined),
+    countRefusal,
     log,
   });
   const { clientAuthentication, tokenVerifier } = oauth;
   return {
     showAuthorization: authorization.show,
     decideAuthorization: authorization.decide,
-    token: createTokenEndpoint({ clientAuthentication, exchangeCode: oauth.exchangeCode }),
+    token: createTokenEndpoint({
+      clientAuthentication,
+      exchangeCode: oauth.exchangeCode,
+      countRefusal,
+    }),
     introspection: createIntrospectionEndpoint({
       clientAuthentication,
       tokenVerifier,
       authority,
       issuer,
+      countRefusal,
     }),
     revocation: createRevocationEndpoint({
       clientAuthentication,
       accessTokens: stores.accessTokens,
+      countRefusal,
       log,
     }),
     metadata: createMetadataEndpoint({ publicUrl, scopeNames: authority.catalogue.names }),

@@ -26,6 +26,14 @@ export interface MetricSources {
   }>;
 }
 
+/** What a metric is called and means. */
+export interface MetricDescription {
+  readonly name: string;
+  readonly type: string;
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
 /** What the parts of the hub count. */
 export interface Metrics {
   countRequest(method: string, status: number, seconds: number): void;
@@ -38,6 +46,8 @@ export interface Metrics {
   countSpawn(outcome: 'ready' | 'failed' | 'cancelled', seconds: number): void;
   /** Registers the sources; call once, when all parts exist. */
   observe(sources: MetricSources): void;
+  /** Every metric of the hub itself, whether it has a value yet or not. */
+  list(): readonly MetricDescription[];
   readonly contentType: string;
   /** Prometheus text exposition of everything. */
   exposition(): Promise<string>;
@@ -48,6 +58,11 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  // A name that ends in _total is a counter's, and these are gauges; the figures are those of the
+  // metrics without the suffix, added up.
+  for (const kind of ['resources', 'handles', 'requests']) {
+    registry.removeSingleMetric(`nodejs_active_${kind}_total`);
+  }
 
   const requests = new Histogram({
     name: 'hub_http_request_duration_seconds',
@@ -81,8 +96,11 @@ export function createMetrics(): Metrics {
     buckets: [0.5, 1, 2.5, 5, 10, 20, 40, 60, 120, 300],
     registers,
   });
+  // A rate can only be taken of a series that is there before the first event.
+  for (const outcome of ['ready', 'failed', 'cancelled']) spawns.zero({ outcome });
 
   return {
+    list: () => registry.getMetricsAsArray().map(describeMetric),
     contentType: registry.contentType,
     exposition: () => registry.metrics(),
     countRequest: (method, status, seconds) =>
@@ -93,6 +111,13 @@ export function createMetrics(): Metrics {
     countSpawn: (outcome, seconds) => spawns.observe({ outcome }, seconds),
     observe: (sources) => registerSources(sources, registers),
   };
+}
+
+function describeMetric(metric: ReturnType<Registry['getMetricsAsArray']>[number]) {
+  const { name, help, type } = metric;
+  // The library's types leave out what its metrics keep of their configuration.
+  const { labelNames = [] } = metric as { readonly labelNames?: readonly string[] };
+  return { name, help, type: String(type), labels: labelNames };
 }
 
 /** Anything else a client sends as its method must not grow the number of series. */

@@ -52,7 +52,9 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
   let service: Service = options.service;
   const log = options.log.child({ service: service.name });
 
+  /** What the present run is at; while runs keep failing, `stateNow` tells that instead. */
   let state: ServiceState = 'stopped';
+  let isCrashLooping = false;
   let user: SystemUser | undefined;
   let output: OutputLog | undefined;
   let process: SupervisedProcess | undefined;
@@ -72,6 +74,19 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     state = 'ready';
     lastError = undefined;
     if (service.url !== undefined) routes.open(service);
+  }
+
+  function stateNow(): ServiceState {
+    const isOver = state === 'stopped' || state === 'stopping';
+    return isCrashLooping && !isOver ? 'crash_looping' : state;
+  }
+
+  /** Only a run that lasts ends a crash loop: a service that dies every few seconds is ready in between. */
+  function onStable(): void {
+    failures = 0;
+    if (!isCrashLooping) return;
+    isCrashLooping = false;
+    log.info('service no longer crashes');
   }
 
   function onUnhealthy(reason: string): void {
@@ -140,9 +155,12 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     if (stopping.signal.aborted) await started.stop({ graceMs: launch.stopGraceMs });
     const life = new AbortController();
     const watching = watch(life.signal);
+    const settling = clock.sleep(limits.stableRunMs, life.signal).then(() => {
+      if (!life.signal.aborted) onStable();
+    });
     const { code, signal, leftBehind } = await started.exited;
     life.abort();
-    await watching;
+    await Promise.all([watching, settling]);
     process = undefined;
     startedAt = undefined;
     const ranForMs = clock.now() - began;
@@ -155,10 +173,11 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     lastError = reason;
     const decision = decideRestart({ failuresBefore: failures, ranForMs }, limits, random);
     failures = decision.failures;
-    state = decision.isCrashLooping ? 'crash_looping' : 'restarting';
+    isCrashLooping = decision.isCrashLooping;
+    state = 'restarting';
     nextStartAt = new Date(clock.now() + decision.delayMs);
     log.warn(
-      { reason, failures, restartInMs: decision.delayMs, state },
+      { reason, failures, restartInMs: decision.delayMs, state: stateNow() },
       'service ended, it will be restarted',
     );
     output?.note(`${reason}; restart in ${decision.delayMs / 1000} s`).catch(ignoreFullDisk);
@@ -170,8 +189,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     while (!stopping.signal.aborted) {
       isRestartWanted = false;
       nextStartAt = undefined;
-      // A start in the middle of a crash loop is still part of the loop.
-      if (failures < limits.crashLoopFailures) state = 'starting';
+      state = 'starting';
       wake = new AbortController();
       const outcome = await launchProcess();
       const delayMs = outcome.started ? await runOnce(outcome.process) : fail(outcome.reason, 0);
@@ -214,6 +232,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     },
     restart() {
       failures = 0;
+      isCrashLooping = false;
       isRestartWanted = true;
       wake.abort();
       process
@@ -227,7 +246,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     status: (usage) => ({
       name: service.name,
       kind: 'managed',
-      state,
+      state: stateNow(),
       isReady: state === 'ready',
       pid: process?.identity.pid,
       startedAt,

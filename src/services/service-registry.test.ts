@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -54,7 +54,10 @@ function app(name: string, ...rest: string[]): string[] {
   ];
 }
 
-function createRegistry(entries: readonly Record<string, unknown>[]): ServiceRegistry {
+function createRegistry(
+  entries: readonly Record<string, unknown>[],
+  stableRunMs = 600_000,
+): ServiceRegistry {
   const registry = createServiceRegistry({
     configs: entries.map(config),
     directory,
@@ -74,14 +77,17 @@ function createRegistry(entries: readonly Record<string, unknown>[]): ServiceReg
     announceChange: () => undefined,
     log,
     random: () => 0,
-    limits: { firstDelayMs: 10, longestDelayMs: 50, stableRunMs: 600_000, crashLoopFailures: 3 },
+    limits: { firstDelayMs: 10, longestDelayMs: 50, stableRunMs, crashLoopFailures: 3 },
   });
   registries.push(registry);
   return registry;
 }
 
-async function started(entries: readonly Record<string, unknown>[]): Promise<ServiceRegistry> {
-  const registry = createRegistry(entries);
+async function started(
+  entries: readonly Record<string, unknown>[],
+  stableRunMs?: number,
+): Promise<ServiceRegistry> {
+  const registry = createRegistry(entries, stableRunMs);
   await registry.start();
   return registry;
 }
@@ -149,6 +155,18 @@ describe('a managed web service', () => {
       ({ state, restarts }) => state === 'ready' && restarts === 1,
     );
     expect(after.lastExit?.signal).toBe('SIGKILL');
+  });
+
+  test('that dies every few seconds stays crash looping while it answers in between', async () => {
+    const url = await freeUrl();
+    const registry = await started([{ name: 'a', url, command: app('web-server') }]);
+    for (let run = 0; run < 3; run += 1) {
+      await until(registry, ({ isReady, restarts }) => isReady && restarts === run);
+      await fetch(`${url}/exit`, { method: 'POST' });
+    }
+    const status = await until(registry, ({ isReady, restarts }) => isReady && restarts === 3);
+    expect(status.state).toBe('crash_looping');
+    expect(routes.get('a')).toBe('open');
   });
 
   test('that answers with 5xx is not ready, says why, and is left running', async () => {
@@ -226,6 +244,17 @@ describe('a managed service without a url', () => {
     expect(registry.restart('a')).toBe(true);
     await until(registry, ({ state }) => state !== 'crash_looping');
     expect(registry.restart('nobody')).toBe(false);
+  });
+
+  test('is crash looping until a run has lasted', async () => {
+    const file = join(directory, 'mended');
+    const command = ['sh', '-c', `[ -e ${file} ] || exit 7; exec sleep 600`];
+    const registry = await started([{ name: 'a', command }], 3_000);
+    await until(registry, inState('crash_looping'));
+    await writeFile(file, '');
+    const ready = await until(registry, ({ isReady }) => isReady);
+    expect(ready.state).toBe('crash_looping');
+    await until(registry, inState('ready'));
   });
 
   test.each([

@@ -4,7 +4,8 @@ import type { ProcessUsage } from '../processes/process-usage.ts';
  * Where a service is in its life.
  *
  * A managed one goes `stopped` → `starting` → `ready` ⇄ `unhealthy`; when it ends, `restarting`
- * (waiting) → `starting`, or `crash_looping` when that happens again and again, until a start holds.
+ * (waiting) → `starting`. When that happens again and again it is `crash_looping`, ready or not, until a
+ * run has lasted.
  * An external one is `starting` while it is first asked, then `ready` or `unhealthy`.
  */
 export const serviceStates = [

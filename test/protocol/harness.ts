@@ -185,6 +185,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     return user && { user, sessionId };
   };
 
+  const countRefusal = () => undefined;
   const authorizationEndpoint = createAuthorizationEndpoint({
     clients,
     publicUrl,
@@ -204,6 +205,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
       if (form.get('csrf') === `csrf-${ctx.cookies.get('login')}`) return;
       throw new HubError('csrf_failed', 'This form is no longer valid.');
     },
+    countRefusal,
     log,
   });
   const introspect = createIntrospectionEndpoint({
@@ -211,6 +213,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     tokenVerifier,
     authority,
     issuer,
+    countRefusal,
   });
 
   /** Stands in for the REST API: a resource that needs a token (RFC 6750). */
@@ -234,11 +237,14 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   const oauth = `${basePath}hub/api/oauth2`;
   router.get(`${oauth}/authorize`, authorizationEndpoint.show);
   router.post(`${oauth}/authorize`, authorizationEndpoint.decide);
-  router.post(`${oauth}/token`, createTokenEndpoint({ clientAuthentication, exchangeCode }));
+  router.post(
+    `${oauth}/token`,
+    createTokenEndpoint({ clientAuthentication, exchangeCode, countRefusal }),
+  );
   router.post(`${oauth}/introspect`, introspect);
   router.post(
     `${oauth}/revoke`,
-    createRevocationEndpoint({ clientAuthentication, accessTokens, log }),
+    createRevocationEndpoint({ clientAuthentication, accessTokens, countRefusal, log }),
   );
   const metadata = createMetadataEndpoint({ publicUrl, scopeNames: catalogue.names });
   for (const path of metadataPaths(publicUrl)) router.get(path, metadata);

@@ -22,6 +22,7 @@ import {
   readAuthorizationRequest,
 } from './authorization-request.ts';
 import { type ConsentView, consentView } from './consent-view.ts';
+import type { CountRefusal } from './json-endpoint.ts';
 
 /** Who is at the browser, and in which of their sessions. */
 export interface CurrentLogin {
@@ -41,6 +42,7 @@ export interface AuthorizationEndpointDeps extends AuthorizationRequestContext {
   readonly showConsent: (ctx: Context, view: ConsentView) => void | Promise<void>;
   /** Throws `csrf_failed` unless the form was made by the hub for this browser. */
   readonly requireCsrf: (ctx: Context, form: URLSearchParams) => void | Promise<void>;
+  readonly countRefusal: CountRefusal;
   readonly log: Logger;
 }
 
@@ -89,6 +91,7 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
     const parameters = new URLSearchParams(ctx.querystring);
     const { request, refused } = await readAuthorizationRequest(parameters, deps);
     if (refused !== undefined) {
+      deps.countRefusal(refused.error.error);
       return redirect(ctx, authorizationErrorUrl(refused.target, refused.error));
     }
     const login = await deps.currentLogin(ctx);
@@ -97,6 +100,7 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
       await act(await authorize(request, login));
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
+      deps.countRefusal(error.error);
       log.info(
         { client: request.client.clientId, user: login.user.name, error: error.error },
         'authorization refused',

@@ -11,7 +11,7 @@ import { OAuthError } from '../oauth-error.ts';
 import { requireParameter } from '../request-parameters.ts';
 import { readPresentedToken } from '../tokens/presented-token.ts';
 import type { TokenVerifier } from '../tokens/token-verifier.ts';
-import { createJsonEndpoint, type OAuthRequest } from './json-endpoint.ts';
+import { type CountRefusal, createJsonEndpoint, type OAuthRequest } from './json-endpoint.ts';
 
 /** What an active token is (RFC 7662 §2.2). */
 export interface IntrospectionResponse {
@@ -40,13 +40,16 @@ export function createIntrospectionEndpoint({
   tokenVerifier,
   authority,
   issuer,
+  countRefusal,
 }: {
   readonly clientAuthentication: ClientAuthentication;
   readonly tokenVerifier: TokenVerifier;
   readonly authority: Pick<Authority, 'membership'>;
   readonly issuer: string;
+  readonly countRefusal: CountRefusal;
 }): Middleware {
-  return createJsonEndpoint(['token', 'token_type_hint'], async (request) => {
+  const parameters = ['token', 'token_type_hint'];
+  return createJsonEndpoint({ parameters, countRefusal }, async (request) => {
     const mayKnow = await authorize(request);
     const about = await tokenVerifier.verify(requireParameter(request.form, 'token'));
     if (about === undefined) return inactive;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import { HubError } from '../../errors.ts';
 import { readFormBody } from '../../http/body.ts';
-import { OAuthError } from '../oauth-error.ts';
+import { OAuthError, type OAuthErrorCode } from '../oauth-error.ts';
 import { toOAuthErrorResponse } from '../oauth-error-response.ts';
 import { rejectRepeatedParameters } from '../request-parameters.ts';
 
@@ -13,6 +13,9 @@ export interface OAuthRequest {
   readonly incoming: IncomingMessage;
 }
 
+/** Called with the error code of every refusal a client is answered with. */
+export type CountRefusal = (error: OAuthErrorCode) => void;
+
 const bodyLimitBytes = 16 * 1024;
 
 /**
@@ -20,10 +23,10 @@ const bodyLimitBytes = 16 * 1024;
  * §5). `parameters` are those the endpoint knows: none may come twice, none may stand in the URL.
  */
 export function createJsonEndpoint(
-  parameters: readonly string[],
+  options: { readonly parameters: readonly string[]; readonly countRefusal: CountRefusal },
   answer: (request: OAuthRequest) => Promise<object | undefined>,
 ): Middleware {
-  const known = [...parameters, 'client_id', 'client_secret'];
+  const known = [...options.parameters, 'client_id', 'client_secret'];
 
   return async (ctx) => {
     // Both are what RFC 6749 §5.1 asks for.
@@ -39,6 +42,7 @@ export function createJsonEndpoint(
       ctx.body = body ?? '';
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
+      options.countRefusal(error.error);
       const response = toOAuthErrorResponse(error);
       ctx.status = response.status;
       ctx.set(response.headers);

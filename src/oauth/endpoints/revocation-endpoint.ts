@@ -5,7 +5,7 @@ import type { ClientAuthentication } from '../clients/client-authentication.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { requireParameter } from '../request-parameters.ts';
 import type { AccessTokenStore } from '../tokens/access-token-store.ts';
-import { createJsonEndpoint } from './json-endpoint.ts';
+import { type CountRefusal, createJsonEndpoint } from './json-endpoint.ts';
 
 /**
  * Creates the revocation endpoint (RFC 7009 §2). A client ends tokens that were issued to it; one that
@@ -14,14 +14,17 @@ import { createJsonEndpoint } from './json-endpoint.ts';
 export function createRevocationEndpoint({
   clientAuthentication,
   accessTokens,
+  countRefusal,
   log,
 }: {
   readonly clientAuthentication: ClientAuthentication;
   readonly accessTokens: Pick<AccessTokenStore, 'findByHash' | 'revoke'>;
+  readonly countRefusal: CountRefusal;
   readonly log: Logger;
 }): Middleware {
   // The hint only speeds a search up that needs no help here, so any value is accepted (§2.1).
-  return createJsonEndpoint(['token', 'token_type_hint'], async (request) => {
+  const parameters = ['token', 'token_type_hint'];
+  return createJsonEndpoint({ parameters, countRefusal }, async (request) => {
     const client = await clientAuthentication.require(request);
     const token = requireParameter(request.form, 'token');
     const accessToken = await accessTokens.findByHash(hashSecret(token));

@@ -4,7 +4,7 @@ import type { ClientAuthentication } from '../clients/client-authentication.ts';
 import type { ExchangeCode } from '../grants/code-exchange.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { parameterValue, requireParameter } from '../request-parameters.ts';
-import { createJsonEndpoint } from './json-endpoint.ts';
+import { type CountRefusal, createJsonEndpoint } from './json-endpoint.ts';
 
 /** A successful answer of the token endpoint (RFC 6749 §5.1). */
 export interface TokenResponse {
@@ -20,26 +20,31 @@ const parameters = ['grant_type', 'code', 'redirect_uri', 'code_verifier', 'scop
 export function createTokenEndpoint({
   clientAuthentication,
   exchangeCode,
+  countRefusal,
 }: {
   readonly clientAuthentication: ClientAuthentication;
   readonly exchangeCode: ExchangeCode;
+  readonly countRefusal: CountRefusal;
 }): Middleware {
-  return createJsonEndpoint(parameters, async (request): Promise<TokenResponse> => {
-    const { form } = request;
-    const client = await clientAuthentication.require(request);
-    requireAuthorizationCodeGrant(form);
-    const { issued, accessToken, lifetimeSeconds } = await exchangeCode(client, {
-      code: requireParameter(form, 'code'),
-      redirectUri: parameterValue(form, 'redirect_uri'),
-      codeVerifier: parameterValue(form, 'code_verifier'),
-    });
-    return {
-      access_token: issued.token,
-      token_type: 'Bearer',
-      expires_in: lifetimeSeconds,
-      scope: formatScopeList(accessToken.scopes),
-    };
-  });
+  return createJsonEndpoint(
+    { parameters, countRefusal },
+    async (request): Promise<TokenResponse> => {
+      const { form } = request;
+      const client = await clientAuthentication.require(request);
+      requireAuthorizationCodeGrant(form);
+      const { issued, accessToken, lifetimeSeconds } = await exchangeCode(client, {
+        code: requireParameter(form, 'code'),
+        redirectUri: parameterValue(form, 'redirect_uri'),
+        codeVerifier: parameterValue(form, 'code_verifier'),
+      });
+      return {
+        access_token: issued.token,
+        token_type: 'Bearer',
+        expires_in: lifetimeSeconds,
+        scope: formatScopeList(accessToken.scopes),
+      };
+    },
+  );
 }
 
 function requireAuthorizationCodeGrant(form: URLSearchParams): void {

@@ -1,0 +1,167 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { listMetrics } from '../../scripts/reference/metrics-page.ts';
+import { promtool } from '../support/promtool.ts';
+import { projectDirectory } from '../support/services.ts';
+
+const page = readFileSync(join(projectDirectory, 'docs', 'how-to', 'monitor.md'), 'utf8');
+const [prometheusConfig = '', rules = ''] = [...page.matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(
+  ([, block = '']) => block,
+);
+
+let directory: string;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'monitor-'));
+  await writeFile(join(directory, 'rules.yml'), rules);
+  await writeFile(join(directory, 'prometheus.yml'), prometheusConfig);
+});
+
+afterAll(async () => rm(directory, { recursive: true }));
+
+/** Samples one minute apart, in the notation of promtool, and the alerts that are due at a minute. */
+interface Situation {
+  readonly series: Readonly<Record<string, string>>;
+  readonly minute: number;
+  readonly alert: string;
+  /** Labels of each alert that is due. */
+  readonly due: readonly Readonly<Record<string, string>>[];
+}
+
+async function expectAlerts({ series, minute, alert, due }: Situation): Promise<void> {
+  // JSON is YAML.
+  const tests = {
+    rule_files: ['rules.yml'],
+    evaluation_interval: '1m',
+    tests: [
+      {
+        interval: '1m',
+        input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
+        alert_rule_test: [
+          {
+            eval_time: `${minute}m`,
+            alertname: alert,
+            exp_alerts: due.map((labels) => ({ exp_labels: labels })),
+          },
+        ],
+      },
+    ],
+  };
+  await writeFile(join(directory, 'tests.yml'), JSON.stringify(tests));
+  expect(await promtool(['test', 'rules', 'tests.yml'], { directory })).toMatchObject({
+    code: 0,
+    output: expect.stringContaining('SUCCESS'),
+  });
+}
+
+test('the configuration and the rules are valid', async () => {
+  expect(await promtool(['check', 'rules', 'rules.yml'], { directory })).toMatchObject({ code: 0 });
+  expect(
+    await promtool(['check', 'config', '--syntax-only', 'prometheus.yml'], { directory }),
+  ).toMatchObject({
+    code: 0,
+  });
+});
+
+test('every rule asks for metrics that there are', () => {
+  const known = new Set(
+    listMetrics().flatMap(({ name, type }) =>
+      type === 'histogram' ? [`${name}_count`, `${name}_sum`, `${name}_bucket`] : [name],
+    ),
+  );
+  const asked = [...rules.matchAll(/\bhub_\w+/g)].map(([name]) => name);
+  expect(asked.length).toBeGreaterThan(4);
+  expect(asked.filter((name) => !known.has(name))).toEqual([]);
+});
+
+test.each<[what: string, situation: Situation]>([
+  [
+    'a service that keeps crashing',
+    {
+      series: { 'hub_service_state{service="wiki",state="crash_looping"}': '0x2 1x20' },
+      minute: 9,
+      alert: 'ServiceCrashLooping',
+      due: [{ service: 'wiki', state: 'crash_looping' }],
+    },
+  ],
+  [
+    'a service that crashed once',
+    {
+      series: {
+        'hub_service_state{service="wiki",state="crash_looping"}': '0x20',
+        'hub_service_state{service="wiki",state="restarting"}': '0x9 1 0x10',
+      },
+      minute: 15,
+      alert: 'ServiceCrashLooping',
+      due: [],
+    },
+  ],
+  [
+    'a service that is up in one scrape of four',
+    {
+      series: { 'hub_service_up{service="wiki"}': '0 0 0 1 0 0 0 1 0 0 0 1 0 0 0 1 0 0 0 1 0' },
+      minute: 16,
+      alert: 'ServiceDown',
+      due: [{ service: 'wiki' }],
+    },
+  ],
+  [
+    'a service that was restarted',
+    {
+      series: { 'hub_service_up{service="wiki"}': '1x9 0x1 1x9' },
+      minute: 16,
+      alert: 'ServiceDown',
+      due: [],
+    },
+  ],
+  [
+    'a hub that cannot be reached',
+    {
+      series: { 'up{job="hub",instance="127.0.0.1:8080"}': '1x4 0x10' },
+      minute: 10,
+      alert: 'HubDown',
+      due: [{ job: 'hub', instance: '127.0.0.1:8080' }],
+    },
+  ],
+  [
+    'four failed starts of servers within some minutes, the first ever',
+    {
+      series: {
+        'hub_server_spawn_duration_seconds_count{outcome="failed"}': '0x4 1 2 3 4 4x10',
+        'hub_server_spawn_duration_seconds_count{outcome="ready"}': '0+5x20',
+      },
+      minute: 12,
+      alert: 'ServersFailToStart',
+      due: [{ outcome: 'failed' }],
+    },
+  ],
+  [
+    'a hub that answers with errors',
+    {
+      series: {
+        'hub_http_request_duration_seconds_count{method="GET",code="500"}': '0+30x30',
+        'hub_http_request_duration_seconds_count{method="GET",code="200"}': '0+900x30',
+      },
+      minute: 20,
+      alert: 'HubAnswersWithErrors',
+      due: [{}],
+    },
+  ],
+  [
+    'passwords being tried',
+    {
+      series: {
+        'hub_logins_total{authenticator="password",outcome="refused"}': '0+60x30',
+        'hub_logins_total{authenticator="password",outcome="throttled"}': '0+60x30',
+      },
+      minute: 20,
+      alert: 'ManyRefusedLogins',
+      due: [{}],
+    },
+  ],
+])('the rules and %s', async (_what, situation) => {
+  await expectAlerts(situation);
+});
