@@ -2,6 +2,7 @@ import Router from '@koa/router';
 import type Koa from 'koa';
 import type { Middleware } from 'koa';
 import type { Logger } from 'pino';
+import { endpoints } from './api/endpoints.ts';
 import { HubError } from './errors.ts';
 import type { ClientAddressReader } from './http/client-address.ts';
 import { errorMiddleware, type RenderErrorPage } from './http/error-middleware.ts';
@@ -49,6 +50,7 @@ export function createApp(deps: AppDeps): Koa {
   const { app, basePath, isHttps, log, clientAddress, metrics, oauth } = deps;
   const hubPath = `${basePath}hub/`;
   const apiPath = `${hubPath}api/`;
+  const pathOf = (endpoint: { readonly path: string }) => apiPath + endpoint.path.slice(1);
 
   // What reaches Koa itself is a connection that broke during the answer: nobody's fault here.
   app.on('error', (error: unknown) => log.debug({ err: error }, 'a client left before its answer'));
@@ -61,21 +63,21 @@ export function createApp(deps: AppDeps): Koa {
   });
 
   const operation = new Router();
-  operation.get([`${hubPath}health`, `${apiPath}health`], (ctx) => {
+  operation.get([`${hubPath}health`, pathOf(endpoints.health)], (ctx) => {
     ctx.body = { status: 'ok' };
   });
   operation.get(`${hubPath}static/:name`, (ctx) => serveAsset(ctx, deps.assets));
   for (const path of oauth.metadataPaths) operation.get(path, oauth.metadata);
-  operation.post(`${apiPath}oauth2/token`, oauth.token);
-  operation.post(`${apiPath}oauth2/introspect`, oauth.introspection);
-  operation.post(`${apiPath}oauth2/revoke`, oauth.revocation);
+  operation.post(pathOf(endpoints.token), oauth.token);
+  operation.post(pathOf(endpoints.introspection), oauth.introspection);
+  operation.post(pathOf(endpoints.revocation), oauth.revocation);
   app.use(operation.routes());
 
   app.use(deps.sessions);
 
   const authorization = new Router();
-  authorization.get(`${apiPath}oauth2/authorize`, oauth.showAuthorization);
-  authorization.post(`${apiPath}oauth2/authorize`, oauth.decideAuthorization);
+  authorization.get(pathOf(endpoints.showAuthorization), oauth.showAuthorization);
+  authorization.post(pathOf(endpoints.decideAuthorization), oauth.decideAuthorization);
   app.use(authorization.routes());
 
   const api = new Router({ prefix: apiPath.slice(0, -1) });
@@ -83,7 +85,7 @@ export function createApp(deps: AppDeps): Koa {
   deps.addApiRoutes(api);
   const metricsRouter = new Router();
   metricsRouter.get(
-    [`${hubPath}metrics`, `${apiPath}metrics`],
+    [`${hubPath}metrics`, pathOf(endpoints.metrics)],
     deps.callerMiddleware,
     deps.requireMetricsAccess,
     async (ctx) => {

@@ -3,8 +3,9 @@ import { resolve } from 'node:path';
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import { createAccounts } from './accounts/accounts.ts';
-import { callerMiddleware } from './api/caller-middleware.ts';
-import { requireScopes } from './api/require-scopes.ts';
+import { authorise } from './api/authorise.ts';
+import { callerMiddleware, callerOf } from './api/caller-middleware.ts';
+import { endpoints } from './api/endpoints.ts';
 import { createApp } from './app.ts';
 import { composeAccounts } from './composition/compose-accounts.ts';
 import { addApi } from './composition/compose-api.ts';
@@ -308,7 +309,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     oauth: createOAuthEndpoints(deps, config, log),
     async requireMetricsAccess(ctx, next) {
       if (Hub.authenticate_prometheus)
-        requireScopes(ctx, ['read:metrics'], await authority.membership());
+        authorise(endpoints.metrics, {}, callerOf(ctx), await authority.membership());
       await next();
     },
     addApiRoutes: (router) =>

@@ -1,4 +1,5 @@
-import { operations } from '../../src/api/openapi.ts';
+import { declarations } from '../../src/api/openapi.ts';
+import type { OperationDeclaration } from '../../src/api/operation.ts';
 import { cell, code, generatedNote } from './markdown.ts';
 
 const titles: Readonly<Record<string, string>> = {
@@ -15,10 +16,11 @@ const titles: Readonly<Record<string, string>> = {
 
 /** The reference page of the REST API. */
 export function httpApiPage(): string {
-  const byTag = Map.groupBy(Object.entries(operations), ([, { tag }]) => tag);
+  const byTag = Map.groupBy(declarations, ({ tag }) => tag);
   const sections = [...byTag].map(([tag, entries]) => {
     const rows = entries.map(
-      ([name, { summary, scopes }]) => `| ${code(name)} | ${cell(summary)} | ${needs(scopes)} |`,
+      ({ method, path, summary, scopes }) =>
+        `| ${code(`${method} /hub/api${path}`)} | ${cell(summary)} | ${needs(scopes)} |`,
     );
     const table = ['| operation | what it does | needs |', '|---|---|---|', ...rows];
     return `## ${titles[tag] ?? tag}\n\n${table.join('\n')}\n`;
@@ -47,7 +49,7 @@ Server metadata (RFC 8414) is at \`/.well-known/oauth-authorization-server\`.
 `;
 }
 
-function needs(scopes: readonly string[] | undefined): string {
-  if (scopes === undefined) return 'nothing';
-  return scopes.length === 0 ? 'any credentials' : scopes.map(code).join(', ');
+function needs(scopes: OperationDeclaration['scopes']): string {
+  if (scopes === 'public') return 'nothing';
+  return scopes === 'authenticated' ? 'any credentials' : scopes.map(code).join(', ');
 }

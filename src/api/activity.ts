@@ -1,58 +1,57 @@
-import type Router from '@koa/router';
 import { z } from 'zod';
 import { HubError } from '../errors.ts';
-import type { Authority } from '../rbac/authority.ts';
 import type { ActivityLog } from '../servers/activity.ts';
 import type { ServerStore } from '../servers/server-store.ts';
 import type { UserStore } from '../users/user-store.ts';
-import { parseBody } from './parse-body.ts';
-import { requireScopes } from './require-scopes.ts';
+import { operation } from './operation.ts';
+
+interface Deps {
+  readonly users: Pick<UserStore, 'getByName'>;
+  readonly serverStore: Pick<ServerStore, 'find'>;
+  readonly activityLog: Pick<ActivityLog, 'noteUser' | 'noteServer'>;
+}
 
 const timestamp = z.iso.datetime({ offset: true, local: true });
-const activity = z
-  .strictObject({
-    last_activity: timestamp.optional(),
-    servers: z.record(z.string(), z.looseObject({ last_activity: timestamp })).optional(),
-  })
-  .refine(({ last_activity, servers }) => last_activity !== undefined || servers !== undefined, {
-    message: 'Give last_activity, servers, or both.',
-  });
 
 /** A clock may be wrong by this much before a report is refused. */
 const mostFutureMs = 59 * 60_000;
 
-/** `POST /users/:name/activity`: reports of servers and services. */
-export function activityRoutes(
-  router: Router,
-  parts: {
-    readonly users: UserStore;
-    readonly store: ServerStore;
-    readonly activityLog: ActivityLog;
-    readonly authority: Authority;
-    readonly bodyLimitBytes: number;
-  },
-): void {
-  router.post('/users/:name/activity', async (ctx) => {
-    const name = ctx.params['name'] ?? '';
-    const membership = await parts.authority.membership();
-    requireScopes(ctx, ['users:activity'], membership, { kind: 'user', name });
-    const user = await parts.users.getByName(name);
-    const body = await parseBody(ctx, activity, parts.bodyLimitBytes);
+/** Reports of servers and services. */
+export const activityOperations = [
+  operation({
+    id: 'reportActivity',
+    method: 'POST',
+    path: '/users/{name}/activity',
+    tag: 'users',
+    summary: 'Report activity of a user and their servers',
+    scopes: ['users:activity'],
+    target: 'user',
+    body: z
+      .strictObject({
+        last_activity: timestamp.optional(),
+        servers: z.record(z.string(), z.looseObject({ last_activity: timestamp })).optional(),
+      })
+      .refine(
+        ({ last_activity, servers }) => last_activity !== undefined || servers !== undefined,
+        { message: 'Give last_activity, servers, or both.' },
+      ),
+    answers: { 200: { description: 'Taken note of; it never moves backwards.' } },
+  }).handle(async ({ params, body }, { users, serverStore, activityLog }: Deps) => {
+    const user = await users.getByName(params.name);
     const reports = await Promise.all(
       Object.entries(body.servers ?? {}).map(async ([serverName, { last_activity }]) => {
-        const server = await parts.store.find(name, serverName);
+        const server = await serverStore.find(params.name, serverName);
         if (server === undefined) throw new HubError('bad_request', 'There is no such server.');
         return { serverId: server.id, at: parseTime(last_activity) };
       }),
     );
     const userAt = body.last_activity === undefined ? undefined : parseTime(body.last_activity);
-    for (const { serverId, at } of reports) parts.activityLog.noteServer(serverId, at);
+    for (const { serverId, at } of reports) activityLog.noteServer(serverId, at);
     const latest = [userAt, ...reports.map(({ at }) => at)].filter((at) => at !== undefined);
-    parts.activityLog.noteUser(user.id, new Date(Math.max(...latest.map(Number))));
-    ctx.status = 200;
-    ctx.body = '';
-  });
-}
+    activityLog.noteUser(user.id, new Date(Math.max(...latest.map(Number))));
+    return { status: 200 };
+  }),
+];
 
 function parseTime(text: string): Date {
   // A time without zone is UTC, as the clients that leave it out mean it.

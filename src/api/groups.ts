@@ -1,144 +1,172 @@
-import type Router from '@koa/router';
 import { z } from 'zod';
 import type { GroupMembers } from '../accounts/group-members.ts';
-import { checkAccess, listFilter } from '../rbac/access-check.ts';
-import type { Authority } from '../rbac/authority.ts';
-import type { Caller } from '../rbac/caller.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import type { Group, GroupStore } from '../users/group-store.ts';
-import { callerOf } from './caller-middleware.ts';
-import { parseBody, parsePage, writePage } from './parse-body.ts';
-import { requireScopes } from './require-scopes.ts';
+import { freeData, names } from './models.ts';
+import { type ModelOf, type OperationRequest, operation } from './operation.ts';
 
-const names = z.array(z.string().min(1).max(255)).max(1000);
-const creation = z.strictObject({ groups: names.min(1), users: names.default([]) });
-const memberNames = z.strictObject({ users: names });
-const optionalMembers = z.strictObject({ users: names.default([]) });
-const properties = z.record(z.string(), z.unknown());
+interface Deps {
+  readonly groups: GroupStore;
+  readonly groupMembers: GroupMembers;
+  readonly roles: Pick<RoleStore, 'heldBy'>;
+}
 
-/** `/groups` and what is below it. */
-export function groupRoutes(
-  router: Router,
-  parts: {
-    readonly groups: GroupStore;
-    readonly members: GroupMembers;
-    readonly roles: RoleStore;
-    readonly authority: Authority;
-    readonly publicOrigin: string;
-    readonly bodyLimitBytes: number;
-  },
-): void {
-  const { groups, members, roles, authority, bodyLimitBytes } = parts;
+const groupModel = z
+  .object({
+    kind: z.literal('group'),
+    name: z.string(),
+    users: names.optional(),
+    properties: freeData.optional(),
+    roles: names.optional(),
+  })
+  .meta({ id: 'Group', description: 'A group, as far as the scopes of the caller show one.' });
 
-  async function present(group: Group, caller: Caller): Promise<Record<string, unknown>> {
-    const membership = await authority.membership();
-    const resource = { kind: 'group', name: group.name } as const;
-    const may = (scope: string) =>
-      checkAccess(caller.scopes, scope, resource, membership) === 'granted';
-    const model: Record<string, unknown> = { kind: 'group', name: group.name };
-    if (may('read:groups')) {
-      model['users'] = await groups.memberNames(group.name);
-      model['properties'] = group.properties;
-    }
-    if (may('read:roles:groups')) {
-      model['roles'] = (await roles.heldBy(resource)).map(({ name }) => name);
-    }
-    return model;
-  }
+const nameList = z.array(z.string().min(1).max(255)).max(1000);
+const creation = z.strictObject({ groups: nameList.min(1), users: nameList.default([]) });
+const members = z.strictObject({ users: nameList });
+const optionalMembers = z.strictObject({ users: nameList.default([]) }).prefault({});
 
-  router.get('/groups', async (ctx) => {
-    const caller = callerOf(ctx);
-    const filter = listFilter(caller.scopes, 'list:groups');
-    if (filter === undefined) requireScopes(ctx, ['list:groups'], await authority.membership());
-    const { offset, limit } = parsePage(ctx);
-    const everything = filter === 'all';
-    const page = await groups.list(
-      everything ? { offset, limit } : { offset: 0, limit: Number.MAX_SAFE_INTEGER },
-    );
-    const visible = page.items.filter(
-      ({ name }) => filter === 'all' || filter?.groups.has(name) === true,
-    );
-    const shown = everything ? visible : visible.slice(offset, offset + limit);
-    writePage(ctx, {
-      items: await Promise.all(shown.map((group) => present(group, caller))),
-      total: everything ? page.total : visible.length,
-      publicOrigin: parts.publicOrigin,
-    });
-  });
-
-  router.post('/groups', async (ctx) => {
-    const caller = requireScopes(ctx, ['admin:groups'], await authority.membership());
-    const body = await parseBody(ctx, creation, bodyLimitBytes);
+/** Groups and who belongs to them. */
+export const groupOperations = [
+  operation({
+    id: 'listGroups',
+    method: 'GET',
+    path: '/groups',
+    tag: 'groups',
+    summary: 'List groups',
+    scopes: ['list:groups'],
+    target: 'groups',
+    isPaged: true,
+    answers: { 200: { description: 'The groups.', schema: z.array(groupModel) } },
+  }).handle(async ({ page, rows, may }, deps: Deps) => {
+    const onlyNames = rows === 'all' ? {} : { onlyNames: [...rows.groups] };
+    const { items, total } = await deps.groups.list({ ...page, ...onlyNames });
+    return {
+      status: 200,
+      items: await Promise.all(items.map((group) => present(group, may, deps))),
+      total,
+    };
+  }),
+  operation({
+    id: 'createGroups',
+    method: 'POST',
+    path: '/groups',
+    tag: 'groups',
+    summary: 'Create groups',
+    scopes: ['admin:groups'],
+    body: creation,
+    answers: { 201: { description: 'The new groups.', schema: z.array(groupModel) } },
+  }).handle(async ({ body, caller, may }, deps: Deps) => {
     const created = [];
     for (const name of body.groups) {
-      const group = await groups.create({ name, origin: 'api' });
-      if (body.users.length > 0) await members.add(caller, name, body.users);
-      created.push(await present(group, caller));
+      const group = await deps.groups.create({ name, origin: 'api' });
+      if (body.users.length > 0) await deps.groupMembers.add(caller, name, body.users);
+      created.push(await present(group, may, deps));
     }
-    ctx.status = 201;
-    ctx.body = created;
-  });
+    return { status: 201, body: created };
+  }),
+  operation({
+    id: 'getGroup',
+    method: 'GET',
+    path: '/groups/{group}',
+    tag: 'groups',
+    summary: 'Read a group',
+    scopes: ['read:groups', 'read:groups:name', 'read:roles:groups'],
+    target: 'group',
+    answers: { 200: { description: 'What the caller may see.', schema: groupModel } },
+  }).handle(async ({ params, may }, deps: Deps) => ({
+    status: 200,
+    body: await present(await deps.groups.getByName(params.group), may, deps),
+  })),
+  operation({
+    id: 'createGroup',
+    method: 'POST',
+    path: '/groups/{group}',
+    tag: 'groups',
+    summary: 'Create a group',
+    scopes: ['admin:groups'],
+    body: optionalMembers,
+    answers: { 201: { description: 'The new group.', schema: groupModel } },
+  }).handle(async ({ params, body, caller, may }, deps: Deps) => {
+    const group = await deps.groups.create({ name: params.group, origin: 'api' });
+    if (body.users.length > 0) await deps.groupMembers.add(caller, params.group, body.users);
+    return { status: 201, body: await present(group, may, deps) };
+  }),
+  operation({
+    id: 'deleteGroup',
+    method: 'DELETE',
+    path: '/groups/{group}',
+    tag: 'groups',
+    summary: 'Delete a group',
+    scopes: ['delete:groups'],
+    target: 'group',
+    answers: { 204: { description: 'The group is gone.' } },
+  }).handle(async ({ params }, { groups }: Deps) => {
+    await groups.getByName(params.group);
+    await groups.delete(params.group);
+    return { status: 204 };
+  }),
+  operation({
+    id: 'addGroupMembers',
+    method: 'POST',
+    path: '/groups/{group}/users',
+    tag: 'groups',
+    summary: 'Add members to a group',
+    scopes: ['groups'],
+    target: 'group',
+    body: members,
+    answers: { 200: { description: 'The group.', schema: groupModel } },
+  }).handle(async ({ params, body, caller, may }, deps: Deps) => {
+    const group = await deps.groups.getByName(params.group);
+    await deps.groupMembers.add(caller, params.group, body.users);
+    return { status: 200, body: await present(group, may, deps) };
+  }),
+  operation({
+    id: 'removeGroupMembers',
+    method: 'DELETE',
+    path: '/groups/{group}/users',
+    tag: 'groups',
+    summary: 'Remove members from a group',
+    scopes: ['groups'],
+    target: 'group',
+    body: members,
+    answers: { 200: { description: 'The group.', schema: groupModel } },
+  }).handle(async ({ params, body, may }, deps: Deps) => {
+    const group = await deps.groups.getByName(params.group);
+    await deps.groupMembers.remove(params.group, body.users);
+    return { status: 200, body: await present(group, may, deps) };
+  }),
+  operation({
+    id: 'setGroupProperties',
+    method: 'PUT',
+    path: '/groups/{group}/properties',
+    tag: 'groups',
+    summary: 'Replace the properties of a group',
+    scopes: ['groups'],
+    target: 'group',
+    body: freeData,
+    answers: { 200: { description: 'The group.', schema: groupModel } },
+  }).handle(async ({ params, body, may }, deps: Deps) => {
+    await deps.groups.setProperties(params.group, body);
+    return {
+      status: 200,
+      body: await present(await deps.groups.getByName(params.group), may, deps),
+    };
+  }),
+];
 
-  router.get('/groups/:group', async (ctx) => {
-    const name = ctx.params['group'] ?? '';
-    const scopes = ['read:groups', 'read:groups:name', 'read:roles:groups'];
-    const caller = requireScopes(ctx, scopes, await authority.membership(), {
-      kind: 'group',
-      name,
-    });
-    ctx.body = await present(await groups.getByName(name), caller);
-  });
-
-  router.post('/groups/:group', async (ctx) => {
-    const name = ctx.params['group'] ?? '';
-    const caller = requireScopes(ctx, ['admin:groups'], await authority.membership());
-    const { users } = await parseBody(ctx, optionalMembers, bodyLimitBytes);
-    const group = await groups.create({ name, origin: 'api' });
-    if (users.length > 0) await members.add(caller, name, users);
-    ctx.status = 201;
-    ctx.body = await present(group, caller);
-  });
-
-  router.delete('/groups/:group', async (ctx) => {
-    const name = ctx.params['group'] ?? '';
-    requireScopes(ctx, ['delete:groups'], await authority.membership(), { kind: 'group', name });
-    await groups.getByName(name);
-    await groups.delete(name);
-    ctx.status = 204;
-  });
-
-  router.post('/groups/:group/users', async (ctx) => {
-    const name = ctx.params['group'] ?? '';
-    const caller = requireScopes(ctx, ['groups'], await authority.membership(), {
-      kind: 'group',
-      name,
-    });
-    const { users } = await parseBody(ctx, memberNames, bodyLimitBytes);
-    const group = await groups.getByName(name);
-    await members.add(caller, name, users);
-    ctx.body = await present(group, caller);
-  });
-
-  router.delete('/groups/:group/users', async (ctx) => {
-    const name = ctx.params['group'] ?? '';
-    const caller = requireScopes(ctx, ['groups'], await authority.membership(), {
-      kind: 'group',
-      name,
-    });
-    const { users } = await parseBody(ctx, memberNames, bodyLimitBytes);
-    const group = await groups.getByName(name);
-    await members.remove(name, users);
-    ctx.body = await present(group, caller);
-  });
-
-  router.put('/groups/:group/properties', async (ctx) => {
-    const name = ctx.params['group'] ?? '';
-    const caller = requireScopes(ctx, ['groups'], await authority.membership(), {
-      kind: 'group',
-      name,
-    });
-    await groups.getByName(name);
-    await groups.setProperties(name, await parseBody(ctx, properties, bodyLimitBytes));
-    ctx.body = await present(await groups.getByName(name), caller);
-  });
+async function present(
+  { name, properties }: Group,
+  may: OperationRequest<never>['may'],
+  { groups, roles }: Deps,
+): Promise<ModelOf<typeof groupModel>> {
+  const resource = { kind: 'group', name } as const;
+  return {
+    kind: 'group',
+    name,
+    ...(may('read:groups', resource) && { users: await groups.memberNames(name), properties }),
+    ...(may('read:roles:groups', resource) && {
+      roles: (await roles.heldBy(resource)).map((role) => role.name),
+    }),
+  };
 }

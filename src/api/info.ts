@@ -1,8 +1,9 @@
-import type Router from '@koa/router';
+import { z } from 'zod';
+import type { AssertionSigner } from '../gateway/assertion.ts';
 import type { Authority } from '../rbac/authority.ts';
 import { presentScopes } from '../rbac/scope.ts';
-import { callerOf } from './caller-middleware.ts';
-import { requireScopes } from './require-scopes.ts';
+import { freeData, names, userModel } from './models.ts';
+import { operation } from './operation.ts';
 import type { UserDirectory } from './user-directory.ts';
 import { presentUser } from './user-model.ts';
 
@@ -16,41 +17,88 @@ export interface HubInfo {
   readonly authenticators: readonly { readonly name: string; readonly class: string }[];
 }
 
-/** `GET /`, `GET /info` and `GET /user`. */
-export function infoRoutes(
-  router: Router,
-  parts: {
-    readonly info: HubInfo;
-    readonly authority: Authority;
-    readonly directory: UserDirectory;
-    readonly roleNamesOfService: (name: string) => Promise<readonly string[]>;
-    readonly isAdminService: (name: string) => boolean;
-  },
-): void {
-  const { info, authority, directory } = parts;
-  const versions =
-    info.apiVersion === info.version
-      ? { version: info.version }
-      : { version: info.apiVersion, hub_version: info.version };
+interface Deps {
+  readonly info: HubInfo;
+  readonly authority: Authority;
+  readonly directory: UserDirectory;
+  readonly roleNamesOfService: (name: string) => Promise<readonly string[]>;
+  readonly isAdminService: (name: string) => boolean;
+  readonly assertions: Pick<AssertionSigner, 'keySet'>;
+  /** The OpenAPI document. */
+  readonly description: Readonly<Record<string, unknown>>;
+}
 
-  router.get('/', (ctx) => {
-    ctx.set('Access-Control-Allow-Origin', '*');
-    ctx.body = versions;
-  });
+const versions = {
+  version: z.string().describe('With JupyterHub software, a version in its count.'),
+  hub_version: z.string().optional().describe("The hub's own version, where `version` is not."),
+};
 
-  router.get('/info', async (ctx) => {
-    requireScopes(ctx, ['read:hub'], await authority.membership());
-    ctx.body = {
-      ...versions,
+const plugin = z.object({ class: z.string(), version: z.string() });
+
+const identityModel = userModel
+  .extend({
+    kind: z.enum(['user', 'service']),
+    scopes: names.describe('What the token may do now.'),
+    session_id: z.string().nullable().describe('The login that the token hangs on.'),
+    token_id: z.string().nullable(),
+  })
+  .meta({ id: 'Identity', description: 'The owner of a token. A user has the members of User.' });
+
+/** The hub itself, and who asks. */
+export const infoOperations = [
+  operation({
+    id: 'getVersion',
+    method: 'GET',
+    path: '/',
+    tag: 'hub',
+    summary: 'Read the version of the hub',
+    scopes: 'public',
+    answers: { 200: { description: 'The version.', schema: z.object(versions) } },
+  }).handle((_request, { info }: Deps) => ({
+    status: 200,
+    headers: { 'Access-Control-Allow-Origin': '*' },
+    body: versionsOf(info),
+  })),
+  operation({
+    id: 'getInfo',
+    method: 'GET',
+    path: '/info',
+    tag: 'hub',
+    summary: 'Read versions and the names of the plugins in use',
+    scopes: ['read:hub'],
+    answers: {
+      200: {
+        description: 'What the hub runs with.',
+        schema: z.object({
+          ...versions,
+          node: z.string(),
+          spawner: plugin,
+          authenticator: plugin,
+          authenticators: z.array(z.object({ name: z.string(), class: z.string() })),
+        }),
+      },
+    },
+  }).handle((_request, { info }: Deps) => ({
+    status: 200,
+    body: {
+      ...versionsOf(info),
       node: info.nodeVersion,
       spawner: { class: info.spawner, version: info.version },
-      authenticator: { class: info.authenticators[0]?.class, version: info.version },
+      authenticator: { class: info.authenticators[0]?.class ?? '', version: info.version },
       authenticators: info.authenticators,
-    };
-  });
-
-  router.get('/user', async (ctx) => {
-    const caller = callerOf(ctx);
+    },
+  })),
+  operation({
+    id: 'getIdentity',
+    method: 'GET',
+    path: '/user',
+    tag: 'hub',
+    summary: 'Read who the owner of the token is, and what it may do now',
+    description:
+      'A token that is unknown, expired or revoked identifies nobody: the answer is 403.',
+    scopes: 'authenticated',
+    answers: { 200: { description: 'The owner.', schema: identityModel } },
+  }).handle(async ({ caller }, deps: Deps) => {
     const { owner, user, scopes, accessToken } = caller;
     const identity = {
       scopes: presentScopes(scopes),
@@ -58,14 +106,16 @@ export function infoRoutes(
       token_id: accessToken?.id ?? null,
     };
     if (owner.kind === 'service' || user === undefined) {
-      ctx.body = {
-        kind: 'service',
-        name: owner.name,
-        admin: parts.isAdminService(owner.name),
-        roles: await parts.roleNamesOfService(owner.name),
-        ...identity,
+      return {
+        status: 200,
+        body: {
+          kind: 'service',
+          name: owner.name,
+          admin: deps.isAdminService(owner.name),
+          roles: await deps.roleNamesOfService(owner.name),
+          ...identity,
+        },
       };
-      return;
     }
     // Every token may know whose it is, also when that is no scope it holds.
     const shown = new Set([
@@ -73,9 +123,43 @@ export function infoRoutes(
       `read:users:name!user=${user.name}`,
       `read:users:groups!user=${user.name}`,
     ]);
-    ctx.body = {
-      ...presentUser(await directory.detailsOf(user), shown, await authority.membership()),
-      ...identity,
-    };
-  });
+    const details = await deps.directory.detailsOf(user);
+    const membership = await deps.authority.membership();
+    return { status: 200, body: { ...presentUser(details, shown, membership), ...identity } };
+  }),
+  operation({
+    id: 'getAssertionKeys',
+    method: 'GET',
+    path: '/assertion-keys',
+    tag: 'hub',
+    summary: 'Read the public keys that verify `X-Hub-Assertion`',
+    scopes: 'public',
+    answers: {
+      200: {
+        description: 'The keys (RFC 7517).',
+        schema: z.object({ keys: z.array(freeData) }).meta({ id: 'KeySet' }),
+      },
+    },
+  }).handle(async (_request, { assertions }: Deps) => ({
+    status: 200,
+    headers: { 'Cache-Control': 'public, max-age=300' },
+    body: { keys: (await assertions.keySet()).keys.map((key) => ({ ...key })) },
+  })),
+  operation({
+    id: 'getOpenApi',
+    method: 'GET',
+    path: '/openapi.json',
+    tag: 'hub',
+    summary: 'Read this description',
+    scopes: 'public',
+    answers: { 200: { description: 'OpenAPI 3.1.', schema: freeData } },
+  }).handle((_request, { description }: Deps) => ({
+    status: 200,
+    headers: { 'Cache-Control': 'public, max-age=300' },
+    body: description,
+  })),
+];
+
+function versionsOf({ version, apiVersion }: HubInfo): { version: string; hub_version?: string } {
+  return apiVersion === version ? { version } : { version: apiVersion, hub_version: version };
 }

@@ -1,38 +1,58 @@
-import type Router from '@koa/router';
+import { z } from 'zod';
 import type { Invitations } from '../accounts/invitations.ts';
-import type { Authority } from '../rbac/authority.ts';
-import { requireScopes } from './require-scopes.ts';
+import { time } from './models.ts';
+import { operation } from './operation.ts';
 
-/** `/users/:name/invitation`: links to choose a password with. */
-export function invitationRoutes(
-  router: Router,
-  parts: {
-    readonly invitations: Invitations;
-    readonly authority: Authority;
-    readonly invitationUrl: (secret: string) => string;
-  },
-): void {
-  const { invitations, authority } = parts;
-
-  router.post('/users/:name/invitation', async (ctx) => {
-    const name = ctx.params['name'] ?? '';
-    const resource = { kind: 'user', name } as const;
-    const caller = requireScopes(ctx, ['admin:users'], await authority.membership(), resource);
-    const { user, purpose, secret, expiresAt } = await invitations.create(caller, name);
-    ctx.status = 201;
-    ctx.body = {
-      user: user.name,
-      purpose,
-      url: parts.invitationUrl(secret),
-      expires_at: expiresAt.toISOString(),
-    };
-  });
-
-  router.delete('/users/:name/invitation', async (ctx) => {
-    const name = ctx.params['name'] ?? '';
-    const resource = { kind: 'user', name } as const;
-    const caller = requireScopes(ctx, ['admin:users'], await authority.membership(), resource);
-    await invitations.revoke(caller, name);
-    ctx.status = 204;
-  });
+interface Deps {
+  readonly invitations: Invitations;
+  readonly invitationUrl: (secret: string) => string;
 }
+
+/** Links to choose a password with. */
+export const invitationOperations = [
+  operation({
+    id: 'createInvitation',
+    method: 'POST',
+    path: '/users/{name}/invitation',
+    tag: 'logins',
+    summary: 'Make a one-time link with which a user chooses a password',
+    description: 'An earlier link of the user stops working.',
+    scopes: ['admin:users'],
+    target: 'user',
+    answers: {
+      201: {
+        description: 'The link, this once.',
+        schema: z.object({
+          user: z.string(),
+          purpose: z.string(),
+          url: z.url(),
+          expires_at: time,
+        }),
+      },
+    },
+  }).handle(async ({ params, caller }, { invitations, invitationUrl }: Deps) => {
+    const { user, purpose, secret, expiresAt } = await invitations.create(caller, params.name);
+    return {
+      status: 201,
+      body: {
+        user: user.name,
+        purpose,
+        url: invitationUrl(secret),
+        expires_at: expiresAt.toISOString(),
+      },
+    };
+  }),
+  operation({
+    id: 'revokeInvitation',
+    method: 'DELETE',
+    path: '/users/{name}/invitation',
+    tag: 'logins',
+    summary: "Withdraw a user's link",
+    scopes: ['admin:users'],
+    target: 'user',
+    answers: { 204: { description: 'It no longer works.' } },
+  }).handle(async ({ params, caller }, { invitations }: Deps) => {
+    await invitations.revoke(caller, params.name);
+    return { status: 204 };
+  }),
+];

@@ -1,37 +1,68 @@
-import type Router from '@koa/router';
+import { z } from 'zod';
 import type { Lockouts } from '../accounts/lockouts.ts';
 import { HubError } from '../errors.ts';
-import type { Authority } from '../rbac/authority.ts';
-import { requireScopes } from './require-scopes.ts';
+import { time } from './models.ts';
+import { operation } from './operation.ts';
 
-/** `/lockouts`: who has to wait after failed logins. */
-export function lockoutRoutes(
-  router: Router,
-  { lockouts, authority }: { readonly lockouts: Lockouts; readonly authority: Authority },
-): void {
-  router.get('/lockouts', async (ctx) => {
-    requireScopes(ctx, ['admin:users'], await authority.membership());
-    const records = await lockouts.list();
-    ctx.body = {
-      lockouts: records.map(({ kind, subject, failures, lastFailureAt, lockedUntil }) => ({
-        kind,
-        subject,
-        failures,
-        last_failure: new Date(lastFailureAt).toISOString(),
-        locked_until: new Date(lockedUntil).toISOString(),
+interface Deps {
+  readonly lockouts: Lockouts;
+}
+
+const kind = z.enum(['user', 'address']);
+
+const lockoutModel = z
+  .object({
+    kind,
+    subject: z.string().describe('The name of the user, or the address.'),
+    failures: z.int(),
+    last_failure: time,
+    locked_until: time,
+  })
+  .meta({ id: 'Lockout' });
+
+/** Who has to wait after failed logins. */
+export const lockoutOperations = [
+  operation({
+    id: 'listLockouts',
+    method: 'GET',
+    path: '/lockouts',
+    tag: 'logins',
+    summary: 'List who has to wait after failed logins',
+    scopes: ['admin:users'],
+    answers: {
+      200: {
+        description: 'Users and addresses.',
+        schema: z.object({ lockouts: z.array(lockoutModel) }),
+      },
+    },
+  }).handle(async (_request, { lockouts }: Deps) => ({
+    status: 200,
+    body: {
+      lockouts: (await lockouts.list()).map((record) => ({
+        kind: record.kind,
+        subject: record.subject,
+        failures: record.failures,
+        last_failure: new Date(record.lastFailureAt).toISOString(),
+        locked_until: new Date(record.lockedUntil).toISOString(),
       })),
-    };
-  });
-
-  router.delete('/lockouts', async (ctx) => {
-    requireScopes(ctx, ['admin:users'], await authority.membership());
-    const { kind, subject } = ctx.query;
-    if ((kind !== 'user' && kind !== 'address') || typeof subject !== 'string') {
-      throw new HubError('bad_request', 'kind must be user or address, and subject be given.');
-    }
-    if (!(await lockouts.lift({ kind, subject }))) {
+    },
+  })),
+  operation({
+    id: 'liftLockout',
+    method: 'DELETE',
+    path: '/lockouts',
+    tag: 'logins',
+    summary: 'Forget the failed logins of a user or an address',
+    scopes: ['admin:users'],
+    query: z.object({
+      kind: kind.describe('Of what.'),
+      subject: z.string().describe('The name or the address.'),
+    }),
+    answers: { 204: { description: 'They are forgotten.' } },
+  }).handle(async ({ query }, { lockouts }: Deps) => {
+    if (!(await lockouts.lift(query))) {
       throw new HubError('not_found', 'There are no failed logins to forget.');
     }
-    ctx.status = 204;
-  });
-}
+    return { status: 204 };
+  }),
+];

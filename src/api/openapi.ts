@@ -1,18 +1,20 @@
-import type Router from '@koa/router';
-import { accountOperations } from './openapi-accounts.ts';
-import { otherOperations } from './openapi-hub.ts';
-import { loginOperations } from './openapi-logins.ts';
-import { type Operations, toOperationObject } from './openapi-operation.ts';
-import { schemas } from './openapi-schemas.ts';
-import { serverOperations } from './openapi-servers.ts';
+import { z } from 'zod';
+import { endpoints } from './endpoints.ts';
+import {
+  type AnswerDeclaration,
+  type OperationDeclaration,
+  parameterNames,
+  pathParameters,
+} from './operation.ts';
+import { operations } from './operations.ts';
+import { envelopeMediaType, pageQuery, pagination } from './paging.ts';
+import { isOptional } from './parse-request.ts';
 
-/** Every operation of the API, as `METHOD /path`. */
-export const operations: Operations = {
-  ...otherOperations,
-  ...accountOperations,
-  ...loginOperations,
-  ...serverOperations,
-};
+/** Everything that answers below `/hub/api`. */
+export const declarations: readonly OperationDeclaration[] = [
+  ...operations,
+  ...Object.values<OperationDeclaration>(endpoints),
+];
 
 /** An OpenAPI document, as far as its readers here look into it. */
 export interface OpenApiDocument {
@@ -21,16 +23,24 @@ export interface OpenApiDocument {
   readonly [member: string]: unknown;
 }
 
+/** Every JSON Schema of the document, by the schema it was made of; and those with names. */
+interface JsonSchemas {
+  readonly of: (schema: z.ZodType) => object;
+  readonly named: Readonly<Record<string, object>>;
+}
+
 /** Describes the API of a hub (OpenAPI 3.1). */
 export function createOpenApiDocument(options: {
   readonly version: string;
   /** Public URL of the hub; the paths are relative to it. */
   readonly publicUrl: URL;
 }): OpenApiDocument {
+  const schemas = toJsonSchemas(declarations.flatMap(schemasOf));
   const paths: Record<string, Record<string, object>> = {};
-  for (const [name, facts] of Object.entries(operations)) {
-    const [method = '', path = ''] = name.split(' ');
-    paths[path] = { ...paths[path], [method.toLowerCase()]: toOperationObject(path, facts) };
+  for (const declaration of declarations) {
+    const path = `/hub/api${declaration.path}`;
+    const method = declaration.method.toLowerCase();
+    paths[path] = { ...paths[path], [method]: describe(declaration, schemas) };
   }
   return {
     openapi: '3.1.0',
@@ -56,20 +66,148 @@ export function createOpenApiDocument(options: {
       responses: {
         Error: {
           description: 'What went wrong.',
-          content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+          content: { 'application/json': { schema: schemas.of(errorModel) } },
         },
       },
-      schemas,
+      schemas: schemas.named,
     },
   };
 }
 
-/** `GET /openapi.json`: the description of the API, for everyone. */
-export function openApiRoutes(router: Router, document: OpenApiDocument): void {
-  const body = JSON.stringify(document);
-  router.get('/openapi.json', (ctx) => {
-    ctx.set('Cache-Control', 'public, max-age=300');
-    ctx.type = 'application/json';
-    ctx.body = body;
-  });
+const errorModel = z
+  .object({
+    status: z.int(),
+    code: z.string().describe('What went wrong; never changes its meaning.'),
+    message: z.string(),
+    hint: z.string().optional().describe('What to do about it.'),
+    error_id: z.string().optional().describe('Ties the answer to a line of the log.'),
+  })
+  .meta({ id: 'Error' });
+
+/** Writes an operation as OpenAPI does. */
+function describe(declaration: OperationDeclaration, schemas: JsonSchemas): object {
+  const { id, tag, summary, scopes, body, answers } = declaration;
+  const description = [declaration.description, pagedText(declaration), scopeText(scopes)]
+    .filter((text) => text !== undefined)
+    .join('\n\n');
+  const parameters = [
+    ...parameterNames(declaration.path).map((name) =>
+      parameter('path', name, pathParameters[name], schemas),
+    ),
+    ...Object.entries(queryOf(declaration)).map(([name, schema]) =>
+      parameter('query', name, schema, schemas),
+    ),
+  ];
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(description !== '' && { description }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(body !== undefined && {
+      requestBody: {
+        required: !isOptional(body),
+        content: {
+          [declaration.bodyMediaType ?? 'application/json']: { schema: schemas.of(body) },
+        },
+      },
+    }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(answers).map(([status, answer]) => [
+          status,
+          describeAnswer(answer, declaration, schemas),
+        ]),
+      ),
+      default: { $ref: '#/components/responses/Error' },
+    },
+    ...(scopes === 'public' && { security: [] }),
+  };
+}
+
+function describeAnswer(
+  { description, schema, mediaType = 'application/json' }: AnswerDeclaration,
+  { isPaged }: OperationDeclaration,
+  schemas: JsonSchemas,
+): object {
+  if (schema === undefined) return { description };
+  return {
+    description,
+    content: {
+      [mediaType]: { schema: schemas.of(schema) },
+      ...(isPaged === true && {
+        [envelopeMediaType]: {
+          schema: {
+            type: 'object',
+            properties: { items: schemas.of(schema), _pagination: schemas.of(pagination) },
+            required: ['items', '_pagination'],
+          },
+        },
+      }),
+    },
+  };
+}
+
+function parameter(
+  place: 'path' | 'query',
+  name: string,
+  schema: z.ZodType,
+  schemas: JsonSchemas,
+): object {
+  const { description, ...shape } = schemas.of(schema) as Record<string, unknown>;
+  return { in: place, name, description, required: !isOptional(schema), schema: shape };
+}
+
+function scopeText(scopes: OperationDeclaration['scopes']): string | undefined {
+  if (typeof scopes === 'string') return undefined;
+  return `Needs ${scopes.length > 1 ? 'any of ' : ''}${scopes.map((scope) => `\`${scope}\``).join(', ')}.`;
+}
+
+function pagedText({ isPaged }: OperationDeclaration): string | undefined {
+  return isPaged === true
+    ? `With \`Accept: ${envelopeMediaType}\` the list comes as \`items\`, beside \`_pagination\` with \`offset\`, \`limit\`, \`total\` and \`next\`.`
+    : undefined;
+}
+
+function queryOf({ query, isPaged }: OperationDeclaration): Readonly<Record<string, z.ZodType>> {
+  return {
+    ...(isPaged === true ? pageQuery.shape : {}),
+    ...(query?.shape as Record<string, z.ZodType> | undefined),
+  };
+}
+
+function schemasOf(declaration: OperationDeclaration): z.ZodType[] {
+  const { body, answers, path } = declaration;
+  return [
+    errorModel,
+    pagination,
+    ...parameterNames(path).map((name) => pathParameters[name]),
+    ...Object.values(queryOf(declaration)),
+    body,
+    ...Object.values(answers).map(({ schema }) => schema),
+  ].filter((schema) => schema !== undefined);
+}
+
+/** Makes JSON Schemas of all at once, so that what has a name is written once and referred to. */
+function toJsonSchemas(schemas: readonly z.ZodType[]): JsonSchemas {
+  const all = [...new Set(schemas)];
+  const json = z.toJSONSchema(
+    z.object(Object.fromEntries(all.map((each, index) => [index, each]))),
+    {
+      io: 'input',
+      override({ jsonSchema }) {
+        // The pattern says no more than the format does, in 300 characters.
+        if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
+        delete jsonSchema.propertyNames;
+        if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+        if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+        delete jsonSchema.id;
+      },
+    },
+  );
+  const { properties = {}, $defs = {} } = JSON.parse(
+    JSON.stringify(json).replaceAll('"#/$defs/', '"#/components/schemas/'),
+  ) as { properties?: Record<string, object>; $defs?: Record<string, object> };
+  const byIndex = new Map(all.map((schema, index) => [schema, properties[index] ?? {}]));
+  return { of: (schema) => byIndex.get(schema) ?? {}, named: $defs };
 }

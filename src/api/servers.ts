@@ -1,168 +1,225 @@
-import type Router from '@koa/router';
-import type { Context } from 'koa';
 import { z } from 'zod';
 import { HubError } from '../errors.ts';
-import { checkAccess } from '../rbac/access-check.ts';
-import type { Authority } from '../rbac/authority.ts';
-import type { Caller } from '../rbac/caller.ts';
 import type { Server, ServerProgress } from '../servers/server.ts';
 import type { ServerLifecycle } from '../servers/server-lifecycle.ts';
 import { presentServer, type ServerModel } from '../servers/server-model.ts';
 import type { ServerStore } from '../servers/server-store.ts';
 import type { UserServers } from '../servers/user-servers.ts';
 import type { UserStore } from '../users/user-store.ts';
-import { writeEventStream } from './event-stream.ts';
-import { parseBody } from './parse-body.ts';
-import { requireScopes } from './require-scopes.ts';
+import { freeData, names, serverModel } from './models.ts';
+import { type Operation, type OperationRequest, operation } from './operation.ts';
 
 /** A start answers within this time: 201 when the server is ready by then, 202 when not. */
 const slowSpawnMs = 10_000;
 const slowStopMs = 10_000;
+
+interface Deps {
+  readonly users: Pick<UserStore, 'getByName'>;
+  readonly serverStore: Pick<ServerStore, 'find'>;
+  readonly servers: UserServers;
+  readonly lifecycle: Pick<ServerLifecycle, 'unitOf'>;
+  readonly apiPath: string;
+  readonly publicOrigin: string;
+}
 
 const displayName = z
   .string()
   .min(1)
   .max(255)
   .regex(/^\S(?:.*\S)?$/u, 'may not begin or end with white space');
+
 const changes = z.strictObject({
   display_name: displayName.optional(),
-  user_options: z.record(z.string(), z.unknown()).optional(),
+  user_options: freeData
+    .optional()
+    .describe('As the options form of the spawner has them; the last ones unless given.'),
 });
+
 /** Without either key the whole body is the options, as older clients send it. */
-const startBody = z.union([changes, z.record(z.string(), z.unknown())]);
-const stopBody = z.strictObject({ remove: z.boolean().default(false) });
-
-/** `/users/:name/server`, `/users/:name/servers/:server` and their progress. */
-export function serverRoutes(
-  router: Router,
-  parts: {
-    readonly users: UserStore;
-    readonly store: ServerStore;
-    readonly servers: UserServers;
-    readonly lifecycle: ServerLifecycle;
-    readonly authority: Authority;
-    readonly apiPath: string;
-    readonly publicOrigin: string;
-    readonly bodyLimitBytes: number;
-  },
-): void {
-  const { users, store, servers, lifecycle, authority, bodyLimitBytes } = parts;
-
-  async function authorise(
-    ctx: Context,
-    scope: string,
-  ): Promise<{ caller: Caller; userName: string; serverName: string }> {
-    const userName = String(ctx['params']['name']);
-    const serverName = String(ctx['params']['server'] ?? '');
-    const resource = { kind: 'server', userName, serverName } as const;
-    const caller = requireScopes(ctx, [scope], await authority.membership(), resource);
-    await users.getByName(userName);
-    return { caller, userName, serverName };
-  }
-
-  async function present(server: Server, caller: Caller): Promise<ServerModel> {
-    const resource = {
-      kind: 'server',
-      userName: server.userName,
-      serverName: server.name,
-    } as const;
-    const membership = await authority.membership();
-    return presentServer(server, {
-      prefix: servers.prefixOf(server),
-      apiPath: parts.apiPath,
-      publicOrigin: parts.publicOrigin,
-      withState:
-        checkAccess(caller.scopes, 'admin:server_state', resource, membership) === 'granted',
-    });
-  }
-
-  async function getServer(userName: string, serverName: string): Promise<Server> {
-    const server = await store.find(userName, serverName);
-    if (server === undefined) throw new HubError('not_found', 'There is no such server.');
-    return server;
-  }
-
-  async function show(ctx: Context): Promise<void> {
-    const { caller, userName, serverName } = await authorise(ctx, 'read:servers');
-    ctx.body = await present(await getServer(userName, serverName), caller);
-  }
-
-  async function start(ctx: Context): Promise<void> {
-    const { caller, userName, serverName } = await authorise(ctx, 'start:servers');
-    const body = await parseBody(ctx, startBody, bodyLimitBytes);
+const startBody = z
+  .union([changes, freeData])
+  .transform((body): z.output<typeof changes> => {
     const isWrapped = 'user_options' in body || 'display_name' in body;
-    const options = isWrapped ? (body as z.output<typeof changes>).user_options : body;
-    const accepted = await servers.start({
-      user: await users.getByName(userName),
-      serverName,
-      userOptions: options === undefined || Object.keys(options).length === 0 ? undefined : options,
-      displayName: isWrapped ? (body as z.output<typeof changes>).display_name : undefined,
-    });
-    const isReady = await within(accepted.ready, slowSpawnMs);
-    ctx.status = isReady ? 201 : 202;
-    ctx.body = await present(await getServer(userName, serverName), caller);
-  }
+    if (isWrapped) return body as z.output<typeof changes>;
+    return Object.keys(body).length === 0 ? {} : { user_options: body };
+  })
+  .prefault({});
 
-  async function stop(ctx: Context): Promise<void> {
-    const { userName, serverName } = await authorise(ctx, 'delete:servers');
-    const { remove } = await parseBody(ctx, stopBody, bodyLimitBytes);
-    if (remove && serverName === '')
-      throw new HubError('bad_request', 'The default server cannot be removed.');
-    await getServer(userName, serverName);
-    const work = remove
-      ? servers.remove(userName, serverName)
-      : servers.stop(userName, serverName).then(({ stopped }) => stopped);
-    const isStopped = await within(work, slowStopMs);
-    ctx.body = isStopped ? null : { message: 'The server is stopping.' };
-    ctx.status = isStopped ? 204 : 202;
-  }
+const progressModel = z
+  .object({
+    progress: z.number().min(0).max(100),
+    message: z.string(),
+    ready: z.boolean().optional(),
+    failed: z.boolean().optional(),
+    url: z.string().optional().describe('Path of the server, when it is ready.'),
+    output: names.optional().describe('The last lines it wrote, when it failed.'),
+  })
+  .meta({ id: 'Progress' });
 
-  async function create(ctx: Context): Promise<void> {
-    const { caller, userName, serverName } = await authorise(ctx, 'start:servers');
-    const body = await parseBody(ctx, changes, bodyLimitBytes);
-    const server = await servers.create({
-      user: await users.getByName(userName),
-      serverName,
+/** What the default server and named ones have in common; they differ only in their paths. */
+function startedAt(
+  path: '/users/{name}/server' | '/users/{name}/servers/{server}',
+  suffix: string,
+  which: string,
+): Operation<Deps>[] {
+  const shared = { tag: 'servers', target: 'server' } as const;
+  return [
+    operation({
+      ...shared,
+      id: `get${suffix}`,
+      method: 'GET',
+      path,
+      summary: `Read ${which}`,
+      scopes: ['read:servers'],
+      answers: { 200: { description: 'The server.', schema: serverModel } },
+    }).handle(async ({ params, may }, deps: Deps) => ({
+      status: 200,
+      body: present(await getServer(params, deps), may, deps),
+    })),
+    operation({
+      ...shared,
+      id: `start${suffix}`,
+      method: 'POST',
+      path,
+      summary: `Start ${which}`,
+      description:
+        'Options stand in `user_options`, or are the whole body. Answers when the server is ready, or after ten seconds.',
+      scopes: ['start:servers'],
+      body: startBody,
+      answers: {
+        201: { description: 'It is ready.', schema: serverModel },
+        202: { description: 'It is starting; follow its progress.', schema: serverModel },
+      },
+    }).handle(async ({ params, body, may }, deps: Deps) => {
+      const accepted = await deps.servers.start({
+        user: await deps.users.getByName(params.name),
+        serverName: params.server,
+        userOptions: body.user_options,
+        displayName: body.display_name,
+      });
+      const isReady = await within(accepted.ready, slowSpawnMs);
+      const model = present(await getServer(params, deps), may, deps);
+      return { status: isReady ? 201 : 202, body: model };
+    }),
+    operation({
+      ...shared,
+      id: `stop${suffix}`,
+      method: 'DELETE',
+      path,
+      summary: `Stop ${which}`,
+      description: 'With `remove`, a named server is deleted as well.',
+      scopes: ['delete:servers'],
+      body: z.strictObject({ remove: z.boolean().default(false) }).prefault({}),
+      answers: {
+        202: { description: 'It is stopping.', schema: z.object({ message: z.string() }) },
+        204: { description: 'It has stopped.' },
+      },
+    }).handle(async ({ params, body }, deps: Deps) => {
+      if (body.remove && params.server === '')
+        throw new HubError('bad_request', 'The default server cannot be removed.');
+      await getServer(params, deps);
+      const work = body.remove
+        ? deps.servers.remove(params.name, params.server)
+        : deps.servers.stop(params.name, params.server).then(({ stopped }) => stopped);
+      return (await within(work, slowStopMs))
+        ? { status: 204 }
+        : { status: 202, body: { message: 'The server is stopping.' } };
+    }),
+    operation({
+      ...shared,
+      id: `follow${suffix}`,
+      method: 'GET',
+      path: `${path}/progress`,
+      summary: `Follow the start of ${which}`,
+      description: 'Server-sent events until the server is ready or has failed.',
+      scopes: ['read:servers'],
+      answers: {
+        200: {
+          description: 'One `data:` line of JSON an event.',
+          schema: progressModel,
+          mediaType: 'text/event-stream',
+        },
+      },
+    }).handle(async ({ params }, deps: Deps) => {
+      const server = await getServer(params, deps);
+      const log = deps.lifecycle.unitOf(server.id)?.progress;
+      if (log !== undefined) return { status: 200, events: (signal) => log.follow(signal) };
+      const event = settledProgress(server, deps.servers.prefixOf(server));
+      if (event === undefined) throw new HubError('bad_request', 'The server is not starting.');
+      return {
+        status: 200,
+        async *events() {
+          yield event;
+        },
+      };
+    }),
+  ];
+}
+
+/** Users' servers. */
+export const serverOperations = [
+  ...startedAt('/users/{name}/server', 'DefaultServer', "a user's default server"),
+  ...startedAt('/users/{name}/servers/{server}', 'NamedServer', 'a named server'),
+  operation({
+    id: 'createNamedServer',
+    method: 'PUT',
+    path: '/users/{name}/servers/{server}',
+    tag: 'servers',
+    summary: 'Create a named server without starting it',
+    scopes: ['start:servers'],
+    target: 'server',
+    body: changes.prefault({}),
+    answers: { 201: { description: 'The new server.', schema: serverModel } },
+  }).handle(async ({ params, body, may }, deps: Deps) => {
+    const server = await deps.servers.create({
+      user: await deps.users.getByName(params.name),
+      serverName: params.server,
       userOptions: body.user_options,
       displayName: body.display_name,
     });
-    ctx.status = 201;
-    ctx.body = await present(server, caller);
-  }
-
-  async function change(ctx: Context): Promise<void> {
-    const { caller, userName, serverName } = await authorise(ctx, 'start:servers');
-    const body = await parseBody(ctx, changes, bodyLimitBytes);
-    await servers.change(userName, serverName, {
+    return { status: 201, body: present(server, may, deps) };
+  }),
+  operation({
+    id: 'changeNamedServer',
+    method: 'PATCH',
+    path: '/users/{name}/servers/{server}',
+    tag: 'servers',
+    summary: 'Change the name shown, or the options of the next start',
+    scopes: ['start:servers'],
+    target: 'server',
+    body: changes,
+    answers: { 200: { description: 'The changed server.', schema: serverModel } },
+  }).handle(async ({ params, body, may }, deps: Deps) => {
+    await deps.servers.change(params.name, params.server, {
       displayName: body.display_name,
       userOptions: body.user_options,
     });
-    ctx.body = await present(await getServer(userName, serverName), caller);
-  }
+    return { status: 200, body: present(await getServer(params, deps), may, deps) };
+  }),
+];
 
-  async function progress(ctx: Context): Promise<void> {
-    const { userName, serverName } = await authorise(ctx, 'read:servers');
-    const server = await getServer(userName, serverName);
-    const log = lifecycle.unitOf(server.id)?.progress;
-    if (log !== undefined) {
-      writeEventStream(ctx, (signal) => log.follow(signal));
-      return;
-    }
-    const event = settledProgress(server, servers.prefixOf(server));
-    if (event === undefined) throw new HubError('bad_request', 'The server is not starting.');
-    writeEventStream(ctx, async function* () {
-      yield event;
-    });
-  }
+/** The default server has the empty name, and no name in its path. */
+type ServerParams = Readonly<Record<'name' | 'server', string>>;
 
-  for (const path of ['/users/:name/server', '/users/:name/servers/:server']) {
-    router.get(path, show);
-    router.post(path, start);
-    router.delete(path, stop);
-    router.get(`${path}/progress`, progress);
-  }
-  router.put('/users/:name/servers/:server', create);
-  router.patch('/users/:name/servers/:server', change);
+async function getServer(params: ServerParams, { users, serverStore }: Deps): Promise<Server> {
+  await users.getByName(params.name);
+  const server = await serverStore.find(params.name, params.server);
+  if (server === undefined) throw new HubError('not_found', 'There is no such server.');
+  return server;
+}
+
+function present(
+  server: Server,
+  may: OperationRequest<never>['may'],
+  { servers, apiPath, publicOrigin }: Deps,
+): ServerModel {
+  const { userName, name } = server;
+  return presentServer(server, {
+    prefix: servers.prefixOf(server),
+    apiPath,
+    publicOrigin,
+    withState: may('admin:server_state', { kind: 'server', userName, serverName: name }),
+  });
 }
 
 function settledProgress(server: Server, url: string): ServerProgress | undefined {

@@ -1,108 +1,167 @@
-import type Router from '@koa/router';
-import type { Context } from 'koa';
+import { z } from 'zod';
 import { HubError } from '../errors.ts';
-import { checkAccess, listFilter } from '../rbac/access-check.ts';
-import type { Authority } from '../rbac/authority.ts';
-import type { Caller } from '../rbac/caller.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import type { Service } from '../services/service.ts';
 import type { ServiceRegistry } from '../services/service-registry.ts';
-import { callerOf } from './caller-middleware.ts';
-import { requireScopes } from './require-scopes.ts';
+import { serviceStates } from '../services/service-status.ts';
+import { freeData, names, time } from './models.ts';
+import { type ModelOf, type OperationRequest, operation } from './operation.ts';
 
-const readScopes = ['read:services', 'read:services:name', 'read:roles:services'];
+interface Deps {
+  readonly registry: Pick<ServiceRegistry, 'services' | 'find' | 'statusOf' | 'restart'>;
+  readonly roles: Pick<RoleStore, 'heldBy'>;
+}
 
-/** `/services` and what is below it. */
-export function serviceRoutes(
-  router: Router,
-  parts: {
-    readonly registry: ServiceRegistry;
-    readonly roles: Pick<RoleStore, 'heldBy'>;
-    readonly authority: Authority;
-  },
-): void {
-  const { registry, roles, authority } = parts;
+/** What a service is and how it is; shown with `read:services`. */
+const facts = z.object({
+  url: z.string().nullable(),
+  prefix: z.string().nullable(),
+  command: names,
+  display: z.boolean(),
+  info: freeData,
+  access: z.enum(['service', 'gateway', 'public']),
+  managed: z.boolean(),
+  pid: z.int().nullable(),
+  state: z.enum(serviceStates).nullable(),
+  ready: z.boolean(),
+  restarts: z.int(),
+  started: time.nullable(),
+  next_start: time.nullable(),
+  last_error: z.string().nullable(),
+  last_exit: z
+    .object({
+      code: z.int().nullable(),
+      signal: z.string().nullable(),
+      leftBehind: z.int(),
+      ranForMs: z.number(),
+      at: time,
+    })
+    .nullable(),
+  usage: freeData.nullable(),
+});
 
-  async function present(service: Service, caller: Caller): Promise<Record<string, unknown>> {
-    const { name, isAdmin } = service;
-    const membership = await authority.membership();
-    const resource = { kind: 'service', name } as const;
-    const may = (scope: string) =>
-      checkAccess(caller.scopes, scope, resource, membership) === 'granted';
-    // Whoever may know that a service is there may know that it is an administrator's.
-    const model: Record<string, unknown> = { kind: 'service', name, admin: isAdmin };
-    if (may('read:roles:services')) {
-      const held = await roles.heldBy({ kind: 'service', name, isAdmin });
-      model['roles'] = held.map((role) => role.name);
-    }
-    if (may('read:services')) Object.assign(model, describe(service));
-    return model;
-  }
+const serviceModel = z
+  .object({
+    kind: z.literal('service'),
+    name: z.string(),
+    admin: z.boolean(),
+    roles: names.optional(),
+    ...facts.partial().shape,
+  })
+  .meta({ id: 'Service', description: 'A service, as far as the scopes of the caller show one.' });
 
-  function describe(service: Service): Record<string, unknown> {
-    const status = registry.statusOf(service.name);
-    return {
-      url: service.url ?? null,
-      prefix: service.url === undefined ? null : service.prefix,
-      command: service.launch?.command ?? [],
-      display: service.isDisplayed,
-      info: service.info,
-      access: service.access,
-      managed: service.kind === 'managed',
-      pid: status?.pid ?? null,
-      state: status?.state ?? null,
-      ready: status?.isReady ?? false,
-      restarts: status?.restarts ?? 0,
-      started: status?.startedAt?.toISOString() ?? null,
-      next_start: status?.nextStartAt?.toISOString() ?? null,
-      last_error: status?.lastError ?? null,
-      last_exit:
-        status?.lastExit === undefined
-          ? null
-          : { ...status.lastExit, at: status.lastExit.at.toISOString() },
-      usage: status?.usage ?? null,
-    };
-  }
-
-  function getService(ctx: Context): Service {
-    const service = registry.find(String(ctx['params']['service']));
-    if (service === undefined) throw new HubError('not_found', 'There is no such service.');
-    return service;
-  }
-
-  router.get('/services', async (ctx) => {
-    const caller = callerOf(ctx);
-    const filter = listFilter(caller.scopes, 'list:services');
-    if (filter === undefined) requireScopes(ctx, ['list:services'], await authority.membership());
-    const visible = registry
+/** The services of the configuration. */
+export const serviceOperations = [
+  operation({
+    id: 'listServices',
+    method: 'GET',
+    path: '/services',
+    tag: 'services',
+    summary: 'List services',
+    scopes: ['list:services'],
+    target: 'services',
+    answers: {
+      200: {
+        description: 'The services by name.',
+        schema: z.record(z.string(), serviceModel),
+      },
+    },
+  }).handle(async ({ rows, may }, deps: Deps) => {
+    const visible = deps.registry
       .services()
-      .filter(({ name }) => filter === 'all' || filter?.services.has(name) === true);
+      .filter(({ name }) => rows === 'all' || rows.services.has(name));
     const models = await Promise.all(
-      visible.map(async (service) => [service.name, await present(service, caller)]),
+      visible.map(async (service) => [service.name, await present(service, may, deps)] as const),
     );
-    ctx.body = Object.fromEntries(models);
-  });
+    return { status: 200, body: Object.fromEntries(models) };
+  }),
+  operation({
+    id: 'getService',
+    method: 'GET',
+    path: '/services/{service}',
+    tag: 'services',
+    summary: 'Read a service and how it is',
+    scopes: ['read:services', 'read:services:name', 'read:roles:services'],
+    target: 'service',
+    answers: { 200: { description: 'What the caller may see.', schema: serviceModel } },
+  }).handle(async ({ params, may }, deps: Deps) => ({
+    status: 200,
+    body: await present(getService(params.service, deps), may, deps),
+  })),
+  operation({
+    id: 'getServiceOutput',
+    method: 'GET',
+    path: '/services/{service}/output',
+    tag: 'services',
+    summary: 'Read the last lines a managed service wrote',
+    scopes: ['admin:services'],
+    target: 'service',
+    answers: { 200: { description: 'Oldest first.', schema: z.object({ lines: names }) } },
+  }).handle(({ params }, deps: Deps) => {
+    const { name } = getService(params.service, deps);
+    return { status: 200, body: { lines: deps.registry.statusOf(name)?.outputTail ?? [] } };
+  }),
+  operation({
+    id: 'restartService',
+    method: 'POST',
+    path: '/services/{service}/restart',
+    tag: 'services',
+    summary: 'Restart a managed service',
+    scopes: ['admin:services'],
+    target: 'service',
+    answers: {
+      202: { description: 'It is restarting.', schema: z.object({ message: z.string() }) },
+    },
+  }).handle(({ params }, deps: Deps) => {
+    deps.registry.restart(getService(params.service, deps).name);
+    return { status: 202, body: { message: 'The service is restarting.' } };
+  }),
+];
 
-  router.get('/services/:service', async (ctx) => {
-    const name = ctx.params['service'] ?? '';
-    const caller = requireScopes(ctx, readScopes, await authority.membership(), {
-      kind: 'service',
-      name,
-    });
-    ctx.body = await present(getService(ctx), caller);
-  });
+function getService(name: string, { registry }: Deps): Service {
+  const service = registry.find(name);
+  if (service === undefined) throw new HubError('not_found', 'There is no such service.');
+  return service;
+}
 
-  router.get('/services/:service/output', async (ctx) => {
-    const name = ctx.params['service'] ?? '';
-    requireScopes(ctx, ['admin:services'], await authority.membership(), { kind: 'service', name });
-    ctx.body = { lines: registry.statusOf(getService(ctx).name)?.outputTail ?? [] };
-  });
+async function present(
+  service: Service,
+  may: OperationRequest<never>['may'],
+  deps: Deps,
+): Promise<ModelOf<typeof serviceModel>> {
+  const { name, isAdmin } = service;
+  const resource = { kind: 'service', name } as const;
+  return {
+    kind: 'service',
+    name,
+    // Whoever may know that a service is there may know that it is an administrator's.
+    admin: isAdmin,
+    ...(may('read:roles:services', resource) && {
+      roles: (await deps.roles.heldBy({ ...resource, isAdmin })).map((role) => role.name),
+    }),
+    ...(may('read:services', resource) && describe(service, deps)),
+  };
+}
 
-  router.post('/services/:service/restart', async (ctx) => {
-    const name = ctx.params['service'] ?? '';
-    requireScopes(ctx, ['admin:services'], await authority.membership(), { kind: 'service', name });
-    registry.restart(getService(ctx).name);
-    ctx.status = 202;
-    ctx.body = { message: 'The service is restarting.' };
-  });
+function describe(service: Service, { registry }: Deps): ModelOf<typeof facts> {
+  const status = registry.statusOf(service.name);
+  const { lastExit } = status ?? {};
+  return {
+    url: service.url ?? null,
+    prefix: service.url === undefined ? null : service.prefix,
+    command: service.launch?.command ?? [],
+    display: service.isDisplayed,
+    info: service.info,
+    access: service.access,
+    managed: service.kind === 'managed',
+    pid: status?.pid ?? null,
+    state: status?.state ?? null,
+    ready: status?.isReady ?? false,
+    restarts: status?.restarts ?? 0,
+    started: status?.startedAt?.toISOString() ?? null,
+    next_start: status?.nextStartAt?.toISOString() ?? null,
+    last_error: status?.lastError ?? null,
+    last_exit: lastExit === undefined ? null : { ...lastExit, at: lastExit.at.toISOString() },
+    usage: status?.usage === undefined ? null : { ...status.usage },
+  };
 }

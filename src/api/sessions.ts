@@ -1,56 +1,89 @@
-import type Router from '@koa/router';
+import { z } from 'zod';
 import { HubError } from '../errors.ts';
-import type { Authority } from '../rbac/authority.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { UserStore } from '../users/user-store.ts';
-import { requireScopes } from './require-scopes.ts';
+import { time } from './models.ts';
+import { operation } from './operation.ts';
 
-/** `/users/:name/sessions`: where a user is logged in. */
-export function sessionRoutes(
-  router: Router,
-  parts: {
-    readonly users: UserStore;
-    readonly logins: LoginSessions;
-    readonly authority: Authority;
-  },
-): void {
-  const { users, logins, authority } = parts;
+interface Deps {
+  readonly users: Pick<UserStore, 'getByName'>;
+  readonly logins: Pick<LoginSessions, 'listOfUser' | 'end' | 'endAllOfUser'>;
+}
 
-  router.get('/users/:name/sessions', async (ctx) => {
-    const name = ctx.params['name'] ?? '';
-    const caller = requireScopes(ctx, ['read:tokens'], await authority.membership(), {
-      kind: 'user',
-      name,
-    });
-    const sessions = await logins.listOfUser((await users.getByName(name)).id);
-    ctx.body = {
-      sessions: sessions.map((session) => ({
-        id: session.sessionId,
-        authenticator: session.authenticator,
-        created: session.createdAt.toISOString(),
-        last_seen: session.lastSeenAt.toISOString(),
-        expires_at: session.expiresAt.toISOString(),
-        address: session.address,
-        user_agent: session.userAgent,
-        current: session.sessionId === caller.sessionId,
-      })),
+const sessionModel = z
+  .object({
+    id: z.string(),
+    authenticator: z.string(),
+    created: time,
+    last_seen: time,
+    expires_at: time,
+    address: z.string().nullable(),
+    user_agent: z.string().nullable(),
+    current: z.boolean().describe('Whether the request itself belongs to it.'),
+  })
+  .meta({ id: 'Session', description: 'A login of a browser.' });
+
+/** Where a user is logged in. */
+export const sessionOperations = [
+  operation({
+    id: 'listSessions',
+    method: 'GET',
+    path: '/users/{name}/sessions',
+    tag: 'sessions',
+    summary: 'List where a user is logged in',
+    scopes: ['read:tokens'],
+    target: 'user',
+    answers: {
+      200: {
+        description: 'The logins.',
+        schema: z.object({ sessions: z.array(sessionModel) }),
+      },
+    },
+  }).handle(async ({ params, caller }, { users, logins }: Deps) => {
+    const sessions = await logins.listOfUser((await users.getByName(params.name)).id);
+    return {
+      status: 200,
+      body: {
+        sessions: sessions.map((session) => ({
+          id: session.sessionId,
+          authenticator: session.authenticator,
+          created: session.createdAt.toISOString(),
+          last_seen: session.lastSeenAt.toISOString(),
+          expires_at: session.expiresAt.toISOString(),
+          address: session.address ?? null,
+          user_agent: session.userAgent ?? null,
+          current: session.sessionId === caller.sessionId,
+        })),
+      },
     };
-  });
-
-  router.delete('/users/:name/sessions', async (ctx) => {
-    const name = ctx.params['name'] ?? '';
-    requireScopes(ctx, ['tokens'], await authority.membership(), { kind: 'user', name });
-    await logins.endAllOfUser((await users.getByName(name)).id);
-    ctx.status = 204;
-  });
-
-  router.delete('/users/:name/sessions/:id', async (ctx) => {
-    const name = ctx.params['name'] ?? '';
-    requireScopes(ctx, ['tokens'], await authority.membership(), { kind: 'user', name });
-    const sessions = await logins.listOfUser((await users.getByName(name)).id);
-    const session = sessions.find(({ sessionId }) => sessionId === ctx.params['id']);
+  }),
+  operation({
+    id: 'endSessions',
+    method: 'DELETE',
+    path: '/users/{name}/sessions',
+    tag: 'sessions',
+    summary: 'End every login of a user',
+    scopes: ['tokens'],
+    target: 'user',
+    answers: { 204: { description: 'They have ended, with the tokens that hung on them.' } },
+  }).handle(async ({ params }, { users, logins }: Deps) => {
+    await logins.endAllOfUser((await users.getByName(params.name)).id);
+    return { status: 204 };
+  }),
+  operation({
+    id: 'endSession',
+    method: 'DELETE',
+    path: '/users/{name}/sessions/{id}',
+    tag: 'sessions',
+    summary: 'End one login of a user',
+    scopes: ['tokens'],
+    target: 'user',
+    answers: { 204: { description: 'It has ended, with the tokens that hung on it.' } },
+  }).handle(async ({ params }, { users, logins }: Deps) => {
+    const sessions = await logins.listOfUser((await users.getByName(params.name)).id);
+    const session = sessions.find(({ sessionId }) => sessionId === params.id);
     if (session === undefined) throw new HubError('not_found', 'This user has no such session.');
     await logins.end(session.sessionId);
-    ctx.status = 204;
-  });
-}
+    return { status: 204 };
+  }),
+];

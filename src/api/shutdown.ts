@@ -1,8 +1,5 @@
-import type Router from '@koa/router';
 import { z } from 'zod';
-import type { Authority } from '../rbac/authority.ts';
-import { parseBody } from './parse-body.ts';
-import { requireScopes } from './require-scopes.ts';
+import { operation } from './operation.ts';
 
 /** What a stop that was asked for over the API does beside stopping the hub. */
 export interface StopRequest {
@@ -10,26 +7,37 @@ export interface StopRequest {
   readonly servers: boolean | undefined;
 }
 
-const body = z.strictObject({
-  servers: z.boolean().optional(),
-  /** Accepted from clients of hubs with a proxy of their own; here the proxy is the hub. */
-  proxy: z.boolean().optional(),
-});
-
-/** `POST /shutdown`: stops the hub as SIGTERM does. */
-export function shutdownRoutes(
-  router: Router,
-  parts: {
-    readonly authority: Authority;
-    readonly requestStop: (request: StopRequest) => void;
-    readonly bodyLimitBytes: number;
-  },
-): void {
-  router.post('/shutdown', async (ctx) => {
-    requireScopes(ctx, ['shutdown'], await parts.authority.membership());
-    const { servers } = await parseBody(ctx, body, parts.bodyLimitBytes);
-    ctx.status = 202;
-    ctx.body = { message: 'Shutting down Hub' };
-    ctx.res.once('close', () => parts.requestStop({ servers }));
-  });
+interface Deps {
+  readonly requestStop: (request: StopRequest) => void;
 }
+
+/** Stops the hub. */
+export const shutdownOperations = [
+  operation({
+    id: 'shutDown',
+    method: 'POST',
+    path: '/shutdown',
+    tag: 'hub',
+    summary: 'Stop the hub as SIGTERM does',
+    scopes: ['shutdown'],
+    body: z
+      .strictObject({
+        servers: z
+          .boolean()
+          .optional()
+          .describe("Whether users' servers stop too; `Hub.cleanup_servers` unless given."),
+        proxy: z
+          .boolean()
+          .optional()
+          .describe('Accepted from clients of hubs with a proxy of their own; no effect.'),
+      })
+      .prefault({}),
+    answers: {
+      202: { description: 'The hub is stopping.', schema: z.object({ message: z.string() }) },
+    },
+  }).handle(({ body }, { requestStop }: Deps) => ({
+    status: 202,
+    body: { message: 'Shutting down Hub' },
+    onSent: () => requestStop({ servers: body.servers }),
+  })),
+];

@@ -1,5 +1,3 @@
-import type Router from '@koa/router';
-import type { Context } from 'koa';
 import { z } from 'zod';
 import { HubError } from '../errors.ts';
 import type { AccessToken } from '../oauth/tokens/access-token.ts';
@@ -9,103 +7,159 @@ import type { Authority } from '../rbac/authority.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import { presentScopes } from '../rbac/scope.ts';
 import type { UserStore } from '../users/user-store.ts';
-import { parseBody } from './parse-body.ts';
-import { requireScopes } from './require-scopes.ts';
+import { names, time } from './models.ts';
+import { type ModelOf, operation } from './operation.ts';
+
+interface Deps {
+  readonly users: Pick<UserStore, 'getByName'>;
+  readonly accessTokens: AccessTokenStore;
+  readonly tokenIssuer: Pick<TokenIssuer, 'createApiToken'>;
+  readonly roles: Pick<RoleStore, 'getByName'>;
+  readonly authority: Authority;
+}
+
+const tokenModel = z
+  .object({
+    kind: z.literal('api_token'),
+    id: z.string(),
+    user: z.string().optional(),
+    service: z.string().optional(),
+    roles: names,
+    scopes: names.describe('What the token may do now.'),
+    note: z.string(),
+    created: time,
+    last_activity: time.nullable(),
+    expires_at: time.nullable(),
+    session_id: z.string().nullable(),
+    oauth_client: z.string().describe('`hub` for tokens that were made by hand.'),
+  })
+  .meta({ id: 'Token' });
+
+const newTokenModel = tokenModel
+  .extend({ token: z.string().describe('The token itself; shown this once.') })
+  .meta({ id: 'NewToken' });
 
 const creation = z
   .strictObject({
     note: z.string().max(500).default('Requested via the API'),
-    expires_in: z.number().positive().nullish(),
-    scopes: z.array(z.string()).optional(),
-    roles: z.array(z.string()).optional(),
+    expires_in: z.number().positive().nullish().describe('Seconds.'),
+    scopes: names.optional().describe('Everything the owner may do, unless given.'),
+    roles: names.optional().describe('In place of `scopes`.'),
   })
   .refine(({ scopes, roles }) => scopes === undefined || roles === undefined, {
     message: 'Give scopes or roles, not both.',
-  });
+  })
+  .prefault({});
 
-/** `/users/:name/tokens`. */
-export function tokenRoutes(
-  router: Router,
-  parts: {
-    readonly users: UserStore;
-    readonly accessTokens: AccessTokenStore;
-    readonly tokenIssuer: TokenIssuer;
-    readonly roles: Pick<RoleStore, 'getByName'>;
-    readonly authority: Authority;
-    readonly bodyLimitBytes: number;
-  },
-): void {
-  const { users, accessTokens, tokenIssuer, roles, authority, bodyLimitBytes } = parts;
-
-  async function present(token: AccessToken): Promise<Record<string, unknown>> {
-    const scopes = await authority.effectiveScopes({ owner: token.owner, scopes: token.scopes });
-    return {
-      kind: 'api_token',
-      id: token.id,
-      [token.owner.kind]: token.owner.name,
-      roles: [],
-      scopes: presentScopes(scopes),
-      note: token.note,
-      created: token.createdAt.toISOString(),
-      last_activity: token.lastUsedAt?.toISOString() ?? null,
-      expires_at: token.expiresAt?.toISOString() ?? null,
-      session_id: token.sessionId ?? null,
-      oauth_client: token.clientId ?? 'hub',
-    };
-  }
-
-  async function tokenOf(ctx: Context, scope: string): Promise<AccessToken> {
-    const name = String(ctx['params']['name']);
-    requireScopes(ctx, [scope], await authority.membership(), { kind: 'user', name });
-    const user = await users.getByName(name);
-    const token = await accessTokens.findById(String(ctx['params']['id']));
-    if (token?.userId === user.id) return token;
-    throw new HubError('not_found', 'This user has no such token.');
-  }
-
-  router.get('/users/:name/tokens', async (ctx) => {
-    const name = ctx.params['name'] ?? '';
-    requireScopes(ctx, ['read:tokens'], await authority.membership(), { kind: 'user', name });
-    const user = await users.getByName(name);
+/** Access tokens of users. */
+export const tokenOperations = [
+  operation({
+    id: 'listTokens',
+    method: 'GET',
+    path: '/users/{name}/tokens',
+    tag: 'tokens',
+    summary: "List a user's tokens",
+    scopes: ['read:tokens'],
+    target: 'user',
+    answers: {
+      200: { description: 'The tokens.', schema: z.object({ api_tokens: z.array(tokenModel) }) },
+    },
+  }).handle(async ({ params }, { users, accessTokens, authority }: Deps) => {
+    const user = await users.getByName(params.name);
     const tokens = await accessTokens.listOfUser(user.id);
-    ctx.body = { api_tokens: await Promise.all(tokens.map(present)) };
-  });
-
-  router.post('/users/:name/tokens', async (ctx) => {
-    const name = ctx.params['name'] ?? '';
-    const caller = requireScopes(ctx, ['tokens'], await authority.membership(), {
-      kind: 'user',
-      name,
-    });
-    const user = await users.getByName(name);
-    const body = await parseBody(ctx, creation, bodyLimitBytes);
+    const models = await Promise.all(tokens.map((token) => present(token, authority)));
+    return { status: 200, body: { api_tokens: models } };
+  }),
+  operation({
+    id: 'createToken',
+    method: 'POST',
+    path: '/users/{name}/tokens',
+    tag: 'tokens',
+    summary: 'Make a token for a user',
+    description: 'Nobody can put more into a token than its owner may do, nor than they may do.',
+    scopes: ['tokens'],
+    target: 'user',
+    body: creation,
+    answers: { 201: { description: 'The token, this once.', schema: newTokenModel } },
+  }).handle(async ({ params, body, caller }, { users, roles, ...deps }: Deps) => {
+    const user = await users.getByName(params.name);
     const named = await Promise.all((body.roles ?? []).map((role) => roles.getByName(role)));
     const scopes =
       body.scopes ?? (named.length > 0 ? named.flatMap((role) => role.scopes) : ['inherit']);
-    const issued = await tokenIssuer.createApiToken({
+    const issued = await deps.tokenIssuer.createApiToken({
       granter: caller,
       owner: { kind: 'user', user },
       scopes,
       note: body.note,
       ...(body.expires_in == null ? {} : { expiresInSeconds: body.expires_in }),
     });
-    const token = await accessTokens.findById(issued.id);
+    const token = await deps.accessTokens.findById(issued.id);
     if (token === undefined)
       throw new HubError('internal', 'The token vanished while it was made.');
-    ctx.status = 201;
-    ctx.body = { ...(await present(token)), token: issued.token };
-  });
-
-  router.get('/users/:name/tokens/:id', async (ctx) => {
-    ctx.body = await present(await tokenOf(ctx, 'read:tokens'));
-  });
-
-  router.delete('/users/:name/tokens/:id', async (ctx) => {
-    const token = await tokenOf(ctx, 'tokens');
+    const model = await present(token, deps.authority);
+    return { status: 201, body: { ...model, token: issued.token } };
+  }),
+  operation({
+    id: 'getToken',
+    method: 'GET',
+    path: '/users/{name}/tokens/{id}',
+    tag: 'tokens',
+    summary: 'Read what is known of a token',
+    scopes: ['read:tokens'],
+    target: 'user',
+    answers: { 200: { description: 'The token, without its secret.', schema: tokenModel } },
+  }).handle(async ({ params }, deps: Deps) => ({
+    status: 200,
+    body: await present(await tokenOf(params, deps), deps.authority),
+  })),
+  operation({
+    id: 'revokeToken',
+    method: 'DELETE',
+    path: '/users/{name}/tokens/{id}',
+    tag: 'tokens',
+    summary: 'Revoke a token',
+    description:
+      "A token of an application takes the application's other tokens of the user along.",
+    scopes: ['tokens'],
+    target: 'user',
+    answers: { 204: { description: 'It is revoked.' } },
+  }).handle(async ({ params }, deps: Deps) => {
+    const token = await tokenOf(params, deps);
     // One application holds several tokens of a user: withdrawing its access means all of them.
     if (token.clientId === undefined || token.userId === undefined)
-      await accessTokens.revoke(token.id);
-    else await accessTokens.revokeByClientAndUser(token.clientId, token.userId);
-    ctx.status = 204;
-  });
+      await deps.accessTokens.revoke(token.id);
+    else await deps.accessTokens.revokeByClientAndUser(token.clientId, token.userId);
+    return { status: 204 };
+  }),
+];
+
+/** The token of this id, when it is that user's: the caller was allowed no other user's. */
+async function tokenOf(
+  { name, id }: { readonly name: string; readonly id: string },
+  { users, accessTokens }: Pick<Deps, 'users' | 'accessTokens'>,
+): Promise<AccessToken> {
+  const user = await users.getByName(name);
+  const token = await accessTokens.findById(id);
+  if (token?.userId === user.id) return token;
+  throw new HubError('not_found', 'This user has no such token.');
+}
+
+async function present(
+  token: AccessToken,
+  authority: Authority,
+): Promise<ModelOf<typeof tokenModel>> {
+  const scopes = await authority.effectiveScopes({ owner: token.owner, scopes: token.scopes });
+  return {
+    kind: 'api_token',
+    id: token.id,
+    [token.owner.kind]: token.owner.name,
+    roles: [],
+    scopes: presentScopes(scopes),
+    note: token.note,
+    created: token.createdAt.toISOString(),
+    last_activity: token.lastUsedAt?.toISOString() ?? null,
+    expires_at: token.expiresAt?.toISOString() ?? null,
+    session_id: token.sessionId ?? null,
+    oauth_client: token.clientId ?? 'hub',
+  };
 }

@@ -1,7 +1,10 @@
 import { checkAccess } from '../rbac/access-check.ts';
 import type { Membership } from '../rbac/membership.ts';
 import type { ScopeSet } from '../rbac/scope.ts';
+import type { ServerModel } from '../servers/server-model.ts';
 import type { User } from '../users/user-store.ts';
+import type { userModel } from './models.ts';
+import type { ModelOf } from './operation.ts';
 
 /** Everything the API can say about a user; the caller's scopes decide what it does say. */
 export interface UserDetails {
@@ -9,16 +12,10 @@ export interface UserDetails {
   readonly groups: readonly string[];
   readonly roles: readonly string[];
   /** Models of the user's servers by name, with their state; the default one has the empty name. */
-  readonly servers: Readonly<Record<string, ServerModelLike>>;
+  readonly servers: Readonly<Record<string, ServerModel>>;
 }
 
-interface ServerModelLike {
-  readonly ready: boolean;
-  readonly stopped: boolean;
-  readonly pending: string | null;
-  readonly url: string;
-  readonly state?: unknown;
-}
+type UserModel = ModelOf<typeof userModel>;
 
 /** Which scope, held for the user, opens which fields of the model; as clients of JupyterHub expect. */
 const fieldsByScope = {
@@ -48,10 +45,10 @@ export function presentUser(
   details: UserDetails,
   scopes: ScopeSet,
   membership: Membership,
-): Record<string, unknown> {
+): UserModel {
   const { user, groups, roles, servers } = details;
   const defaultServer = servers[''];
-  const full: Record<string, unknown> = {
+  const full: Required<UserModel> = {
     kind: 'user',
     name: user.name,
     admin: user.isAdmin,
@@ -69,7 +66,8 @@ export function presentUser(
     if (checkAccess(scopes, scope, resource, membership) !== 'granted') continue;
     for (const field of fields) visible.add(field);
   }
-  return Object.fromEntries(Object.entries(full).filter(([field]) => visible.has(field)));
+  const shown = Object.entries(full).filter(([field]) => visible.has(field));
+  return Object.fromEntries(shown) as unknown as UserModel;
 }
 
 /** The models of the servers; what their spawner keeps is only for `admin:server_state`. */
@@ -77,11 +75,12 @@ function withVisibleState(
   { user, servers }: UserDetails,
   scopes: ScopeSet,
   membership: Membership,
-): Record<string, unknown> {
-  const shown = Object.entries(servers).map(([serverName, { state, ...model }]) => {
+): Record<string, ServerModel> {
+  const shown = Object.entries(servers).map(([serverName, server]) => {
     const resource = { kind: 'server', userName: user.name, serverName } as const;
     const access = checkAccess(scopes, 'admin:server_state', resource, membership);
-    return [serverName, access === 'granted' ? { ...model, state } : model];
+    const { state, ...withoutState } = server;
+    return [serverName, access === 'granted' ? server : withoutState] as const;
   });
   return Object.fromEntries(shown);
 }

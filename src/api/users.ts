@@ -1,23 +1,23 @@
-import type Router from '@koa/router';
-import type { Context } from 'koa';
 import { z } from 'zod';
 import type { Accounts } from '../accounts/accounts.ts';
 import { HubError } from '../errors.ts';
-import { listedUserNames, listFilter } from '../rbac/access-check.ts';
+import { listedUserNames } from '../rbac/access-check.ts';
 import type { Authority } from '../rbac/authority.ts';
-import type { User, UserStore } from '../users/user-store.ts';
-import { callerOf } from './caller-middleware.ts';
-import { parseBody, parsePage, writePage } from './parse-body.ts';
-import { requireScopes } from './require-scopes.ts';
+import type { UserStore } from '../users/user-store.ts';
+import { userModel } from './models.ts';
+import { operation } from './operation.ts';
+import { flag } from './parse-request.ts';
 import type { UserDirectory } from './user-directory.ts';
 import { presentUser, userReadScopes } from './user-model.ts';
 
-const creation = z.strictObject({
-  usernames: z.array(z.string()).min(1),
-  admin: z.boolean().default(false),
-});
-const singleCreation = z.strictObject({ admin: z.boolean().default(false) });
-const change = z.strictObject({ name: z.string().optional(), admin: z.boolean().optional() });
+interface Deps {
+  readonly users: Pick<UserStore, 'list' | 'getByName'>;
+  readonly accounts: Accounts;
+  readonly authority: Pick<Authority, 'membership'>;
+  readonly directory: UserDirectory;
+  /** Lets the stores know of activity that was only noted so far. */
+  readonly catchUpActivity: () => Promise<void>;
+}
 
 /** The API's names for an order, and the store's. */
 const sorts = {
@@ -29,127 +29,153 @@ const sorts = {
   '-last_activity': '-lastActivity',
 } as const;
 
-/** `/users` and `/users/:name`. */
-export function userRoutes(
-  router: Router,
-  parts: {
-    readonly users: UserStore;
-    readonly accounts: Accounts;
-    readonly authority: Authority;
-    readonly directory: UserDirectory;
-    /** Lets the stores know of activity that was only noted so far. */
-    readonly catchUpActivity: () => Promise<void>;
-    readonly publicOrigin: string;
-    readonly bodyLimitBytes: number;
-  },
-): void {
-  const { users, accounts, authority, directory, bodyLimitBytes } = parts;
+const stoppedServers = {
+  include_stopped_servers: flag
+    .optional()
+    .describe('Whether servers that do not run are told too.'),
+};
 
-  /** What is told about a user in answer to a question: servers that are stopped when asked for. */
-  const detailsFor = (ctx: Context, user: User) =>
-    directory.detailsOf(user, {
-      withStoppedServers: isTrue(ctx.query['include_stopped_servers']),
-    });
+const listQuery = z.object({
+  sort: z
+    .enum(Object.keys(sorts) as (keyof typeof sorts)[])
+    .default('name')
+    .describe('By which member; descending with a minus.'),
+  state: z
+    .enum(['active', 'ready', 'inactive'])
+    .optional()
+    .describe('Only users with a server that is active, ready, or with none.'),
+  name_filter: z.string().optional().describe('Part of the name.'),
+  ...stoppedServers,
+});
 
-  router.get('/users', async (ctx) => {
-    const caller = callerOf(ctx);
-    const membership = await authority.membership();
-    const filter = listFilter(caller.scopes, 'list:users');
-    if (filter === undefined) requireScopes(ctx, ['list:users'], membership);
-    const { offset, limit } = parsePage(ctx);
-    const sort = sorts[String(ctx.query['sort'] ?? 'name') as keyof typeof sorts];
-    if (sort === undefined) {
-      throw new HubError('bad_request', `sort must be one of ${Object.keys(sorts).join(', ')}.`);
-    }
-    const state = ctx.query['state'];
-    if (state !== undefined && state !== 'active' && state !== 'ready' && state !== 'inactive') {
-      throw new HubError('bad_request', 'state must be active, ready or inactive.');
-    }
-    const { name_filter: nameFilter } = ctx.query;
+const isAdmin = z.boolean().describe('Whether the user is an administrator.');
+
+/** Users. */
+export const userOperations = [
+  operation({
+    id: 'listUsers',
+    method: 'GET',
+    path: '/users',
+    tag: 'users',
+    summary: 'List users',
+    scopes: ['list:users'],
+    target: 'users',
+    isPaged: true,
+    query: listQuery,
+    answers: { 200: { description: 'The users.', schema: z.array(userModel) } },
+  }).handle(async ({ query, page, rows, caller }, deps: Deps) => {
+    const { sort, state, name_filter: nameFilter, include_stopped_servers } = query;
+    const membership = await deps.authority.membership();
     // Whoever stops idle servers must not take one for idle that was used a moment ago.
-    await parts.catchUpActivity();
-    const page = await users.list({
-      offset,
-      limit,
-      sort,
+    await deps.catchUpActivity();
+    const { items, total } = await deps.users.list({
+      ...page,
+      sort: sorts[sort],
       ...(state === undefined ? {} : { serverState: state }),
-      ...(typeof nameFilter === 'string' ? { nameFilter } : {}),
-      ...(filter === 'all' || filter === undefined
-        ? {}
-        : { onlyNames: listedUserNames(filter, membership) }),
+      ...(nameFilter === undefined ? {} : { nameFilter }),
+      ...(rows === 'all' ? {} : { onlyNames: listedUserNames(rows, membership) }),
     });
-    const details = await Promise.all(page.items.map((user) => detailsFor(ctx, user)));
+    const withStoppedServers = include_stopped_servers ?? false;
+    const details = await Promise.all(
+      items.map((user) => deps.directory.detailsOf(user, { withStoppedServers })),
+    );
     // Whoever may list a user may know the name.
-    const names = page.items.map(({ name }) => `read:users:name!user=${name}`);
-    const scopes = new Set([...caller.scopes, ...names]);
-    writePage(ctx, {
+    const shownNames = items.map(({ name }) => `read:users:name!user=${name}`);
+    const scopes = new Set([...caller.scopes, ...shownNames]);
+    return {
+      status: 200,
       items: details.map((entry) => presentUser(entry, scopes, membership)),
-      total: page.total,
-      publicOrigin: parts.publicOrigin,
+      total,
+    };
+  }),
+  operation({
+    id: 'createUsers',
+    method: 'POST',
+    path: '/users',
+    tag: 'users',
+    summary: 'Create users',
+    scopes: ['admin:users'],
+    body: z.strictObject({
+      usernames: z.array(z.string()).min(1),
+      admin: isAdmin.default(false),
+    }),
+    answers: {
+      201: { description: 'Those that did not exist before.', schema: z.array(userModel) },
+    },
+  }).handle(async ({ body, caller }, deps: Deps) => {
+    const { usernames, admin } = body;
+    const created = await deps.accounts.create(caller, usernames, { isAdmin: admin });
+    const membership = await deps.authority.membership();
+    const details = await Promise.all(created.map((user) => deps.directory.detailsOf(user)));
+    return {
+      status: 201,
+      body: details.map((entry) => presentUser(entry, caller.scopes, membership)),
+    };
+  }),
+  operation({
+    id: 'getUser',
+    method: 'GET',
+    path: '/users/{name}',
+    tag: 'users',
+    summary: 'Read a user',
+    scopes: userReadScopes,
+    target: 'user',
+    query: z.object(stoppedServers),
+    answers: { 200: { description: 'What the caller may see.', schema: userModel } },
+  }).handle(async ({ params, query, caller }, deps: Deps) => {
+    await deps.catchUpActivity();
+    const details = await deps.directory.detailsOf(await deps.users.getByName(params.name), {
+      withStoppedServers: query.include_stopped_servers ?? false,
     });
-  });
-
-  router.post('/users', async (ctx) => {
-    const caller = requireScopes(ctx, ['admin:users'], await authority.membership());
-    const { usernames, admin } = await parseBody(ctx, creation, bodyLimitBytes);
-    const created = await accounts.create(caller, usernames, { isAdmin: admin });
-    const membership = await authority.membership();
-    const details = await Promise.all(created.map((user) => directory.detailsOf(user)));
-    ctx.status = 201;
-    ctx.body = details.map((entry) => presentUser(entry, caller.scopes, membership));
-  });
-
-  router.get('/users/:name', async (ctx) => {
-    const name = ctx.params['name'] ?? '';
-    const membership = await authority.membership();
-    const caller = requireScopes(ctx, userReadScopes, membership, { kind: 'user', name });
-    await parts.catchUpActivity();
-    ctx.body = presentUser(
-      await detailsFor(ctx, await users.getByName(name)),
-      caller.scopes,
-      membership,
-    );
-  });
-
-  router.post('/users/:name', async (ctx) => {
-    const caller = requireScopes(ctx, ['admin:users'], await authority.membership());
-    const { admin } = await parseBody(ctx, singleCreation, bodyLimitBytes);
-    const [user] = await accounts.create(caller, [ctx.params['name'] ?? ''], { isAdmin: admin });
+    const membership = await deps.authority.membership();
+    return { status: 200, body: presentUser(details, caller.scopes, membership) };
+  }),
+  operation({
+    id: 'createUser',
+    method: 'POST',
+    path: '/users/{name}',
+    tag: 'users',
+    summary: 'Create a user',
+    scopes: ['admin:users'],
+    body: z.strictObject({ admin: isAdmin.default(false) }).prefault({}),
+    answers: { 201: { description: 'The new user.', schema: userModel } },
+  }).handle(async ({ params, body, caller }, deps: Deps) => {
+    const [user] = await deps.accounts.create(caller, [params.name], { isAdmin: body.admin });
     if (user === undefined) throw new HubError('conflict', 'This user exists already.');
-    ctx.status = 201;
-    ctx.body = presentUser(
-      await directory.detailsOf(user),
-      caller.scopes,
-      await authority.membership(),
-    );
-  });
-
-  router.patch('/users/:name', async (ctx) => {
-    const name = ctx.params['name'] ?? '';
-    const resource = { kind: 'user', name } as const;
-    const caller = requireScopes(ctx, ['admin:users'], await authority.membership(), resource);
-    const { name: newName, admin } = await parseBody(ctx, change, bodyLimitBytes);
-    const user = await accounts.change(caller, name, {
-      ...(newName === undefined ? {} : { name: newName }),
-      ...(admin === undefined ? {} : { isAdmin: admin }),
+    const details = await deps.directory.detailsOf(user);
+    const membership = await deps.authority.membership();
+    return { status: 201, body: presentUser(details, caller.scopes, membership) };
+  }),
+  operation({
+    id: 'changeUser',
+    method: 'PATCH',
+    path: '/users/{name}',
+    tag: 'users',
+    summary: 'Rename a user, or make one an administrator',
+    scopes: ['admin:users'],
+    target: 'user',
+    body: z.strictObject({ name: z.string().optional(), admin: isAdmin.optional() }),
+    answers: { 200: { description: 'The changed user.', schema: userModel } },
+  }).handle(async ({ params, body, caller }, deps: Deps) => {
+    const user = await deps.accounts.change(caller, params.name, {
+      ...(body.name === undefined ? {} : { name: body.name }),
+      ...(body.admin === undefined ? {} : { isAdmin: body.admin }),
     });
-    ctx.body = presentUser(
-      await directory.detailsOf(user),
-      caller.scopes,
-      await authority.membership(),
-    );
-  });
-
-  router.delete('/users/:name', async (ctx) => {
-    const name = ctx.params['name'] ?? '';
-    const resource = { kind: 'user', name } as const;
-    const caller = requireScopes(ctx, ['delete:users'], await authority.membership(), resource);
-    await accounts.delete(caller, name);
-    ctx.status = 204;
-  });
-}
-
-/** A flag in a query: set when it is there, also without a value, unless it says no. */
-function isTrue(value: string | string[] | undefined): boolean {
-  return typeof value === 'string' && !/^(?:0|false|no)$/i.test(value);
-}
+    const details = await deps.directory.detailsOf(user);
+    const membership = await deps.authority.membership();
+    return { status: 200, body: presentUser(details, caller.scopes, membership) };
+  }),
+  operation({
+    id: 'deleteUser',
+    method: 'DELETE',
+    path: '/users/{name}',
+    tag: 'users',
+    summary: 'Delete a user, with servers, tokens and logins',
+    scopes: ['delete:users'],
+    target: 'user',
+    answers: { 204: { description: 'The user is gone.' } },
+  }).handle(async ({ params, caller }, { accounts }: Deps) => {
+    await accounts.delete(caller, params.name);
+    return { status: 204 };
+  }),
+];

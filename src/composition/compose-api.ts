@@ -1,26 +1,17 @@
 import type Router from '@koa/router';
-import { activityRoutes } from '../api/activity.ts';
-import { assertionKeyRoutes } from '../api/assertion-keys.ts';
-import { groupRoutes } from '../api/groups.ts';
-import { type HubInfo, infoRoutes } from '../api/info.ts';
-import { invitationRoutes } from '../api/invitations.ts';
-import { lockoutRoutes } from '../api/lockouts.ts';
-import { createOpenApiDocument, openApiRoutes } from '../api/openapi.ts';
-import { proxyRoutes } from '../api/routes.ts';
-import { serverRoutes } from '../api/servers.ts';
-import { serviceRoutes } from '../api/services.ts';
-import { sessionRoutes } from '../api/sessions.ts';
-import { type StopRequest, shutdownRoutes } from '../api/shutdown.ts';
-import { tokenRoutes } from '../api/tokens.ts';
+import { addOperations } from '../api/add-operations.ts';
+import type { HubInfo } from '../api/info.ts';
+import { createOpenApiDocument } from '../api/openapi.ts';
+import { type ApiDeps, operations } from '../api/operations.ts';
+import type { StopRequest } from '../api/shutdown.ts';
 import { createUserDirectory } from '../api/user-directory.ts';
-import { userRoutes } from '../api/users.ts';
 import type { Config } from '../config/config.ts';
 import type { AssertionSigner } from '../gateway/assertion.ts';
 import { presentServer } from '../servers/server-model.ts';
 import { invitationUrl } from './account-pages.ts';
 import type { HubParts } from './hub-parts.ts';
 
-/** Adds every resource of the REST API. */
+/** Adds every operation of the REST API. */
 export function addApi(
   router: Router,
   deps: HubParts,
@@ -37,9 +28,7 @@ export function addApi(
 ): void {
   const { stores, authority, server, registry, apiPath } = deps;
   const { users, groups, roles, accessTokens } = stores;
-  const bodyLimitBytes = config.Proxy.api_body_size;
   const publicOrigin = config.publicUrl.origin;
-  const shared = { users, authority, bodyLimitBytes };
 
   const directory = createUserDirectory({
     groups,
@@ -60,54 +49,42 @@ export function addApi(
     },
   });
 
-  infoRoutes(router, {
+  const apiDeps: ApiDeps = {
     info,
+    description: createOpenApiDocument({ version: info.version, publicUrl: config.publicUrl }),
     authority,
+    assertions,
+    requestStop,
+    routes: deps.routes,
     directory,
     async roleNamesOfService(name) {
       const isAdmin = registry.find(name)?.isAdmin ?? false;
       return (await roles.heldBy({ kind: 'service', name, isAdmin })).map((role) => role.name);
     },
     isAdminService: (name) => registry.find(name)?.isAdmin ?? false,
-  });
-  userRoutes(router, {
-    ...shared,
+    users,
     accounts: deps.accounts,
-    directory,
     catchUpActivity: () => server.activityLog.catchUp(),
-    publicOrigin,
-  });
-  activityRoutes(router, { ...shared, store: stores.servers, activityLog: server.activityLog });
-  serverRoutes(router, {
-    ...shared,
-    store: stores.servers,
+    activityLog: server.activityLog,
+    serverStore: stores.servers,
     servers: server.servers,
     lifecycle: server.lifecycle,
     apiPath,
     publicOrigin,
-  });
-  tokenRoutes(router, { ...shared, accessTokens, tokenIssuer: deps.oauth.tokenIssuer, roles });
-  sessionRoutes(router, { users, logins: deps.logins, authority });
-  groupRoutes(router, {
+    accessTokens,
+    tokenIssuer: deps.oauth.tokenIssuer,
+    logins: deps.logins,
+    invitations: deps.account.invitations,
+    invitationUrl: (secret) => invitationUrl(deps, config, secret),
+    lockouts: deps.account.lockouts,
     groups,
-    members: deps.account.groupMembers,
+    groupMembers: deps.account.groupMembers,
     roles,
+    registry,
+  };
+  addOperations(router, operations, apiDeps, {
     authority,
     publicOrigin,
-    bodyLimitBytes,
+    bodyLimitBytes: config.Proxy.api_body_size,
   });
-  lockoutRoutes(router, { lockouts: deps.account.lockouts, authority });
-  invitationRoutes(router, {
-    invitations: deps.account.invitations,
-    authority,
-    invitationUrl: (secret) => invitationUrl(deps, config, secret),
-  });
-  serviceRoutes(router, { registry, roles, authority });
-  assertionKeyRoutes(router, assertions);
-  shutdownRoutes(router, { authority, requestStop, bodyLimitBytes });
-  proxyRoutes(router, { routes: deps.routes, authority });
-  openApiRoutes(
-    router,
-    createOpenApiDocument({ version: info.version, publicUrl: config.publicUrl }),
-  );
 }

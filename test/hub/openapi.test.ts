@@ -1,7 +1,8 @@
 import type Router from '@koa/router';
 import Koa from 'koa';
 import { describe, expect, test } from 'vitest';
-import { operations } from '../../src/api/openapi.ts';
+import { createOpenApiDocument, declarations } from '../../src/api/openapi.ts';
+import { parameterNames } from '../../src/api/operation.ts';
 import { createApp } from '../../src/app.ts';
 import { addApi } from '../../src/composition/compose-api.ts';
 import { createScopeCatalogue } from '../../src/rbac/scope-definitions.ts';
@@ -57,47 +58,107 @@ function childOf(holder: unknown, step: string): unknown {
   return (holder as Record<string, unknown> | undefined)?.[step];
 }
 
-describe('the description of the API', () => {
-  test('has every registered address, and no other', () => {
-    expect(Object.keys(operations).toSorted()).toEqual(
-      [...new Set(registeredOperations())].toSorted(),
+/** A path with its parameters as the router has them, and as a description does. */
+const nameOf = (method: string, path: string) => `${method} /hub/api${path}`;
+
+describe('the operations of the API', () => {
+  test('are what the app answers below its path, and nothing else is', () => {
+    const declared = declarations.flatMap(({ method, path, aliases = [] }) =>
+      [path, ...aliases].map((each) => nameOf(method, each)),
     );
+    expect(declared.toSorted()).toEqual([...new Set(registeredOperations())].toSorted());
   });
 
-  test('names only scopes that exist, and each operation once', () => {
+  test('name only scopes that exist, each operation once, and the parameters of their target', () => {
     const catalogue = createScopeCatalogue();
-    const all = Object.values(operations);
-    const unknown = all
-      .flatMap(({ scopes = [] }) => scopes)
+    const unknown = declarations
+      .flatMap(({ scopes }) => (typeof scopes === 'string' ? [] : scopes))
       .filter((scope) => catalogue.get(scope) === undefined);
     expect(unknown).toEqual([]);
-    expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
+    expect(new Set(declarations.map(({ id }) => id)).size).toBe(declarations.length);
+    const needed = { user: 'name', server: 'name', group: 'group', service: 'service' } as const;
+    for (const { id, path, target } of declarations) {
+      if (target === undefined || !(target in needed)) continue;
+      expect(parameterNames(path), id).toContain(needed[target as keyof typeof needed]);
+    }
   });
+});
+
+describe('the description of the API', () => {
+  const document = createOpenApiDocument({ version: '1', publicUrl: new URL('http://hub/') });
+  const described = (name: string): Record<string, unknown> => {
+    const [method = '', path = ''] = name.split(' ');
+    return document.paths[path]?.[method.toLowerCase()] as Record<string, unknown>;
+  };
+  const bodyOf = (name: string) =>
+    childOf(described(name), 'requestBody') as {
+      required: boolean;
+      content: Record<string, { schema: Record<string, unknown> }>;
+    };
 
   test('is served to everyone, and every reference in it leads somewhere', async () => {
     await using hub = await createTestHub();
     const answer = await hub.api('/openapi.json', undefined);
     expect(answer.status).toBe(200);
-    const document = await answer.json();
-    expect(document).toMatchObject({ openapi: '3.1.0', info: { version: '0.0.0-test' } });
-    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]*)"/g)];
+    const served = await answer.json();
+    expect(served).toMatchObject({ openapi: '3.1.0', info: { version: '0.0.0-test' } });
+    const references = [...JSON.stringify(served).matchAll(/"\$ref":"#\/([^"]*)"/g)];
+    expect(references.length).toBeGreaterThan(30);
     for (const [, path = ''] of references) {
-      const target = path.split('/').reduce<unknown>(childOf, document);
+      const target = path.split('/').reduce<unknown>(childOf, served);
       expect(target, path).toBeTypeOf('object');
     }
   });
 
-  test('tells the statuses with which the hub answers', async () => {
-    await using hub = await createTestHub();
-    const readable = Object.entries(operations).filter(
-      ([name]) => name.startsWith('GET ') && !name.includes('{') && !name.includes('oauth2'),
+  test('has the bounds of what it takes, and says what may be left out', () => {
+    const token = bodyOf('POST /hub/api/users/{name}/tokens');
+    expect(token.required).toBe(false);
+    expect(token.content['application/json']?.schema).toMatchObject({
+      properties: {
+        note: { type: 'string', maxLength: 500 },
+        expires_in: { anyOf: [{ type: 'number', exclusiveMinimum: 0 }, { type: 'null' }] },
+      },
+    });
+    expect(token.content['application/json']?.schema['required']).toBeUndefined();
+    const members = bodyOf('POST /hub/api/groups/{group}/users');
+    expect(members.required).toBe(true);
+    expect(members.content['application/json']?.schema).toMatchObject({
+      properties: { users: { type: 'array', maxItems: 1000, items: { maxLength: 255 } } },
+      required: ['users'],
+    });
+    const shutdown = bodyOf('POST /hub/api/shutdown');
+    expect(shutdown.required).toBe(false);
+    expect(shutdown.content['application/json']?.schema['required']).toBeUndefined();
+  });
+
+  test('describes lists in pages with and without their envelope', () => {
+    const users = described('GET /hub/api/users');
+    expect(users['parameters']).toContainEqual(
+      expect.objectContaining({
+        in: 'query',
+        name: 'offset',
+        required: false,
+        schema: expect.objectContaining({ type: 'integer', minimum: 0 }),
+      }),
     );
-    for (const [name, { responses, scopes }] of readable) {
-      const path = name.slice('GET /hub/api'.length);
-      const answer = await hub.api(path, 'admin-service-token');
-      expect(Object.keys(responses), name).toContain(String(answer.status));
-      const anonymous = await hub.api(path, undefined);
-      expect(anonymous.status, name).toBe(scopes === undefined ? 200 : 403);
-    }
+    const content = ['responses', '200', 'content'].reduce<unknown>(childOf, users);
+    const item = { $ref: '#/components/schemas/User' };
+    expect(content).toMatchObject({
+      'application/json': { schema: { type: 'array', items: item } },
+      'application/jupyterhub-pagination+json': {
+        schema: { properties: { items: { type: 'array', items: item } } },
+      },
+    });
+  });
+
+  test('names the version of the hub where it gives one of JupyterHub', async () => {
+    await using hub = await createTestHub({
+      Hub: { environment_prefixes: ['HUB', 'JUPYTERHUB'] },
+    });
+    const info = (await (await hub.api('/info', 'admin-service-token')).json()) as object;
+    expect(info).toMatchObject({ hub_version: '0.0.0-test' });
+    const schema = ['responses', '200', 'content', 'application/json', 'schema', 'properties'];
+    const members = schema.reduce<unknown>(childOf, described('GET /hub/api/info'));
+    expect(Object.keys(members as object)).toEqual(expect.arrayContaining(Object.keys(info)));
   });
 });

@@ -1,0 +1,67 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import type { Authority } from '../rbac/authority.ts';
+import { emptyMembership } from '../rbac/membership.ts';
+import { authorise, createMay } from './authorise.ts';
+import { callerOf } from './caller-middleware.ts';
+import { writeEventStream } from './event-stream.ts';
+import {
+  type AnyReply,
+  type AnyRequest,
+  type Operation,
+  type OperationDeclaration,
+  type Page,
+  pathParameters,
+} from './operation.ts';
+import { parsePage, writePage } from './paging.ts';
+import { parseBody, parseQuery } from './parse-request.ts';
+
+const noParameters = Object.fromEntries(Object.keys(pathParameters).map((name) => [name, '']));
+
+/** Makes a router answer operations: each is checked, parsed and written as it is declared. */
+export function addOperations<Deps>(
+  router: Router,
+  operations: readonly Operation<Deps>[],
+  deps: Deps,
+  options: {
+    readonly authority: Pick<Authority, 'membership'>;
+    readonly publicOrigin: string;
+    readonly bodyLimitBytes: number;
+  },
+): void {
+  for (const operation of operations) {
+    for (const path of [operation.path, ...(operation.aliases ?? [])]) {
+      router.register(routerPath(path), [operation.method], (ctx) => answer(ctx, operation));
+    }
+  }
+
+  async function answer(ctx: Context, operation: Operation<Deps>): Promise<void> {
+    const params: AnyRequest['params'] = { ...noParameters, ...ctx['params'] };
+    const isPublic = operation.scopes === 'public';
+    const caller = isPublic ? undefined : callerOf(ctx);
+    const membership = isPublic ? emptyMembership : await options.authority.membership();
+    const rows = authorise(operation, params, caller, membership);
+    const page = operation.isPaged === true ? parsePage(ctx) : { offset: 0, limit: 0 };
+    const query = parseQuery(ctx, operation.query);
+    const body = await parseBody(ctx, operation, caller, options.bodyLimitBytes);
+    const may = createMay(caller, membership);
+    const reply = await operation.handle({ params, query, body, caller, rows, page, may }, deps);
+    write(ctx, operation, page, reply);
+  }
+
+  function write(ctx: Context, operation: OperationDeclaration, page: Page, reply: AnyReply): void {
+    const { status, headers = {}, body, items, total = 0, events, onSent } = reply;
+    ctx.status = status;
+    if (onSent !== undefined) ctx.res.once('close', onSent);
+    if (events !== undefined) writeEventStream(ctx, events);
+    else if (operation.isPaged === true) {
+      writePage(ctx, page, { items, total, publicOrigin: options.publicOrigin });
+    } else ctx.body = body ?? (status === 204 ? null : '');
+    ctx.set({ ...headers });
+  }
+}
+
+/** A path of an operation as Koa's router writes it. */
+export function routerPath(path: string): string {
+  return path.replaceAll(/\{(\w+)\}/g, ':$1');
+}

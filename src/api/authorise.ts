@@ -1,0 +1,54 @@
+import { HubError } from '../errors.ts';
+import { checkAccess, type ListFilter, listFilter } from '../rbac/access-check.ts';
+import type { Caller } from '../rbac/caller.ts';
+import type { Membership } from '../rbac/membership.ts';
+import { requireAccess } from '../rbac/require-access.ts';
+import { type OperationDeclaration, resourceOf, type Target } from './operation.ts';
+
+/** Which filters of a scope pick rows of a list. */
+const filtersOf: Readonly<Partial<Record<Target, readonly (keyof ListFilter)[]>>> = {
+  users: ['users', 'groups'],
+  groups: ['groups'],
+  services: ['services'],
+};
+
+/**
+ * Requires what an operation needs, and tells which rows of a list are shown. Throws `forbidden`, or
+ * `not_found` where a scope is held but not for the resource in the path.
+ */
+export function authorise(
+  operation: OperationDeclaration,
+  params: Readonly<Record<string, string>>,
+  caller: Caller | undefined,
+  membership: Membership,
+): 'all' | ListFilter {
+  const { scopes, target = 'hub' } = operation;
+  if (scopes === 'public') return 'all';
+  if (caller === undefined) throw missingCredentials();
+  if (scopes === 'authenticated') return 'all';
+  const filters = filtersOf[target];
+  if (filters === undefined) {
+    requireAccess(caller.scopes, scopes, membership, resourceOf(operation, params));
+    return 'all';
+  }
+  for (const scope of scopes) {
+    const rows = listFilter(caller.scopes, scope);
+    if (rows === 'all') return 'all';
+    if (rows !== undefined && filters.some((filter) => rows[filter].size > 0)) return rows;
+  }
+  requireAccess(caller.scopes, scopes, membership);
+  return 'all';
+}
+
+/** Whether a caller holds a scope for a resource. */
+export function createMay(caller: Caller | undefined, membership: Membership) {
+  return (scope: string, resource: Parameters<typeof checkAccess>[2]): boolean =>
+    caller !== undefined && checkAccess(caller.scopes, scope, resource, membership) === 'granted';
+}
+
+/** The refusal of a request that nobody could be found behind. */
+export function missingCredentials(): HubError {
+  return new HubError('forbidden', 'Missing or invalid credentials.', {
+    hint: 'Send a valid token as "Authorization: token <API token>".',
+  });
+}

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+
+/** A point in time. */
+export const time = z.iso.datetime();
+
+/** A list of names. */
+export const names = z.array(z.string());
+
+/** Data of any kind that the hub stores for others. */
+export const freeData = z.record(z.string(), z.unknown());
+
+/** What is about to happen to a server. */
+const pending = z.enum(['spawn', 'stop']).nullable();
+
+export const serverModel = z
+  .object({
+    name: z.string().describe('Empty for the default server.'),
+    display_name: z.string().nullable(),
+    full_name: z.string().describe('`<user>/<server>`.'),
+    last_activity: time.nullable(),
+    started: time.nullable(),
+    pending,
+    ready: z.boolean(),
+    stopped: z.boolean(),
+    url: z.string().describe('Path of the server.'),
+    full_url: z.string(),
+    user_options: freeData,
+    progress_url: z.string().describe('Path of its progress as server-sent events.'),
+    full_progress_url: z.string(),
+    failure: z
+      .object({ message: z.string(), at: time, output: names })
+      .nullable()
+      .describe('Why the last start failed, if it did.'),
+    state: freeData.optional().describe('Only with `admin:server_state`.'),
+  })
+  .meta({ id: 'Server' });
+
+export const userModel = z
+  .object({
+    kind: z.literal('user'),
+    name: z.string(),
+    admin: z.boolean().optional().describe('Whether the user is an administrator.'),
+    groups: names.optional(),
+    roles: names.optional(),
+    created: time.optional(),
+    last_activity: time.nullable().optional(),
+    server: z
+      .string()
+      .nullable()
+      .optional()
+      .describe('Path of the default server while it is ready.'),
+    pending: pending.optional(),
+    servers: z.record(z.string(), serverModel).optional(),
+  })
+  .meta({ id: 'User', description: 'A user, as far as the scopes of the caller show one.' });

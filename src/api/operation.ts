@@ -1,0 +1,176 @@
+import { z } from 'zod';
+import type { ListFilter, Resource } from '../rbac/access-check.ts';
+import type { Caller } from '../rbac/caller.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** Every parameter that occurs in a path, by its name there. */
+export const pathParameters = {
+  name: z.string().describe('Name of the user.'),
+  server: z.string().describe('Name of the server.'),
+  group: z.string().describe('Name of the group.'),
+  service: z.string().describe('Name of the service.'),
+  id: z.string().describe('Id, as the list tells it.'),
+} as const satisfies Readonly<Record<string, z.ZodString>>;
+
+type PathParameter = keyof typeof pathParameters;
+
+/**
+ * What a scope must be held for. One resource, named by the parameters of the path: without it the
+ * answer is 404. `hub`: the whole hub, so that a scope with a filter is not enough (403). A list: a
+ * scope with a filter shortens it.
+ */
+export type Target = 'hub' | Resource['kind'] | 'users' | 'groups' | 'services';
+
+/** One answer of an operation. */
+export interface AnswerDeclaration {
+  readonly description: string;
+  readonly schema?: z.ZodType;
+  /** JSON unless given; of an event stream, `schema` describes one event. */
+  readonly mediaType?: string;
+}
+
+/** Everything there is to say about one operation. Router, checks, description and tests follow from it. */
+export interface OperationDeclaration {
+  readonly id: string;
+  readonly method: Method;
+  /** Below `/hub/api`; parameters stand in it as `{name}`. */
+  readonly path: `/${string}`;
+  /** Further paths of the same operation; a parameter that they leave out is empty. */
+  readonly aliases?: readonly `/${string}`[];
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** Any of these admits. `public` needs no credentials, `authenticated` takes any. */
+  readonly scopes: 'public' | 'authenticated' | readonly string[];
+  /** The whole hub, unless given. */
+  readonly target?: Target;
+  readonly query?: z.ZodObject;
+  /** Whether the list comes in pages, with `offset` and `limit` in the query. */
+  readonly isPaged?: true;
+  /** A schema that takes `undefined` makes the body optional. */
+  readonly body?: z.ZodType;
+  /** JSON unless given. */
+  readonly bodyMediaType?: 'application/x-www-form-urlencoded';
+  readonly answers: Readonly<Record<number, AnswerDeclaration>>;
+}
+
+/** Part of a list: `limit` is within the bounds of the hub. */
+export interface Page {
+  readonly offset: number;
+  readonly limit: number;
+}
+
+/** What a handler gets: everything parsed, and the caller found to be allowed. */
+export interface OperationRequest<Declaration extends OperationDeclaration> {
+  readonly params: Readonly<Record<ParameterOf<Declaration['path']>, string>>;
+  readonly query: Declaration['query'] extends z.ZodType ? z.output<Declaration['query']> : unknown;
+  readonly body: Declaration['body'] extends z.ZodType ? z.output<Declaration['body']> : unknown;
+  readonly caller: Declaration['scopes'] extends 'public' ? undefined : Caller;
+  /** Which rows of a list the caller may see. */
+  readonly rows: 'all' | ListFilter;
+  readonly page: Page;
+  /** Whether the caller holds a scope for something; decides what an answer shows. */
+  readonly may: (scope: string, resource: Resource) => boolean;
+}
+
+/** What a handler returns: one of the answers declared. */
+type Reply<Declaration extends OperationDeclaration> = {
+  [Status in keyof Declaration['answers'] & number]: ReplyOptions & {
+    readonly status: Status;
+  } & Content<Declaration['answers'][Status], Declaration['isPaged']>;
+}[keyof Declaration['answers'] & number];
+
+interface ReplyOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Called when the answer has been sent, or the client has gone. */
+  readonly onSent?: () => void;
+}
+
+/** An operation and what it does. */
+export interface Operation<Deps> extends OperationDeclaration {
+  readonly handle: (request: AnyRequest, deps: Deps) => Promise<AnyReply>;
+}
+
+/** A request as the router hands it over. */
+export type AnyRequest = Omit<OperationRequest<OperationDeclaration>, 'caller' | 'params'> & {
+  readonly caller: Caller | undefined;
+  readonly params: Readonly<Record<string, string>>;
+};
+
+/** An answer as the router writes it. */
+export interface AnyReply extends ReplyOptions {
+  readonly status: number;
+  readonly body?: unknown;
+  readonly items?: unknown;
+  readonly total?: number;
+  readonly events?: (signal: AbortSignal) => AsyncIterable<unknown>;
+}
+
+/** Declares an operation; the handler that follows is checked against the declaration. */
+export function operation<const Declaration extends OperationDeclaration>(
+  declaration: Declaration,
+): {
+  handle: <Deps>(
+    handler: (
+      request: OperationRequest<Declaration>,
+      deps: Deps,
+    ) => Reply<Declaration> | Promise<Reply<Declaration>>,
+  ) => Operation<Deps>;
+} {
+  return {
+    handle<Deps>(handler: unknown): Operation<Deps> {
+      const untyped = handler as (request: AnyRequest, deps: Deps) => AnyReply;
+      return { ...declaration, handle: async (request, deps) => untyped(request, deps) };
+    },
+  };
+}
+
+/** The resource that an operation touches, by the parameters of its path; undefined for no single one. */
+export function resourceOf(
+  { target = 'hub' }: Pick<OperationDeclaration, 'target'>,
+  params: Readonly<Partial<Record<PathParameter, string>>>,
+): Resource | undefined {
+  const { name = '', server = '', group = '', service = '' } = params;
+  switch (target) {
+    case 'user':
+      return { kind: 'user', name };
+    case 'server':
+      return { kind: 'server', userName: name, serverName: server };
+    case 'group':
+      return { kind: 'group', name: group };
+    case 'service':
+      return { kind: 'service', name: service };
+    case 'hub':
+    case 'users':
+    case 'groups':
+    case 'services':
+      return undefined;
+  }
+}
+
+/** Names of the parameters in a path. */
+export function parameterNames(path: string): PathParameter[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as PathParameter);
+}
+
+type ParameterOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | ParameterOf<Rest>
+  : never;
+
+type Content<Answer extends AnswerDeclaration, IsPaged> = Answer['schema'] extends z.ZodType
+  ? Answer['mediaType'] extends 'text/event-stream'
+    ? { readonly events: (signal: AbortSignal) => AsyncIterable<ModelOf<Answer['schema']>> }
+    : IsPaged extends true
+      ? { readonly items: ModelOf<Answer['schema']>; readonly total: number }
+      : { readonly body: ModelOf<Answer['schema']> }
+  : { readonly body?: undefined };
+
+/** What a schema describes, as handlers return it. */
+export type ModelOf<Schema extends z.ZodType> = DeepReadonly<z.input<Schema>>;
+
+type DeepReadonly<Value> = Value extends (infer Item)[]
+  ? readonly DeepReadonly<Item>[]
+  : Value extends object
+    ? { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> }
+    : Value;

@@ -1,0 +1,38 @@
+import { activityOperations } from './activity.ts';
+import { groupOperations } from './groups.ts';
+import { infoOperations } from './info.ts';
+import { invitationOperations } from './invitations.ts';
+import { lockoutOperations } from './lockouts.ts';
+import type { Operation } from './operation.ts';
+import { proxyOperations } from './proxy.ts';
+import { serverOperations } from './servers.ts';
+import { serviceOperations } from './services.ts';
+import { sessionOperations } from './sessions.ts';
+import { shutdownOperations } from './shutdown.ts';
+import { tokenOperations } from './tokens.ts';
+import { userOperations } from './users.ts';
+
+const lists = [
+  infoOperations,
+  proxyOperations,
+  shutdownOperations,
+  userOperations,
+  activityOperations,
+  tokenOperations,
+  sessionOperations,
+  invitationOperations,
+  lockoutOperations,
+  serverOperations,
+  groupOperations,
+  serviceOperations,
+] as const;
+
+/** What the operations work with, together. */
+export type ApiDeps = Together<(typeof lists)[number]>;
+
+/** Every operation of the API. */
+export const operations: readonly Operation<ApiDeps>[] = lists.flat();
+
+type DepsOf<List> = List extends readonly Operation<infer Deps>[] ? (deps: Deps) => void : never;
+
+type Together<Lists> = DepsOf<Lists> extends (deps: infer Deps) => void ? Deps : never;

@@ -1,0 +1,63 @@
+import type { Context } from 'koa';
+import { z } from 'zod';
+import type { Page } from './operation.ts';
+import { parseQuery, wholeNumber } from './parse-request.ts';
+
+/** Media type of a page with its envelope, which a client asks for in `Accept`. */
+export const envelopeMediaType = 'application/jupyterhub-pagination+json';
+
+/** The query of every list that comes in pages. */
+export const pageQuery = z.object({
+  offset: wholeNumber.optional().describe('How many to leave out.'),
+  limit: wholeNumber.optional().describe('How many at most; 200 is the most there is.'),
+});
+
+/** The envelope around a page of a list. */
+export const pagination = z.object({
+  offset: z.int(),
+  limit: z.int(),
+  total: z.int(),
+  next: z.object({ offset: z.int(), limit: z.int(), url: z.url() }).nullable(),
+});
+
+const defaultPageLength = 50;
+const maxPageLength = 200;
+
+/** Reads `offset` and `limit` of a list; the limit is clamped to the largest page. */
+export function parsePage(ctx: Context): Page {
+  const { offset = 0, limit } = pageQuery.parse(parseQuery(ctx, pageQuery));
+  const asked = limit ?? (wantsEnvelope(ctx) ? defaultPageLength : maxPageLength);
+  return { offset, limit: Math.min(Math.max(asked, 1), maxPageLength) };
+}
+
+/** Answers one page of a list: bare, or with an envelope where the client asks for one. */
+export function writePage(
+  ctx: Context,
+  { offset, limit }: Page,
+  { items, total, publicOrigin }: { items: unknown; total: number; publicOrigin: string },
+): void {
+  if (!wantsEnvelope(ctx)) {
+    ctx.body = items;
+    return;
+  }
+  const nextOffset = offset + limit;
+  const nextUrl = new URL(ctx.originalUrl, requestOrigin(ctx, publicOrigin));
+  nextUrl.searchParams.set('offset', String(nextOffset));
+  nextUrl.searchParams.set('limit', String(limit));
+  const next = nextOffset < total ? { offset: nextOffset, limit, url: nextUrl.href } : null;
+  ctx.body = { items, _pagination: { offset, limit, total, next } };
+  ctx.type = envelopeMediaType;
+}
+
+function wantsEnvelope(ctx: Context): boolean {
+  return ctx.get('Accept').includes(envelopeMediaType);
+}
+
+/**
+ * Where the client itself found the API: clients of JupyterHub's ask for the next page at exactly the
+ * address they are given, and servers may reach no other than the internal one.
+ */
+function requestOrigin(ctx: Context, publicOrigin: string): string {
+  if (ctx.host === new URL(publicOrigin).host) return publicOrigin;
+  return URL.parse(`${ctx.protocol}://${ctx.host}`)?.origin ?? publicOrigin;
+}
