@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { createServerStore } from '../../src/servers/server-store.ts';
 import type { LocalServerState } from '../../src/spawning/local-process/server-state.ts';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { createUserStore } from '../../src/users/user-store.ts';
 import { databaseFile } from './hub.ts';
 

@@ -11,7 +11,8 @@ import type {
   LoginRequest,
 } from '../plugin-host/authenticator.ts';
 import { createRoleStore } from '../rbac/role-store.ts';
-import { type HubDatabase, openDatabase } from '../store/database.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { openDatabase } from '../store/open-database.ts';
 import { createGroupStore } from '../users/group-store.ts';
 import { createIdentityStore } from '../users/identity-store.ts';
 import { createPasswordCredentialStore } from '../users/password-credential-store.ts';
@@ -281,7 +282,9 @@ describe('what a provider says of a user', () => {
 
   test('roles are synchronised when manage_roles is on', async () => {
     const { admit, roles } = await createParts({ allow_all: true, manage_roles: true });
-    await roles.save({ name: 'grader', description: '', scopes: ['list:users'], origin: 'config' });
+    await roles.apply({
+      save: [{ name: 'grader', description: '', scopes: ['list:users'], origin: 'config' }],
+    });
     await admit({ name: 'ada', roles: ['grader', 'no-such-role'] });
     expect(await roles.listAssignments({ subjectName: 'ada' })).toMatchObject([
       { roleName: 'grader', origin: 'work' },

@@ -11,7 +11,8 @@ import {
   createAccessTokenStore,
 } from '../oauth/tokens/access-token-store.ts';
 import { createLoginSessionStore } from '../sessions/login-session-store.ts';
-import { type HubDatabase, openDatabase } from '../store/database.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { openDatabase } from '../store/open-database.ts';
 import { createSettingStore } from '../store/setting-store.ts';
 import { createPasswordCredentialStore } from '../users/password-credential-store.ts';
 import { createUserStore, type UserStore } from '../users/user-store.ts';
@@ -21,8 +22,6 @@ import type { CheckedConfig } from './checked-config.ts';
 export interface CliStores extends AsyncDisposable {
   readonly users: UserStore;
   readonly accessTokens: AccessTokenStore;
-  /** Ends every login of a user, but for one; returns how many ended. */
-  endLoginsOf(userId: string, options: { readonly except?: string }): Promise<number>;
   /** Opens the configured authenticators to learn what they ask of passwords. */
   openPasswords(): Promise<AccountPasswords & AsyncDisposable>;
 }
@@ -43,14 +42,12 @@ export async function openCliStores({ config, plugins }: CheckedConfig): Promise
     const others = (await sessions.listOfUser(userId)).filter(
       ({ sessionId }) => sessionId !== except,
     );
-    const ended = await Promise.all(others.map(({ sessionId }) => sessions.end(sessionId)));
-    return ended.filter(Boolean).length;
+    await Promise.all(others.map(({ sessionId }) => sessions.end(sessionId)));
   }
 
   return {
     users: createUserStore(database),
     accessTokens: createAccessTokenStore({ database }),
-    endLoginsOf,
     async openPasswords() {
       // Only those that say what a password must be: the others may want a provider to be there.
       const prepared = plugins.authenticators.filter(({ plugin }) => plugin.name === 'password');

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { openDatabase } from '../store/database.ts';
+import { openDatabase } from '../store/open-database.ts';
 import { createGroupStore } from '../users/group-store.ts';
 import { createUserStore } from '../users/user-store.ts';
 import { createAuthority } from './authority.ts';
@@ -49,8 +49,10 @@ async function openWorld(services: { name: string; admin: boolean }[] = []) {
       kind: 'user' | 'group' | 'service',
       to: string,
     ) => {
-      await roles.save({ name, description: '', scopes, origin: 'api' });
-      await roles.assign({ roleName: name, subjectKind: kind, subjectName: to, origin: 'api' });
+      await roles.apply({ save: [{ name, description: '', scopes, origin: 'api' }] });
+      await roles.apply({
+        assign: [{ roleName: name, subjectKind: kind, subjectName: to, origin: 'api' }],
+      });
     },
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };
@@ -122,7 +124,7 @@ test('a token allows what it was given, as far as its owner still may', async ()
   );
   await world.give('opener', ['access:services!service=wiki'], 'user', 'alice');
   expect(await world.authority.effectiveScopes(token)).toContain('access:services!service=wiki');
-  await world.roles.delete('opener');
+  await world.roles.apply({ remove: ['opener'] });
   expect(await world.authority.effectiveScopes(token)).not.toContain(
     'access:services!service=wiki',
   );

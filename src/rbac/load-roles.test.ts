@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import type { RoleConfig } from '../config/config.ts';
-import { openDatabase } from '../store/database.ts';
+import { openDatabase } from '../store/open-database.ts';
 import { defaultRoles } from './default-roles.ts';
 import { applyRoles } from './load-roles.ts';
 import type { RoleAssignment } from './role.ts';
@@ -126,8 +126,12 @@ test('lays an override over a default role, and takes it back when it disappears
 
 test('removes roles that left the configuration, and none of anybody else', async () => {
   await using world = await openWorld();
-  await world.roles.save({ name: 'by-api', description: '', scopes: [], origin: 'api' });
-  await world.roles.save({ name: 'by-oidc', description: '', scopes: [], origin: 'oidc' });
+  await world.roles.apply({
+    save: [{ name: 'by-api', description: '', scopes: [], origin: 'api' }],
+  });
+  await world.roles.apply({
+    save: [{ name: 'by-oidc', description: '', scopes: [], origin: 'oidc' }],
+  });
   await world.load([{ name: 'reader', scopes: ['read:hub'], users: ['alice'] }]);
   await world.load([]);
   const left = (await world.roles.list()).map(({ name }) => name);
@@ -141,8 +145,8 @@ test('removes roles that left the configuration, and none of anybody else', asyn
 test('gives a listed kind exactly its members, whoever gave the role before', async () => {
   await using world = await openWorld();
   await world.load([{ name: 'reader', scopes: ['read:hub'], users: ['alice', 'bob'] }]);
-  await world.roles.assign(given('reader', 'user', 'carol', 'api'));
-  await world.roles.assign(given('reader', 'user', 'dan', 'oidc'));
+  await world.roles.apply({ assign: [given('reader', 'user', 'carol', 'api')] });
+  await world.roles.apply({ assign: [given('reader', 'user', 'dan', 'oidc')] });
   await world.load([{ name: 'reader', scopes: ['read:hub'], users: ['bob', 'erin'] }]);
   expect(await world.members()).toEqual([
     'reader: user bob (config)',
@@ -155,7 +159,7 @@ test('gives a listed kind exactly its members, whoever gave the role before', as
 test('takes back its own members and keeps those of the API where a kind is not listed', async () => {
   await using world = await openWorld();
   await world.load([{ name: 'reader', scopes: ['read:hub'], users: ['alice'], groups: ['staff'] }]);
-  await world.roles.assign(given('reader', 'user', 'carol', 'api'));
+  await world.roles.apply({ assign: [given('reader', 'user', 'carol', 'api')] });
   await world.load([{ name: 'reader', scopes: ['read:hub'] }]);
   expect(await world.members()).toEqual(['reader: user carol (api)']);
 });
@@ -163,7 +167,7 @@ test('takes back its own members and keeps those of the API where a kind is not 
 test('a member of the API that gets listed belongs to the configuration from then on', async () => {
   await using world = await openWorld();
   await world.load([{ name: 'reader', scopes: ['read:hub'] }]);
-  await world.roles.assign(given('reader', 'user', 'carol', 'api'));
+  await world.roles.apply({ assign: [given('reader', 'user', 'carol', 'api')] });
   await world.load([{ name: 'reader', scopes: ['read:hub'], users: ['carol'] }]);
   expect(await world.members()).toEqual(['reader: user carol (config)']);
   await world.load([{ name: 'reader', scopes: ['read:hub'] }]);
@@ -173,7 +177,7 @@ test('a member of the API that gets listed belongs to the configuration from the
 test('keeps what a provider assigned only while it manages roles', async () => {
   await using world = await openWorld();
   await world.load([{ name: 'reader', scopes: ['read:hub'] }]);
-  await world.roles.assign(given('reader', 'user', 'dan', 'oidc'));
+  await world.roles.apply({ assign: [given('reader', 'user', 'dan', 'oidc')] });
   await world.load([{ name: 'reader', scopes: ['read:hub'] }], { managesRoles: true });
   expect(await world.members()).toEqual(['reader: user dan (oidc)']);
   await world.load([{ name: 'reader', scopes: ['read:hub'] }]);

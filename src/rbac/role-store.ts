@@ -14,11 +14,12 @@ import {
 
 /** A set of changes made together. */
 export interface RoleChanges {
-  readonly save: readonly Role[];
+  /** Roles to create or replace. */
+  readonly save?: readonly Role[];
   /** Names of roles to delete, with their assignments. */
-  readonly remove: readonly string[];
-  readonly assign: readonly RoleAssignment[];
-  readonly revoke: readonly RoleAssignment[];
+  readonly remove?: readonly string[];
+  readonly assign?: readonly RoleAssignment[];
+  readonly revoke?: readonly Omit<RoleAssignment, 'origin'>[];
 }
 
 /** Narrows a list of assignments; everything given must match. */
@@ -37,13 +38,6 @@ export interface RoleStore {
   listAssignments(filter?: AssignmentFilter): Promise<readonly RoleAssignment[]>;
   /** Every role of a holder: implicit, assigned, and of the holder's groups. Sorted by name. */
   heldBy(holder: RoleHolder): Promise<readonly Role[]>;
-  /** Creates or replaces a role. */
-  save(role: Role): Promise<void>;
-  /** Deletes a role with its assignments. Throws `not_found`, and `conflict` for a default role. */
-  delete(name: string): Promise<void>;
-  /** Throws `not_found` for an unknown role. */
-  assign(assignment: RoleAssignment): Promise<void>;
-  revoke(assignment: Omit<RoleAssignment, 'origin'>): Promise<void>;
   /** Gives a user exactly these roles as far as this origin is concerned, ignoring unknown ones, which it returns. */
   syncRolesOfUser(
     userName: string,
@@ -97,7 +91,12 @@ export function createRoleStore(
     return rows.map(toAssignment);
   };
 
-  const apply = async ({ save, remove, assign, revoke }: RoleChanges): Promise<void> => {
+  const apply = async ({
+    save = [],
+    remove = [],
+    assign = [],
+    revoke = [],
+  }: RoleChanges): Promise<void> => {
     if (save.length + remove.length + assign.length + revoke.length === 0) return;
     await database.transaction(async (transaction) => {
       for (const assignment of revoke) await deleteAssignment(transaction, assignment);
@@ -109,8 +108,6 @@ export function createRoleStore(
     });
     database.announceChange();
   };
-
-  const nothing: RoleChanges = { save: [], remove: [], assign: [], revoke: [] };
 
   return {
     findByName,
@@ -150,30 +147,12 @@ export function createRoleStore(
       return [...roles, ...absent.flatMap((name) => findDefaultRole(name) ?? [])];
     },
 
-    save: (role) => apply({ ...nothing, save: [role] }),
-
-    async delete(name) {
-      await getByName(name);
-      if (findDefaultRole(name) !== undefined) {
-        throw new HubError('conflict', 'This role belongs to the hub and cannot be deleted.');
-      }
-      await apply({ ...nothing, remove: [name] });
-    },
-
-    async assign(assignment) {
-      await getByName(assignment.roleName);
-      await apply({ ...nothing, assign: [assignment] });
-    },
-
-    revoke: (assignment) => apply({ ...nothing, revoke: [{ ...assignment, origin: '' }] }),
-
     async syncRolesOfUser(userName, roleNames, origin) {
       const wanted = new Set(roleNames);
       const known = new Set((await list()).map(({ name }) => name));
       const held = await listAssignments({ subjectKind: 'user', subjectName: userName });
       const heldNames = new Set(held.map(({ roleName }) => roleName));
       await apply({
-        ...nothing,
         assign: [...wanted.intersection(known).difference(heldNames)].map((roleName) => ({
           roleName,
           subjectKind: 'user',
@@ -217,7 +196,7 @@ async function saveAssignment(
 
 async function deleteAssignment(
   database: Kysely<Tables>,
-  { roleName, subjectKind, subjectName }: RoleAssignment,
+  { roleName, subjectKind, subjectName }: Omit<RoleAssignment, 'origin'>,
 ): Promise<void> {
   await database
     .deleteFrom('role_assignments')

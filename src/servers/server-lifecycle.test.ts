@@ -9,7 +9,8 @@ import {
 } from '../../test/support/scripted-spawner.ts';
 import { until } from '../../test/support/test-hub.ts';
 import type { Spawner } from '../plugin-host/spawner.ts';
-import { type HubDatabase, openDatabase } from '../store/database.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { openDatabase } from '../store/open-database.ts';
 import { createUserStore, type User } from '../users/user-store.ts';
 import type { Server } from './server.ts';
 import {
@@ -99,8 +100,8 @@ function createWorld(
         (await users.findByName(userName)) ?? (await users.create({ name: userName }));
       return store.ensure(user.id, serverName);
     },
-    async stored({ id }) {
-      const server = await store.findById(id);
+    async stored({ userName, name }) {
+      const server = await store.find(userName, name);
       if (server === undefined) throw new Error('the server is not stored');
       return server;
     },

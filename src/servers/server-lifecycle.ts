@@ -46,7 +46,6 @@ export interface ServerLifecycle extends AsyncDisposable {
   start(server: Server, plan: () => LaunchPlan): Promise<AcceptedStart>;
   /** Begins to stop a server, also one that is starting. */
   stop(server: Server): Promise<AcceptedStop>;
-  stopAllOf(userId: string): Promise<void>;
   /** Stops a user's servers and lets none start while the account is changed. */
   withoutServersOf<Result>(userId: string, work: () => Promise<Result>): Promise<Result>;
   /** Finds the servers an earlier hub left running, and cleans up after those that are gone. */
@@ -215,7 +214,6 @@ export function createServerLifecycle(deps: {
     unitOf: (serverId) => units.get(serverId),
     units: () => units.values(),
     stop,
-    stopAllOf,
 
     async start(server, plan) {
       requireOpen(server);

@@ -15,11 +15,9 @@ export interface ServerChange {
 
 export interface ServerStore {
   find(userName: string, serverName: string): Promise<Server | undefined>;
-  findById(id: string): Promise<Server | undefined>;
   listOfUser(userName: string): Promise<Server[]>;
   /** Every server that is not stopped. */
   listActive(): Promise<Server[]>;
-  countByState(): Promise<Readonly<Record<string, number>>>;
   /** Creates a stopped server, or returns the one that exists. */
   ensure(userId: string, serverName: string, displayName?: string): Promise<Server>;
   /**
@@ -54,11 +52,6 @@ export function createServerStore(database: HubDatabase): ServerStore {
       return row === undefined ? undefined : toServer(row);
     },
 
-    async findById(id) {
-      const row = await select().where('servers.id', '=', id).executeTakeFirst();
-      return row === undefined ? undefined : toServer(row);
-    },
-
     async listOfUser(userName) {
       const rows = await select()
         .where('users.name', '=', userName)
@@ -70,15 +63,6 @@ export function createServerStore(database: HubDatabase): ServerStore {
     async listActive() {
       const rows = await select().where('servers.state', '!=', 'stopped').execute();
       return rows.map(toServer);
-    },
-
-    async countByState() {
-      const rows = await kysely
-        .selectFrom('servers')
-        .select((expression) => ['state', expression.fn.countAll<number>().as('total')])
-        .groupBy('state')
-        .execute();
-      return Object.fromEntries(rows.map(({ state, total }) => [state, Number(total)]));
     },
 
     async ensure(userId, serverName, displayName) {

@@ -16,7 +16,8 @@ import { Secret } from '../config/secret.ts';
 import { serviceSchema } from '../config/service-schema.ts';
 import { identifyProcess, isSameProcess } from '../processes/process-identity.ts';
 import { runsAsRoot } from '../processes/system-user.ts';
-import { type HubDatabase, openDatabase } from '../store/database.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { openDatabase } from '../store/open-database.ts';
 import { createManagedProcessStore } from './managed-process-store.ts';
 import { createServiceRegistry, type ServiceRegistry } from './service-registry.ts';
 import type { ServiceState, ServiceStatus } from './service-status.ts';
@@ -78,6 +79,7 @@ function createRegistry(
     log,
     random: () => 0,
     limits: { firstDelayMs: 10, longestDelayMs: 50, stableRunMs, crashLoopFailures: 3 },
+    usageIntervalMs: 100,
   });
   registries.push(registry);
   return registry;
@@ -228,10 +230,11 @@ describe('a managed service without a url', () => {
 
   test('is measured', async () => {
     const registry = await started([{ name: 'a', command: app('never-listens') }]);
-    await until(registry, inState('ready'));
-    await registry.measure();
-    expect(registry.statusOf('a')?.usage).toMatchObject({ processes: 1 });
-    expect(registry.statusOf('a')?.usage?.memoryBytes).toBeGreaterThan(10 * 1024 * 1024);
+    const { usage } = await until(
+      registry,
+      ({ usage }) => usage !== undefined && usage.memoryBytes > 10 * 1024 * 1024,
+    );
+    expect(usage).toMatchObject({ processes: 1 });
   });
 
   test('that exits at once ends up crash looping, is never given up, and can be reset', async () => {

@@ -33,8 +33,6 @@ export interface ServiceRegistry extends AsyncDisposable {
   statusOf(name: string): ServiceStatus | undefined;
   /** Restarts a service and forgets its earlier failures; false when there is none of that name. */
   restart(name: string): boolean;
-  /** Measures what the services use, besides the regular measurements. */
-  measure(): Promise<void>;
   /** Changes to a new configuration, already checked; restarts only what changed. */
   applyConfig(configs: readonly ServiceConfig[]): Promise<ServiceDifference>;
 }
@@ -59,9 +57,10 @@ export interface ServiceRegistryOptions extends HubLocation {
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly limits?: RestartLimits;
+  /** How often CPU and memory of the services are measured. */
+  readonly usageIntervalMs?: number;
 }
 
-const usageIntervalMs = 10_000;
 const parallelProbes = 16;
 
 /** Creates the registry; its services are known at once and run after `start`. */
@@ -177,7 +176,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
       await endOrphans({ store, serviceNames, tagOf: logFileOf, log });
       if (isDisposed) return;
       for (const each of supervised.values()) each.start();
-      timer = setInterval(() => void sampleUsage(), usageIntervalMs).unref();
+      timer = setInterval(() => void sampleUsage(), options.usageIntervalMs ?? 10_000).unref();
     },
     services: () => [...supervised.values()].map((each) => each.service),
     find: (name) => supervised.get(name)?.service,
@@ -191,7 +190,6 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
       found?.restart();
       return found !== undefined;
     },
-    measure: sampleUsage,
     applyConfig(configs) {
       const changed = changing.then(() => change(configs));
       changing = changed.catch(() => undefined);

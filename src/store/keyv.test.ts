@@ -7,9 +7,10 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { usePostgres } from '../../test/support/databases.ts';
 import { hasPostgres } from '../../test/support/postgres.ts';
 import { hasRedis, startRedis, useRedis } from '../../test/support/redis.ts';
-import { type HubDatabase, openDatabase } from './database.ts';
+import type { HubDatabase } from './database.ts';
 import { type KeyvSpaces, openKeyv } from './keyv.ts';
 import { type KeyvTables, purgeExpiredKeys } from './keyv-database-adapter.ts';
+import { openDatabase } from './open-database.ts';
 
 const log = pino({ level: 'silent' });
 const directory = '.';

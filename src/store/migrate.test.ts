@@ -5,7 +5,8 @@ import { type Kysely, sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { describeEachDatabase } from '../../test/support/databases.ts';
 import { StartupError } from '../errors.ts';
-import { type Migration, migrate, migrations } from './migrate.ts';
+import { migrate, migrations } from './migrate.ts';
+import type { Migration } from './migration.ts';
 import type { Tables } from './tables.ts';
 
 const tableNames = [

@@ -1,12 +1,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { StartupError } from '../errors.ts';
+import type { Migration } from './migration.ts';
 import { migration0001 } from './migrations/0001-initial.ts';
-
-/** One step from a version of the schema to the next. */
-export interface Migration {
-  readonly name: string;
-  up(transaction: Transaction<unknown>, dialect: 'sqlite' | 'postgres'): Promise<void>;
-}
 
 /** Every step, in order; the version of a schema is the number of steps it has seen. Append only. */
 export const migrations: readonly Migration[] = [migration0001];

@@ -6,7 +6,8 @@ import { usePostgres } from '../../test/support/databases.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { hasPostgres } from '../../test/support/postgres.ts';
 import { StartupError } from '../errors.ts';
-import { type HubDatabase, openDatabase } from './database.ts';
+import type { HubDatabase } from './database.ts';
+import { openDatabase } from './open-database.ts';
 import { openPostgresConnection } from './postgres-connection.ts';
 
 const log = pino({ level: 'silent' });

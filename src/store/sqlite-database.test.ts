@@ -16,7 +16,8 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { StartupError } from '../errors.ts';
-import { type HubDatabase, openDatabase } from './database.ts';
+import type { HubDatabase } from './database.ts';
+import { openDatabase } from './open-database.ts';
 import type { NewRow } from './tables.ts';
 
 const log = pino({ level: 'silent' });
@@ -309,7 +310,7 @@ describe('an SQLite database', () => {
 function startWriter(name: string): ChildProcess {
   const program = `
     import { pino } from ${JSON.stringify(import.meta.resolve('pino'))};
-    import { openDatabase } from ${JSON.stringify(import.meta.resolve('./database.ts'))};
+    import { openDatabase } from ${JSON.stringify(import.meta.resolve('./open-database.ts'))};
     import { createUserStore } from ${JSON.stringify(import.meta.resolve('../users/user-store.ts'))};
     const database = await openDatabase('sqlite:hub.sqlite', {
       directory: ${JSON.stringify(directory)},

@@ -20,7 +20,7 @@ describeEachDatabase('the group store', (open) => {
     const team = await groups.create({ name: 'team', properties: { quota: 3 } });
     expect(await groups.getByName('team')).toEqual(team);
     expect(team).toMatchObject({ name: 'team', origin: 'api', properties: { quota: 3 } });
-    expect(await groups.findByName('Team')).toBeUndefined();
+    await expect(groups.getByName('Team')).rejects.toMatchObject({ code: 'not_found' });
     await expect(groups.getByName('Team')).rejects.toMatchObject({ code: 'not_found' });
   });
 
@@ -157,7 +157,7 @@ describeEachDatabase('the group store', (open) => {
 
     await groups.syncConfigured([{ name: 'team', users: ['carol'], properties: {} }]);
     expect(await groups.memberNames('team')).toEqual(['alice', 'carol']);
-    expect(await groups.findByName('empty')).toBeUndefined();
+    await expect(groups.getByName('empty')).rejects.toMatchObject({ code: 'not_found' });
 
     await groups.syncConfigured([]);
     expect(await groups.memberNames('team')).toEqual(['alice']);
@@ -172,6 +172,6 @@ describeEachDatabase('the group store', (open) => {
     await groups.syncConfigured([], ['readers']);
     expect(await groups.getByName('readers')).toEqual(before);
     await groups.syncConfigured([]);
-    expect(await groups.findByName('readers')).toBeUndefined();
+    await expect(groups.getByName('readers')).rejects.toMatchObject({ code: 'not_found' });
   });
 });

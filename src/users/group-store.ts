@@ -19,7 +19,6 @@ export interface Group {
 }
 
 export interface GroupStore {
-  findByName(name: string): Promise<Group | undefined>;
   /** Throws `not_found`. */
   getByName(name: string): Promise<Group>;
   /** One page in the order of names, and how many there are on all pages. */
@@ -64,18 +63,9 @@ export interface GroupStore {
 export function createGroupStore(database: HubDatabase): GroupStore {
   const { kysely } = database;
 
-  async function findByName(name: string): Promise<Group | undefined> {
-    const row = await findRow(kysely, name);
-    return row && toGroup(row);
-  }
-
   return {
-    findByName,
-
     async getByName(name) {
-      const group = await findByName(name);
-      if (group === undefined) throw noSuchGroup();
-      return group;
+      return toGroup(await getRow(kysely, name));
     },
 
     async list({ offset, limit, onlyNames }) {

@@ -31,12 +31,4 @@ describeEachDatabase('the password credential store', (open) => {
     await expect(setting).rejects.toMatchObject({ code: 'not_found' });
     expect(await credentials.findPasswordHash('ghost')).toBeUndefined();
   });
-
-  test('forgets a deleted password', async () => {
-    const credentials = await openStore();
-    await credentials.setPasswordHash('alice', 'hash');
-    expect(await credentials.delete('alice')).toBe(true);
-    expect(await credentials.delete('alice')).toBe(false);
-    expect(await credentials.findPasswordHash('alice')).toBeUndefined();
-  });
 });

@@ -20,8 +20,6 @@ export interface PasswordCredentialStore {
     passwordHash: string,
     options?: { readonly mustChange?: boolean },
   ): Promise<void>;
-  /** After this the user cannot log in by password; false when there was none. */
-  delete(userName: string): Promise<boolean>;
 }
 
 /** Creates the store of the `password_credentials` table. */
@@ -50,16 +48,6 @@ export function createPasswordCredentialStore({ kysely }: HubDatabase): Password
         .values({ user_id: userId, ...values })
         .onConflict((conflict) => conflict.column('user_id').doUpdateSet(values))
         .execute();
-    },
-
-    async delete(userName) {
-      const userId = await findUserId(kysely, userName);
-      if (userId === undefined) return false;
-      const { numDeletedRows } = await kysely
-        .deleteFrom('password_credentials')
-        .where('user_id', '=', userId)
-        .executeTakeFirst();
-      return numDeletedRows > 0n;
     },
   };
 }

@@ -60,13 +60,12 @@ describeEachDatabase('the user store', (open) => {
     await expect(users.ensure('a/b')).rejects.toMatchObject({ code: 'bad_request' });
   });
 
-  test('changes the flags of one user only', async () => {
+  test('makes one user an administrator, and no other', async () => {
     const { users } = await openStore();
     const { id } = await users.create({ name: 'alice' });
     await users.create({ name: 'bob' });
     await users.setAdmin(id, true);
-    await users.setInvited(id, true);
-    expect(await users.getByName('alice')).toMatchObject({ isAdmin: true, isInvited: true });
+    expect(await users.getByName('alice')).toMatchObject({ isAdmin: true, isInvited: false });
     expect(await users.getByName('bob')).toMatchObject({ isAdmin: false, isInvited: false });
   });
 

@@ -56,8 +56,6 @@ export interface UserStore {
   ensureAll(names: readonly string[]): Promise<void>;
   /** Throws `not_found`. */
   setAdmin(id: string, isAdmin: boolean): Promise<void>;
-  /** Throws `not_found`. */
-  setInvited(id: string, isInvited: boolean): Promise<void>;
   /** Throws `not_found`, `conflict` or `bad_request`. Roles given to the user stay. */
   rename(id: string, name: string): Promise<void>;
   /** Deletes the user and everything of theirs; false when there was no such user. */
@@ -78,16 +76,6 @@ export function createUserStore(database: HubDatabase): UserStore {
       .where('name', '=', normaliseUserName(name))
       .executeTakeFirst();
     return row && toUser(row);
-  }
-
-  async function change(id: string, values: { admin: number } | { invited: number }) {
-    const { numUpdatedRows } = await kysely
-      .updateTable('users')
-      .set(values)
-      .where('id', '=', id)
-      .executeTakeFirst();
-    if (numUpdatedRows === 0n) throw noSuchUser();
-    database.announceChange();
   }
 
   return {
@@ -165,8 +153,15 @@ export function createUserStore(database: HubDatabase): UserStore {
       if (count > 0) database.announceChange({ kind: 'user_added' });
     },
 
-    setAdmin: (id, isAdmin) => change(id, { admin: Number(isAdmin) }),
-    setInvited: (id, isInvited) => change(id, { invited: Number(isInvited) }),
+    async setAdmin(id, isAdmin) {
+      const { numUpdatedRows } = await kysely
+        .updateTable('users')
+        .set({ admin: Number(isAdmin) })
+        .where('id', '=', id)
+        .executeTakeFirst();
+      if (numUpdatedRows === 0n) throw noSuchUser();
+      database.announceChange();
+    },
 
     async rename(id, name) {
       const newName = validateUserName(name);

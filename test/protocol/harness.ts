@@ -38,7 +38,7 @@ import { createAuthority } from '../../src/rbac/authority.ts';
 import { defaultRoles } from '../../src/rbac/default-roles.ts';
 import { createRoleStore } from '../../src/rbac/role-store.ts';
 import { createScopeCatalogue } from '../../src/rbac/scope-definitions.ts';
-import { openDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { createGroupStore } from '../../src/users/group-store.ts';
 import { createUserStore, type User } from '../../src/users/user-store.ts';
 
@@ -102,10 +102,14 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   const users = createUserStore(database);
   const groups = createGroupStore(database);
   const roles = createRoleStore(database);
-  for (const role of Object.values(defaultRoles)) await roles.save(role);
-  await roles.save({
-    ...defaultRoles.user,
-    scopes: ['self', ...services.map(({ name }) => `access:services!service=${name}`)],
+  for (const role of Object.values(defaultRoles)) await roles.apply({ save: [role] });
+  await roles.apply({
+    save: [
+      {
+        ...defaultRoles.user,
+        scopes: ['self', ...services.map(({ name }) => `access:services!service=${name}`)],
+      },
+    ],
   });
   const catalogue = createScopeCatalogue();
   const authority = createAuthority({

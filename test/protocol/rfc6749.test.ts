@@ -430,9 +430,13 @@ describe('token endpoint', () => {
 
 describe('scope', () => {
   test('§3.3 the scope parameter tells the client what was granted', async () => {
-    await hub.roles.save({
-      ...(await hub.roles.getByName('user')),
-      scopes: ['read:users:name!user', 'access:services!service=wiki'],
+    await hub.roles.apply({
+      save: [
+        {
+          ...(await hub.roles.getByName('user')),
+          scopes: ['read:users:name!user', 'access:services!service=wiki'],
+        },
+      ],
     });
     const response = await hub.exchange(await newCode({ scope: 'read:servers!user' }));
     const { scope } = (await response.json()) as { scope: string };

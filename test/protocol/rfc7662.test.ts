@@ -94,9 +94,13 @@ describe('response', () => {
   });
 
   test('§2.2 the scope is what the token is worth now', async () => {
-    await hub.roles.save({
-      ...(await hub.roles.getByName('user')),
-      scopes: ['read:users:name!user'],
+    await hub.roles.apply({
+      save: [
+        {
+          ...(await hub.roles.getByName('user')),
+          scopes: ['read:users:name!user'],
+        },
+      ],
     });
     expect(await introspect(token)).toMatchObject({ scope: 'read:users:name!user=alice' });
   });

@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
-import { type HubDatabase, openDatabase } from '../../src/store/database.ts';
+import type { HubDatabase } from '../../src/store/database.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
 import { hasPostgres, type PostgresCluster, startPostgres } from './postgres.ts';
 
 const log = pino({ level: 'silent' });

@@ -56,7 +56,7 @@ describe('login', () => {
 
 describe('access', () => {
   test('refuses a user who may not reach the client', async () => {
-    await hub.roles.save({ ...(await hub.roles.getByName('user')), scopes: ['self'] });
+    await hub.roles.apply({ save: [{ ...(await hub.roles.getByName('user')), scopes: ['self'] }] });
     const response = await hub.authorize(request, await hub.login('alice'));
     expect(response.status).toBe(403);
     expect(response.headers.get('location')).toBeNull();
@@ -65,7 +65,7 @@ describe('access', () => {
   test('refuses the consent form of a user who lost access since the page was shown', async () => {
     const alice = await hub.login('alice');
     await shownConsent(await hub.authorize(request, alice));
-    await hub.roles.save({ ...(await hub.roles.getByName('user')), scopes: ['self'] });
+    await hub.roles.apply({ save: [{ ...(await hub.roles.getByName('user')), scopes: ['self'] }] });
     const response = await hub.decide(request, alice);
     expect(response.status).toBe(403);
   });
@@ -77,21 +77,29 @@ describe('access', () => {
   });
 
   test('lets a group in that holds access', async () => {
-    await hub.roles.save({ ...(await hub.roles.getByName('user')), scopes: ['self'] });
+    await hub.roles.apply({ save: [{ ...(await hub.roles.getByName('user')), scopes: ['self'] }] });
     const alice = await hub.login('alice');
     await hub.groups.create({ name: 'team' });
     await hub.groups.addMembers('team', ['alice'], 'api');
-    await hub.roles.save({
-      name: 'wiki-readers',
-      description: '',
-      scopes: ['access:services!service=wiki'],
-      origin: 'api',
+    await hub.roles.apply({
+      save: [
+        {
+          name: 'wiki-readers',
+          description: '',
+          scopes: ['access:services!service=wiki'],
+          origin: 'api',
+        },
+      ],
     });
-    await hub.roles.assign({
-      roleName: 'wiki-readers',
-      subjectKind: 'group',
-      subjectName: 'team',
-      origin: 'api',
+    await hub.roles.apply({
+      assign: [
+        {
+          roleName: 'wiki-readers',
+          subjectKind: 'group',
+          subjectName: 'team',
+          origin: 'api',
+        },
+      ],
     });
     await shownConsent(await hub.authorize(request, alice));
   });

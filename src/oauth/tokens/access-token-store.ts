@@ -14,17 +14,13 @@ export interface AccessTokenStore {
   findById(id: string): Promise<AccessToken | undefined>;
   /** Newest first. */
   listOfUser(userId: string): Promise<AccessToken[]>;
-  listOfService(serviceName: string): Promise<AccessToken[]>;
   /** What a user has granted to a client. */
   listOfClientAndUser(clientId: string, userId: string): Promise<AccessToken[]>;
   /** Each `revoke` returns how many tokens it ended, and announces the change. */
   revoke(id: string): Promise<number>;
   /** Ends everything that a browser session gave: its tokens, and its codes not yet exchanged. */
   revokeBySession(sessionId: string): Promise<number>;
-  revokeByCode(codeHash: string): Promise<number>;
-  revokeByClient(clientId: string): Promise<number>;
   revokeByClientAndUser(clientId: string, userId: string): Promise<number>;
-  revokeByUser(userId: string): Promise<number>;
   /** Ends a server's own tokens, not those that its visitors hold. */
   revokeByServer(serverId: string): Promise<number>;
   /** Records when tokens were last used; never sets a time back. */
@@ -93,11 +89,6 @@ export function createAccessTokenStore({
       return rows.map(toAccessToken);
     },
 
-    async listOfService(serviceName) {
-      const rows = await newestFirst().where('service_name', '=', serviceName).execute();
-      return rows.map(toAccessToken);
-    },
-
     async listOfClientAndUser(clientId, userId) {
       const rows = await newestFirst()
         .where('client_id', '=', clientId)
@@ -107,9 +98,6 @@ export function createAccessTokenStore({
     },
 
     revoke: (id) => revokeWhere('id', id),
-    revokeByCode: (codeHash) => revokeWhere('code_hash', codeHash),
-    revokeByClient: (clientId) => revokeWhere('client_id', clientId),
-    revokeByUser: (userId) => revokeWhere('user_id', userId),
     revokeByServer: (serverId) => revokeWhere('server_id', serverId),
 
     async revokeBySession(sessionId) {

@@ -124,9 +124,13 @@ describe('memory', () => {
   test('is emptied when roles change', async () => {
     const { token } = await createToken();
     expect((await hub.tokenVerifier.verify(token))!.scopes.size).toBe(2);
-    await hub.roles.save({
-      ...(await hub.roles.getByName('user')),
-      scopes: ['read:users:name!user'],
+    await hub.roles.apply({
+      save: [
+        {
+          ...(await hub.roles.getByName('user')),
+          scopes: ['read:users:name!user'],
+        },
+      ],
     });
     expect((await hub.tokenVerifier.verify(token))!.scopes).toEqual(
       new Set(['read:users:name!user=alice']),

@@ -1,0 +1,33 @@
+import type { Logger } from 'pino';
+import { StartupError } from '../errors.ts';
+import type { HubDatabase } from './database.ts';
+import { openPostgresDatabase } from './postgres-database.ts';
+import { openSqliteDatabase } from './sqlite-database.ts';
+
+export interface OpenDatabaseOptions {
+  /** Folder against which the path of an SQLite file is resolved. */
+  readonly directory: string;
+  readonly log: Logger;
+  /** How long to wait for another process's lock on an SQLite file. */
+  readonly lockTimeoutMs?: number;
+}
+
+/**
+ * Opens the database of a URL (`sqlite:<path>`, `sqlite::memory:`, `postgresql://…`) and brings its
+ * schema up to date. Throws a StartupError that tells what is wrong and how to mend it.
+ */
+export async function openDatabase(
+  url: string,
+  { directory, log, lockTimeoutMs = 5000 }: OpenDatabaseOptions,
+): Promise<HubDatabase> {
+  if (url.startsWith('sqlite:')) {
+    return await openSqliteDatabase({
+      path: url.slice('sqlite:'.length),
+      directory,
+      log,
+      lockTimeoutMs,
+    });
+  }
+  if (/^postgres(ql)?:\/\//.test(url)) return await openPostgresDatabase({ url, log });
+  throw new StartupError('Hub.database_url must begin with sqlite: or postgresql://');
+}

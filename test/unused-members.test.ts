@@ -1,0 +1,90 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { expect, test } from 'vitest';
+import { findUnusedMembers } from './support/unused-members.ts';
+
+const root = join(import.meta.dirname, '..');
+
+/** What only others than the program use, and who. */
+const usedElsewhere: Readonly<Record<string, string>> = {
+  'AccessTokenStore.revokeBySession': 'LoginSessionStore.end holds the same statement',
+  'ActivityLog.flush': 'a timer does it; tests do it at once',
+  'UseRecorder.flush': 'a timer does it; tests do it at once',
+  'WebSocketForwarder.recordTraffic': 'a timer does it; tests do it at once',
+  'AuthenticatorLog.debug': 'plugins may call it',
+  'Spawner.usage': 'plugins may offer it',
+};
+
+test('no interface of the program has a method that the program never uses', () => {
+  const found = findUnusedMembers({
+    project: join(root, 'tsconfig.json'),
+    isProgram: (file) => /^(src|plugins|examples|scripts)\//.test(placeOf(file)) && !isTest(file),
+    isSearched: (file) => placeOf(file).startsWith('src/') && !isTest(file),
+  });
+  // What is listed and used after all is out of date here.
+  expect(found).toEqual(Object.keys(usedElsewhere).toSorted());
+});
+
+test('unused methods are told from those that are called, taken out, spread or passed on', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'unused-members-'));
+  try {
+    await writeFile(
+      join(directory, 'tsconfig.json'),
+      JSON.stringify({ compilerOptions: { strict: true, target: 'es2024', types: [] } }),
+    );
+    await writeFile(
+      join(directory, 'program.ts'),
+      `export interface Store {
+         called(): void;
+         calledIfThere?(): void;
+         calledByName(): void;
+         takenOut(): void;
+         takenUnderAnotherName: () => void;
+         givenToOthers(): void;
+         passedOn(): string;
+         forgotten(): void;
+         alsoForgotten?: (() => void) | undefined;
+         data: string;
+       }
+       interface Options { spread(): void }
+       interface Other { forgotten(): void; more: string }
+       interface Wanted { passedOn(): string }
+       function take({ passedOn }: Wanted) { return passedOn(); }
+       export function use(store: Store, other: Other, options: Options) {
+         store.called();
+         store.calledIfThere?.();
+         store['calledByName']();
+         const { takenOut, takenUnderAnotherName: name } = store;
+         takenOut();
+         name();
+         [1].forEach(store.givenToOthers);
+         other.forgotten();
+         return { ...options, taken: take(store) };
+       }
+       export const made: Store = {
+         called() {}, calledByName() {}, takenOut() {}, takenUnderAnotherName() {},
+         givenToOthers() {}, passedOn: () => '', forgotten() {}, data: '',
+       };`,
+    );
+    const everything = () => true;
+    const isOurs = (file: string) => file.startsWith(directory);
+    expect(
+      findUnusedMembers({
+        project: join(directory, 'tsconfig.json'),
+        isProgram: isOurs,
+        isSearched: everything,
+      }),
+    ).toEqual(['Store.alsoForgotten', 'Store.forgotten']);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+});
+
+function placeOf(file: string): string {
+  return relative(root, file).replaceAll('\\', '/');
+}
+
+function isTest(file: string): boolean {
+  return file.endsWith('.test.ts');
+}
