@@ -24,6 +24,7 @@ const plugin: AuthenticatorPlugin<Options> = {
   create(options, { credentials, passwordHasher, hubTitle, name }) {
     return {
       ownsAccounts: true,
+      minimumPasswordLength: options.min_length,
       login: {
         kind: 'form',
         label: options.label,

@@ -263,10 +263,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     csrf,
     login,
     revalidation,
-    externalLogins: composeExternalLogins(
-      { pages, login, sessions, metrics, log },
-      { config, secrets, keyv },
-    ),
+    externalLogins: composeExternalLogins({ pages, login, log }, { config, secrets, keyv }),
     oauth,
     server,
     registry,
@@ -283,10 +280,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       logins,
       authority,
       accounts,
-      secrets,
     }),
     log,
-    firstAdministrator: login.firstAdministrator,
   };
   registerMetricSources({ metrics, registry, server, stores, webSockets, forwarder });
 
@@ -331,7 +326,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         },
       }),
     addPageRoutes(router) {
-      addPages(router, deps, config);
+      addPages(router, deps, config, secrets);
       if (jupyterHub.hasAddresses) jupyterHubRoutes(router, { assets });
     },
     addOuterRoutes: (router) =>
@@ -374,9 +369,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   await listen(publicServer.server, Hub.bind_url, 'Hub.bind_url');
   building.defer(() => publicServer.close(Hub.shutdown_timeout * 1000, gatewayParts.streams));
   await registry.start();
-  const secret = login.hasPasswordAccounts
-    ? await deps.firstAdministrator.issueSecret()
-    : undefined;
+  const secret = await deps.account.firstAdministrator.issueSecret();
 
   // Before requests in flight are waited for: some of them follow a start to its end.
   building.defer(() => server.lifecycle.close());

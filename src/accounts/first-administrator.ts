@@ -1,13 +1,19 @@
+import type { AccountPasswords } from '../authentication/account-passwords.ts';
+import { type Authenticators, accountOwnerOf } from '../authentication/create-authenticators.ts';
 import type { UserNameRules } from '../authentication/user-name-rules.ts';
 import { equalSecrets, hashSecret } from '../crypto/hash.ts';
 import { randomSecret } from '../crypto/random.ts';
 import { HubError } from '../errors.ts';
 import type { SettingStore } from '../store/setting-store.ts';
+import type { PasswordCredentialStore } from '../users/password-credential-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 
 /** The way in for the very first administrator: a link that works once, shown once at start. */
 export interface FirstAdministrator {
-  /** A new secret for the link, unless there is an administrator already; an older link ends. */
+  /**
+   * A new secret for the link; an older link ends. Undefined when there is an administrator already, or
+   * another way to log in than the passwords of the hub.
+   */
   issueSecret(): Promise<string | undefined>;
   isValid(secret: string): Promise<boolean>;
   /** Creates the administrator. Throws `forbidden` when the link does not work (any more). */
@@ -20,17 +26,15 @@ export interface FirstAdministrator {
 
 const settingKey = 'first-administrator-secret-hash';
 
-/** Creates the set-up over the stores. `hasAdministrator` also counts those of the configuration. */
 export function createFirstAdministrator(deps: {
   readonly settings: SettingStore;
-  readonly users: Pick<UserStore, 'create' | 'findByName' | 'setAdmin'>;
+  readonly users: Pick<UserStore, 'create' | 'findByName' | 'listAdministratorNames' | 'setAdmin'>;
   readonly names: Pick<UserNameRules, 'resolveNew'>;
-  readonly hasAdministrator: () => Promise<boolean>;
-  readonly setPassword: (userName: string, password: string) => Promise<void>;
-  /** Throws `bad_request` for a password that is too short or too common. */
-  readonly checkPassword: (userName: string, password: string) => void;
+  readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
+  readonly authenticators: Pick<Authenticators, 'list'>;
+  readonly passwords: Pick<AccountPasswords, 'problemWith' | 'set'>;
 }): FirstAdministrator {
-  const { settings, users } = deps;
+  const { settings, users, credentials, authenticators, passwords } = deps;
   let isCreating = false;
 
   async function isValid(secret: string): Promise<boolean> {
@@ -38,30 +42,39 @@ export function createFirstAdministrator(deps: {
     return secretHash !== undefined && equalSecrets(secretHash, hashSecret(secret));
   }
 
+  /** One who cannot log in, as of the configuration, does not count while passwords are the only way. */
+  async function hasAdministrator(): Promise<boolean> {
+    for (const name of await users.listAdministratorNames()) {
+      if ((await credentials.findPasswordHash(name)) !== undefined) return true;
+    }
+    return false;
+  }
+
   return {
     isValid,
 
     async issueSecret() {
-      if (await deps.hasAdministrator()) return undefined;
+      const isOnlyWay =
+        accountOwnerOf(authenticators) !== undefined && authenticators.list.length === 1;
+      if (!isOnlyWay || (await hasAdministrator())) return undefined;
       const secret = randomSecret();
       await settings.set(settingKey, hashSecret(secret));
       return secret;
     },
 
     async create({ secret, name, password }) {
-      if (isCreating || !(await isValid(secret)) || (await deps.hasAdministrator())) {
-        throw new HubError('forbidden', 'This set-up link does not work any more.', {
-          hint: 'Start the hub again for a new link, or log in if there is an administrator.',
-        });
-      }
+      // Of two requests at once, only one may find the link valid.
+      if (isCreating) throw usedUp();
       isCreating = true;
       try {
+        if (!(await isValid(secret)) || (await hasAdministrator())) throw usedUp();
         const userName = deps.names.resolveNew(name);
-        deps.checkPassword(userName, password);
+        const problem = passwords.problemWith(password, userName);
+        if (problem !== undefined) throw new HubError('bad_request', problem);
         const existing = await users.findByName(userName);
         const user =
           existing ?? (await users.create({ name: userName, isAdmin: true, isInvited: true }));
-        await deps.setPassword(userName, password);
+        await passwords.set(user, password);
         if (existing !== undefined) await users.setAdmin(existing.id, true);
         await settings.delete(settingKey);
         return { ...user, isAdmin: true };
@@ -70,4 +83,10 @@ export function createFirstAdministrator(deps: {
       }
     },
   };
+}
+
+function usedUp(): HubError {
+  return new HubError('forbidden', 'This set-up link does not work any more.', {
+    hint: 'Start the hub again for a new link, or log in if there is an administrator.',
+  });
 }

@@ -1,4 +1,4 @@
-import type { Authenticators } from '../authentication/create-authenticators.ts';
+import { type Authenticators, accountOwnerOf } from '../authentication/create-authenticators.ts';
 import { createKeyedQueue } from '../authentication/keyed-queue.ts';
 import { HubError } from '../errors.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
@@ -23,7 +23,6 @@ export interface IdentityLinks {
   ): Promise<void>;
 }
 
-/** Creates the links. */
 export function createIdentityLinks(deps: {
   readonly identities: Pick<IdentityStore, 'listForUser' | 'unlink'>;
   readonly authenticators: Pick<Authenticators, 'list' | 'find'>;
@@ -32,12 +31,11 @@ export function createIdentityLinks(deps: {
 }): IdentityLinks {
   const { identities, authenticators, credentials, logins } = deps;
   const perUser = createKeyedQueue({ longestQueue: 20 });
-  const keepsPasswords = () =>
-    authenticators.list.some(({ authenticator }) => authenticator.ownsAccounts === true);
 
   const listOf: IdentityLinks['listOf'] = async (user) => {
     const hasPassword =
-      keepsPasswords() && (await credentials.findPasswordHash(user.name)) !== undefined;
+      accountOwnerOf(authenticators) !== undefined &&
+      (await credentials.findPasswordHash(user.name)) !== undefined;
     const linked = (await identities.listForUser(user.id)).flatMap((identity) => {
       const via = authenticators.find(identity.authenticator)?.authenticator;
       // The own account is no link: its password is what lets the person in.

@@ -1,53 +1,126 @@
 import type { Keyv } from 'keyv';
+import type { LoggedIn } from '../authentication/login-service.ts';
 import { hashSecret } from '../crypto/hash.ts';
 import { randomSecret } from '../crypto/random.ts';
+import type { User, UserStore } from '../users/user-store.ts';
+import type { SecondFactors } from './second-factors.ts';
 
-/** A login whose password was right and that still lacks something. */
+/** What a login may still need after the right password, in this order. */
+export type LoginStep = 'second-factor' | 'new-password';
+
+/** A login whose password was right and that still needs something. */
 export interface PartialLogin {
   readonly userId: string;
   readonly authenticator: string;
   readonly identityId: string;
-  readonly step: 'second-factor' | 'new-password';
+  readonly step: LoginStep;
   readonly mustChangePassword: boolean;
+  /** Where the login leads, already checked. */
   readonly next?: string;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
 }
 
-/** Logins between their steps, kept in the hub; a browser holds only the key to its own. */
+/** What the browser does next, and the key to its login that it must bring. */
+export interface NextLoginStep {
+  readonly outcome: 'step';
+  readonly step: LoginStep;
+  readonly key: string;
+}
+
+export interface CompleteLogin {
+  readonly outcome: 'complete';
+  readonly result: LoggedIn;
+  readonly next: string | undefined;
+}
+
+/**
+ * Logins between their steps, kept in the hub for five minutes; a browser holds only the key to its own.
+ * The second factor comes first: only who has it may choose a password.
+ */
 export interface PartialLogins {
-  /** Keeps a login for five minutes and gives its key. */
-  begin(login: Omit<PartialLogin, 'expiresAt'>): Promise<string>;
-  find(key: string): Promise<PartialLogin | undefined>;
-  /** Takes the login away; of several who try at once, one gets it. */
-  take(key: string): Promise<PartialLogin | undefined>;
+  /** Keeps a login that still needs something; undefined when it is complete. */
+  begin(result: LoggedIn, next: string | undefined): Promise<NextLoginStep | undefined>;
+  /** The login of a key and its user, if it is at this step. */
+  find(
+    key: string,
+    step: LoginStep,
+  ): Promise<{ readonly login: PartialLogin; readonly user: User } | undefined>;
+  /** Ends a step. Of several who try at once one goes on, the others get undefined. */
+  completeStep(key: string): Promise<NextLoginStep | CompleteLogin | undefined>;
+  abandon(key: string): Promise<void>;
 }
 
 const lifetimeMs = 5 * 60_000;
 
-/** Creates the pending logins on a Keyv space of their own. */
-export function createPartialLogins(
-  records: Keyv<PartialLogin>,
-  now: () => number = Date.now,
-): PartialLogins {
-  async function find(key: string): Promise<PartialLogin | undefined> {
+export function createPartialLogins(deps: {
+  readonly records: Keyv<PartialLogin>;
+  readonly users: Pick<UserStore, 'findById'>;
+  readonly secondFactors: Pick<SecondFactors, 'find'>;
+  /** Name of the authenticator whose accounts have their password, and so their second factor, here. */
+  readonly accountOwner: () => string | undefined;
+}): PartialLogins {
+  const { records, users, secondFactors } = deps;
+
+  async function findRecord(key: string): Promise<PartialLogin | undefined> {
     const login = await records.get(hashSecret(key));
-    return login !== undefined && login.expiresAt > now() ? login : undefined;
+    return login !== undefined && login.expiresAt > Date.now() ? login : undefined;
+  }
+
+  async function keep(login: Omit<PartialLogin, 'expiresAt'>): Promise<NextLoginStep> {
+    const key = randomSecret();
+    const record = { ...login, expiresAt: Date.now() + lifetimeMs };
+    await records.set(hashSecret(key), record, lifetimeMs);
+    return { outcome: 'step', step: login.step, key };
+  }
+
+  async function take(key: string): Promise<PartialLogin | undefined> {
+    const login = await findRecord(key);
+    const isTaken = login !== undefined && (await records.delete(hashSecret(key)));
+    return isTaken ? login : undefined;
   }
 
   return {
-    find,
-
-    async begin(login) {
-      const key = randomSecret();
-      await records.set(hashSecret(key), { ...login, expiresAt: now() + lifetimeMs }, lifetimeMs);
-      return key;
+    async begin({ user, authenticator, identityId, mustChangePassword }, next) {
+      if (authenticator !== deps.accountOwner()) return undefined;
+      const hasFactor = (await secondFactors.find(user.id)) !== undefined;
+      if (!hasFactor && !mustChangePassword) return undefined;
+      return keep({
+        userId: user.id,
+        authenticator,
+        identityId,
+        step: hasFactor ? 'second-factor' : 'new-password',
+        mustChangePassword,
+        ...(next === undefined ? {} : { next }),
+      });
     },
 
-    async take(key) {
-      const login = await find(key);
-      const isTaken = login !== undefined && (await records.delete(hashSecret(key)));
-      return isTaken ? login : undefined;
+    async find(key, step) {
+      const login = await findRecord(key);
+      const user = login?.step === step ? await users.findById(login.userId) : undefined;
+      return login === undefined || user === undefined ? undefined : { login, user };
+    },
+
+    async completeStep(key) {
+      const login = await take(key);
+      const user = login && (await users.findById(login.userId));
+      if (login === undefined || user === undefined) return undefined;
+      if (login.step === 'second-factor' && login.mustChangePassword) {
+        return keep({ ...login, step: 'new-password' });
+      }
+      const { authenticator, identityId, next } = login;
+      const result: LoggedIn = {
+        outcome: 'logged_in',
+        user,
+        identityId,
+        authenticator,
+        mustChangePassword: false,
+      };
+      return { outcome: 'complete', result, next };
+    },
+
+    async abandon(key) {
+      await take(key);
     },
   };
 }

@@ -1,12 +1,14 @@
 import type { PasswordHasher } from '../plugin-host/authenticator.ts';
 import type { PasswordCredentialStore } from '../users/password-credential-store.ts';
 import type { User } from '../users/user-store.ts';
-import type { Authenticators } from './create-authenticators.ts';
+import { type Authenticators, accountOwnerOf } from './create-authenticators.ts';
 
 /** The passwords of the hub's own accounts: judged, hashed, stored. */
 export interface AccountPasswords {
-  /** Whether any configured authenticator keeps its accounts in the hub. */
+  /** Whether a configured authenticator keeps its accounts in the hub. */
   readonly isUsed: boolean;
+  /** Fewest characters of a new password, where the authenticator tells beforehand. */
+  readonly minimumLength: number | undefined;
   /** Says why a new password is not good enough, in a sentence; undefined when it is. */
   problemWith(password: string, userName: string): string | undefined;
   /** Stores a new password and ends the user's other logins, so that a stolen one is of no more use. */
@@ -24,7 +26,6 @@ export interface SetPasswordOptions {
   readonly keepSessionId?: string;
 }
 
-/** Creates the passwords of accounts. */
 export function createAccountPasswords(deps: {
   readonly authenticators: Pick<Authenticators, 'list'>;
   readonly credentials: Pick<PasswordCredentialStore, 'setPasswordHash'>;
@@ -32,22 +33,20 @@ export function createAccountPasswords(deps: {
   readonly endLoginsOf: (userId: string, options: { readonly except?: string }) => Promise<unknown>;
 }): AccountPasswords {
   // Looked up each time: a reload of the configuration changes the list.
-  const keepers = () =>
-    deps.authenticators.list
-      .map(({ authenticator }) => authenticator)
-      .filter(({ ownsAccounts }) => ownsAccounts === true);
+  const owner = () => accountOwnerOf(deps.authenticators)?.authenticator;
 
   return {
     get isUsed() {
-      return keepers().length > 0;
+      return owner() !== undefined;
+    },
+
+    get minimumLength() {
+      return owner()?.minimumPasswordLength;
     },
 
     problemWith(password, userName) {
-      for (const keeper of keepers()) {
-        const problem = keeper.passwordProblem?.(password, { userName });
-        if (problem !== undefined) return problem;
-      }
-      return password === '' ? 'A password cannot be empty.' : undefined;
+      const problem = owner()?.passwordProblem?.(password, { userName });
+      return problem ?? (password === '' ? 'A password cannot be empty.' : undefined);
     },
 
     async set({ id, name }, password, { mustChange = false, keepSessionId } = {}) {

@@ -24,6 +24,20 @@ export interface Authenticators extends AsyncDisposable {
   find(name: string): NamedAuthenticator | undefined;
 }
 
+/** The authenticator whose accounts, with their passwords, are the hub's own, when there is one. */
+export function accountOwnerOf({
+  list,
+}: Pick<Authenticators, 'list'>): NamedAuthenticator | undefined {
+  return list.find(({ authenticator }) => authenticator.ownsAccounts === true);
+}
+
+/** The only way to log in, when that is an external provider: a browser may be sent there at once. */
+export function onlyExternalOf({
+  list: [only, ...others],
+}: Pick<Authenticators, 'list'>): NamedAuthenticator | undefined {
+  return others.length === 0 && only?.authenticator.login.kind === 'external' ? only : undefined;
+}
+
 export interface AuthenticatorDeps {
   readonly config: AuthenticatorConfig;
   readonly credentials: CredentialStore;

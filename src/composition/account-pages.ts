@@ -8,68 +8,34 @@ import { adminServiceRoutes } from '../pages/admin/service-routes.ts';
 import { adminUserListRoutes } from '../pages/admin/user-list-routes.ts';
 import { adminUserRoutes } from '../pages/admin/user-routes.ts';
 import { invitationRoutes } from '../pages/login/invitation-routes.ts';
-import { beginSession } from '../pages/login/login-routes.ts';
-import { createLoginSteps, type LoginSteps } from '../pages/login/login-steps.ts';
+import type { LogIn } from '../pages/login/log-in.ts';
 import { secondFactorRoutes } from '../pages/login/second-factor-routes.ts';
 import type { HubParts } from './hub-parts.ts';
 
-/** Creates what a login by password goes through after the password. */
-export function createSteps(deps: HubParts, config: Config): LoginSteps {
-  const { pages, stores, login, account, sessions, metrics } = deps;
-  return createLoginSteps({
-    pages,
-    secondFactors: account.secondFactors,
-    partialLogins: account.partialLogins,
-    sealer: account.partialLoginSealer,
-    passwords: account.passwords,
-    passwordHasher: login.passwordHasher,
-    credentials: stores.credentials,
-    users: stores.users,
-    passwordAuthenticator: account.passwordAuthenticator,
-    minimumPasswordLength: account.minimumPasswordLength,
-    beginSession: (ctx, result) => beginSession(ctx, result, sessions),
-    metrics,
-    defaultUrl: config.Hub.default_url ?? pages.urls.home,
-    isSecure: config.publicUrl.protocol === 'https:',
-  });
-}
-
 /** Adds the pages of the person's own account, and those that links lead to. */
-export function addAccountPages(
-  router: Router,
-  deps: HubParts,
-  steps: LoginSteps,
-  config: Config,
-): void {
+export function addAccountPages(router: Router, deps: HubParts, logIn: LogIn): void {
   const { pages, stores, login, account } = deps;
   const { credentials, groups } = stores;
-  const { secondFactors, minimumPasswordLength, passwordAuthenticator } = account;
+  const { secondFactors, passwords } = account;
   accountRoutes(router, {
     pages,
     groups,
     credentials,
-    passwords: account.passwords,
+    passwords,
     passwordHasher: login.passwordHasher,
     throttle: login.throttle,
     secondFactors,
     identityLinks: account.identityLinks,
     authenticators: login.authenticators,
-    minimumPasswordLength,
   });
   secondFactorRoutes(router, { pages, secondFactors, credentials });
   invitationRoutes(router, {
     pages,
     invitations: account.invitations,
     loginService: login.loginService,
-    passwordAuthenticator,
-    minimumPasswordLength,
-    async completeLogin(ctx, result) {
-      if (await steps.continueLogin(ctx, result, undefined)) return;
-      await beginSession(ctx, result, deps.sessions);
-      deps.metrics.countLogin(result.authenticator, 'logged_in');
-      ctx.redirect(config.Hub.default_url ?? pages.urls.home);
-      ctx.status = 303;
-    },
+    authenticators: login.authenticators,
+    passwords,
+    logIn,
   });
 }
 

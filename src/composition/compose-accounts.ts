@@ -1,4 +1,5 @@
 import type { Accounts } from '../accounts/accounts.ts';
+import { createFirstAdministrator } from '../accounts/first-administrator.ts';
 import { createGroupMembers } from '../accounts/group-members.ts';
 import { createIdentityLinks } from '../accounts/identity-links.ts';
 import { createInvitations } from '../accounts/invitations.ts';
@@ -6,10 +7,9 @@ import { createLockouts } from '../accounts/lockouts.ts';
 import { createPartialLogins, type PartialLogin } from '../accounts/partial-logins.ts';
 import { createSecondFactors } from '../accounts/second-factors.ts';
 import { createAccountPasswords } from '../authentication/account-passwords.ts';
+import { accountOwnerOf } from '../authentication/create-authenticators.ts';
 import { createLoginThrottle, type ThrottleRecord } from '../authentication/login-throttle.ts';
 import type { Config } from '../config/config.ts';
-import type { Secret } from '../config/secret.ts';
-import { createSealer } from '../crypto/sealer.ts';
 import type { Authority } from '../rbac/authority.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { KeyvSpaces } from '../store/keyv.ts';
@@ -28,7 +28,6 @@ export function composeAccounts(deps: {
   readonly logins: LoginSessions;
   readonly authority: Authority;
   readonly accounts: Accounts;
-  readonly secrets: readonly Secret[];
 }) {
   const { config, stores, keyv, login, logins, authority, accounts } = deps;
   const { authenticators } = login;
@@ -42,15 +41,20 @@ export function composeAccounts(deps: {
     ...config.Authenticator,
     records: keyv.space<ThrottleRecord>('second-factor-throttle'),
   });
+  const secondFactors = createSecondFactors({
+    store: stores.secondFactors,
+    throttle: secondFactorThrottle,
+    hubTitle: config.Hub.title,
+  });
   return {
     passwords,
-    secondFactors: createSecondFactors({
-      store: stores.secondFactors,
-      throttle: secondFactorThrottle,
-      hubTitle: config.Hub.title,
+    secondFactors,
+    partialLogins: createPartialLogins({
+      records: keyv.space<PartialLogin>('login-steps'),
+      users: stores.users,
+      secondFactors,
+      accountOwner: () => accountOwnerOf(authenticators)?.name,
     }),
-    partialLogins: createPartialLogins(keyv.space<PartialLogin>('login-steps')),
-    partialLoginSealer: createSealer(deps.secrets, 'login-step'),
     invitations: createInvitations({
       store: stores.invitations,
       users: stores.users,
@@ -66,17 +70,13 @@ export function composeAccounts(deps: {
     }),
     groupMembers: createGroupMembers({ groups: stores.groups, roles: stores.roles, authority }),
     lockouts: createLockouts([login.throttle, secondFactorThrottle]),
-    minimumPasswordLength: minimumPasswordLength(config),
-    /** The authenticator whose accounts have their password here. */
-    passwordAuthenticator: () =>
-      authenticators.list.find(({ authenticator }) => authenticator.ownsAccounts === true)?.name,
+    firstAdministrator: createFirstAdministrator({
+      settings: stores.settings,
+      users: stores.users,
+      names: login.names,
+      credentials: stores.credentials,
+      authenticators,
+      passwords,
+    }),
   };
-}
-
-/** What the pages tell beforehand; the authenticator itself decides what is good enough. */
-function minimumPasswordLength({ authenticators, pluginSections }: Config): number {
-  const own = authenticators.find((entry) => entry.class === 'password')?.options;
-  const section = pluginSections['PasswordAuthenticator'] as Record<string, unknown> | undefined;
-  const configured = own?.['min_length'] ?? section?.['min_length'];
-  return typeof configured === 'number' ? configured : 12;
 }

@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import { createFirstAdministrator } from '../accounts/first-administrator.ts';
 import { createAdmissionRules } from '../authentication/admission-rules.ts';
 import { createAuthenticators } from '../authentication/create-authenticators.ts';
 import { createIdentityLinking } from '../authentication/identity-linking.ts';
@@ -7,16 +6,15 @@ import { createLoginService } from '../authentication/login-service.ts';
 import { createLoginThrottle, type ThrottleRecord } from '../authentication/login-throttle.ts';
 import { createPasswordHasher } from '../authentication/password-hash.ts';
 import { createProfileSync } from '../authentication/profile-sync.ts';
+import { createReloadableLogin } from '../authentication/reloadable-login.ts';
 import { createSealedSettings } from '../authentication/sealed-settings.ts';
 import { createUserNameRules } from '../authentication/user-name-rules.ts';
 import { createUserRefresh } from '../authentication/user-refresh.ts';
 import type { Config } from '../config/config.ts';
 import type { Secret } from '../config/secret.ts';
 import { createSealer } from '../crypto/sealer.ts';
-import { HubError } from '../errors.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import type { KeyvSpaces } from '../store/keyv.ts';
-import { createReloadableLogin } from './reloadable-login.ts';
 import type { Stores } from './stores.ts';
 
 /** What lets people in. */
@@ -85,30 +83,6 @@ export async function composeLogin(
   const { authenticators, names, loginService, linkIdentity, refresh, reload } = disposables.use(
     await createReloadableLogin(createMethods, { config, plugins }, log),
   );
-  const accountOwner = () =>
-    authenticators.list.find(({ authenticator }) => authenticator.ownsAccounts === true);
-  const firstAdministrator = createFirstAdministrator({
-    settings: stores.settings,
-    users: stores.users,
-    names,
-    hasAdministrator: async () => (await administratorsWhoCanLogIn()).length > 0,
-    async setPassword(userName, password) {
-      await stores.credentials.setPasswordHash(userName, await passwordHasher.hash(password));
-    },
-    checkPassword(userName, password) {
-      const problem = accountOwner()?.authenticator.passwordProblem?.(password, { userName });
-      if (problem !== undefined) throw new HubError('bad_request', problem);
-    },
-  });
-
-  async function administratorsWhoCanLogIn(): Promise<string[]> {
-    const names = await stores.users.listAdministratorNames();
-    const found = await Promise.all(
-      names.map(async (name) => ((await stores.credentials.findPasswordHash(name)) ? [name] : [])),
-    );
-    return found.flat();
-  }
-
   return {
     authenticators,
     names,
@@ -118,8 +92,5 @@ export async function composeLogin(
     refresh,
     passwordHasher,
     reload,
-    firstAdministrator,
-    /** Whether the hub keeps accounts of its own, so that somebody must make the first one. */
-    hasPasswordAccounts: accountOwner() !== undefined && authenticators.list.length === 1,
   };
 }

@@ -1,6 +1,8 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { Config } from '../config/config.ts';
+import type { Secret } from '../config/secret.ts';
+import { createSealer } from '../crypto/sealer.ts';
 import { HubError } from '../errors.ts';
 import type { RenderErrorPage } from '../http/error-middleware.ts';
 import { allowFormTargets } from '../http/security-headers.ts';
@@ -12,7 +14,9 @@ import { errorPage } from '../pages/errors/error-page.ts';
 import { renderHtml } from '../pages/html.ts';
 import { consentPage } from '../pages/login/consent-page.ts';
 import { externalLoginRoutes } from '../pages/login/external-login-routes.ts';
+import { createLogIn } from '../pages/login/log-in.ts';
 import { loginRoutes } from '../pages/login/login-routes.ts';
+import { loginStepRoutes } from '../pages/login/login-step-routes.ts';
 import { setUpRoutes } from '../pages/login/set-up-routes.ts';
 import type { PageContext } from '../pages/page-context.ts';
 import type { PageUrls } from '../pages/page-urls.ts';
@@ -22,7 +26,7 @@ import { serviceUnavailablePage } from '../pages/services/service-unavailable-pa
 import type { Route } from '../proxy/route.ts';
 import type { Service } from '../services/service.ts';
 import type { ServiceRegistry } from '../services/service-registry.ts';
-import { addAccountPages, addAdminPages, createSteps } from './account-pages.ts';
+import { addAccountPages, addAdminPages } from './account-pages.ts';
 import type { HubParts } from './hub-parts.ts';
 
 /** Renders error pages without knowing a request: for every place that must answer a failure. */
@@ -89,7 +93,12 @@ export function createConsentPresenter(
 }
 
 /** Adds the pages of people. */
-export function addPages(router: Router, deps: HubParts, config: Config): void {
+export function addPages(
+  router: Router,
+  deps: HubParts,
+  config: Config,
+  secrets: readonly Secret[],
+): void {
   const { pages, stores, login, oauth, server, authority, logins, sessions, metrics, apiPath } =
     deps;
   const serverRoutes = {
@@ -101,8 +110,26 @@ export function addPages(router: Router, deps: HubParts, config: Config): void {
     ...server,
   };
 
-  const steps = createSteps(deps, config);
-  steps.addRoutes(router);
+  const { account } = deps;
+  const logIn = createLogIn({
+    urls: pages.urls,
+    sessions,
+    partialLogins: account.partialLogins,
+    sealer: createSealer(secrets, 'login-step'),
+    metrics,
+    defaultUrl: config.Hub.default_url ?? pages.urls.home,
+    isSecure: config.publicUrl.protocol === 'https:',
+  });
+  loginStepRoutes(router, {
+    pages,
+    logIn,
+    partialLogins: account.partialLogins,
+    secondFactors: account.secondFactors,
+    passwords: account.passwords,
+    passwordHasher: login.passwordHasher,
+    credentials: stores.credentials,
+    metrics,
+  });
   loginRoutes(router, {
     pages,
     authenticators: login.authenticators,
@@ -112,20 +139,20 @@ export function addPages(router: Router, deps: HubParts, config: Config): void {
     publicUrl: config.publicUrl,
     metrics,
     isAutoLogin: config.Authenticator.auto_login,
-    defaultUrl: config.Hub.default_url ?? pages.urls.home,
-    continueLogin: steps.continueLogin,
-    abandonLogin: steps.abandon,
+    logIn,
   });
   externalLoginRoutes(router, {
     pages,
+    authenticators: login.authenticators,
     externalLogins: deps.externalLogins,
     endUpstreamLogins: deps.revalidation.endUpstreamLogins,
-    defaultUrl: config.Hub.default_url ?? pages.urls.home,
+    logIn,
+    metrics,
   });
   setUpRoutes(router, {
     pages,
-    firstAdministrator: deps.firstAdministrator,
-    minimumPasswordLength: deps.account.minimumPasswordLength,
+    firstAdministrator: account.firstAdministrator,
+    passwords: account.passwords,
   });
   const showHome = homeRoutes(router, {
     pages,
@@ -148,7 +175,7 @@ export function addPages(router: Router, deps: HubParts, config: Config): void {
     clientNameOf: async (clientId) => (await oauth.clients.find(clientId))?.name ?? clientId,
   });
   sessionPageRoutes(router, { pages, logins });
-  addAccountPages(router, deps, steps, config);
+  addAccountPages(router, deps, logIn);
   addAdminPages(router, deps, config);
 
   function listedService(service: Service) {

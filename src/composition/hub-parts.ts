@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import type { Accounts } from '../accounts/accounts.ts';
-import type { FirstAdministrator } from '../accounts/first-administrator.ts';
+import type { ExternalLogins } from '../authentication/external-logins.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import type { ExternalLogins } from '../pages/login/external-logins.ts';
 import type { PageContext } from '../pages/page-context.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { Authority } from '../rbac/authority.ts';
@@ -35,7 +34,6 @@ export interface HubParts {
   readonly routes: RouteTable;
   readonly accounts: Accounts;
   readonly account: ComposedAccounts;
-  readonly firstAdministrator: FirstAdministrator;
   readonly metrics: Metrics;
   readonly pages: PageContext;
   readonly apiPath: string;

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { OAuthEndpoints } from '../app.ts';
+import { onlyExternalOf } from '../authentication/create-authenticators.ts';
 import type { Config } from '../config/config.ts';
 import { safeRedirectTarget } from '../http/redirect-target.ts';
 import { createAuthorizationEndpoint } from '../oauth/endpoints/authorization-endpoint.ts';
@@ -11,6 +12,7 @@ import {
 } from '../oauth/endpoints/metadata-endpoint.ts';
 import { createRevocationEndpoint } from '../oauth/endpoints/revocation-endpoint.ts';
 import { createTokenEndpoint } from '../oauth/endpoints/token-endpoint.ts';
+import { beginExternalLogin } from '../pages/login/external-login-routes.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
 import { createConsentPresenter } from './compose-pages.ts';
 import type { HubParts } from './hub-parts.ts';
@@ -18,7 +20,7 @@ import type { HubParts } from './hub-parts.ts';
 /** Creates the endpoints of the authorization server. */
 export function createOAuthEndpoints(deps: HubParts, config: Config, log: Logger): OAuthEndpoints {
   const { publicUrl } = config;
-  const { stores, oauth, authority, csrf, pages, login } = deps;
+  const { stores, oauth, authority, csrf, pages, login, externalLogins, metrics } = deps;
   const issuer = issuerOf(publicUrl);
   const countRefusal = deps.metrics.countOAuthRefusal;
   const authorization = createAuthorizationEndpoint({
@@ -34,11 +36,12 @@ export function createOAuthEndpoints(deps: HubParts, config: Config, log: Logger
       return current && { user: current.user, sessionId: current.session.sessionId };
     },
     async redirectToLogin(ctx) {
-      const [only, ...others] = login.authenticators.list;
-      const isExternal = others.length === 0 && only?.authenticator.login.kind === 'external';
+      const external = onlyExternalOf(login.authenticators);
+      if (external === undefined) return pages.redirectToLogin(ctx);
       const next = safeRedirectTarget(ctx.originalUrl, publicUrl);
-      if (isExternal) await deps.externalLogins.begin(ctx, only.name, next);
-      else pages.redirectToLogin(ctx);
+      const { authenticators } = login;
+      const wish = { authenticator: external.name, next };
+      await beginExternalLogin(ctx, wish, { pages, authenticators, externalLogins, metrics });
     },
     showConsent: createConsentPresenter(pages),
     requireCsrf: (ctx, form) => csrf.require(ctx, form.get('_csrf') ?? undefined),

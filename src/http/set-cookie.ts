@@ -15,3 +15,9 @@ export function setCookie(
   const cookies = earlier.filter((cookie) => !isReplaced(cookie));
   ctx.set('Set-Cookie', [...cookies, serializeCookie(name, value, attributes)]);
 }
+
+/** Adds values of Set-Cookie headers to the answer. */
+export function addCookies(ctx: Context, setCookies: readonly string[]): void {
+  const earlier = [ctx.res.getHeader('set-cookie') ?? []].flat().map(String);
+  if (setCookies.length > 0) ctx.set('Set-Cookie', [...earlier, ...setCookies]);
+}

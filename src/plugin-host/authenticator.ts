@@ -114,6 +114,8 @@ export interface Authenticator {
    * chose it; undefined when it is. Only for authenticators whose accounts have passwords in the hub.
    */
   passwordProblem?(password: string, account: { readonly userName: string }): string | undefined;
+  /** Fewest characters of such a password: pages tell it beforehand, `passwordProblem` decides. */
+  readonly minimumPasswordLength?: number;
   /** Checks a submitted form. Only for `login.kind === 'form'`. */
   authenticate?(form: LoginForm, request: LoginRequest): Promise<AuthenticationResult>;
   /** Identifies a request by its headers, for `login.kind === 'request'`. */

@@ -200,6 +200,26 @@ describe('state', () => {
   });
 });
 
+test('a session planted in a browser before it logs in does not become that login', async () => {
+  const become = (name: string) => {
+    provider.idClaims = { sub: name, preferred_username: name };
+    provider.userinfo = { sub: name };
+  };
+  become('mallory');
+  const attacker = await attempt();
+  const planted = attacker.browser.cookie('hub-hub-login')?.value ?? '';
+  become('victim');
+  const victim = new FakeBrowser();
+  const back = await provider.begin(victim, hub.url);
+  victim.setCookie('hub-hub-login', planted, '/hub/');
+  expect((await come(victim, back)).answer.status).toBe(302);
+  expect((await victim.open(`${hub.url}hub/account`)).body).toContain('victim');
+
+  const other = new FakeBrowser();
+  other.setCookie('hub-hub-login', planted, '/hub/');
+  expect((await other.request(`${hub.url}hub/account`)).status).toBe(302);
+});
+
 test('several tabs log in at once, and the tossed cookie of a neighbour disturbs none of them', async () => {
   const browser = new FakeBrowser();
   const first = await provider.begin(browser, hub.url, '/hub/token');

@@ -21,6 +21,18 @@ test('a reload changes who may log in and with what password, and keeps those wh
   expect((await ada.request(`${hub.url}hub/home`)).status).toBe(200);
 });
 
+test('after a reload the pages tell the password length that is in force', async () => {
+  const withLength = (min_length: number) => ({
+    Hub: { authenticator_class: 'password' },
+    PasswordAuthenticator: { min_length },
+  });
+  await using hub = await createTestHub(withLength(14));
+  const setUpPage = async () => (await new FakeBrowser().open(hub.hub.setUpUrl ?? '')).body;
+  expect(await setUpPage()).toContain('At least 14 characters');
+  await hub.reload(withLength(20));
+  expect(await setUpPage()).toContain('At least 20 characters');
+});
+
 test('a reload takes groups and roles over, and the log says what it changed', async () => {
   await using hub = await createTestHub();
   const before = await hub.api('/groups/crew', 'admin-service-token');

@@ -10,7 +10,7 @@ import type { PasswordHasher } from '../../plugin-host/authenticator.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { GroupStore } from '../../users/group-store.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
-import { newPasswordProblems } from '../login/login-steps.ts';
+import { newPasswordProblems } from '../login/new-password-fields.ts';
 import type { PageContext } from '../page-context.ts';
 import { accountPage, type PasswordSection } from './account-page.ts';
 
@@ -27,11 +27,9 @@ export function accountRoutes(
     readonly secondFactors: SecondFactors;
     readonly identityLinks: IdentityLinks;
     readonly authenticators: Pick<Authenticators, 'list'>;
-    readonly minimumPasswordLength: number;
   },
 ): void {
   const { pages, passwords, secondFactors, identityLinks } = deps;
-  const rules = { minimumLength: deps.minimumPasswordLength };
 
   async function show(
     ctx: Context,
@@ -48,7 +46,10 @@ export function accountRoutes(
       layout: await pages.formLayoutFor(ctx),
       userName: user.name,
       groups: await deps.groups.groupNamesOf(user.name),
-      password: credential && { rules, problems },
+      password: credential && {
+        rules: { minimumLength: passwords.minimumLength },
+        problems,
+      },
       identities: links.map(({ id, label, display, subject, createdAt, mayUnlink }) => ({
         id,
         label,

@@ -1,40 +1,99 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
+import type { Authenticators } from '../../authentication/create-authenticators.ts';
+import type { BrowserRequest, ExternalLogins } from '../../authentication/external-logins.ts';
 import type { EndUpstreamLogins } from '../../authentication/upstream-logout.ts';
 import { readFormBody } from '../../http/body.ts';
+import { addCookies } from '../../http/set-cookie.ts';
+import type { Metrics } from '../../metrics/metrics.ts';
 import { loginOf } from '../../sessions/session-middleware.ts';
 import type { PageContext } from '../page-context.ts';
-import type { ExternalLogins } from './external-logins.ts';
+import { showExternalLoginFailure } from './external-login-failure.ts';
+import { interstitialRedirect } from './interstitial-redirect.ts';
+import type { LogIn } from './log-in.ts';
+import { loginRequestOf } from './login-request.ts';
 
 const logoutTokenLimitBytes = 32 * 1024;
 const verificationTimeoutMs = 15_000;
+interface ExternalLoginDeps {
+  readonly pages: PageContext;
+  readonly authenticators: Pick<Authenticators, 'list'>;
+  readonly externalLogins: ExternalLogins;
+  readonly metrics: Metrics;
+}
+
+/** Sends a browser to an external provider, to come back to `next`; shows a page when that fails. */
+export async function beginExternalLogin(
+  ctx: Context,
+  wish: { readonly authenticator: string; readonly next: string | undefined },
+  deps: ExternalLoginDeps,
+): Promise<void> {
+  const begun = await deps.externalLogins.begin(browserRequestOf(ctx), wish);
+  if (begun.outcome === 'failed') return showExternalLoginFailure(ctx, begun, deps);
+  addCookies(ctx, begun.setCookies);
+  // Not ctx.redirect, which would rewrite the provider's URL.
+  ctx.status = 302;
+  ctx.set('Location', begun.location);
+  ctx.body = '';
+}
 
 /** Where browsers leave for external providers and come back, and where providers end logins. */
 export function externalLoginRoutes(
   router: Router,
-  deps: {
-    readonly pages: PageContext;
-    readonly externalLogins: ExternalLogins;
+  deps: ExternalLoginDeps & {
+    readonly logIn: LogIn;
     readonly endUpstreamLogins: EndUpstreamLogins;
-    /** Where a login lands that asked for nothing. */
-    readonly defaultUrl: string;
   },
 ): void {
-  const { pages, externalLogins } = deps;
+  const { pages, externalLogins, logIn } = deps;
 
   router.get('/login/with/:authenticator', async (ctx) => {
     const next = pages.nextOf(new URLSearchParams(ctx.querystring));
-    if (loginOf(ctx) !== undefined) return ctx.redirect(next ?? deps.defaultUrl);
-    await externalLogins.begin(ctx, ctx.params['authenticator'] ?? '', next);
+    if (loginOf(ctx) !== undefined) return logIn.redirect(ctx, next);
+    const authenticator = ctx.params['authenticator'] ?? '';
+    await beginExternalLogin(ctx, { authenticator, next }, deps);
   });
 
-  router.get('/oauth_callback', (ctx) => externalLogins.complete(ctx));
+  router.get('/oauth_callback', async (ctx) => {
+    const completed = await externalLogins.complete(
+      browserRequestOf(ctx),
+      ctx.search,
+      loginOf(ctx),
+    );
+    addCookies(ctx, completed.setCookies);
+    switch (completed.outcome) {
+      case 'failed':
+        return showExternalLoginFailure(ctx, completed, deps);
+      case 'linked':
+        return pages.redirectWithNotice(ctx, pages.urls.account, {
+          kind: 'good',
+          text: `${completed.display} is linked to your account.`,
+        });
+      case 'logged_in': {
+        const { result, next } = completed;
+        return logIn.logIn(ctx, result, next, { keepsSameSession: true });
+      }
+    }
+  });
 
   router.post(
     '/account/identities/link',
-    pages.loggedIn(async (ctx) => {
+    pages.loggedIn(async (ctx, { session }) => {
       const form = await pages.readForm(ctx);
-      await externalLogins.beginLink(ctx, form.get('authenticator') ?? '');
+      const authenticator = form.get('authenticator') ?? '';
+      const begun = await externalLogins.begin(browserRequestOf(ctx), {
+        authenticator,
+        linkToSession: session.sessionId,
+      });
+      if (begun.outcome === 'failed') return showExternalLoginFailure(ctx, begun, deps);
+      addCookies(ctx, begun.setCookies);
+      interstitialRedirect(ctx, pages, {
+        title: 'Link an account',
+        provider: begun.provider,
+        message: `You go on to ${begun.provider} and come back when it knows you.`,
+        url: begun.location,
+        layout: await pages.layoutFor(ctx),
+      });
     }),
   );
 
@@ -58,4 +117,8 @@ export function externalLoginRoutes(
 function refuse(ctx: Context, description: string): void {
   ctx.status = 400;
   ctx.body = { error: 'invalid_request', error_description: description };
+}
+
+function browserRequestOf(ctx: Context): BrowserRequest {
+  return { cookieHeader: ctx.req.headers.cookie, login: loginRequestOf(ctx) };
 }

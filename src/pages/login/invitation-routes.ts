@@ -1,10 +1,13 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { type Invitations, usedUp } from '../../accounts/invitations.ts';
-import type { LoggedIn, LoginService } from '../../authentication/login-service.ts';
+import type { AccountPasswords } from '../../authentication/account-passwords.ts';
+import { type Authenticators, accountOwnerOf } from '../../authentication/create-authenticators.ts';
+import type { LoginService } from '../../authentication/login-service.ts';
 import { HubError } from '../../errors.ts';
 import type { PageContext } from '../page-context.ts';
 import { type ChoosePasswordView, choosePasswordPage } from './choose-password-page.ts';
+import type { LogIn } from './log-in.ts';
 
 /** `/hub/invitation`: what an invitation or a password-reset link opens. */
 export function invitationRoutes(
@@ -13,10 +16,9 @@ export function invitationRoutes(
     readonly pages: PageContext;
     readonly invitations: Invitations;
     readonly loginService: Pick<LoginService, 'admitUser'>;
-    readonly passwordAuthenticator: () => string | undefined;
-    readonly minimumPasswordLength: number;
-    /** Logs the person in, or asks for what is still missing. */
-    readonly completeLogin: (ctx: Context, result: LoggedIn) => Promise<void>;
+    readonly authenticators: Pick<Authenticators, 'list'>;
+    readonly passwords: Pick<AccountPasswords, 'minimumLength'>;
+    readonly logIn: LogIn;
   },
 ): void {
   const { pages, invitations } = deps;
@@ -38,7 +40,7 @@ export function invitationRoutes(
         userName: user.name,
         ...(isReset ? {} : { invitedBy: invitation.createdBy }),
       },
-      rules: { minimumLength: deps.minimumPasswordLength },
+      rules: { minimumLength: deps.passwords.minimumLength },
       problems,
     });
     pages.send(ctx, page, problems === undefined ? 200 : 400);
@@ -63,9 +65,9 @@ export function invitationRoutes(
       return show(ctx, secret, { password: error.message });
     }
     // Rules about who may log in hold for those who were invited, too.
-    const via = deps.passwordAuthenticator() ?? '';
+    const via = accountOwnerOf(deps.authenticators)?.name ?? '';
     const result = await deps.loginService.admitUser({ name, issuer: via }, via);
     if (result.outcome === 'refused') throw new HubError('forbidden', result.message);
-    await deps.completeLogin(ctx, result);
+    await deps.logIn.logIn(ctx, result, undefined);
   });
 }

@@ -1,36 +1,19 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import type { Authenticators } from '../../authentication/create-authenticators.ts';
-import type { LoggedIn, LoginResult, LoginService } from '../../authentication/login-service.ts';
-import type { ClientAddress } from '../../http/client-address.ts';
+import { type Authenticators, onlyExternalOf } from '../../authentication/create-authenticators.ts';
+import type { LoginResult, LoginService } from '../../authentication/login-service.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
-import type { Authenticator, LoginRequest } from '../../plugin-host/authenticator.ts';
+import type { Authenticator } from '../../plugin-host/authenticator.ts';
 import type { LoginSession } from '../../sessions/login-session-store.ts';
 import type { BrowserSessions } from '../../sessions/session-middleware.ts';
 import { loginOf } from '../../sessions/session-middleware.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import type { PageContext } from '../page-context.ts';
 import { interstitialRedirect } from './interstitial-redirect.ts';
+import type { LogIn } from './log-in.ts';
 import { loggedOutPage } from './logged-out-page.ts';
 import { type LoginView, loginPage } from './login-page.ts';
-
-const authenticationTimeoutMs = 30_000;
-
-/** What an authenticator may know of the request of somebody who logs in. */
-export function loginRequestOf(ctx: Context): LoginRequest {
-  const client = ctx.state['client'] as ClientAddress;
-  const headers = Object.fromEntries(
-    Object.entries(ctx.req.headersDistinct).map(([name, values]) => [name, values?.join('\n')]),
-  );
-  return {
-    address: client.address,
-    peerAddress: client.peerAddress,
-    isTrustedProxy: client.isTrustedProxy,
-    userAgent: ctx.get('User-Agent').slice(0, 400),
-    headers,
-    signal: AbortSignal.timeout(authenticationTimeoutMs),
-  };
-}
+import { loginRequestOf } from './login-request.ts';
 
 /** `/hub/login` and `/hub/logout`. */
 export function loginRoutes(
@@ -46,19 +29,10 @@ export function loginRoutes(
     readonly metrics: Metrics;
     /** `Authenticator.auto_login`: go straight to the one external provider. */
     readonly isAutoLogin: boolean;
-    /** Where a login lands that asked for nothing. */
-    readonly defaultUrl: string;
-    /** What stands between a password that was right and a login: a second factor, a new password. */
-    readonly continueLogin: (
-      ctx: Context,
-      result: LoggedIn,
-      next: string | undefined,
-    ) => Promise<boolean>;
-    /** Forgets a login that stopped halfway in this browser. */
-    readonly abandonLogin: (ctx: Context) => Promise<void>;
+    readonly logIn: LogIn;
   },
 ): void {
-  const { pages, authenticators, loginService, sessions, metrics } = deps;
+  const { pages, authenticators, loginService, sessions, metrics, logIn } = deps;
 
   async function show(
     ctx: Context,
@@ -101,25 +75,14 @@ export function loginRoutes(
       );
       return;
     }
-    if (await deps.continueLogin(ctx, result, next)) return;
-    await beginSession(ctx, result, sessions);
-    metrics.countLogin(authenticator, 'logged_in');
-    ctx.redirect(next ?? deps.defaultUrl);
-  }
-
-  /** The only configured way to log in, when it is an external provider. */
-  function onlyExternal(): string | undefined {
-    const [only, ...others] = authenticators.list;
-    return others.length === 0 && only?.authenticator.login.kind === 'external'
-      ? only.name
-      : undefined;
+    await logIn.logIn(ctx, result, next);
   }
 
   router.get('/login', async (ctx) => {
     const query = new URLSearchParams(ctx.querystring);
     const next = pages.nextOf(query);
     if (loginOf(ctx) !== undefined) {
-      ctx.redirect(next ?? deps.defaultUrl);
+      logIn.redirect(ctx, next);
       return;
     }
     for (const { name, authenticator } of requestAuthenticators(authenticators)) {
@@ -130,9 +93,9 @@ export function loginRoutes(
       await finish(ctx, await loginService.concludeLogin(result, name), name, next);
       return;
     }
-    const external = onlyExternal();
+    const external = onlyExternalOf(authenticators);
     if (deps.isAutoLogin && external !== undefined) {
-      ctx.redirect(pages.urls.loginWith(external, next));
+      ctx.redirect(pages.urls.loginWith(external.name, next));
       return;
     }
     await show(ctx, { next });
@@ -146,6 +109,8 @@ export function loginRoutes(
     const wanted = form.get('authenticator') ?? forms[0]?.name ?? '';
     const result = await loginService.attemptLogin(wanted, new Map(form), loginRequestOf(ctx));
     await finish(ctx, result, wanted, pages.nextOf(form));
+    // Clients of JupyterHub look for the status with which it answers a login.
+    if (ctx.status === 303) ctx.status = 302;
   });
 
   const logOut = async (ctx: Context): Promise<void> => {
@@ -154,7 +119,7 @@ export function loginRoutes(
     const upstream =
       login === undefined ? undefined : await upstreamLogout(login.session, authenticator);
     await sessions.end(ctx);
-    await deps.abandonLogin(ctx);
+    await logIn.abandon(ctx);
     // A provider or a proxy in front of the hub has a login of its own, which goes on.
     const provider = authenticator?.login.kind === 'form' ? undefined : authenticator?.login.label;
     if (upstream !== undefined && provider !== undefined) {
@@ -206,24 +171,6 @@ export function loginRoutes(
 function isFromElsewhere(ctx: Context): boolean {
   const site = ctx.get('Sec-Fetch-Site');
   return site === 'cross-site' || site === 'same-site';
-}
-
-/** Makes a login of a result: the session that every page and token hangs on. */
-export async function beginSession(
-  ctx: Context,
-  result: LoggedIn,
-  sessions: BrowserSessions,
-): Promise<void> {
-  const client = ctx.state['client'] as ClientAddress;
-  await sessions.begin(ctx, {
-    userId: result.user.id,
-    authenticator: result.authenticator,
-    identityId: result.identityId,
-    address: client.address,
-    userAgent: ctx.get('User-Agent'),
-    upstreamSessionId: result.upstreamSessionId,
-    idToken: result.idToken,
-  });
 }
 
 function requestAuthenticators(authenticators: Authenticators): Authenticators['list'] {

@@ -1,5 +1,6 @@
 import type Router from '@koa/router';
 import type { FirstAdministrator } from '../../accounts/first-administrator.ts';
+import type { AccountPasswords } from '../../authentication/account-passwords.ts';
 import { HubError } from '../../errors.ts';
 import type { PageContext } from '../page-context.ts';
 import { choosePasswordPage } from './choose-password-page.ts';
@@ -10,11 +11,10 @@ export function setUpRoutes(
   deps: {
     readonly pages: PageContext;
     readonly firstAdministrator: FirstAdministrator;
-    readonly minimumPasswordLength: number;
+    readonly passwords: Pick<AccountPasswords, 'minimumLength'>;
   },
 ): void {
-  const { pages, firstAdministrator } = deps;
-  const rules = { minimumLength: deps.minimumPasswordLength };
+  const { pages, firstAdministrator, passwords } = deps;
 
   router.get('/set-up', async (ctx) => {
     const secret = String(ctx.query['secret'] ?? '');
@@ -26,7 +26,11 @@ export function setUpRoutes(
     const layout = await pages.formLayoutFor(ctx);
     pages.send(
       ctx,
-      choosePasswordPage({ layout, purpose: { kind: 'first-administrator', secret }, rules }),
+      choosePasswordPage({
+        layout,
+        purpose: { kind: 'first-administrator', secret },
+        rules: { minimumLength: passwords.minimumLength },
+      }),
     );
   });
 
@@ -47,7 +51,7 @@ export function setUpRoutes(
         choosePasswordPage({
           layout: await pages.formLayoutFor(ctx),
           purpose: { kind: 'first-administrator', secret, name },
-          rules,
+          rules: { minimumLength: passwords.minimumLength },
           error: error.message,
         }),
         400,

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
-import type { Authenticators } from '../authentication/create-authenticators.ts';
-import type { LinkIdentity } from '../authentication/identity-linking.ts';
-import type { LoginService } from '../authentication/login-service.ts';
-import type { UserNameRules } from '../authentication/user-name-rules.ts';
-import type { UserRefresh } from '../authentication/user-refresh.ts';
 import type { Config } from '../config/config.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
+import type { Authenticators } from './create-authenticators.ts';
+import type { LinkIdentity } from './identity-linking.ts';
+import type { LoginService } from './login-service.ts';
+import type { UserNameRules } from './user-name-rules.ts';
+import type { UserRefresh } from './user-refresh.ts';
 
 /** What a configuration says about how people log in: replaced as a whole by a reload. */
 export interface LoginMethods {

@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest';
+import { describeEachDatabase } from '../../test/support/databases.ts';
+import type { Authenticator } from '../plugin-host/authenticator.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { createSettingStore } from '../store/setting-store.ts';
+import { createPasswordCredentialStore } from '../users/password-credential-store.ts';
+import { createUserStore } from '../users/user-store.ts';
+import { createFirstAdministrator } from './first-administrator.ts';
+
+const login = { kind: 'form', label: 'Password', fields: [] } as const;
+const password: Authenticator = { login, ownsAccounts: true };
+const provider: Authenticator = { login: { kind: 'external', label: 'Elsewhere' } };
+
+function createParts(database: HubDatabase, authenticators: readonly Authenticator[] = [password]) {
+  const users = createUserStore(database);
+  const credentials = createPasswordCredentialStore(database);
+  const firstAdministrator = createFirstAdministrator({
+    settings: createSettingStore(database),
+    users,
+    names: { resolveNew: (name) => name },
+    credentials,
+    authenticators: {
+      list: authenticators.map((authenticator, index) => ({ name: `${index}`, authenticator })),
+    },
+    passwords: {
+      problemWith: (text) => (text.length < 12 ? 'Too short.' : undefined),
+      set: ({ name }, text) => credentials.setPasswordHash(name, `hash of ${text}`),
+    },
+  });
+  return { users, credentials, firstAdministrator };
+}
+
+const ada = { name: 'ada', password: 'quiet morning rivers' };
+
+describeEachDatabase('the first administrator', (open) => {
+  test('is made once by the link, which then ends', async () => {
+    const { users, firstAdministrator } = createParts(await open());
+    const secret = (await firstAdministrator.issueSecret()) ?? '';
+    expect(await firstAdministrator.isValid(secret)).toBe(true);
+    expect(await firstAdministrator.create({ secret, ...ada })).toMatchObject({ isAdmin: true });
+    expect(await firstAdministrator.isValid(secret)).toBe(false);
+    const again = firstAdministrator.create({ secret, ...ada, name: 'mallory' });
+    await expect(again).rejects.toMatchObject({ code: 'forbidden' });
+    expect(await firstAdministrator.issueSecret()).toBeUndefined();
+    expect(await users.listAdministratorNames()).toEqual(['ada']);
+  });
+
+  test('is one, however many use the link at the same moment', async () => {
+    const { users, firstAdministrator } = createParts(await open());
+    const secret = (await firstAdministrator.issueSecret()) ?? '';
+    const made = await Promise.allSettled(
+      ['ada', 'grace', 'joan'].map((name) => firstAdministrator.create({ secret, ...ada, name })),
+    );
+    expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(await users.listAdministratorNames()).toHaveLength(1);
+  });
+
+  test('is still to be made while those of the configuration have no password', async () => {
+    const { users, credentials, firstAdministrator } = createParts(await open());
+    await users.create({ name: 'configured', isAdmin: true });
+    expect(await firstAdministrator.issueSecret()).toBeDefined();
+    await credentials.setPasswordHash('configured', 'hash');
+    expect(await firstAdministrator.issueSecret()).toBeUndefined();
+  });
+
+  test('keeps the link when the password is not good enough', async () => {
+    const { firstAdministrator } = createParts(await open());
+    const secret = (await firstAdministrator.issueSecret()) ?? '';
+    const weak = firstAdministrator.create({ secret, name: 'ada', password: 'short' });
+    await expect(weak).rejects.toMatchObject({ code: 'bad_request', message: 'Too short.' });
+    expect(await firstAdministrator.isValid(secret)).toBe(true);
+  });
+
+  test.each([
+    ['users log in elsewhere', [provider]],
+    ['there is another way to log in', [password, provider]],
+  ])('is not made by a link where %s', async (_, authenticators) => {
+    const { firstAdministrator } = createParts(await open(), authenticators);
+    expect(await firstAdministrator.issueSecret()).toBeUndefined();
+  });
+});

@@ -1,0 +1,69 @@
+import type { Keyv } from 'keyv';
+import { hashSecret } from '../crypto/hash.ts';
+import type { Sealer } from '../crypto/sealer.ts';
+import { createStateCookies, type PendingState } from '../http/state-cookies.ts';
+
+/** What the hub remembers of a browser that it sent to an external provider. `next` is checked already. */
+export interface AuthorizationRequest extends PendingState {
+  /** Name of the authenticator in the configuration. */
+  readonly authenticator: string;
+  /** What the authenticator needs to complete the login. */
+  readonly pending: Readonly<Record<string, string>>;
+  /** Set when an identity is being linked: the session of the user it will belong to. */
+  readonly linkToSession?: string | undefined;
+}
+
+/** The authorization requests under way, by their `state`: each works once, in the browser that began it. */
+export interface AuthorizationRequestStates {
+  /** Set-Cookie values that keep a request. */
+  begin(
+    cookieHeader: string | undefined,
+    state: string,
+    request: AuthorizationRequest,
+  ): readonly string[];
+  take(
+    cookieHeader: string | undefined,
+    state: string,
+  ): Promise<
+    | { readonly request: AuthorizationRequest; readonly setCookies: readonly string[] }
+    | 'unknown'
+    | 'used'
+  >;
+}
+
+/** Longer than a request is kept in its cookie. */
+const usedForMs = 660_000;
+
+export function createAuthorizationRequestStates(deps: {
+  readonly sealer: Sealer;
+  /** Used states by their hash, until they would have expired anyway. */
+  readonly used: Keyv<true>;
+  readonly path: string;
+  readonly isSecure: boolean;
+}): AuthorizationRequestStates {
+  const { used, path, isSecure } = deps;
+  const cookies = createStateCookies<AuthorizationRequest>(deps.sealer, 'hub-oauth-state');
+  const attributes = { path, secure: isSecure };
+  const beingTaken = new Set<string>();
+
+  return {
+    begin: (cookieHeader, state, request) =>
+      cookies.begin(cookieHeader, state, request, attributes),
+
+    async take(cookieHeader, state) {
+      const stateHash = hashSecret(state);
+      // The state is single-use even when the browser keeps its cookie.
+      if (beingTaken.has(stateHash)) return 'used';
+      beingTaken.add(stateHash);
+      try {
+        if ((await used.get(stateHash)) === true) return 'used';
+        const request = cookies.find(cookieHeader, state);
+        if (request === undefined) return 'unknown';
+        await used.set(stateHash, true, usedForMs);
+        return { request, setCookies: cookies.end(state, attributes) };
+      } finally {
+        beingTaken.delete(stateHash);
+      }
+    },
+  };
+}

@@ -1,0 +1,188 @@
+import type { Logger } from 'pino';
+import { HubError } from '../errors.ts';
+import type { LoginRequest } from '../plugin-host/authenticator.ts';
+import type { Login } from '../sessions/login-sessions.ts';
+import type {
+  AuthorizationRequest,
+  AuthorizationRequestStates,
+} from './authorization-request-states.ts';
+import type { Authenticators, NamedAuthenticator } from './create-authenticators.ts';
+import type { LinkIdentity } from './identity-linking.ts';
+import type { LoggedIn, LoginService } from './login-service.ts';
+
+/** What a browser sent. */
+export interface BrowserRequest {
+  readonly cookieHeader: string | undefined;
+  /** What the authenticator may know of it. */
+  readonly login: LoginRequest;
+}
+
+/** Why a browser did not get through a login at an external provider. */
+export type ExternalLoginFailureReason =
+  | 'state_missing'
+  | 'state_unknown'
+  | 'state_used'
+  | 'answer_missing'
+  | 'unavailable'
+  | 'cancelled'
+  | 'refused'
+  | 'link_session_ended'
+  | 'link_refused';
+
+export interface ExternalLoginFailure {
+  readonly outcome: 'failed';
+  readonly reason: ExternalLoginFailureReason;
+  readonly status: 403 | 401 | 429 | 503;
+  /** Why, in a sentence for the visitor, where the provider or the login rules know more. */
+  readonly message?: string;
+  /** The provider, as the login page calls it, and the request that failed; undefined without a valid state. */
+  readonly provider?: string;
+  readonly request?: Pick<AuthorizationRequest, 'authenticator' | 'next' | 'linkToSession'>;
+}
+
+export type ExternalLoginBegun =
+  | {
+      readonly outcome: 'redirect';
+      /** The provider's authorization endpoint, with all parameters. */
+      readonly location: string;
+      readonly provider: string;
+      readonly setCookies: readonly string[];
+    }
+  | ExternalLoginFailure;
+
+export type ExternalLoginCompleted = (
+  | { readonly outcome: 'logged_in'; readonly result: LoggedIn; readonly next: string | undefined }
+  | { readonly outcome: 'linked'; readonly display: string }
+  | ExternalLoginFailure
+) & { readonly setCookies: readonly string[] };
+
+/** Sends browsers to external providers (RFC 6749 §4.1.1) and takes them back. */
+export interface ExternalLogins {
+  /** Throws `not_found` when there is no external authenticator of this name. */
+  begin(
+    browser: BrowserRequest,
+    wish: Omit<AuthorizationRequest, 'pending'>,
+  ): Promise<ExternalLoginBegun>;
+  /** `search` is the query of the callback, with its question mark; `current` the login of the browser. */
+  complete(
+    browser: BrowserRequest,
+    search: string,
+    current: Login | undefined,
+  ): Promise<ExternalLoginCompleted>;
+}
+
+const maxStateLength = 512;
+
+export function createExternalLogins(deps: {
+  readonly authenticators: Pick<Authenticators, 'find'>;
+  readonly loginService: Pick<LoginService, 'concludeLogin'>;
+  readonly linkIdentity: LinkIdentity;
+  readonly requestStates: AuthorizationRequestStates;
+  /** Where providers send the browser back, from the public URL and never from the Host header. */
+  readonly callbackUrl: string;
+  readonly log: Logger;
+}): ExternalLogins {
+  const { authenticators, loginService, requestStates, log } = deps;
+
+  function getExternal(name: string): NamedAuthenticator {
+    const found = authenticators.find(name);
+    if (found?.authenticator.beginLogin === undefined) {
+      throw new HubError('not_found', 'There is no login provider of this name.');
+    }
+    return found;
+  }
+
+  /** The request that the browser comes back from. */
+  async function takeRequest({ cookieHeader }: BrowserRequest, query: URLSearchParams) {
+    const [state = '', ...others] = query.getAll('state');
+    const isUsable = state !== '' && state.length <= maxStateLength && others.length === 0;
+    const taken = isUsable ? await requestStates.take(cookieHeader, state) : 'missing';
+    if (typeof taken === 'object') return { outcome: 'taken', state, ...taken } as const;
+    log.warn(
+      { reason: logMessageForState[taken], errorCode: query.get('error')?.slice(0, 100) },
+      'a browser came back from a login provider without a login under way',
+    );
+    return { outcome: 'failed', reason: `state_${taken}`, status: 403 } as const;
+  }
+
+  async function link(
+    request: AuthorizationRequest,
+    result: Parameters<LinkIdentity>[1],
+    current: Login | undefined,
+  ) {
+    if (current === undefined || current.session.sessionId !== request.linkToSession) {
+      return { outcome: 'failed', reason: 'link_session_ended', status: 403, request } as const;
+    }
+    const { authenticator } = request;
+    const linked = await deps.linkIdentity(current.user, result, authenticator);
+    const fields = { user: current.user.name, authenticator, outcome: linked.outcome };
+    log.info(fields, 'an identity was to be linked');
+    if (linked.outcome === 'linked') return linked;
+    const { message } = linked;
+    return { outcome: 'failed', reason: 'link_refused', status: 403, message, request } as const;
+  }
+
+  async function finish(
+    { login }: BrowserRequest,
+    search: string,
+    { state, request }: { readonly state: string; readonly request: AuthorizationRequest },
+    current: Login | undefined,
+  ) {
+    const via = getExternal(request.authenticator);
+    const failed = { outcome: 'failed', provider: via.authenticator.login.label, request } as const;
+    const query = new URLSearchParams(search);
+    if (!query.has('code') && !query.has('error')) {
+      log.warn({ authenticator: via.name }, 'the provider sent the browser back without a code');
+      return { ...failed, reason: 'answer_missing', status: 403 } as const;
+    }
+    const url = new URL(deps.callbackUrl);
+    url.search = search;
+    const result = await via.authenticator
+      .completeLogin?.({ url, state, pending: request.pending }, login)
+      .catch((error: unknown) => {
+        log.warn({ err: error, authenticator: via.name }, 'the provider failed during a login');
+        return undefined;
+      });
+    if (result === undefined) return { ...failed, reason: 'unavailable', status: 503 } as const;
+    if (request.linkToSession !== undefined) return await link(request, result, current);
+    const concluded = await loginService.concludeLogin(result, via.name);
+    if (concluded.outcome === 'logged_in') {
+      return { outcome: 'logged_in', result: concluded, next: request.next } as const;
+    }
+    const isCancelled = result.outcome === 'refused' && result.reason === 'cancelled';
+    const { status, message } = concluded;
+    return { ...failed, reason: isCancelled ? 'cancelled' : 'refused', status, message } as const;
+  }
+
+  return {
+    async begin({ cookieHeader, login }, wish) {
+      const via = getExternal(wish.authenticator);
+      const provider = via.authenticator.login.label;
+      const started = await via.authenticator.beginLogin?.(login).catch((error: unknown) => {
+        log.warn(
+          { err: error, authenticator: via.name },
+          'a login could not begin at the provider',
+        );
+        return undefined;
+      });
+      if (started === undefined) {
+        return { outcome: 'failed', reason: 'unavailable', status: 503, provider, request: wish };
+      }
+      const { location, state, pending } = started;
+      const setCookies = requestStates.begin(cookieHeader, state, { ...wish, pending });
+      return { outcome: 'redirect', location, provider, setCookies };
+    },
+
+    async complete(browser, search, current) {
+      const taken = await takeRequest(browser, new URLSearchParams(search));
+      if (taken.outcome === 'failed') return { ...taken, setCookies: [] };
+      return { ...(await finish(browser, search, taken, current)), setCookies: taken.setCookies };
+    },
+  };
+}
+
+const logMessageForState = {
+  missing: 'the state parameter is missing or not a state',
+  unknown: 'the state is not of a login begun in this browser, or that login took too long',
+  used: 'the state was used before',
+} as const;

@@ -1,0 +1,110 @@
+import type { Context } from 'koa';
+import type { Authenticators } from '../../authentication/create-authenticators.ts';
+import type {
+  ExternalLoginFailure,
+  ExternalLoginFailureReason,
+} from '../../authentication/external-logins.ts';
+import type { Metrics } from '../../metrics/metrics.ts';
+import type { PageContext } from '../page-context.ts';
+import { loginFailedPage } from './login-failed-page.ts';
+
+const beginAgain =
+  'Begin again. If that fails too, allow cookies for this site and use one browser throughout.';
+
+/** Answers and counts a login at an external provider that came to nothing. */
+export async function showExternalLoginFailure(
+  ctx: Context,
+  failure: ExternalLoginFailure,
+  deps: {
+    readonly pages: PageContext;
+    readonly authenticators: Pick<Authenticators, 'list'>;
+    readonly metrics: Metrics;
+  },
+): Promise<void> {
+  const { pages, authenticators, metrics } = deps;
+  const { reason, status, request, provider = 'The login provider' } = failure;
+  const { title, message, hint, counted } = failurePages[reason];
+  if (request !== undefined && counted !== undefined) {
+    metrics.countLogin(request.authenticator, counted);
+  }
+  const isLink = request?.linkToSession !== undefined;
+  const retryUrl =
+    request === undefined
+      ? pages.urls.login
+      : pages.urls.loginWith(request.authenticator, request.next);
+  const hasOtherWays = !isLink && request !== undefined && authenticators.list.length > 1;
+  const page = loginFailedPage({
+    layout: await pages.layoutFor(ctx),
+    title,
+    message: failure.message ?? message(provider),
+    hint,
+    action: isLink
+      ? { label: 'Back to your account', url: pages.urls.account }
+      : { label: 'Try again', url: retryUrl },
+    otherWays: hasOtherWays ? pages.urls.login : undefined,
+  });
+  pages.send(ctx, page, status);
+}
+
+/** The page of each failure, and how it counts as a login; `message` where the failure has none of its own. */
+const failurePages: Readonly<
+  Record<
+    ExternalLoginFailureReason,
+    {
+      readonly title: string;
+      readonly message: (provider: string) => string;
+      readonly hint: string;
+      readonly counted?: 'failed' | 'refused';
+    }
+  >
+> = {
+  state_missing: {
+    title: 'This login cannot go on',
+    message: () => 'The login provider sent you back without saying which login this is about.',
+    hint: beginAgain,
+  },
+  state_unknown: {
+    title: 'This login cannot go on',
+    message: () => 'This login was not begun in this browser, or it took too long.',
+    hint: beginAgain,
+  },
+  state_used: {
+    title: 'This login cannot go on',
+    message: () => 'This login has been completed already. It works only once.',
+    hint: beginAgain,
+  },
+  answer_missing: {
+    title: 'This login cannot go on',
+    message: () => 'The login provider sent you back without an answer.',
+    hint: 'Try again. If this goes on, tell your administrator.',
+  },
+  unavailable: {
+    title: 'The login provider does not answer',
+    message: (provider) =>
+      `${provider} does not answer at the moment, so nobody can log in with it.`,
+    hint: 'Wait a little and try again. If this goes on, tell your administrator.',
+    counted: 'failed',
+  },
+  cancelled: {
+    title: 'You did not log in',
+    message: () => 'The login was cancelled.',
+    hint: 'Nothing was shared. Try again if that was not what you wanted.',
+    counted: 'refused',
+  },
+  refused: {
+    title: 'You could not be logged in',
+    message: () => 'You may not log in here.',
+    hint: 'If you think you should have access, ask your administrator.',
+    counted: 'refused',
+  },
+  link_session_ended: {
+    title: 'The account was not linked',
+    message: () => 'You are no longer logged in as the person this account was to be linked to.',
+    hint: 'Log in again, then link it from your account page.',
+  },
+  link_refused: {
+    title: 'The account was not linked',
+    message: () => 'This account cannot be linked.',
+    hint: 'You are still logged in as before.',
+  },
+};

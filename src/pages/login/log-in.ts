@@ -1,0 +1,141 @@
+import type { Context } from 'koa';
+import type { NextLoginStep, PartialLogins } from '../../accounts/partial-logins.ts';
+import type { LoggedIn } from '../../authentication/login-service.ts';
+import type { Sealer } from '../../crypto/sealer.ts';
+import type { ClientAddress } from '../../http/client-address.ts';
+import { openOnlyCookie } from '../../http/sealed-cookies.ts';
+import { setCookie } from '../../http/set-cookie.ts';
+import type { Metrics } from '../../metrics/metrics.ts';
+import type { LoginSession } from '../../sessions/login-session-store.ts';
+import { type BrowserSessions, loginOf } from '../../sessions/session-middleware.ts';
+import type { PageUrls } from '../page-urls.ts';
+
+/** What every way to log in ends with. */
+export interface LogIn {
+  /**
+   * Answers a browser whose user is known: with the next step when the login still needs one, else with a
+   * new session and a redirect to `next`, a checked path.
+   */
+  logIn(
+    ctx: Context,
+    result: LoggedIn,
+    next: string | undefined,
+    options?: {
+      /** Keeps a session of the same login at the provider that another tab has begun meanwhile. */
+      readonly keepsSameSession?: boolean;
+    },
+  ): Promise<void>;
+  /** Answers a browser that has passed a step; with the login page when another tab was faster. */
+  completeStep(ctx: Context): Promise<void>;
+  /** The key to the login that stopped halfway in this browser; empty without one. */
+  keyOf(ctx: Context): string;
+  /** Forgets the login that stopped halfway in this browser. */
+  abandon(ctx: Context): Promise<void>;
+  /** Sends the browser to the login page. */
+  startAgain(ctx: Context): void;
+  /** Sends a browser that is logged in already to where the login leads. */
+  redirect(ctx: Context, next: string | undefined): void;
+}
+
+const cookieName = 'hub-login-step';
+const cookieSeconds = 300;
+
+export function createLogIn(deps: {
+  readonly urls: PageUrls;
+  readonly sessions: BrowserSessions;
+  readonly partialLogins: PartialLogins;
+  /** Encrypts the key to a login between two steps. */
+  readonly sealer: Sealer;
+  readonly metrics: Metrics;
+  /** Where a login leads that asked for nothing. */
+  readonly defaultUrl: string;
+  readonly isSecure: boolean;
+}): LogIn {
+  const { urls, sessions, partialLogins, sealer, metrics } = deps;
+
+  function setKey(ctx: Context, key: string | undefined): void {
+    setCookie(ctx, cookieName, key === undefined ? '' : sealer.seal(key, cookieName), {
+      path: urls.hub,
+      secure: deps.isSecure,
+      sameSite: 'Strict',
+      maxAgeSeconds: key === undefined ? 0 : cookieSeconds,
+    });
+  }
+
+  const keyOf = (ctx: Context): string =>
+    openOnlyCookie(sealer, ctx.req.headers.cookie, cookieName) ?? '';
+
+  /** 303 where a form was sent, so that the browser does not send it again (RFC 9110 §15.4.4). */
+  function redirectTo(ctx: Context, url: string): void {
+    ctx.redirect(url);
+    if (ctx.method !== 'GET') ctx.status = 303;
+  }
+
+  function showStep(ctx: Context, { step, key }: NextLoginStep): void {
+    setKey(ctx, key);
+    redirectTo(ctx, step === 'second-factor' ? urls.loginSecondFactor : urls.loginPassword);
+  }
+
+  function startAgain(ctx: Context): void {
+    setKey(ctx, undefined);
+    ctx.redirect(urls.login);
+    ctx.status = 303;
+  }
+
+  async function beginSession(ctx: Context, result: LoggedIn): Promise<void> {
+    const client = ctx.state['client'] as ClientAddress;
+    await sessions.begin(ctx, {
+      userId: result.user.id,
+      authenticator: result.authenticator,
+      identityId: result.identityId,
+      address: client.address,
+      userAgent: ctx.get('User-Agent'),
+      upstreamSessionId: result.upstreamSessionId,
+      idToken: result.idToken,
+    });
+  }
+
+  function finish(ctx: Context, result: LoggedIn, next: string | undefined): void {
+    metrics.countLogin(result.authenticator, 'logged_in');
+    redirectTo(ctx, next ?? deps.defaultUrl);
+  }
+
+  return {
+    keyOf,
+    startAgain,
+
+    async logIn(ctx, result, next, { keepsSameSession = false } = {}) {
+      const step = await partialLogins.begin(result, next);
+      if (step !== undefined) return showStep(ctx, step);
+      if (!keepsSameSession || !isSameLogin(loginOf(ctx)?.session, result)) {
+        await beginSession(ctx, result);
+      }
+      finish(ctx, result, next);
+    },
+
+    async completeStep(ctx) {
+      const completed = await partialLogins.completeStep(keyOf(ctx));
+      if (completed === undefined) return startAgain(ctx);
+      if (completed.outcome === 'step') return showStep(ctx, completed);
+      setKey(ctx, undefined);
+      await beginSession(ctx, completed.result);
+      finish(ctx, completed.result, completed.next);
+    },
+
+    async abandon(ctx) {
+      const key = keyOf(ctx);
+      if (key === '') return;
+      await partialLogins.abandon(key);
+      setKey(ctx, undefined);
+    },
+
+    redirect: (ctx, next) => redirectTo(ctx, next ?? deps.defaultUrl),
+  };
+}
+
+function isSameLogin(session: LoginSession | undefined, result: LoggedIn): boolean {
+  return (
+    session?.identityId === result.identityId &&
+    session.upstreamSessionId === result.upstreamSessionId
+  );
+}

@@ -1,0 +1,100 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import type { PartialLogin, PartialLogins } from '../../accounts/partial-logins.ts';
+import type { SecondFactors } from '../../accounts/second-factors.ts';
+import type { AccountPasswords } from '../../authentication/account-passwords.ts';
+import type { ClientAddress } from '../../http/client-address.ts';
+import type { Metrics } from '../../metrics/metrics.ts';
+import type { PasswordHasher } from '../../plugin-host/authenticator.ts';
+import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
+import type { User } from '../../users/user-store.ts';
+import type { PageContext } from '../page-context.ts';
+import { choosePasswordPage } from './choose-password-page.ts';
+import type { LogIn } from './log-in.ts';
+import { type NewPasswordProblems, newPasswordProblems } from './new-password-fields.ts';
+import { secondFactorPage } from './second-factor-page.ts';
+
+/** `/hub/login/second-factor` and `/hub/login/password`: the steps of a login after the password. */
+export function loginStepRoutes(
+  router: Router,
+  deps: {
+    readonly pages: PageContext;
+    readonly logIn: LogIn;
+    readonly partialLogins: PartialLogins;
+    readonly secondFactors: SecondFactors;
+    readonly passwords: AccountPasswords;
+    readonly passwordHasher: PasswordHasher;
+    readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
+    readonly metrics: Metrics;
+  },
+): void {
+  const { pages, logIn, partialLogins, secondFactors, passwords, metrics } = deps;
+
+  async function showPasswordStep(
+    ctx: Context,
+    { login, user }: { login: PartialLogin; user: User },
+    problems?: NewPasswordProblems,
+  ): Promise<void> {
+    const page = choosePasswordPage({
+      layout: await pages.formLayoutFor(ctx),
+      purpose: { kind: 'required', userName: user.name, next: login.next },
+      rules: { minimumLength: passwords.minimumLength },
+      problems,
+    });
+    pages.send(ctx, page, problems === undefined ? 200 : 400);
+  }
+
+  router.get('/login/second-factor', async (ctx) => {
+    const pending = await partialLogins.find(logIn.keyOf(ctx), 'second-factor');
+    if (pending === undefined) return logIn.startAgain(ctx);
+    const { next } = pending.login;
+    const isRecovery = ctx.query['with'] === 'recovery-code';
+    pages.send(ctx, secondFactorPage({ layout: await pages.formLayoutFor(ctx), next, isRecovery }));
+  });
+
+  router.post('/login/second-factor', async (ctx) => {
+    const form = await pages.readForm(ctx);
+    const pending = await partialLogins.find(logIn.keyOf(ctx), 'second-factor');
+    if (pending === undefined) return logIn.startAgain(ctx);
+    const { login, user } = pending;
+    const { address } = ctx.state['client'] as ClientAddress;
+    const code = form.get('code') ?? '';
+    const result = await secondFactors.check({ user, address, code });
+    if (result.outcome === 'right') return logIn.completeStep(ctx);
+    const isDelayed = result.outcome === 'delayed';
+    metrics.countLogin(login.authenticator, isDelayed ? 'throttled' : 'refused');
+    if (isDelayed) ctx.set('Retry-After', String(result.retryAfterSeconds));
+    const page = secondFactorPage({
+      layout: await pages.formLayoutFor(ctx),
+      next: login.next,
+      isRecovery: form.get('with') === 'recovery-code',
+      ...(isDelayed
+        ? { waitSeconds: result.retryAfterSeconds }
+        : { error: 'This code is wrong, or it has been used already.' }),
+    });
+    pages.send(ctx, page, isDelayed ? 429 : 401);
+  });
+
+  router.get('/login/password', async (ctx) => {
+    const pending = await partialLogins.find(logIn.keyOf(ctx), 'new-password');
+    return pending === undefined ? logIn.startAgain(ctx) : showPasswordStep(ctx, pending);
+  });
+
+  router.post('/login/password', async (ctx) => {
+    const form = await pages.readForm(ctx);
+    const pending = await partialLogins.find(logIn.keyOf(ctx), 'new-password');
+    if (pending === undefined) return logIn.startAgain(ctx);
+    const { user } = pending;
+    const password = form.get('new_password') ?? '';
+    const problems = newPasswordProblems(form, passwords.problemWith(password, user.name));
+    if (problems !== undefined) return showPasswordStep(ctx, pending, problems);
+    const credential = await deps.credentials.findPasswordHash(user.name);
+    const { verify } = deps.passwordHasher;
+    if ((await verify(password, credential?.passwordHash)).matches) {
+      const problem = 'This is the password you have now. Choose another one.';
+      return showPasswordStep(ctx, pending, { password: problem });
+    }
+    await passwords.set(user, password);
+    return logIn.completeStep(ctx);
+  });
+}
