@@ -163,7 +163,9 @@ export const userOperations = [
     });
     const details = await deps.directory.detailsOf(user);
     const membership = await deps.authority.membership();
-    return { status: 200, body: presentUser(details, caller.scopes, membership) };
+    // A right to the old name is none to the new one, which the caller chose.
+    const scopes = new Set([...caller.scopes, `read:users:name!user=${user.name}`]);
+    return { status: 200, body: presentUser(details, scopes, membership) };
   }),
   operation({
     id: 'deleteUser',

@@ -1,0 +1,130 @@
+import { FakeBrowser } from '../support/fake-browser.ts';
+import { acceptInvitation, inviteUser, testPassword } from '../support/password-hub.ts';
+import { adminToken, startUntilReady, tokenOf } from '../support/server-hub.ts';
+import { submitLogin, type TestHub } from '../support/test-hub.ts';
+
+/** A user of a world, with a token that may do whatever the user may. */
+export interface WorldUser {
+  readonly name: string;
+  readonly token: string;
+  /** Id of the token; what an operation on tokens names. */
+  readonly tokenId: string;
+  /** Id of a login; only where a world has logins. */
+  readonly sessionId: string;
+}
+
+/** Things of their own for one call, which may delete them. */
+export interface World {
+  /** Whom the paths of operations name. */
+  readonly owner: WorldUser;
+  readonly other: WorldUser;
+  /** A group with the owner in it, and one with the other. */
+  readonly team: string;
+  readonly otherTeam: string;
+  /** Name of a named server that both users have. */
+  readonly server: string;
+  readonly service: string;
+  readonly adminToken: string;
+  readonly adminServiceToken: string;
+  readonly plainServiceToken: string;
+  readonly revokedToken: string;
+  /** A name that nobody and nothing has. */
+  readonly freeName: string;
+}
+
+/** What a world needs beside users, groups and tokens; made only where an operation touches it. */
+export interface WorldOptions {
+  readonly servers: 'none' | 'stopped' | 'running';
+  readonly hasLogins: boolean;
+  readonly hasFailures: boolean;
+  readonly hasInvitation: boolean;
+}
+
+let worlds = 0;
+
+/** Makes new ones of everything in a hub with an administrator `ada` and the services of the matrix. */
+export async function createWorld(hub: TestHub, options: WorldOptions): Promise<World> {
+  worlds += 1;
+  const names = { owner: `owner${worlds}`, other: `other${worlds}` };
+  const [team, otherTeam] = [`team${worlds}`, `otherteam${worlds}`];
+  const server = 'lab';
+  const post = async (path: string, body: unknown, method = 'POST'): Promise<unknown> => {
+    const answer = await hub.api(path, adminToken, { method, body: JSON.stringify(body) });
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    return answer.json();
+  };
+  await post('/users', { usernames: Object.values(names) });
+  await post(`/groups/${team}`, { users: [names.owner] });
+  await post(`/groups/${otherTeam}`, { users: [names.other] });
+
+  const createUser = async (name: string): Promise<WorldUser> => {
+    const { id, token } = (await post(`/users/${name}/tokens`, { note: 'inherits' })) as {
+      id: string;
+      token: string;
+    };
+    if (options.hasLogins) {
+      const { secret } = await inviteUser(hub, name);
+      await acceptInvitation(hub, secret, testPassword);
+    }
+    if (options.hasInvitation) await inviteUser(hub, name);
+    if (options.servers !== 'none') await post(`/users/${name}/servers/${server}`, {}, 'PUT');
+    if (options.servers === 'running' && name === names.owner) {
+      await startUntilReady(hub, `/users/${name}/server`);
+      await startUntilReady(hub, `/users/${name}/servers/${server}`);
+    }
+    const answer = await hub.api(`/users/${name}/sessions`, adminToken);
+    const { sessions } = (await answer.json()) as { sessions: { id: string }[] };
+    return { name, token, tokenId: id, sessionId: sessions[0]?.id ?? 'no-session' };
+  };
+  const owner = await createUser(names.owner);
+  const other = await createUser(names.other);
+  if (options.hasFailures) {
+    await submitLogin(new FakeBrowser(), hub.url, owner.name, 'not the password');
+  }
+  const revoked = (await post('/users/ada/tokens', {})) as { id: string; token: string };
+  await hub.api(`/users/ada/tokens/${revoked.id}`, adminToken, { method: 'DELETE' });
+  return {
+    owner,
+    other,
+    team,
+    otherTeam,
+    server,
+    service: 'wiki',
+    adminToken: await tokenOf(hub, 'ada'),
+    adminServiceToken: adminToken,
+    plainServiceToken: 'plain-service-token',
+    revokedToken: revoked.token,
+    freeName: `free${worlds}`,
+  };
+}
+
+/** Everything an operation could have changed, as an administrator sees it. */
+export async function snapshot(hub: TestHub, world: World): Promise<unknown> {
+  const paths = [
+    '/groups?limit=200',
+    '/services',
+    '/lockouts',
+    ...[world.team, world.otherTeam].map((name) => `/groups/${name}`),
+    ...[world.owner, world.other].flatMap(({ name }) => [
+      `/users/${name}?include_stopped_servers=1`,
+      `/users/${name}/tokens`,
+      `/users/${name}/sessions`,
+      `/users/${name}/servers/${world.server}`,
+    ]),
+  ];
+  const seen = await Promise.all(
+    paths.map(async (path) => {
+      const answer = await hub.api(path, adminToken);
+      return [path, answer.status, await answer.text()] as const;
+    }),
+  );
+  return seen.map(([path, status, text]) => [path, status, withoutTimes(text)]);
+}
+
+/** When something was last used changes by being read. */
+function withoutTimes(text: string): string {
+  return text.replaceAll(
+    /"(?:last_activity|last_seen|cpuCores|memoryBytes|uptimeSeconds)":("[^"]*"|[\d.]+|null)/g,
+    '',
+  );
+}

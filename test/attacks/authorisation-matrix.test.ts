@@ -1,0 +1,237 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { z } from 'zod';
+import { endpoints } from '../../src/api/endpoints.ts';
+import type { OperationDeclaration } from '../../src/api/operation.ts';
+import { operations } from '../../src/api/operations.ts';
+import type { FakeBrowser } from '../support/fake-browser.ts';
+import { createPasswordHub, testPassword } from '../support/password-hub.ts';
+import { adminToken, tokenOf } from '../support/server-hub.ts';
+import { projectDirectory } from '../support/services.ts';
+import type { TestHub } from '../support/test-hub.ts';
+import { type Caller, callersOf, scopeOf, verdictOf } from './api-callers.ts';
+import {
+  createWorld,
+  snapshot,
+  type World,
+  type WorldOptions,
+  type WorldUser,
+} from './api-world.ts';
+
+/** Every operation, and what else is checked by scopes. */
+const declarations: readonly OperationDeclaration[] = [
+  ...operations,
+  endpoints.health,
+  endpoints.metrics,
+];
+
+/** A call that does what the operation is for: its query and its body, where it needs one. */
+const inputs: Readonly<Record<string, (world: World) => { query?: string; body?: unknown }>> = {
+  createUsers: ({ freeName }) => ({ body: { usernames: [freeName] } }),
+  changeUser: ({ freeName }) => ({ body: { name: freeName } }),
+  reportActivity: () => ({ body: { last_activity: new Date().toISOString() } }),
+  createToken: () => ({ body: { scopes: ['(no_scope)'] } }),
+  liftLockout: ({ owner }) => ({ query: `?kind=user&subject=${owner.name}` }),
+  createGroups: ({ freeName }) => ({ body: { groups: [freeName] } }),
+  addGroupMembers: ({ other }) => ({ body: { users: [other.name] } }),
+  removeGroupMembers: ({ owner }) => ({ body: { users: [owner.name] } }),
+  setGroupProperties: () => ({ body: { colour: 'red' } }),
+  changeNamedServer: () => ({ body: { display_name: 'A name' } }),
+};
+
+/** Operations that make what their path names. */
+const creating: Readonly<Record<string, 'name' | 'group'>> = {
+  createUser: 'name',
+  createGroup: 'group',
+};
+
+/** What the servers in a path must be for an operation to do its work; running unless given. */
+const serversFor: Readonly<Record<string, WorldOptions['servers']>> = {
+  createNamedServer: 'none',
+  startDefaultServer: 'stopped',
+  startNamedServer: 'stopped',
+  changeNamedServer: 'stopped',
+};
+
+let hub: TestHub;
+let browser: FakeBrowser;
+beforeAll(async () => {
+  hub = await createPasswordHub(['ada'], {
+    Hub: {
+      cleanup_servers: true,
+      allow_named_servers: true,
+      services: [
+        { name: 'wiki', api_token: 'wiki-service-token' },
+        { name: 'plain', api_token: 'plain-service-token' },
+      ],
+    },
+    Spawner: {
+      cmd: ['perl', join(projectDirectory, 'fixtures', 'apps', 'trivial.pl')],
+      access: 'gateway',
+    },
+  });
+  browser = await hub.logIn('ada', testPassword);
+});
+afterAll(() => hub[Symbol.asyncDispose]());
+
+function worldFor({ path, id }: OperationDeclaration): Promise<World> {
+  return createWorld(hub, {
+    servers: serversFor[id] ?? (path.includes('/server') ? 'running' : 'none'),
+    hasLogins: path.includes('/sessions'),
+    hasFailures: path === '/lockouts',
+    hasInvitation: id === 'revokeInvitation',
+  });
+}
+
+/** The path of a call on something of the owner; `idOf` is whose token or login it names. */
+function pathOf({ id, path }: OperationDeclaration, world: World, idOf: WorldUser): string {
+  const values = {
+    name: world.owner.name,
+    group: world.team,
+    server: world.server,
+    service: world.service,
+    id: path.includes('/sessions/') ? idOf.sessionId : idOf.tokenId,
+  };
+  const made = creating[id];
+  if (made !== undefined) values[made] = world.freeName;
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: keyof typeof values) => values[name]);
+}
+
+async function call(
+  declaration: OperationDeclaration,
+  caller: Caller,
+  world: World,
+  idOf = world.owner,
+): Promise<{ status: number; type: string; text: string }> {
+  const { query = '', body } = inputs[declaration.id]?.(world) ?? {};
+  const path = pathOf(declaration, world, idOf) + query;
+  const init = {
+    method: declaration.method,
+    ...(body === undefined ? undefined : { body: JSON.stringify(body) }),
+  };
+  if (caller.credentials.kind === 'cookie') {
+    const answer = await browser.request(`${hub.url}hub/api${path}`, {
+      ...init,
+      headers: {
+        accept: 'application/json',
+        'content-type': 'application/json',
+        'content-length': String(init.body?.length ?? 0),
+      },
+    });
+    const type = answer.headers['content-type'] ?? '';
+    return { status: answer.status, type, text: answer.body };
+  }
+  const answer = await hub.api(path, await tokenFor(caller), init);
+  return {
+    status: answer.status,
+    type: answer.headers.get('content-type') ?? '',
+    text: await answer.text(),
+  };
+}
+
+async function tokenFor({ credentials, rights = [] }: Caller): Promise<string | undefined> {
+  if (credentials.kind === 'token') return credentials.token;
+  if (credentials.kind !== 'scopes') return undefined;
+  return tokenOf(hub, 'ada', rights.length === 0 ? ['(no_scope)'] : rights.map(scopeOf));
+}
+
+/** Checks that an answer is one of those declared, with no more and no less in it. */
+function expectDeclared(
+  declaration: OperationDeclaration,
+  { status, type, text }: Awaited<ReturnType<typeof call>>,
+): void {
+  const answer = declaration.answers[status];
+  expect(answer, `${status} ${text}`).toBeDefined();
+  if (answer?.schema === undefined) {
+    expect(text).toBe('');
+    return;
+  }
+  expect(type).toContain(answer.mediaType ?? 'application/json');
+  if (type.startsWith('text/event-stream')) {
+    const events = [...text.matchAll(/^data: (.*)$/gm)].map(([, event = '']) => JSON.parse(event));
+    expect(events.length).toBeGreaterThan(0);
+    for (const event of events) expectShape(answer.schema, event);
+  } else expectShape(answer.schema, answer.mediaType === undefined ? JSON.parse(text) : text);
+}
+
+function expectShape(schema: z.ZodType, value: unknown): void {
+  // What the schema does not know is missing from what it returns.
+  expect(schema.parse(value)).toEqual(value);
+}
+
+describe('each operation', () => {
+  test.for(declarations)('$method $path refuses all who may not', async (declaration) => {
+    const world = await worldFor(declaration);
+    const before = await snapshot(hub, world);
+    for (const caller of callersOf(declaration, world)) {
+      const verdict = verdictOf(declaration, caller, world);
+      if (verdict === 'allowed') continue;
+      const { status, text } = await call(declaration, caller, world);
+      expect(status, `${caller.name}: ${text}`).toBe(verdict);
+    }
+    expect(await snapshot(hub, world)).toEqual(before);
+  });
+
+  test.for(declarations)('$method $path answers all who may', async (declaration) => {
+    let world = await worldFor(declaration);
+    const count = callersOf(declaration, world).length;
+    let allowed = 0;
+    for (let index = 0; index < count; index += 1) {
+      const caller = callersOf(declaration, world)[index];
+      if (caller === undefined || verdictOf(declaration, caller, world) !== 'allowed') continue;
+      allowed += 1;
+      expectDeclared(declaration, await call(declaration, caller, world));
+      // What this caller has deleted or made is no matter for the next one.
+      if (declaration.method !== 'GET') world = await worldFor(declaration);
+    }
+    expect(allowed).toBeGreaterThan(0);
+  });
+
+  const withIds = declarations.filter(({ path }) => path.includes('{id}'));
+  test.for(withIds)("$method $path takes no id of another user's", async (declaration) => {
+    const world = await worldFor(declaration);
+    const before = await snapshot(hub, world);
+    const callers = callersOf(declaration, world);
+    for (const caller of callers) {
+      if (verdictOf(declaration, caller, world) !== 'allowed') continue;
+      const { status, text } = await call(declaration, caller, world, world.other);
+      expect(status, `${caller.name}: ${text}`).toBe(404);
+    }
+    expect(await snapshot(hub, world)).toEqual(before);
+    // The ids were right: where they belong, they are taken.
+    const path = pathOf(declaration, world, world.other).replace(
+      world.owner.name,
+      world.other.name,
+    );
+    const answer = await hub.api(path, adminToken, { method: declaration.method });
+    expect(declaration.answers).toHaveProperty(String(answer.status));
+  });
+
+  const lists = declarations.filter(({ target }) => target?.endsWith('s') === true);
+  test.for(lists)('$method $path shows a filter only its own rows', async (declaration) => {
+    const world = await worldFor(declaration);
+    const namesOf: Readonly<Record<string, readonly string[]>> = {
+      [`user=${world.owner.name}`]: [world.owner.name],
+      [`user=${world.other.name}`]: [world.other.name],
+      [`group=${world.team}`]: declaration.target === 'groups' ? [world.team] : [world.owner.name],
+      [`group=${world.otherTeam}`]:
+        declaration.target === 'groups' ? [world.otherTeam] : [world.other.name],
+      [`service=${world.service}`]: [world.service],
+      'service=another': [],
+    };
+    let count = 0;
+    for (const caller of callersOf(declaration, world)) {
+      const [right] = caller.rights ?? [];
+      if (caller.credentials.kind !== 'scopes' || right?.filter === undefined) continue;
+      if (verdictOf(declaration, caller, world) !== 'allowed') continue;
+      const rows: unknown = JSON.parse((await call(declaration, caller, world)).text);
+      const names = Array.isArray(rows)
+        ? rows.map(({ name }: { name: string }) => name)
+        : Object.keys(rows as object);
+      const { kind, value } = right.filter;
+      expect(names, caller.name).toEqual(namesOf[`${kind}=${value}`]);
+      count += 1;
+    }
+    expect(count).toBeGreaterThan(1);
+  });
+});
