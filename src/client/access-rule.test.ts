@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { holdsAny, isAdmitted } from './access-rule.ts';
+import { hasGroupScopes, holdsAny, isAdmitted, withScopesForOwner } from './access-rule.ts';
 import type { UserModel } from './hub-api.ts';
 
 const rule = {
@@ -40,6 +40,25 @@ describe('scopes', () => {
     expect(holdsAny(user(['b']), ['a', 'b'])).toBe(true);
     expect(holdsAny(user(['a', 'b']), [])).toBe(false);
     expect(holdsAny({ name: 'alice' }, ['a'])).toBe(false);
+  });
+});
+
+describe('scopes for groups', () => {
+  const owner = { name: 'bob', groups: ['staff'] };
+  const required = ['access:servers!server=bob/'];
+
+  test.for([
+    ['access:servers!group=staff', owner, true],
+    ['access:users:servers!group=staff', owner, true],
+    ['access:servers!group=others', owner, false],
+    ['read:servers!group=staff', owner, false],
+    ['access:servers!group=staff', { name: 'carl', groups: ['staff'] }, false],
+    ['access:servers!group=staff', { name: 'bob', groups: [] }, false],
+    ['access:servers!group=staff', { name: 'bob' }, false],
+    ['access:servers!group=staff', { ...owner, kind: 'service' }, false],
+  ] as const)('%s opens the server of %j: %s', ([held, servedFor, isOpen]) => {
+    expect(hasGroupScopes(user([held]))).toBe(true);
+    expect(holdsAny(withScopesForOwner(user([held]), servedFor), required)).toBe(isOpen);
   });
 });
 

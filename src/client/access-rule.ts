@@ -47,7 +47,26 @@ function parse(scope: string): ParsedScope {
   return { name, kind, value: isDefaultServer ? `${value}/` : value };
 }
 
-/** Group filters cover only themselves: who is a member is known to the hub alone. */
+/** Scopes of a user that hold for the members of a group, whoever those are. */
+export function hasGroupScopes({ scopes = [] }: UserModel): boolean {
+  return scopes.some((scope) => scope.includes('!group='));
+}
+
+/**
+ * The user, with what scopes for groups mean for the owner of this service: `!user=bob` beside
+ * `!group=x` where the owner `bob` is a member. Who else is one only the hub knows.
+ */
+export function withScopesForOwner(user: UserModel, owner: UserModel): UserModel {
+  if (owner.kind === 'service') return user;
+  const groups = new Set(owner.groups);
+  const resolved = (user.scopes ?? []).flatMap((scope) => {
+    const [name, group] = splitOnce(scope, '!group=');
+    return group !== undefined && groups.has(group) ? [`${name}!user=${owner.name}`] : [];
+  });
+  return { ...user, scopes: [...(user.scopes ?? []), ...resolved] };
+}
+
+/** Group filters cover only themselves; see `withScopesForOwner`. */
 function covers(held: ParsedScope, required: ParsedScope): boolean {
   if (held.name !== required.name) return false;
   if (held.kind === '') return true;
@@ -63,5 +82,5 @@ function covers(held: ParsedScope, required: ParsedScope): boolean {
 
 function splitOnce(text: string, separator: string): [string, string?] {
   const at = text.indexOf(separator);
-  return at === -1 ? [text] : [text.slice(0, at), text.slice(at + 1)];
+  return at === -1 ? [text] : [text.slice(0, at), text.slice(at + separator.length)];
 }

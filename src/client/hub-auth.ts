@@ -2,7 +2,7 @@ import { HubError } from '../errors.ts';
 import { cookieValues } from '../http/cookies.ts';
 import { sessionIdCookie } from '../protocol/cookie-names.ts';
 import { tokenParameter, withoutTokenParameter } from '../protocol/token-parameter.ts';
-import { isAdmitted } from './access-rule.ts';
+import { hasGroupScopes, isAdmitted, withScopesForOwner } from './access-rule.ts';
 import { type HubAuthOptions, type HubOAuthOptions, resolveOptions } from './client-options.ts';
 import { headerToken, isTokenShaped, type PresentedToken, single } from './credentials.ts';
 import { type Allowed, type Decision, type Denied, deny, type RequestLike } from './decision.ts';
@@ -80,12 +80,17 @@ export class HubAuth {
     options: { readonly sessionId?: string | undefined; readonly signal?: AbortSignal } = {},
   ): Promise<UserModel | null> {
     if (!isTokenShaped(token)) return null;
-    return this.#cache.lookUp({
-      token,
-      sessionId: options.sessionId,
-      signal: options.signal,
-      maxAgeMs: this.cache_max_age * 1000,
-    });
+    const { sessionId, signal } = options;
+    const user = await this.#lookUp(token, sessionId, signal);
+    if (user === null || !hasGroupScopes(user) || this.admits(user)) return user;
+    // The server of a user asks which groups that user is in, with its own token.
+    const owner = await this.#lookUp(this.api_token, undefined, signal);
+    return owner === null ? user : withScopesForOwner(user, owner);
+  }
+
+  #lookUp(token: string, sessionId: string | undefined, signal: AbortSignal | undefined) {
+    const maxAgeMs = this.cache_max_age * 1000;
+    return this.#cache.lookUp({ token, sessionId, signal, maxAgeMs });
   }
 
   /** Whether a user may use this service by what her model says now. */

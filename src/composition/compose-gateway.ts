@@ -83,6 +83,7 @@ export function composeGateway(
     clients: oauth.clients,
     hubApi: {
       tokens: oauth.tokenVerifier,
+      membership: authority.membership,
       groupsOf: (userName) => stores.groups.groupNamesOf(userName),
       admit: deps.admit,
       async exchangeCode(clientId, { code, redirectUri, codeVerifier }) {

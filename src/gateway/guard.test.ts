@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { Secret } from '../config/secret.ts';
 import { createRoute } from '../proxy/route.ts';
 import type { Caller } from '../rbac/caller.ts';
+import { emptyMembership } from '../rbac/membership.ts';
 import { createChangeListeners } from '../store/change-listeners.ts';
 import type { ChangeSubject } from '../store/change-subject.ts';
 import { createAssertionSigner } from './assertion.ts';
@@ -35,6 +36,7 @@ function guardedWorld() {
     assertions: createAssertionSigner({ secrets, issuer: 'http://hub.test' }),
     clients: { allowedScopes: () => [] },
     hubApi: {
+      membership: async () => emptyMembership,
       groupsOf: async () => [],
       admit: async () => true,
       exchangeCode: async (_clientId, { code }) => ({

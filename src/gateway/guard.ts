@@ -67,7 +67,7 @@ export function createGuard(deps: {
   readonly issuer: string;
   readonly database: Pick<HubDatabase, 'onChange'>;
   readonly assertions: AssertionSigner;
-  readonly hubApi: Omit<Parameters<typeof createDirectHubApi>[0], 'clientId'>;
+  readonly hubApi: Omit<Parameters<typeof createDirectHubApi>[0], 'clientId' | 'accessScope'>;
   readonly clients: Pick<ClientRegistry, 'allowedScopes'>;
 }): Guard {
   const { publicUrl, database } = deps;
@@ -126,19 +126,20 @@ export function createGuard(deps: {
     if (owner.kind === 'extra' || route.clientId === undefined) {
       throw new TypeError(`the route ${prefix} has no OAuth client`);
     }
+    const accessScope = accessScopeFor(owner);
     return new HubOAuth({
       // The gateway needs no token of its own: it asks the hub without HTTP.
       api_token: 'unused-by-the-gateway',
       cookie_secret: deps.secrets.map((secret) => secret.reveal()),
       cache_max_age: 0,
-      hub_api: createDirectHubApi({ ...deps.hubApi, clientId: route.clientId }),
+      hub_api: createDirectHubApi({ ...deps.hubApi, clientId: route.clientId, accessScope }),
       hub_base_url: deps.basePath,
       public_url: publicUrl.href,
       issuer: deps.issuer,
       service_prefix: prefix,
       oauth_client_id: route.clientId,
       oauth_redirect_uri: `${prefix}oauth_callback`,
-      oauth_scopes: [accessScopeFor(owner)],
+      oauth_scopes: [accessScope],
       environment: {},
     });
   }

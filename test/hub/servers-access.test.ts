@@ -103,6 +103,34 @@ describe.each([
     expect(await ask(adminToken)).toBe(200);
   });
 
+  test('is open to the tokens of those who may open the servers of a group', async () => {
+    await using hub = await createServerHub({
+      Spawner,
+      Hub: {
+        load_groups: [
+          { name: 'course', users: ['alice'] },
+          { name: 'leads', users: ['gina'] },
+        ],
+        load_roles: [
+          { name: 'course-lead', scopes: ['access:servers!group=course'], groups: ['leads'] },
+        ],
+      },
+    });
+    await createUsers(hub, 'bob');
+    await Promise.all([startFor(hub, 'alice'), startFor(hub, 'bob')]);
+    const authorization = `token ${await tokenOf(hub, 'gina')}`;
+    const statusAt = async (name: string) => {
+      const answer = await fetch(`${hub.url}user/${name}/`, { headers: { authorization } });
+      await answer.arrayBuffer();
+      return answer.status;
+    };
+    expect(await statusAt('alice')).toBe(200);
+    expect(await statusAt('bob')).toBe(403);
+    const gina = await hub.logIn('gina');
+    const consent = (await follow(gina, `${hub.url}user/alice/`)).at(-1);
+    expect([consent?.status, consent?.body.includes('Allow')]).toEqual([200, true]);
+  });
+
   test('is forgotten by a browser whose person logs out', async () => {
     await using hub = await createServerHub({ Spawner });
     const browser = await hub.logIn('alice');
