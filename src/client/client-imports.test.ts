@@ -36,6 +36,7 @@ test('importing the client loads nothing of the server and no framework', async 
     .map((url) => url.slice(url.lastIndexOf('/src/') + '/src/'.length).split('/')[0]);
   expect([...new Set(folders)].sort()).toEqual([
     'client',
+    'concurrency',
     'config',
     'crypto',
     'errors.ts',

@@ -59,7 +59,10 @@ export class HubAuth {
         timeoutMs: settings.requestTimeoutMs,
       });
     this.hubApi = hubApi;
-    this.#cache = createUserCache((token) => hubApi.userForToken(token));
+    this.#cache = createUserCache(
+      async (token) => (await hubApi.userForToken(token)) ?? undefined,
+      () => this.cache_max_age * 1000,
+    );
   }
 
   /** The same as `cache_max_age`. */
@@ -88,9 +91,8 @@ export class HubAuth {
     return owner === null ? user : withScopesForOwner(user, owner);
   }
 
-  #lookUp(token: string, sessionId: string | undefined, signal: AbortSignal | undefined) {
-    const maxAgeMs = this.cache_max_age * 1000;
-    return this.#cache.lookUp({ token, sessionId, signal, maxAgeMs });
+  async #lookUp(token: string, sessionId: string | undefined, signal: AbortSignal | undefined) {
+    return (await this.#cache.lookUp({ token, sessionId, signal })) ?? null;
   }
 
   /** Whether a user may use this service by what her model says now. */

@@ -84,7 +84,7 @@ export function composeGateway(
     hubApi: {
       tokens: oauth.tokenVerifier,
       membership: authority.membership,
-      groupsOf: (userName) => stores.groups.groupNamesOf(userName),
+      groupsOf: authority.groupNamesOf,
       admit: deps.admit,
       async exchangeCode(clientId, { code, redirectUri, codeVerifier }) {
         const client = await oauth.clients.find(clientId);

@@ -160,6 +160,21 @@ test.each([...ends, ['any right', undefined] as const])(
   },
 );
 
+test('a lookup that was under way when a right was taken is not shared with who comes after', async () => {
+  const { guard, lookups, visitor, announce, delayLookups } = guardedWorld();
+  const alice = await visitor('alice');
+  announce();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  delayLookups(() => promise);
+  lookups.length = 0;
+  const early = guard.decide(route, alice);
+  announce();
+  const late = guard.decide(route, alice);
+  resolve();
+  await Promise.all([early, late]);
+  expect(lookups).toEqual(['alice', 'alice']);
+});
+
 test('so many ends that not all can be kept make everybody unknown', async () => {
   const { guard, visitor, announce } = guardedWorld();
   const alice = await visitor('alice');

@@ -1,18 +1,17 @@
-import { LRUCache } from 'lru-cache';
 import { isForged } from '../client/browser-request.ts';
 import type { Denied, Redirected, RequestLike } from '../client/decision.ts';
 import type { UserModel } from '../client/hub-api.ts';
 import { HubOAuth } from '../client/hub-oauth.ts';
+import type { AnswerCache } from '../concurrency/answer-cache.ts';
 import type { Secret } from '../config/secret.ts';
 import type { ClientRegistry } from '../oauth/clients/client-registry.ts';
 import { accessScopeFor } from '../protocol/access-scope.ts';
 import { hasTokenParameter } from '../protocol/token-parameter.ts';
 import type { Route } from '../proxy/route.ts';
-import type { ChangeSubject } from '../store/change-subject.ts';
+import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { AssertionSigner } from './assertion.ts';
 import { createDirectHubApi } from './direct-hub-api.ts';
-import { createRecentMarks } from './recent-marks.ts';
 
 /** A visitor the gateway let in, and what the upstream is told. */
 export interface Admission {
@@ -40,23 +39,13 @@ export interface Guard {
 const rememberedPerRoute = 10_000;
 /** After this time the whole check runs again, which is also when activity and refresh are noted. */
 const rememberedMs = 30_000;
-/** How exactly the end of that time is kept: the cache asks for the time once in so long. */
-const rememberedResolutionMs = 1_000;
-/** Logins and tokens that may end within a minute before everything is forgotten at once. */
-const mostRecentEnds = 50_000;
 /** A longer Cookie header is checked every time, so that what is remembered stays small. */
 const longestRememberedCookie = 2_048;
 
 interface RouteGuard {
   readonly client: HubOAuth;
-  readonly remembered: LRUCache<string, RememberedAdmission>;
-}
-
-/** An admission is worth nothing once anything changed that could have decided otherwise. */
-interface RememberedAdmission {
-  readonly admission: Admission;
-  /** How often anybody's rights had changed before it. */
-  readonly upheavals: number;
+  /** By Cookie header. */
+  readonly remembered: AnswerCache<Admission>;
 }
 
 /** Creates the guard. It plays the OAuth client of each guarded route. */
@@ -72,48 +61,19 @@ export function createGuard(deps: {
 }): Guard {
   const { publicUrl, database } = deps;
   const guards = new WeakMap<Route, RouteGuard>();
-  let changes = 0;
-  let upheavals = 0;
-  // Twice the time that anything is remembered: an admission is never asked for after its mark is gone.
-  const ended = createRecentMarks({ forMs: 2 * rememberedMs, most: mostRecentEnds });
-  database.onChange((subject) => {
-    changes += 1;
-    if (!markEnded(subject)) upheavals += 1;
-  });
-
-  /** Marks what ended; false when that may be anything. */
-  function markEnded(subject: ChangeSubject | undefined): boolean {
-    switch (subject?.kind) {
-      case 'user_added':
-        return true;
-      case 'session_ended':
-        return ended.add(subject.sessionId);
-      case 'tokens_revoked':
-        return subject.tokenIds.map((id) => ended.add(id)).every(Boolean);
-      case undefined:
-        return false;
-    }
-  }
-
-  function isInForce({ admission, upheavals: upheavalsBefore }: RememberedAdmission): boolean {
-    const { sessionId, accessTokenId, expiresAtMs } = admission;
-    if (upheavalsBefore !== upheavals || ended.has(sessionId) || ended.has(accessTokenId)) {
-      return false;
-    }
-    return expiresAtMs === undefined || expiresAtMs > Date.now();
-  }
+  const changes = watchChanges(database);
 
   function guardOf(route: Route): RouteGuard {
     let guard = guards.get(route);
     if (guard === undefined) {
       guard = {
         client: clientOf(route),
-        // By size, so that an idle route takes no room for all that it may come to remember.
-        remembered: new LRUCache({
-          maxSize: rememberedPerRoute,
-          sizeCalculation: () => 1,
-          ttl: rememberedMs,
-          ttlResolution: rememberedResolutionMs,
+        remembered: createChangeAwareCache({
+          changes,
+          max: rememberedPerRoute,
+          ttlMs: rememberedMs,
+          expiresAtMs: ({ expiresAtMs }) => expiresAtMs,
+          voidedBy: { endOf: ({ sessionId, accessTokenId }) => [sessionId, accessTokenId] },
         }),
       };
       guards.set(route, guard);
@@ -193,36 +153,26 @@ export function createGuard(deps: {
       if (guard === undefined) return undefined;
       const key = rememberedKey(request);
       if (key === undefined) return undefined;
-      const entry = guard.remembered.get(key);
-      if (entry === undefined || !isInForce(entry)) return undefined;
+      const admission = guard.remembered.get(key);
+      if (admission === undefined) return undefined;
       if (request.method !== 'GET' && isForged(request, publicUrl.origin)) return undefined;
       if (request.headers['upgrade'] !== undefined) return undefined;
-      return guard.client.isCallback(request.url ?? '/') ? undefined : entry.admission;
+      return guard.client.isCallback(request.url ?? '/') ? undefined : admission;
     },
 
     async decide(route, request) {
       const guard = guardOf(route);
-      const changesBefore = changes;
+      const beginning = guard.remembered.begin();
       // A reload may have changed them since the last request; a login asks for those in force.
       guard.client.request_scopes = deps.clients.allowedScopes(guard.client.oauth_client_id);
       const decision = await guard.client.authenticate(request);
       if (decision.kind !== 'allowed') return decision;
       const admission = await admissionOf(route, decision.user, decision.source !== 'cookie');
       const key = decision.source === 'cookie' ? rememberedKey(request) : undefined;
-      if (key !== undefined && changes === changesBefore) {
-        const ttl = rememberedForMs(admission);
-        if (ttl > 0) guard.remembered.set(key, { admission, upheavals }, { ttl });
-      }
+      if (key !== undefined) guard.remembered.put(key, admission, beginning);
       return admission;
     },
   };
-}
-
-/** Never beyond the end of the token that admitted. */
-function rememberedForMs({ expiresAtMs }: Admission): number {
-  return expiresAtMs === undefined
-    ? rememberedMs
-    : Math.min(rememberedMs, expiresAtMs - Date.now());
 }
 
 /** A header value holds visible ASCII; everything else, and what separates lists, is percent-encoded. */

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
+import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import type { UserStore } from '../users/user-store.ts';
@@ -30,12 +30,14 @@ export interface Authority {
   /** What a token allows: its own scopes, as far as its owner still holds them. */
   effectiveScopes(token: TokenGrant): Promise<ScopeSet>;
   membership(): Promise<Membership>;
+  /** Groups of a user by name; none for a user that does not exist. */
+  groupNamesOf(userName: string): Promise<readonly string[]>;
   readonly catalogue: ScopeCatalogue;
 }
 
 /**
- * Creates the authority. Answers are kept in memory until the database announces a change; announce
- * one as well when `services` tells something new.
+ * Creates the authority. Answers are kept in memory, for a minute at most, until the database announces a
+ * change; announce one as well when `services` tells something new.
  */
 export function createAuthority({
   catalogue,
@@ -54,36 +56,37 @@ export function createAuthority({
   readonly database: Pick<HubDatabase, 'onChange'>;
   readonly log: Logger;
 }): Authority {
-  // Promises are kept, not their results: a change removes the promise as well, so an answer that
-  // was begun before a change is never found after it.
-  const userScopes = new LRUCache<string, Promise<ScopeSet>>({ max: cacheSize });
-  const serviceScopes = new LRUCache<string, Promise<ScopeSet>>({ max: cacheSize });
-  const tokenScopes = new LRUCache<string, Promise<ScopeSet>>({ max: cacheSize });
-  const memberships = new LRUCache<'current', Promise<Membership>>({ max: 1 });
-
-  database.onChange((subject) => {
-    // What somebody may do hangs on users, groups and roles, never on a login or another token.
-    if (subject !== undefined && subject.kind !== 'user_added') return;
-    for (const cache of [userScopes, serviceScopes, tokenScopes, memberships]) cache.clear();
-  });
+  const changes = watchChanges(database);
+  // What someone may do hangs on users, groups and roles, never on a login or another token.
+  const createCache = <Value extends {}, Miss extends undefined>(max: number) =>
+    createChangeAwareCache<Value, Miss>({ changes, max, voidedBy: { newUsers: true } });
+  const userHolders = createCache<Extract<RoleHolder, { kind: 'user' }>, undefined>(cacheSize);
+  const ownerScopes = {
+    user: createCache<ScopeSet, never>(cacheSize),
+    service: createCache<ScopeSet, never>(cacheSize),
+  };
+  const tokenScopes = createCache<ScopeSet, never>(cacheSize);
+  const memberships = createCache<Membership, never>(1);
 
   const membership = () =>
-    remember(memberships, 'current', async () => createMembership(await groups.memberships()));
+    memberships.getOrLoad('current', async () => createMembership(await groups.memberships()));
 
-  const holderOf = async ({ kind, name }: Owner): Promise<RoleHolder | undefined> => {
-    if (kind === 'service') {
-      const service = services().find((service) => service.name === name);
-      return service && { kind, name, isAdmin: service.admin };
-    }
-    const user = await users.findByName(name);
-    if (user === undefined) return undefined;
-    const groupNames = await groups.groupNamesOf(user.name);
-    // The stored name, not the one that was asked for: lookup may normalise it.
-    return { kind, name: user.name, isAdmin: user.isAdmin, groupNames };
+  const findUser = (name: string) =>
+    userHolders.getOrLoad(name, async () => {
+      const user = await users.findByName(name);
+      if (user === undefined) return undefined;
+      const groupNames = await groups.groupNamesOf(user.name);
+      // The stored name, not the one that was asked for: lookup may normalise it.
+      return { kind: 'user', name: user.name, isAdmin: user.isAdmin, groupNames };
+    });
+
+  const findService = (name: string): RoleHolder | undefined => {
+    const service = services().find((service) => service.name === name);
+    return service && { kind: 'service', name, isAdmin: service.admin };
   };
 
   const loadScopes = async (owner: Owner): Promise<ScopeSet> => {
-    const holder = await holderOf(owner);
+    const holder = owner.kind === 'user' ? await findUser(owner.name) : findService(owner.name);
     if (holder === undefined) return new Set();
     const held = await roles.heldBy(holder);
     const { scopes, unresolved } = resolveScopes(
@@ -100,9 +103,7 @@ export function createAuthority({
   };
 
   const scopesOfOwner = (owner: Owner) =>
-    remember(owner.kind === 'user' ? userScopes : serviceScopes, owner.name, () =>
-      loadScopes(owner),
-    );
+    ownerScopes[owner.kind].getOrLoad(owner.name, () => loadScopes(owner));
 
   const loadTokenScopes = async ({ owner, client, scopes }: TokenGrant): Promise<ScopeSet> => {
     const inherited = await scopesOfOwner(owner);
@@ -125,6 +126,7 @@ export function createAuthority({
     catalogue,
     membership,
     scopesOfOwner,
+    groupNamesOf: async (userName) => (await findUser(userName))?.groupNames ?? [],
 
     effectiveScopes(token) {
       const { owner, client, scopes } = token;
@@ -137,25 +139,9 @@ export function createAuthority({
         client?.server?.serverName,
         scopes,
       ]);
-      return remember(tokenScopes, key, () => loadTokenScopes(token));
+      return tokenScopes.getOrLoad(key, () => loadTokenScopes(token));
     },
   };
-}
-
-function remember<Key extends string, Value>(
-  cache: LRUCache<Key, Promise<Value>>,
-  key: Key,
-  load: () => Promise<Value>,
-): Promise<Value> {
-  const known = cache.get(key);
-  if (known !== undefined) return known;
-  const loading = load();
-  cache.set(key, loading);
-  loading.catch(() => {
-    // A failure is not an answer; the caller gets it, the next one asks again.
-    if (cache.peek(key) === loading) cache.delete(key);
-  });
-  return loading;
 }
 
 function hasGroupFilter(scopes: ScopeSet): boolean {

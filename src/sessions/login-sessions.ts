@@ -1,7 +1,7 @@
-import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { randomSecret } from '../crypto/random.ts';
 import type { Sealer } from '../crypto/sealer.ts';
+import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { LoginSession, LoginSessionStore, NewLoginSession } from './login-session-store.ts';
@@ -51,16 +51,22 @@ export function createLoginSessions(deps: {
   readonly log: Logger;
 }): LoginSessions {
   const { store, users, database, sealer, lifetimeSeconds, log } = deps;
-  const cache = new LRUCache<string, Login>({ max: cachedLogins, ttl: 60_000 });
-  // A lookup that began before a change must not put its old answer back into the emptied cache.
-  let changes = 0;
-  const stopListening = database.onChange((subject) => {
-    changes += 1;
-    if (subject === undefined) cache.clear();
-    else if (subject.kind === 'session_ended') cache.delete(subject.sessionId);
+  const changes = watchChanges(database);
+  const cache = createChangeAwareCache<Login>({
+    changes,
+    max: cachedLogins,
+    expiresAtMs: ({ session }) => session.expiresAt.getTime(),
+    voidedBy: { endOf: ({ session }) => [session.sessionId] },
   });
   let seen = new Map<string, Date>();
   const endListeners = new Set<(sessionId: string) => void>();
+
+  async function load(sessionId: string): Promise<Login | undefined> {
+    const session = await store.find(sessionId);
+    if (session === undefined) return undefined;
+    const user = await users.findById(session.userId);
+    return user && { session, user };
+  }
 
   async function end(sessionId: string): Promise<boolean> {
     const isEnded = await store.end(sessionId);
@@ -90,19 +96,8 @@ export function createLoginSessions(deps: {
 
   return {
     async find(sessionId) {
-      const cached = cache.get(sessionId);
-      if (cached !== undefined && cached.session.expiresAt.getTime() > Date.now()) {
-        seen.set(sessionId, new Date());
-        return cached;
-      }
-      const changesBefore = changes;
-      const session = await store.find(sessionId);
-      if (session === undefined) return undefined;
-      const user = await users.findById(session.userId);
-      if (user === undefined) return undefined;
-      const login = { session, user };
-      if (changes === changesBefore) cache.set(sessionId, login);
-      seen.set(sessionId, new Date());
+      const login = await cache.getOrLoad(sessionId, () => load(sessionId));
+      if (login !== undefined) seen.set(sessionId, new Date());
       return login;
     },
 
@@ -147,7 +142,7 @@ export function createLoginSessions(deps: {
 
     async [Symbol.asyncDispose]() {
       clearInterval(timer);
-      stopListening();
+      changes[Symbol.dispose]();
       await flushSeen();
     },
   };

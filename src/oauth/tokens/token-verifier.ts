@@ -1,8 +1,7 @@
-import { LRUCache } from 'lru-cache';
 import { hashSecret } from '../../crypto/hash.ts';
 import type { Authority } from '../../rbac/authority.ts';
 import type { Caller, CallerToken } from '../../rbac/caller.ts';
-import type { ChangeSubject } from '../../store/change-subject.ts';
+import { createChangeAwareCache, watchChanges } from '../../store/change-aware-cache.ts';
 import type { HubDatabase } from '../../store/database.ts';
 import type { UserStore } from '../../users/user-store.ts';
 import type { ClientRegistry } from '../clients/client-registry.ts';
@@ -29,13 +28,7 @@ export interface TokenVerifierDeps {
   readonly cacheSize?: number;
 }
 
-interface Verified {
-  readonly caller: Caller;
-  readonly validUntil: number;
-}
-
 const longestToken = 1024;
-const acceptedForMs = 60_000;
 const refusedForMs = 5_000;
 
 /**
@@ -53,30 +46,16 @@ export function createTokenVerifier({
   now = Date.now,
   cacheSize = 10_000,
 }: TokenVerifierDeps): TokenVerifier {
-  const accepted = new LRUCache<string, Verified>({ max: cacheSize });
-  // Apart from the accepted ones, so that guessing tokens does not push those out.
-  const refused = new LRUCache<string, number>({ max: cacheSize });
-  let changeCount = 0;
-
-  const stopListening = database.onChange((subject) => {
-    changeCount += 1;
-    if (subject !== undefined) {
-      forget(subject);
-      return;
-    }
-    accepted.clear();
-    refused.clear();
+  const changes = watchChanges(database, now);
+  const callers = createChangeAwareCache<Caller>({
+    changes,
+    max: cacheSize,
+    maxMisses: cacheSize,
+    missTtlMs: refusedForMs,
+    expiresAtMs: ({ accessToken }) => accessToken?.expiresAt?.getTime(),
+    voidedBy: { endOf: ({ sessionId, accessToken }) => [sessionId, accessToken?.id] },
+    now,
   });
-
-  function forget(subject: ChangeSubject): void {
-    if (subject.kind === 'user_added') return;
-    const isVoid =
-      subject.kind === 'session_ended'
-        ? ({ sessionId }: Caller) => sessionId === subject.sessionId
-        : ({ accessToken }: Caller) => subject.tokenIds.includes(accessToken?.id ?? '');
-    const hashes = [...accepted.entries()].filter(([, { caller }]) => isVoid(caller));
-    for (const [hash] of hashes) accepted.delete(hash);
-  }
 
   async function callerOfService(name: string): Promise<Caller> {
     const owner = { kind: 'service', name } as const;
@@ -100,24 +79,9 @@ export function createTokenVerifier({
     };
   }
 
-  async function verifyStored(tokenHash: string): Promise<Caller | undefined> {
-    const time = now();
-    const known = accepted.get(tokenHash);
-    if (known !== undefined && known.validUntil > time) return known.caller;
-    if ((refused.get(tokenHash) ?? 0) > time) return undefined;
-
-    const changesBefore = changeCount;
+  async function findCaller(tokenHash: string): Promise<Caller | undefined> {
     const accessToken = await accessTokens.findByHash(tokenHash);
-    const caller = accessToken && (await callerOf(accessToken));
-    // An answer that was begun before a change must not outlive it.
-    if (changesBefore === changeCount) {
-      if (caller === undefined) refused.set(tokenHash, time + refusedForMs);
-      else {
-        const expiresAt = accessToken?.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
-        accepted.set(tokenHash, { caller, validUntil: Math.min(expiresAt, time + acceptedForMs) });
-      }
-    }
-    return caller;
+    return accessToken && (await callerOf(accessToken));
   }
 
   return {
@@ -126,15 +90,14 @@ export function createTokenVerifier({
       const tokenHash = hashSecret(token);
       const service = serviceTokens.findService(tokenHash);
       if (service !== undefined) return await callerOfService(service);
-      const caller = await verifyStored(tokenHash);
+      const caller = await callers.getOrLoad(tokenHash, () => findCaller(tokenHash));
       if (caller?.accessToken !== undefined) useRecorder.recordUse(caller.accessToken.id);
       return caller;
     },
 
     [Symbol.dispose]() {
-      stopListening();
-      accepted.clear();
-      refused.clear();
+      changes[Symbol.dispose]();
+      callers.clear();
     },
   };
 }

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { createRecentMarks } from './recent-marks.ts';
+import { createRevocationSet } from './revocation-set.ts';
 
 function marksAt(most = 100) {
   const clock = { time: 0 };
-  return { clock, marks: createRecentMarks({ forMs: 1_000, most, now: () => clock.time }) };
+  return { clock, marks: createRevocationSet({ forMs: 1_000, max: most, now: () => clock.time }) };
 }
 
 test('a mark stays for its whole time, whatever is marked meanwhile', () => {

@@ -1,0 +1,164 @@
+import { LRUCache } from 'lru-cache';
+
+/** What makes remembered answers void before their time. */
+export interface Voiding<Value> {
+  /** Answers that were begun in an earlier epoch are void. */
+  epoch(): number;
+  /** How often something ended that single answers hang on. */
+  revocationCount(): number;
+  /** Whether such an end has made this answer void. */
+  isRevoked(value: Value): boolean;
+}
+
+/** When an answer was begun to be worked out. */
+export interface Beginning {
+  readonly epoch: number;
+  readonly atMs: number;
+}
+
+/**
+ * Remembers answers for a while, and asks once for callers that come together. `Miss` is undefined where a
+ * key may have no answer, and never where each has one.
+ */
+export interface AnswerCache<Value, Miss extends undefined = undefined> {
+  /** What is remembered and still holds. */
+  get(key: string): Value | undefined;
+  /**
+   * What is remembered, or what `load` answers. Lookups under way are shared, unless something has become
+   * void since they began. An error goes to everyone who waits for it and is never remembered.
+   */
+  getOrLoad(key: string, load: () => Promise<Value | Miss>): Promise<Value | Miss>;
+  /** For an answer that is worked out by other means: taken before, and handed to `put` after. */
+  begin(): Beginning;
+  put(key: string, value: Value, beginning: Beginning): void;
+  clear(): void;
+}
+
+export interface AnswerCacheOptions<Value> {
+  /** The most answers; beyond that the least used go. */
+  readonly max: number;
+  /**
+   * The most keys remembered to have no answer; none unless given. They are kept apart, so that a flood
+   * of invented keys cannot push the answers out.
+   */
+  readonly maxMisses?: number;
+  /** How long an answer holds, from its beginning. Zero: neither remembered nor shared. */
+  readonly ttlMs: () => number;
+  /** As `ttlMs`, for a key without an answer; the same unless given. */
+  readonly missTtlMs?: () => number;
+  /** When an answer ends by itself, in milliseconds since 1970. */
+  readonly expiresAtMs?: (value: Value) => number | undefined;
+  readonly voiding?: Voiding<Value>;
+  readonly now?: () => number;
+}
+
+interface Lookup<Answer> {
+  /** Given again to those who ask later, so that no promise has to be made for them. */
+  readonly answer: Promise<Answer>;
+  readonly beginning: Beginning;
+}
+
+interface Hit<Value, Answer> extends Lookup<Answer> {
+  readonly value: Value;
+}
+
+interface LookupUnderWay<Answer> extends Lookup<Answer> {
+  readonly revocationCount: number;
+}
+
+const neverVoid: Voiding<unknown> = {
+  epoch: () => 0,
+  revocationCount: () => 0,
+  isRevoked: () => false,
+};
+
+export function createAnswerCache<Value extends {}, Miss extends undefined = undefined>({
+  max,
+  maxMisses = 0,
+  ttlMs,
+  missTtlMs = ttlMs,
+  expiresAtMs = () => undefined,
+  voiding = neverVoid,
+  now = Date.now,
+}: AnswerCacheOptions<Value>): AnswerCache<Value, Miss> {
+  type Answer = Value | Miss;
+  // By size and not by number, which would take the room for all of them from the beginning: a gateway
+  // has caches for each of hundreds of servers.
+  const hits = new LRUCache<string, Hit<Value, Answer>>({ maxSize: max, sizeCalculation: () => 1 });
+  const misses = new LRUCache<string, Lookup<Answer>>({
+    maxSize: Math.max(1, maxMisses),
+    sizeCalculation: () => 1,
+  });
+  const underWay = new Map<string, LookupUnderWay<Answer>>();
+
+  const begin = (): Beginning => ({ epoch: voiding.epoch(), atMs: now() });
+
+  /** False also when the clock was set back to before the beginning. */
+  function isRecent({ epoch, atMs }: Beginning, timeMs: number, ttl: number): boolean {
+    return epoch === voiding.epoch() && atMs <= timeMs && timeMs < atMs + ttl;
+  }
+
+  function find(key: string): Hit<Value, Answer> | undefined {
+    const entry = hits.get(key);
+    if (entry === undefined) return undefined;
+    const timeMs = now();
+    const holds =
+      isRecent(entry.beginning, timeMs, ttlMs()) &&
+      timeMs < (expiresAtMs(entry.value) ?? Number.POSITIVE_INFINITY) &&
+      !voiding.isRevoked(entry.value);
+    if (holds) return entry;
+    hits.delete(key);
+    return undefined;
+  }
+
+  function findMiss(key: string): Lookup<Answer> | undefined {
+    if (maxMisses === 0) return undefined;
+    const miss = misses.get(key);
+    return miss !== undefined && isRecent(miss.beginning, now(), missTtlMs()) ? miss : undefined;
+  }
+
+  function findUnderWay(key: string): Lookup<Answer> | undefined {
+    const lookup = underWay.get(key);
+    if (lookup === undefined) return undefined;
+    // Its answer may be from before a change that the one who asks now knows to be made.
+    const isCurrent =
+      lookup.beginning.epoch === voiding.epoch() &&
+      lookup.revocationCount === voiding.revocationCount();
+    return isCurrent ? lookup : undefined;
+  }
+
+  function start(key: string, load: () => Promise<Answer>): Promise<Answer> {
+    const beginning = begin();
+    const revocationCount = voiding.revocationCount();
+    const answer = load();
+    const lookup = { answer, beginning, revocationCount };
+    underWay.set(key, lookup);
+    const isLatest = () => underWay.get(key) === lookup && underWay.delete(key);
+    answer.then(
+      (value) => {
+        if (!isLatest()) return;
+        if (value !== undefined) hits.set(key, { value, answer, beginning });
+        else if (maxMisses > 0) misses.set(key, { answer, beginning });
+      },
+      () => void isLatest(),
+    );
+    return answer;
+  }
+
+  return {
+    get: (key) => find(key)?.value,
+    getOrLoad(key, load) {
+      if (ttlMs() <= 0) return load();
+      const known = find(key) ?? findMiss(key) ?? findUnderWay(key);
+      return known === undefined ? start(key, load) : known.answer;
+    },
+    begin,
+    put: (key, value, beginning) =>
+      void hits.set(key, { value, answer: Promise.resolve(value), beginning }),
+    clear() {
+      hits.clear();
+      misses.clear();
+      underWay.clear();
+    },
+  };
+}

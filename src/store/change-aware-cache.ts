@@ -1,0 +1,111 @@
+import { type AnswerCache, createAnswerCache } from '../concurrency/answer-cache.ts';
+import type { ChangeSubject } from './change-subject.ts';
+import type { HubDatabase } from './database.ts';
+import { createRevocationSet } from './revocation-set.ts';
+
+/** Counts the changes of the database, for caches of what hangs on it. */
+export interface ChangeWatch extends Disposable {
+  /** Grows with each change that may have taken any right from anyone. */
+  epoch(): number;
+  /** Grows with each user added. */
+  userCount(): number;
+  /** Grows with each login and token that ended. */
+  revocationCount(): number;
+  /** Whether a login or token ended lately: at least within twice the longest time a cache remembers. */
+  isRevoked(id: string | undefined): boolean;
+}
+
+/** Which changes make an answer void, beside those that may concern anyone. */
+export interface VoidedBy<Value> {
+  /** The logins and tokens whose end does, by id. */
+  readonly endOf?: (value: Value) => readonly (string | undefined)[];
+  /** Whether a new user does, as where an answer is that there is no such user. */
+  readonly newUsers?: boolean;
+}
+
+export interface ChangeAwareCacheOptions<Value> {
+  readonly changes: ChangeWatch;
+  readonly max: number;
+  /** See `AnswerCacheOptions`. */
+  readonly maxMisses?: number;
+  /** At most `longestTtlMs`: how wrong an answer can be where news of a change is lost. */
+  readonly ttlMs?: number;
+  readonly missTtlMs?: number;
+  readonly expiresAtMs?: (value: Value) => number | undefined;
+  readonly voidedBy?: VoidedBy<Value>;
+  readonly now?: () => number;
+}
+
+export const longestTtlMs = 60_000;
+/** Logins and tokens that may end within twice that time before everything is forgotten at once. */
+const mostRevocations = 50_000;
+
+/** Watches the changes of a database, in this process and others. */
+export function watchChanges(
+  database: Pick<HubDatabase, 'onChange'>,
+  now: () => number = Date.now,
+): ChangeWatch {
+  let epoch = 0;
+  let userCount = 0;
+  let revocationCount = 0;
+  const revoked = createRevocationSet({ forMs: 2 * longestTtlMs, max: mostRevocations, now });
+
+  /** Notes what ended; false when that is more than can be kept. */
+  function revoke(ids: readonly string[]): boolean {
+    revocationCount += 1;
+    return ids.map((id) => revoked.add(id)).every(Boolean);
+  }
+
+  /** Notes a change; false when it may concern anything. */
+  function note(subject: ChangeSubject | undefined): boolean {
+    switch (subject?.kind) {
+      case 'user_added':
+        userCount += 1;
+        return true;
+      case 'session_ended':
+        return revoke([subject.sessionId]);
+      case 'tokens_revoked':
+        return revoke(subject.tokenIds);
+      case undefined:
+        return false;
+    }
+  }
+
+  const stopListening = database.onChange((subject) => {
+    if (!note(subject)) epoch += 1;
+  });
+  return {
+    epoch: () => epoch,
+    userCount: () => userCount,
+    revocationCount: () => revocationCount,
+    isRevoked: (id) => revoked.has(id),
+    [Symbol.dispose]: stopListening,
+  };
+}
+
+/**
+ * Creates a cache of answers that hang on users, roles, groups, logins or tokens. No answer is given after
+ * a change that was begun before it, whether it was remembered already or still being worked out.
+ */
+export function createChangeAwareCache<Value extends {}, Miss extends undefined = undefined>({
+  changes,
+  ttlMs = longestTtlMs,
+  missTtlMs = ttlMs,
+  voidedBy = {},
+  ...options
+}: ChangeAwareCacheOptions<Value>): AnswerCache<Value, Miss> {
+  if (ttlMs > longestTtlMs)
+    throw new RangeError('the cache would outlast what it knows of changes');
+  const { endOf, newUsers = false } = voidedBy;
+  return createAnswerCache({
+    ...options,
+    ttlMs: () => ttlMs,
+    missTtlMs: () => missTtlMs,
+    voiding: {
+      // Both only grow, so their sum changes with each.
+      epoch: newUsers ? () => changes.epoch() + changes.userCount() : changes.epoch,
+      revocationCount: endOf === undefined ? () => 0 : changes.revocationCount,
+      isRevoked: (value) => endOf?.(value).some(changes.isRevoked) ?? false,
+    },
+  });
+}
