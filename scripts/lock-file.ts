@@ -1,0 +1,42 @@
+/** What `package-lock.json` holds of each package, by its place under `node_modules`. */
+export interface LockFile {
+  readonly packages: Readonly<Record<string, LockedPackage>>;
+}
+
+interface LockedPackage {
+  readonly integrity?: string;
+  readonly resolved?: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Tells what `npm ci` would miss, on this platform or another: packages that are not listed or have
+ * no checksum, most often binaries for other platforms. npm leaves an optional dependency out without
+ * a word when the registry does not have its version, and did so for other platforms whenever
+ * `node_modules` was there (npm/cli issue 4828).
+ */
+export function lockFileProblems({ packages }: LockFile): string[] {
+  return Object.entries(packages).flatMap(([place, locked]) => {
+    const wanted = { ...locked.dependencies, ...locked.optionalDependencies };
+    const missing = Object.keys(wanted).filter((name) => !isFound(packages, place, name));
+    return [
+      ...missing.map((name) => `${place} wants ${name}, which is not listed`),
+      ...(place !== '' && locked.integrity === undefined ? [`${place} has no checksum`] : []),
+      ...(locked.resolved === undefined ? [] : [`${place} names a host: ${locked.resolved}`]),
+    ];
+  });
+}
+
+/** Looks as Node.js does: beside the package itself, then further up. */
+function isFound(packages: LockFile['packages'], place: string, name: string): boolean {
+  for (
+    let folder = place;
+    ;
+    folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/node_modules/')))
+  ) {
+    if (packages[`${folder === '' ? '' : `${folder}/`}node_modules/${name}`] !== undefined)
+      return true;
+    if (folder === '') return false;
+  }
+}

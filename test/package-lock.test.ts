@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { type LockFile, lockFileProblems } from '../scripts/lock-file.ts';
+
+const file = join(import.meta.dirname, '..', 'package-lock.json');
+const lock = JSON.parse(readFileSync(file, 'utf8')) as LockFile;
+
+test('package-lock.json has every package of every platform, with its checksum and no host', () => {
+  expect(lockFileProblems(lock)).toEqual([]);
+});
+
+test.each(['linux-x64', 'darwin-arm64', 'win32-x64'])(
+  'package-lock.json has the tools for %s',
+  (platform) => {
+    const places = Object.keys(lock.packages);
+    for (const tool of ['@biomejs/cli-', '@typescript/typescript-', '@oxlint/binding-']) {
+      expect(places.some((place) => place.startsWith(`node_modules/${tool}${platform}`))).toBe(
+        true,
+      );
+    }
+  },
+);
+
+test('a package that is left out, has no checksum or names a host is found', () => {
+  const entry = { integrity: 'sha512-x' };
+  expect(
+    lockFileProblems({
+      packages: {
+        '': { dependencies: { a: '1' } },
+        'node_modules/a': { ...entry, optionalDependencies: { 'a-linux': '1', 'a-darwin': '1' } },
+        'node_modules/a/node_modules/a-linux': {},
+        'node_modules/a/node_modules/b': { ...entry, dependencies: { a: '1', c: '1' } },
+        'node_modules/d': { ...entry, resolved: 'https://registry.example/d.tgz' },
+      },
+    }),
+  ).toEqual([
+    'node_modules/a wants a-darwin, which is not listed',
+    'node_modules/a/node_modules/a-linux has no checksum',
+    'node_modules/a/node_modules/b wants c, which is not listed',
+    'node_modules/d names a host: https://registry.example/d.tgz',
+  ]);
+});
