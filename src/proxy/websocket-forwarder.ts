@@ -3,6 +3,7 @@ import { Agent as HttpsAgent } from 'node:https';
 import type { Socket } from 'node:net';
 import { ProxyServer, type ServerOptions } from 'http-proxy-3';
 import type { Logger } from 'pino';
+import { createPeriodic } from '../concurrency/periodic.ts';
 import type { ProxyConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import { answerErrorOnSocket } from '../http/socket-response.ts';
@@ -119,8 +120,11 @@ export function createWebSocketForwarder(options: {
     return undefined;
   }
 
-  const timer = setInterval(recordTraffic, trafficIntervalMs);
-  timer.unref();
+  const recording = createPeriodic({
+    intervalMs: trafficIntervalMs,
+    work: recordTraffic,
+    onError: (error) => log.warn({ err: error }, 'could not record the traffic of WebSockets'),
+  });
 
   return {
     forward(req, socket, head, forwardOptions) {
@@ -170,7 +174,7 @@ export function createWebSocketForwarder(options: {
       return tunnels.size;
     },
     async [Symbol.asyncDispose]() {
-      clearInterval(timer);
+      recording[Symbol.dispose]();
       for (const tunnel of tunnels) tunnel.close('shutting_down');
       agents['http:'].destroy();
       agents['https:'].destroy();

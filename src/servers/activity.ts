@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { createPeriodic } from '../concurrency/periodic.ts';
 import type { UserStore } from '../users/user-store.ts';
 import type { ServerStore } from './server-store.ts';
 
@@ -51,10 +52,11 @@ export function createActivityLog(deps: {
 
   let caughtUp: { readonly atMs: number; readonly done: Promise<void> } | undefined;
 
-  const timer = setInterval(() => {
-    flush().catch((error: unknown) => deps.log.warn({ err: error }, 'could not store activity'));
-  }, flushIntervalMs);
-  timer.unref();
+  const flushing = createPeriodic({
+    intervalMs: flushIntervalMs,
+    work: flush,
+    onError: (error) => deps.log.warn({ err: error }, 'could not store activity'),
+  });
 
   return {
     noteUser: (userId, at = new Date()) => note(users, userId, at),
@@ -63,16 +65,13 @@ export function createActivityLog(deps: {
     catchUp() {
       const nowMs = performance.now();
       if (caughtUp === undefined || nowMs - caughtUp.atMs > catchUpIntervalMs) {
-        // Somebody who reads a little late is better served than with an error.
-        const done = flush().catch((error: unknown) => {
-          deps.log.warn({ err: error }, 'could not store activity');
-        });
-        caughtUp = { atMs: nowMs, done };
+        // What is a little out of date serves a reader better than an error.
+        caughtUp = { atMs: nowMs, done: flushing.run() };
       }
       return caughtUp.done;
     },
     async [Symbol.asyncDispose]() {
-      clearInterval(timer);
+      await flushing[Symbol.asyncDispose]();
       await flush();
     },
   };

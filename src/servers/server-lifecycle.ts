@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { createLimiter } from '../concurrency/limiter.ts';
+import { createPeriodic } from '../concurrency/periodic.ts';
 import { HubError } from '../errors.ts';
 import type { Spawner } from '../plugin-host/spawner.ts';
 import type { Server } from './server.ts';
@@ -80,13 +81,11 @@ export function createServerLifecycle(deps: {
   const clearingLimiter = createLimiter(parallelClearings);
   let isClosed = false;
 
-  let polling: Promise<void> | undefined;
-  const timer = setInterval(() => {
-    polling ??= pollAll().finally(() => {
-      polling = undefined;
-    });
-  }, deps.pollIntervalMs);
-  timer.unref();
+  const polling = createPeriodic({
+    intervalMs: deps.pollIntervalMs,
+    work: pollAll,
+    onError: (error) => log.warn({ err: error }, 'could not poll the servers'),
+  });
 
   async function pollAll(): Promise<void> {
     await forEachAtOnce(parallelPolls, unclear.values(), async (server) => {
@@ -261,8 +260,7 @@ export function createServerLifecycle(deps: {
     close,
 
     async [Symbol.asyncDispose]() {
-      clearInterval(timer);
-      await polling;
+      await polling[Symbol.asyncDispose]();
       await close();
       if (deps.stopsServersAtEnd()) await stopThose(() => true);
       for (const unit of units.values()) unit.release();

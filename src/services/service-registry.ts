@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { createPeriodic, type Periodic } from '../concurrency/periodic.ts';
 import type { ServiceConfig } from '../config/config.ts';
 import { Secret } from '../config/secret.ts';
 import { randomToken } from '../crypto/random.ts';
@@ -70,7 +71,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
   const generatedTokens = new Map<string, Secret>();
   const supervised = new Map<string, SupervisedService>();
   let usages: ReadonlyMap<number, ProcessUsage> = new Map();
-  let timer: NodeJS.Timeout | undefined;
+  let sampling: Periodic | undefined;
   let changing: Promise<unknown> = Promise.resolve();
   let isDisposed = false;
 
@@ -176,7 +177,11 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
       await endOrphans({ store, serviceNames, tagOf: logFileOf, log });
       if (isDisposed) return;
       for (const each of supervised.values()) each.start();
-      timer = setInterval(() => void sampleUsage(), options.usageIntervalMs ?? 10_000).unref();
+      sampling = createPeriodic({
+        intervalMs: options.usageIntervalMs ?? 10_000,
+        work: sampleUsage,
+        onError: (error) => log.warn({ err: error }, 'could not measure what services use'),
+      });
     },
     services: () => [...supervised.values()].map((each) => each.service),
     find: (name) => supervised.get(name)?.service,
@@ -197,7 +202,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     },
     async [Symbol.asyncDispose]() {
       isDisposed = true;
-      clearInterval(timer);
+      sampling?.[Symbol.dispose]();
       await Promise.all([...supervised.values()].map((each) => each.stop()));
       await changing;
     },

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { createPeriodic } from '../concurrency/periodic.ts';
 import { randomSecret } from '../crypto/random.ts';
 import type { Sealer } from '../crypto/sealer.ts';
 import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
@@ -79,20 +80,16 @@ export function createLoginSessions(deps: {
     return sessions.length;
   }
 
-  async function flushSeen(): Promise<void> {
-    if (seen.size === 0) return;
-    const batch = seen;
-    seen = new Map();
-    try {
+  const flushing = createPeriodic({
+    intervalMs: seenFlushMs,
+    async work() {
+      if (seen.size === 0) return;
+      const batch = seen;
+      seen = new Map();
       await store.recordSeen(batch);
-      await store.purgeExpired(new Date());
-    } catch (error) {
-      log.warn({ err: error }, 'could not record when sessions were last seen');
-    }
-  }
-
-  const timer = setInterval(() => void flushSeen(), seenFlushMs);
-  timer.unref();
+    },
+    onError: (error) => log.warn({ err: error }, 'could not record when sessions were last seen'),
+  });
 
   return {
     async find(sessionId) {
@@ -141,9 +138,9 @@ export function createLoginSessions(deps: {
     },
 
     async [Symbol.asyncDispose]() {
-      clearInterval(timer);
       changes[Symbol.dispose]();
-      await flushSeen();
+      await flushing[Symbol.asyncDispose]();
+      await flushing.run();
     },
   };
 }

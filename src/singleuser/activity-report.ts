@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { createPeriodic } from '../concurrency/periodic.ts';
 
 /** Tells the hub when the server was last used, so that idle ones can be stopped. */
 export interface ActivityReport extends Disposable {
@@ -22,35 +23,40 @@ export function createActivityReport(options: {
   const { url, token, serverName, intervalMs, log } = options;
   let lastActivity: Date | undefined;
 
-  async function send(): Promise<void> {
-    if (lastActivity === undefined) return;
-    const reported = lastActivity;
-    lastActivity = undefined;
+  async function send(reported: Date): Promise<void> {
     const last_activity = reported.toISOString();
-    try {
-      const response = await fetch(url, {
-        method: 'POST',
-        headers: { authorization: `token ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ last_activity, servers: { [serverName]: { last_activity } } }),
-        signal: AbortSignal.timeout(timeoutMs),
-      });
-      await response.body?.cancel();
-      if (!response.ok) throw new Error(`the hub answered ${response.status}`);
-    } catch (error) {
-      // Told again with the next report.
-      lastActivity ??= reported;
-      log.warn({ err: error }, 'could not report activity to the hub');
-    }
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { authorization: `token ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ last_activity, servers: { [serverName]: { last_activity } } }),
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    await response.body?.cancel();
+    if (!response.ok) throw new Error(`the hub answered ${response.status}`);
   }
 
-  // Spread out, because many servers may have been started together.
-  const spreadMs = intervalMs * (0.9 + Math.random() * 0.2);
-  const timer = setInterval(() => void send(), spreadMs).unref();
+  const reporting = createPeriodic({
+    // Spread out, because many servers may have been started together.
+    intervalMs: intervalMs * (0.9 + Math.random() * 0.2),
+    async work() {
+      if (lastActivity === undefined) return;
+      const reported = lastActivity;
+      lastActivity = undefined;
+      try {
+        await send(reported);
+      } catch (error) {
+        // Told again with the next report.
+        lastActivity ??= reported;
+        throw error;
+      }
+    },
+    onError: (error) => log.warn({ err: error }, 'could not report activity to the hub'),
+  });
   return {
     touch() {
       lastActivity = new Date();
     },
-    send,
-    [Symbol.dispose]: () => clearInterval(timer),
+    send: () => reporting.run(),
+    [Symbol.dispose]: () => reporting[Symbol.dispose](),
   };
 }

@@ -6,6 +6,7 @@ import { type Allowed, type Denied, deny, type Redirected, toAnswer } from '../c
 import { sessionIdOf } from '../client/hub-auth.ts';
 import type { HubOAuth } from '../client/hub-oauth.ts';
 import { writeUpgradeAnswer } from '../client/node-adapter.ts';
+import { createPeriodic } from '../concurrency/periodic.ts';
 import { HubError } from '../errors.ts';
 import { canonicalPath } from '../http/canonical-path.ts';
 import { prefersHtml } from '../http/content-negotiation.ts';
@@ -84,11 +85,13 @@ export function createGuardServer(options: {
       if (user === null || !hubAuth.admits(user)) socket.destroy();
     }
     const intervalMs = Math.max(hubAuth.cache_max_age * 1000, minRecheckMs);
-    const timer = setInterval(() => {
+    const rechecking = createPeriodic({
+      intervalMs,
+      work: recheck,
       // A hub that cannot tell closes nothing.
-      recheck().catch((error: unknown) => log.warn({ err: error }, 'could not check a WebSocket'));
-    }, intervalMs).unref();
-    socket.once('close', () => clearInterval(timer));
+      onError: (error) => log.warn({ err: error }, 'could not check a WebSocket'),
+    });
+    socket.once('close', () => rechecking[Symbol.dispose]());
   }
 
   function toAppRequest({ user, source, url }: Allowed): AppRequest {

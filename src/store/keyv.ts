@@ -1,6 +1,7 @@
 import { Keyv, type KeyvStoreAdapter } from 'keyv';
 import { type Kysely, sql } from 'kysely';
 import type { Logger } from 'pino';
+import { createPeriodic } from '../concurrency/periodic.ts';
 import { StartupError } from '../errors.ts';
 import type { HubDatabase } from './database.ts';
 import {
@@ -114,19 +115,17 @@ interface DatabaseSpacesOptions {
 }
 
 function createDatabaseSpaces({ kysely, dialect, log, close }: DatabaseSpacesOptions): KeyvSpaces {
-  let purge: Promise<void> = Promise.resolve();
-  const timer = setInterval(() => {
-    purge = purgeExpiredKeys(kysely, purgeLimit).then(
-      () => {},
-      (error: unknown) => log.warn({ err: error }, 'could not delete what has expired'),
-    );
-  }, purgeIntervalMs);
-  timer.unref();
+  const purging = createPeriodic({
+    intervalMs: purgeIntervalMs,
+    async work() {
+      await purgeExpiredKeys(kysely, purgeLimit);
+    },
+    onError: (error) => log.warn({ err: error }, 'could not delete what has expired'),
+  });
   return createSpaces(
     (namespace) => createKeyvDatabaseAdapter({ kysely, dialect, namespace }),
     async () => {
-      clearInterval(timer);
-      await purge;
+      await purging[Symbol.asyncDispose]();
       await close();
     },
   );

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { createPeriodic } from '../concurrency/periodic.ts';
 import { createChangeListeners } from './change-listeners.ts';
 import type { HubDatabase } from './database.ts';
 import { migrate } from './migrate.ts';
@@ -55,24 +56,15 @@ async function watchOtherProcesses(
     return (rows as { data_version: number }[])[0]?.data_version;
   };
   let version = await read();
-  let isLooking = false;
-  async function look(): Promise<void> {
-    // While the disk stands still, looks would only queue up.
-    if (isLooking) return;
-    isLooking = true;
-    try {
+  const polling = createPeriodic({
+    intervalMs: changePollMs,
+    async work() {
       const current = await read();
       if (current === version) return;
       version = current;
-    } catch (error) {
-      log.debug({ err: error }, 'could not ask whether the database changed');
-      return;
-    } finally {
-      isLooking = false;
-    }
-    onChange();
-  }
-  const timer = setInterval(() => void look(), changePollMs);
-  timer.unref();
-  return () => clearInterval(timer);
+      onChange();
+    },
+    onError: (error) => log.debug({ err: error }, 'could not ask whether the database changed'),
+  });
+  return () => polling[Symbol.dispose]();
 }

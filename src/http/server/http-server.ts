@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
+import { createPeriodic } from '../../concurrency/periodic.ts';
 import type { ProxyConfig } from '../../config/config.ts';
 import { HubError } from '../../errors.ts';
 import type { ConnectionLimits } from '../connection-limits.ts';
@@ -88,15 +89,18 @@ export function createHubServer(deps: {
   acceptWithin(server, { limits, log, accepted: (socket) => track(socket) });
 
   const slowClients = createSlowClients(config);
-  const slowTimer = setInterval(() => {
-    const nowMs = performance.now();
-    for (const socket of sockets) {
-      const response = responseOn(socket);
-      if (response !== undefined) slowClients.look(socket, response, nowMs);
-    }
-  }, timeoutCheckMs);
-  slowTimer.unref();
-  server.once('close', () => clearInterval(slowTimer));
+  const slowCheck = createPeriodic({
+    intervalMs: timeoutCheckMs,
+    work() {
+      const nowMs = performance.now();
+      for (const socket of sockets) {
+        const response = responseOn(socket);
+        if (response !== undefined) slowClients.look(socket, response, nowMs);
+      }
+    },
+    onError: (error) => log.warn({ err: error }, 'could not check for slow clients'),
+  });
+  server.once('close', () => slowCheck[Symbol.dispose]());
 
   function track(socket: Socket): void {
     sockets.add(socket);

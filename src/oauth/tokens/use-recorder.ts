@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { createPeriodic } from '../../concurrency/periodic.ts';
 import type { AccessTokenStore } from './access-token-store.ts';
 
 /** Remembers when tokens were used and writes it down now and then, off the path of requests. */
@@ -24,19 +25,16 @@ export function createUseRecorder({
 }): UseRecorder {
   let pending = new Map<string, Date>();
 
-  const flush = async (): Promise<void> => {
-    if (pending.size === 0) return;
-    const recorded = pending;
-    pending = new Map();
-    try {
+  const flushing = createPeriodic({
+    intervalMs,
+    async work() {
+      if (pending.size === 0) return;
+      const recorded = pending;
+      pending = new Map();
       await accessTokens.recordUse(recorded);
-    } catch (error) {
-      log.warn({ err: error }, 'could not record when tokens were last used');
-    }
-  };
-
-  const timer = setInterval(() => void flush(), intervalMs);
-  timer.unref();
+    },
+    onError: (error) => log.warn({ err: error }, 'could not record when tokens were last used'),
+  });
 
   return {
     recordUse(accessTokenId) {
@@ -44,10 +42,10 @@ export function createUseRecorder({
         pending.set(accessTokenId, new Date(now()));
       }
     },
-    flush,
+    flush: () => flushing.run(),
     async [Symbol.asyncDispose]() {
-      clearInterval(timer);
-      await flush();
+      await flushing[Symbol.asyncDispose]();
+      await flushing.run();
     },
   };
 }

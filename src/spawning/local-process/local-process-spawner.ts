@@ -63,7 +63,11 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
   /** Servers of which no former hub can have left anything, since this one started them before. */
   const hasStarted = new Set<string>();
   const live = new Map<string, LiveServer>();
-  const guard = createMemoryGuard({ servers: guardedServers, intervalMs: options.memoryCheckMs });
+  const guard = createMemoryGuard({
+    servers: guardedServers,
+    intervalMs: options.memoryCheckMs,
+    log,
+  });
 
   const logFileOf = (serverId: string): string => join(logDirectory, `server-${serverId}.log`);
 

@@ -1,27 +1,30 @@
+import { createPeriodic } from '../../concurrency/periodic.ts';
+import type { SpawnerHost } from '../../plugin-host/spawner.ts';
 import { measureUsage } from '../../processes/process-usage.ts';
 
 /** A server whose memory is limited. */
 export interface GuardedServer {
   readonly pid: number;
   readonly limitBytes: number;
-  /** Called at each look that finds it over its limit. */
+  /** Called at each poll that finds it over its limit. */
   readonly onExceeded: (reason: string) => void;
 }
 
 /**
- * Looks at the memory of servers again and again and tells of those over their limit.
+ * Polls the memory of servers and reports those over their limit.
  *
  * Resident memory of the whole tree, and not RLIMIT_AS: an address space limit breaks every runtime
  * that reserves more than it uses (Node.js, Java, Go), and it would hold for each process alone.
- * A sudden rise between two looks is not caught; that takes a control group.
+ * A sudden rise between two polls is not caught; that takes a control group.
  */
 export function createMemoryGuard(options: {
   readonly servers: () => readonly GuardedServer[];
   readonly intervalMs: number;
+  readonly log: SpawnerHost['log'];
 }): Disposable {
-  const { servers, intervalMs } = options;
+  const { servers, intervalMs, log } = options;
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     const guarded = servers();
     const usages = await measureUsage(guarded.map(({ pid }) => pid));
     for (const { pid, limitBytes, onExceeded } of guarded) {
@@ -33,8 +36,11 @@ export function createMemoryGuard(options: {
     }
   }
 
-  const timer = setInterval(() => void look(), intervalMs).unref();
-  return { [Symbol.dispose]: () => clearInterval(timer) };
+  return createPeriodic({
+    intervalMs,
+    work: check,
+    onError: (error) => log.warn({ err: error }, 'could not measure the memory of servers'),
+  });
 }
 
 function mebibytes(bytes: number): string {
