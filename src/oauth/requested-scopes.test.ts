@@ -137,8 +137,11 @@ describe('inherit', () => {
     await expect(resolve('inherit', context(['self']))).rejects.toEqual(invalidScope);
   });
 
-  test('allows the client any scope that the user holds', async () => {
-    expect(await resolve('servers!user shutdown', context(['inherit']))).toEqual(['servers!user']);
+  test('allows the client nothing else: no scope that is not listed, and no role', async () => {
+    for (const requested of ['servers!user', 'shutdown', 'reader', 'inherit shutdown']) {
+      await expect(resolve(requested, context(['inherit']))).rejects.toEqual(invalidScope);
+    }
+    expect(await resolve('servers!user', context(['inherit', 'self']))).toEqual(['servers!user']);
   });
 });
 

@@ -104,18 +104,23 @@ async function replaceRoleNames(
   return [...scopes];
 }
 
-/** Any scope outside what the client is allowed makes the whole request invalid. */
+/**
+ * Any scope outside what the client is allowed makes the whole request invalid. `inherit` among them
+ * allows `inherit`, and nothing that is not listed.
+ */
 function requireAllowedScopes(scopes: readonly string[], context: ScopeContext): void {
   const { client, membership } = context;
   const allowed = [...client.allowedScopes, ...requiredScopes(client)];
-  const allowsEverything = allowed.includes('inherit');
-  const expandedAllowed = expand(allowed, context);
+  const expandedAllowed = expand(
+    allowed.filter((scope) => scope !== 'inherit'),
+    context,
+  );
   for (const scope of scopes) {
     const { scopes: wanted, unresolved } = resolveScopes([scope], expansion(context));
     if (unresolved.length > 0) {
       throw new OAuthError('invalid_scope', `The scope ${scope} is unknown or malformed.`);
     }
-    if (allowsEverything || allowed.includes(scope)) continue;
+    if (allowed.includes(scope)) continue;
     if (scope === 'inherit' || !includesAll(expandedAllowed, wanted, membership)) {
       throw new OAuthError('invalid_scope', `The client is not allowed the scope ${scope}.`);
     }

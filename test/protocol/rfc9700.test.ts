@@ -67,7 +67,7 @@ test('§2.1.2 the implicit grant is not offered', async () => {
 
 test('§2.3 the privileges of a token are the minimum: only what the client asked for', async () => {
   await using generous = await startAuthorizationServer({
-    services: [{ ...wiki, allowedScopes: ['inherit'] }],
+    services: [{ ...wiki, allowedScopes: ['servers!user'] }],
   });
   const alice = await generous.login('alice');
   const caller = await generous.tokenVerifier.verify(
