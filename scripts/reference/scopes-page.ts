@@ -1,12 +1,17 @@
 import { defaultRoles } from '../../src/rbac/default-roles.ts';
-import { metascopes, scopeDefinitions, selfScopes } from '../../src/rbac/scope-definitions.ts';
+import {
+  metascopes,
+  type ScopeDefinition,
+  scopeDefinitions,
+  selfScopes,
+} from '../../src/rbac/scope-definitions.ts';
 import { cell, code, generatedNote } from './markdown.ts';
 
 /** The reference page of the scopes. */
 export function scopesPage(): string {
   const rows = Object.entries(scopeDefinitions)
     .filter(([name]) => !metascopes.has(name))
-    .map(([name, { help, subscopes }]) => row(name, help, subscopes));
+    .map(([name, definition]) => row(name, definition));
   const metas = [...metascopes].map((name) => {
     const definition = Object.entries(scopeDefinitions).find(([other]) => other === name);
     return `| ${code(name)} | ${cell(definition?.[1].help ?? '')} |`;
@@ -75,6 +80,8 @@ ${roles.join('\n')}
 `;
 }
 
-function row(name: string, help: string, subscopes: readonly string[]): string {
-  return `| ${code(name)} | ${cell(help)} | ${subscopes.map(code).join(', ')} |`;
+function row(name: string, { help, subscopes, reservedFor }: ScopeDefinition): string {
+  const allows =
+    reservedFor === undefined ? help : `Reserved for ${reservedFor}; nothing uses it yet.`;
+  return `| ${code(name)} | ${cell(allows)} | ${subscopes.map(code).join(', ')} |`;
 }

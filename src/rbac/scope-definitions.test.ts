@@ -1,10 +1,15 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import {
   createScopeCatalogue,
   metascopes,
+  type ScopeDefinition,
   scopeDefinitions,
   selfScopes,
 } from './scope-definitions.ts';
+
+const sourceDirectory = join(import.meta.dirname, '..');
 
 const directSubscopes: Record<string, readonly string[]> = {
   'admin:users': ['admin:auth_state', 'delete:users', 'read:roles:users', 'users'],
@@ -77,6 +82,23 @@ describe('scopeDefinitions', () => {
       expect(definition.help).toMatch(/^[A-Z].*\.$/);
     },
   );
+
+  test('are each asked for somewhere in the source, but for those that say so', () => {
+    const source = globSync('**/*.ts', { cwd: sourceDirectory })
+      .filter((path) => !path.startsWith('rbac/') && !path.endsWith('.test.ts'))
+      .map((path) => readFileSync(join(sourceDirectory, path), 'utf8'))
+      .join('\n');
+    const isAskedFor = (name: string) => source.includes(`'${name}'`);
+    for (const [name, definition] of Object.entries<ScopeDefinition>(scopeDefinitions)) {
+      const { reservedFor, subscopes } = definition;
+      if (metascopes.has(name)) continue;
+      // Some only bring others along.
+      const isOfUse = isAskedFor(name) || subscopes.some(isAskedFor);
+      const isReserved = reservedFor !== undefined;
+      if (isReserved) expect([name, isAskedFor(name)]).toEqual([name, false]);
+      else expect([name, isOfUse]).toEqual([name, true]);
+    }
+  });
 
   test('metascopes and what self stands for are all defined', () => {
     for (const name of [...metascopes, ...selfScopes])

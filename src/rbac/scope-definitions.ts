@@ -6,6 +6,11 @@ export interface ScopeDefinition {
   readonly help: string;
   /** Scopes that come with this one, each with their own sub-scopes. */
   readonly subscopes: readonly string[];
+  /**
+   * What the scope is there for, while nothing in the hub uses it: roles and clients written for
+   * JupyterHub may name it, and no text promises what it will allow. Comes out with the feature.
+   */
+  readonly reservedFor?: string;
 }
 
 /** A scope of the operator's own services, as `Hub.custom_scopes` defines it. */
@@ -37,7 +42,7 @@ export const scopeDefinitions = {
   },
   self: {
     description: 'Do everything you may do with your own account, servers and tokens.',
-    help: "A user's own resources: reading the account, its servers, tokens, shares and activity. For a service it means nothing.",
+    help: "A user's own resources: reading the account, its servers, tokens and activity. For a service it means nothing.",
     subscopes: [],
   },
   inherit: {
@@ -51,14 +56,15 @@ export const scopeDefinitions = {
     subscopes: [],
   },
   'admin:users': {
-    description: 'Create, read, change and delete users, with what their login provider told.',
-    help: 'Full control of user accounts and their stored login state. Treat whoever holds it as an administrator.',
+    description: 'Create, read, change and delete users.',
+    help: 'Full control of user accounts. Treat whoever holds it as an administrator.',
     subscopes: ['admin:auth_state', 'users', 'read:roles:users', 'delete:users'],
   },
   'admin:auth_state': {
     description: 'Read what login providers told about users.',
     help: 'Reads the login state that an authenticator keeps for a user, such as tokens of the provider.',
     subscopes: [],
+    reservedFor: 'reading what login providers told',
   },
   users: {
     description: 'Read and change users.',
@@ -191,8 +197,8 @@ export const scopeDefinitions = {
     subscopes: [],
   },
   'admin:services': {
-    description: 'Register, read, change and remove services.',
-    help: 'Full control of the services that do not come from the configuration file.',
+    description: 'Read services with their output, and restart them.',
+    help: 'Reads services with their last output, and restarts those that the hub runs.',
     subscopes: ['list:services', 'read:services', 'read:roles:services'],
   },
   'list:services': {
@@ -229,35 +235,41 @@ export const scopeDefinitions = {
     description: 'Share servers with others and end such sharing.',
     help: 'Grants and revokes access of users and groups to servers.',
     subscopes: ['access:servers', 'read:shares', 'users:shares', 'groups:shares'],
+    reservedFor: 'sharing servers with others',
   },
   'read:shares': {
     description: 'Read with whom servers are shared.',
     help: 'Reads with whom servers are shared.',
     subscopes: [],
+    reservedFor: 'sharing servers with others',
   },
   'users:shares': {
     description: 'See and leave servers shared with users.',
     help: 'Reads which servers are shared with a user, and leaves them.',
     subscopes: ['read:users:shares'],
+    reservedFor: 'sharing servers with others',
   },
   'read:users:shares': {
     description: 'See which servers are shared with users.',
     help: 'Reads which servers are shared with a user.',
     subscopes: [],
+    reservedFor: 'sharing servers with others',
   },
   'groups:shares': {
     description: 'See and leave servers shared with groups.',
     help: 'Reads which servers are shared with a group, and leaves them.',
     subscopes: ['read:groups:shares'],
+    reservedFor: 'sharing servers with others',
   },
   'read:groups:shares': {
     description: 'See which servers are shared with groups.',
     help: 'Reads which servers are shared with a group.',
     subscopes: [],
+    reservedFor: 'sharing servers with others',
   },
   proxy: {
-    description: 'Read and refresh the routing table.',
-    help: 'Reads the routing table and brings it up to date.',
+    description: 'Read the routing table.',
+    help: 'Reads the routing table.',
     subscopes: [],
   },
   shutdown: {
