@@ -4,7 +4,6 @@ import type { Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { endpoints } from './api/endpoints.ts';
 import { HubError } from './errors.ts';
-import { baseRedirectFor } from './http/base-path.ts';
 import type { ClientAddressReader } from './http/client-address.ts';
 import { errorMiddleware, type RenderErrorPage } from './http/error-middleware.ts';
 import { requestLog } from './http/request-log.ts';
@@ -101,13 +100,6 @@ export function createApp(deps: AppDeps): Koa {
   deps.addPageRoutes(pages);
   app.use(pages.routes());
 
-  app.use(async (ctx, next) => {
-    const target = baseRedirectFor(ctx.originalUrl, basePath);
-    if (target === undefined) return next();
-    ctx.redirect(target);
-    // Keeps the method and the body of what was sent to another spelling.
-    ctx.status = 307;
-  });
   const outer = new Router();
   outer.get([basePath, hubPath, hubPath.slice(0, -1)], (ctx) => {
     ctx.redirect(ctx.state['login'] === undefined ? `${hubPath}login` : `${hubPath}home`);

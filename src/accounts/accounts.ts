@@ -66,11 +66,7 @@ export function createAccounts(deps: {
       }
       if (isAdmin) await requireMayGrantAdmin(caller);
       const wanted = [...new Set(names.map((name) => nameRules.resolveNew(name)))];
-      const created: User[] = [];
-      for (const name of wanted) {
-        if ((await users.findByName(name)) !== undefined) continue;
-        created.push(await users.create({ name, isAdmin, isInvited: true }));
-      }
+      const created = await users.createMissing(wanted, { isAdmin, isInvited: true });
       if (created.length === 0) throw new HubError('conflict', 'All of these users exist already.');
       return created;
     },

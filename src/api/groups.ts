@@ -8,7 +8,7 @@ import { type ModelOf, type OperationRequest, operation } from './operation.ts';
 interface Deps {
   readonly groups: GroupStore;
   readonly groupMembers: GroupMembers;
-  readonly roles: Pick<RoleStore, 'heldBy'>;
+  readonly roles: Pick<RoleStore, 'namesHeldBy'>;
 }
 
 const groupModel = z
@@ -41,11 +41,8 @@ export const groupOperations = [
   }).handle(async ({ page, rows, may }, deps: Deps) => {
     const onlyNames = rows === 'all' ? {} : { onlyNames: [...rows.groups] };
     const { items, total } = await deps.groups.list({ ...page, ...onlyNames });
-    return {
-      status: 200,
-      items: await Promise.all(items.map((group) => present(group, may, deps))),
-      total,
-    };
+    const facts = await loadFacts(items, deps);
+    return { status: 200, items: items.map((group) => present(group, facts, may)), total };
   }),
   operation({
     id: 'createGroups',
@@ -61,9 +58,10 @@ export const groupOperations = [
     for (const name of body.groups) {
       const group = await deps.groups.create({ name, origin: 'api' });
       if (body.users.length > 0) await deps.groupMembers.add(caller, name, body.users);
-      created.push(await present(group, may, deps));
+      created.push(group);
     }
-    return { status: 201, body: created };
+    const facts = await loadFacts(created, deps);
+    return { status: 201, body: created.map((group) => present(group, facts, may)) };
   }),
   operation({
     id: 'getGroup',
@@ -74,10 +72,10 @@ export const groupOperations = [
     scopes: ['read:groups', 'read:groups:name', 'read:roles:groups'],
     target: 'group',
     answers: { 200: { description: 'What the caller may see.', schema: groupModel } },
-  }).handle(async ({ params, may }, deps: Deps) => ({
-    status: 200,
-    body: await present(await deps.groups.getByName(params.group), may, deps),
-  })),
+  }).handle(async ({ params, may }, deps: Deps) => {
+    const group = await deps.groups.getByName(params.group);
+    return { status: 200, body: present(group, await loadFacts([group], deps), may) };
+  }),
   operation({
     id: 'createGroup',
     method: 'POST',
@@ -90,7 +88,7 @@ export const groupOperations = [
   }).handle(async ({ params, body, caller, may }, deps: Deps) => {
     const group = await deps.groups.create({ name: params.group, origin: 'api' });
     if (body.users.length > 0) await deps.groupMembers.add(caller, params.group, body.users);
-    return { status: 201, body: await present(group, may, deps) };
+    return { status: 201, body: present(group, await loadFacts([group], deps), may) };
   }),
   operation({
     id: 'deleteGroup',
@@ -119,7 +117,7 @@ export const groupOperations = [
   }).handle(async ({ params, body, caller, may }, deps: Deps) => {
     const group = await deps.groups.getByName(params.group);
     await deps.groupMembers.add(caller, params.group, body.users);
-    return { status: 200, body: await present(group, may, deps) };
+    return { status: 200, body: present(group, await loadFacts([group], deps), may) };
   }),
   operation({
     id: 'removeGroupMembers',
@@ -134,7 +132,7 @@ export const groupOperations = [
   }).handle(async ({ params, body, may }, deps: Deps) => {
     const group = await deps.groups.getByName(params.group);
     await deps.groupMembers.remove(params.group, body.users);
-    return { status: 200, body: await present(group, may, deps) };
+    return { status: 200, body: present(group, await loadFacts([group], deps), may) };
   }),
   operation({
     id: 'setGroupProperties',
@@ -148,25 +146,38 @@ export const groupOperations = [
     answers: { 200: { description: 'The group.', schema: groupModel } },
   }).handle(async ({ params, body, may }, deps: Deps) => {
     await deps.groups.setProperties(params.group, body);
-    return {
-      status: 200,
-      body: await present(await deps.groups.getByName(params.group), may, deps),
-    };
+    const group = await deps.groups.getByName(params.group);
+    return { status: 200, body: present(group, await loadFacts([group], deps), may) };
   }),
 ];
 
-async function present(
+/** What there is to know of some groups, by name; two queries, however many there are. */
+async function loadFacts(
+  listed: readonly Group[],
+  { groups, roles }: Pick<Deps, 'groups' | 'roles'>,
+): Promise<GroupFacts> {
+  const [members, roleNames] = await Promise.all([
+    groups.memberNamesByGroup(listed.map(({ name }) => name)),
+    roles.namesHeldBy(listed.map(({ name }) => ({ kind: 'group', name }))),
+  ]);
+  return { members, roleNames };
+}
+
+interface GroupFacts {
+  readonly members: ReadonlyMap<string, readonly string[]>;
+  readonly roleNames: ReadonlyMap<string, readonly string[]>;
+}
+
+function present(
   { name, properties }: Group,
+  { members, roleNames }: GroupFacts,
   may: OperationRequest<never>['may'],
-  { groups, roles }: Deps,
-): Promise<ModelOf<typeof groupModel>> {
+): ModelOf<typeof groupModel> {
   const resource = { kind: 'group', name } as const;
   return {
     kind: 'group',
     name,
-    ...(may('read:groups', resource) && { users: await groups.memberNames(name), properties }),
-    ...(may('read:roles:groups', resource) && {
-      roles: (await roles.heldBy(resource)).map((role) => role.name),
-    }),
+    ...(may('read:groups', resource) && { users: members.get(name) ?? [], properties }),
+    ...(may('read:roles:groups', resource) && { roles: roleNames.get(name) ?? [] }),
   };
 }

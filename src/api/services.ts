@@ -9,7 +9,7 @@ import { type ModelOf, type OperationRequest, operation } from './operation.ts';
 
 interface Deps {
   readonly registry: Pick<ServiceRegistry, 'services' | 'find' | 'statusOf' | 'restart'>;
-  readonly roles: Pick<RoleStore, 'heldBy'>;
+  readonly roles: Pick<RoleStore, 'namesHeldBy'>;
 }
 
 /** What a service is and how it is; shown with `read:services`. */
@@ -70,8 +70,9 @@ export const serviceOperations = [
     const visible = deps.registry
       .services()
       .filter(({ name }) => rows === 'all' || rows.services.has(name));
-    const models = await Promise.all(
-      visible.map(async (service) => [service.name, await present(service, may, deps)] as const),
+    const roleNames = await roleNamesOf(visible, deps);
+    const models = visible.map(
+      (service) => [service.name, present(service, roleNames, may, deps)] as const,
     );
     return { status: 200, body: Object.fromEntries(models) };
   }),
@@ -84,10 +85,11 @@ export const serviceOperations = [
     scopes: ['read:services', 'read:services:name', 'read:roles:services'],
     target: 'service',
     answers: { 200: { description: 'What the caller may see.', schema: serviceModel } },
-  }).handle(async ({ params, may }, deps: Deps) => ({
-    status: 200,
-    body: await present(getService(params.service, deps), may, deps),
-  })),
+  }).handle(async ({ params, may }, deps: Deps) => {
+    const service = getService(params.service, deps);
+    const roleNames = await roleNamesOf([service], deps);
+    return { status: 200, body: present(service, roleNames, may, deps) };
+  }),
   operation({
     id: 'getServiceOutput',
     method: 'GET',
@@ -124,11 +126,22 @@ function getService(name: string, { registry }: Deps): Service {
   return service;
 }
 
-async function present(
+/** Names of the roles of services, by the service's name; one query, however many there are. */
+function roleNamesOf(
+  services: readonly Service[],
+  { roles }: Deps,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  return roles.namesHeldBy(
+    services.map(({ name, isAdmin }) => ({ kind: 'service', name, isAdmin })),
+  );
+}
+
+function present(
   service: Service,
+  roleNames: ReadonlyMap<string, readonly string[]>,
   may: OperationRequest<never>['may'],
   deps: Deps,
-): Promise<ModelOf<typeof serviceModel>> {
+): ModelOf<typeof serviceModel> {
   const { name, isAdmin } = service;
   const resource = { kind: 'service', name } as const;
   return {
@@ -136,9 +149,7 @@ async function present(
     name,
     // Whoever may know that a service is there may know that it is an administrator's.
     admin: isAdmin,
-    ...(may('read:roles:services', resource) && {
-      roles: (await deps.roles.heldBy({ ...resource, isAdmin })).map((role) => role.name),
-    }),
+    ...(may('read:roles:services', resource) && { roles: roleNames.get(name) ?? [] }),
     ...(may('read:services', resource) && describe(service, deps)),
   };
 }

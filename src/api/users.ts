@@ -38,7 +38,7 @@ const stoppedServers = {
 const listQuery = z.object({
   sort: z
     .enum(Object.keys(sorts) as (keyof typeof sorts)[])
-    .default('name')
+    .default('id')
     .describe('By which member; descending with a minus.'),
   state: z
     .enum(['active', 'ready', 'inactive'])
@@ -76,9 +76,7 @@ export const userOperations = [
       ...(rows === 'all' ? {} : { onlyNames: listedUserNames(rows, membership) }),
     });
     const withStoppedServers = include_stopped_servers ?? false;
-    const details = await Promise.all(
-      items.map((user) => deps.directory.detailsOf(user, { withStoppedServers })),
-    );
+    const details = await deps.directory.detailsOfAll(items, { withStoppedServers });
     // Whoever may list a user may know the name.
     const shownNames = items.map(({ name }) => `read:users:name!user=${name}`);
     const scopes = new Set([...caller.scopes, ...shownNames]);
@@ -106,7 +104,7 @@ export const userOperations = [
     const { usernames, admin } = body;
     const created = await deps.accounts.create(caller, usernames, { isAdmin: admin });
     const membership = await deps.authority.membership();
-    const details = await Promise.all(created.map((user) => deps.directory.detailsOf(user)));
+    const details = await deps.directory.detailsOfAll(created);
     return {
       status: 201,
       body: details.map((entry) => presentUser(entry, caller.scopes, membership)),

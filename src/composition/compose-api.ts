@@ -7,6 +7,7 @@ import type { StopRequest } from '../api/shutdown.ts';
 import { createUserDirectory } from '../api/user-directory.ts';
 import type { Config } from '../config/config.ts';
 import type { AssertionSigner } from '../gateway/assertion.ts';
+import type { Server } from '../servers/server.ts';
 import { presentServer } from '../servers/server-model.ts';
 import { invitationUrl } from './account-pages.ts';
 import type { HubParts } from './hub-parts.ts';
@@ -33,10 +34,10 @@ export function addApi(
   const directory = createUserDirectory({
     groups,
     roles,
-    async serverModelsOf(userName) {
-      const servers = await stores.servers.listOfUser(userName);
-      return Object.fromEntries(
-        servers.map((each) => [
+    async serverModelsByUser(userIds, options) {
+      const servers = await stores.servers.listByUser(userIds, options);
+      const modelsOf = (listed: readonly Server[]) =>
+        listed.map((each) => [
           each.name,
           presentServer(each, {
             prefix: server.servers.prefixOf(each),
@@ -44,7 +45,9 @@ export function addApi(
             publicOrigin,
             withState: true,
           }),
-        ]),
+        ]);
+      return new Map(
+        [...servers].map(([userId, listed]) => [userId, Object.fromEntries(modelsOf(listed))]),
       );
     },
   });

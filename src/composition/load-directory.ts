@@ -21,7 +21,7 @@ export async function loadDirectory(
     (await users.ensure(canonicalUserName(written))).name;
 
   // People who may log in can be given roles, groups and servers before they do.
-  await users.ensureAll(
+  await users.createMissing(
     [...Authenticator.allowed_users, ...Authenticator.admin_users].map(canonicalUserName),
   );
   await groups.syncConfigured(

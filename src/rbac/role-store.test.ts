@@ -62,6 +62,41 @@ describeEachDatabase('role store', (open) => {
     expect(await roles.listAssignments()).toEqual([given('reader', 'user', 'alice', 'config')]);
   });
 
+  test('names the roles of many holders as of each alone', async () => {
+    const roles = createRoleStore(await open());
+    await roles.apply({ save: [defaultRoles.user, role('reader'), role('a-writer')] });
+    await roles.apply({
+      assign: [
+        given('reader', 'user', 'alice'),
+        given('a-writer', 'group', 'team'),
+        given('reader', 'group', 'alice'),
+        given('reader', 'service', 'bob'),
+      ],
+    });
+    const users = [
+      { kind: 'user', name: 'alice', isAdmin: false, groupNames: ['team', 'other'] },
+      { kind: 'user', name: 'bob', isAdmin: true, groupNames: [] },
+    ] as const;
+    const groups = [
+      { kind: 'group', name: 'team' },
+      { kind: 'group', name: 'other' },
+    ] as const;
+    expect([...(await roles.namesHeldBy(users))]).toEqual([
+      ['alice', ['a-writer', 'reader', 'user']],
+      ['bob', ['admin', 'user']],
+    ]);
+    expect([...(await roles.namesHeldBy(groups))]).toEqual([
+      ['team', ['a-writer']],
+      ['other', []],
+    ]);
+    for (const holders of [users, groups]) {
+      for (const [index, [, held]] of [...(await roles.namesHeldBy(holders))].entries()) {
+        const holder = holders[index];
+        if (holder !== undefined) expect(names(await roles.heldBy(holder)).sort()).toEqual(held);
+      }
+    }
+  });
+
   test('revokes exactly one assignment', async () => {
     const roles = createRoleStore(await open());
     await roles.apply({ save: [role('reader')] });

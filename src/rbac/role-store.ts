@@ -38,6 +38,8 @@ export interface RoleStore {
   listAssignments(filter?: AssignmentFilter): Promise<readonly RoleAssignment[]>;
   /** Every role of a holder: implicit, assigned, and of the holder's groups. Sorted by name. */
   heldBy(holder: RoleHolder): Promise<readonly Role[]>;
+  /** The sorted names of all roles of many holders of one kind, by the holder's name. */
+  namesHeldBy(holders: readonly RoleHolder[]): Promise<ReadonlyMap<string, readonly string[]>>;
   /** Gives a user exactly these roles as far as this origin is concerned, ignoring unknown ones, which it returns. */
   syncRolesOfUser(
     userName: string,
@@ -147,6 +149,33 @@ export function createRoleStore(
       return [...roles, ...absent.flatMap((name) => findDefaultRole(name) ?? [])];
     },
 
+    async namesHeldBy(holders) {
+      const subjects = Map.groupBy(holders.flatMap(subjectsOf), ({ kind }) => kind);
+      const rows = await kysely
+        .selectFrom('role_assignments')
+        .select(['role_name', 'subject_kind', 'subject_name'])
+        .where((where) =>
+          where.or(
+            [...subjects].map(([kind, named]) =>
+              where.and([
+                where('subject_kind', '=', kind),
+                where('subject_name', 'in', textsOf(distinctNames(named), database)),
+              ]),
+            ),
+          ),
+        )
+        .execute();
+      const assigned = Map.groupBy(rows, (row) => `${row.subject_kind}:${row.subject_name}`);
+      return new Map(
+        holders.map((holder) => {
+          const given = subjectsOf(holder)
+            .flatMap(({ kind, name }) => assigned.get(`${kind}:${name}`) ?? [])
+            .map((row) => row.role_name);
+          return [holder.name, [...new Set([...implicitRoleNames(holder), ...given])].sort()];
+        }),
+      );
+    },
+
     async syncRolesOfUser(userName, roleNames, origin) {
       const wanted = new Set(roleNames);
       const known = new Set((await list()).map(({ name }) => name));
@@ -164,6 +193,16 @@ export function createRoleStore(
       return [...wanted.difference(known)];
     },
   };
+}
+
+/** Whom a role must be assigned to for the holder to have it. */
+function subjectsOf(holder: RoleHolder): { kind: RoleSubjectKind; name: string }[] {
+  const groupNames = holder.kind === 'user' ? holder.groupNames : [];
+  return [holder, ...groupNames.map((name) => ({ kind: 'group', name }) as const)];
+}
+
+function distinctNames(subjects: readonly { readonly name: string }[]): string[] {
+  return [...new Set(subjects.map(({ name }) => name))];
 }
 
 async function saveRole(database: Kysely<Tables>, role: Role): Promise<void> {

@@ -33,6 +33,27 @@ describeEachDatabase('the store of servers', (open) => {
     expect(await store.find('bob', 'lab')).toBeUndefined();
   });
 
+  test('lists the servers of many users at once, stopped ones when they are asked for', async () => {
+    const { users, store, ann } = await create();
+    const bob = await users.create({ name: 'bob' });
+    const ids = [ann.id, bob.id, 'nobody'];
+    const lab = await store.ensure(ann.id, 'lab');
+    const home = await store.ensure(ann.id, '');
+    const other = await store.ensure(bob.id, '');
+    await store.moveTo(lab.id, 'starting');
+    const starting = await store.find('ann', 'lab');
+    expect(await store.listByUser(ids)).toEqual(
+      new Map([
+        [ann.id, [home, starting]],
+        [bob.id, [other]],
+      ]),
+    );
+    expect(await store.listByUser([bob.id])).toEqual(new Map([[bob.id, [other]]]));
+    expect(await store.listByUser(ids, { withStopped: false })).toEqual(
+      new Map([[ann.id, [starting]]]),
+    );
+  });
+
   test('lets one of many take a server, and only along the way of its states', async () => {
     const { store, ann } = await create();
     const { id } = await store.ensure(ann.id, '');

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { SpawnerState } from '../plugin-host/spawner.ts';
 import type { HubDatabase } from '../store/database.ts';
+import { textsOf } from '../store/json-list.ts';
 import type { Row, RowChange } from '../store/tables.ts';
 import { nextStates, type Server, type ServerFailure, type ServerState } from './server.ts';
 
@@ -16,6 +17,11 @@ export interface ServerChange {
 export interface ServerStore {
   find(userName: string, serverName: string): Promise<Server | undefined>;
   listOfUser(userName: string): Promise<Server[]>;
+  /** By the id of the user; users without a server are not in it. */
+  listByUser(
+    userIds: readonly string[],
+    options?: { readonly withStopped: boolean },
+  ): Promise<ReadonlyMap<string, readonly Server[]>>;
   /** Every server that is not stopped. */
   listActive(): Promise<Server[]>;
   /** Creates a stopped server, or returns the one that exists. */
@@ -58,6 +64,13 @@ export function createServerStore(database: HubDatabase): ServerStore {
         .orderBy('servers.name')
         .execute();
       return rows.map(toServer);
+    },
+
+    async listByUser(userIds, { withStopped } = { withStopped: true }) {
+      let query = select().where('servers.user_id', 'in', textsOf(userIds, database));
+      if (!withStopped) query = query.where('servers.state', '!=', 'stopped');
+      const rows = await query.orderBy('servers.name').execute();
+      return Map.groupBy(rows.map(toServer), ({ userId }) => userId);
     },
 
     async listActive() {

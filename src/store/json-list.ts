@@ -13,3 +13,17 @@ export function textsOf(
     ? sql<string>`(select value from json_each(${json}))`
     : sql<string>`(select jsonb_array_elements_text(${json}::jsonb))`;
 }
+
+/**
+ * A table of which each row has, as `value`, one element of a list: `select value ->> 0 from …` reads
+ * the first field of rows. However many there are, the statement is the same and has one parameter.
+ */
+export function jsonRows(
+  rows: readonly (readonly (string | number)[])[],
+  { dialect }: { readonly dialect: 'sqlite' | 'postgres' },
+): RawBuilder<unknown> {
+  const json = JSON.stringify(rows);
+  return dialect === 'sqlite'
+    ? sql`json_each(${json})`
+    : sql`jsonb_array_elements(${json}::jsonb) as list(value)`;
+}

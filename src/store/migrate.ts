@@ -2,9 +2,10 @@ import { type Kysely, sql, type Transaction } from 'kysely';
 import { StartupError } from '../errors.ts';
 import type { Migration } from './migration.ts';
 import { migration0001 } from './migrations/0001-initial.ts';
+import { migration0002 } from './migrations/0002-user-order.ts';
 
 /** Every step, in order; the version of a schema is the number of steps it has seen. Append only. */
-export const migrations: readonly Migration[] = [migration0001];
+export const migrations: readonly Migration[] = [migration0001, migration0002];
 
 export interface MigrateOptions {
   // biome-ignore lint/suspicious/noExplicitAny: a migration sees tables of every past schema

@@ -54,6 +54,23 @@ describeEachDatabase('the group store', (open) => {
     expect(changes()).toBe(4);
   });
 
+  test('tells the groups of many users, and the members of many groups, at once', async () => {
+    const { users, groups } = await openStore('alice', 'bob', 'carol');
+    for (const name of ['team', 'crew', 'empty']) await groups.create({ name });
+    await groups.addMembers('team', ['bob', 'alice'], 'api');
+    await groups.addMembers('crew', ['bob', 'carol'], 'api');
+    const [bob, alice] = [await users.getByName('bob'), await users.getByName('alice')];
+    expect(await groups.groupNamesByUser([bob.id, alice.id, 'nobody'])).toEqual(
+      new Map([
+        [bob.id, ['crew', 'team']],
+        [alice.id, ['team']],
+      ]),
+    );
+    expect(await groups.memberNamesByGroup(['team', 'empty', 'none'])).toEqual(
+      new Map([['team', ['alice', 'bob']]]),
+    );
+  });
+
   test('adds nobody when one of the users does not exist, and names that one', async () => {
     const { groups } = await openStore('alice');
     await groups.create({ name: 'team' });

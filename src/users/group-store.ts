@@ -43,6 +43,12 @@ export interface GroupStore {
   /** Names in order; empty when there is no such group. */
   memberNames(groupName: string): Promise<string[]>;
   groupNamesOf(userName: string): Promise<string[]>;
+  /** Names in order by the id of the user; users without a group are not in it. */
+  groupNamesByUser(userIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>;
+  /** Names in order by the name of the group; groups without members are not in it. */
+  memberNamesByGroup(
+    groupNames: readonly string[],
+  ): Promise<ReadonlyMap<string, readonly string[]>>;
   /** Every group that has members, with their names. */
   memberships(): Promise<ReadonlyMap<string, ReadonlySet<string>>>;
   /** Throws `not_found`. */
@@ -149,6 +155,24 @@ export function createGroupStore(database: HubDatabase): GroupStore {
       return rows.map(({ groupName }) => groupName);
     },
 
+    async groupNamesByUser(userIds) {
+      const rows = await kysely
+        .selectFrom('group_members')
+        .innerJoin('groups', 'groups.id', 'group_members.group_id')
+        .select(['group_members.user_id as userId', 'groups.name as groupName'])
+        .where('group_members.user_id', 'in', textsOf(userIds, database))
+        .orderBy('groups.name')
+        .execute();
+      return namesBy(rows.map(({ userId, groupName }) => [userId, groupName]));
+    },
+
+    async memberNamesByGroup(groupNames) {
+      const rows = await selectMemberships(kysely)
+        .where('groups.name', 'in', textsOf(groupNames, database))
+        .execute();
+      return namesBy(rows.map(({ groupName, userName }) => [groupName, userName]));
+    },
+
     async memberships() {
       const rows = await selectMemberships(kysely).execute();
       const members = new Map<string, Set<string>>();
@@ -186,6 +210,16 @@ export function createGroupStore(database: HubDatabase): GroupStore {
       database.announceChange();
     },
   };
+}
+
+function namesBy(pairs: readonly (readonly [string, string])[]): Map<string, string[]> {
+  const names = new Map<string, string[]>();
+  for (const [key, name] of pairs) {
+    const listed = names.get(key);
+    if (listed === undefined) names.set(key, [name]);
+    else listed.push(name);
+  }
+  return names;
 }
 
 function selectMemberships(kysely: Kysely<Tables>) {

@@ -57,6 +57,18 @@ describeEachDatabase('the invitation store', (open) => {
     );
   });
 
+  test('lists the open links of many users at once', async () => {
+    const { database, link, invitations } = await openStore();
+    const bob = await createUserStore(database).create({ name: 'bob' });
+    const { invitation } = await invitations.create(link);
+    const { secret } = await invitations.create({ ...link, userId: bob.id });
+    await invitations.takeInvitation(hashSecret(secret), before);
+    const open = new Map([[link.userId, [invitation]]]);
+    expect(await invitations.listByUser([link.userId, bob.id], before)).toEqual(open);
+    expect(await invitations.listByUser([bob.id], before)).toEqual(new Map());
+    expect(await invitations.listByUser([link.userId], expiresAt)).toEqual(new Map());
+  });
+
   test('deletes what can no longer be used', async () => {
     const { link, invitations } = await openStore();
     const { invitation } = await invitations.create(link);

@@ -3,6 +3,7 @@ import { hashSecret } from '../crypto/hash.ts';
 import { randomSecret } from '../crypto/random.ts';
 import { HubError } from '../errors.ts';
 import type { HubDatabase } from '../store/database.ts';
+import { textsOf } from '../store/json-list.ts';
 import { isForeignKeyViolation } from '../store/storage-error.ts';
 import type { Row } from '../store/tables.ts';
 
@@ -37,6 +38,11 @@ export interface InvitationStore {
   takeInvitation(secretHash: string, now: Date): Promise<Invitation | undefined>;
   /** Links of a user that may still be used. */
   listForUser(userId: string, now: Date): Promise<Invitation[]>;
+  /** As `listForUser` for many, by the id of the user; users without an invitation are not in it. */
+  listByUser(
+    userIds: readonly string[],
+    now: Date,
+  ): Promise<ReadonlyMap<string, readonly Invitation[]>>;
   delete(id: string): Promise<boolean>;
   /** Deletes what can no longer be used; tells how many. */
   deleteExpired(now: Date): Promise<number>;
@@ -45,6 +51,13 @@ export interface InvitationStore {
 /** Creates the store of the `invitations` table. */
 export function createInvitationStore(database: HubDatabase): InvitationStore {
   const { kysely } = database;
+  const selectOpen = (now: Date) =>
+    kysely
+      .selectFrom('invitations')
+      .selectAll()
+      .where('used_at', 'is', null)
+      .where('expires_at', '>', now.getTime())
+      .orderBy('created_at');
   return {
     async create({ userId, purpose, createdBy, expiresAt }) {
       const secret = randomSecret();
@@ -75,13 +88,7 @@ export function createInvitationStore(database: HubDatabase): InvitationStore {
     },
 
     async findInvitation(secretHash, now) {
-      const row = await kysely
-        .selectFrom('invitations')
-        .selectAll()
-        .where('secret_hash', '=', secretHash)
-        .where('used_at', 'is', null)
-        .where('expires_at', '>', now.getTime())
-        .executeTakeFirst();
+      const row = await selectOpen(now).where('secret_hash', '=', secretHash).executeTakeFirst();
       return row && toInvitation(row);
     },
 
@@ -97,15 +104,15 @@ export function createInvitationStore(database: HubDatabase): InvitationStore {
       return row && toInvitation(row);
     },
 
-    async listForUser(userId, now) {
-      const rows = await kysely
-        .selectFrom('invitations')
-        .selectAll()
-        .where('user_id', '=', userId)
-        .where('used_at', 'is', null)
-        .where('expires_at', '>', now.getTime())
-        .orderBy('created_at')
+    async listByUser(userIds, now) {
+      const rows = await selectOpen(now)
+        .where('user_id', 'in', textsOf(userIds, database))
         .execute();
+      return Map.groupBy(rows.map(toInvitation), ({ userId }) => userId);
+    },
+
+    async listForUser(userId, now) {
+      const rows = await selectOpen(now).where('user_id', '=', userId).execute();
       return rows.map(toInvitation);
     },
 

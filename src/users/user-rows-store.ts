@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
+import type { HubDatabase } from '../store/database.ts';
+import { jsonRows } from '../store/json-list.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { validateUserName } from './user-name.ts';
 
@@ -42,23 +44,27 @@ export async function ensureUserRow(
   return { row: found, isNew: false };
 }
 
-/** Rows in one statement: each has a few parameters, of which a database takes some ten thousand. */
-const rowsAtOnce = 1_000;
-
-/** Inserts rows for those of the users who have none; returns how many. */
+/** Inserts rows for those of the users who have none, in one statement, and returns these rows. */
 export async function insertMissingUsers(
-  kysely: Kysely<Tables>,
+  { kysely, dialect }: Pick<HubDatabase, 'kysely' | 'dialect'>,
   names: readonly string[],
-): Promise<number> {
-  let count = 0;
-  for (let from = 0; from < names.length; from += rowsAtOnce) {
-    const rows = names.slice(from, from + rowsAtOnce).map((name) => newUserRow({ name }));
-    const { numInsertedOrUpdatedRows = 0n } = await kysely
-      .insertInto('users')
-      .values(rows)
-      .onConflict((conflict) => conflict.column('name').doNothing())
-      .executeTakeFirstOrThrow();
-    count += Number(numInsertedOrUpdatedRows);
-  }
-  return count;
+  flags: { readonly isAdmin?: boolean; readonly isInvited?: boolean } = {},
+): Promise<Row<'users'>[]> {
+  const rows = names.map((name) => newUserRow({ name, ...flags }));
+  const [first] = rows;
+  if (first === undefined) return [];
+  const { admin, invited, created_at } = first;
+  const identities = rows.map(({ id, name }) => [id, name]);
+  const inserted = await kysely
+    .insertInto('users')
+    .columns(['id', 'name', 'admin', 'invited', 'created_at'])
+    .expression(
+      sql`select value ->> 0, value ->> 1, cast(${admin} as integer), cast(${invited} as integer),
+        cast(${created_at} as bigint) from ${jsonRows(identities, { dialect })} where true`,
+    )
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .returning('id')
+    .execute();
+  const ids = new Set(inserted.map(({ id }) => id));
+  return rows.filter(({ id }) => ids.has(id)).map((row) => ({ ...row, created_at }));
 }

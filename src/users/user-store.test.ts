@@ -1,7 +1,12 @@
+import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { describeEachDatabase } from '../../test/support/databases.ts';
+import { explainQueryPlan, watchStatements } from '../../test/support/statements.ts';
 import type { HubDatabase } from '../store/database.ts';
+import { openDatabase } from '../store/open-database.ts';
 import { createUserStore } from './user-store.ts';
+
+const sorts = ['name', '-name', 'created', '-created', 'lastActivity', '-lastActivity'] as const;
 
 describeEachDatabase('the user store', (open) => {
   const openStore = async () => {
@@ -60,6 +65,30 @@ describeEachDatabase('the user store', (open) => {
     await expect(users.ensure('a/b')).rejects.toMatchObject({ code: 'bad_request' });
   });
 
+  test('creates those of many who are missing, in the order of their names', async () => {
+    const { database, users } = await openStore();
+    const changes: unknown[] = [];
+    database.onChange((subject) => changes.push(subject));
+    await users.create({ name: 'bob' });
+    const flags = { isAdmin: true, isInvited: true };
+    const names = ['zoe\u0308', 'bob', 'x"\'y', 'alice', 'alice'];
+    const created = await users.createMissing(names, flags);
+    expect(created.map(({ name }) => name)).toEqual(['zo\u00eb', 'x"\'y', 'alice']);
+    for (const user of created) {
+      expect(await users.getByName(user.name)).toEqual(user);
+      expect(user).toMatchObject({ ...flags, lastActivityAt: undefined });
+    }
+    expect(await users.getByName('bob')).toMatchObject({ isAdmin: false, isInvited: false });
+    expect(changes).toEqual([{ kind: 'user_added' }, { kind: 'user_added' }]);
+    expect(await users.createMissing(['bob'])).toEqual([]);
+    expect(await users.createMissing([])).toEqual([]);
+    expect(changes).toHaveLength(2);
+    await expect(users.createMissing(['dan', 'a/b'])).rejects.toMatchObject({
+      code: 'bad_request',
+    });
+    expect(await users.findByName('dan')).toBeUndefined();
+  });
+
   test('makes one user an administrator, and no other', async () => {
     const { users } = await openStore();
     const { id } = await users.create({ name: 'alice' });
@@ -79,6 +108,26 @@ describeEachDatabase('the user store', (open) => {
     expect(all.items.map(({ name }) => name)).toEqual(['B', 'a', 'b', 'ä']);
     const reversed = await users.list({ offset: 0, limit: 10, sort: '-name' });
     expect(reversed.items.map(({ name }) => name)).toEqual(['ä', 'b', 'a', 'B']);
+  });
+
+  test('lists the same part from either end, in every order', async () => {
+    const { users } = await openStore();
+    const [, bob, cleo, dan] = await users.createMissing(['ann', 'bob', 'cleo', 'dan', 'eve']);
+    const activity = [bob, cleo, dan].map((user, index) => [user?.id ?? '', new Date(9 - index)]);
+    await users.recordActivity(new Map(activity as [string, Date][]));
+    for (const sort of sorts) {
+      const listed = async (offset: number, limit: number) =>
+        (await users.list({ offset, limit, sort })).items.map(({ name }) => name);
+      const all = await listed(0, 5);
+      expect(new Set(all).size, sort).toBe(5);
+      for (let offset = 0; offset <= 6; offset += 1) {
+        for (const limit of [1, 2, 4, 9]) {
+          expect(await listed(offset, limit), `${sort} ${offset} ${limit}`).toEqual(
+            all.slice(offset, offset + limit),
+          );
+        }
+      }
+    }
   });
 
   test('filters by a part of the name in which % and _ mean themselves', async () => {
@@ -202,6 +251,26 @@ const tablesOfUsers = [
   'access_tokens',
   'servers',
 ] as const;
+
+test('no page of users is found by sorting everybody', async () => {
+  const log = pino({ level: 'silent' });
+  await using database = await openDatabase('sqlite::memory:', { directory: '.', log });
+  const users = createUserStore(database);
+  await users.createMissing(['ann', 'bob', 'cleo']);
+  using watch = watchStatements();
+  const statements = await watch.during(async () => {
+    for (const sort of sorts) {
+      await users.list({ offset: 0, limit: 1, sort });
+      await users.list({ offset: 2, limit: 1, sort });
+    }
+  });
+  expect(statements).toHaveLength(4 * sorts.length);
+  for (const statement of statements) {
+    expect(await explainQueryPlan(database, statement), statement).toMatch(
+      /^SCAN users USING (?:COVERING )?INDEX \w+$/,
+    );
+  }
+});
 
 async function addServer({ kysely }: HubDatabase, userId: string, state: string) {
   await kysely

@@ -52,8 +52,14 @@ export interface UserStore {
   }): Promise<User>;
   /** The user of this name, made when there is none. Throws `bad_request` when it cannot be a name. */
   ensure(name: string): Promise<User>;
-  /** As `ensure`, for many. */
-  ensureAll(names: readonly string[]): Promise<void>;
+  /**
+   * Creates those users who do not exist, all in one step, and returns them in the order of their
+   * names here. Throws `bad_request` when one cannot be a name.
+   */
+  createMissing(
+    names: readonly string[],
+    flags?: { readonly isAdmin?: boolean; readonly isInvited?: boolean },
+  ): Promise<User[]>;
   /** Throws `not_found`. */
   setAdmin(id: string, isAdmin: boolean): Promise<void>;
   /** Throws `not_found`, `conflict` or `bad_request`. Roles given to the user stay. */
@@ -76,6 +82,15 @@ export function createUserStore(database: HubDatabase): UserStore {
       .where('name', '=', normaliseUserName(name))
       .executeTakeFirst();
     return row && toUser(row);
+  }
+
+  async function createMissing(
+    names: readonly string[],
+    flags?: { readonly isAdmin?: boolean; readonly isInvited?: boolean },
+  ): Promise<User[]> {
+    const rows = await insertMissingUsers(database, names, flags);
+    if (rows.length > 0) database.announceChange({ kind: 'user_added' });
+    return rows.map(toUser);
   }
 
   return {
@@ -110,18 +125,24 @@ export function createUserStore(database: HubDatabase): UserStore {
       const { total } = await query
         .select((select) => select.fn.countAll<number>().as('total'))
         .executeTakeFirstOrThrow();
-      const isDescending = sort.startsWith('-');
+      const { isFromEnd, ...part } = nearerEnd(options, Number(total));
+      const isDescending = sort.startsWith('-') !== isFromEnd;
+      const direction = isDescending ? 'desc' : 'asc';
       const column = columnBySort[sort];
-      const rows = await query
-        .selectAll('users')
-        .orderBy(column, (order) =>
+      let sorted = query.selectAll('users');
+      if (column === 'created_at') sorted = sorted.orderBy(column, direction);
+      if (column === 'last_activity_at') {
+        sorted = sorted.orderBy(column, (order) =>
           isDescending ? order.desc().nullsLast() : order.asc().nullsFirst(),
-        )
-        // Equal times would come in any order, and a user be on two pages or on none.
-        .orderBy('name', isDescending ? 'desc' : 'asc')
-        .limit(options.limit)
-        .offset(options.offset)
+        );
+      }
+      // Equal times would come in any order, and a user be on two pages or on none.
+      const rows = await sorted
+        .orderBy('name', direction)
+        .limit(part.limit)
+        .offset(part.offset)
         .execute();
+      if (isFromEnd) rows.reverse();
       return { items: rows.map(toUser), total: Number(total) };
     },
 
@@ -148,10 +169,7 @@ export function createUserStore(database: HubDatabase): UserStore {
       return toUser(row);
     },
 
-    async ensureAll(names) {
-      const count = await insertMissingUsers(kysely, names);
-      if (count > 0) database.announceChange({ kind: 'user_added' });
-    },
+    createMissing,
 
     async setAdmin(id, isAdmin) {
       const { numUpdatedRows } = await kysely
@@ -254,6 +272,21 @@ function toUser(row: Row<'users'>): User {
     isInvited: row.invited === 1,
     createdAt: new Date(row.created_at),
     lastActivityAt: row.last_activity_at === null ? undefined : new Date(row.last_activity_at),
+  };
+}
+
+/**
+ * A page as counted from whichever end of the list it is nearer to: a database walks over all rows
+ * before the page, so the last page would be the slowest.
+ */
+function nearerEnd({ offset, limit }: Pick<UserListOptions, 'offset' | 'limit'>, total: number) {
+  const rest = total - offset - limit;
+  if (offset <= rest) return { offset, limit, isFromEnd: false };
+  return {
+    offset: Math.max(rest, 0),
+    // Beyond the end there is nothing; the last page may be a short one.
+    limit: Math.max(limit + Math.min(rest, 0), 0),
+    isFromEnd: true,
   };
 }
 

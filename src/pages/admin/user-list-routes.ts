@@ -22,33 +22,39 @@ export function adminUserListRoutes(
   admin: AdminContext,
   deps: {
     readonly users: UserStore;
-    readonly servers: Pick<ServerStore, 'listOfUser'>;
+    readonly servers: Pick<ServerStore, 'listByUser'>;
     readonly accounts: Accounts;
     readonly invitations: Invitations;
-    readonly invitationStore: Pick<InvitationStore, 'listForUser'>;
+    readonly invitationStore: Pick<InvitationStore, 'listByUser'>;
     readonly invitationUrl: (secret: string) => string;
   },
 ): void {
   const { pages } = admin;
   const { users, accounts, invitations } = deps;
 
-  async function rowOf(user: User, { may }: Admin): Promise<AdminUserRow> {
-    const maySeeServers = may('read:servers', { kind: 'user', name: user.name });
+  async function rowsOf(listed: readonly User[], { may }: Admin): Promise<AdminUserRow[]> {
+    const maySeeServers = (name: string) => may('read:servers', { kind: 'user', name });
     const [servers, open] = await Promise.all([
-      maySeeServers ? deps.servers.listOfUser(user.name) : [],
-      deps.invitationStore.listForUser(user.id, new Date()),
+      deps.servers.listByUser(listed.filter(({ name }) => maySeeServers(name)).map(({ id }) => id)),
+      deps.invitationStore.listByUser(
+        listed.map(({ id }) => id),
+        new Date(),
+      ),
     ]);
-    const summaries = servers.map((server) => summaryOf(server, ''));
-    return {
-      name: user.name,
-      isAdmin: user.isAdmin,
-      isInvited: open.some(({ purpose }) => purpose === 'invitation'),
-      lastActivityAt: user.lastActivityAt,
-      server: summaries.find(({ name }) => name === '')?.state ?? 'stopped',
-      runningNamedServers: summaries.filter(
-        ({ name, state }) => name !== '' && (state === 'running' || state === 'starting'),
-      ).length,
-    };
+    return listed.map(({ id, name, isAdmin, lastActivityAt }) => {
+      const summaries = (servers.get(id) ?? []).map((server) => summaryOf(server, ''));
+      return {
+        name,
+        isAdmin,
+        isInvited: (open.get(id) ?? []).some(({ purpose }) => purpose === 'invitation'),
+        lastActivityAt,
+        server: summaries.find((server) => server.name === '')?.state ?? 'stopped',
+        runningNamedServers: summaries.filter(
+          (server) =>
+            server.name !== '' && (server.state === 'running' || server.state === 'starting'),
+        ).length,
+      };
+    });
   }
 
   admin.get('/admin', async (ctx, who) => {
@@ -66,12 +72,11 @@ export function adminUserListRoutes(
         ? {}
         : { onlyNames: listedUserNames(filter, who.membership) }),
     });
-    const rows = await Promise.all(page.items.map((user) => rowOf(user, who)));
     pages.send(
       ctx,
       adminUsersPage({
         layout: await pages.formLayoutFor(ctx),
-        users: rows,
+        users: await rowsOf(page.items, who),
         total: page.total,
         offset,
         limit: pageLength,

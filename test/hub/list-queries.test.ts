@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { FakeBrowser } from '../support/fake-browser.ts';
+import { type StatementWatch, watchStatements } from '../support/statements.ts';
+import { createTestHub, type TestHub } from '../support/test-hub.ts';
+
+const token = 'admin-service-token';
+const names = Array.from({ length: 220 }, (_, index) => `user-${String(index).padStart(3, '0')}`);
+const [collector = '', occasional = ''] = names;
+
+let hub: TestHub;
+let browser: FakeBrowser;
+
+beforeAll(async () => {
+  hub = await createTestHub({
+    Hub: {
+      load_roles: [{ name: 'reader', scopes: ['read:users'], users: names.slice(0, 100) }],
+    },
+    Authenticator: { admin_users: ['root'] },
+  });
+  await post('/users', { usernames: names.slice(100) });
+  await post('/groups', { groups: names.map((name) => `group-of-${name}`), users: [collector] });
+  await Promise.all(
+    names.map((name) => post(`/groups/group-of-${name}/users`, { users: [name, occasional] })),
+  );
+  for (let made = 0; made < 40; made++) await post(`/users/${collector}/tokens`, {});
+  await post(`/users/${occasional}/tokens`, {});
+  browser = await hub.logIn('root');
+});
+afterAll(() => hub[Symbol.asyncDispose]());
+
+async function post(path: string, body: unknown): Promise<void> {
+  const answer = await hub.api(path, token, { method: 'POST', body: JSON.stringify(body) });
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+}
+
+async function lengthOf(path: string): Promise<number> {
+  const answer = await hub.api(path, token);
+  const body = (await answer.json()) as unknown[] | Record<string, unknown>;
+  const list = Array.isArray(body) ? body : (body['api_tokens'] ?? body);
+  return Object.keys(list).length;
+}
+
+async function countDuring(watch: StatementWatch, work: () => Promise<unknown>): Promise<number> {
+  return (await watch.during(work)).length;
+}
+
+test.each([
+  ['users', '/users?limit=10', '/users?limit=200', 10, 200],
+  ['the last users', '/users?limit=10&offset=200', '/users?limit=200&offset=21', 10, 200],
+  ['groups', '/groups?limit=10', '/groups?limit=200', 10, 200],
+  ['tokens', `/users/${occasional}/tokens`, `/users/${collector}/tokens`, 1, 40],
+])('a list of %s takes as many queries for many as for few', async (_, few, many, least, most) => {
+  using watch = watchStatements();
+  // What is remembered of earlier requests must not make the later one look cheap.
+  await hub.api(many, token);
+  await hub.api(few, token);
+  expect(await countDuring(watch, async () => expect(await lengthOf(few)).toBe(least))).toBe(
+    await countDuring(watch, async () => expect(await lengthOf(many)).toBe(most)),
+  );
+});
+
+test('the list of users takes as many queries when the rights of nobody on it are known yet', async () => {
+  using watch = watchStatements();
+  // Any change makes the hub forget what it remembered.
+  await post('/groups', { groups: ['late'] });
+  const few = await countDuring(watch, () => lengthOf('/users?limit=10'));
+  await post('/groups', { groups: ['later'] });
+  expect(await countDuring(watch, () => lengthOf('/users?limit=200'))).toBe(few);
+});
+
+test('the users of the administration take as many queries for many as for few', async () => {
+  using watch = watchStatements();
+  const rowsOf = async (search: string) => {
+    const { body } = await browser.request(`${hub.url}hub/admin?search=${search}`);
+    return body.split('<tr').length;
+  };
+  expect(await rowsOf('user-00')).toBeLessThan(await rowsOf('user-'));
+  const few = await countDuring(watch, () => rowsOf('user-00'));
+  expect(await countDuring(watch, () => rowsOf('user-'))).toBe(few);
+});
+
+test('a user who is made together with many others costs no query alone', async () => {
+  using watch = watchStatements();
+  const create = (count: number, prefix: string) =>
+    post('/users', {
+      usernames: Array.from({ length: count }, (_, index) => `${prefix}-${index}`),
+    });
+  await create(1, 'first');
+  const few = await countDuring(watch, () => create(10, 'few'));
+  expect(await countDuring(watch, () => create(200, 'many'))).toBe(few);
+});
