@@ -1,6 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
-import type { AuthenticatorPlugin, OptionProblem, PluginSurroundings } from '../src/plugin.ts';
+import type {
+  AuthenticatorPlugin,
+  FormAuthenticator,
+  OptionProblem,
+  PluginSurroundings,
+} from '../src/plugin.ts';
 
 const optionsSchema = z.strictObject({
   password: z
@@ -16,7 +21,7 @@ const optionsSchema = z.strictObject({
 
 type Options = z.output<typeof optionsSchema>;
 
-const plugin: AuthenticatorPlugin<Options> = {
+const plugin: AuthenticatorPlugin<Options, FormAuthenticator> = {
   kind: 'authenticator',
   name: 'dummy',
   section: 'DummyAuthenticator',

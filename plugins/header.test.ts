@@ -10,7 +10,7 @@ async function identify(
 ) {
   const host = await createTestHost();
   const authenticator = await plugin.create(plugin.optionsSchema.parse(options), host);
-  return authenticator.identify?.({
+  return authenticator.identify({
     address: '192.0.2.1',
     peerAddress: '192.0.2.9',
     isTrustedProxy,

@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import type { AuthenticatorPlugin, LoginRequest, OptionProblem } from '../src/plugin.ts';
+import type {
+  AuthenticatorPlugin,
+  LoginRequest,
+  OptionProblem,
+  RequestAuthenticator,
+} from '../src/plugin.ts';
 
 const headerName = z
   .string()
@@ -27,7 +32,7 @@ type Options = z.output<typeof optionsSchema>;
 const unfit = new Set(['authorization', 'cookie', 'host', 'user-agent', 'referer', 'origin']);
 
 /** Believes a reverse proxy that has authenticated the user and says so in a header. */
-const plugin: AuthenticatorPlugin<Options> = {
+const plugin: AuthenticatorPlugin<Options, RequestAuthenticator> = {
   kind: 'authenticator',
   name: 'header',
   section: 'HeaderAuthenticator',

@@ -30,7 +30,7 @@ async function create(options: object = {}, hostOptions: TestHostOptions = {}) {
   const host = await createTestHost({ passwords: { ada: password }, ...hostOptions });
   const authenticator = await plugin.create(plugin.optionsSchema.parse(options), host);
   const login = (username: string, typed: string) =>
-    authenticator.authenticate?.(
+    authenticator.authenticate(
       new Map(Object.entries({ username, password: typed })),
       anyRequest(),
     );

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AuthenticatorPlugin } from '../src/plugin.ts';
+import type { AuthenticatorPlugin, FormAuthenticator } from '../src/plugin.ts';
 
 /** No honest password is longer, and hashing more would be work for nothing. */
 const longestPasswordBytes = 1024;
@@ -15,7 +15,7 @@ const optionsSchema = z.strictObject({
 
 type Options = z.output<typeof optionsSchema>;
 
-const plugin: AuthenticatorPlugin<Options> = {
+const plugin: AuthenticatorPlugin<Options, FormAuthenticator> = {
   kind: 'authenticator',
   name: 'password',
   section: 'PasswordAuthenticator',

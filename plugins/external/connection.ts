@@ -12,6 +12,8 @@ export interface Connection {
 
 /** Connects to a provider when it is first needed, and again until it answers. */
 export interface Connector {
+  /** Begins to connect, without waiting: the hub starts all the same. */
+  start(): void;
   /** Throws what the attempt threw when there has never been a connection. */
   get(): Promise<Connection>;
   /** The connection there is; never waits. */
@@ -29,7 +31,7 @@ const shortestPauseMs = 2_000;
 const longestPauseMs = 60_000;
 const rememberedFailureMs = 30_000;
 
-/** Creates the connector and begins to connect, without waiting: the hub starts all the same. */
+/** Creates the connector; nothing is connected yet. */
 export function createConnector(parts: {
   readonly connect: () => Promise<Connection>;
   readonly log: AuthenticatorLog;
@@ -80,9 +82,10 @@ export function createConnector(parts: {
     pauseMs = Math.min(pauseMs * 2, longestPauseMs);
   }
 
-  startAttempt().catch(() => {});
-
   return {
+    start() {
+      startAttempt().catch(() => {});
+    },
     async get() {
       if (connection !== undefined && Date.now() - connectedAt < metadataLifetimeMs) {
         return connection;

@@ -13,8 +13,8 @@ import {
 import type {
   AuthenticatedUser,
   AuthenticationResult,
-  Authenticator,
   AuthenticatorHost,
+  ExternalAuthenticator,
   LoginIcon,
   RefreshResult,
 } from '../../src/plugin.ts';
@@ -63,7 +63,7 @@ const expiryMarginMs = 30_000;
 export function createExternalAuthenticator(
   login: ExternalLogin,
   host: AuthenticatorHost,
-): Authenticator {
+): ExternalAuthenticator {
   const { connector, rules, usernameClaim } = login;
 
   /** Turns the claims into a user of the hub. Throws UntrustedAnswer when they do not say who. */
@@ -219,6 +219,8 @@ export function createExternalAuthenticator(
 
   return {
     login: { kind: 'external', label: login.label, icon: login.icon },
+
+    open: () => connector.start(),
 
     async beginLogin() {
       const { config } = await connector.get();

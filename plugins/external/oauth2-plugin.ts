@@ -10,9 +10,9 @@ import {
 } from 'openid-client';
 import type { z } from 'zod';
 import type {
-  Authenticator,
   AuthenticatorHost,
   AuthenticatorPlugin,
+  ExternalAuthenticator,
   LoginIcon,
 } from '../../src/plugin.ts';
 import type { ClaimRule } from './access-rules.ts';
@@ -60,7 +60,7 @@ export type ReadJson = (url: string) => Promise<unknown>;
 /** Makes the plugin of a plain OAuth 2 provider. */
 export function defineOAuth2Plugin<Options extends ExternalOptions>(
   preset: OAuth2Preset<Options>,
-): AuthenticatorPlugin<Options> {
+): AuthenticatorPlugin<Options, ExternalAuthenticator> {
   const { name, section, optionsSchema, defaults } = preset;
   return {
     kind: 'authenticator',
@@ -77,7 +77,7 @@ function createOAuth2Authenticator<Options extends ExternalOptions>(
   preset: OAuth2Preset<Options>,
   options: Options,
   host: AuthenticatorHost,
-): Authenticator {
+): ExternalAuthenticator {
   const { defaults } = preset;
   const endpoints = preset.endpointsOf(options);
   const issuer = endpoints.issuer ?? new URL(endpoints.authorizeUrl).origin;

@@ -8,9 +8,9 @@ import {
 } from 'openid-client';
 import type { z } from 'zod';
 import type {
-  Authenticator,
   AuthenticatorHost,
   AuthenticatorPlugin,
+  ExternalAuthenticator,
   LoginIcon,
 } from '../../src/plugin.ts';
 import type { ClaimRule } from './access-rules.ts';
@@ -51,7 +51,7 @@ export interface OidcPreset<Options extends OidcOptions> {
 /** Makes the plugin of an OpenID Connect provider. */
 export function defineOidcPlugin<Options extends OidcOptions>(
   preset: OidcPreset<Options>,
-): AuthenticatorPlugin<Options> {
+): AuthenticatorPlugin<Options, ExternalAuthenticator> {
   const { name, section, optionsSchema, defaults = {} } = preset;
   return {
     kind: 'authenticator',
@@ -72,7 +72,7 @@ function createOidcAuthenticator<Options extends OidcOptions>(
   preset: OidcPreset<Options>,
   options: Options,
   host: AuthenticatorHost,
-): Authenticator {
+): ExternalAuthenticator {
   const { defaults = {} } = preset;
   const issuer = preset.issuerOf(options).url;
   const groupsClaim = options.groups_claim ?? defaults.groupsClaim;

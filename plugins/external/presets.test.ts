@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { AuthenticatorPlugin } from '../../src/plugin.ts';
+import type { AuthenticatorPlugin, ExternalAuthenticator } from '../../src/plugin.ts';
 import { createTestHost, describeAuthenticator } from '../../test/contract/testing.ts';
 import { anyRequest, loginWithPlugin } from '../../test/support/plugin-login.ts';
 import {
@@ -89,55 +89,58 @@ describe.for([
   ['gitlab', gitlab],
   ['google', google],
   ['microsoft', microsoft],
-] as readonly (readonly [string, AuthenticatorPlugin])[])('%s at a provider', ([, plugin]) => {
-  const login = (options: object = {}) =>
-    loginWithPlugin(plugin, { ...client, issuer: provider.issuer, ...options }, provider);
+] as readonly (readonly [string, AuthenticatorPlugin<unknown, ExternalAuthenticator>])[])(
+  '%s at a provider',
+  ([, plugin]) => {
+    const login = (options: object = {}) =>
+      loginWithPlugin(plugin, { ...client, issuer: provider.issuer, ...options }, provider);
 
-  test('identifies by issuer and subject', async () => {
-    provider.idClaims = alice;
-    const { result } = await login();
-    expect(result).toMatchObject({
-      outcome: 'authenticated',
-      user: { issuer: provider.issuer, subject: 'subject-1', display: 'alice@example.org' },
+    test('identifies by issuer and subject', async () => {
+      provider.idClaims = alice;
+      const { result } = await login();
+      expect(result).toMatchObject({
+        outcome: 'authenticated',
+        user: { issuer: provider.issuer, subject: 'subject-1', display: 'alice@example.org' },
+      });
+      expect(result?.outcome === 'authenticated' && 'allowed' in result.user).toBe(false);
     });
-    expect(result?.outcome === 'authenticated' && 'allowed' in result.user).toBe(false);
-  });
 
-  // Config test: none of these restrictions may be silently without effect (GHSA-gprj-3p75-f996).
-  test.for<readonly [string, object, object, object]>([
-    [
-      'allowed_domains',
-      { allowed_domains: ['example.org'] },
-      alice,
-      { ...alice, email: 'a@evil.example' },
-    ],
-    [
-      'allowed_groups',
-      { groups_claim: 'groups', allowed_groups: ['staff'] },
-      { groups: ['staff'] },
-      { groups: ['other'] },
-    ],
-    [
-      'nested groups',
-      { groups_claim: 'a.b', allowed_groups: ['staff'] },
-      { a: { b: ['staff'] } },
-      { a: { b: [] } },
-    ],
-  ])(
-    '%s admit, refuse, and deny when they cannot be checked',
-    async ([, options, right, wrong]) => {
-      for (const [claims, allowed] of [
-        [right, true],
-        [wrong, false],
-        [{}, false],
-      ] as const) {
-        provider.idClaims = { email_verified: true, email: 'x@other.example', ...claims };
-        const { result } = await login(options);
-        expect(result).toMatchObject({ outcome: 'authenticated', user: { allowed } });
-      }
-    },
-  );
-});
+    // Config test: none of these restrictions may be silently without effect (GHSA-gprj-3p75-f996).
+    test.for<readonly [string, object, object, object]>([
+      [
+        'allowed_domains',
+        { allowed_domains: ['example.org'] },
+        alice,
+        { ...alice, email: 'a@evil.example' },
+      ],
+      [
+        'allowed_groups',
+        { groups_claim: 'groups', allowed_groups: ['staff'] },
+        { groups: ['staff'] },
+        { groups: ['other'] },
+      ],
+      [
+        'nested groups',
+        { groups_claim: 'a.b', allowed_groups: ['staff'] },
+        { a: { b: ['staff'] } },
+        { a: { b: [] } },
+      ],
+    ])(
+      '%s admit, refuse, and deny when they cannot be checked',
+      async ([, options, right, wrong]) => {
+        for (const [claims, allowed] of [
+          [right, true],
+          [wrong, false],
+          [{}, false],
+        ] as const) {
+          provider.idClaims = { email_verified: true, email: 'x@other.example', ...claims };
+          const { result } = await login(options);
+          expect(result).toMatchObject({ outcome: 'authenticated', user: { allowed } });
+        }
+      },
+    );
+  },
+);
 
 test('rules about groups without the claim that lists them are a mistake in the configuration', async () => {
   const host = await createTestHost();
@@ -157,7 +160,7 @@ test('an e-mail address is a user name only when it is verified (CVE-2026-33175)
     provider.idClaims = { ...alice, email_verified: verified };
     for (const plugin of [auth0, google]) {
       const { result, host } = await loginWithPlugin(
-        plugin as AuthenticatorPlugin,
+        plugin as AuthenticatorPlugin<unknown, ExternalAuthenticator>,
         { ...client, issuer: provider.issuer },
         provider,
       );
@@ -311,8 +314,8 @@ describe('the client of a provider', () => {
     });
     for (let round = 0; round < 2; round += 1) {
       const authenticator = await oidc.create(options, host);
-      const begun = await authenticator.beginLogin?.(anyRequest());
-      expect(new URL(begun?.location ?? '').searchParams.get('client_id')).toBe('the-hub');
+      const begun = await authenticator.beginLogin(anyRequest());
+      expect(new URL(begun.location).searchParams.get('client_id')).toBe('the-hub');
       await authenticator[Symbol.asyncDispose]?.();
     }
     expect(registrations).toBe(1);
@@ -327,8 +330,8 @@ describe('the client of a provider', () => {
         oidc.optionsSchema.parse({ issuer, allow_insecure_requests: true }),
         await createTestHost(),
       );
-      const begun = await authenticator.beginLogin?.(anyRequest());
-      const clientId = new URL(begun?.location ?? '').searchParams.get('client_id');
+      const begun = await authenticator.beginLogin(anyRequest());
+      const clientId = new URL(begun.location).searchParams.get('client_id');
       expect(clientId).toMatch(/^hub-client-[0-9a-f-]{36}$/);
       await authenticator[Symbol.asyncDispose]?.();
     }

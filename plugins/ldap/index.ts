@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type {
   AuthenticatedUser,
   AuthenticationResult,
-  Authenticator,
   AuthenticatorPlugin,
+  FormAuthenticator,
   ProviderStatus,
   RefreshResult,
 } from '../../src/plugin.ts';
@@ -23,7 +23,7 @@ const longestPasswordBytes = 1024;
 
 const refused: AuthenticationResult = { outcome: 'refused', reason: 'credentials' };
 
-const plugin: AuthenticatorPlugin<LdapOptions> = {
+const plugin: AuthenticatorPlugin<LdapOptions, FormAuthenticator> = {
   kind: 'authenticator',
   name: 'ldap',
   section: 'LDAPAuthenticator',
@@ -201,7 +201,7 @@ const plugin: AuthenticatorPlugin<LdapOptions> = {
       }
     }
 
-    const authenticator: Authenticator = {
+    const authenticator: FormAuthenticator = {
       login: {
         kind: 'form',
         label: options.label,

@@ -63,7 +63,7 @@ describe.runIf(hasSlapd())('with a real directory', () => {
     );
     const authenticator = await plugin.create(optionsSchema.parse(Object.fromEntries(given)), host);
     const logIn = (username: string, password: string) =>
-      authenticator.authenticate?.(new Map(Object.entries({ username, password })), request);
+      authenticator.authenticate(new Map(Object.entries({ username, password })), request);
     return { authenticator, host, logIn };
   }
 
@@ -245,6 +245,7 @@ describe('options that contradict each other are problems', () => {
     publicUrl: 'http://127.0.0.1/',
     isLoopbackOnly: true,
     hubTitle: 'Hub',
+    directory: '.',
   };
   const good = { url: 'ldaps://directory.example.org', user_search_base: people };
 

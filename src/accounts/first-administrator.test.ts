@@ -8,8 +8,13 @@ import { createUserStore } from '../users/user-store.ts';
 import { createFirstAdministrator } from './first-administrator.ts';
 
 const login = { kind: 'form', label: 'Password', fields: [] } as const;
-const password: Authenticator = { login, ownsAccounts: true };
-const provider: Authenticator = { login: { kind: 'external', label: 'Elsewhere' } };
+const unused = () => Promise.reject(new Error('nobody logs in'));
+const password: Authenticator = { login, ownsAccounts: true, authenticate: unused };
+const provider: Authenticator = {
+  login: { kind: 'external', label: 'Elsewhere' },
+  beginLogin: unused,
+  completeLogin: unused,
+};
 
 function createParts(database: HubDatabase, authenticators: readonly Authenticator[] = [password]) {
   const users = createUserStore(database);

@@ -4,18 +4,23 @@ import type { AuthenticatorConfig } from '../config/config.ts';
 import { StartupError } from '../errors.ts';
 import type {
   Authenticator,
-  AuthenticatorHost,
   CredentialStore,
+  FormAuthenticator,
   PasswordHasher,
   SettingStore,
 } from '../plugin-host/authenticator.ts';
-import type { PreparedAuthenticator } from '../plugin-host/prepare-plugins.ts';
+import {
+  type AuthenticatorServices,
+  type PreparedAuthenticator,
+  startAuthenticator,
+} from '../plugin-host/create-plugins.ts';
+import { isExternal, isForm } from '../plugin-host/login-kinds.ts';
 import { createUserNameRules } from './user-name-rules.ts';
 
 /** An authenticator people can log in with, under the name that the configuration gives it. */
-export interface NamedAuthenticator {
+export interface NamedAuthenticator<Kind extends Authenticator = Authenticator> {
   readonly name: string;
-  readonly authenticator: Authenticator;
+  readonly authenticator: Kind;
 }
 
 /** Authenticators in the order of the login page. Disposing of them closes what they opened. */
@@ -27,15 +32,19 @@ export interface Authenticators extends AsyncDisposable {
 /** The authenticator whose accounts, with their passwords, are the hub's own, when there is one. */
 export function accountOwnerOf({
   list,
-}: Pick<Authenticators, 'list'>): NamedAuthenticator | undefined {
-  return list.find(({ authenticator }) => authenticator.ownsAccounts === true);
+}: Pick<Authenticators, 'list'>): NamedAuthenticator<FormAuthenticator> | undefined {
+  return list
+    .flatMap(({ name, authenticator }) => (isForm(authenticator) ? { name, authenticator } : []))
+    .find(({ authenticator }) => authenticator.ownsAccounts === true);
 }
 
 /** The only way to log in, when that is an external provider: a browser may be sent there at once. */
 export function onlyExternalOf({
   list: [only, ...others],
 }: Pick<Authenticators, 'list'>): NamedAuthenticator | undefined {
-  return others.length === 0 && only?.authenticator.login.kind === 'external' ? only : undefined;
+  return others.length === 0 && only !== undefined && isExternal(only.authenticator)
+    ? only
+    : undefined;
 }
 
 export interface AuthenticatorDeps {
@@ -58,15 +67,15 @@ export async function createAuthenticators(
 ): Promise<Authenticators> {
   await using created = new AsyncDisposableStack();
   const list: NamedAuthenticator[] = [];
-  for (const { entry, plugin, options, surroundings } of prepared) {
+  for (const one of prepared) {
+    const { name } = one.entry;
     try {
-      const host = createHost(surroundings, deps);
-      const authenticator = await plugin.create(options, host);
+      const authenticator = await startAuthenticator(one, createServices(name, deps));
       created.defer(async () => authenticator[Symbol.asyncDispose]?.());
-      list.push({ name: entry.name, authenticator });
+      list.push({ name, authenticator });
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      throw new StartupError(`the authenticator "${entry.name}" cannot start: ${reason}`, {
+      throw new StartupError(`the authenticator "${name}" cannot start: ${reason}`, {
         cause: error,
       });
     }
@@ -79,23 +88,20 @@ export async function createAuthenticators(
   };
 }
 
-function createHost(
-  surroundings: PreparedAuthenticator['surroundings'],
+function createServices(
+  name: string,
   { config, credentials, settings, settingsOf, passwordHasher, log }: AuthenticatorDeps,
-): AuthenticatorHost {
+): AuthenticatorServices {
   const names = createUserNameRules(config);
   return {
-    ...surroundings,
-    callbackUrl: new URL('hub/oauth_callback', surroundings.publicUrl).href,
-    shared: { enableAuthState: config.enable_auth_state, manageGroups: config.manage_groups },
-    log: log.child({ authenticator: surroundings.name }),
+    log: log.child({ authenticator: name }),
     credentials: {
       findPasswordHash: (userName) => credentials.findPasswordHash(names.resolve(userName)),
       setPasswordHash: (userName, passwordHash) =>
         credentials.setPasswordHash(names.resolve(userName), passwordHash),
     },
     passwordHasher,
-    settings: settingsOf(surroundings.name),
+    settings: settingsOf(name),
     defaultClientId: () => settings.keep('client-id-at-providers', `hub-client-${randomUUID()}`),
   };
 }

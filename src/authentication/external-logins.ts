@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { HubError } from '../errors.ts';
-import type { LoginRequest } from '../plugin-host/authenticator.ts';
+import type { ExternalAuthenticator, LoginRequest } from '../plugin-host/authenticator.ts';
+import { isExternal } from '../plugin-host/login-kinds.ts';
 import type { Login } from '../sessions/login-sessions.ts';
 import type {
   AuthorizationRequest,
@@ -84,12 +85,12 @@ export function createExternalLogins(deps: {
 }): ExternalLogins {
   const { authenticators, loginService, requestStates, log } = deps;
 
-  function getExternal(name: string): NamedAuthenticator {
-    const found = authenticators.find(name);
-    if (found?.authenticator.beginLogin === undefined) {
+  function getExternal(name: string): NamedAuthenticator<ExternalAuthenticator> {
+    const authenticator = authenticators.find(name)?.authenticator;
+    if (authenticator === undefined || !isExternal(authenticator)) {
       throw new HubError('not_found', 'There is no login provider of this name.');
     }
-    return found;
+    return { name, authenticator };
   }
 
   /** The request that the browser comes back from. */
@@ -138,7 +139,7 @@ export function createExternalLogins(deps: {
     const url = new URL(deps.callbackUrl);
     url.search = search;
     const result = await via.authenticator
-      .completeLogin?.({ url, state, pending: request.pending }, login)
+      .completeLogin({ url, state, pending: request.pending }, login)
       .catch((error: unknown) => {
         log.warn({ err: error, authenticator: via.name }, 'the provider failed during a login');
         return undefined;
@@ -158,7 +159,7 @@ export function createExternalLogins(deps: {
     async begin({ cookieHeader, login }, wish) {
       const via = getExternal(wish.authenticator);
       const provider = via.authenticator.login.label;
-      const started = await via.authenticator.beginLogin?.(login).catch((error: unknown) => {
+      const started = await via.authenticator.beginLogin(login).catch((error: unknown) => {
         log.warn(
           { err: error, authenticator: via.name },
           'a login could not begin at the provider',

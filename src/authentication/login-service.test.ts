@@ -50,7 +50,11 @@ const anybody: Authenticator = {
 };
 
 const ownAccounts: Authenticator = { ...anybody, ownsAccounts: true };
-const provider: Authenticator = { login: { kind: 'external', label: 'Provider' } };
+const provider: Authenticator = {
+  login: { kind: 'external', label: 'Provider' },
+  beginLogin: () => Promise.reject(new Error('nobody goes there')),
+  completeLogin: () => Promise.reject(new Error('nobody comes back')),
+};
 
 async function createParts(
   settings: object = {},

@@ -6,9 +6,11 @@ import type {
   AuthenticatedUser,
   AuthenticationResult,
   CredentialStore,
+  FormAuthenticator,
   LoginForm,
   LoginRequest,
 } from '../plugin-host/authenticator.ts';
+import { isForm } from '../plugin-host/login-kinds.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
@@ -136,7 +138,7 @@ export function createLoginService(deps: LoginServiceDeps): LoginService {
 
     async attemptLogin(authenticatorName, form, request) {
       const { authenticator, name } = getAuthenticator(authenticatorName);
-      if (authenticator.authenticate === undefined) {
+      if (!isForm(authenticator)) {
         throw new HubError('bad_request', 'This way to log in takes no form.');
       }
       const userName = names.resolve(form.get('username') ?? '');
@@ -176,12 +178,15 @@ export function createLoginService(deps: LoginServiceDeps): LoginService {
 }
 
 async function authenticate(
-  authenticator: NamedAuthenticator['authenticator'],
+  authenticator: FormAuthenticator,
   form: LoginForm,
   request: LoginRequest,
 ): Promise<AuthenticationResult> {
   try {
-    const result = await authenticator.authenticate?.(form, request);
+    const result: AuthenticationResult | undefined = await authenticator.authenticate(
+      form,
+      request,
+    );
     return result ?? { outcome: 'refused', reason: 'provider' };
   } catch (error) {
     if (error instanceof HubError) throw error;

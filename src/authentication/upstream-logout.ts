@@ -2,6 +2,7 @@ import type { Keyv } from 'keyv';
 import type { Logger } from 'pino';
 import { hashSecret } from '../crypto/hash.ts';
 import type { CallOptions, LogoutTokenResult } from '../plugin-host/authenticator.ts';
+import { isExternal } from '../plugin-host/login-kinds.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
 import type { Authenticators } from './create-authenticators.ts';
@@ -31,6 +32,7 @@ export function createUpstreamLogout(deps: {
   async function verify(logoutToken: string, options: CallOptions) {
     const problems: string[] = [];
     for (const { name, authenticator } of authenticators.list) {
+      if (!isExternal(authenticator)) continue;
       const result = await authenticator.verifyLogoutToken?.(logoutToken, options);
       if (result?.outcome === 'verified') return { name, verified: result };
       if (result !== undefined) problems.push(`${name}: ${result.message}`);

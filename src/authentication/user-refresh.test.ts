@@ -67,7 +67,8 @@ function createRefresh(settings: object = {}): UserRefresh {
       find: (name) => ({
         name,
         authenticator: {
-          login: { kind: 'external', label: 'Work' },
+          login: { kind: 'form', label: 'Work', fields: [] },
+          authenticate: () => Promise.reject(new Error('nobody logs in')),
           refreshUser: (authenticated) => {
             asked.push(authenticated);
             return answer();

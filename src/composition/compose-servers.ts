@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import { startSpawner } from '../plugin-host/create-plugins.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import type { Spawner } from '../plugin-host/spawner.ts';
 import { createBoundedProbe, waitUntilReady } from '../processes/readiness-probe.ts';
@@ -47,7 +48,7 @@ export async function composeServers(
   const spawner =
     plugins.spawner === undefined
       ? noSpawner
-      : await plugins.spawner.plugin.create(plugins.spawner.options, {
+      : await startSpawner(plugins.spawner, {
           log,
           runtimeDirectory: resolvePath(join(Hub.log_dir, 'servers')),
         });

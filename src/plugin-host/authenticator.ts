@@ -1,19 +1,29 @@
 import type { z } from 'zod';
 
 /**
+ * The version of the plugin contract that a plugin is written for; 1 when it says nothing. A version
+ * is a whole number, and a new one comes when a plugin that was right no longer would be.
+ */
+export type ContractVersion = 1;
+
+/**
  * The contract of an authenticator plugin, the default export of a file in `plugins/`.
  *
- * A plugin is a value, not a base class. Its options are checked by `optionsSchema` before anything
- * is created (also by `hub check`); `create` may open connections. It knows no web framework and no
- * database: it returns what should happen, and the hub does it.
+ * A plugin is a value, not a base class. It knows no web framework and no database: it returns what
+ * should happen, and the hub does it. `Kind` is the kind of login it creates: `FormAuthenticator`,
+ * `ExternalAuthenticator` or `RequestAuthenticator`.
  */
-export interface AuthenticatorPlugin<Options = unknown> {
+export interface AuthenticatorPlugin<
+  Options = unknown,
+  Kind extends Authenticator = Authenticator,
+> {
   readonly kind: 'authenticator';
+  readonly contract?: ContractVersion;
   /** The name in `Hub.authenticator_class`. */
   readonly name: string;
   /** Section of the configuration with the plugin's own options, such as `PasswordAuthenticator`. */
   readonly section: string;
-  /** Strict schema of the options; a `secret()` field arrives as text. */
+  /** Strict schema of the options, made with `zod`; those named in `secretOptions` arrive as text. */
   readonly optionsSchema: z.ZodType<Options>;
   /** Dotted names of options that may be given as `{"env": …}` or `{"file": …}`. */
   readonly secretOptions?: readonly string[];
@@ -22,7 +32,12 @@ export interface AuthenticatorPlugin<Options = unknown> {
    * is reached. Opens nothing; runs before `create` and in `hub check`.
    */
   findProblems?(options: Options, surroundings: PluginSurroundings): readonly OptionProblem[];
-  create(options: Options, host: AuthenticatorHost): Authenticator | Promise<Authenticator>;
+  /**
+   * Puts the authenticator together; throws when that is impossible. `hub check`, every start and
+   * every reload also create one for trial, with a host that keeps nothing, so this may read files,
+   * but connects to nothing, starts nothing and writes nothing: that is for `open`.
+   */
+  create(options: Options, host: AuthenticatorHost): Kind | Promise<Kind>;
 }
 
 /** What is wrong with the options of a plugin. */
@@ -42,6 +57,8 @@ export interface PluginSurroundings {
   readonly isLoopbackOnly: boolean;
   /** Name of the hub, shown on every page. */
   readonly hubTitle: string;
+  /** Folder of the configuration file, by which relative paths in options go. */
+  readonly directory: string;
 }
 
 /** What the hub lends to an authenticator. */
@@ -100,15 +117,14 @@ export interface SettingStore {
   set(key: string, value: string): Promise<void>;
 }
 
-/** A created authenticator. Abilities it lacks are left out. */
-export interface Authenticator {
-  /** How the login page offers it: fields to fill in, a button to an external provider, or neither. */
-  readonly login: LoginMethod;
-  /**
-   * True when accounts are made by an administrator in the hub itself, as with passwords: an account
-   * that exists may then log in without standing on an allow list.
-   */
-  readonly ownsAccounts?: boolean;
+/** A created authenticator, one type for each kind of login. Hooks it has no use for are left out. */
+export type Authenticator = FormAuthenticator | ExternalAuthenticator | RequestAuthenticator;
+
+/** A login by fields that the hub shows on its own page, such as a password. */
+export interface FormAuthenticator extends AuthenticatorHooks {
+  readonly login: FormMethod;
+  /** Checks a submitted form. */
+  authenticate(form: LoginForm, request: LoginRequest): Promise<AuthenticationResult>;
   /**
    * Says why a new password of an own account is not good enough, in one sentence for the person who
    * chose it; undefined when it is. Only for authenticators whose accounts have passwords in the hub.
@@ -116,14 +132,38 @@ export interface Authenticator {
   passwordProblem?(password: string, account: { readonly userName: string }): string | undefined;
   /** Fewest characters of such a password: pages tell it beforehand, `passwordProblem` decides. */
   readonly minimumPasswordLength?: number;
-  /** Checks a submitted form. Only for `login.kind === 'form'`. */
-  authenticate?(form: LoginForm, request: LoginRequest): Promise<AuthenticationResult>;
-  /** Identifies a request by its headers, for `login.kind === 'request'`. */
-  identify?(request: LoginRequest): Promise<AuthenticationResult>;
-  /** Begins an external login; only for `login.kind === 'external'`. */
-  beginLogin?(request: LoginRequest): Promise<ExternalLoginStart>;
-  /** Completes an external login with what the browser brought back to the callback. */
-  completeLogin?(callback: ExternalCallback, request: LoginRequest): Promise<AuthenticationResult>;
+}
+
+/** A login at a provider elsewhere, to which the browser goes and from which it comes back. */
+export interface ExternalAuthenticator extends AuthenticatorHooks {
+  readonly login: ExternalMethod;
+  /** Says where the browser goes. Throws when the provider cannot be reached. */
+  beginLogin(request: LoginRequest): Promise<ExternalLoginStart>;
+  /** Completes the login with what the browser brought back to the callback. */
+  completeLogin(callback: ExternalCallback, request: LoginRequest): Promise<AuthenticationResult>;
+  /** Verifies a logout token of the provider (OpenID Connect Back-Channel Logout 1.0 §2.6). */
+  verifyLogoutToken?(logoutToken: string, options: CallOptions): Promise<LogoutTokenResult>;
+}
+
+/** A login that each request carries itself, such as a header set by a proxy in front of the hub. */
+export interface RequestAuthenticator extends AuthenticatorHooks {
+  readonly login: RequestMethod;
+  /** Identifies a request; `refused` with `credentials` when it names nobody. */
+  identify(request: LoginRequest): Promise<AuthenticationResult>;
+}
+
+/** What an authenticator of any kind may do besides. */
+export interface AuthenticatorHooks {
+  /**
+   * True when accounts are made by an administrator in the hub itself, as with passwords: an account
+   * that exists may then log in without standing on an allow list.
+   */
+  readonly ownsAccounts?: boolean;
+  /**
+   * Runs once, before the first login: the place to open connections and to start work of one's own.
+   * When it throws, the hub does not start, and a reload keeps the former configuration.
+   */
+  open?(): void | Promise<void>;
   /** Asks the provider whether the user is still who they were. */
   refreshUser?(user: AuthenticatedUser, options: CallOptions): Promise<RefreshResult>;
   /** Where the browser goes after logout to end the provider's session too. */
@@ -131,8 +171,6 @@ export interface Authenticator {
     readonly idToken?: string;
     readonly returnTo: string;
   }): Promise<string | undefined>;
-  /** Verifies a logout token of the provider (OpenID Connect Back-Channel Logout 1.0 §2.6). */
-  verifyLogoutToken?(logoutToken: string, options: CallOptions): Promise<LogoutTokenResult>;
   /** Runs before a user's server starts; may add to its environment or refuse by throwing. */
   beforeSpawn?(
     user: AuthenticatedUser,
@@ -145,13 +183,31 @@ export interface Authenticator {
   deleteUser?(userName: string): Promise<void>;
   /** Whether a provider can be reached, for the login page and health. */
   status?(): ProviderStatus;
+  /** Closes what `open` opened; also called without `open`, after a trial, and more than once. */
   [Symbol.asyncDispose]?(): Promise<void>;
 }
 
-export type LoginMethod =
-  | { readonly kind: 'form'; readonly fields: readonly LoginField[]; readonly label: string }
-  | { readonly kind: 'external'; readonly label: string; readonly icon?: LoginIcon }
-  | { readonly kind: 'request'; readonly label: string };
+/** How the login page offers an authenticator. */
+export type LoginMethod = FormMethod | ExternalMethod | RequestMethod;
+
+export interface FormMethod {
+  readonly kind: 'form';
+  readonly label: string;
+  /** One of them is called `username`: by it failed attempts are counted. */
+  readonly fields: readonly LoginField[];
+}
+
+export interface ExternalMethod {
+  readonly kind: 'external';
+  readonly label: string;
+  readonly icon?: LoginIcon;
+}
+
+/** Not shown on the login page: requests without a session are identified before it. */
+export interface RequestMethod {
+  readonly kind: 'request';
+  readonly label: string;
+}
 
 /** Name of a built-in icon of the login page; anything else shows a neutral one. */
 export type LoginIcon =

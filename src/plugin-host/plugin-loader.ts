@@ -168,6 +168,6 @@ async function importPlugin(file: string): Promise<LoadedPlugin | BrokenPlugin> 
     return { file, message: await describeLoadFailure(error, file) };
   }
   const problem = shapeProblem(module.default);
-  if (problem !== undefined) return { file, message: `${file} is not a plugin: ${problem}` };
+  if (problem !== undefined) return { file, message: `${file} ${problem}` };
   return { file, plugin: module.default as AnyPlugin };
 }

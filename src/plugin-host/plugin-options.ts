@@ -26,9 +26,7 @@ export interface CheckedPluginOptions {
 
 /** Resolves the secrets among a plugin's options and checks them with the plugin's own schema. */
 export function checkPluginOptions(
-  plugin: Pick<AnyPlugin, 'section' | 'optionsSchema'> & {
-    readonly secretOptions?: readonly string[];
-  },
+  plugin: Pick<AnyPlugin, 'section' | 'optionsSchema' | 'secretOptions'>,
   source: PluginOptionsSource,
   sources: SecretSources,
 ): CheckedPluginOptions {

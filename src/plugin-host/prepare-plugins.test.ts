@@ -40,7 +40,15 @@ function writePlugin(file: string, fields: string, name = 'example'): void {
          nested: z.object({ key: z.string() }).optional(),
        }),
        secretOptions: ['client_secret', 'nested.key'],
-       create() { throw new Error('nothing may be created while checking'); },
+       create: () => ({
+         login: {
+           kind: 'form',
+           label: 'Example',
+           fields: [{ name: 'username', label: 'Name', type: 'text', autocomplete: 'username' }],
+         },
+         authenticate: async () => ({ outcome: 'refused', reason: 'credentials' }),
+         open() { throw new Error('nothing may be opened while checking'); },
+       }),
        ${fields}
      };`,
   );
@@ -112,7 +120,7 @@ test.for([
   [
     'a wrong shape',
     'export default { kind: "auth", name: "x y", section: "Hub", optionsSchema: {}, create: 1 };',
-    /kind must be "authenticator" or "spawner"; name may hold .*; section is one of the hub's own sections; optionsSchema must be a zod schema; create must be a function/,
+    /kind must be "authenticator" or "spawner"; name may hold .*; section is one of the hub's own sections; optionsSchema must be a schema made with zod; create must be a function/,
   ],
 ] as const)('%s is told with the name of the file', async ([, source, expected]) => {
   writeFileSync(join(directory, 'plugins/example.ts'), source);

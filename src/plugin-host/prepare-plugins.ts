@@ -1,9 +1,14 @@
 import { resolve } from 'node:path';
-import type { AuthenticatorEntry, Config } from '../config/config.ts';
-import { sectionsWith } from '../config/sections.ts';
-import { closestName, didYouMean } from '../config/suggestion.ts';
+import type { Config } from '../config/config.ts';
+import { formatPath } from '../config/problem-path.ts';
 import type { ConfigProblem } from '../errors.ts';
-import type { AuthenticatorPlugin, PluginSurroundings } from './authenticator.ts';
+import type { PluginSurroundings } from './authenticator.ts';
+import {
+  type PreparedAuthenticator,
+  type PreparedSpawner,
+  tryAuthenticator,
+  trySpawner,
+} from './create-plugins.ts';
 import { describeThrown } from './load-failure.ts';
 import {
   type AnyPlugin,
@@ -11,27 +16,13 @@ import {
   createPluginLoader,
   type PluginKind,
   type PluginLoader,
-  type PluginLookup,
 } from './plugin-loader.ts';
+import { describeLookup, findUnknownSections } from './plugin-names.ts';
 import {
   checkPluginOptions,
   locateOptionProblem,
   type PluginOptionsSource,
 } from './plugin-options.ts';
-import type { SpawnerPlugin } from './spawner.ts';
-
-/** A configured authenticator, ready to be created. */
-export interface PreparedAuthenticator {
-  readonly entry: AuthenticatorEntry;
-  readonly plugin: AuthenticatorPlugin;
-  readonly options: unknown;
-  readonly surroundings: PluginSurroundings;
-}
-
-export interface PreparedSpawner {
-  readonly plugin: SpawnerPlugin;
-  readonly options: unknown;
-}
 
 export interface PreparedPlugins {
   /** In the order of `Hub.authenticator_class`; without those that have problems. */
@@ -51,8 +42,8 @@ export function createConfiguredPluginLoader(
 }
 
 /**
- * Loads the plugins that the configuration names and checks their options. Creates none of them, so
- * that `hub check` can do it too.
+ * Loads the plugins that the configuration names, checks their options and creates each for trial.
+ * Opens and starts nothing, so that `hub check` can do it too.
  */
 export async function preparePlugins(
   config: Config,
@@ -66,57 +57,96 @@ export async function preparePlugins(
   const problems: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
   const used: AnyPlugin[] = [];
-
-  function check(plugin: AnyPlugin, source: PluginOptionsSource): unknown {
-    used.push(plugin);
-    const checked = checkPluginOptions(plugin, source, sources);
-    problems.push(...checked.problems);
-    warnings.push(...checked.warnings);
-    return checked.options;
-  }
-
   let hasUnreadable = false;
 
-  async function find<Kind extends PluginKind>(kind: Kind, name: string, path: string) {
-    const lookup = await loader.find(kind, name);
-    if (lookup.outcome === 'found') return lookup;
-    problems.push({ path, message: describeLookup(lookup, kind, name) });
+  async function find<Kind extends PluginKind>(kind: Kind, { className, path }: ConfiguredPlugin) {
+    const lookup = await loader.find(kind, className);
+    if (lookup.outcome === 'found') {
+      used.push(lookup.plugin);
+      return lookup;
+    }
+    problems.push({ path: formatPath(path), message: describeLookup(lookup, kind, className) });
     hasUnreadable ||= lookup.outcome === 'broken' || lookup.broken.length > 0;
     return undefined;
   }
 
-  const authenticators: PreparedAuthenticator[] = [];
-  for (const [index, entry] of config.authenticators.entries()) {
-    const path = Array.isArray(config.Hub.authenticator_class)
-      ? ['Hub', 'authenticator_class', index]
-      : ['Hub', 'authenticator_class'];
-    const found = await find('authenticator', entry.class, pathText(path));
-    if (found === undefined) continue;
-    const { plugin, file } = found;
-    const hasOwnOptions = Object.keys(entry.options).length > 0;
+  /** Checks the options by the plugin's own schema and its own rules; undefined after a problem. */
+  function checkOptions(
+    { plugin, file }: { readonly plugin: AnyPlugin; readonly file: string },
+    { path, own }: ConfiguredPlugin,
+    surroundings: PluginSurroundings,
+  ): unknown {
     const source: PluginOptionsSource = {
       shared: config.pluginSections[plugin.section],
-      own: entry.options,
-      ownPath: hasOwnOptions ? path : undefined,
+      own,
+      ownPath: Object.keys(own).length > 0 ? path : undefined,
     };
-    const options = check(plugin, source);
-    if (options === undefined) continue;
-    const surroundings = surroundingsOf(config, entry.name);
+    let step = 'optionsSchema';
     try {
-      const contradictions = plugin.findProblems?.(options, surroundings) ?? [];
-      problems.push(
-        ...contradictions.map((problem) => locateOptionProblem(plugin, source, problem)),
-      );
+      const checked = checkPluginOptions(plugin, source, sources);
+      problems.push(...checked.problems);
+      warnings.push(...checked.warnings);
+      if (checked.options === undefined) return undefined;
+      step = 'findProblems';
+      const found = plugin.findProblems?.(checked.options, surroundings) ?? [];
+      problems.push(...found.map((problem) => locateOptionProblem(plugin, source, problem)));
+      return found.length === 0 ? checked.options : undefined;
     } catch (error) {
-      const message = describeThrown(error, file, 'throws in findProblems');
-      problems.push({ path: pathText(path), message });
+      const message = describeThrown(error, file, `fails in ${step}`);
+      problems.push({ path: formatPath(path), message });
+      return undefined;
     }
-    authenticators.push({ entry, plugin, options, surroundings });
   }
 
-  const spawner = await prepareSpawner(config, find, check);
-  problems.push(...(await unknownSections(config, { loader, used, hasUnreadable })));
+  const authenticators: PreparedAuthenticator[] = [];
+  for (const [index, entry] of config.authenticators.entries()) {
+    const isList = Array.isArray(config.Hub.authenticator_class);
+    const path = ['Hub', 'authenticator_class', ...(isList ? [index] : [])];
+    const configured = { className: entry.class, path, own: entry.options };
+    const found = await find('authenticator', configured);
+    if (found === undefined) continue;
+    const surroundings = authenticatorSurroundings(config, entry.name);
+    const options = checkOptions(found, configured, surroundings);
+    if (options === undefined) continue;
+    const { plugin, file } = found;
+    const prepared = { entry, plugin, file, options, surroundings };
+    const message = await tryAuthenticator(prepared);
+    if (message === undefined) authenticators.push(prepared);
+    else problems.push({ path: formatPath(path), message });
+  }
+
+  async function prepareSpawner(): Promise<PreparedSpawner | undefined> {
+    const configured = { className: config.Spawner.class, path: ['Spawner', 'class'], own: {} };
+    const found = await find('spawner', configured);
+    if (found === undefined) return undefined;
+    const { plugin, file } = found;
+    const surroundings = surroundingsOf(config, plugin.name);
+    const options = checkOptions(found, configured, surroundings);
+    if (options === undefined) return undefined;
+    const prepared = { plugin, file, options, surroundings };
+    const message = await trySpawner(prepared);
+    if (message === undefined) return prepared;
+    problems.push({ path: formatPath(configured.path), message });
+    return undefined;
+  }
+
+  const spawner = needsSpawner(config) ? await prepareSpawner() : undefined;
+  problems.push(...(await findUnknownSections(config, { loader, used, hasUnreadable })));
   return { authenticators, spawner, problems: withoutRepeats(problems), warnings };
+}
+
+/** A plugin as the configuration names it. */
+interface ConfiguredPlugin {
+  readonly className: string;
+  readonly path: readonly PropertyKey[];
+  /** Options that stand with the name, over those of the plugin's section. */
+  readonly own: Readonly<Record<string, unknown>>;
+}
+
+/** Without a command nothing is started, unless another spawner brings its own. */
+function needsSpawner({ Spawner }: Config): boolean {
+  const hasServers = Spawner.cmd !== undefined || Spawner.profiles.some(({ cmd }) => cmd);
+  return hasServers || Spawner.class !== 'local-process';
 }
 
 /** Two entries of one plugin find the same problems in the section they share. */
@@ -127,115 +157,28 @@ function withoutRepeats(problems: readonly ConfigProblem[]): ConfigProblem[] {
   return [...byText.values()];
 }
 
-async function prepareSpawner(
-  { Spawner, pluginSections }: Config,
-  find: (
-    kind: 'spawner',
-    name: string,
-    path: string,
-  ) => Promise<{ readonly plugin: SpawnerPlugin } | undefined>,
-  check: (plugin: AnyPlugin, source: PluginOptionsSource) => unknown,
-): Promise<PreparedSpawner | undefined> {
-  const hasServers = Spawner.cmd !== undefined || Spawner.profiles.some(({ cmd }) => cmd);
-  if (!hasServers && Spawner.class === 'local-process') return undefined;
-  const found = await find('spawner', Spawner.class, 'Spawner.class');
-  if (found === undefined) return undefined;
-  const { plugin } = found;
-  const source = { shared: pluginSections[plugin.section], own: {}, ownPath: undefined };
-  const options = check(plugin, source);
-  return options === undefined ? undefined : { plugin, options };
-}
-
-/**
- * Finds sections that belong to no plugin. Only for those must every plugin be loaded. Where a plugin
- * that the configuration names cannot be read, any section may be that plugin's: nothing is said of it.
- */
-async function unknownSections(
+function authenticatorSurroundings(
   config: Config,
-  {
-    loader,
-    used,
-    hasUnreadable,
-  }: {
-    readonly loader: PluginLoader;
-    readonly used: readonly AnyPlugin[];
-    readonly hasUnreadable: boolean;
-  },
-): Promise<ConfigProblem[]> {
-  const known = new Set(used.map(({ section }) => section));
-  const rest = Object.keys(config.pluginSections).filter((name) => !known.has(name));
-  if (rest.length === 0) return [];
-
-  const { plugins, broken } = await loader.list();
-  const sections = plugins.map(({ plugin }) => plugin.section);
-  const unread = broken.map(({ message }) => `; ${message}`).join('');
-  return rest
-    .filter((name) => !sections.includes(name))
-    .flatMap((name) => {
-      const [home] = sectionsWith(name);
-      if (home !== undefined) return [{ path: name, message: `belongs in the section ${home}` }];
-      if (hasUnreadable) return [];
-      const suggestion = sectionMeantBy(name, [
-        'Hub',
-        'Authenticator',
-        'Spawner',
-        'Proxy',
-        ...sections,
-      ]);
-      const message = `is no section of the hub or of a plugin${suggestion}${unread}`;
-      return [{ path: name, message }];
-    });
-}
-
-/** Names of sections end alike: what is alike in them must not make one look like another. */
-function sectionMeantBy(name: string, known: readonly string[]): string {
-  const [, ending = ''] = /.(Authenticator|Spawner)$/.exec(name) ?? [];
-  const stem = name.slice(0, name.length - ending.length);
-  const stems = known.flatMap((section) =>
-    section !== ending && section.endsWith(ending)
-      ? section.slice(0, section.length - ending.length)
-      : [],
-  );
-  const meant = closestName(stem, stems);
-  return meant === undefined ? '' : `; did you mean \`${meant}${ending}\`?`;
-}
-
-const words = {
-  authenticator: { article: 'an authenticator', setting: 'Hub.authenticator_class' },
-  spawner: { article: 'a spawner', setting: 'Spawner.class' },
-} as const satisfies Readonly<Record<PluginKind, object>>;
-
-function describeLookup(
-  lookup: Exclude<PluginLookup<unknown>, { outcome: 'found' }>,
-  kind: PluginKind,
   name: string,
-): string {
-  if (lookup.outcome === 'broken') return lookup.message;
-  const { otherKind, broken } = lookup;
-  if (otherKind !== undefined) {
-    const { article, setting } = words[otherKind.plugin.kind];
-    return `"${name}" in ${otherKind.file} is ${article}, not ${words[kind].article}; name it in ${setting}`;
-  }
-  const unread = broken.map(({ message }) => `; ${message}`).join('');
-  const suggestion = didYouMean(name, lookup.known);
-  const known = suggestion === '' ? `; there are ${lookup.known.join(', ') || 'none'}` : suggestion;
-  return `there is no ${kind} plugin called "${name}"${known}${unread}`;
+): PreparedAuthenticator['surroundings'] {
+  const { enable_auth_state, manage_groups } = config.Authenticator;
+  return {
+    ...surroundingsOf(config, name),
+    callbackUrl: new URL('hub/oauth_callback', config.publicUrl).href,
+    shared: { enableAuthState: enable_auth_state, manageGroups: manage_groups },
+  };
 }
 
-function surroundingsOf({ Hub, publicUrl }: Config, name: string): PluginSurroundings {
+function surroundingsOf({ Hub, publicUrl, directory }: Config, name: string): PluginSurroundings {
   return {
     name,
     publicUrl: publicUrl.href,
     isLoopbackOnly: isLoopback(new URL(Hub.bind_url).hostname),
     hubTitle: Hub.title,
+    directory,
   };
 }
 
 function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
-}
-
-function pathText(path: readonly (string | number)[]): string {
-  const [section, key, index] = path;
-  return index === undefined ? `${section}.${key}` : `${section}.${key}[${index}]`;
 }

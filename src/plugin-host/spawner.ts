@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { ContractVersion, OptionProblem, PluginSurroundings } from './authenticator.ts';
 
 /**
  * The contract of a spawner plugin, the default export of a file in `plugins/`.
@@ -8,15 +9,25 @@ import type { z } from 'zod';
  */
 export interface SpawnerPlugin<Options = unknown> {
   readonly kind: 'spawner';
+  readonly contract?: ContractVersion;
   /** The value of `Spawner.class`. */
   readonly name: string;
   /** Section of the configuration with the plugin's own options, such as `LocalProcessSpawner`. */
   readonly section: string;
+  /** Strict schema of the options, made with `zod`; those named in `secretOptions` arrive as text. */
   readonly optionsSchema: z.ZodType<Options>;
+  /** Dotted names of options that may be given as `{"env": …}` or `{"file": …}`. */
+  readonly secretOptions?: readonly string[];
+  /** Finds what a schema cannot see. Opens nothing; runs before `create` and in `hub check`. */
+  findProblems?(options: Options, surroundings: PluginSurroundings): readonly OptionProblem[];
+  /**
+   * Puts the spawner together; throws when that is impossible. Also called for trial, as for
+   * authenticators: it connects to nothing, starts nothing and writes nothing; that is for `open`.
+   */
   create(options: Options, host: SpawnerHost): Spawner | Promise<Spawner>;
 }
 
-export interface SpawnerHost {
+export interface SpawnerHost extends PluginSurroundings {
   readonly log: {
     debug(fields: object, message: string): void;
     info(fields: object, message: string): void;
@@ -89,7 +100,13 @@ export type PollResult =
 export interface Spawner {
   /** JSON-schema-like description of what a user may choose; undefined when there is nothing. */
   readonly optionsForm?: OptionsForm;
-  /** Starts the server and returns as soon as it has an address. Throws `SpawnError`-like errors. */
+  /** Runs once, before any other call: the place to open connections. When it throws, the hub does not start. */
+  open?(): void | Promise<void>;
+  /**
+   * Starts the server and returns as soon as it has an address. Throws an `Error` when it cannot: its
+   * message is shown to the user and to administrators, so it is a sentence and holds no secret. When
+   * `signal` aborts, it ends what it started and throws.
+   */
   start(request: SpawnRequest): Promise<SpawnedServer>;
   /** Ends the server and everything it started. Resolves when it is gone; idempotent. */
   stop(
@@ -109,6 +126,7 @@ export interface Spawner {
   discard?(serverId: string, options: { readonly graceMs: number }): Promise<void>;
   /** CPU and memory of the server's whole process tree. */
   usage?(states: readonly SpawnerState[]): Promise<readonly (ResourceUsage | undefined)[]>;
+  /** Closes what `open` opened, and leaves the servers running. Also called without `open`, after a trial. */
   [Symbol.asyncDispose]?(): Promise<void>;
 }
 

@@ -6,6 +6,8 @@ import type {
   AuthenticatorPlugin,
   LoginRequest,
 } from '../../src/plugin.ts';
+import { authenticatorProblem } from '../../src/plugin-host/created-shape.ts';
+import { isForm } from '../../src/plugin-host/login-kinds.ts';
 import { shapeProblem } from '../../src/plugin-host/plugin-shape.ts';
 import { createTestHost, type TestHost, type TestHostOptions } from './test-host.ts';
 
@@ -83,11 +85,10 @@ function describeAbilities(contract: AuthenticatorContract): void {
   test('its abilities fit the way it is offered', async () => {
     const { authenticator } = await create(contract);
     const { login } = authenticator;
-    expect(login.label).not.toBe('');
-    expect(authenticator.authenticate !== undefined).toBe(login.kind === 'form');
-    expect(authenticator.identify !== undefined).toBe(login.kind === 'request');
-    expect(authenticator.beginLogin !== undefined).toBe(login.kind === 'external');
-    expect(authenticator.completeLogin !== undefined).toBe(login.kind === 'external');
+    expect(authenticatorProblem(authenticator)).toBeUndefined();
+    expect('authenticate' in authenticator).toBe(login.kind === 'form');
+    expect('identify' in authenticator).toBe(login.kind === 'request');
+    expect('beginLogin' in authenticator).toBe(login.kind === 'external');
   });
 
   test('its fields can be labelled, told apart and filled in by a password manager', async () => {
@@ -174,7 +175,7 @@ function describeForm(
         authenticate(authenticator, index % 2 === 0 ? form.valid : wrong),
       ),
     );
-    const outcomes = results.map((result) => result?.outcome);
+    const outcomes = results.map((result) => result.outcome);
     expect(outcomes).toEqual(
       Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? 'authenticated' : 'refused')),
     );
@@ -185,7 +186,7 @@ function describeForm(
 function authenticate(
   authenticator: Authenticator,
   fields: Readonly<Record<string, string>>,
-): Promise<AuthenticationResult | undefined> {
+): Promise<AuthenticationResult> {
   const request: LoginRequest = {
     address: '192.0.2.1',
     peerAddress: '192.0.2.1',
@@ -194,8 +195,6 @@ function authenticate(
     headers: {},
     signal: AbortSignal.timeout(30_000),
   };
-  return (
-    authenticator.authenticate?.(new Map(Object.entries(fields)), request) ??
-    Promise.resolve(undefined)
-  );
+  if (!isForm(authenticator)) throw new TypeError('only a login by form takes fields');
+  return authenticator.authenticate(new Map(Object.entries(fields)), request);
 }

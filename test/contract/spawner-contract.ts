@@ -11,6 +11,7 @@ import type {
 } from '../../src/plugin.ts';
 import { shapeProblem } from '../../src/plugin-host/plugin-shape.ts';
 import { waitUntilReady } from '../../src/processes/readiness-probe.ts';
+import { testSurroundings } from './test-host.ts';
 
 /** What the suite must know of the spawner under test. */
 export interface SpawnerContract {
@@ -100,7 +101,7 @@ function createBench({ plugin, options, commands }: SpawnerContract): Bench {
     logged,
 
     async create() {
-      const host = { log, runtimeDirectory: join(directory, 'run') };
+      const host = { ...testSurroundings, log, runtimeDirectory: join(directory, 'run') };
       const spawner = await plugin.create(plugin.optionsSchema.parse(options), host);
       spawners.push(spawner);
       return spawner;

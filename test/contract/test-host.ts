@@ -1,5 +1,9 @@
 import { createPasswordHasher } from '../../src/authentication/password-hash.ts';
-import type { AuthenticatorHost, PasswordCredential } from '../../src/plugin.ts';
+import type {
+  AuthenticatorHost,
+  PasswordCredential,
+  PluginSurroundings,
+} from '../../src/plugin.ts';
 
 export interface TestHostOptions extends Partial<AuthenticatorHost> {
   /** Accounts of the hub with their passwords. */
@@ -15,6 +19,15 @@ export interface TestHost extends AuthenticatorHost {
   readonly storedCredentials: Map<string, PasswordCredential>;
   readonly storedSettings: Map<string, string>;
 }
+
+/** What a plugin may know of a hub that runs nowhere. */
+export const testSurroundings: PluginSurroundings = {
+  name: 'tested',
+  publicUrl: 'http://127.0.0.1:8000/',
+  isLoopbackOnly: true,
+  hubTitle: 'Hub',
+  directory: process.cwd(),
+};
 
 /** Creates a host; anything of it can be replaced. */
 export async function createTestHost(options: TestHostOptions = {}): Promise<TestHost> {
@@ -32,11 +45,8 @@ export async function createTestHost(options: TestHostOptions = {}): Promise<Tes
     logged.push(`${message} ${JSON.stringify(fields)}`);
   };
   return {
-    name: 'tested',
-    publicUrl: 'http://127.0.0.1:8000/',
+    ...testSurroundings,
     callbackUrl: 'http://127.0.0.1:8000/hub/oauth_callback',
-    isLoopbackOnly: true,
-    hubTitle: 'Hub',
     shared: { enableAuthState: false, manageGroups: false },
     log: { debug: record, info: record, warn: record, error: record },
     credentials: {

@@ -1,5 +1,6 @@
 import { symlink } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
+import { freePort } from '../support/free-port.ts';
 import { createPluginFolder, type PluginFolder } from '../support/plugin-folder.ts';
 
 /** A plugin as one writes it who has nothing but the documentation: TypeScript, zod and the contract. */
@@ -221,7 +222,7 @@ describe('a plugin that cannot be used is told with its place and the way out, a
     await folder.write('plugins/badges.ts', badges.replace('  create: ', own));
     const { problems } = await check(folder);
     expect(problems).toEqual([
-      `Hub.authenticator_class: ${folder.path('plugins/badges.ts')}:13 throws in findProblems: RangeError`,
+      `Hub.authenticator_class: ${folder.path('plugins/badges.ts')}:13 fails in findProblems: RangeError`,
     ]);
   });
 
@@ -258,6 +259,197 @@ describe('a plugin that cannot be used is told with its place and the way out, a
     expect(problems).toEqual([
       `BadgeAuthenticator: is no section of the hub or of a plugin; ${unread}`,
       `GogleAuthenticator: is no section of the hub or of a plugin; did you mean \`GoogleAuthenticator\`?; ${unread}`,
+    ]);
+  });
+});
+
+describe('a plugin that creates something else than its contract says', () => {
+  const start = badges.indexOf('  create: ');
+  /** The plugin with another `create` and what else it shall have. */
+  const creating = (text: string) =>
+    `${badges.slice(0, start)}${text},\n};\n\nexport default plugin;\n`;
+  const form = "{ kind: 'form', label: 'Badge', fields }";
+  const fields =
+    "const fields = [{ name: 'username', label: 'Badge', type: 'text', autocomplete: 'username' }];\n";
+
+  test.for([
+    [
+      'a form login without authenticate',
+      `create: () => ({ login: ${form} })`,
+      'creates an authenticator with login.kind "form" in which authenticate is missing',
+    ],
+    [
+      'an external login that only begins',
+      "create: () => ({ login: { kind: 'external', label: 'x' }, beginLogin() {} })",
+      'creates an authenticator with login.kind "external" in which completeLogin is missing',
+    ],
+    [
+      'a login by header without identify',
+      "create: () => ({ login: { kind: 'request', label: 'x' }, authenticate() {} })",
+      'creates an authenticator with login.kind "request" in which identify is missing',
+    ],
+    [
+      'a kind of login that there is not',
+      "create: () => ({ login: { kind: 'badge' } })",
+      'creates no authenticator: login.kind must be "form", "external" or "request"',
+    ],
+    [
+      'nothing',
+      'create() {}',
+      'creates no authenticator: login.kind must be "form", "external" or "request"',
+    ],
+    [
+      'a form without a user name',
+      "create: () => ({ login: { kind: 'form', label: 'x', fields: [{ name: 'pin', label: 'PIN', type: 'password', autocomplete: '' }] }, authenticate() {} })",
+      'creates an authenticator with login.kind "form" in which login.fields must hold one called "username", by which failed attempts are counted',
+    ],
+    [
+      'a hook that is no function',
+      `create: () => ({ login: ${form}, authenticate() {}, refreshUser: true })`,
+      'creates an authenticator with login.kind "form" in which refreshUser must be a function',
+    ],
+  ] as const)('%s', async ([, create, message]) => {
+    await using folder = await createPluginFolder();
+    await folder.write('plugins/badges.ts', fields + creating(create));
+    const { problems, code } = await check(folder);
+    expect(problems).toEqual([
+      `Hub.authenticator_class: ${folder.path('plugins/badges.ts')} ${message}`,
+    ]);
+    expect(code).toBe(2);
+  });
+
+  test.for([
+    [
+      'that fails',
+      "create() {\n    throw new RangeError('no reader');\n  }",
+      ':13',
+      'fails in create: RangeError: no reader',
+    ],
+    [
+      'that needs a running hub',
+      "async create(_options, host) {\n    await host.settings.find('key');\n  }",
+      ':13',
+      'fails in create: Error: settings.find works once the hub runs: use it in open or later',
+    ],
+  ] as const)('with a create %s', async ([, create, line, message]) => {
+    await using folder = await createPluginFolder();
+    await folder.write('plugins/badges.ts', creating(create));
+    const { problems } = await check(folder);
+    expect(problems).toEqual([
+      `Hub.authenticator_class: ${folder.path('plugins/badges.ts')}${line} ${message}`,
+    ]);
+  });
+
+  test('or with an open that fails is told at the start of the hub', async () => {
+    await using folder = await createPluginFolder();
+    const own = badges.replace(
+      'authenticate:',
+      "open() {\n      throw new Error('no reader');\n    },\n    authenticate:",
+    );
+    await folder.write('plugins/badges.ts', own);
+    const addresses = {
+      bind_url: `http://127.0.0.1:${await freePort()}`,
+      hub_bind_url: `http://127.0.0.1:${await freePort()}`,
+    };
+    const config = { ...named, Hub: { ...named.Hub, ...addresses } };
+    expect(await check(folder, config)).toMatchObject({ code: 0 });
+    const { code, stderr } = await folder.hub('start');
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      `the authenticator "badges" cannot start: ${folder.path('plugins/badges.ts')}:19 fails in open: Error: no reader\n`,
+    );
+  });
+
+  test('ends the check also where it left something open', async () => {
+    await using folder = await createPluginFolder();
+    const own = badges.replace(
+      'create: ({ file }) => ({',
+      'create: ({ file }) => (setInterval(() => {}, 1000), {',
+    );
+    await folder.write('plugins/badges.ts', own);
+    const { code, stderr } = await check(folder);
+    expect(code).toBe(0);
+    expect(stderr).toContain('a plugin opens connections and starts timers in open, not in create');
+  });
+
+  test.for([
+    [
+      'of a later contract',
+      'contract: 2, ',
+      'is written for version 2 of the plugin contract, and this hub takes version 1; install a release of the plugin for that version, or a hub for this one',
+    ],
+    [
+      'of a contract that is none',
+      "contract: 'new', ",
+      "is written for version 'new' of the plugin contract, and this hub takes version 1; install a release of the plugin for that version, or a hub for this one",
+    ],
+  ] as const)('%s is told by that alone', async ([, contract, message]) => {
+    await using folder = await createPluginFolder();
+    const own = badges.replace("name: 'badges',", `${contract} name: 'bad ges',`);
+    await folder.write('plugins/badges.ts', own);
+    expect((await check(folder)).problems).toEqual([
+      `Hub.authenticator_class: ${folder.path('plugins/badges.ts')} ${message}`,
+    ]);
+  });
+
+  test('says the contract that it is written for, if it likes', async () => {
+    await using folder = await createPluginFolder();
+    await folder.write(
+      'plugins/badges.ts',
+      badges.replace("name: 'badges',", "contract: 1, name: 'badges',"),
+    );
+    expect(await check(folder)).toMatchObject({ code: 0, stderr: '' });
+  });
+});
+
+describe('a spawner in a folder without packages', () => {
+  const barracks = `import type { SpawnerPlugin } from 'hub/plugin';
+import { z } from 'zod';
+
+const optionsSchema = z.strictObject({ key: z.string(), rooms: z.number().default(1) });
+
+const plugin: SpawnerPlugin<z.output<typeof optionsSchema>> = {
+  kind: 'spawner',
+  name: 'barracks',
+  section: 'BarracksSpawner',
+  optionsSchema,
+  secretOptions: ['key'],
+  findProblems: ({ key, rooms }, { hubTitle }) =>
+    rooms > 0 && key === 'the key' ? [] : [{ option: 'rooms', message: \`too few for \${hubTitle}\` }],
+  create: () => ({
+    start: () => Promise.reject(new Error('There is no room.')),
+    stop: async () => undefined,
+    poll: async () => ({ running: false }),
+    restore: async () => undefined,
+  }),
+};
+
+export default plugin;
+`;
+  const named = {
+    Spawner: { class: 'barracks' },
+    BarracksSpawner: { key: { file: 'key.txt' } },
+  };
+
+  test('imports the same, and has secrets and checks of its own', async () => {
+    await using folder = await createPluginFolder();
+    await folder.write('plugins/barracks.ts', barracks);
+    await folder.write('key.txt', 'the key\n');
+    expect(await check(folder, named)).toMatchObject({ code: 0 });
+    const few = { ...named, BarracksSpawner: { key: { file: 'key.txt' }, rooms: 0 } };
+    expect((await check(folder, few)).problems).toEqual(['BarracksSpawner.rooms: too few for Hub']);
+    const missing = { ...named, BarracksSpawner: { key: { env: 'NO_SUCH_KEY' } } };
+    expect((await check(folder, missing)).problems).toEqual([
+      'BarracksSpawner.key: the environment variable NO_SUCH_KEY is not set',
+    ]);
+  });
+
+  test('is refused without what every spawner does', async () => {
+    await using folder = await createPluginFolder();
+    await folder.write('plugins/barracks.ts', barracks.replace(/ {4}poll: .*\n/, ''));
+    await folder.write('key.txt', 'the key\n');
+    expect((await check(folder, named)).problems).toEqual([
+      `Spawner.class: ${folder.path('plugins/barracks.ts')} creates a spawner in which poll is missing`,
     ]);
   });
 });

@@ -1,4 +1,9 @@
-import type { AuthenticationResult, AuthenticatorPlugin, LoginRequest } from '../../src/plugin.ts';
+import type {
+  AuthenticationResult,
+  AuthenticatorPlugin,
+  ExternalAuthenticator,
+  LoginRequest,
+} from '../../src/plugin.ts';
 import { createTestHost, type TestHost } from '../contract/testing.ts';
 import type { ScriptedProvider } from './scripted-provider.ts';
 
@@ -13,21 +18,24 @@ export const anyRequest = (): LoginRequest => ({
 
 /** Goes through a login with a plugin alone, without a hub. */
 export async function loginWithPlugin<Options>(
-  plugin: AuthenticatorPlugin<Options>,
+  plugin: AuthenticatorPlugin<Options, ExternalAuthenticator>,
   options: object,
   provider: Pick<ScriptedProvider, 'issuer' | 'nonce'>,
-): Promise<{ result: AuthenticationResult | undefined; location: URL; host: TestHost }> {
+): Promise<{ result: AuthenticationResult; location: URL; host: TestHost }> {
   const host = await createTestHost();
   const parsed = plugin.optionsSchema.parse({ allow_insecure_requests: true, ...options });
   const authenticator = await plugin.create(parsed, host);
-  const begun = await authenticator.beginLogin?.(anyRequest());
-  const location = new URL(begun?.location ?? 'no-location:');
+  const begun = await authenticator.beginLogin(anyRequest());
+  const location = new URL(begun.location);
   provider.nonce = location.searchParams.get('nonce') ?? '';
-  const state = begun?.state ?? '';
   const url = new URL(host.callbackUrl);
-  url.search = new URLSearchParams({ code: 'a code', state, iss: provider.issuer }).toString();
-  const result = await authenticator.completeLogin?.(
-    { url, state, pending: begun?.pending ?? {} },
+  url.search = new URLSearchParams({
+    code: 'a code',
+    state: begun.state,
+    iss: provider.issuer,
+  }).toString();
+  const result = await authenticator.completeLogin(
+    { url, state: begun.state, pending: begun.pending },
     anyRequest(),
   );
   await authenticator[Symbol.asyncDispose]?.();

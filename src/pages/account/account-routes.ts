@@ -7,6 +7,7 @@ import type { Authenticators } from '../../authentication/create-authenticators.
 import type { LoginThrottle } from '../../authentication/login-throttle.ts';
 import type { ClientAddress } from '../../http/client-address.ts';
 import type { PasswordHasher } from '../../plugin-host/authenticator.ts';
+import { isExternal } from '../../plugin-host/login-kinds.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { GroupStore } from '../../users/group-store.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
@@ -58,7 +59,7 @@ export function accountRoutes(
         mayUnlink,
       })),
       linkable: deps.authenticators.list
-        .filter(({ authenticator }) => authenticator.login.kind === 'external')
+        .filter(({ authenticator }) => isExternal(authenticator))
         .filter(({ name }) => !links.some(({ authenticator }) => authenticator === name))
         .map(({ name, authenticator }) => ({
           authenticator: name,

@@ -1,9 +1,14 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { type Authenticators, onlyExternalOf } from '../../authentication/create-authenticators.ts';
+import {
+  type Authenticators,
+  type NamedAuthenticator,
+  onlyExternalOf,
+} from '../../authentication/create-authenticators.ts';
 import type { LoginResult, LoginService } from '../../authentication/login-service.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
-import type { Authenticator } from '../../plugin-host/authenticator.ts';
+import type { Authenticator, RequestAuthenticator } from '../../plugin-host/authenticator.ts';
+import { isForm, isRequest } from '../../plugin-host/login-kinds.ts';
 import type { LoginSession } from '../../sessions/login-session-store.ts';
 import type { BrowserSessions } from '../../sessions/session-middleware.ts';
 import { loginOf } from '../../sessions/session-middleware.ts';
@@ -40,7 +45,7 @@ export function loginRoutes(
     status = 200,
   ): Promise<void> {
     const choices = authenticators.list
-      .filter(({ authenticator }) => authenticator.login.kind !== 'request')
+      .filter(({ authenticator }) => !isRequest(authenticator))
       .map(({ name, authenticator }) => ({
         authenticator: name,
         method: authenticator.login,
@@ -86,8 +91,7 @@ export function loginRoutes(
       return;
     }
     for (const { name, authenticator } of requestAuthenticators(authenticators)) {
-      const result = await authenticator.identify?.(loginRequestOf(ctx));
-      if (result === undefined) continue;
+      const result = await authenticator.identify(loginRequestOf(ctx));
       // Nobody is named: the other ways in are offered. Named but refused: the page says why.
       if (result.outcome === 'refused' && result.reason === 'credentials') continue;
       await finish(ctx, await loginService.concludeLogin(result, name), name, next);
@@ -103,9 +107,7 @@ export function loginRoutes(
 
   router.post('/login', async (ctx) => {
     const form = await pages.readForm(ctx);
-    const forms = authenticators.list.filter(
-      ({ authenticator }) => authenticator.login.kind === 'form',
-    );
+    const forms = authenticators.list.filter(({ authenticator }) => isForm(authenticator));
     const wanted = form.get('authenticator') ?? forms[0]?.name ?? '';
     const result = await loginService.attemptLogin(wanted, new Map(form), loginRequestOf(ctx));
     await finish(ctx, result, wanted, pages.nextOf(form));
@@ -173,6 +175,10 @@ function isFromElsewhere(ctx: Context): boolean {
   return site === 'cross-site' || site === 'same-site';
 }
 
-function requestAuthenticators(authenticators: Authenticators): Authenticators['list'] {
-  return authenticators.list.filter(({ authenticator }) => authenticator.login.kind === 'request');
+function requestAuthenticators({
+  list,
+}: Authenticators): NamedAuthenticator<RequestAuthenticator>[] {
+  return list.flatMap(({ name, authenticator }) =>
+    isRequest(authenticator) ? { name, authenticator } : [],
+  );
 }

@@ -8,6 +8,7 @@ import { env, execPath, kill } from 'node:process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { testSurroundings } from '../../../test/contract/test-host.ts';
 import type { SpawnedServer, Spawner, SpawnRequest } from '../../plugin-host/spawner.ts';
 import { identifyProcess, isSameProcess } from '../../processes/process-identity.ts';
 import { waitUntilReady } from '../../processes/readiness-probe.ts';
@@ -398,6 +399,10 @@ test('the plugin checks its options and makes a spawner', async () => {
   const options = localProcessPlugin.optionsSchema.parse({});
   expect(options).toEqual({ memory_check_interval: 2 });
   expect(localProcessPlugin.optionsSchema.safeParse({ typo: 1 }).success).toBe(false);
-  const spawner = await localProcessPlugin.create(options, { log, runtimeDirectory: directory });
+  const spawner = await localProcessPlugin.create(options, {
+    ...testSurroundings,
+    log,
+    runtimeDirectory: directory,
+  });
   await spawner[Symbol.asyncDispose]?.();
 });

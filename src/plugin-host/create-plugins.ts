@@ -1,0 +1,208 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AuthenticatorEntry } from '../config/config.ts';
+import type {
+  Authenticator,
+  AuthenticatorHost,
+  AuthenticatorLog,
+  AuthenticatorPlugin,
+  PluginSurroundings,
+} from './authenticator.ts';
+import { authenticatorProblem, spawnerProblem } from './created-shape.ts';
+import { describeThrown } from './load-failure.ts';
+import type { Spawner, SpawnerHost, SpawnerPlugin } from './spawner.ts';
+
+/** A configured authenticator, ready to be created. */
+export interface PreparedAuthenticator {
+  readonly entry: AuthenticatorEntry;
+  readonly plugin: AuthenticatorPlugin;
+  readonly file: string;
+  readonly options: unknown;
+  readonly surroundings: PluginSurroundings & Pick<AuthenticatorHost, 'callbackUrl' | 'shared'>;
+}
+
+export interface PreparedSpawner {
+  readonly plugin: SpawnerPlugin;
+  readonly file: string;
+  readonly options: unknown;
+  readonly surroundings: PluginSurroundings;
+}
+
+/** What a running hub lends to an authenticator, beside what can be known without one. */
+export type AuthenticatorServices = Omit<
+  AuthenticatorHost,
+  keyof PreparedAuthenticator['surroundings']
+>;
+
+/** What a running hub lends to a spawner. */
+export type SpawnerServices = Omit<SpawnerHost, keyof PluginSurroundings>;
+
+interface Created {
+  open?(): void | Promise<void>;
+  [Symbol.asyncDispose]?(): Promise<void>;
+}
+
+/** How long a plugin may take to create something, to open it, and to close it after a trial. */
+const createTimeoutMs = 30_000;
+const openTimeoutMs = 120_000;
+
+/** Creates and opens an authenticator. Throws an Error that names the plugin's file and the reason. */
+export async function startAuthenticator(
+  prepared: PreparedAuthenticator,
+  services: AuthenticatorServices,
+): Promise<Authenticator> {
+  return await open(await createAuthenticator(prepared, services), prepared.file);
+}
+
+/** Creates and opens a spawner. Throws an Error that names the plugin's file and the reason. */
+export async function startSpawner(
+  prepared: PreparedSpawner,
+  services: SpawnerServices,
+): Promise<Spawner> {
+  return await open(await createSpawner(prepared, services), prepared.file);
+}
+
+/**
+ * Creates an authenticator for trial, with a host that keeps nothing, and closes it again. Returns
+ * what is wrong with the plugin, or undefined.
+ */
+export async function tryAuthenticator(
+  prepared: PreparedAuthenticator,
+  timeoutMs = createTimeoutMs,
+): Promise<string | undefined> {
+  const create = () => createAuthenticator(prepared, trialServices, timeoutMs);
+  return await tryPlugin(create, prepared.file, timeoutMs);
+}
+
+/** The same for a spawner. */
+export async function trySpawner(prepared: PreparedSpawner): Promise<string | undefined> {
+  const services = { log: silentLog, runtimeDirectory: prepared.surroundings.directory };
+  return await tryPlugin(() => createSpawner(prepared, services), prepared.file, createTimeoutMs);
+}
+
+async function createAuthenticator(
+  { plugin, file, options, surroundings }: PreparedAuthenticator,
+  services: AuthenticatorServices,
+  timeoutMs = createTimeoutMs,
+): Promise<Authenticator> {
+  const host = { ...surroundings, ...services };
+  return await create(() => plugin.create(options, host), {
+    file,
+    timeoutMs,
+    problemOf: authenticatorProblem,
+  });
+}
+
+async function createSpawner(
+  { plugin, file, options, surroundings }: PreparedSpawner,
+  services: SpawnerServices,
+): Promise<Spawner> {
+  const host = { ...surroundings, ...services };
+  return await create(() => plugin.create(options, host), {
+    file,
+    timeoutMs: createTimeoutMs,
+    problemOf: spawnerProblem,
+  });
+}
+
+async function create<Value>(
+  make: () => Value | Promise<Value>,
+  context: {
+    readonly file: string;
+    readonly timeoutMs: number;
+    readonly problemOf: (created: unknown) => string | undefined;
+  },
+): Promise<Value> {
+  const { file, timeoutMs, problemOf } = context;
+  const hint = 'what waits for others belongs in open';
+  const created = await call(make, { file, name: 'create', timeoutMs, hint });
+  const problem = problemOf(created);
+  if (problem !== undefined) throw new Error(`${file} ${problem}`);
+  return created;
+}
+
+async function open<Value extends Created>(created: Value, file: string): Promise<Value> {
+  try {
+    const timeoutMs = openTimeoutMs;
+    await call(() => created.open?.(), {
+      file,
+      name: 'open',
+      timeoutMs,
+      hint: 'the hub waits no longer',
+    });
+    return created;
+  } catch (error) {
+    // The reason why it did not open is what matters.
+    await Promise.resolve(created[Symbol.asyncDispose]?.()).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function tryPlugin(
+  make: () => Promise<Created>,
+  file: string,
+  timeoutMs: number,
+): Promise<string | undefined> {
+  try {
+    const created = await make();
+    const name = '[Symbol.asyncDispose]';
+    const hint = 'without open there is nothing to wait for';
+    await call(() => created[Symbol.asyncDispose]?.(), { file, name, timeoutMs, hint });
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** Says for itself what is wrong; the name of an error class would add nothing. */
+class PluginTimeout extends Error {
+  override readonly name = '';
+}
+
+/** Calls a function of a plugin. Whatever goes wrong is an Error that names its file. */
+async function call<Value>(
+  work: () => Value | Promise<Value>,
+  plugin: {
+    readonly file: string;
+    readonly name: string;
+    readonly timeoutMs: number;
+    readonly hint: string;
+  },
+): Promise<Value> {
+  const { file, name, timeoutMs, hint } = plugin;
+  const settled = new AbortController();
+  const timeout = sleep(timeoutMs, undefined, { signal: settled.signal }).then(() => {
+    throw new PluginTimeout(`did not end within ${timeoutMs / 1000} seconds; ${hint}`);
+  });
+  timeout.catch(() => undefined);
+  try {
+    return await Promise.race([work(), timeout]);
+  } catch (error) {
+    throw new Error(describeThrown(error, file, `fails in ${name}`), { cause: error });
+  } finally {
+    settled.abort();
+  }
+}
+
+const silentLog: AuthenticatorLog = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+
+/** What must not be used in `create`: there is no hub yet, and there may never be one. */
+function notYet(name: string): () => Promise<never> {
+  return () =>
+    Promise.reject(new Error(`${name} works once the hub runs: use it in open or later`));
+}
+
+const trialServices: AuthenticatorServices = {
+  log: silentLog,
+  credentials: {
+    findPasswordHash: notYet('credentials.findPasswordHash'),
+    setPasswordHash: notYet('credentials.setPasswordHash'),
+  },
+  passwordHasher: { hash: notYet('passwordHasher.hash'), verify: notYet('passwordHasher.verify') },
+  settings: { find: notYet('settings.find'), set: notYet('settings.set') },
+  defaultClientId: notYet('defaultClientId'),
+};
