@@ -13,11 +13,7 @@ import { composeExternalLogins } from './composition/compose-external-logins.ts'
 import { composeGateway } from './composition/compose-gateway.ts';
 import { composeLogin } from './composition/compose-login.ts';
 import { composeOAuth } from './composition/compose-oauth.ts';
-import {
-  addPages,
-  createErrorPageRenderer,
-  createNotReadyRenderer,
-} from './composition/compose-pages.ts';
+import { addPages } from './composition/compose-pages.ts';
 import { composeRevalidation } from './composition/compose-revalidation.ts';
 import { composeServers } from './composition/compose-servers.ts';
 import type { HubParts } from './composition/hub-parts.ts';
@@ -42,10 +38,12 @@ import { listen } from './http/server/listener.ts';
 import { createMetrics } from './metrics/metrics.ts';
 import { createServiceTokens } from './oauth/tokens/service-tokens.ts';
 import { loadAssets } from './pages/assets/assets.ts';
+import { createErrorPageRenderer } from './pages/errors/error-page-renderer.ts';
 import { createPageContext } from './pages/page-context.ts';
 import { createPageUrls } from './pages/page-urls.ts';
 import { jupyterHubRoutes } from './pages/servers/jupyterhub-routes.ts';
 import { userUrlRoutes } from './pages/servers/user-url-routes.ts';
+import { createNotReadyRenderer } from './pages/services/not-ready-renderer.ts';
 import type { PreparedPlugins } from './plugin-host/prepare-plugins.ts';
 import { createRouteTable } from './proxy/route-table.ts';
 import { createAuthority } from './rbac/authority.ts';
@@ -184,7 +182,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       routes,
       clientAddress,
       renderErrorPage,
-      renderNotReadyPage: createNotReadyRenderer(layoutProps, () => registry),
+      renderNotReadyPage: createNotReadyRenderer(layoutProps, (name) => registry.statusOf(name)),
       admit(caller) {
         if (caller.user !== undefined) server.activityLog.noteUser(caller.user.id);
         return revalidation.hasCurrentLogin(caller);
@@ -280,6 +278,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       logins,
       authority,
       accounts,
+      urls,
     }),
     log,
   };

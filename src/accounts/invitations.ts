@@ -6,11 +6,12 @@ import type { Invitation, InvitationPurpose, InvitationStore } from '../users/in
 import type { PasswordCredentialStore } from '../users/password-credential-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 
-/** A new link, whose secret is shown this once. */
+/** A new link, shown this once. */
 export interface NewInvitation {
   readonly user: User;
   readonly purpose: InvitationPurpose;
-  readonly secret: string;
+  /** The whole link, with its secret. */
+  readonly url: string;
   readonly expiresAt: Date;
 }
 
@@ -40,13 +41,14 @@ export const invitationLifetimeSeconds = {
   password_reset: 86_400,
 } as const satisfies Record<InvitationPurpose, number>;
 
-/** Creates the invitations over their store. */
 export function createInvitations(deps: {
   readonly store: InvitationStore;
   readonly users: Pick<UserStore, 'getByName' | 'findById'>;
   readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
   readonly passwords: AccountPasswords;
   readonly requireMayActOn: (caller: Caller, user: User) => Promise<void>;
+  /** URL of the page that such a link opens. */
+  readonly pageUrl: string;
   readonly now?: () => Date;
 }): Invitations {
   const { store, users, passwords, now = () => new Date() } = deps;
@@ -79,7 +81,7 @@ export function createInvitations(deps: {
       const expiresAt = new Date(now().getTime() + invitationLifetimeSeconds[purpose] * 1000);
       const createdBy = caller.owner.name;
       const { secret } = await store.create({ userId: user.id, purpose, createdBy, expiresAt });
-      return { user, purpose, secret, expiresAt };
+      return { user, purpose, url: `${deps.pageUrl}?secret=${secret}`, expiresAt };
     },
 
     async revoke(caller, userName) {

@@ -5,7 +5,6 @@ import { operation } from './operation.ts';
 
 interface Deps {
   readonly invitations: Invitations;
-  readonly invitationUrl: (secret: string) => string;
 }
 
 /** Links to choose a password with. */
@@ -30,14 +29,14 @@ export const invitationOperations = [
         }),
       },
     },
-  }).handle(async ({ params, caller }, { invitations, invitationUrl }: Deps) => {
-    const { user, purpose, secret, expiresAt } = await invitations.create(caller, params.name);
+  }).handle(async ({ params, caller }, { invitations }: Deps) => {
+    const { user, purpose, url, expiresAt } = await invitations.create(caller, params.name);
     return {
       status: 201,
       body: {
         user: user.name,
         purpose,
-        url: invitationUrl(secret),
+        url,
         expires_at: expiresAt.toISOString(),
       },
     };

@@ -1,5 +1,4 @@
 import type Router from '@koa/router';
-import type { Config } from '../config/config.ts';
 import { accountRoutes } from '../pages/account/account-routes.ts';
 import { createAdminContext } from '../pages/admin/admin-context.ts';
 import { adminGroupRoutes } from '../pages/admin/group-routes.ts';
@@ -40,7 +39,7 @@ export function addAccountPages(router: Router, deps: HubParts, logIn: LogIn): v
 }
 
 /** Adds the administration. */
-export function addAdminPages(router: Router, deps: HubParts, config: Config): void {
+export function addAdminPages(router: Router, deps: HubParts): void {
   const { pages, stores, login, account, authority, accounts, log } = deps;
   const admin = createAdminContext(router, { pages, authority });
   const shared = {
@@ -48,7 +47,6 @@ export function addAdminPages(router: Router, deps: HubParts, config: Config): v
     accounts,
     invitations: account.invitations,
     invitationStore: stores.invitations,
-    invitationUrl: (secret: string) => invitationUrl(deps, config, secret),
   };
   adminUserListRoutes(admin, { ...shared, servers: stores.servers });
   adminUserRoutes(admin, {
@@ -67,9 +65,4 @@ export function addAdminPages(router: Router, deps: HubParts, config: Config): v
   adminGroupRoutes(admin, { groups: stores.groups, members: account.groupMembers });
   adminServiceRoutes(admin, { registry: () => deps.registry, log });
   adminLockoutRoutes(admin, { lockouts: account.lockouts, log });
-}
-
-/** The whole link with which somebody chooses a password. */
-export function invitationUrl(deps: HubParts, config: Config, secret: string): string {
-  return `${config.publicUrl.origin}${deps.pages.urls.invitation}?secret=${secret}`;
 }

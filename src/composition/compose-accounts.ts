@@ -10,6 +10,7 @@ import { createAccountPasswords } from '../authentication/account-passwords.ts';
 import { accountOwnerOf } from '../authentication/create-authenticators.ts';
 import { createLoginThrottle, type ThrottleRecord } from '../authentication/login-throttle.ts';
 import type { Config } from '../config/config.ts';
+import type { PageUrls } from '../pages/page-urls.ts';
 import type { Authority } from '../rbac/authority.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { KeyvSpaces } from '../store/keyv.ts';
@@ -28,8 +29,9 @@ export function composeAccounts(deps: {
   readonly logins: LoginSessions;
   readonly authority: Authority;
   readonly accounts: Accounts;
+  readonly urls: PageUrls;
 }) {
-  const { config, stores, keyv, login, logins, authority, accounts } = deps;
+  const { config, stores, keyv, login, logins, authority, accounts, urls } = deps;
   const { authenticators } = login;
   const passwords = createAccountPasswords({
     authenticators,
@@ -61,6 +63,7 @@ export function composeAccounts(deps: {
       credentials: stores.credentials,
       passwords,
       requireMayActOn: (caller, user) => accounts.requireMayActOn(caller, user),
+      pageUrl: new URL(urls.invitation, config.publicUrl).href,
     }),
     identityLinks: createIdentityLinks({
       identities: stores.identities,

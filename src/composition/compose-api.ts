@@ -9,7 +9,6 @@ import type { Config } from '../config/config.ts';
 import type { AssertionSigner } from '../gateway/assertion.ts';
 import type { Server } from '../servers/server.ts';
 import { presentServer } from '../servers/server-model.ts';
-import { invitationUrl } from './account-pages.ts';
 import type { HubParts } from './hub-parts.ts';
 
 /** Adds every operation of the REST API. */
@@ -78,7 +77,6 @@ export function addApi(
     tokenIssuer: deps.oauth.tokenIssuer,
     logins: deps.logins,
     invitations: deps.account.invitations,
-    invitationUrl: (secret) => invitationUrl(deps, config, secret),
     lockouts: deps.account.lockouts,
     groups,
     groupMembers: deps.account.groupMembers,

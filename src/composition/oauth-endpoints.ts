@@ -13,8 +13,8 @@ import {
 import { createRevocationEndpoint } from '../oauth/endpoints/revocation-endpoint.ts';
 import { createTokenEndpoint } from '../oauth/endpoints/token-endpoint.ts';
 import { beginExternalLogin } from '../pages/login/external-login-routes.ts';
+import { showConsent } from '../pages/login/show-consent.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
-import { createConsentPresenter } from './compose-pages.ts';
 import type { HubParts } from './hub-parts.ts';
 
 /** Creates the endpoints of the authorization server. */
@@ -43,7 +43,7 @@ export function createOAuthEndpoints(deps: HubParts, config: Config, log: Logger
       const wish = { authenticator: external.name, next };
       await beginExternalLogin(ctx, wish, { pages, authenticators, externalLogins, metrics });
     },
-    showConsent: createConsentPresenter(pages),
+    showConsent: (ctx, view) => showConsent(ctx, view, pages),
     requireCsrf: (ctx, form) => csrf.require(ctx, form.get('_csrf') ?? undefined),
     countRefusal,
     log,

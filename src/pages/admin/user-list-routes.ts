@@ -26,7 +26,6 @@ export function adminUserListRoutes(
     readonly accounts: Accounts;
     readonly invitations: Invitations;
     readonly invitationStore: Pick<InvitationStore, 'listByUser'>;
-    readonly invitationUrl: (secret: string) => string;
   },
 ): void {
   const { pages } = admin;
@@ -119,9 +118,9 @@ export function adminUserListRoutes(
         invitationLinksPage({
           layout: await pages.formLayoutFor(ctx),
           purpose: 'invitation',
-          links: links.map(({ user, secret }) => ({
+          links: links.map(({ user, url }) => ({
             userName: user.name,
-            url: deps.invitationUrl(secret),
+            url,
           })),
           lifetimeSeconds: invitationLifetimeSeconds.invitation,
         }),

@@ -34,7 +34,6 @@ interface AdminUserDeps {
   readonly logins: LoginSessions;
   readonly serverStore: Pick<ServerStore, 'listOfUser'>;
   readonly servers: Pick<UserServers, 'prefixOf'>;
-  readonly invitationUrl: (secret: string) => string;
   readonly log: Logger;
 }
 
@@ -111,14 +110,14 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
 
   admin.post('/admin/users/:name/invitation', async (ctx, who) => {
     const { name } = await userFor(ctx, who, 'admin:users');
-    const { user, purpose, secret } = await invitations.create(who.caller, name);
+    const { user, purpose, url } = await invitations.create(who.caller, name);
     deps.log.info({ user: name, by: who.login.user.name, purpose }, 'made a link');
     pages.send(
       ctx,
       invitationLinksPage({
         layout: await pages.formLayoutFor(ctx),
         purpose: purpose === 'invitation' ? 'invitation' : 'reset',
-        links: [{ userName: user.name, url: deps.invitationUrl(secret) }],
+        links: [{ userName: user.name, url }],
         lifetimeSeconds: invitationLifetimeSeconds[purpose],
       }),
     );

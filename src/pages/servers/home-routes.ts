@@ -7,17 +7,13 @@ import type { Caller } from '../../rbac/caller.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import { hasChoices } from '../../servers/spawn-options.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
+import type { ServiceRegistry } from '../../services/service-registry.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { PageContext } from '../page-context.ts';
-import type { ServiceLink } from '../services/service-list.ts';
+import { type ServiceLink, toServiceLink } from '../services/service-list.ts';
 import { servicesPage } from '../services/services-page.ts';
 import { homePage } from './home-page.ts';
 import { summaryOf, untouchedServer } from './server-views.ts';
-
-/** A service as the home page lists it. */
-export interface ListedService extends ServiceLink {
-  readonly isDisplayed: boolean;
-}
 
 /** Shows the home page, with what was wrong with the name of a new server. */
 export type ShowHome = (
@@ -35,20 +31,21 @@ export function homeRoutes(
     readonly authority: Authority;
     readonly store: ServerStore;
     readonly servers: UserServers;
-    readonly listServices: () => readonly ListedService[];
+    readonly registry: Pick<ServiceRegistry, 'services' | 'statusOf'>;
   },
 ): ShowHome {
-  const { pages, config, authority, store, servers } = deps;
+  const { pages, config, authority, store, servers, registry } = deps;
 
   async function accessibleServices(caller: Caller): Promise<ServiceLink[]> {
     const membership = await authority.membership();
-    return deps
-      .listServices()
-      .filter(({ isDisplayed }) => isDisplayed)
+    return registry
+      .services()
+      .filter(({ url, isDisplayed }) => url !== undefined && isDisplayed)
       .filter(({ name }) => {
         const resource = { kind: 'service', name } as const;
         return checkAccess(caller.scopes, 'access:services', resource, membership) === 'granted';
-      });
+      })
+      .map((service) => toServiceLink(service, registry.statusOf(service.name)));
   }
 
   const showHome: ShowHome = async (ctx, login, failure) => {

@@ -1,4 +1,5 @@
-import type { ServiceState } from '../../services/service-status.ts';
+import type { Service } from '../../services/service.ts';
+import type { ServiceState, ServiceStatus } from '../../services/service-status.ts';
 import { type Html, html } from '../html.ts';
 
 /** A service that the person may open. */
@@ -8,6 +9,17 @@ export interface ServiceLink {
   readonly description?: string | undefined;
   readonly url: string;
   readonly state: ServiceState;
+}
+
+export function toServiceLink(service: Service, status: ServiceStatus | undefined): ServiceLink {
+  const { title, description } = service.info;
+  return {
+    name: service.name,
+    displayName: typeof title === 'string' ? title : undefined,
+    description: typeof description === 'string' ? description : undefined,
+    url: service.prefix,
+    state: status?.state ?? 'stopped',
+  };
 }
 
 const words = {

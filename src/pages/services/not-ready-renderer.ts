@@ -1,0 +1,31 @@
+import { HubError } from '../../errors.ts';
+import type { Route } from '../../proxy/route.ts';
+import type { ServiceRegistry } from '../../services/service-registry.ts';
+import type { LayoutProps } from '../elements/layout-props.ts';
+import { renderHtml } from '../html.ts';
+import { serviceUnavailablePage } from './service-unavailable-page.ts';
+
+/** Renders what a visitor sees while a service or server is not ready. */
+export function createNotReadyRenderer(
+  layout: Omit<LayoutProps, 'now'>,
+  statusOf: ServiceRegistry['statusOf'],
+): (route: Route, url: string) => { html: string; error: HubError } {
+  const retryAfterSeconds = 3;
+  return ({ owner }, url) => {
+    const name =
+      owner.kind === 'service' ? owner.name : owner.kind === 'server' ? owner.userName : 'This';
+    const status = owner.kind === 'service' ? statusOf(owner.name) : undefined;
+    const page = serviceUnavailablePage({
+      layout: { ...layout, now: new Date() },
+      serviceName: name,
+      isCrashLooping: status?.state === 'crash_looping',
+      retryAfterSeconds,
+      url,
+    });
+    const error = new HubError('unavailable', `${name} is not ready.`, {
+      hint: 'Try again in a few seconds.',
+      retryAfterSeconds,
+    });
+    return { html: renderHtml(page), error };
+  };
+}
