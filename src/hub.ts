@@ -76,7 +76,6 @@ export interface HubOptions {
   readonly log: Logger;
 }
 
-const secondsPerDay = 86_400;
 const internalGraceMs = 5_000;
 
 /** Builds every part of the hub, lowest first, and listens. Throws with nothing left running. */
@@ -84,6 +83,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   await using building = new AsyncDisposableStack();
   const { config, plugins, version, environment, log } = options;
   const { Hub, Proxy: proxyConfig, basePath, publicUrl, directory } = config;
+  const { loginLifetimeSeconds: lifetimeSeconds } = config;
   const secrets = await loadCookieSecrets({
     configured: Hub.cookie_secret,
     file: resolve(directory, Hub.cookie_secret_file),
@@ -98,7 +98,6 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const isHttps = publicUrl.protocol === 'https:';
   const apiPath = `${basePath}hub/api/`;
   const apiUrl = new URL(apiPath.slice(0, -1), Hub.hub_bind_url).href;
-  const lifetimeSeconds = Math.round(Hub.cookie_max_age_days * secondsPerDay);
   const jupyterHub = jupyterHubCompatibility(Hub.environment_prefixes, version);
 
   const clientAddress = createClientAddressReader(Hub.trusted_proxies);

@@ -8,7 +8,6 @@ const root = join(import.meta.dirname, '..');
 
 /** What only others than the program use, and who. */
 const usedElsewhere: Readonly<Record<string, string>> = {
-  'AccessTokenStore.revokeBySession': 'LoginSessionStore.end holds the same statement',
   'ActivityLog.flush': 'a timer does it; tests do it at once',
   'UseRecorder.flush': 'a timer does it; tests do it at once',
   'WebSocketForwarder.recordTraffic': 'a timer does it; tests do it at once',

@@ -17,8 +17,6 @@ import type { Service } from '../services/service.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { Stores } from './stores.ts';
 
-const secondsPerDay = 86_400;
-
 /** The authorization server without its endpoints. */
 export type ComposedOAuth = ReturnType<typeof composeOAuth>;
 
@@ -82,8 +80,7 @@ export function composeOAuth(
     exchangeCode: createCodeExchange({
       authorizationCodes: stores.authorizationCodes,
       publicUrl,
-      tokenLifetimeSeconds:
-        Hub.oauth_token_expires_in ?? Math.round(Hub.cookie_max_age_days * secondsPerDay),
+      tokenLifetimeSeconds: Hub.oauth_token_expires_in ?? config.loginLifetimeSeconds,
       countGrant: metrics.countGrant,
       log,
     }),

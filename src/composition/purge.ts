@@ -2,9 +2,10 @@ import type { Logger } from 'pino';
 import { createPeriodic } from '../concurrency/periodic.ts';
 import type { Stores } from './stores.ts';
 
-const purgeIntervalMs = 3_600_000;
+/** Also how long a token may outlive the login that it belongs to, once that has expired. */
+const purgeIntervalMs = 60_000;
 
-/** Removes what has expired now and then. It is refused without this; only the tables would grow. */
+/** Removes what has expired now and then. By itself it is refused already; the tables would grow. */
 export function startPurging(stores: Stores, log: Logger): Disposable {
   return createPeriodic({
     intervalMs: purgeIntervalMs,

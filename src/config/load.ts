@@ -24,6 +24,8 @@ export interface LoadConfigOptions {
   readonly onWarning?: (warning: ConfigProblem) => void;
 }
 
+const secondsPerDay = 86_400;
+
 /**
  * Loads the whole configuration: frozen, checked, secrets resolved, defaults applied. Throws a
  * ConfigError with every problem at once.
@@ -101,6 +103,7 @@ function createConfig(
     directory,
     file,
     publicUrl: publicUrlOf(Hub, basePath),
+    loginLifetimeSeconds: Math.round(Hub.cookie_max_age_days * secondsPerDay),
     basePath,
   });
 }

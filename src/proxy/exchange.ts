@@ -31,9 +31,6 @@ export interface ExchangeHost {
   readonly reconnectMs: number;
 }
 
-/** How long the rest of an unwanted upload is read. */
-const discardGraceMs = 5_000;
-
 const idempotentMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 const brokenConnection = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 const refusedConnection = new Set(['ECONNREFUSED', 'ENOENT']);
@@ -214,7 +211,7 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
     this.#isOver = true;
     if (this.request.body !== null) {
       this.request.body.destroy();
-      discardBody(this.req, discardGraceMs);
+      discardBody(this.req);
     }
     this.#host.finished(this);
   }

@@ -45,9 +45,6 @@ export interface Forwarder extends AsyncDisposable {
   }>;
 }
 
-/** How long the upload of a refused request is read, so that the refusal arrives. */
-const discardGraceMs = 5_000;
-
 /** A larger body is not kept: then a PUT under way when its application restarts is lost. */
 const mostKeptBytes = 64 * 1024;
 
@@ -106,7 +103,7 @@ export function createForwarder(options: {
   ): void {
     res.once('close', () => count(route, res));
     answerError(req, res, error);
-    discardBody(req, discardGraceMs);
+    discardBody(req);
   }
 
   return {

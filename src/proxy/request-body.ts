@@ -119,14 +119,17 @@ export function bodyTooLarge(limitBytes: number): HubError {
   return new HubError('payload_too_large', `The request body is larger than ${limitBytes} bytes.`);
 }
 
+/** How long the upload of a refused request is read, so that the refusal arrives. */
+const discardGraceMs = 5_000;
+
 /**
  * Reads the rest of an upload that nobody wants, so that the client gets to reading the answer and the
- * connection can carry its next request. After the grace the connection is given up.
+ * connection can carry its next request. After a grace the connection is given up.
  */
-export function discardBody(request: IncomingMessage, graceMs: number): void {
+export function discardBody(request: IncomingMessage): void {
   if (request.complete || request.destroyed) return;
   request.resume();
-  const timer = setTimeout(() => request.socket.destroy(), graceMs);
+  const timer = setTimeout(() => request.socket.destroy(), discardGraceMs);
   timer.unref();
   const stop = () => clearTimeout(timer);
   request.once('end', stop).once('close', stop);

@@ -1,4 +1,5 @@
 import type { HubDatabase } from '../store/database.ts';
+import { deleteSessionGrants } from '../store/session-grants.ts';
 import type { Row } from '../store/tables.ts';
 
 /** A browser's login: who, since when, from where. */
@@ -27,7 +28,7 @@ export interface LoginSessionStore {
   /** Logins through an authenticator that hang on one session at its provider. */
   listOfUpstreamSession(authenticator: string, upstreamSessionId: string): Promise<LoginSession[]>;
   create(session: NewLoginSession): Promise<void>;
-  /** Ends a session; false when it was not there. Tokens bound to it are revoked with it. */
+  /** Ends a session with its tokens and codes; false when it was not there. */
   end(sessionId: string): Promise<boolean>;
   recordSeen(sessionIds: ReadonlyMap<string, Date>): Promise<void>;
   purgeExpired(now: Date): Promise<number>;
@@ -101,13 +102,7 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
 
     async end(sessionId) {
       const isEnded = await database.transaction(async (transaction) => {
-        // Codes first: an exchange under way holds its code's row, and the token it is about to
-        // give must be there when the tokens go.
-        await transaction
-          .deleteFrom('authorization_codes')
-          .where('session_id', '=', sessionId)
-          .execute();
-        await transaction.deleteFrom('access_tokens').where('session_id', '=', sessionId).execute();
+        await deleteSessionGrants(transaction, sessionId);
         const result = await transaction
           .deleteFrom('login_sessions')
           .where('session_id', '=', sessionId)

@@ -4,7 +4,6 @@ import { describeEachDatabase } from '../../../test/support/databases.ts';
 import { hashSecret } from '../../crypto/hash.ts';
 import { createUserStore } from '../../users/user-store.ts';
 import { createAccessTokenStore } from './access-token-store.ts';
-import { createAuthorizationCodeStore } from './authorization-code-store.ts';
 
 describeEachDatabase('access token store', (open) => {
   async function start() {
@@ -131,25 +130,6 @@ describeEachDatabase('access token store', (open) => {
     expect(await store.revokeByClientAndUser('b', alice.id)).toBe(1);
     expect(await store.listOfUser(bob.id)).toHaveLength(1);
     await expect.poll(changeCount).toBe(3);
-  });
-
-  test('ends with a browser session its tokens and the codes not yet exchanged', async () => {
-    const { store, create, database, alice, now } = await start();
-    await create({ sessionId: 'one' });
-    const { id } = await create({ sessionId: 'two' });
-    const codes = createAuthorizationCodeStore({ database, now });
-    await codes.create({
-      clientId: 'service-wiki',
-      userId: alice.id,
-      sessionId: 'one',
-      redirectUri: undefined,
-      scopes: [],
-      codeChallenge: undefined,
-    });
-    expect(await store.revokeBySession('one')).toBe(1);
-    expect((await store.listOfUser(alice.id)).map((token) => token.id)).toEqual([id]);
-    const rows = await database.kysely.selectFrom('authorization_codes').selectAll().execute();
-    expect(rows).toEqual([]);
   });
 
   test('loses the tokens of a user who is deleted', async () => {

@@ -18,8 +18,6 @@ export interface AccessTokenStore {
   listOfClientAndUser(clientId: string, userId: string): Promise<AccessToken[]>;
   /** Each `revoke` returns how many tokens it ended, and announces the change. */
   revoke(id: string): Promise<number>;
-  /** Ends everything that a browser session gave: its tokens, and its codes not yet exchanged. */
-  revokeBySession(sessionId: string): Promise<number>;
   revokeByClientAndUser(clientId: string, userId: string): Promise<number>;
   /** Ends a server's own tokens, not those that its visitors hold. */
   revokeByServer(serverId: string): Promise<number>;
@@ -63,13 +61,15 @@ export function createAccessTokenStore({
   };
 
   const revokeWhere = async (
-    column: 'id' | 'session_id' | 'code_hash' | 'client_id' | 'user_id' | 'server_id',
-    value: string,
-  ) => {
-    return announced(
-      await kysely.deleteFrom('access_tokens').where(column, '=', value).returning('id').execute(),
+    values: Partial<Record<'id' | 'client_id' | 'user_id' | 'server_id', string>>,
+  ) =>
+    announced(
+      await kysely
+        .deleteFrom('access_tokens')
+        .where((is) => is.and(values))
+        .returning('id')
+        .execute(),
     );
-  };
 
   return {
     create: (token) => insertAccessToken(kysely, token, { codeHash: null, now: now() }),
@@ -97,35 +97,10 @@ export function createAccessTokenStore({
       return rows.map(toAccessToken);
     },
 
-    revoke: (id) => revokeWhere('id', id),
-    revokeByServer: (serverId) => revokeWhere('server_id', serverId),
-
-    async revokeBySession(sessionId) {
-      const revoked = await database.transaction(async (transaction) => {
-        // Codes first: an exchange that holds its code's row is waited for, and its token then goes too.
-        await transaction
-          .deleteFrom('authorization_codes')
-          .where('session_id', '=', sessionId)
-          .execute();
-        return transaction
-          .deleteFrom('access_tokens')
-          .where('session_id', '=', sessionId)
-          .returning('id')
-          .execute();
-      });
-      return announced(revoked);
-    },
-
-    async revokeByClientAndUser(clientId, userId) {
-      return announced(
-        await kysely
-          .deleteFrom('access_tokens')
-          .where('client_id', '=', clientId)
-          .where('user_id', '=', userId)
-          .returning('id')
-          .execute(),
-      );
-    },
+    revoke: (id) => revokeWhere({ id }),
+    revokeByServer: (serverId) => revokeWhere({ server_id: serverId }),
+    revokeByClientAndUser: (clientId, userId) =>
+      revokeWhere({ client_id: clientId, user_id: userId }),
 
     async recordUse(lastUsedAtById) {
       if (lastUsedAtById.size === 0) return;
