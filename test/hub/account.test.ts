@@ -11,7 +11,7 @@ import { submitLogin, type TestHub } from '../support/test-hub.ts';
 
 let hub: TestHub;
 beforeAll(async () => {
-  hub = await createPasswordHub(['ada', 'bob', 'carol', 'dave'], {
+  hub = await createPasswordHub(['ada', 'bob', 'carol', 'dave', 'mallory'], {
     Authenticator: { lockout_attempts: 4 },
   });
 });
@@ -172,6 +172,28 @@ describe('the session of a login', () => {
     await browser.request(`${hub.url}hub/logout`);
     await submitLogin(browser, hub.url, 'ada', testPassword);
     expect((await thief.request(`${hub.url}hub/home`)).status).toBe(302);
+  });
+
+  test('has a new key also when another login goes on in the same browser', async () => {
+    const browser = await hub.logIn('mallory', testPassword);
+    const planted = browser.cookie('hub-hub-login')?.value ?? '';
+    const page = await browser.request(`${hub.url}hub/account`);
+    const csrf = /name="_csrf" value="([^"]+)"/.exec(page.body)?.[1] ?? '';
+    const login = await browser.request(`${hub.url}hub/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({
+        _csrf: csrf,
+        username: 'ada',
+        password: testPassword,
+      }).toString(),
+    });
+    expect(login.status, login.body).toBe(302);
+    expect((await browser.request(`${hub.url}hub/account`)).body).toContain('ada');
+
+    const thief = new FakeBrowser();
+    thief.setCookie('hub-hub-login', planted, '/hub/');
+    expect((await thief.request(`${hub.url}hub/account`)).status).toBe(302);
   });
 
   test('ends by the API, one or all, and not for those without the scope', async () => {
