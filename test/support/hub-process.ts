@@ -85,21 +85,8 @@ export async function createHubFolder(config: ProcessConfig = {}): Promise<HubFo
     },
 
     async start() {
-      const child = spawn(process.execPath, [program, 'start', '--config', configFile], {
-        cwd: directory,
-        stdio: ['ignore', 'pipe', 'pipe'],
-      });
-      const hub = observe(child);
+      const hub = await startHubProcess(['start', '--config', configFile], { cwd: directory });
       running.add(hub);
-      let code: number | null | undefined;
-      void hub.exited.then((exitCode) => {
-        code = exitCode;
-      });
-      await until(
-        () => code !== undefined || hub.stdout().includes('The hub is ready at'),
-        'the hub is ready',
-      );
-      if (code !== undefined) throw new Error(`the hub ended with ${code}: ${hub.stderr()}`);
       return hub;
     },
 
@@ -125,6 +112,29 @@ export async function createHubFolder(config: ProcessConfig = {}): Promise<HubFo
   };
   await folder.configure(config);
   return folder;
+}
+
+/** Starts the program and waits until it says that it is ready; fails when it ends before. */
+export async function startHubProcess(
+  args: readonly string[],
+  { cwd, env = {} }: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> },
+): Promise<HubProcess> {
+  const child = spawn(process.execPath, [program, ...args], {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const hub = observe(child);
+  let code: number | null | undefined;
+  void hub.exited.then((exitCode) => {
+    code = exitCode;
+  });
+  await until(
+    () => code !== undefined || hub.stdout().includes('The hub is ready at'),
+    'the hub is ready',
+  );
+  if (code !== undefined) throw new Error(`the hub ended with ${code}: ${hub.stderr()}`);
+  return hub;
 }
 
 function observe(child: ChildProcess): HubProcess {

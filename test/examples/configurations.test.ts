@@ -1,0 +1,164 @@
+import { randomBytes } from 'node:crypto';
+import { globSync, readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { parse } from 'jsonc-parser';
+import { describe, expect, test } from 'vitest';
+import { usePostgres } from '../support/databases.ts';
+import { FakeBrowser } from '../support/fake-browser.ts';
+import { freePort } from '../support/free-port.ts';
+import { startHubProcess } from '../support/hub-process.ts';
+import { hasPostgres } from '../support/postgres.ts';
+import { hasRedis, useRedis } from '../support/redis.ts';
+import { projectDirectory } from '../support/services.ts';
+import { until } from '../support/test-hub.ts';
+
+type Json = Record<string, unknown>;
+
+/** A configuration as a reader finds it. */
+interface Shown {
+  readonly where: string;
+  readonly config: Json;
+}
+
+/** Blocks that a test of their own starts, with the files that their page has the reader write. */
+const startedElsewhere = /"authenticator_class": "badges"/;
+
+const shown: Shown[] = [
+  { where: 'hub.config.example.json', config: read('hub.config.example.json') },
+  ...globSync(['README.md', 'docs/**/*.md', 'examples/**/*.md'], {
+    cwd: projectDirectory,
+    exclude: ['docs/reference/**'],
+  }).flatMap(configurationsOf),
+];
+
+describe.skipIf(!hasPostgres() || !hasRedis())('every configuration that is shown', () => {
+  const cluster = usePostgres();
+  const redis = useRedis();
+
+  test('is found', () => {
+    expect(shown.length).toBeGreaterThan(30);
+  });
+
+  test.concurrent.for(shown)('starts a hub from an empty folder: $where', async ({ config }) => {
+    const directory = await mkdtemp(join(tmpdir(), 'hub-shown-'));
+    try {
+      const { publicUrl, environment } = await prepare(directory, config, {
+        database_url: await cluster().createDatabase(),
+        keyv_url: redis().url,
+      });
+      await using hub = await startHubProcess(['start'], { cwd: directory, env: environment });
+      expect((await fetch(`${publicUrl}hub/health`)).status).toBe(200);
+      const page = await new FakeBrowser().open(`${publicUrl}hub/login`);
+      expect([200, 401], page.body).toContain(page.status);
+      for (const name of servicesOfExamples(config)) {
+        await until(
+          () => hub.logged(/^service is ready$/).some(({ service }) => service === name),
+          `the example ${name} is ready`,
+        );
+      }
+      hub.signal('SIGTERM');
+      expect(await hub.exited).toBe(0);
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  });
+});
+
+/**
+ * The configurations of a page. One that does not begin with the name of the file shows only what
+ * changes in the one before it.
+ */
+function configurationsOf(page: string): Shown[] {
+  const blocks = readFileSync(join(projectDirectory, page), 'utf8').matchAll(
+    /^```jsonc?\n(?<text>\{[\s\S]*?|\/\/ hub\.config\.json[\s\S]*?)^```$/gm,
+  );
+  let whole: Json = {};
+  return [...blocks].flatMap(({ groups }, index) => {
+    const text = groups?.['text'] ?? '';
+    if (startedElsewhere.test(text)) return [];
+    const block = parse(text) as Json;
+    const isWhole = text.startsWith('//');
+    if (isWhole) whole = block;
+    return [{ where: `${page}, ${index + 1}`, config: isWhole ? block : merged(whole, block) }];
+  });
+}
+
+function merged(under: Json, over: Json): Json {
+  const sections = Object.entries(over).map(([name, section]) => {
+    const former = under[name];
+    return [name, isObject(section) && isObject(former) ? { ...former, ...section } : section];
+  });
+  return { ...under, ...(Object.fromEntries(sections) as Json) };
+}
+
+/** Writes the configuration with free ports and what it refers to: secrets, databases, examples. */
+async function prepare(
+  directory: string,
+  shownConfig: Json,
+  storage: { readonly database_url: string; readonly keyv_url: string },
+) {
+  const config = structuredClone(shownConfig);
+  const environment: Record<string, string> = {};
+  const ports = new Map<string, number>();
+  const portOf = async (former: string) => {
+    const port = ports.get(former) ?? (await freePort());
+    ports.set(former, port);
+    return String(port);
+  };
+
+  async function visit(value: unknown): Promise<void> {
+    if (!isObject(value) && !Array.isArray(value)) return;
+    for (const [name, entry] of Object.entries(value)) {
+      if (isObject(entry) && typeof entry['env'] === 'string') {
+        environment[entry['env']] =
+          name === 'database_url' ? storage.database_url : randomBytes(32).toString('hex');
+      } else if (isObject(entry) && typeof entry['file'] === 'string') {
+        // Nothing is written outside the folder.
+        const name = join('secrets', basename(entry['file']));
+        entry['file'] = name;
+        const file = join(directory, name);
+        await mkdir(dirname(file), { recursive: true });
+        await writeFile(file, randomBytes(32).toString('hex'), { mode: 0o600 });
+      }
+      await visit(entry);
+    }
+    if (isObject(value) && typeof value['url'] === 'string' && 'command' in value) {
+      const url = new URL(value['url']);
+      url.port = await portOf(url.port);
+      value['url'] = url.origin;
+    }
+  }
+  await visit(config);
+
+  const hub = (config['Hub'] ?? {}) as Json;
+  const bindUrl = new URL(String(hub['bind_url'] ?? 'http://127.0.0.1:8000/'));
+  bindUrl.port = await portOf('public');
+  config['Hub'] = {
+    ...hub,
+    bind_url: bindUrl.href,
+    hub_bind_url: `http://127.0.0.1:${await portOf('internal')}`,
+    ...('keyv_url' in hub && { keyv_url: storage.keyv_url }),
+  };
+  await writeFile(join(directory, 'hub.config.json'), JSON.stringify(config));
+  if (JSON.stringify(config).includes('examples/')) {
+    await symlink(join(projectDirectory, 'examples'), join(directory, 'examples'));
+  }
+  return { publicUrl: bindUrl.href, environment };
+}
+
+function servicesOfExamples(config: Json): string[] {
+  const hub = (config['Hub'] ?? {}) as { services?: { name: string; command?: string[] }[] };
+  return (hub.services ?? [])
+    .filter(({ command }) => command?.some((word) => word.includes('examples/')))
+    .map(({ name }) => name);
+}
+
+function read(file: string): Json {
+  return parse(readFileSync(join(projectDirectory, file), 'utf8')) as Json;
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
