@@ -5,6 +5,7 @@ import { createSealer } from '../crypto/sealer.ts';
 import { HubError } from '../errors.ts';
 import { isNavigation } from '../http/content-negotiation.ts';
 import { type CookieAttributes, serializeCookie } from '../http/cookies.ts';
+import { createRedirectLoopGuard, type RedirectLoopGuard } from '../http/redirect-loop-guard.ts';
 import { createStateCookies, type PendingState, type StateCookies } from '../http/state-cookies.ts';
 import { stateCookieName, tokenCookieName } from '../protocol/cookie-names.ts';
 import { formatScopeList } from '../protocol/scope-list.ts';
@@ -16,7 +17,6 @@ import { type Decision, type Denied, deny, type Redirected, type RequestLike } f
 import type { UserModel } from './hub-api.ts';
 import { denyUnidentified, HubAuth, sessionIdOf } from './hub-auth.ts';
 import { ownTarget } from './own-target.ts';
-import { createRedirectLoopGuard, type RedirectLoopGuard } from './redirect-loop-guard.ts';
 import { createTokenCookie, type TokenCookie } from './token-cookie.ts';
 
 /** A login that has left for the hub and not come back. `next`: undefined for the service's prefix. */

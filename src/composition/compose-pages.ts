@@ -2,8 +2,10 @@ import type Router from '@koa/router';
 import type { Config } from '../config/config.ts';
 import type { Secret } from '../config/secret.ts';
 import { createSealer } from '../crypto/sealer.ts';
+import { createRedirectLoopGuard } from '../http/redirect-loop-guard.ts';
 import { sessionPageRoutes } from '../pages/account/session-routes.ts';
 import { tokenPageRoutes } from '../pages/account/token-routes.ts';
+import { errorRoutes } from '../pages/errors/error-routes.ts';
 import { externalLoginRoutes } from '../pages/login/external-login-routes.ts';
 import { createLogIn } from '../pages/login/log-in.ts';
 import { loginRoutes } from '../pages/login/login-routes.ts';
@@ -52,6 +54,7 @@ export function addPages(
     credentials: stores.credentials,
     metrics,
   });
+  errorRoutes(router, { pages });
   loginRoutes(router, {
     pages,
     authenticators: login.authenticators,
@@ -62,6 +65,7 @@ export function addPages(
     metrics,
     isAutoLogin: config.Authenticator.auto_login,
     logIn,
+    loopGuard: createRedirectLoopGuard(createSealer(secrets, 'login-round'), 'hub-login-round'),
   });
   externalLoginRoutes(router, {
     pages,

@@ -18,7 +18,7 @@ describe.runIf(isInstalled)('services written with the Python classes of Jupyter
   let tokenUrl: string;
 
   beforeAll(async () => {
-    const ports = [await freePort(), await freePort(), await freePort()] as const;
+    const ports = [await freePort(), await freePort(), await freePort(), await freePort()] as const;
     hub = await createTestHub({
       Hub: {
         // A base URL with a path: JUPYTERHUB_BASE_URL is that path and no URL.
@@ -35,6 +35,11 @@ describe.runIf(isInstalled)('services written with the Python classes of Jupyter
             command: [python, join(fixtures, 'oauth_service.py')],
           },
           {
+            name: 'pages',
+            url: `http://127.0.0.1:${ports[3]}`,
+            command: [python, join(fixtures, 'token_pages.py')],
+          },
+          {
             name: 'tokens',
             url: `http://127.0.0.1:${ports[2]}`,
             command: [python, join(fixtures, 'token_service.py')],
@@ -44,7 +49,7 @@ describe.runIf(isInstalled)('services written with the Python classes of Jupyter
     });
     oauthUrl = `${hub.url}services/oauth/`;
     tokenUrl = `${hub.url}services/tokens/`;
-    for (const name of ['oauth', 'tokens']) {
+    for (const name of ['oauth', 'pages', 'tokens']) {
       await until(async () => {
         const answer = await hub.api(`/services/${name}`, 'admin-service-token');
         return ((await answer.json()) as { ready: boolean }).ready;
@@ -64,6 +69,25 @@ describe.runIf(isInstalled)('services written with the Python classes of Jupyter
 
   const asking = (url: string, token: string) =>
     fetch(url, { headers: { authorization: `token ${token}` }, redirect: 'manual' });
+
+  test('with HubAuthenticated send a browser in no endless circle', async () => {
+    const browser = await hub.logIn('alice');
+    const url = `${hub.url}services/pages/`;
+    let answer = await browser.request(url);
+    let hops = 0;
+    for (; answer.headers.location !== undefined && hops < 40; hops += 1) {
+      answer = await browser.request(new URL(answer.headers.location, answer.url).href);
+    }
+    expect(answer.status).toBe(403);
+    expect(answer.body).toContain('keeps asking for a login that you have');
+    expect(answer.body).toContain('/team/services/pages/ may be for programs with a token only');
+    // What a browser takes before it gives up by itself.
+    expect(hops).toBeLessThan(20);
+    expect((await asking(url, (await issueToken('alice')).token)).status).toBe(200);
+    // Another page is not meant.
+    const other = await browser.request(`${hub.url}hub/login?next=/team/hub/token`);
+    expect(other.headers.location).toBe('/team/hub/token');
+  });
 
   describe('with HubOAuth', () => {
     test('lead a browser through login and consent and know who is there', async () => {

@@ -6,6 +6,8 @@ import {
   onlyExternalOf,
 } from '../../authentication/create-authenticators.ts';
 import type { LoginResult, LoginService } from '../../authentication/login-service.ts';
+import { HubError } from '../../errors.ts';
+import type { RedirectLoopGuard } from '../../http/redirect-loop-guard.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { Authenticator, RequestAuthenticator } from '../../plugin-host/authenticator.ts';
 import { isForm, isRequest } from '../../plugin-host/login-kinds.ts';
@@ -19,6 +21,9 @@ import type { LogIn } from './log-in.ts';
 import { loggedOutPage } from './logged-out-page.ts';
 import { type LoginView, loginPage } from './login-page.ts';
 import { loginRequestOf } from './login-request.ts';
+
+/** The same page may send a browser that is logged in here this often in a row; browsers stop at 20. */
+const maxRounds = 5;
 
 /** `/hub/login` and `/hub/logout`. */
 export function loginRoutes(
@@ -35,9 +40,12 @@ export function loginRoutes(
     /** `Authenticator.auto_login`: go straight to the one external provider. */
     readonly isAutoLogin: boolean;
     readonly logIn: LogIn;
+    /** Counts how often a page sends a browser here that is logged in. */
+    readonly loopGuard: RedirectLoopGuard;
   },
 ): void {
-  const { pages, authenticators, loginService, sessions, metrics, logIn } = deps;
+  const { pages, authenticators, loginService, sessions, publicUrl, metrics, logIn, loopGuard } =
+    deps;
 
   async function show(
     ctx: Context,
@@ -83,10 +91,25 @@ export function loginRoutes(
     await logIn.logIn(ctx, result, next);
   }
 
+  /** A page that takes no login of browsers would send them here and be sent them back for ever. */
+  function breakLoop(ctx: Context, next: string): void {
+    const attributes = { path: pages.urls.login, secure: publicUrl.protocol === 'https:' };
+    const round = loopGuard.next(ctx.req.headers.cookie, next);
+    if (round < maxRounds) {
+      ctx.append('Set-Cookie', loopGuard.remember({ next, round }, attributes));
+      return;
+    }
+    ctx.append('Set-Cookie', loopGuard.clear(attributes));
+    throw new HubError('forbidden', 'The page keeps asking for a login that you have.', {
+      hint: `${next.split('?', 1)[0]} may be for programs with a token only. Ask whoever runs it.`,
+    });
+  }
+
   router.get('/login', async (ctx) => {
     const query = new URLSearchParams(ctx.querystring);
     const next = pages.nextOf(query);
     if (loginOf(ctx) !== undefined) {
+      if (next !== undefined) breakLoop(ctx, next);
       logIn.redirect(ctx, next);
       return;
     }
@@ -144,7 +167,7 @@ export function loginRoutes(
   ): Promise<string | undefined> {
     const idToken = deps.idTokenOf(session);
     return authenticator?.logoutUrl?.({
-      returnTo: new URL(pages.urls.logout, deps.publicUrl).href,
+      returnTo: new URL(pages.urls.logout, publicUrl).href,
       ...(idToken === undefined ? {} : { idToken }),
     });
   }

@@ -1,6 +1,6 @@
 import type { Sealer } from '../crypto/sealer.ts';
-import { type CookieAttributes, serializeCookie } from '../http/cookies.ts';
-import { openCookies } from '../http/sealed-cookies.ts';
+import { type CookieAttributes, serializeCookie } from './cookies.ts';
+import { openCookies } from './sealed-cookies.ts';
 
 const lifetimeMs = 30_000;
 
