@@ -60,6 +60,8 @@ export interface Hub extends AsyncDisposable {
   readonly publicUrl: URL;
   /** The one-time link for the first administrator, while there is none. */
   readonly setUpUrl: string | undefined;
+  /** Whether a service has neither become ready nor failed for the first time. */
+  isServiceStarting(): boolean;
   /** Resolves when somebody asks over the API for the hub to stop. */
   readonly stopRequested: Promise<void>;
   /** Changes to a new, already checked configuration, and logs the difference. */
@@ -74,6 +76,8 @@ export interface HubOptions {
   /** The hub's own environment: children get an allow-list of it. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly log: Logger;
+  /** Lines of the log that were lost so far. */
+  readonly droppedLogLines: () => number;
 }
 
 const internalGraceMs = 5_000;
@@ -191,7 +195,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     },
     building,
   );
-  const { gateway, forwarder, webSockets, assertions } = gatewayParts;
+  const { gateway, assertions } = gatewayParts;
 
   // The registry stops its services when it is disposed of: after the listeners, before the stores.
   const registry = building.use(
@@ -281,7 +285,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     }),
     log,
   };
-  registerMetricSources({ metrics, registry, server, stores, webSockets, forwarder });
+  registerMetricSources({ ...options, ...deps, ...gatewayParts });
 
   createApp({
     app,
@@ -367,7 +371,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   await listen(publicServer.server, Hub.bind_url, 'Hub.bind_url');
   building.defer(() => publicServer.close(Hub.shutdown_timeout * 1000, gatewayParts.streams));
   await registry.start();
-  const secret = await deps.account.firstAdministrator.issueSecret();
+  const setUpUrl = await deps.account.firstAdministrator.issueLink();
 
   // Before requests in flight are waited for: some of them follow a start to its end.
   building.defer(() => server.lifecycle.close());
@@ -377,8 +381,9 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     publicServer: publicServer.server,
     internalServer: internalServer.server,
     publicUrl,
-    setUpUrl:
-      secret === undefined ? undefined : `${publicUrl.origin}${urls.setUp}?secret=${secret}`,
+    setUpUrl: setUpUrl?.href,
+    isServiceStarting: () =>
+      registry.statuses().some(({ state, restarts }) => state === 'starting' && restarts === 0),
     stopRequested: stopRequested.promise,
     reload: createReload({ current: config, login, registry, stores, catalogue, database, log }),
     [Symbol.asyncDispose]: () => built.disposeAsync(),

@@ -1,15 +1,16 @@
 #!/usr/bin/env node
 import process from 'node:process';
-import { pino } from 'pino';
-import pinoPretty from 'pino-pretty';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { CheckedConfig } from './cli/checked-config.ts';
 import type { StartHub } from './cli/cli-io.ts';
 import { readVersion, runCli } from './cli/run-cli.ts';
-import { createHub } from './hub.ts';
+import { createHub, type Hub } from './hub.ts';
+import { type OpenedLog, openLog } from './logging/open-log.ts';
 
 /** Runs a hub until SIGTERM or SIGINT; SIGHUP reloads its configuration. */
 const startHub: StartHub = async ({ checked, reload }) => {
-  const log = createLog(checked);
+  openedLog = openLogFor(checked);
+  const { log, droppedLogLines } = openedLog;
   for (const { path, message } of checked.warnings) log.warn({ setting: path }, message);
   const hub = await createHub({
     ...checked,
@@ -17,9 +18,10 @@ const startHub: StartHub = async ({ checked, reload }) => {
     nodeVersion: process.version,
     environment: process.env,
     log,
+    droppedLogLines,
   });
-  announce(hub.publicUrl.href, hub.setUpUrl);
   log.info({ url: hub.publicUrl.href }, 'the hub is ready');
+  void announce(hub, openedLog);
 
   process.on('SIGHUP', () => {
     reload()
@@ -52,24 +54,39 @@ const startHub: StartHub = async ({ checked, reload }) => {
 /** Beyond the time for requests in flight: for services to end and the database to be closed. */
 const stopReserveSeconds = 30;
 
-function createLog({ config }: CheckedConfig) {
-  const level = config.Hub.log_level;
-  if (process.stderr.isTTY) {
-    return pino(
-      { level },
-      pinoPretty({ destination: 2, ignore: 'pid,hostname', translateTime: 'HH:MM:ss' }),
-    );
-  }
-  return pino({ level }, pino.destination({ dest: 2, sync: true }));
+/** How long the link of the first administrator waits for what services write at their start. */
+const announcementPatienceMs = 3_000;
+const announcementPollMs = 50;
+/** What a log that nobody reads may cost at the end. */
+const flushMs = 1_000;
+
+let openedLog: OpenedLog | undefined;
+
+function openLogFor({ config }: CheckedConfig): OpenedLog {
+  const { log_level, log_format, log_time_format, log_level_format } = config.Hub;
+  return openLog({
+    stderr: process.stderr,
+    level: log_level,
+    form: log_format,
+    time: log_time_format,
+    levelForm: log_level_format,
+  });
 }
 
-function announce(url: string, setUpUrl: string | undefined): void {
+/** Says where the hub is, after its log, so that the link stands last on a terminal. */
+async function announce(hub: Hub, log: OpenedLog): Promise<void> {
+  const { publicUrl, setUpUrl } = hub;
+  const giveUpAt = performance.now() + announcementPatienceMs;
+  while (setUpUrl !== undefined && hub.isServiceStarting() && performance.now() < giveUpAt) {
+    await delay(announcementPollMs);
+  }
+  await log.flush(flushMs);
   const setUp =
     setUpUrl === undefined
       ? ''
       : `There is no administrator yet. Open this link once to become the first one:\n  ${setUpUrl}\n`;
   // In one piece: what waits for the first line reads the link along with it.
-  process.stdout.write(`The hub is ready at ${url}\n${setUp}`);
+  process.stdout.write(`The hub is ready at ${publicUrl.href}\n${setUp}`);
 }
 
 /** How long the process may outlive its command. */
@@ -77,10 +94,12 @@ const leftoverGraceMs = 3_000;
 
 process.on('unhandledRejection', (reason) => {
   // A bug, but no reason to take everybody's work down: it is reported and the hub goes on.
-  process.stderr.write(
-    `unhandled rejection: ${reason instanceof Error ? reason.stack : String(reason)}\n`,
-  );
+  if (openedLog !== undefined) openedLog.log.error({ err: reason }, 'unhandled rejection');
+  else process.stderr.write(`unhandled rejection: ${String(reason)}\n`);
 });
+// A reader who has gone, as in `hub user list | head`, is no failure.
+process.stdout.on('error', () => {});
+process.on('exit', () => openedLog?.flushNow());
 
 process.exitCode = await runCli(process.argv.slice(2), {
   stdin: process.stdin,
@@ -89,6 +108,10 @@ process.exitCode = await runCli(process.argv.slice(2), {
   env: process.env,
   startHub,
 });
+
+// Output that nobody takes would keep the process from ending.
+const isFlushed = (await openedLog?.flush(flushMs)) ?? true;
+if (openedLog !== undefined && (!isFlushed || process.stdout.writableLength > 0)) process.exit();
 
 // All that the hub opened is closed by now: what still keeps the process going is a plugin's.
 setTimeout(() => {

@@ -3,13 +3,13 @@
  * plugins folder. There it imports `zod`, `hub/plugin` and `hub/client` without installing anything:
  * the hub hands over its own.
  */
+export type { PluginLog } from './logging/plugin-log.ts';
 export type {
   AuthenticatedUser,
   AuthenticationResult,
   Authenticator,
   AuthenticatorHooks,
   AuthenticatorHost,
-  AuthenticatorLog,
   AuthenticatorPlugin,
   CallOptions,
   ContractVersion,

@@ -1,11 +1,19 @@
 #!/usr/bin/env node
-import { pino } from 'pino';
+import { openLog } from './logging/open-log.ts';
 import { createCommandLine } from './singleuser/command-line.ts';
 import { type SingleuserOptions, startSingleuser } from './singleuser/singleuser.ts';
 
 const passedSignals = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'] as const;
 
-const log = pino({ name: 'hub-singleuser' }, pino.destination({ dest: 2, sync: true }));
+const { log, flushNow } = openLog({
+  stderr: process.stderr,
+  level: 'info',
+  form: 'json',
+  time: 'iso8601',
+  levelForm: 'name',
+  name: 'hub-singleuser',
+});
+process.on('exit', flushNow);
 
 async function run(options: SingleuserOptions): Promise<void> {
   const singleuser = await startSingleuser(options, { environment: process.env, log });

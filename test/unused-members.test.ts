@@ -11,7 +11,7 @@ const usedElsewhere: Readonly<Record<string, string>> = {
   'ActivityLog.flush': 'a timer does it; tests do it at once',
   'UseRecorder.flush': 'a timer does it; tests do it at once',
   'WebSocketForwarder.recordTraffic': 'a timer does it; tests do it at once',
-  'AuthenticatorLog.debug': 'plugins may call it',
+  'PluginLog.debug': 'plugins may call it',
   'Spawner.usage': 'plugins may offer it',
 };
 

@@ -14,6 +14,7 @@ const hub = await createHub({
   nodeVersion: process.versions.node,
   environment: process.env,
   log: pino({ level: 'fatal' }),
+  droppedLogLines: () => 0,
 });
 
 async function measure() {

@@ -1,6 +1,6 @@
 import type { JWTVerifyGetKey } from 'jose';
 import type { Configuration } from 'openid-client';
-import type { AuthenticatorLog, ProviderStatus } from '../../src/plugin.ts';
+import type { PluginLog, ProviderStatus } from '../../src/plugin.ts';
 import { explainFailure } from './provider-errors.ts';
 
 /** A provider whose addresses are known. */
@@ -34,7 +34,7 @@ const rememberedFailureMs = 30_000;
 /** Creates the connector; nothing is connected yet. */
 export function createConnector(parts: {
   readonly connect: () => Promise<Connection>;
-  readonly log: AuthenticatorLog;
+  readonly log: PluginLog;
 }): Connector {
   const { connect, log } = parts;
   let connection: Connection | undefined;

@@ -11,6 +11,7 @@ export function listMetrics(): readonly MetricDescription[] {
     serversByState: () => ({}),
     users: () => Promise.resolve(0),
     openWebSockets: () => 0,
+    droppedLogLines: () => 0,
     forwardedRequests: () => [],
   });
   return metrics.list();

@@ -6,6 +6,7 @@ import { createSettingStore } from '../store/setting-store.ts';
 import { createPasswordCredentialStore } from '../users/password-credential-store.ts';
 import { createUserStore } from '../users/user-store.ts';
 import { createFirstAdministrator } from './first-administrator.ts';
+import { createSetUpLink } from './set-up-link.ts';
 
 const login = { kind: 'form', label: 'Password', fields: [] } as const;
 const unused = () => Promise.reject(new Error('nobody logs in'));
@@ -20,10 +21,15 @@ function createParts(database: HubDatabase, authenticators: readonly Authenticat
   const users = createUserStore(database);
   const credentials = createPasswordCredentialStore(database);
   const firstAdministrator = createFirstAdministrator({
-    settings: createSettingStore(database),
+    link: createSetUpLink({
+      settings: createSettingStore(database),
+      users,
+      credentials,
+      publicUrl: new URL('https://hub.example.org/'),
+      basePath: '/team/',
+    }),
     users,
     names: { resolveNew: (name) => name },
-    credentials,
     authenticators: {
       list: authenticators.map((authenticator, index) => ({ name: `${index}`, authenticator })),
     },
@@ -32,27 +38,37 @@ function createParts(database: HubDatabase, authenticators: readonly Authenticat
       set: ({ name }, text) => credentials.setPasswordHash(name, `hash of ${text}`),
     },
   });
-  return { users, credentials, firstAdministrator };
+  const issueSecret = async () =>
+    (await firstAdministrator.issueLink())?.searchParams.get('secret') ?? undefined;
+  return { users, credentials, firstAdministrator, issueSecret };
 }
 
 const ada = { name: 'ada', password: 'quiet morning rivers' };
 
 describeEachDatabase('the first administrator', (open) => {
   test('is made once by the link, which then ends', async () => {
-    const { users, firstAdministrator } = createParts(await open());
-    const secret = (await firstAdministrator.issueSecret()) ?? '';
+    const { users, firstAdministrator, issueSecret } = createParts(await open());
+    const secret = (await issueSecret()) ?? '';
     expect(await firstAdministrator.isValid(secret)).toBe(true);
     expect(await firstAdministrator.create({ secret, ...ada })).toMatchObject({ isAdmin: true });
     expect(await firstAdministrator.isValid(secret)).toBe(false);
     const again = firstAdministrator.create({ secret, ...ada, name: 'mallory' });
     await expect(again).rejects.toMatchObject({ code: 'forbidden' });
-    expect(await firstAdministrator.issueSecret()).toBeUndefined();
+    expect(await issueSecret()).toBeUndefined();
     expect(await users.listAdministratorNames()).toEqual(['ada']);
   });
 
+  test('gets the link below the base path of the public address', async () => {
+    const { firstAdministrator } = createParts(await open());
+    const link = await firstAdministrator.issueLink();
+    expect(link?.href).toMatch(
+      /^https:\/\/hub\.example\.org\/team\/hub\/set-up\?secret=[\w-]{43}$/,
+    );
+  });
+
   test('is one, however many use the link at the same moment', async () => {
-    const { users, firstAdministrator } = createParts(await open());
-    const secret = (await firstAdministrator.issueSecret()) ?? '';
+    const { users, firstAdministrator, issueSecret } = createParts(await open());
+    const secret = (await issueSecret()) ?? '';
     const made = await Promise.allSettled(
       ['ada', 'grace', 'joan'].map((name) => firstAdministrator.create({ secret, ...ada, name })),
     );
@@ -61,16 +77,16 @@ describeEachDatabase('the first administrator', (open) => {
   });
 
   test('is still to be made while those of the configuration have no password', async () => {
-    const { users, credentials, firstAdministrator } = createParts(await open());
+    const { users, credentials, issueSecret } = createParts(await open());
     await users.create({ name: 'configured', isAdmin: true });
-    expect(await firstAdministrator.issueSecret()).toBeDefined();
+    expect(await issueSecret()).toBeDefined();
     await credentials.setPasswordHash('configured', 'hash');
-    expect(await firstAdministrator.issueSecret()).toBeUndefined();
+    expect(await issueSecret()).toBeUndefined();
   });
 
   test('keeps the link when the password is not good enough', async () => {
-    const { firstAdministrator } = createParts(await open());
-    const secret = (await firstAdministrator.issueSecret()) ?? '';
+    const { firstAdministrator, issueSecret } = createParts(await open());
+    const secret = (await issueSecret()) ?? '';
     const weak = firstAdministrator.create({ secret, name: 'ada', password: 'short' });
     await expect(weak).rejects.toMatchObject({ code: 'bad_request', message: 'Too short.' });
     expect(await firstAdministrator.isValid(secret)).toBe(true);
@@ -80,7 +96,7 @@ describeEachDatabase('the first administrator', (open) => {
     ['users log in elsewhere', [provider]],
     ['there is another way to log in', [password, provider]],
   ])('is not made by a link where %s', async (_, authenticators) => {
-    const { firstAdministrator } = createParts(await open(), authenticators);
-    expect(await firstAdministrator.issueSecret()).toBeUndefined();
+    const { issueSecret } = createParts(await open(), authenticators);
+    expect(await issueSecret()).toBeUndefined();
   });
 });

@@ -1,20 +1,17 @@
 import type { AccountPasswords } from '../authentication/account-passwords.ts';
 import { type Authenticators, accountOwnerOf } from '../authentication/create-authenticators.ts';
 import type { UserNameRules } from '../authentication/user-name-rules.ts';
-import { equalSecrets, hashSecret } from '../crypto/hash.ts';
-import { randomSecret } from '../crypto/random.ts';
 import { HubError } from '../errors.ts';
-import type { SettingStore } from '../store/setting-store.ts';
-import type { PasswordCredentialStore } from '../users/password-credential-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
+import type { SetUpLink } from './set-up-link.ts';
 
-/** The way in for the very first administrator: a link that works once, shown once at start. */
+/** The way in for the very first administrator, by the secret of a set-up link. */
 export interface FirstAdministrator {
   /**
-   * A new secret for the link; an older link ends. Undefined when there is an administrator already, or
-   * another way to log in than the passwords of the hub.
+   * A new link; an older one ends. Undefined when there is an administrator already, or another way to
+   * log in than the passwords of the hub.
    */
-  issueSecret(): Promise<string | undefined>;
+  issueLink(): Promise<URL | undefined>;
   isValid(secret: string): Promise<boolean>;
   /** Creates the administrator. Throws `forbidden` when the link does not work (any more). */
   create(account: {
@@ -24,42 +21,23 @@ export interface FirstAdministrator {
   }): Promise<User>;
 }
 
-const settingKey = 'first-administrator-secret-hash';
-
 export function createFirstAdministrator(deps: {
-  readonly settings: SettingStore;
-  readonly users: Pick<UserStore, 'create' | 'findByName' | 'listAdministratorNames' | 'setAdmin'>;
+  readonly link: SetUpLink;
+  readonly users: Pick<UserStore, 'create' | 'findByName' | 'setAdmin'>;
   readonly names: Pick<UserNameRules, 'resolveNew'>;
-  readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
   readonly authenticators: Pick<Authenticators, 'list'>;
   readonly passwords: Pick<AccountPasswords, 'problemWith' | 'set'>;
 }): FirstAdministrator {
-  const { settings, users, credentials, authenticators, passwords } = deps;
+  const { link, users, authenticators, passwords } = deps;
   let isCreating = false;
 
-  async function isValid(secret: string): Promise<boolean> {
-    const secretHash = await settings.find(settingKey);
-    return secretHash !== undefined && equalSecrets(secretHash, hashSecret(secret));
-  }
-
-  /** One who cannot log in, as of the configuration, does not count while passwords are the only way. */
-  async function hasAdministrator(): Promise<boolean> {
-    for (const name of await users.listAdministratorNames()) {
-      if ((await credentials.findPasswordHash(name)) !== undefined) return true;
-    }
-    return false;
-  }
-
   return {
-    isValid,
+    isValid: link.isValid,
 
-    async issueSecret() {
+    async issueLink() {
       const isOnlyWay =
         accountOwnerOf(authenticators) !== undefined && authenticators.list.length === 1;
-      if (!isOnlyWay || (await hasAdministrator())) return undefined;
-      const secret = randomSecret();
-      await settings.set(settingKey, hashSecret(secret));
-      return secret;
+      return isOnlyWay ? await link.issue() : undefined;
     },
 
     async create({ secret, name, password }) {
@@ -67,7 +45,7 @@ export function createFirstAdministrator(deps: {
       if (isCreating) throw usedUp();
       isCreating = true;
       try {
-        if (!(await isValid(secret)) || (await hasAdministrator())) throw usedUp();
+        if (!(await link.isValid(secret)) || (await link.hasAdministrator())) throw usedUp();
         const userName = deps.names.resolveNew(name);
         const problem = passwords.problemWith(password, userName);
         if (problem !== undefined) throw new HubError('bad_request', problem);
@@ -76,7 +54,7 @@ export function createFirstAdministrator(deps: {
           existing ?? (await users.create({ name: userName, isAdmin: true, isInvited: true }));
         await passwords.set(user, password);
         if (existing !== undefined) await users.setAdmin(existing.id, true);
-        await settings.delete(settingKey);
+        await link.end();
         return { ...user, isAdmin: true };
       } finally {
         isCreating = false;
@@ -87,6 +65,6 @@ export function createFirstAdministrator(deps: {
 
 function usedUp(): HubError {
   return new HubError('forbidden', 'This set-up link does not work any more.', {
-    hint: 'Start the hub again for a new link, or log in if there is an administrator.',
+    hint: 'Log in if there is an administrator already; else hub setup-link makes a new link.',
   });
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { AuthenticatorConfig } from '../config/config.ts';
 import { StartupError } from '../errors.ts';
+import { createPluginLog } from '../logging/plugin-log.ts';
 import type {
   Authenticator,
   CredentialStore,
@@ -94,7 +95,7 @@ function createServices(
 ): AuthenticatorServices {
   const names = createUserNameRules(config);
   return {
-    log: log.child({ authenticator: name }),
+    log: createPluginLog(log, { authenticator: name }),
     credentials: {
       findPasswordHash: (userName) => credentials.findPasswordHash(names.resolve(userName)),
       setPasswordHash: (userName, passwordHash) =>

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { pino } from 'pino';
+import { createSetUpLink, type SetUpLink } from '../accounts/set-up-link.ts';
 import {
   type AccountPasswords,
   createAccountPasswords,
@@ -22,6 +23,7 @@ import type { CheckedConfig } from './checked-config.ts';
 export interface CliStores extends AsyncDisposable {
   readonly users: UserStore;
   readonly accessTokens: AccessTokenStore;
+  readonly setUpLink: Pick<SetUpLink, 'issue'>;
   /** Opens the configured authenticators to learn what they ask of passwords. */
   openPasswords(): Promise<AccountPasswords & AsyncDisposable>;
 }
@@ -45,9 +47,12 @@ export async function openCliStores({ config, plugins }: CheckedConfig): Promise
     await Promise.all(others.map(({ sessionId }) => sessions.end(sessionId)));
   }
 
+  const users = createUserStore(database);
+
   return {
-    users: createUserStore(database),
+    users,
     accessTokens: createAccessTokenStore({ database }),
+    setUpLink: createSetUpLink({ ...config, settings, users, credentials }),
     async openPasswords() {
       // Only those that say what a password must be: the others may want a provider to be there.
       const prepared = plugins.authenticators.filter(({ plugin }) => plugin.name === 'password');

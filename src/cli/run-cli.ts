@@ -5,6 +5,7 @@ import { ConfigError, HubError, StartupError } from '../errors.ts';
 import { addCheckCommand } from './check-command.ts';
 import type { CliIo } from './cli-io.ts';
 import { addSchemaCommand } from './schema-command.ts';
+import { addSetupLinkCommand } from './setup-link-command.ts';
 import { addReloadCommand, addStartCommand } from './start-command.ts';
 import { addTokenCommand } from './token-command.ts';
 import { addUserCommands } from './user-commands.ts';
@@ -45,6 +46,7 @@ export function createProgram(io: CliIo): Command {
   addReloadCommand(program, io);
   addUserCommands(program, io);
   addTokenCommand(program, io);
+  addSetupLinkCommand(program, io);
   addSchemaCommand(program, io);
   return program;
 }

@@ -6,6 +6,7 @@ import { createInvitations } from '../accounts/invitations.ts';
 import { createLockouts } from '../accounts/lockouts.ts';
 import { createPartialLogins, type PartialLogin } from '../accounts/partial-logins.ts';
 import { createSecondFactors } from '../accounts/second-factors.ts';
+import { createSetUpLink } from '../accounts/set-up-link.ts';
 import { createAccountPasswords } from '../authentication/account-passwords.ts';
 import { accountOwnerOf } from '../authentication/create-authenticators.ts';
 import { createLoginThrottle, type ThrottleRecord } from '../authentication/login-throttle.ts';
@@ -74,10 +75,9 @@ export function composeAccounts(deps: {
     groupMembers: createGroupMembers({ groups: stores.groups, roles: stores.roles, authority }),
     lockouts: createLockouts([login.throttle, secondFactorThrottle]),
     firstAdministrator: createFirstAdministrator({
-      settings: stores.settings,
+      link: createSetUpLink({ ...config, ...stores }),
       users: stores.users,
       names: login.names,
-      credentials: stores.credentials,
       authenticators,
       passwords,
     }),

@@ -2,6 +2,7 @@ import { isAbsolute, join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { HubError } from '../errors.ts';
+import { createPluginLog } from '../logging/plugin-log.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { startSpawner } from '../plugin-host/create-plugins.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
@@ -49,7 +50,7 @@ export async function composeServers(
     plugins.spawner === undefined
       ? noSpawner
       : await startSpawner(plugins.spawner, {
-          log,
+          log: createPluginLog(log, { spawner: plugins.spawner.plugin.name }),
           runtimeDirectory: resolvePath(join(Hub.log_dir, 'servers')),
         });
   disposables.defer(async () => spawner[Symbol.asyncDispose]?.());

@@ -13,6 +13,7 @@ export function registerMetricSources(deps: {
   readonly stores: Pick<Stores, 'users'>;
   readonly webSockets: ReturnType<typeof composeGateway>['webSockets'];
   readonly forwarder: ReturnType<typeof composeGateway>['forwarder'];
+  readonly droppedLogLines: () => number;
 }): void {
   const { metrics, registry, server, stores, webSockets, forwarder } = deps;
   metrics.observe({
@@ -34,6 +35,7 @@ export function registerMetricSources(deps: {
     },
     users: () => stores.users.count(),
     openWebSockets: () => webSockets.openWebSockets,
+    droppedLogLines: deps.droppedLogLines,
     forwardedRequests: () => forwarder.forwardedRequests(),
   });
 }

@@ -132,6 +132,18 @@ export const hubSection = z.strictObject({
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
     .default('info')
     .describe('Least important messages that are logged.'),
+  log_format: z
+    .enum(['auto', 'json', 'text'])
+    .default('auto')
+    .describe('Form of log lines; auto is text on a terminal and JSON everywhere else.'),
+  log_time_format: z
+    .enum(['iso8601', 'epoch_ms'])
+    .default('iso8601')
+    .describe('Time in JSON log lines: ISO 8601 in UTC, or milliseconds since 1970.'),
+  log_level_format: z
+    .enum(['name', 'number'])
+    .default('name')
+    .describe('Level in JSON log lines: a name such as info, or its number such as 30.'),
   log_dir: z.string().default('logs').describe('Where the output of services and servers is kept.'),
   title: z.string().min(1).default('Hub').describe('Name shown on every page.'),
   accent_color: z

@@ -18,6 +18,7 @@ export interface MetricSources {
   serversByState(): Readonly<Record<string, number>>;
   users(): Promise<number>;
   openWebSockets(): number;
+  droppedLogLines(): number;
   /** Requests forwarded so far, by kind of route and status. */
   forwardedRequests(): Iterable<{
     readonly routeKind: string;
@@ -217,6 +218,15 @@ function registerSources(sources: MetricSources, registers: Registry[]): void {
     registers,
     async collect() {
       this.set(await sources.users());
+    },
+  });
+  new Counter({
+    name: 'hub_log_lines_dropped_total',
+    help: 'Log lines lost because nobody took them in time.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(sources.droppedLogLines());
     },
   });
   new Gauge({

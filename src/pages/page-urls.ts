@@ -1,3 +1,4 @@
+import { setUpPath } from '../accounts/set-up-link.ts';
 import { encodeSegment } from '../servers/server.ts';
 
 /** Where every page and form of the hub is; views link by it and the page routes match it. */
@@ -82,7 +83,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
     loginSecondFactor: `${hub}login/second-factor`,
     loginPassword: `${hub}login/password`,
     logout: `${hub}logout`,
-    setUp: `${hub}set-up`,
+    setUp: baseUrl + setUpPath,
     invitation: `${hub}invitation`,
 
     spawn: (userName, serverName) => below('spawn', userName, serverName),

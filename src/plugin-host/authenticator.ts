@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { PluginLog } from '../logging/plugin-log.ts';
 
 /**
  * The version of the plugin contract that a plugin is written for; 1 when it says nothing. A version
@@ -67,7 +68,7 @@ export interface AuthenticatorHost extends PluginSurroundings {
   readonly callbackUrl: string;
   /** The options every authenticator shares (`Authenticator` in the configuration). */
   readonly shared: { readonly enableAuthState: boolean; readonly manageGroups: boolean };
-  readonly log: AuthenticatorLog;
+  readonly log: PluginLog;
   /** Passwords of the hub's own accounts. */
   readonly credentials: CredentialStore;
   readonly passwordHasher: PasswordHasher;
@@ -75,13 +76,6 @@ export interface AuthenticatorHost extends PluginSurroundings {
   readonly settings: SettingStore;
   /** The hub's name as client of external providers: `hub-client-<uuid>`, made once and kept. */
   defaultClientId(): Promise<string>;
-}
-
-export interface AuthenticatorLog {
-  debug(fields: object, message: string): void;
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
 }
 
 export interface CredentialStore {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuthenticatorEntry } from '../config/config.ts';
+import type { PluginLog } from '../logging/plugin-log.ts';
 import type {
   Authenticator,
   AuthenticatorHost,
-  AuthenticatorLog,
   AuthenticatorPlugin,
   PluginSurroundings,
 } from './authenticator.ts';
@@ -183,7 +183,7 @@ async function call<Value>(
   }
 }
 
-const silentLog: AuthenticatorLog = {
+const silentLog: PluginLog = {
   debug: () => undefined,
   info: () => undefined,
   warn: () => undefined,

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { PluginLog } from '../logging/plugin-log.ts';
 import type { ContractVersion, OptionProblem, PluginSurroundings } from './authenticator.ts';
 
 /**
@@ -28,12 +29,7 @@ export interface SpawnerPlugin<Options = unknown> {
 }
 
 export interface SpawnerHost extends PluginSurroundings {
-  readonly log: {
-    debug(fields: object, message: string): void;
-    info(fields: object, message: string): void;
-    warn(fields: object, message: string): void;
-    error(fields: object, message: string): void;
-  };
+  readonly log: PluginLog;
   /** Folder in which a spawner may keep files such as sockets and logs. */
   readonly runtimeDirectory: string;
 }

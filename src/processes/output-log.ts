@@ -55,6 +55,8 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
 
   const splitter = createLineSplitter();
   const lines: string[] = [];
+  /** Remarks of the hub that are in the file and were not read back yet. */
+  const remarks: string[] = [];
   let offset = 0;
   let isClosed = false;
   let lookMs = shortestLookMs;
@@ -98,7 +100,16 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
     return [...splitter.end(), `[… ${bytes} bytes of output not shown]`].map(keep);
   }
 
-  function tell(fresh: readonly string[]): void {
+  /** A remark of the hub is no news to whoever made it. */
+  function isRemark(line: string): boolean {
+    const place = remarks.indexOf(line);
+    // What stood before it was cut out of a flood.
+    remarks.splice(0, place + 1);
+    return place !== -1;
+  }
+
+  function tell(all: readonly string[]): void {
+    const fresh = all.filter((line) => !isRemark(line));
     if (onLine === undefined) return;
     for (const line of fresh.slice(0, maxLinesPerLook)) onLine(line);
     const untold = fresh.length - maxLinesPerLook;
@@ -153,7 +164,10 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
     tail: (count = tailLines) => lines.slice(-count),
     flush,
     async note(text) {
-      if (!isClosed) await handle.appendFile(`[hub] ${text}\n`);
+      if (isClosed) return;
+      const remark = `[hub] ${text}`;
+      remarks.push(remark);
+      await handle.appendFile(`${remark}\n`);
     },
     giveTo: ({ userId, groupId }) => handle.chown(userId, groupId),
     async [Symbol.asyncDispose]() {

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { type Clock, systemClock } from '../processes/clock.ts';
+import { createLineLimit } from '../processes/line-limit.ts';
 import { type OutputLog, openOutputLog } from '../processes/output-log.ts';
 import type { probeReadiness } from '../processes/readiness-probe.ts';
 import {
@@ -37,6 +38,9 @@ export interface ManagedServiceOptions {
 
 /** How long a service without a url must run to count as ready. */
 const settleMs = 1_000;
+/** Of a service's output in the hub's own log; its file holds the rest. */
+const loggedLinesPerSecond = 20;
+const longestLoggedLine = 1_000;
 
 /**
  * Creates the watchdog of one managed service: it starts the command and starts it again whenever it
@@ -52,6 +56,13 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
   let service: Service = options.service;
   const log = options.log.child({ service: service.name });
 
+  const loggedOutput = createLineLimit({
+    linesPerSecond: loggedLinesPerSecond,
+    onLine: (line) =>
+      log.info({ servicePid: process?.identity.pid }, line.slice(0, longestLoggedLine)),
+    onKeptBack: (lines) =>
+      log.info({ lines, file: logFile }, 'more lines of its output are in its file only'),
+  });
   /** What the present run is at; while runs keep failing, `stateNow` tells that instead. */
   let state: ServiceState = 'stopped';
   let isCrashLooping = false;
@@ -70,7 +81,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
 
   function onReady(): void {
     if (stopping.signal.aborted || isRestartWanted) return;
-    log.info({ pid: process?.identity.pid }, 'service is ready');
+    log.info({ servicePid: process?.identity.pid }, 'service is ready');
     state = 'ready';
     lastError = undefined;
     if (service.url !== undefined) routes.open(service);
@@ -106,7 +117,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
       output ??= await openOutputLog({
         file: logFile,
         secrets: service.apiToken === undefined ? [] : [service.apiToken.reveal()],
-        onLine: (line) => log.info({ pid: process?.identity.pid }, line),
+        onLine: (line) => loggedOutput.push(line),
       });
       user = launch.user === undefined ? undefined : await findSystemUser(launch.user);
       if (launch.user !== undefined && user === undefined) {
@@ -150,7 +161,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     process = started;
     const began = clock.now();
     startedAt = new Date(began);
-    log.info({ pid: started.identity.pid }, 'service started');
+    log.info({ servicePid: started.identity.pid }, 'service started');
     await remember(started);
     if (stopping.signal.aborted) await started.stop({ graceMs: launch.stopGraceMs });
     const life = new AbortController();
@@ -202,6 +213,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     state = 'stopped';
     await store.forget(service.name).catch(warnOfStore);
     await output?.[Symbol.asyncDispose]();
+    loggedOutput[Symbol.dispose]();
   }
 
   async function remember(started: SupervisedProcess): Promise<void> {

@@ -27,7 +27,7 @@ export async function endOrphans(options: {
     const { found, survivors } = await endProcessGroup({ groupId, tag: tagOf(name) }, { graceMs });
     if (found > 0) {
       log.warn(
-        { service: name, pid: groupId, processes: found, survivors },
+        { service: name, servicePid: groupId, processes: found, survivors },
         'ended what a former hub left running',
       );
     }

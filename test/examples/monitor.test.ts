@@ -151,6 +151,15 @@ test.each<[what: string, situation: Situation]>([
     },
   ],
   [
+    'a log that nobody takes',
+    {
+      series: { hub_log_lines_dropped_total: '0x5 40x20' },
+      minute: 10,
+      alert: 'HubLogIncomplete',
+      due: [{}],
+    },
+  ],
+  [
     'passwords being tried',
     {
       series: {

@@ -54,6 +54,12 @@ async function samples(): Promise<ReadonlyMap<string, string>> {
   return values;
 }
 
+/** Metrics that another test of a whole hub sees moving. */
+const movedElsewhere = [
+  // log-trouble.test.ts
+  'hub_log_lines_dropped_total',
+];
+
 /** Everything that the documented metrics of the hub are about. */
 async function useTheHub(): Promise<void> {
   await submitLogin(new FakeBrowser(), hub.url, 'alice', 'wrong');
@@ -68,7 +74,7 @@ test('each documented metric of the hub moves when what it counts happens', asyn
   const before = await samples();
   const documented = listMetrics()
     .map(({ name }) => name)
-    .filter((name) => name.startsWith('hub_'));
+    .filter((name) => name.startsWith('hub_') && !movedElsewhere.includes(name));
   await useTheHub();
   const socket = new WebSocket(`${hub.url.replace('http', 'ws')}services/app/socket`, {
     origin: new URL(hub.url).origin,

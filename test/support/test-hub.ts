@@ -213,6 +213,7 @@ async function start(
     nodeVersion: process.version,
     environment,
     log,
+    droppedLogLines: () => 0,
   });
 }
 

@@ -20,7 +20,7 @@ export function setUpRoutes(
     const secret = String(ctx.query['secret'] ?? '');
     if (!(await firstAdministrator.isValid(secret))) {
       throw new HubError('forbidden', 'This set-up link does not work.', {
-        hint: 'Start the hub again for a new link, or log in if there is an administrator already.',
+        hint: 'Log in if there is an administrator already; else hub setup-link makes a new link.',
       });
     }
     const layout = await pages.formLayoutFor(ctx);

@@ -1,0 +1,120 @@
+import { expect, test, vi } from 'vitest';
+import { createLogWriter, type LogOutput } from './log-writer.ts';
+
+/** An output that does what it is told: takes some bytes, fails, or keeps its writer waiting. */
+function createOutput() {
+  let failure: string | undefined;
+  let failures = 0;
+  let waiting: (() => void) | undefined;
+  let mostBytes = Number.POSITIVE_INFINITY;
+  let isHeld = false;
+  const written: Buffer[] = [];
+  const output: LogOutput = (bytes, done) => {
+    const answer = () => {
+      if (failure !== undefined) {
+        failures += 1;
+        return done(Object.assign(new Error(failure), { code: failure }), 0);
+      }
+      const taken = bytes.subarray(0, mostBytes);
+      written.push(Buffer.from(taken));
+      done(null, taken.length);
+    };
+    if (isHeld) waiting = answer;
+    else setImmediate(answer);
+  };
+  return {
+    output,
+    text: () => Buffer.concat(written).toString(),
+    writes: () => written.length,
+    failures: () => failures,
+    fail: (code: string | undefined) => {
+      failure = code;
+    },
+    takeAtMost: (bytes: number) => {
+      mostBytes = bytes;
+    },
+    hold: () => {
+      isHeld = true;
+    },
+    release: () => {
+      isHeld = false;
+      waiting?.();
+      waiting = undefined;
+    },
+  };
+}
+
+function setUp(mostPendingChars?: number) {
+  const output = createOutput();
+  const dropped: number[] = [];
+  const writer = createLogWriter({
+    output: output.output,
+    onResume: (lines) => dropped.push(lines),
+    ...(mostPendingChars !== undefined && { mostPendingChars }),
+  });
+  return { output, writer, dropped };
+}
+
+test('lines of one turn are written together, in order', async () => {
+  const { output, writer } = setUp();
+  for (let line = 0; line < 100; line += 1) writer.write(`${line}\n`);
+  expect(await writer.flush(10_000)).toBe(true);
+  expect(output.text()).toBe(Array.from({ length: 100 }, (_, line) => `${line}\n`).join(''));
+  expect(output.writes()).toBe(1);
+});
+
+test('what an output takes in pieces arrives whole', async () => {
+  const { output, writer } = setUp();
+  output.takeAtMost(3);
+  writer.write('größer\n');
+  writer.write('kleiner\n');
+  await writer.flush(10_000);
+  expect(output.text()).toBe('größer\nkleiner\n');
+  expect(output.writes()).toBeGreaterThan(3);
+});
+
+test('an output that stands still costs bounded memory; what is lost is counted and told once', async () => {
+  const { output, writer, dropped } = setUp(1_000);
+  output.hold();
+  writer.write(`${'x'.repeat(99)}\n`);
+  await new Promise(setImmediate);
+  for (let line = 0; line < 50; line += 1) writer.write(`${'y'.repeat(99)}\n`);
+  expect(writer.droppedLines).toBe(40);
+  expect(await writer.flush(20)).toBe(false);
+  expect(dropped).toEqual([]);
+  output.release();
+  expect(await writer.flush(10_000)).toBe(true);
+  expect(output.text().match(/\n/g)).toHaveLength(11);
+  expect(dropped).toEqual([40]);
+});
+
+test('a full disk is tried again, and nothing that fitted into memory is lost', async () => {
+  const { output, writer, dropped } = setUp();
+  output.fail('ENOSPC');
+  writer.write('one\n');
+  await vi.waitFor(() => expect(output.failures()).toBe(1));
+  writer.write('two\n');
+  output.fail(undefined);
+  expect(await writer.flush(30_000)).toBe(true);
+  expect(output.text()).toBe('one\ntwo\n');
+  expect([writer.droppedLines, dropped]).toEqual([0, []]);
+});
+
+test('a reader who has gone loses every line, and holds nothing up', async () => {
+  const { output, writer } = setUp();
+  output.fail('EPIPE');
+  writer.write('one\n');
+  writer.write('two\n');
+  expect(await writer.flush(10_000)).toBe(true);
+  writer.write('three\n');
+  expect(await writer.flush(10_000)).toBe(true);
+  expect(writer.droppedLines).toBe(3);
+});
+
+test('what is not begun can be taken when the program ends at once', () => {
+  const { writer } = setUp();
+  writer.write('one\n');
+  writer.write('two\n');
+  expect(String(writer.takeRest())).toBe('one\ntwo\n');
+  expect(writer.takeRest()).toHaveLength(0);
+});

@@ -1,0 +1,187 @@
+import { write as writeFile, writeSync } from 'node:fs';
+import type { Writable } from 'node:stream';
+
+/** Writes some or all of the bytes and then tells how many, without ever blocking the caller. */
+export type LogOutput = (
+  bytes: Uint8Array,
+  done: (error: NodeJS.ErrnoException | null, writtenBytes: number) => void,
+) => void;
+
+/** Takes the lines of a log. Nothing that happens to them stops, slows or grows the program. */
+export interface LogWriter {
+  /** Takes a line with its newline; drops it when too much waits to be written. */
+  write(line: string): void;
+  /** Waits until all lines taken are written or lost; false when that takes longer than the time. */
+  flush(deadlineMs: number): Promise<boolean>;
+  /** Hands out what nobody has begun to write; for a program that ends at once. */
+  takeRest(): Uint8Array;
+  /** Lines that nobody will read, since the start. */
+  readonly droppedLines: number;
+}
+
+/** Lines that wait while nobody takes them: seconds of a busy hub, hours of a quiet one. */
+const defaultMostPendingChars = 2 * 1024 * 1024;
+/** So many characters are written at once. */
+const batchChars = 64 * 1024;
+/** A terminal or pipe that takes nothing now. */
+const busyCodes = new Set(['EAGAIN', 'EBUSY', 'EINTR']);
+const busyRetryMs = 20;
+/** A full disk, or a file server that is away. */
+const failedRetryMs = 1_000;
+/** Nobody reads, and nobody will: the other end of the pipe is closed. */
+const goneCodes = new Set([
+  'EPIPE',
+  'ECONNRESET',
+  'EBADF',
+  'ERR_STREAM_DESTROYED',
+  'ERR_STREAM_WRITE_AFTER_END',
+]);
+
+/** Creates a writer. `onResume` hears how many lines were dropped once lines are written again. */
+export function createLogWriter(options: {
+  readonly output: LogOutput;
+  readonly onResume: (droppedLines: number) => void;
+  readonly mostPendingChars?: number;
+}): LogWriter {
+  const { output, onResume, mostPendingChars = defaultMostPendingChars } = options;
+  let pending: string[] = [];
+  let pendingChars = 0;
+  let batch: Buffer | undefined;
+  let batchLines = 0;
+  let isScheduled = false;
+  let isGone = false;
+  let droppedLines = 0;
+  let untoldLines = 0;
+  let idleListeners: (() => void)[] = [];
+
+  function drop(lines: number): void {
+    droppedLines += lines;
+    untoldLines += lines;
+  }
+
+  function nextBatch(): Buffer | undefined {
+    if (pending.length === 0) return undefined;
+    let lines = 0;
+    let chars = 0;
+    while (lines < pending.length && (lines === 0 || chars < batchChars)) {
+      chars += pending[lines]?.length ?? 0;
+      lines += 1;
+    }
+    const text = lines === pending.length ? pending.join('') : pending.slice(0, lines).join('');
+    pending = lines === pending.length ? [] : pending.slice(lines);
+    pendingChars -= chars;
+    batchLines = lines;
+    return Buffer.from(text);
+  }
+
+  function schedule(delayMs: number): void {
+    isScheduled = true;
+    // At the end of this turn, so that the lines of many requests go by one write.
+    if (delayMs === 0) setImmediate(writeBatch);
+    else setTimeout(writeBatch, delayMs).unref();
+  }
+
+  function writeBatch(): void {
+    batch ??= nextBatch();
+    if (batch === undefined) {
+      becomeIdle();
+      return;
+    }
+    output(batch, written);
+  }
+
+  function written(error: NodeJS.ErrnoException | null, bytes: number): void {
+    if (error !== null) {
+      failed(error);
+      return;
+    }
+    if (batch !== undefined && bytes < batch.length) {
+      batch = batch.subarray(bytes);
+      writeBatch();
+      return;
+    }
+    batch = undefined;
+    batchLines = 0;
+    if (pending.length > 0) {
+      writeBatch();
+      return;
+    }
+    becomeIdle();
+    const lines = untoldLines;
+    untoldLines = 0;
+    if (lines > 0) onResume(lines);
+  }
+
+  function failed({ code = '' }: NodeJS.ErrnoException): void {
+    if (goneCodes.has(code)) {
+      isGone = true;
+      drop(batchLines + pending.length);
+      batch = undefined;
+      pending = [];
+      pendingChars = 0;
+      becomeIdle();
+      return;
+    }
+    schedule(busyCodes.has(code) ? busyRetryMs : failedRetryMs);
+  }
+
+  function becomeIdle(): void {
+    isScheduled = false;
+    const listeners = idleListeners;
+    idleListeners = [];
+    for (const listener of listeners) listener();
+  }
+
+  return {
+    write(line) {
+      if (isGone || pendingChars + line.length > mostPendingChars) {
+        drop(1);
+        return;
+      }
+      pending.push(line);
+      pendingChars += line.length;
+      if (!isScheduled) schedule(0);
+    },
+    async flush(deadlineMs) {
+      if (!isScheduled) return true;
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      idleListeners.push(() => resolve(true));
+      const timer = setTimeout(() => resolve(false), deadlineMs);
+      const isFlushed = await promise;
+      clearTimeout(timer);
+      return isFlushed;
+    },
+    takeRest() {
+      const rest = Buffer.from(pending.join(''));
+      pending = [];
+      pendingChars = 0;
+      return rest;
+    },
+    get droppedLines() {
+      return droppedLines;
+    },
+  };
+}
+
+/** Writes to a regular file or a terminal, away from the event loop. */
+export function fileOutput(descriptor: number): LogOutput {
+  return (bytes, done) => {
+    writeFile(descriptor, bytes, 0, bytes.length, null, (error, count) => done(error, count));
+  };
+}
+
+/** Writes to a pipe or a socket, which the event loop waits for. */
+export function streamOutput(stream: Writable): LogOutput {
+  return (bytes, done) => {
+    stream.write(bytes, (error) => done(error ?? null, error == null ? bytes.length : 0));
+  };
+}
+
+/** Writes what can be written at once; the rest is lost. For a program that ends. */
+export function writeNow(descriptor: number, bytes: Uint8Array): void {
+  try {
+    if (bytes.length > 0) writeSync(descriptor, bytes);
+  } catch {
+    // A full disk or a reader that stands still: there is nobody left to tell.
+  }
+}

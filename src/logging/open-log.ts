@@ -1,0 +1,77 @@
+import { constants, fstatSync, openSync } from 'node:fs';
+import type { Writable } from 'node:stream';
+import type { Logger } from 'pino';
+import { createLog, type LogFormat } from './create-log.ts';
+import {
+  createLogWriter,
+  fileOutput,
+  type LogOutput,
+  streamOutput,
+  writeNow,
+} from './log-writer.ts';
+
+/** The log of a program, on its standard error. */
+export interface OpenedLog {
+  readonly log: Logger;
+  /** Waits until everything is written; false when that takes longer than the time. */
+  flush(deadlineMs: number): Promise<boolean>;
+  /** Writes what can be written at once; for a program that ends in this very moment. */
+  flushNow(): void;
+  /** Lines lost so far because nobody took them. */
+  readonly droppedLogLines: () => number;
+}
+
+/** Standard error of a program. */
+export type StandardError = Writable & { readonly fd: number; readonly isTTY?: boolean };
+
+/**
+ * Opens the log on standard error. Neither a full disk nor a reader who stands still or has gone stops
+ * or slows the program: lines wait, within bounds, and what goes beyond is counted and said later.
+ */
+export function openLog(options: {
+  readonly stderr: StandardError;
+  readonly level: string;
+  readonly form: 'auto' | LogFormat['form'];
+  readonly time: LogFormat['time'];
+  readonly levelForm: LogFormat['level'];
+  readonly name?: string;
+}): OpenedLog {
+  const { stderr, level, time, levelForm, name } = options;
+  const isTerminal = stderr.isTTY === true;
+  const form = options.form === 'auto' ? (isTerminal ? 'text' : 'json') : options.form;
+  // What the write of a line meets is told to its writer; without a listener it would end the program.
+  stderr.on('error', () => {});
+  const writer = createLogWriter({
+    output: outputFor(stderr),
+    onResume: (lines) =>
+      log.warn({ droppedLines: lines }, 'lines of this log were lost: nobody took them in time'),
+  });
+  const log = createLog({
+    level,
+    format: { form, time, level: levelForm, isTerminal },
+    ...(name !== undefined && { name }),
+    write: (line) => writer.write(line),
+  });
+  return {
+    log,
+    flush: (deadlineMs) => writer.flush(deadlineMs),
+    flushNow: () => writeNow(stderr.fd, writer.takeRest()),
+    droppedLogLines: () => writer.droppedLines,
+  };
+}
+
+function outputFor(stderr: StandardError): LogOutput {
+  const kind = fstatSync(stderr.fd);
+  if (kind.isFIFO() || kind.isSocket()) return streamOutput(stderr);
+  return fileOutput(stderr.isTTY === true ? patientTerminal(stderr.fd) : stderr.fd);
+}
+
+/** The terminal, opened once more, so that a write to one that was stopped (Ctrl-S) does not wait. */
+function patientTerminal(descriptor: number): number {
+  const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants;
+  try {
+    return openSync(`/dev/fd/${descriptor}`, O_WRONLY | O_NONBLOCK | O_NOCTTY);
+  } catch {
+    return descriptor;
+  }
+}

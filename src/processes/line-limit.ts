@@ -1,0 +1,43 @@
+/** Passes lines on, but no more than so many a second. */
+export interface LineLimit extends Disposable {
+  push(line: string): void;
+}
+
+const windowMs = 1_000;
+
+/**
+ * Creates the limit. Of each second it passes the first lines on and then tells how many it kept back,
+ * so that a program in a flood can be read, and fills neither a disk nor a reader's time.
+ */
+export function createLineLimit(options: {
+  readonly linesPerSecond: number;
+  readonly onLine: (line: string) => void;
+  readonly onKeptBack: (lines: number) => void;
+}): LineLimit {
+  const { linesPerSecond, onLine, onKeptBack } = options;
+  let passed = 0;
+  let keptBack = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  function endWindow(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    const lines = keptBack;
+    passed = 0;
+    keptBack = 0;
+    if (lines > 0) onKeptBack(lines);
+  }
+
+  return {
+    push(line) {
+      timer ??= setTimeout(endWindow, windowMs).unref();
+      if (passed < linesPerSecond) {
+        passed += 1;
+        onLine(line);
+      } else {
+        keptBack += 1;
+      }
+    },
+    [Symbol.dispose]: endWindow,
+  };
+}

@@ -1,0 +1,159 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { runsAsRoot } from '../../src/processes/system-user.ts';
+import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
+import { projectDirectory } from '../support/services.ts';
+import { until } from '../support/test-hub.ts';
+
+const lossMessage = 'lines of this log were lost';
+
+const start = (folder: HubFolder) => [
+  process.execPath,
+  join(projectDirectory, 'src', 'main.ts'),
+  'start',
+  '--config',
+  folder.configFile,
+];
+
+/** A hub whose standard error goes where a test wants it. */
+async function startWith(
+  folder: HubFolder,
+  stderr: number | 'pipe',
+  command: readonly string[] = start(folder),
+): Promise<AsyncDisposable & { readonly child: ChildProcess; readonly pid: number }> {
+  const [program = '', ...args] = command;
+  const child = spawn(program, args, { cwd: folder.directory, stdio: ['ignore', 'pipe', stderr] });
+  child.stdout?.resume();
+  let isOver = false;
+  const closed = once(child, 'exit').then(() => {
+    isOver = true;
+  });
+  await until(async () => isOver || (await isHealthy(folder)), 'the hub answers');
+  return {
+    child,
+    pid: child.pid ?? 0,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL');
+      await closed;
+      child.stderr?.destroy();
+    },
+  };
+}
+
+async function isHealthy(folder: HubFolder): Promise<boolean> {
+  return fetch(`${folder.url}hub/health`).then(
+    (answer) => answer.ok,
+    () => false,
+  );
+}
+
+/** Requests that leave a line of the log each, a long one. */
+async function makeLines(folder: HubFolder, count: number): Promise<void> {
+  for (let sent = 0; sent < count; sent += 1) {
+    const answer = await fetch(`${folder.url}hub/nothing-here/${'x'.repeat(1_500)}`);
+    expect(answer.status).toBe(404);
+    await answer.arrayBuffer();
+  }
+}
+
+async function droppedLines(folder: HubFolder): Promise<number> {
+  const answer = await fetch(`${folder.apiUrl}/metrics`, {
+    headers: { authorization: 'token admin-service-token' },
+  });
+  return Number(/^hub_log_lines_dropped_total (\d+)$/m.exec(await answer.text())?.[1]);
+}
+
+/** Fills what the hub keeps of lines that nobody takes, until some are lost. */
+async function untilLinesAreLost(folder: HubFolder): Promise<void> {
+  await until(async () => {
+    await Promise.all([makeLines(folder, 50), makeLines(folder, 50), makeLines(folder, 50)]);
+    return (await droppedLines(folder)) > 0;
+  }, 'lines of the log were lost');
+}
+
+/** SIGTERM ends it, in good order and long before anybody would lose patience. */
+async function expectToStop({ child }: { readonly child: ChildProcess }): Promise<void> {
+  const exited = once(child, 'exit');
+  child.kill('SIGTERM');
+  expect(await exited).toEqual([0, null]);
+}
+
+describe('a hub whose log cannot be written', () => {
+  test('goes on when the disk has never had room, and stops when it is told', async () => {
+    await using folder = await createHubFolder();
+    const full = openSync('/dev/full', 'w');
+    await using hub = await startWith(folder, full);
+    closeSync(full);
+    await untilLinesAreLost(folder);
+    expect(await isHealthy(folder)).toBe(true);
+    await expectToStop(hub);
+  });
+
+  test.runIf(runsAsRoot())('goes on when the disk fills up, and says what was lost', async () => {
+    await using folder = await createHubFolder();
+    const diskBytes = 16 * 1024 * 1024;
+    const disk = join(folder.directory, 'disk');
+    mkdirSync(disk);
+    const onDisk = `mount -t tmpfs -o size=${diskBytes} tmpfs disk && exec "$@" 2>>disk/log`;
+    // Its own mount namespace: the disk goes with the process.
+    await using hub = await startWith(folder, openSync('/dev/null', 'w'), [
+      'unshare',
+      '--mount',
+      'sh',
+      '-c',
+      onDisk,
+      'sh',
+      ...start(folder),
+    ]);
+    const file = (name: string) => `/proc/${hub.pid}/root${disk}/${name}`;
+    writeFileSync(file('filler'), Buffer.alloc(diskBytes - 128 * 1024));
+    await untilLinesAreLost(folder);
+    expect(await isHealthy(folder)).toBe(true);
+    await rm(file('filler'));
+    await until(
+      async () => (await readFile(file('log'), 'utf8')).includes(lossMessage),
+      'the loss is told',
+    );
+    await expectToStop(hub);
+  });
+
+  test('goes on while its reader stands still, and tells the reader afterwards', async () => {
+    await using folder = await createHubFolder();
+    await using hub = await startWith(folder, 'pipe');
+    // Nobody listens to `data`: after the pipe, the hub's own memory fills.
+    await untilLinesAreLost(folder);
+    expect(await isHealthy(folder)).toBe(true);
+    let log = '';
+    hub.child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+      log += chunk;
+    });
+    await until(() => log.includes(lossMessage), 'the loss is told');
+    const told = log.split('\n').find((line) => line.includes(lossMessage));
+    expect(JSON.parse(told ?? '')).toMatchObject({
+      level: 'warn',
+      droppedLines: await droppedLines(folder),
+    });
+    await expectToStop(hub);
+  });
+
+  test('stops when it is told although its reader stands still', async () => {
+    await using folder = await createHubFolder();
+    await using hub = await startWith(folder, 'pipe');
+    await untilLinesAreLost(folder);
+    await expectToStop(hub);
+  });
+
+  test('goes on when its reader has gone, and stops when it is told', async () => {
+    await using folder = await createHubFolder();
+    await using hub = await startWith(folder, 'pipe');
+    hub.child.stderr?.destroy();
+    await makeLines(folder, 20);
+    await until(async () => (await droppedLines(folder)) > 0, 'lines are counted as lost');
+    expect(await isHealthy(folder)).toBe(true);
+    await expectToStop(hub);
+  });
+});
