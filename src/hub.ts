@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import { createAccounts } from './accounts/accounts.ts';
+import { loadDirectory } from './accounts/load-directory.ts';
 import { authorise } from './api/authorise.ts';
 import { callerMiddleware, callerOf } from './api/caller-middleware.ts';
 import { endpoints } from './api/endpoints.ts';
@@ -18,12 +19,10 @@ import { composeRevalidation } from './composition/compose-revalidation.ts';
 import { composeServers } from './composition/compose-servers.ts';
 import type { HubParts } from './composition/hub-parts.ts';
 import { jupyterHubCompatibility } from './composition/jupyterhub-compatibility.ts';
-import { loadDirectory } from './composition/load-directory.ts';
 import { createOAuthEndpoints } from './composition/oauth-endpoints.ts';
 import { startPurging } from './composition/purge.ts';
 import { registerMetricSources } from './composition/register-metric-sources.ts';
 import { createReload, type ReloadedConfig } from './composition/reload.ts';
-import { addExtraRoutes, createServiceRoutes } from './composition/service-routes.ts';
 import { createStores, openStorage } from './composition/stores.ts';
 import type { Config } from './config/config.ts';
 import { loadCookieSecrets } from './config/cookie-secret.ts';
@@ -45,10 +44,12 @@ import { jupyterHubRoutes } from './pages/servers/jupyterhub-routes.ts';
 import { userUrlRoutes } from './pages/servers/user-url-routes.ts';
 import { createNotReadyRenderer } from './pages/services/not-ready-renderer.ts';
 import type { PreparedPlugins } from './plugin-host/prepare-plugins.ts';
+import { addExtraRoutes } from './proxy/extra-routes.ts';
 import { createRouteTable } from './proxy/route-table.ts';
 import { createAuthority } from './rbac/authority.ts';
 import { createScopeCatalogue } from './rbac/scope-definitions.ts';
 import { createServiceRegistry } from './services/service-registry.ts';
+import { createServiceRoutes } from './services/service-routes.ts';
 import { createCsrfProtection } from './sessions/csrf.ts';
 import { createLoginSessions } from './sessions/login-sessions.ts';
 import { createBrowserSessions } from './sessions/session-middleware.ts';
@@ -97,7 +98,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   building.use(startPurging(stores, log));
   const metrics = createMetrics();
   const catalogue = createScopeCatalogue(Hub.custom_scopes);
-  await loadDirectory(config, stores, catalogue, log);
+  await loadDirectory(config, { ...stores, catalogue, log });
 
   const isHttps = publicUrl.protocol === 'https:';
   const apiPath = `${basePath}hub/api/`;
@@ -140,7 +141,14 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     building,
   );
   const login = await composeLogin({ config, plugins, secrets, stores, keyv, log }, building);
-  const revalidation = composeRevalidation({ config, stores, keyv, login, logins, log });
+  const { revalidation, spawnHooks, endUpstreamLogins } = composeRevalidation({
+    config,
+    stores,
+    keyv,
+    login,
+    logins,
+    log,
+  });
 
   const urls = createPageUrls(basePath);
   const assets = await loadAssets({
@@ -168,7 +176,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       apiUrl,
       environment,
       stopsServersAtEnd: () => stopsServers,
-      ...revalidation.spawnHooks,
+      ...spawnHooks,
       log,
     },
     building,
@@ -263,7 +271,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     sessions,
     csrf,
     login,
-    revalidation,
+    endUpstreamLogins,
     externalLogins: composeExternalLogins({ pages, login, log }, { config, secrets, keyv }),
     oauth,
     server,

@@ -1,24 +1,28 @@
 import type { Logger } from 'pino';
 import { HubError } from '../errors.ts';
+import type { Caller } from '../rbac/caller.ts';
 import type { Login, LoginSessions } from '../sessions/login-sessions.ts';
 import type { Identity, IdentityStore } from '../users/identity-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { Authenticators } from './create-authenticators.ts';
 import type { RefreshOutcome, UserRefresh } from './user-refresh.ts';
 
-/** Who acts by a token. */
-export interface TokenBearer {
-  readonly userId: string;
+/** A token that is used, of a service, of a user, or of a user's server. */
+export interface UsedToken {
+  readonly userId?: string | undefined;
   /** The login that the token belongs to; undefined for a token the user made. */
-  readonly sessionId: string | undefined;
+  readonly sessionId?: string | undefined;
+  readonly server?: unknown;
 }
 
 /** Checks logins with their provider while they are used: who is gone there is logged out here. */
 export interface LoginRevalidation {
   /** The login as it is now, or undefined when it has ended at its provider. */
   revalidate(login: Login): Promise<Login | undefined>;
-  /** Whether the bearer of a token still has a login at a provider, or never needed one. */
-  hasCurrentLogin(bearer: TokenBearer): Promise<boolean>;
+  /** Whether the user of a token still has a login at a provider, or never needed one. */
+  isTokenOfCurrentLogin(token: UsedToken): Promise<boolean>;
+  /** The same of a caller with a token. */
+  hasCurrentLogin(caller: Caller): Promise<boolean>;
   /** Asks the providers now. Throws `forbidden` when none of them knows the user any more. */
   requireCurrentLogin(user: User): Promise<void>;
 }
@@ -82,17 +86,23 @@ export function createLoginRevalidation(deps: {
     return linked.filter(({ authenticator }) => authenticators.find(authenticator) !== undefined);
   }
 
+  async function isTokenOfCurrentLogin({ userId, sessionId, server }: UsedToken): Promise<boolean> {
+    // A server's own token speaks for the server, which reports activity while its user is away.
+    if (userId === undefined || server !== undefined) return true;
+    const login = sessionId === undefined ? undefined : await logins.find(sessionId);
+    if (login !== undefined) return (await revalidate(login)) !== undefined;
+    if (sessionId !== undefined || !canRefresh()) return true;
+    const user = await users.findById(userId);
+    if (user === undefined) return false;
+    return await anyIsCurrent(user, await identitiesOf(user), refresh.refreshIfDue);
+  }
+
   return {
     revalidate,
+    isTokenOfCurrentLogin,
 
-    async hasCurrentLogin({ userId, sessionId }) {
-      const login = sessionId === undefined ? undefined : await logins.find(sessionId);
-      if (login !== undefined) return (await revalidate(login)) !== undefined;
-      if (sessionId !== undefined || !canRefresh()) return true;
-      const user = await users.findById(userId);
-      if (user === undefined) return false;
-      return await anyIsCurrent(user, await identitiesOf(user), refresh.refreshIfDue);
-    },
+    hasCurrentLogin: ({ user, accessToken }) =>
+      isTokenOfCurrentLogin({ ...accessToken, userId: user?.id }),
 
     async requireCurrentLogin(user) {
       if (await anyIsCurrent(user, await identitiesOf(user), refresh.refreshNow)) return;

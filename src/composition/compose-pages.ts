@@ -71,7 +71,7 @@ export function addPages(
     pages,
     authenticators: login.authenticators,
     externalLogins: deps.externalLogins,
-    endUpstreamLogins: deps.revalidation.endUpstreamLogins,
+    endUpstreamLogins: deps.endUpstreamLogins,
     logIn,
     metrics,
   });

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Accounts } from '../accounts/accounts.ts';
 import type { ExternalLogins } from '../authentication/external-logins.ts';
+import type { EndUpstreamLogins } from '../authentication/upstream-logout.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { PageContext } from '../pages/page-context.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
@@ -13,7 +14,6 @@ import type { HubDatabase } from '../store/database.ts';
 import type { ComposedAccounts } from './compose-accounts.ts';
 import type { ComposedLogin } from './compose-login.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';
-import type { ComposedRevalidation } from './compose-revalidation.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { Stores } from './stores.ts';
 
@@ -27,7 +27,7 @@ export interface HubParts {
   readonly csrf: CsrfProtection;
   readonly login: ComposedLogin;
   readonly externalLogins: ExternalLogins;
-  readonly revalidation: ComposedRevalidation;
+  readonly endUpstreamLogins: EndUpstreamLogins;
   readonly oauth: ComposedOAuth;
   readonly server: ComposedServers;
   readonly registry: ServiceRegistry;

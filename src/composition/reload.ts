@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
+import { loadDirectory } from '../accounts/load-directory.ts';
 import type { Config } from '../config/config.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import type { ServiceRegistry } from '../services/service-registry.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { ComposedLogin } from './compose-login.ts';
-import { loadDirectory } from './load-directory.ts';
 import type { Stores } from './stores.ts';
 
 /** A configuration that has passed every check, with its plugins. */
@@ -43,7 +43,7 @@ export function createReload(deps: {
     const needRestart = settingsThatNeedRestart(current, config);
     // First, since it is what may still fail: then everything stays as it was.
     await login.reload(config, plugins);
-    await loadDirectory(config, stores, catalogue, log);
+    await loadDirectory(config, { ...stores, catalogue, log });
     const services = await registry.applyConfig(config.Hub.services);
     database.announceChange();
     current = config;

@@ -2,21 +2,31 @@ import type { Logger } from 'pino';
 import { canonicalUserName } from '../authentication/user-name-rules.ts';
 import type { Config } from '../config/config.ts';
 import { applyRoles } from '../rbac/load-roles.ts';
+import type { RoleStore } from '../rbac/role-store.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
-import type { Stores } from './stores.ts';
+import type { GroupStore } from '../users/group-store.ts';
+import type { UserStore } from '../users/user-store.ts';
 
 /**
  * Brings groups, roles and the users named in the configuration into the store. Runs at start and at
  * every reload.
  */
 export async function loadDirectory(
-  config: Config,
-  stores: Stores,
-  catalogue: ScopeCatalogue,
-  log: Logger,
+  { Hub, Authenticator }: Pick<Config, 'Hub' | 'Authenticator'>,
+  {
+    users,
+    groups,
+    roles,
+    catalogue,
+    log,
+  }: {
+    readonly users: UserStore;
+    readonly groups: GroupStore;
+    readonly roles: RoleStore;
+    readonly catalogue: ScopeCatalogue;
+    readonly log: Logger;
+  },
 ): Promise<void> {
-  const { Hub, Authenticator } = config;
-  const { users, groups, roles } = stores;
   const ensureUser = async (written: string) =>
     (await users.ensure(canonicalUserName(written))).name;
 
