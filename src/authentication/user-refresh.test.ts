@@ -22,6 +22,8 @@ let identities: IdentityStore;
 let user: User;
 let identity: Identity;
 let nowMs: number;
+/** How far the machine's clock was set back; the monotonic one knows nothing of it. */
+let setBackMs: number;
 let asked: AuthenticatedUser[];
 let answer: () => Promise<RefreshResult>;
 
@@ -39,6 +41,7 @@ beforeEach(async () => {
   });
   await identities.setAuthState(identity.id, { token: 'first' }, new Date(start));
   nowMs = start;
+  setBackMs = 0;
   asked = [];
   answer = async () => ({ outcome: 'unchanged' });
 });
@@ -61,7 +64,8 @@ function createRefresh(settings: object = {}): UserRefresh {
     identities,
     rules,
     log,
-    now: () => nowMs,
+    now: () => nowMs - setBackMs,
+    monotonicMs: () => nowMs,
     profiles: createProfileSync({ config, rules, users, groups: createGroupStore(database), log }),
     authenticators: {
       find: (name) => ({
@@ -94,6 +98,21 @@ test('the provider is asked only when auth_refresh_age has passed', async () => 
   nowMs += 299_000;
   await refresh.refreshIfDue(login());
   expect(asked).toHaveLength(1);
+});
+
+test('a clock that is set back keeps no login from being refreshed', async () => {
+  const refresh = createRefresh();
+  await refresh.refreshIfDue(login());
+  setBackMs = 3_600_000;
+  nowMs = start + 300_000;
+  await refresh.refreshIfDue(login());
+  expect(asked).toHaveLength(1);
+  nowMs += 299_000;
+  await refresh.refreshIfDue(login());
+  expect(asked).toHaveLength(1);
+  nowMs += 1_000;
+  await refresh.refreshIfDue(login());
+  expect(asked).toHaveLength(2);
 });
 
 test('twenty requests at once ask the provider once', async () => {

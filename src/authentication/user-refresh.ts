@@ -42,6 +42,8 @@ export interface UserRefreshDeps {
   readonly log: Logger;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
+  /** Milliseconds on a clock that is never set. */
+  readonly monotonicMs?: () => number;
 }
 
 /** How long a provider that did not answer is left alone. */
@@ -49,12 +51,12 @@ const longestPauseMs = 30_000;
 const providerTimeoutMs = 15_000;
 const rememberedIdentities = 50_000;
 
-/** Creates the refresh of users. */
 export function createUserRefresh(deps: UserRefreshDeps): UserRefresh {
   const { config, authenticators, identities, rules, log, now = Date.now } = deps;
+  const { monotonicMs = () => performance.now() } = deps;
   const ageMs = config.auth_refresh_age * 1000;
   const graceMs = config.refresh_grace * 1000;
-  /** When each identity is due again, so that most requests ask neither provider nor database. */
+  /** When each identity is due again (monotonic): most requests ask neither provider nor database. */
   const dueAt = new LRUCache<string, number>({ max: rememberedIdentities });
   /** What a provider no longer confirms stays so until the next login: it is not asked again. */
   const ended = new LRUCache<string, { readonly refreshedAt: number; readonly message: string }>({
@@ -66,6 +68,10 @@ export function createUserRefresh(deps: UserRefreshDeps): UserRefresh {
     const via = authenticators.find(login.authenticator);
     if (login.identityId === undefined || via?.authenticator.refreshUser === undefined) return;
     return { user: login.user, identityId: login.identityId, via };
+  }
+
+  function setDueIn(identityId: string, delayMs: number): void {
+    dueAt.set(identityId, monotonicMs() + delayMs);
   }
 
   /** Twenty requests of one page load become one call of the provider. */
@@ -92,9 +98,11 @@ export function createUserRefresh(deps: UserRefreshDeps): UserRefresh {
     const refreshedAt = stored?.refreshedAt.getTime() ?? 0;
     const end = ended.get(identityId);
     if (end?.refreshedAt === refreshedAt) return loginRequired(end.message);
-    if (!isForced && refreshedAt + ageMs > now()) {
+    const sinceRefreshMs = now() - refreshedAt;
+    // A time in the future is of a clock that was set back: it says nothing.
+    if (!isForced && sinceRefreshMs >= 0 && sinceRefreshMs < ageMs) {
       // Another process has asked in the meantime.
-      dueAt.set(identityId, refreshedAt + ageMs);
+      setDueIn(identityId, ageMs - sinceRefreshMs);
       return { outcome: 'current' };
     }
     const result = await askProvider(target, toAuthenticatedUser(user, identity, stored));
@@ -130,7 +138,7 @@ export function createUserRefresh(deps: UserRefreshDeps): UserRefresh {
     switch (result.outcome) {
       case 'unchanged':
         await identities.setRefreshedAt(identityId, new Date(now()));
-        dueAt.set(identityId, now() + ageMs);
+        setDueIn(identityId, ageMs);
         return { outcome: 'current' };
       case 'updated': {
         if (!isSamePerson(result.user, identity)) {
@@ -145,7 +153,7 @@ export function createUserRefresh(deps: UserRefreshDeps): UserRefresh {
         });
         if (admission !== 'admitted') return loginRequired('You may no longer log in here.');
         await identities.setAuthState(identityId, result.user.authState, new Date(now()));
-        dueAt.set(identityId, now() + ageMs);
+        setDueIn(identityId, ageMs);
         return {
           outcome: 'updated',
           user: await deps.profiles.apply(user, result.user, via.name),
@@ -158,7 +166,7 @@ export function createUserRefresh(deps: UserRefreshDeps): UserRefresh {
         if (now() >= graceEndsAt) {
           return loginRequired('The login provider could not be asked about you for too long.');
         }
-        dueAt.set(identityId, Math.min(now() + Math.min(ageMs, longestPauseMs), graceEndsAt));
+        setDueIn(identityId, Math.min(ageMs, longestPauseMs, graceEndsAt - now()));
         return { outcome: 'current' };
       }
     }
@@ -169,7 +177,8 @@ export function createUserRefresh(deps: UserRefreshDeps): UserRefresh {
       return Promise.resolve(loginRequired('This account is blocked.'));
     }
     const target = refreshableOf(login);
-    const isDue = isForced || (ageMs > 0 && (dueAt.get(login.identityId ?? '') ?? 0) <= now());
+    const isDue =
+      isForced || (ageMs > 0 && (dueAt.get(login.identityId ?? '') ?? 0) <= monotonicMs());
     if (target === undefined || !isDue) return Promise.resolve({ outcome: 'current' } as const);
     return shared(target, () => refresh(target, isForced));
   }
