@@ -9,10 +9,6 @@ import type { UserStore } from '../users/user-store.ts';
 import { freeData, names, serverModel } from './models.ts';
 import { type Operation, type OperationRequest, operation } from './operation.ts';
 
-/** A start answers within this time: 201 when the server is ready by then, 202 when not. */
-const slowSpawnMs = 10_000;
-const slowStopMs = 10_000;
-
 interface Deps {
   readonly users: Pick<UserStore, 'getByName'>;
   readonly serverStore: Pick<ServerStore, 'find'>;
@@ -20,6 +16,10 @@ interface Deps {
   readonly lifecycle: Pick<ServerLifecycle, 'unitOf'>;
   readonly apiPath: string;
   readonly publicOrigin: string;
+  /** A start answers within this time: 201 when the server is ready by then, 202 when not. */
+  readonly slowStartMs: number;
+  /** As `slowStartMs`, for a stop: 204 or 202. */
+  readonly slowStopMs: number;
 }
 
 const displayName = z
@@ -83,7 +83,7 @@ function startedAt(
       path,
       summary: `Start ${which}`,
       description:
-        'Options stand in `user_options`, or are the whole body. Answers when the server is ready, or after ten seconds.',
+        'Options stand in `user_options`, or are the whole body. Answers when the server is ready, or after `Spawner.slow_start_timeout`.',
       scopes: ['start:servers'],
       body: startBody,
       answers: {
@@ -97,7 +97,7 @@ function startedAt(
         userOptions: body.user_options,
         displayName: body.display_name,
       });
-      const isReady = await within(accepted.ready, slowSpawnMs);
+      const isReady = await within(accepted.ready, deps.slowStartMs);
       const model = present(await getServer(params, deps), may, deps);
       return { status: isReady ? 201 : 202, body: model };
     }),
@@ -114,14 +114,16 @@ function startedAt(
         202: { description: 'It is stopping.', schema: z.object({ message: z.string() }) },
         204: { description: 'It has stopped.' },
       },
-    }).handle(async ({ params, body }, deps: Deps) => {
+    }).handle(async ({ params, body, caller }, deps: Deps) => {
       if (body.remove && params.server === '')
         throw new HubError('bad_request', 'The default server cannot be removed.');
       await getServer(params, deps);
       const work = body.remove
-        ? deps.servers.remove(params.name, params.server)
-        : deps.servers.stop(params.name, params.server).then(({ stopped }) => stopped);
-      return (await within(work, slowStopMs))
+        ? deps.servers.remove(params.name, params.server, caller.owner)
+        : deps.servers
+            .stop(params.name, params.server, caller.owner)
+            .then(({ stopped }) => stopped);
+      return (await within(work, deps.slowStopMs))
         ? { status: 204 }
         : { status: 202, body: { message: 'The server is stopping.' } };
     }),

@@ -107,7 +107,7 @@ export function createLoginRevalidation(deps: {
     async requireCurrentLogin(user) {
       if (await anyIsCurrent(user, await identitiesOf(user), refresh.refreshNow)) return;
       throw new HubError('forbidden', 'Your login has ended at the login provider.', {
-        hint: 'Log in again, then start the server.',
+        hint: 'Log in again, then try once more.',
       });
     },
   };

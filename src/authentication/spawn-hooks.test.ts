@@ -44,6 +44,7 @@ function createHooks(options: {
     users: { findByName: async (name) => (name === 'ada' ? ada : undefined) },
     revalidation: { requireCurrentLogin: options.requireCurrentLogin ?? (async () => {}) },
     refreshesBeforeSpawn: options.requireCurrentLogin !== undefined,
+    refreshesBeforeStop: options.requireCurrentLogin !== undefined,
     log: pino({ level: 'silent' }),
   });
 }

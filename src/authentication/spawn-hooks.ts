@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { AuthenticatedUser } from '../plugin-host/authenticator.ts';
+import type { Owner } from '../rbac/owner.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { Authenticators, NamedAuthenticator } from './create-authenticators.ts';
@@ -14,6 +15,11 @@ export interface SpawnHooks {
     serverName: string,
     signal: AbortSignal,
   ): Promise<Readonly<Record<string, string>>>;
+  /**
+   * Runs before a server is stopped because somebody asks for it. Throws `forbidden` when that is its
+   * user, whose login has ended at the provider.
+   */
+  beforeStop(userName: string, askedBy: Owner): Promise<void>;
   /** Runs after a server stopped; what fails is logged. */
   afterStop(userName: string, serverName: string): Promise<void>;
 }
@@ -26,6 +32,8 @@ export function createSpawnHooks(deps: {
   readonly revalidation: Pick<LoginRevalidation, 'requireCurrentLogin'>;
   /** `Authenticator.refresh_pre_spawn`. */
   readonly refreshesBeforeSpawn: boolean;
+  /** `Authenticator.refresh_pre_stop`. */
+  readonly refreshesBeforeStop: boolean;
   readonly log: Logger;
 }): SpawnHooks {
   const { authenticators, identities, users, revalidation, log } = deps;
@@ -60,6 +68,18 @@ export function createSpawnHooks(deps: {
         Object.assign(environment, additions?.environment);
       }
       return environment;
+    },
+
+    async beforeStop(userName, askedBy) {
+      if (!deps.refreshesBeforeStop) return;
+      const user = await users.findByName(userName);
+      if (user === undefined) return;
+      try {
+        await revalidation.requireCurrentLogin(user);
+      } catch (error) {
+        if (askedBy.kind === 'user' && askedBy.name === userName) throw error;
+        log.warn({ err: error, user: userName }, 'a server is stopped without a current login');
+      }
     },
 
     async afterStop(userName, serverName) {

@@ -73,6 +73,8 @@ export function addApi(
     lifecycle: server.lifecycle,
     apiPath,
     publicOrigin,
+    slowStartMs: config.Spawner.slow_start_timeout * 1000,
+    slowStopMs: config.Spawner.slow_stop_timeout * 1000,
     accessTokens,
     tokenIssuer: deps.oauth.tokenIssuer,
     logins: deps.logins,

@@ -64,6 +64,9 @@ export function addPages(
     publicUrl: config.publicUrl,
     metrics,
     isAutoLogin: config.Authenticator.auto_login,
+    afterLogout: async (userName) => {
+      if (config.Hub.shutdown_on_logout) await server.servers.stopAllOf(userName);
+    },
     logIn,
     loopGuard: createRedirectLoopGuard(createSealer(secrets, 'login-round'), 'hub-login-round'),
   });

@@ -36,6 +36,7 @@ export function composeRevalidation(deps: {
       users,
       revalidation,
       refreshesBeforeSpawn: config.Authenticator.refresh_pre_spawn,
+      refreshesBeforeStop: config.Authenticator.refresh_pre_stop,
       log,
     }),
     endUpstreamLogins: createUpstreamLogout({

@@ -14,7 +14,7 @@ import { createActivityLog } from '../servers/activity.ts';
 import { serverPrefix } from '../servers/server.ts';
 import { createServerLifecycle } from '../servers/server-lifecycle.ts';
 import type { UnitEvents } from '../servers/server-unit.ts';
-import { type BeforeSpawn, createUserServers } from '../servers/user-servers.ts';
+import { type BeforeSpawn, type BeforeStop, createUserServers } from '../servers/user-servers.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';
 import type { Stores } from './stores.ts';
 
@@ -37,6 +37,7 @@ export async function composeServers(
     readonly environment: Readonly<Record<string, string | undefined>>;
     readonly stopsServersAtEnd: () => boolean;
     readonly beforeSpawn: BeforeSpawn;
+    readonly beforeStop: BeforeStop;
     readonly afterStop: (userName: string, serverName: string) => Promise<void>;
     readonly log: Logger;
   },
@@ -109,6 +110,8 @@ export async function composeServers(
     tokenIssuer: oauth.tokenIssuer,
     roles: stores.roles,
     beforeSpawn: deps.beforeSpawn,
+    beforeStop: deps.beforeStop,
+    log,
     async waitUntilReady(url, prefix, timeoutMs, signal) {
       const result = await waitUntilReady({ url, path: prefix, timeoutMs, signal, probe });
       if (result.ready) return;

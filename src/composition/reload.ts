@@ -20,6 +20,7 @@ const reloadedSettings = new Set(['services', 'load_roles', 'load_groups', 'auth
 const keptAuthenticatorSettings = new Set([
   'auto_login',
   'refresh_pre_spawn',
+  'refresh_pre_stop',
   'lockout_attempts',
   'lockout_delay',
   'lockout_max_delay',

@@ -127,6 +127,10 @@ export const hubSection = z.strictObject({
     .startsWith('/')
     .optional()
     .describe('Where a login lands when it asked for nothing.'),
+  shutdown_on_logout: z
+    .boolean()
+    .default(false)
+    .describe("Stop a user's servers when the user logs out."),
   shutdown_timeout: seconds.default(30).describe('Seconds a stop waits for requests in flight.'),
   log_level: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])

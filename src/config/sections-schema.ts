@@ -30,6 +30,12 @@ export const authenticatorSection = z.strictObject({
     .boolean()
     .default(false)
     .describe('Refresh the user before a server starts.'),
+  refresh_pre_stop: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Refresh the user before a server is stopped. Whose login has ended at the provider must log in first to stop a server of their own; others, such as administrators and cullers, can stop it all the same.',
+    ),
   refresh_grace: seconds
     .default(3600)
     .describe('Seconds an existing login survives while its provider cannot be reached.'),
@@ -77,13 +83,15 @@ export const spawnerSection = z.strictObject({
   cmd: command
     .optional()
     .describe(
-      "Command of a user's server; {username} and {directory}, the folder of this file, are replaced.",
+      "Command of a user's server; {username}, {server} (the name of a named server) and {directory} (the folder of this file) are replaced.",
     ),
   args: z
     .array(z.string())
     .default([])
-    .describe('Arguments after cmd; {username} and {directory} are replaced as in cmd.'),
-  environment: environment.default({}).describe('Extra environment variables of every server.'),
+    .describe('Arguments after cmd; the same is replaced as in cmd.'),
+  environment: environment
+    .default({})
+    .describe('Extra environment variables of every server; the same is replaced as in cmd.'),
   env_keep: z
     .array(z.string())
     .default([
@@ -102,6 +110,12 @@ export const spawnerSection = z.strictObject({
   start_timeout: seconds.default(60).describe('Seconds a server has to start.'),
   http_timeout: seconds.default(30).describe('Seconds a started server has to answer over HTTP.'),
   poll_interval: seconds.default(30).describe('Seconds between two looks at a running server.'),
+  slow_start_timeout: seconds
+    .default(10)
+    .describe('Seconds the API waits for a server to start before it answers 202 in place of 201.'),
+  slow_stop_timeout: seconds
+    .default(10)
+    .describe('Seconds the API waits for a server to stop before it answers 202 in place of 204.'),
   stop_timeout: seconds.default(10).describe('Seconds between SIGTERM and SIGKILL.'),
   access: z
     .enum(['server', 'gateway'])

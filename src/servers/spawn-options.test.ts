@@ -23,7 +23,7 @@ const form: OptionsForm = {
 const config = spawnerSection.parse({
   cmd: ['app', '{username}', '--port={port}', '{directory}/x', '{nothing}'],
   args: ['--last'],
-  environment: { A: '1', B: '1' },
+  environment: { A: '1', B: '{username} {server}.{x} {}' },
   default_url: '/lab/{username}',
   mem_limit: 1024,
   profiles: [
@@ -34,20 +34,20 @@ const config = spawnerSection.parse({
       default: true,
       cmd: ['big'],
       args: [],
-      environment: { B: '2' },
+      environment: { B: '{server}' },
       mem_limit: 2048,
       default_url: '/tree',
     },
   ],
 });
-const placeholders = { username: 'ann b', directory: '/etc/hub' };
+const placeholders = { username: 'ann b', server: 'lab', directory: '/etc/hub' };
 const choose = (submitted: Record<string, unknown>, choices = {}) =>
   chooseOptions({ profiles: [], form: undefined, ...choices }, submitted, config, placeholders);
 
 test('without choices the configuration alone says what runs', () => {
   expect(choose({})).toEqual({
     command: ['app', 'ann b', '--port={port}', '/etc/hub/x', '{nothing}', '--last'],
-    environment: { A: '1', B: '1' },
+    environment: { A: '1', B: 'ann b lab.{x} {}' },
     defaultUrl: '/lab/ann b',
     memoryLimitBytes: 1024,
     userOptions: {},
@@ -70,7 +70,7 @@ describe('profiles', () => {
   test('the default one is taken when nothing is chosen', () => {
     expect(choose({}, { profiles })).toEqual({
       command: ['big'],
-      environment: { A: '1', B: '2' },
+      environment: { A: '1', B: 'lab' },
       defaultUrl: '/tree',
       memoryLimitBytes: 2048,
       userOptions: { profile: 'large' },

@@ -29,8 +29,8 @@ const deepestChoice = 32;
 
 /**
  * Checks a choice and works out what it means. Throws `bad_request` naming the field. Profiles and the
- * fields of the form are checked; any other JSON is kept as it is, for the spawner. Commands may hold
- * `{username}` and `{directory}`, the folder of the configuration file.
+ * fields of the form are checked; any other JSON is kept as it is, for the spawner. Commands and the
+ * environment may hold `{username}`, `{server}` and `{directory}`, the folder of the configuration file.
  */
 export function chooseOptions(
   choices: SpawnChoices,
@@ -56,7 +56,12 @@ export function chooseOptions(
   }
   return {
     command: command.map((word) => fillIn(word, placeholders)),
-    environment: { ...config.environment, ...profile?.environment },
+    environment: Object.fromEntries(
+      Object.entries({ ...config.environment, ...profile?.environment }).map(([name, value]) => [
+        name,
+        fillIn(value, placeholders),
+      ]),
+    ),
     defaultUrl: fillIn(profile?.default_url ?? config.default_url, placeholders),
     memoryLimitBytes: profile?.mem_limit ?? config.mem_limit,
     userOptions,

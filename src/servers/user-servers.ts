@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { hashSecret } from '../crypto/hash.ts';
 import { HubError } from '../errors.ts';
@@ -5,6 +6,7 @@ import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import type { TokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import type { Spawner } from '../plugin-host/spawner.ts';
 import { serverClientId } from '../protocol/client-id.ts';
+import type { Owner } from '../rbac/owner.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import { isServerName, type Server, serverPrefix } from './server.ts';
@@ -38,10 +40,15 @@ export interface UserServers {
     },
   ): Promise<void>;
   start(request: StartRequest): Promise<AcceptedStart>;
-  /** Begins to stop a server, also one that is starting. */
-  stop(userName: string, serverName: string): Promise<AcceptedStop>;
-  /** Stops a server when it runs and removes it with everything known of it. */
-  remove(userName: string, serverName: string): Promise<void>;
+  /**
+   * Begins to stop a server, also one that is starting. Throws `forbidden` when it is the user who
+   * asks, and must log in at the provider first.
+   */
+  stop(userName: string, serverName: string, askedBy: Owner): Promise<AcceptedStop>;
+  /** Begins to stop all servers of a user who logs out; what fails is logged. */
+  stopAllOf(userName: string): Promise<void>;
+  /** Stops a server when it runs and removes it with everything known of it. Throws as `stop`. */
+  remove(userName: string, serverName: string, askedBy: Owner): Promise<void>;
   /** Stops a user's servers and lets none start while the account is changed. */
   withoutServersOf<Result>(user: User, work: () => Promise<Result>): Promise<Result>;
   prefixOf(server: Pick<Server, 'userName' | 'name'>): string;
@@ -53,6 +60,9 @@ export type BeforeSpawn = (
   serverName: string,
   signal: AbortSignal,
 ) => Promise<Readonly<Record<string, string>>>;
+
+/** What an authenticator has to say before a server is stopped; throws where the user must log in. */
+export type BeforeStop = (userName: string, askedBy: Owner) => Promise<void>;
 
 /** Creates the servers of users over their life cycle. */
 export function createUserServers(deps: {
@@ -68,6 +78,7 @@ export function createUserServers(deps: {
   readonly tokenIssuer: Pick<TokenIssuer, 'createServerToken'>;
   readonly roles: Pick<RoleStore, 'getByName'>;
   readonly beforeSpawn: BeforeSpawn;
+  readonly beforeStop: BeforeStop;
   readonly waitUntilReady: (
     url: string,
     prefix: string,
@@ -75,12 +86,14 @@ export function createUserServers(deps: {
     signal: AbortSignal,
   ) => Promise<void>;
   readonly resolvePath: (path: string) => string;
+  readonly log: Logger;
 }): UserServers {
-  const { config, store, lifecycle, spawner, accessTokens } = deps;
+  const { config, store, lifecycle, spawner, accessTokens, log } = deps;
   const { Hub, Spawner: spawnerConfig, basePath, publicUrl } = config;
   const choices: SpawnChoices = { profiles: spawnerConfig.profiles, form: spawner.optionsForm };
-  const placeholdersOf = (userName: string) => ({
+  const placeholdersOf = (userName: string, serverName: string) => ({
     username: userName,
+    server: serverName,
     // Servers run in folders of their own; this is how a command names a file beside the configuration.
     directory: config.directory,
   });
@@ -129,7 +142,7 @@ export function createUserServers(deps: {
       choices,
       request.userOptions ?? server.userOptions,
       spawnerConfig,
-      placeholdersOf(user.name),
+      placeholdersOf(user.name, server.name),
     );
     const prefix = serverPrefix(basePath, user.name, server.name);
 
@@ -189,7 +202,7 @@ export function createUserServers(deps: {
     userOptions: Readonly<Record<string, unknown>> | undefined,
   ): Promise<void> {
     if (userOptions === undefined) return;
-    const placeholders = placeholdersOf(server.userName);
+    const placeholders = placeholdersOf(server.userName, server.name);
     const chosen = chooseOptions(choices, userOptions, spawnerConfig, placeholders);
     await store.update(server.id, { userOptions: chosen.userOptions });
   }
@@ -238,10 +251,27 @@ export function createUserServers(deps: {
       return lifecycle.start(server, () => planFor(request, server));
     },
 
-    stop: async (userName, serverName) => lifecycle.stop(await existing(userName, serverName)),
-
-    async remove(userName, serverName) {
+    async stop(userName, serverName, askedBy) {
       const server = await existing(userName, serverName);
+      await deps.beforeStop(userName, askedBy);
+      return lifecycle.stop(server);
+    },
+
+    async stopAllOf(userName) {
+      for (const server of await store.listOfUser(userName)) {
+        if (server.state === 'stopped') continue;
+        try {
+          await lifecycle.stop(server);
+        } catch (error) {
+          const fields = { err: error, user: userName, server: server.name };
+          log.error(fields, 'a server of a user who logged out could not be stopped');
+        }
+      }
+    },
+
+    async remove(userName, serverName, askedBy) {
+      const server = await existing(userName, serverName);
+      if (server.state !== 'stopped') await deps.beforeStop(userName, askedBy);
       const { stopped } = await lifecycle.stop(server);
       await stopped;
       await accessTokens.revokeByServer(server.id);

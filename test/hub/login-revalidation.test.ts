@@ -8,8 +8,10 @@ import type { FakeBrowser } from '../support/fake-browser.ts';
 import {
   adminToken,
   fixtureApp,
+  getServer,
   serverPath,
   startServer,
+  startUntilReady,
   untilServer,
 } from '../support/server-hub.ts';
 import { until } from '../support/test-hub.ts';
@@ -189,6 +191,30 @@ test('before a server starts the provider is asked, when refresh_pre_spawn says 
     'the start was refused',
   );
   expect(await isLoggedIn(external, browser)).toBe(false);
+});
+
+test('before a server stops the provider is asked, when refresh_pre_stop says so', async () => {
+  await using external = await createExternalHub({
+    Authenticator: { refresh_pre_stop: true, auth_refresh_age: 0 },
+    Hub: { cleanup_servers: true },
+    Spawner: { cmd: fixtureApp('web-server'), access: 'gateway' },
+  });
+  const { hub, provider } = external;
+  const browser = await external.logIn('alice');
+  await startUntilReady(hub, serverPath('alice'));
+  const asked = await provider.requestsTo('/me');
+  const own = await ownToken(external, 'alice');
+  await provider.setAccount('alice', { isDisabled: true });
+
+  const refused = await hub.api(serverPath('alice'), own, { method: 'DELETE' });
+  expect(refused.status).toBe(403);
+  expect(await refused.json()).toMatchObject({ hint: 'Log in again, then try once more.' });
+  expect(await provider.requestsTo('/me')).toBeGreaterThan(asked);
+  expect((await getServer(hub, serverPath('alice'))).ready).toBe(true);
+  expect(await isLoggedIn(external, browser)).toBe(false);
+  // Others can stop it: idle servers of people who left would run for ever.
+  const stopped = await hub.api(serverPath('alice'), adminToken, { method: 'DELETE' });
+  expect(stopped.status).toBe(204);
 });
 
 test('a server that reports for a disabled user does not keep asking the provider', async () => {

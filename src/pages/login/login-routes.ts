@@ -39,6 +39,8 @@ export function loginRoutes(
     readonly metrics: Metrics;
     /** `Authenticator.auto_login`: go straight to the one external provider. */
     readonly isAutoLogin: boolean;
+    /** Runs when a person has logged out, by name. */
+    readonly afterLogout: (userName: string) => Promise<void>;
     readonly logIn: LogIn;
     /** Counts how often a page sends a browser here that is logged in. */
     readonly loopGuard: RedirectLoopGuard;
@@ -144,6 +146,7 @@ export function loginRoutes(
     const upstream =
       login === undefined ? undefined : await upstreamLogout(login.session, authenticator);
     await sessions.end(ctx);
+    if (login !== undefined) await deps.afterLogout(login.user.name);
     await logIn.abandon(ctx);
     // A provider or a proxy in front of the hub has a login of its own, which goes on.
     const provider = authenticator?.login.kind === 'form' ? undefined : authenticator?.login.label;

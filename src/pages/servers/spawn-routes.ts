@@ -145,7 +145,7 @@ export function spawnRoutes(
     const { user, serverName } = await targetOf(ctx, login, 'delete:servers');
     const form = await pages.readForm(ctx);
     // The page that follows shows how it goes on; a server that hangs must not hold the form.
-    await servers.stop(user.name, serverName);
+    await servers.stop(user.name, serverName, { kind: 'user', name: login.user.name });
     ctx.redirect(
       returnTo(form) ?? (login.user.id === user.id ? pages.urls.home : pages.urls.admin),
     );
@@ -206,7 +206,7 @@ export function spawnRoutes(
     pages.loggedIn(async (ctx, login) => {
       const { user, serverName } = await targetOf(ctx, login, 'delete:servers');
       await pages.readForm(ctx);
-      await servers.remove(user.name, serverName);
+      await servers.remove(user.name, serverName, { kind: 'user', name: login.user.name });
       pages.redirectWithNotice(ctx, pages.urls.home, {
         kind: 'good',
         text: `The server ${serverName} is deleted.`,
