@@ -62,6 +62,14 @@ export function createApp(deps: AppDeps): Koa {
     await next();
   });
 
+  app.use(async (ctx, next) => {
+    // Programs in browsers may ask which headers they can send; the answer allows no other origin.
+    if (ctx.method === 'OPTIONS' && ctx.path.startsWith(apiPath)) {
+      ctx.set('Access-Control-Allow-Headers', 'accept, content-type, authorization');
+    }
+    await next();
+  });
+
   const operation = new Router();
   operation.get([`${hubPath}health`, pathOf(endpoints.health)], (ctx) => {
     ctx.body = { status: 'ok' };
@@ -81,7 +89,7 @@ export function createApp(deps: AppDeps): Koa {
   app.use(authorization.routes());
 
   const api = new Router({ prefix: apiPath.slice(0, -1) });
-  api.use(answerOptions, deps.callerMiddleware);
+  api.use(deps.callerMiddleware);
   deps.addApiRoutes(api);
   const metricsRouter = new Router();
   metricsRouter.get(
@@ -120,17 +128,6 @@ export function createApp(deps: AppDeps): Koa {
   }
   return app;
 }
-
-/** Programs in browsers may ask which headers they can send; the answer allows no other origin. */
-const answerOptions: Middleware = async (ctx, next) => {
-  if (ctx.method !== 'OPTIONS') {
-    await next();
-    return;
-  }
-  ctx.set('Access-Control-Allow-Headers', 'accept, content-type, authorization');
-  ctx.status = 200;
-  ctx.body = '';
-};
 
 function serveAsset(ctx: Koa.Context, assets: Assets): void {
   const asset = assets.find(ctx.path);

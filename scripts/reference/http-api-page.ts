@@ -38,8 +38,13 @@ header is impossible, into the parameter \`token\` of the URL; more than one of 
 hub use the login cookie; changes by cookie need the CSRF token of the page in \`X-CSRF-Token\`. Bodies are JSON,
 those of the OAuth endpoints forms. Errors look the same everywhere: see [errors](errors.md).
 
-Lists take \`offset\` and \`limit\` (200 at most). With \`Accept: application/jupyterhub-pagination+json\` a list
-comes as \`items\` beside \`_pagination\`.
+Lists take \`offset\` and \`limit\` (\`Hub.api_page_max_limit\` at most, 200 unless set). With
+\`Accept: application/jupyterhub-pagination+json\` a list comes as \`items\` beside \`_pagination\`, 50 at a time
+(\`Hub.api_page_default_limit\`) where no limit is given.
+
+Members of a body that mean nothing to an operation are passed over where that does no harm, and refused where a
+misspelt one would do something else. What clients of JupyterHub find different:
+[its API and this one](../how-to/run-jupyter.md#clients-of-jupyterhubs-api).
 
 Where several scopes are named, any of them will do, and decides which members are shown. See
 [scopes](scopes.md).

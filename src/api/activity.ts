@@ -27,7 +27,7 @@ export const activityOperations = [
     scopes: ['users:activity'],
     target: 'user',
     body: z
-      .strictObject({
+      .object({
         last_activity: timestamp.optional(),
         servers: z.record(z.string(), z.looseObject({ last_activity: timestamp })).optional(),
       })
@@ -41,12 +41,17 @@ export const activityOperations = [
     const reports = await Promise.all(
       Object.entries(body.servers ?? {}).map(async ([serverName, { last_activity }]) => {
         const server = await serverStore.find(params.name, serverName);
+        const at = parseTime(last_activity);
+        // The default server belongs to every user, also before there is a record of it.
+        if (server === undefined && serverName === '') return { serverId: undefined, at };
         if (server === undefined) throw new HubError('bad_request', 'There is no such server.');
-        return { serverId: server.id, at: parseTime(last_activity) };
+        return { serverId: server.id, at };
       }),
     );
     const userAt = body.last_activity === undefined ? undefined : parseTime(body.last_activity);
-    for (const { serverId, at } of reports) activityLog.noteServer(serverId, at);
+    for (const { serverId, at } of reports) {
+      if (serverId !== undefined) activityLog.noteServer(serverId, at);
+    }
     const latest = [userAt, ...reports.map(({ at }) => at)].filter((at) => at !== undefined);
     activityLog.noteUser(user.id, new Date(Math.max(...latest.map(Number))));
     return { status: 200 };

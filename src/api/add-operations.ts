@@ -13,7 +13,7 @@ import {
   type Page,
   pathParameters,
 } from './operation.ts';
-import { parsePage, writePage } from './paging.ts';
+import { type PageLimits, parsePage, writePage } from './paging.ts';
 import { parseBody, parseQuery } from './parse-request.ts';
 
 const noParameters = Object.fromEntries(Object.keys(pathParameters).map((name) => [name, '']));
@@ -27,6 +27,7 @@ export function addOperations<Deps>(
     readonly authority: Pick<Authority, 'membership'>;
     readonly publicOrigin: string;
     readonly bodyLimitBytes: number;
+    readonly pageLimits: PageLimits;
   },
 ): void {
   for (const operation of operations) {
@@ -41,7 +42,8 @@ export function addOperations<Deps>(
     const caller = isPublic ? undefined : callerOf(ctx);
     const membership = isPublic ? emptyMembership : await options.authority.membership();
     const rows = authorise(operation, params, caller, membership);
-    const page = operation.isPaged === true ? parsePage(ctx) : { offset: 0, limit: 0 };
+    const page =
+      operation.isPaged === true ? parsePage(ctx, options.pageLimits) : { offset: 0, limit: 0 };
     const query = parseQuery(ctx, operation.query);
     const body = await parseBody(ctx, operation, caller, options.bodyLimitBytes);
     const may = createMay(caller, membership);

@@ -28,7 +28,11 @@ export function authorise(
   if (scopes === 'authenticated') return 'all';
   const filters = filtersOf[target];
   if (filters === undefined) {
-    requireAccess(caller.scopes, scopes, membership, resourceOf(operation, params));
+    const resource = resourceOf(operation, params);
+    const may = createMay(caller, membership);
+    if (operation.beyondFilter === 'forbidden' && resource !== undefined) {
+      if (!scopes.some((scope) => may(scope, resource))) throw beyondFilter();
+    } else requireAccess(caller.scopes, scopes, membership, resource);
     return 'all';
   }
   for (const scope of scopes) {
@@ -44,6 +48,11 @@ export function authorise(
 export function createMay(caller: Caller | undefined, membership: Membership) {
   return (scope: string, resource: Parameters<typeof checkAccess>[2]): boolean =>
     caller !== undefined && checkAccess(caller.scopes, scope, resource, membership) === 'granted';
+}
+
+/** The refusal where a resource that is not there is no other than one that is not the caller's. */
+export function beyondFilter(): HubError {
+  return new HubError('forbidden', 'You may not do this, or there is no such resource.');
 }
 
 /** The refusal of a request that nobody could be found behind. */

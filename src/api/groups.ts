@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { GroupMembers } from '../accounts/group-members.ts';
+import { HubError } from '../errors.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import type { Group, GroupStore } from '../users/group-store.ts';
 import { freeData, names } from './models.ts';
@@ -22,9 +23,9 @@ const groupModel = z
   .meta({ id: 'Group', description: 'A group, as far as the scopes of the caller show one.' });
 
 const nameList = z.array(z.string().min(1).max(255)).max(1000);
-const creation = z.strictObject({ groups: nameList.min(1), users: nameList.default([]) });
-const members = z.strictObject({ users: nameList });
-const optionalMembers = z.strictObject({ users: nameList.default([]) }).prefault({});
+const creation = z.object({ groups: nameList.min(1), users: nameList.default([]) });
+const members = z.object({ users: nameList });
+const optionalMembers = z.object({ users: nameList.default([]) }).prefault({});
 
 /** Groups and who belongs to them. */
 export const groupOperations = [
@@ -54,12 +55,7 @@ export const groupOperations = [
     body: creation,
     answers: { 201: { description: 'The new groups.', schema: z.array(groupModel) } },
   }).handle(async ({ body, caller, may }, deps: Deps) => {
-    const created = [];
-    for (const name of body.groups) {
-      const group = await deps.groups.create({ name, origin: 'api' });
-      if (body.users.length > 0) await deps.groupMembers.add(caller, name, body.users);
-      created.push(group);
-    }
+    const created = await deps.groupMembers.createGroups(caller, body.groups, body.users);
     const facts = await loadFacts(created, deps);
     return { status: 201, body: created.map((group) => present(group, facts, may)) };
   }),
@@ -86,9 +82,10 @@ export const groupOperations = [
     body: optionalMembers,
     answers: { 201: { description: 'The new group.', schema: groupModel } },
   }).handle(async ({ params, body, caller, may }, deps: Deps) => {
-    const group = await deps.groups.create({ name: params.group, origin: 'api' });
-    if (body.users.length > 0) await deps.groupMembers.add(caller, params.group, body.users);
-    return { status: 201, body: present(group, await loadFacts([group], deps), may) };
+    const created = await deps.groupMembers.createGroups(caller, [params.group], body.users);
+    const [group] = created;
+    if (group === undefined) throw new HubError('internal', 'No group was made.');
+    return { status: 201, body: present(group, await loadFacts(created, deps), may) };
   }),
   operation({
     id: 'deleteGroup',

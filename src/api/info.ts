@@ -2,8 +2,10 @@ import { z } from 'zod';
 import type { AssertionSigner } from '../gateway/assertion.ts';
 import type { Authority } from '../rbac/authority.ts';
 import { presentScopes } from '../rbac/scope.ts';
+import { missingCredentials } from './authorise.ts';
 import { freeData, names, userModel } from './models.ts';
 import { operation } from './operation.ts';
+import { describeService, type ServiceDeps, serviceModel } from './services.ts';
 import type { UserDirectory } from './user-directory.ts';
 import { presentUser } from './user-model.ts';
 
@@ -17,12 +19,10 @@ export interface HubInfo {
   readonly authenticators: readonly { readonly name: string; readonly class: string }[];
 }
 
-interface Deps {
+interface Deps extends ServiceDeps {
   readonly info: HubInfo;
   readonly authority: Authority;
   readonly directory: UserDirectory;
-  readonly roleNamesOfService: (name: string) => Promise<readonly string[]>;
-  readonly isAdminService: (name: string) => boolean;
   readonly assertions: Pick<AssertionSigner, 'keySet'>;
   /** The OpenAPI document. */
   readonly description: Readonly<Record<string, unknown>>;
@@ -37,12 +37,16 @@ const plugin = z.object({ class: z.string(), version: z.string() });
 
 const identityModel = userModel
   .extend({
+    ...serviceModel.partial().shape,
     kind: z.enum(['user', 'service']),
     scopes: names.describe('What the token may do now.'),
     session_id: z.string().nullable().describe('The login that the token hangs on.'),
     token_id: z.string().nullable(),
   })
-  .meta({ id: 'Identity', description: 'The owner of a token. A user has the members of User.' });
+  .meta({
+    id: 'Identity',
+    description: 'The owner of a token, with the members of User or of Service.',
+  });
 
 /** The hub itself, and who asks. */
 export const infoOperations = [
@@ -106,16 +110,9 @@ export const infoOperations = [
       token_id: accessToken?.id ?? null,
     };
     if (owner.kind === 'service' || user === undefined) {
-      return {
-        status: 200,
-        body: {
-          kind: 'service',
-          name: owner.name,
-          admin: deps.isAdminService(owner.name),
-          roles: await deps.roleNamesOfService(owner.name),
-          ...identity,
-        },
-      };
+      const service = deps.registry.find(owner.name);
+      if (service === undefined) throw missingCredentials();
+      return { status: 200, body: { ...(await describeService(service, deps)), ...identity } };
     }
     // Every token may know whose it is, also when that is no scope it holds.
     const shown = new Set([

@@ -87,7 +87,12 @@ const errorModel = z
 /** Writes an operation as OpenAPI does. */
 function describe(declaration: OperationDeclaration, schemas: JsonSchemas): object {
   const { id, tag, summary, scopes, body, answers } = declaration;
-  const description = [declaration.description, pagedText(declaration), scopeText(scopes)]
+  const description = [
+    declaration.description,
+    aliasText(declaration),
+    pagedText(declaration),
+    scopeText(scopes),
+  ]
     .filter((text) => text !== undefined)
     .join('\n\n');
   const parameters = [
@@ -161,6 +166,11 @@ function parameter(
 function scopeText(scopes: OperationDeclaration['scopes']): string | undefined {
   if (typeof scopes === 'string') return undefined;
   return `Needs ${scopes.length > 1 ? 'any of ' : ''}${scopes.map((scope) => `\`${scope}\``).join(', ')}.`;
+}
+
+function aliasText({ aliases = [] }: OperationDeclaration): string | undefined {
+  const paths = aliases.map((alias) => `\`/hub/api${alias}\``);
+  return paths.length === 0 ? undefined : `Also at ${paths.join(', ')}.`;
 }
 
 function pagedText({ isPaged }: OperationDeclaration): string | undefined {

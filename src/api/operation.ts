@@ -45,6 +45,8 @@ export interface OperationDeclaration {
   readonly scopes: 'public' | 'authenticated' | readonly string[];
   /** The whole hub, unless given. */
   readonly target?: Target;
+  /** What a caller gets whose right is not one to this resource: 404, as for one that is not there. */
+  readonly beyondFilter?: 'forbidden';
   readonly query?: z.ZodObject;
   /** Whether the list comes in pages, with `offset` and `limit` in the query. */
   readonly isPaged?: true;

@@ -9,7 +9,11 @@ export const envelopeMediaType = 'application/jupyterhub-pagination+json';
 /** The query of every list that comes in pages. */
 export const pageQuery = z.object({
   offset: wholeNumber.optional().describe('How many to leave out.'),
-  limit: wholeNumber.optional().describe('How many at most; 200 is the most there is.'),
+  limit: wholeNumber
+    .optional()
+    .describe(
+      'How many at most, never more than `Hub.api_page_max_limit`. Left out, it is `Hub.api_page_default_limit` in an envelope and the most there is without one.',
+    ),
 });
 
 /** The envelope around a page of a list. */
@@ -20,14 +24,18 @@ export const pagination = z.object({
   next: z.object({ offset: z.int(), limit: z.int(), url: z.url() }).nullable(),
 });
 
-const defaultPageLength = 50;
-const maxPageLength = 200;
+/** How long pages are, as the operator has it. */
+export interface PageLimits {
+  /** Of a page in an envelope, where the client gives no limit. */
+  readonly default: number;
+  readonly max: number;
+}
 
 /** Reads `offset` and `limit` of a list; the limit is clamped to the largest page. */
-export function parsePage(ctx: Context): Page {
+export function parsePage(ctx: Context, limits: PageLimits): Page {
   const { offset = 0, limit } = pageQuery.parse(parseQuery(ctx, pageQuery));
-  const asked = limit ?? (wantsEnvelope(ctx) ? defaultPageLength : maxPageLength);
-  return { offset, limit: Math.min(Math.max(asked, 1), maxPageLength) };
+  const asked = limit ?? (wantsEnvelope(ctx) ? limits.default : limits.max);
+  return { offset, limit: Math.min(Math.max(asked, 1), limits.max) };
 }
 
 /** Answers one page of a list: bare, or with an envelope where the client asks for one. */

@@ -1,11 +1,23 @@
 import { z } from 'zod';
+import type { RouteOwner } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
-import { freeData, time } from './models.ts';
-import { operation } from './operation.ts';
+import { time } from './models.ts';
+import { type ModelOf, operation } from './operation.ts';
 
 interface Deps {
   readonly routes: Pick<RouteTable, 'list'>;
+  /** Where the hub itself answers. */
+  readonly hubRoute: { readonly prefix: string; readonly target: string };
 }
+
+const ownerModel = z
+  .union([
+    z.object({ hub: z.literal(true) }),
+    z.object({ service: z.string() }),
+    z.object({ user: z.string(), server_name: z.string() }),
+    z.object({ extra: z.literal(true).describe('Of `Proxy.extra_routes`.') }),
+  ])
+  .describe('Whose route it is.');
 
 const routeModel = z
   .object({
@@ -13,10 +25,12 @@ const routeModel = z
     target: z.string(),
     access: z.enum(['service', 'server', 'gateway', 'public']),
     ready: z.boolean(),
-    last_activity: time,
-    data: freeData,
+    last_activity: time.nullable().describe("Of the hub's own route nothing is kept."),
+    data: ownerModel,
   })
   .meta({ id: 'Route' });
+
+type RouteModel = ModelOf<typeof routeModel>;
 
 /** The proxy table. */
 export const proxyOperations = [
@@ -27,23 +41,54 @@ export const proxyOperations = [
     tag: 'hub',
     summary: 'Read the proxy table',
     scopes: ['proxy'],
+    isPaged: true,
     answers: {
       200: { description: 'The routes by prefix.', schema: z.record(z.string(), routeModel) },
     },
-  }).handle((_request, { routes }: Deps) => ({
-    status: 200,
-    body: Object.fromEntries(
-      routes.list().map((route) => [
-        route.prefix,
-        {
-          routespec: route.prefix,
-          target: route.target,
-          access: route.access,
-          ready: route.isReady,
-          last_activity: new Date(route.lastActivityMs).toISOString(),
-          data: { ...route.owner },
-        },
-      ]),
-    ),
-  })),
+  }).handle(({ page: { offset, limit } }, { routes, hubRoute }: Deps) => {
+    const all = [toModel(hubRoute), ...routes.list().map(toRouteModel)].sort(byPrefix);
+    const shown = all.slice(offset, offset + limit);
+    return {
+      status: 200,
+      items: Object.fromEntries(shown.map((route) => [route.routespec, route])),
+      total: all.length,
+    };
+  }),
 ];
+
+function toModel({ prefix, target }: Deps['hubRoute']): RouteModel {
+  return {
+    routespec: prefix,
+    target,
+    access: 'public',
+    ready: true,
+    last_activity: null,
+    data: { hub: true },
+  };
+}
+
+function toRouteModel(route: ReturnType<Deps['routes']['list']>[number]): RouteModel {
+  return {
+    routespec: route.prefix,
+    target: route.target,
+    access: route.access,
+    ready: route.isReady,
+    last_activity: new Date(route.lastActivityMs).toISOString(),
+    data: dataOf(route.owner),
+  };
+}
+
+function dataOf(owner: RouteOwner): ModelOf<typeof ownerModel> {
+  switch (owner.kind) {
+    case 'service':
+      return { service: owner.name };
+    case 'server':
+      return { user: owner.userName, server_name: owner.serverName };
+    case 'extra':
+      return { extra: true };
+  }
+}
+
+function byPrefix(left: RouteModel, right: RouteModel): number {
+  return left.routespec < right.routespec ? -1 : 1;
+}

@@ -28,22 +28,30 @@ const displayName = z
   .max(255)
   .regex(/^\S(?:.*\S)?$/u, 'may not begin or end with white space');
 
-const changes = z.strictObject({
+const options = {
   display_name: displayName.optional(),
   user_options: freeData
     .optional()
     .describe('As the options form of the spawner has them; the last ones unless given.'),
+};
+const creation = z.strictObject(options).prefault({});
+const change = z.strictObject({
+  name: z.string().optional().describe('A new name; the address of the server changes with it.'),
+  ...options,
 });
 
 /** Without either key the whole body is the options, as older clients send it. */
 const startBody = z
-  .union([changes, freeData])
-  .transform((body): z.output<typeof changes> => {
-    const isWrapped = 'user_options' in body || 'display_name' in body;
-    if (isWrapped) return body as z.output<typeof changes>;
+  .preprocess((body) => {
+    const isWrapped = !isObject(body) || 'user_options' in body || 'display_name' in body;
+    if (isWrapped) return body;
     return Object.keys(body).length === 0 ? {} : { user_options: body };
-  })
+  }, z.object(options))
   .prefault({});
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 const progressModel = z
   .object({
@@ -61,8 +69,13 @@ function startedAt(
   path: '/users/{name}/server' | '/users/{name}/servers/{server}',
   suffix: string,
   which: string,
+  alias?: '/users/{name}/servers/',
 ): Operation<Deps>[] {
-  const shared = { tag: 'servers', target: 'server' } as const;
+  const shared = {
+    tag: 'servers',
+    target: 'server',
+    ...(alias !== undefined && { aliases: [alias] }),
+  } as const;
   return [
     operation({
       ...shared,
@@ -109,7 +122,7 @@ function startedAt(
       summary: `Stop ${which}`,
       description: 'With `remove`, a named server is deleted as well.',
       scopes: ['delete:servers'],
-      body: z.strictObject({ remove: z.boolean().default(false) }).prefault({}),
+      body: z.object({ remove: z.boolean().default(false) }).prefault({}),
       answers: {
         202: { description: 'It is stopping.', schema: z.object({ message: z.string() }) },
         204: { description: 'It has stopped.' },
@@ -117,7 +130,7 @@ function startedAt(
     }).handle(async ({ params, body, caller }, deps: Deps) => {
       if (body.remove && params.server === '')
         throw new HubError('bad_request', 'The default server cannot be removed.');
-      await getServer(params, deps);
+      await deps.users.getByName(params.name);
       const work = body.remove
         ? deps.servers.remove(params.name, params.server, caller.owner)
         : deps.servers
@@ -132,6 +145,7 @@ function startedAt(
       id: `follow${suffix}`,
       method: 'GET',
       path: `${path}/progress`,
+      ...(alias !== undefined && { aliases: [`${alias}/progress`] }),
       summary: `Follow the start of ${which}`,
       description: 'Server-sent events until the server is ready or has failed.',
       scopes: ['read:servers'],
@@ -147,7 +161,7 @@ function startedAt(
       const log = deps.lifecycle.unitOf(server.id)?.progress;
       if (log !== undefined) return { status: 200, events: (signal) => log.follow(signal) };
       const event = settledProgress(server, deps.servers.prefixOf(server));
-      if (event === undefined) throw new HubError('bad_request', 'The server is not starting.');
+      if (event === undefined) throw new HubError('not_found', 'The server is not starting.');
       return {
         status: 200,
         async *events() {
@@ -160,7 +174,12 @@ function startedAt(
 
 /** Users' servers. */
 export const serverOperations = [
-  ...startedAt('/users/{name}/server', 'DefaultServer', "a user's default server"),
+  ...startedAt(
+    '/users/{name}/server',
+    'DefaultServer',
+    "a user's default server",
+    '/users/{name}/servers/',
+  ),
   ...startedAt('/users/{name}/servers/{server}', 'NamedServer', 'a named server'),
   operation({
     id: 'createNamedServer',
@@ -170,7 +189,7 @@ export const serverOperations = [
     summary: 'Create a named server without starting it',
     scopes: ['start:servers'],
     target: 'server',
-    body: changes.prefault({}),
+    body: creation,
     answers: { 201: { description: 'The new server.', schema: serverModel } },
   }).handle(async ({ params, body, may }, deps: Deps) => {
     const server = await deps.servers.create({
@@ -186,17 +205,25 @@ export const serverOperations = [
     method: 'PATCH',
     path: '/users/{name}/servers/{server}',
     tag: 'servers',
-    summary: 'Change the name shown, or the options of the next start',
+    summary: 'Rename a stopped server, or change the name shown or its options',
     scopes: ['start:servers'],
     target: 'server',
-    body: changes,
+    body: change,
     answers: { 200: { description: 'The changed server.', schema: serverModel } },
   }).handle(async ({ params, body, may }, deps: Deps) => {
-    await deps.servers.change(params.name, params.server, {
+    const { name: userName } = params;
+    const renamed = { ...params, server: body.name ?? params.server };
+    const target = { kind: 'server', userName, serverName: renamed.server } as const;
+    // A right to one server must not become one to what that server is called next.
+    if (!may('start:servers', target)) {
+      throw new HubError('forbidden', 'You may not give the server this name.');
+    }
+    await deps.servers.change(userName, params.server, {
+      name: body.name,
       displayName: body.display_name,
       userOptions: body.user_options,
     });
-    return { status: 200, body: present(await getServer(params, deps), may, deps) };
+    return { status: 200, body: present(await getServer(renamed, deps), may, deps) };
   }),
 ];
 

@@ -7,7 +7,7 @@ import { serviceStates } from '../services/service-status.ts';
 import { freeData, names, time } from './models.ts';
 import { type ModelOf, type OperationRequest, operation } from './operation.ts';
 
-interface Deps {
+export interface ServiceDeps {
   readonly registry: Pick<ServiceRegistry, 'services' | 'find' | 'statusOf' | 'restart'>;
   readonly roles: Pick<RoleStore, 'namesHeldBy'>;
 }
@@ -40,7 +40,7 @@ const facts = z.object({
   usage: freeData.nullable(),
 });
 
-const serviceModel = z
+export const serviceModel = z
   .object({
     kind: z.literal('service'),
     name: z.string(),
@@ -66,7 +66,7 @@ export const serviceOperations = [
         schema: z.record(z.string(), serviceModel),
       },
     },
-  }).handle(async ({ rows, may }, deps: Deps) => {
+  }).handle(async ({ rows, may }, deps: ServiceDeps) => {
     const visible = deps.registry
       .services()
       .filter(({ name }) => rows === 'all' || rows.services.has(name));
@@ -85,7 +85,7 @@ export const serviceOperations = [
     scopes: ['read:services', 'read:services:name', 'read:roles:services'],
     target: 'service',
     answers: { 200: { description: 'What the caller may see.', schema: serviceModel } },
-  }).handle(async ({ params, may }, deps: Deps) => {
+  }).handle(async ({ params, may }, deps: ServiceDeps) => {
     const service = getService(params.service, deps);
     const roleNames = await roleNamesOf([service], deps);
     return { status: 200, body: present(service, roleNames, may, deps) };
@@ -99,7 +99,7 @@ export const serviceOperations = [
     scopes: ['admin:services'],
     target: 'service',
     answers: { 200: { description: 'Oldest first.', schema: z.object({ lines: names }) } },
-  }).handle(({ params }, deps: Deps) => {
+  }).handle(({ params }, deps: ServiceDeps) => {
     const { name } = getService(params.service, deps);
     return { status: 200, body: { lines: deps.registry.statusOf(name)?.outputTail ?? [] } };
   }),
@@ -114,13 +114,13 @@ export const serviceOperations = [
     answers: {
       202: { description: 'It is restarting.', schema: z.object({ message: z.string() }) },
     },
-  }).handle(({ params }, deps: Deps) => {
+  }).handle(({ params }, deps: ServiceDeps) => {
     deps.registry.restart(getService(params.service, deps).name);
     return { status: 202, body: { message: 'The service is restarting.' } };
   }),
 ];
 
-function getService(name: string, { registry }: Deps): Service {
+function getService(name: string, { registry }: ServiceDeps): Service {
   const service = registry.find(name);
   if (service === undefined) throw new HubError('not_found', 'There is no such service.');
   return service;
@@ -129,7 +129,7 @@ function getService(name: string, { registry }: Deps): Service {
 /** Names of the roles of services, by the service's name; one query, however many there are. */
 function roleNamesOf(
   services: readonly Service[],
-  { roles }: Deps,
+  { roles }: ServiceDeps,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   return roles.namesHeldBy(
     services.map(({ name, isAdmin }) => ({ kind: 'service', name, isAdmin })),
@@ -140,7 +140,7 @@ function present(
   service: Service,
   roleNames: ReadonlyMap<string, readonly string[]>,
   may: OperationRequest<never>['may'],
-  deps: Deps,
+  deps: ServiceDeps,
 ): ModelOf<typeof serviceModel> {
   const { name, isAdmin } = service;
   const resource = { kind: 'service', name } as const;
@@ -154,7 +154,15 @@ function present(
   };
 }
 
-function describe(service: Service, { registry }: Deps): ModelOf<typeof facts> {
+/** Everything there is to say of a service. */
+export async function describeService(
+  service: Service,
+  deps: ServiceDeps,
+): Promise<ModelOf<typeof serviceModel>> {
+  return present(service, await roleNamesOf([service], deps), () => true, deps);
+}
+
+function describe(service: Service, { registry }: ServiceDeps): ModelOf<typeof facts> {
   const status = registry.statusOf(service.name);
   const { lastExit } = status ?? {};
   return {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { closestName } from '../config/suggestion.ts';
 import { HubError } from '../errors.ts';
 import type { AccessToken } from '../oauth/tokens/access-token.ts';
 import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
@@ -7,14 +8,15 @@ import type { Authority } from '../rbac/authority.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import { presentScopes } from '../rbac/scope.ts';
 import type { UserStore } from '../users/user-store.ts';
+import { beyondFilter } from './authorise.ts';
 import { names, time } from './models.ts';
 import { type ModelOf, operation } from './operation.ts';
 
 interface Deps {
-  readonly users: Pick<UserStore, 'getByName'>;
+  readonly users: Pick<UserStore, 'findByName' | 'getByName'>;
   readonly accessTokens: AccessTokenStore;
   readonly tokenIssuer: Pick<TokenIssuer, 'createApiToken'>;
-  readonly roles: Pick<RoleStore, 'getByName'>;
+  readonly roles: Pick<RoleStore, 'findByName'>;
   readonly authority: Authority;
 }
 
@@ -39,12 +41,29 @@ const newTokenModel = tokenModel
   .extend({ token: z.string().describe('The token itself; shown this once.') })
   .meta({ id: 'NewToken' });
 
+/** The members that make a token less than all its owner may do. */
+const narrowing = ['expires_in', 'scopes', 'roles'] as const;
+
 const creation = z
-  .strictObject({
+  .looseObject({
     note: z.string().max(500).default('Requested via the API'),
-    expires_in: z.number().positive().nullish().describe('Seconds.'),
+    expires_in: z
+      .number()
+      .min(0)
+      .nullish()
+      .describe('Seconds; as long as the hub lets tokens last when 0 or left out.'),
     scopes: names.optional().describe('Everything the owner may do, unless given.'),
     roles: names.optional().describe('In place of `scopes`.'),
+  })
+  // Clients send members that mean nothing here. One that was meant for these would make a token that
+  // lasts longer or may do more than it was to.
+  .check(({ value, issues }) => {
+    for (const name of Object.keys(value)) {
+      const meant = closestName(name, narrowing);
+      if (meant === undefined || meant === name) continue;
+      const message = `there is no such member; did you mean ${meant}?`;
+      issues.push({ code: 'custom', input: value, path: [name], message });
+    }
   })
   .refine(({ scopes, roles }) => scopes === undefined || roles === undefined, {
     message: 'Give scopes or roles, not both.',
@@ -79,19 +98,22 @@ export const tokenOperations = [
     description: 'Nobody can put more into a token than its owner may do, nor than they may do.',
     scopes: ['tokens'],
     target: 'user',
+    beyondFilter: 'forbidden',
     body: creation,
     answers: { 201: { description: 'The token, this once.', schema: newTokenModel } },
   }).handle(async ({ params, body, caller }, { users, roles, ...deps }: Deps) => {
-    const user = await users.getByName(params.name);
-    const named = await Promise.all((body.roles ?? []).map((role) => roles.getByName(role)));
-    const scopes =
-      body.scopes ?? (named.length > 0 ? named.flatMap((role) => role.scopes) : ['inherit']);
+    const user = await users.findByName(params.name);
+    if (user === undefined) throw beyondFilter();
+    const ofRoles = await scopesOfRoles(body.roles ?? [], roles);
+    const scopes = body.scopes ?? (ofRoles.length > 0 ? ofRoles : ['inherit']);
     const issued = await deps.tokenIssuer.createApiToken({
       granter: caller,
       owner: { kind: 'user', user },
       scopes,
       note: body.note,
-      ...(body.expires_in == null ? {} : { expiresInSeconds: body.expires_in }),
+      ...(body.expires_in == null || body.expires_in === 0
+        ? {}
+        : { expiresInSeconds: body.expires_in }),
     });
     const token = await deps.accessTokens.findById(issued.id);
     if (token === undefined)
@@ -132,6 +154,19 @@ export const tokenOperations = [
     return { status: 204 };
   }),
 ];
+
+async function scopesOfRoles(
+  roleNames: readonly string[],
+  roles: Pick<RoleStore, 'findByName'>,
+): Promise<readonly string[]> {
+  const scopes: string[] = [];
+  for (const name of roleNames) {
+    const role = await roles.findByName(name);
+    if (role === undefined) throw new HubError('bad_request', 'There is no such role.');
+    scopes.push(...role.scopes);
+  }
+  return scopes;
+}
 
 /** The token of this id, when it is that user's: the caller was allowed no other user's. */
 async function tokenOf(

@@ -93,7 +93,7 @@ export const userOperations = [
     tag: 'users',
     summary: 'Create users',
     scopes: ['admin:users'],
-    body: z.strictObject({
+    body: z.object({
       usernames: z.array(z.string()).min(1),
       admin: isAdmin.default(false),
     }),
@@ -135,7 +135,7 @@ export const userOperations = [
     tag: 'users',
     summary: 'Create a user',
     scopes: ['admin:users'],
-    body: z.strictObject({ admin: isAdmin.default(false) }).prefault({}),
+    body: z.object({ admin: isAdmin.default(false) }).prefault({}),
     answers: { 201: { description: 'The new user.', schema: userModel } },
   }).handle(async ({ params, body, caller }, deps: Deps) => {
     const [user] = await deps.accounts.create(caller, [params.name], { isAdmin: body.admin });

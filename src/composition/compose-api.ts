@@ -58,12 +58,8 @@ export function addApi(
     assertions,
     requestStop,
     routes: deps.routes,
+    hubRoute: { prefix: config.basePath, target: new URL(config.Hub.hub_bind_url).origin },
     directory,
-    async roleNamesOfService(name) {
-      const isAdmin = registry.find(name)?.isAdmin ?? false;
-      return (await roles.heldBy({ kind: 'service', name, isAdmin })).map((role) => role.name);
-    },
-    isAdminService: (name) => registry.find(name)?.isAdmin ?? false,
     users,
     accounts: deps.accounts,
     catchUpActivity: () => server.activityLog.catchUp(),
@@ -89,5 +85,6 @@ export function addApi(
     authority,
     publicOrigin,
     bodyLimitBytes: config.Proxy.api_body_size,
+    pageLimits: { default: config.Hub.api_page_default_limit, max: config.Hub.api_page_max_limit },
   });
 }

@@ -83,6 +83,9 @@ function checkHub({ Hub }: Config, report: Report): void {
     }
   }
   reportRepeated(Hub.load_groups, 'Hub.load_groups', 'group', report);
+  if (Hub.api_page_default_limit > Hub.api_page_max_limit) {
+    report('Hub.api_page_default_limit', 'is more than api_page_max_limit');
+  }
 }
 
 function checkAuthenticators({ Authenticator, authenticators }: Config, report: Report): void {

@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { count, seconds, secretReference, secretUrl } from './common-schema.ts';
 import { serviceSchema } from './service-schema.ts';
 
+/** How many entries a page of a list has; beyond this an answer is too large for those who wait behind it. */
+const pageLength = z.int().min(1).max(10_000);
+
 /** One entry of `Hub.load_roles`. */
 const roleSchema = z.strictObject({
   name: z.string().describe('Name of the role; a default role of that name is replaced.'),
@@ -118,6 +121,12 @@ export const hubSection = z.strictObject({
     .describe('Most named servers of a user; 0 for no limit.'),
   concurrent_spawn_limit: count.default(100).describe('Servers starting at once; 0 for no limit.'),
   active_server_limit: count.default(0).describe('Servers running at once; 0 for no limit.'),
+  api_page_default_limit: pageLength
+    .default(50)
+    .describe('Entries on a page of an API list, where the client asks for pages and no length.'),
+  api_page_max_limit: pageLength
+    .default(200)
+    .describe('Most entries on a page of an API list; as many come where nothing is asked.'),
   authenticate_prometheus: z
     .boolean()
     .default(true)

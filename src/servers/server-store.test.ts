@@ -68,20 +68,36 @@ describeEachDatabase('the store of servers', (open) => {
     expect(await store.moveTo('nobody', 'starting')).toBe(false);
   });
 
+  test('changes a server while it is stopped, all or nothing', async () => {
+    const { store, ann } = await create();
+    const { id } = await store.ensure(ann.id, 'lab');
+    await store.ensure(ann.id, 'other');
+    const change = { name: 'bench', displayName: 'Mine', userOptions: { size: 2 } };
+    expect(await store.changeStopped(id, change)).toBe(true);
+    expect(await store.find('ann', 'bench')).toMatchObject({ id, ...change });
+    const taken = store.changeStopped(id, { name: 'other', displayName: 'Not mine' });
+    await expect(taken).rejects.toMatchObject({ code: 'conflict' });
+    expect(await store.find('ann', 'bench')).toMatchObject({ displayName: 'Mine' });
+    expect(await store.changeStopped(id, {})).toBe(true);
+    expect(await store.moveTo(id, 'starting', {}, 'lab')).toBe(false);
+    expect(await store.moveTo(id, 'starting', {}, 'bench')).toBe(true);
+    expect(await store.changeStopped(id, { name: 'lab' })).toBe(false);
+    expect(await store.find('ann', 'lab')).toBeUndefined();
+  });
+
   test('keeps what is known of a server, and forgets it when told', async () => {
     const { store, ann } = await create();
     const { id } = await store.ensure(ann.id, '');
     const at = new Date('2026-01-02T03:04:05.678Z');
     const url = 'http+unix://%2Frun%2Fx.sock';
     await store.moveTo(id, 'starting', { userOptions: { size: 2 } });
-    await store.update(id, { url, spawnerState: { pid: 7 }, startedAt: at, displayName: 'Mine' });
+    await store.update(id, { url, spawnerState: { pid: 7 }, startedAt: at });
     await store.update(id, {});
     expect(await store.find('ann', '')).toMatchObject({
       url,
       spawnerState: { pid: 7 },
       userOptions: { size: 2 },
       startedAt: at,
-      displayName: 'Mine',
     });
     const failure = { message: 'gone', at, output: ['a', 'ü'] };
     await store.moveTo(id, 'stopped', { failure, url: null, spawnerState: {}, startedAt: null });

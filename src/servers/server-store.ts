@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { HubError } from '../errors.ts';
 import type { SpawnerState } from '../plugin-host/spawner.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
+import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, RowChange } from '../store/tables.ts';
 import { nextStates, type Server, type ServerFailure, type ServerState } from './server.ts';
 
@@ -28,13 +30,20 @@ export interface ServerStore {
   ensure(userId: string, serverName: string, displayName?: string): Promise<Server>;
   /**
    * Moves a server to another state in one statement; false when it was not in a state from which
-   * that one can be reached, for example because somebody else was faster.
+   * that one can be reached, for example because somebody else was faster, or has another name than
+   * `ifNamed`.
    */
-  moveTo(id: string, state: ServerState, change?: ServerChange): Promise<boolean>;
-  update(
+  moveTo(id: string, state: ServerState, change?: ServerChange, ifNamed?: string): Promise<boolean>;
+  /** Changes a stopped server; false when it is not stopped. Throws `conflict` for a taken name. */
+  changeStopped(
     id: string,
-    change: ServerChange & { readonly name?: string; readonly displayName?: string },
-  ): Promise<void>;
+    change: {
+      readonly name?: string | undefined;
+      readonly displayName?: string | undefined;
+      readonly userOptions?: Readonly<Record<string, unknown>> | undefined;
+    },
+  ): Promise<boolean>;
+  update(id: string, change: ServerChange): Promise<void>;
   delete(id: string): Promise<void>;
   recordActivity(entries: ReadonlyMap<string, Date>): Promise<void>;
 }
@@ -104,23 +113,42 @@ export function createServerStore(database: HubDatabase): ServerStore {
       return toServer(row);
     },
 
-    async moveTo(id, state, change = {}) {
+    async moveTo(id, state, change = {}, ifNamed) {
       const formerStates = (Object.keys(nextStates) as ServerState[]).filter((former) =>
         (nextStates[former] as readonly ServerState[]).includes(state),
       );
-      const result = await kysely
+      let query = kysely
         .updateTable('servers')
         .set({ ...toRowChange(change), state })
         .where('id', '=', id)
-        .where('state', 'in', formerStates)
-        .executeTakeFirst();
+        .where('state', 'in', formerStates);
+      if (ifNamed !== undefined) query = query.where('name', '=', ifNamed);
+      const result = await query.executeTakeFirst();
       return result.numUpdatedRows > 0n;
     },
 
-    async update(id, { name, displayName, ...change }) {
-      const row: RowChange<'servers'> = { ...toRowChange(change) };
+    async changeStopped(id, { name, displayName, userOptions }) {
+      const row: RowChange<'servers'> =
+        userOptions === undefined ? {} : toRowChange({ userOptions });
       if (name !== undefined) row.name = name;
       if (displayName !== undefined) row.display_name = displayName;
+      if (Object.keys(row).length === 0) return true;
+      try {
+        const result = await kysely
+          .updateTable('servers')
+          .set(row)
+          .where('id', '=', id)
+          .where('state', '=', 'stopped')
+          .executeTakeFirst();
+        return result.numUpdatedRows > 0n;
+      } catch (error) {
+        if (!isUniqueViolation(error)) throw error;
+        throw new HubError('conflict', 'A server of this name exists already.', { cause: error });
+      }
+    },
+
+    async update(id, change) {
+      const row = toRowChange(change);
       if (Object.keys(row).length === 0) return;
       await kysely.updateTable('servers').set(row).where('id', '=', id).execute();
     },

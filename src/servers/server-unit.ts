@@ -174,7 +174,9 @@ export function createServerUnit(
   /** Takes the server for this process: another process of the hub may want to start it too. */
   async function claim({ userOptions }: LaunchPlan): Promise<void> {
     if (isRecordBehind) await recordStopped(null);
-    if (await store.moveTo(server.id, 'starting', { failure: null, userOptions })) return;
+    const change = { failure: null, userOptions };
+    // The plan was made for the name: a server that was renamed in the meantime is another one.
+    if (await store.moveTo(server.id, 'starting', change, server.name)) return;
     throw new HubError('conflict', 'The server is being started or stopped elsewhere.');
   }
 

@@ -30,19 +30,20 @@ export interface UserServers {
   readonly choices: SpawnChoices;
   /** Creates a named server without starting it. Throws `conflict` when it exists. */
   create(request: StartRequest): Promise<Server>;
-  /** Changes a stopped server. */
+  /** Changes a stopped server. Throws `conflict` when the new name is taken. */
   change(
     userName: string,
     serverName: string,
     change: {
+      readonly name?: string | undefined;
       readonly displayName?: string | undefined;
       readonly userOptions?: Readonly<Record<string, unknown>> | undefined;
     },
   ): Promise<void>;
   start(request: StartRequest): Promise<AcceptedStart>;
   /**
-   * Begins to stop a server, also one that is starting. Throws `forbidden` when it is the user who
-   * asks, and must log in at the provider first.
+   * Begins to stop a server, also one that is starting; a default server that never ran has stopped.
+   * Throws `forbidden` when it is the user who asks, and must log in at the provider first.
    */
   stop(userName: string, serverName: string, askedBy: Owner): Promise<AcceptedStop>;
   /** Begins to stop all servers of a user who logs out; what fails is logged. */
@@ -109,7 +110,7 @@ export function createUserServers(deps: {
   }
 
   /** The default server of a user `a-b` and the server `b` of a user `a` would be one OAuth client. */
-  async function requireOwnClientId(user: User, serverName: string): Promise<void> {
+  async function requireOwnClientId(user: Pick<User, 'name'>, serverName: string): Promise<void> {
     const rival = `${user.name}-${serverName}`;
     // A hyphen in the name of the user is encoded in the ids of named servers, so there is no rival.
     if (user.name.includes('-') || (await deps.users.findByName(rival)) === undefined) return;
@@ -117,13 +118,8 @@ export function createUserServers(deps: {
   }
 
   async function requireNamedServerAllowed(user: User, serverName: string): Promise<void> {
-    if (!Hub.allow_named_servers)
-      throw new HubError('bad_request', 'Named servers are not enabled.');
-    if (!isServerName(serverName)) {
-      throw new HubError('bad_request', 'This cannot be the name of a server.', {
-        hint: 'Use 1 to 30 of a-z and 0-9 with single hyphens between, beginning with a letter.',
-      });
-    }
+    if (!Hub.allow_named_servers) throw namedServersOff();
+    requireServerName(serverName);
     const named = (await store.listOfUser(user.name)).filter(({ name }) => name !== '');
     if (Hub.named_server_limit_per_user > 0 && named.length >= Hub.named_server_limit_per_user) {
       throw new HubError(
@@ -197,14 +193,14 @@ export function createUserServers(deps: {
     };
   }
 
-  async function storeOptions(
-    server: Server,
+  function checkedOptions(
+    userName: string,
+    serverName: string,
     userOptions: Readonly<Record<string, unknown>> | undefined,
-  ): Promise<void> {
-    if (userOptions === undefined) return;
-    const placeholders = placeholdersOf(server.userName, server.name);
-    const chosen = chooseOptions(choices, userOptions, spawnerConfig, placeholders);
-    await store.update(server.id, { userOptions: chosen.userOptions });
+  ): Readonly<Record<string, unknown>> | undefined {
+    if (userOptions === undefined) return undefined;
+    const placeholders = placeholdersOf(userName, serverName);
+    return chooseOptions(choices, userOptions, spawnerConfig, placeholders).userOptions;
   }
 
   async function issueToken(user: User, server: Server): Promise<string> {
@@ -222,8 +218,9 @@ export function createUserServers(deps: {
 
   async function existing(userName: string, serverName: string): Promise<Server> {
     const server = await store.find(userName, serverName);
-    if (server === undefined) throw new HubError('not_found', 'There is no such server.');
-    return server;
+    if (server !== undefined) return server;
+    if (serverName !== '' && !Hub.allow_named_servers) throw namedServersOff();
+    throw new HubError('not_found', 'There is no such server.');
   }
 
   return {
@@ -234,24 +231,42 @@ export function createUserServers(deps: {
       if ((await store.find(request.user.name, request.serverName)) !== undefined) {
         throw new HubError('conflict', 'This server exists already.');
       }
+      const userOptions = checkedOptions(
+        request.user.name,
+        request.serverName,
+        request.userOptions,
+      );
       const server = await serverFor(request);
-      await storeOptions(server, request.userOptions);
+      if (userOptions !== undefined) await store.update(server.id, { userOptions });
       return existing(request.user.name, request.serverName);
     },
 
-    async change(userName, serverName, { displayName, userOptions }) {
+    async change(userName, serverName, { name, displayName, userOptions }) {
       const server = await existing(userName, serverName);
-      if (server.state !== 'stopped') throw new HubError('bad_request', 'Stop the server first.');
-      if (displayName !== undefined) await store.update(server.id, { displayName });
-      await storeOptions(server, userOptions);
+      if (server.state !== 'stopped') throw stopFirst();
+      const isRenamed = name !== undefined && name !== server.name;
+      if (isRenamed) {
+        requireServerName(name);
+        await requireOwnClientId({ name: userName }, name);
+      }
+      const checked = checkedOptions(userName, name ?? serverName, userOptions);
+      const change = { name, displayName, userOptions: checked };
+      if (!(await store.changeStopped(server.id, change))) throw stopFirst();
+      // What was given to the server under its old name is no matter of the new one.
+      if (isRenamed) await accessTokens.revokeByServer(server.id);
     },
 
     async start(request) {
+      // Before there is a record: a start that is refused leaves no server behind.
+      checkedOptions(request.user.name, request.serverName, request.userOptions);
       const server = await serverFor(request);
       return lifecycle.start(server, () => planFor(request, server));
     },
 
     async stop(userName, serverName, askedBy) {
+      if (serverName === '' && (await store.find(userName, serverName)) === undefined) {
+        return { stopped: Promise.resolve() };
+      }
       const server = await existing(userName, serverName);
       await deps.beforeStop(userName, askedBy);
       return lifecycle.stop(server);
@@ -280,6 +295,21 @@ export function createUserServers(deps: {
 
     withoutServersOf: (user, work) => lifecycle.withoutServersOf(user.id, work),
   };
+}
+
+function requireServerName(name: string): void {
+  if (isServerName(name)) return;
+  throw new HubError('bad_request', 'This cannot be the name of a server.', {
+    hint: 'Use 1 to 30 of a-z and 0-9 with single hyphens between, beginning with a letter.',
+  });
+}
+
+function namedServersOff(): HubError {
+  return new HubError('bad_request', 'Named servers are not enabled.');
+}
+
+function stopFirst(): HubError {
+  return new HubError('bad_request', 'Stop the server first.');
 }
 
 /** A user name as one name in the file system that no other user name shares. */

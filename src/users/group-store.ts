@@ -34,6 +34,15 @@ export interface GroupStore {
     readonly origin?: string;
     readonly properties?: Readonly<Record<string, unknown>>;
   }): Promise<Group>;
+  /**
+   * Creates groups with the same members, all or none. Throws `conflict` when a name is taken and
+   * `bad_request` that names the users there are not.
+   */
+  createAll(options: {
+    readonly names: readonly string[];
+    readonly memberNames: readonly string[];
+    readonly origin: string;
+  }): Promise<Group[]>;
   /** Deletes the group with its memberships and roles; false when there was none. */
   delete(name: string): Promise<boolean>;
   /** Throws `not_found` for the group and `bad_request` that names the users there are not. */
@@ -69,6 +78,26 @@ export interface GroupStore {
 export function createGroupStore(database: HubDatabase): GroupStore {
   const { kysely } = database;
 
+  async function addNamedMembers(
+    transaction: Kysely<Tables>,
+    groupId: string,
+    userNames: readonly string[],
+    origin: string,
+  ): Promise<void> {
+    const names = [...new Set(userNames.map(normaliseUserName))];
+    const users = await transaction
+      .selectFrom('users')
+      .select(['id', 'name'])
+      .where('name', 'in', textsOf(names, database))
+      .execute();
+    if (users.length < names.length) {
+      const known = new Set(users.map((user) => user.name));
+      const missing = names.filter((name) => !known.has(name));
+      throw new HubError('bad_request', `There are no such users: ${listed(missing)}.`);
+    }
+    for (const user of users) await addMember(transaction, groupId, user.id, origin);
+  }
+
   return {
     async getByName(name) {
       return toGroup(await getRow(kysely, name));
@@ -86,14 +115,23 @@ export function createGroupStore(database: HubDatabase): GroupStore {
 
     async create({ name, origin = 'api', properties = {} }) {
       const row = newGroupRow(validateGroupName(name), origin, properties);
-      try {
-        await kysely.insertInto('groups').values(row).execute();
-      } catch (error) {
-        if (!isUniqueViolation(error)) throw error;
-        throw new HubError('conflict', 'A group with this name exists already.', { cause: error });
-      }
+      await insertNewGroup(kysely, row);
       database.announceChange();
       return toGroup(row);
+    },
+
+    async createAll({ names, memberNames, origin }) {
+      const rows = [...new Set(names.map(validateGroupName))].map((name) =>
+        newGroupRow(name, origin),
+      );
+      await database.transaction(async (transaction) => {
+        for (const row of rows) {
+          await insertNewGroup(transaction, row);
+          await addNamedMembers(transaction, row.id, memberNames, origin);
+        }
+      });
+      database.announceChange();
+      return rows.map(toGroup);
     },
 
     async delete(name) {
@@ -107,18 +145,7 @@ export function createGroupStore(database: HubDatabase): GroupStore {
     async addMembers(groupName, userNames, origin) {
       await database.transaction(async (transaction) => {
         const { id } = await getRow(transaction, groupName);
-        const names = [...new Set(userNames.map(normaliseUserName))];
-        const users = await transaction
-          .selectFrom('users')
-          .select(['id', 'name'])
-          .where('name', 'in', textsOf(names, database))
-          .execute();
-        if (users.length < names.length) {
-          const known = new Set(users.map((user) => user.name));
-          const missing = names.filter((name) => !known.has(name));
-          throw new HubError('bad_request', `There are no such users: ${listed(missing)}.`);
-        }
-        for (const user of users) await addMember(transaction, id, user.id, origin);
+        await addNamedMembers(transaction, id, userNames, origin);
       });
       database.announceChange();
     },
@@ -269,6 +296,17 @@ async function syncMemberships(
 
 function toGroup({ id, name, properties, origin }: Row<'groups'>): Group {
   return { id, name, properties: JSON.parse(properties) as Record<string, unknown>, origin };
+}
+
+async function insertNewGroup(kysely: Kysely<Tables>, row: Row<'groups'>): Promise<void> {
+  try {
+    await kysely.insertInto('groups').values(row).execute();
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    throw new HubError('conflict', `The group ${JSON.stringify(row.name)} exists already.`, {
+      cause: error,
+    });
+  }
 }
 
 function noSuchGroup(): HubError {

@@ -108,6 +108,7 @@ export function verdictOf(
   if (held.some(({ filter }) => filter === undefined)) return 'allowed';
   const matches = (target: keyof typeof filtersThatReach) =>
     held.some(({ filter }) => filter !== undefined && filtersThatReach[target](world, filter));
+  const beyond = declaration.beyondFilter === 'forbidden' ? 403 : 404;
   switch (target) {
     case 'hub':
       return 403;
@@ -122,11 +123,11 @@ export function verdictOf(
     case 'user':
     case 'group':
     case 'service':
-      return matches(target) ? 'allowed' : 404;
+      return matches(target) ? 'allowed' : beyond;
     case 'server':
       return matches(declaration.path.includes('{server}') ? 'namedServer' : 'defaultServer')
         ? 'allowed'
-        : 404;
+        : beyond;
   }
 }
 

@@ -38,7 +38,16 @@ function registeredOperations(): string[] {
       metadataPaths: ['/.well-known/oauth-authorization-server'],
     },
     addApiRoutes: (router) =>
-      addApi(router, anything, { Proxy: {}, publicUrl: new URL('http://hub/') } as never, anything),
+      addApi(
+        router,
+        anything,
+        {
+          Hub: { hub_bind_url: 'http://hub' },
+          Proxy: {},
+          publicUrl: new URL('http://hub/'),
+        } as never,
+        anything,
+      ),
     addPageRoutes: () => undefined,
     addOuterRoutes: () => undefined,
     compatibilityHeaders: {},
@@ -116,7 +125,7 @@ describe('the description of the API', () => {
     expect(token.content['application/json']?.schema).toMatchObject({
       properties: {
         note: { type: 'string', maxLength: 500 },
-        expires_in: { anyOf: [{ type: 'number', exclusiveMinimum: 0 }, { type: 'null' }] },
+        expires_in: { anyOf: [{ type: 'number', minimum: 0 }, { type: 'null' }] },
       },
     });
     expect(token.content['application/json']?.schema['required']).toBeUndefined();

@@ -61,7 +61,17 @@ describe('a token made by hand', () => {
     const created = hub.tokenIssuer.createApiToken(
       await request({ scopes: ['admin:users'], granter: await granter('root') }),
     );
-    await expect(created).rejects.toMatchObject({ code: 'forbidden' });
+    await expect(created).rejects.toMatchObject({ code: 'bad_request' });
+  });
+
+  test('beyond its owner is a mistake of the owner, and no answer to anybody who may do less', async () => {
+    await hub.login('bob');
+    const ask = async (granterName: string) =>
+      hub.tokenIssuer.createApiToken(
+        await request({ scopes: ['admin:users'], granter: await granter(granterName) }),
+      );
+    await expect(ask('alice')).rejects.toMatchObject({ code: 'bad_request' });
+    await expect(ask('bob')).rejects.toMatchObject({ code: 'forbidden' });
   });
 
   test.each(['no-such-scope', 'read:users!planet=mars'])(

@@ -33,8 +33,8 @@ export interface ServerTokenRequest {
 /** Issues access tokens that do not come from an authorization code. */
 export interface TokenIssuer {
   /**
-   * Throws `bad_request` for an unknown scope or a lifetime that is not possible, and `forbidden`
-   * for scopes beyond those of the granter or of the owner.
+   * Throws `bad_request` for an unknown scope, for scopes beyond those of the owner and for a lifetime
+   * that is not possible, and `forbidden` for scopes beyond those of the granter.
    */
   createApiToken(request: ApiTokenRequest): Promise<IssuedAccessToken>;
   /** Creates the token a server starts with, which is its client secret too; earlier ones end. */
@@ -80,7 +80,7 @@ export function createTokenIssuer({
   async function requireGrantable(
     scopes: readonly string[],
     owner: Owner,
-    granter: ScopeSet,
+    granter: ApiTokenRequest['granter'],
   ): Promise<void> {
     const { catalogue } = authority;
     const [inherited, membership] = await Promise.all([
@@ -96,24 +96,23 @@ export function createTokenIssuer({
         `The scope ${quoteScope(unresolved)} is unknown or malformed.`,
       );
     }
-    for (const [who, held] of [
-      ['you', granter],
-      ['the owner of the token', inherited],
-    ] as const) {
+    const requireWithin = (held: ScopeSet, code: 'bad_request' | 'forbidden', who: string) => {
       const [beyond] = scopesBeyond(held, wanted.scopes, membership);
-      if (beyond === undefined) continue;
-      throw new HubError(
-        'forbidden',
-        `The scope ${quoteScope(beyond)} is more than ${who} may do.`,
-      );
-    }
+      if (beyond === undefined) return;
+      throw new HubError(code, `The scope ${quoteScope(beyond)} is more than ${who} may do.`);
+    };
+    const isForThemselves = granter.owner.kind === owner.kind && granter.owner.name === owner.name;
+    if (isForThemselves) requireWithin(inherited, 'bad_request', 'you');
+    // First: what others may do is nothing to be tried out by those who may do less.
+    requireWithin(granter.scopes, 'forbidden', 'you');
+    requireWithin(inherited, 'bad_request', 'the owner of the token');
   }
 
   return {
     async createApiToken({ owner, scopes = ['inherit'], note, expiresInSeconds, granter }) {
       const expiresAt = expiryOf(expiresInSeconds);
       const name = owner.kind === 'user' ? owner.user.name : owner.name;
-      await requireGrantable(scopes, { kind: owner.kind, name }, granter.scopes);
+      await requireGrantable(scopes, { kind: owner.kind, name }, granter);
       return await accessTokens.create({
         owner:
           owner.kind === 'user'
