@@ -5,6 +5,7 @@ import { type PreparedPlugins, preparePlugins } from '../plugin-host/prepare-plu
 import { roleWarnings } from '../rbac/validate-roles.ts';
 import { checkServices } from '../services/service-facts.ts';
 import { checkAccounts, checkCookieSecretFile, checkScopes } from './config-checks.ts';
+import { checkReachability } from './reachability-check.ts';
 
 /** A configuration that every part of the hub has looked at. */
 export interface CheckedConfig {
@@ -42,6 +43,10 @@ export async function loadCheckedConfig(options: CheckedConfigOptions): Promise<
     ],
   });
   if (plugins === undefined) throw new TypeError('the plugins were not prepared');
-  warnings.push(...plugins.warnings, ...roleWarnings(config.Hub.load_roles));
+  warnings.push(
+    ...plugins.warnings,
+    ...roleWarnings(config.Hub.load_roles),
+    ...(await checkReachability(config, env)),
+  );
   return { config, plugins, warnings };
 }

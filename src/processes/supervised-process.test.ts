@@ -241,8 +241,14 @@ describe.runIf(runsAsRoot())('a process of another user', () => {
   test('that it may not execute: the reason names the user', async () => {
     const file = join(directory, 'for-root-only');
     await writeFile(file, '#!/bin/sh\n', { mode: 0o700 });
+    await chmod(directory, 0o755);
     const user = await findSystemUser('nobody');
     expect(await reasonOf([file], { user })).toBe(`permission denied for user nobody: ${file}`);
+    await chmod(file, 0o755);
+    await chmod(directory, 0o700);
+    expect(await reasonOf([file], { user })).toBe(
+      `permission denied for user nobody: ${file} (${directory} is closed to it)`,
+    );
   });
 });
 

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { geteuid } from 'node:process';
 import { type Clock, systemClock } from './clock.ts';
+import { findClosedPlace } from './closed-path.ts';
 import { explainLaunchProblem } from './launch-check.ts';
 import type { OutputLog } from './output-log.ts';
 import { type EndedGroup, endProcessGroup } from './process-group.ts';
@@ -94,7 +95,7 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
     if (identity === undefined) return { started: false, reason: 'it ended while it was started' };
     return { started: true, process: supervise({ identity, ended, tag, output, clock, view }) };
   } catch (thrown) {
-    return { started: false, reason: explainSpawnError(thrown, command, options.user) };
+    return { started: false, reason: await explainSpawnError(thrown, command, options.user) };
   }
 }
 
@@ -207,18 +208,18 @@ function explainUserProblem(user: SystemUser | undefined): string | undefined {
   return `running as user ${user.name} needs a hub that runs as root`;
 }
 
-function explainSpawnError(
+async function explainSpawnError(
   thrown: unknown,
   [program = '']: readonly string[],
   user: SystemUser | undefined,
-): string {
+): Promise<string> {
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
   const forUser = user === undefined ? '' : ` for user ${user.name}`;
   switch (code) {
     case 'ENOENT':
       return `${program} or the interpreter named in its first line does not exist`;
     case 'EACCES':
-      return `permission denied${forUser}: ${program}`;
+      return `permission denied${forUser}: ${program}${await explainClosedFolder(program, user)}`;
     case 'EPERM':
       return `the hub may not switch to another user${forUser}`;
     case 'E2BIG':
@@ -228,4 +229,9 @@ function explainSpawnError(
     default:
       return `${program} cannot be started: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
   }
+}
+
+async function explainClosedFolder(program: string, user: SystemUser | undefined): Promise<string> {
+  const closed = user && program.includes('/') ? await findClosedPlace(program, user) : undefined;
+  return closed === undefined || closed.path === program ? '' : ` (${closed.path} is closed to it)`;
 }

@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { freePort } from '../../test/support/free-port.ts';
+import { sharePrograms } from '../../test/support/shared-programs.ts';
 import type { ServiceConfig } from '../config/config.ts';
 import { Secret } from '../config/secret.ts';
 import { serviceSchema } from '../config/service-schema.ts';
@@ -202,7 +203,8 @@ describe('a managed web service', () => {
       const script = `require('http').createServer((q, r) => r.end()).listen(0, '127.0.0.1', function () {
       console.log(this.address().port);
     })`;
-      const stranger = spawn(execPath, ['-e', script], { uid: 65534, gid: 65534 });
+      await using programs = await sharePrograms();
+      const stranger = spawn(programs.node, ['-e', script], { uid: 65534, gid: 65534 });
       try {
         const [port] = await once(createInterface(stranger.stdout), 'line');
         const url = `http://127.0.0.1:${port}`;

@@ -14,14 +14,17 @@ import {
   untilState,
   usersOpenServices,
 } from '../support/services.ts';
+import { type SharedPrograms, sharePrograms } from '../support/shared-programs.ts';
 import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
 
 const isRoot = process.getuid?.() === 0;
 let hub: TestHub;
 let externalPort: number;
+let programs: SharedPrograms;
 
 beforeAll(async () => {
   externalPort = await freePort();
+  programs = await sharePrograms('prints-environment.ts');
   hub = await createTestHub({
     Hub: {
       load_roles: [
@@ -41,7 +44,15 @@ beforeAll(async () => {
           command: `"${process.execPath}" ${join(projectDirectory, 'fixtures/apps/prints-environment.ts')}`,
         }),
         await printsEnvironment('own-token', { api_token: 'a-token-of-my-own' }),
-        ...(isRoot ? [await printsEnvironment('other-user', { user: 'nobody', cwd: '/' })] : []),
+        ...(isRoot
+          ? [
+              await printsEnvironment('other-user', {
+                command: programs.app('prints-environment.ts'),
+                user: 'nobody',
+                cwd: '/',
+              }),
+            ]
+          : []),
         await managedService('whoami', 'examples/whoami/whoami.ts'),
         { name: 'no-pages', command: [process.execPath, '-e', 'setInterval(() => {}, 60_000)'] },
         {
@@ -66,7 +77,10 @@ beforeAll(async () => {
   await hub.logIn('alice');
 });
 
-afterAll(async () => hub[Symbol.asyncDispose]());
+afterAll(async () => {
+  await hub[Symbol.asyncDispose]();
+  await programs[Symbol.asyncDispose]();
+});
 
 async function refusal(services: readonly unknown[]): Promise<string> {
   const outcome = createTestHub({ Hub: { services } });

@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { testSurroundings } from '../../../test/contract/test-host.ts';
+import { sharePrograms } from '../../../test/support/shared-programs.ts';
 import type { SpawnedServer, Spawner, SpawnRequest } from '../../plugin-host/spawner.ts';
 import { identifyProcess, isSameProcess } from '../../processes/process-identity.ts';
 import { waitUntilReady } from '../../processes/readiness-probe.ts';
@@ -263,11 +264,12 @@ test('a server whose port another program of its account takes gets another one'
 
 describe.runIf(runsAsRoot())('a server of a system user', () => {
   test('runs as that user, in a directory of that user', async () => {
+    await using programs = await sharePrograms('web-server.ts');
     const command = [
       'sh',
       '-c',
       'echo "$(id -un) $USER $PWD"; touch file; exec "$0" "$1"',
-      ...app('web-server'),
+      ...programs.app('web-server.ts'),
     ];
     const server = await start(createSpawner(), { command, systemUser: 'nobody', socket: true });
     const home = join(directory, 'homes', 'ann');
@@ -284,6 +286,7 @@ describe.runIf(runsAsRoot())('a server of a system user', () => {
   });
 
   test('gets another port when a program of another account listens on its own', async () => {
+    await using programs = await sharePrograms('web-server.ts');
     const thieves: ChildProcess[] = [];
     const urls: string[] = [];
     // The first one never listens, so only the account tells that the listener is not the server.
@@ -291,7 +294,7 @@ describe.runIf(runsAsRoot())('a server of a system user', () => {
       'sh',
       '-c',
       'if [ -e late ]; then exec "$0" "$1"; fi; touch late; sleep 60',
-      ...app('web-server'),
+      ...programs.app('web-server.ts'),
     ];
     const squat = `require('net').createServer().listen(+process.argv[1], '127.0.0.1', () => console.log('up'))`;
     try {
@@ -303,7 +306,7 @@ describe.runIf(runsAsRoot())('a server of a system user', () => {
           urls.push(url);
           if (urls.length === 1) {
             const port = new URL(url).port;
-            thieves.push(spawn(execPath, ['-e', squat, port], { uid: 1, gid: 1 }));
+            thieves.push(spawn(programs.node, ['-e', squat, port], { uid: 1, gid: 1 }));
           }
           return { HUB_SERVICE_URL: url };
         },
