@@ -44,6 +44,7 @@ function registeredOperations(): string[] {
         {
           Hub: { hub_bind_url: 'http://hub' },
           Proxy: {},
+          Spawner: {},
           publicUrl: new URL('http://hub/'),
         } as never,
         anything,
