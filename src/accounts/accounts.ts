@@ -43,17 +43,17 @@ export function createAccounts(deps: {
   /** Nobody makes, changes or removes an account that may do more than they may themselves. */
   async function requireMayGrantAdmin(caller: Caller): Promise<void> {
     const wanted = adminScopes(authority.catalogue);
-    if (mayGrant(caller.scopes, wanted, await authority.membership())) return;
+    if (mayGrant(caller.scopes, wanted, await authority.membershipFor(caller.scopes))) return;
     throw new HubError('forbidden', 'Only an administrator may do this to an administrator.');
   }
 
   async function requireMayActOn(caller: Caller, user: User): Promise<void> {
     if (user.isAdmin) return requireMayGrantAdmin(caller);
     const held = await authority.scopesOfOwner({ kind: 'user', name: user.name });
-    if (mayGrant(caller.scopes, held, await authority.membership())) return;
+    if (mayGrant(caller.scopes, held, await authority.membershipFor(caller.scopes))) return;
     // Users hold rights over themselves that an administrator of users holds over everybody.
     const own = new Set([...held].filter((scope) => !scope.endsWith(`!user=${user.name}`)));
-    if (mayGrant(caller.scopes, own, await authority.membership())) return;
+    if (mayGrant(caller.scopes, own, await authority.membershipFor(caller.scopes))) return;
     throw new HubError('forbidden', 'This user may do more than you may.');
   }
 

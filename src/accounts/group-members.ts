@@ -34,7 +34,7 @@ export function createGroupMembers(deps: {
       held.flatMap((role) => role.scopes),
       { catalogue: authority.catalogue, owner: caller.owner },
     );
-    if (mayGrant(caller.scopes, scopes, await authority.membership())) return;
+    if (mayGrant(caller.scopes, scopes, await authority.membershipFor(caller.scopes))) return;
     throw new HubError('forbidden', 'This group holds roles that may do more than you may.');
   }
 

@@ -24,7 +24,7 @@ export function addOperations<Deps>(
   operations: readonly Operation<Deps>[],
   deps: Deps,
   options: {
-    readonly authority: Pick<Authority, 'membership'>;
+    readonly authority: Pick<Authority, 'membershipFor'>;
     readonly publicOrigin: string;
     readonly bodyLimitBytes: number;
     readonly pageLimits: PageLimits;
@@ -40,7 +40,8 @@ export function addOperations<Deps>(
     const params: AnyRequest['params'] = { ...noParameters, ...ctx['params'] };
     const isPublic = operation.scopes === 'public';
     const caller = isPublic ? undefined : callerOf(ctx);
-    const membership = isPublic ? emptyMembership : await options.authority.membership();
+    const membership =
+      caller === undefined ? emptyMembership : await options.authority.membershipFor(caller.scopes);
     const rows = authorise(operation, params, caller, membership);
     const page =
       operation.isPaged === true ? parsePage(ctx, options.pageLimits) : { offset: 0, limit: 0 };

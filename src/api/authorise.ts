@@ -1,5 +1,5 @@
 import { HubError } from '../errors.ts';
-import { checkAccess, type ListFilter, listFilter } from '../rbac/access-check.ts';
+import { type ListFilter, listFilter, mayAccess, type Resource } from '../rbac/access-check.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { Membership } from '../rbac/membership.ts';
 import { requireAccess } from '../rbac/require-access.ts';
@@ -46,8 +46,8 @@ export function authorise(
 
 /** Whether a caller holds a scope for a resource. */
 export function createMay(caller: Caller | undefined, membership: Membership) {
-  return (scope: string, resource: Parameters<typeof checkAccess>[2]): boolean =>
-    caller !== undefined && checkAccess(caller.scopes, scope, resource, membership) === 'granted';
+  return (scope: string, resource: Resource): boolean =>
+    caller !== undefined && mayAccess(caller.scopes, scope, resource, membership);
 }
 
 /** The refusal where a resource that is not there is no other than one that is not the caller's. */

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { AssertionSigner } from '../gateway/assertion.ts';
-import type { Authority } from '../rbac/authority.ts';
 import { presentScopes } from '../rbac/scope.ts';
 import { missingCredentials } from './authorise.ts';
 import { freeData, names, userModel } from './models.ts';
@@ -21,7 +20,6 @@ export interface HubInfo {
 
 interface Deps extends ServiceDeps {
   readonly info: HubInfo;
-  readonly authority: Authority;
   readonly directory: UserDirectory;
   readonly assertions: Pick<AssertionSigner, 'keySet'>;
   /** The OpenAPI document. */
@@ -102,7 +100,7 @@ export const infoOperations = [
       'A token that is unknown, expired or revoked identifies nobody: the answer is 403.',
     scopes: 'authenticated',
     answers: { 200: { description: 'The owner.', schema: identityModel } },
-  }).handle(async ({ caller }, deps: Deps) => {
+  }).handle(async ({ caller, may }, deps: Deps) => {
     const { owner, user, scopes, accessToken } = caller;
     const identity = {
       scopes: presentScopes(scopes),
@@ -114,15 +112,10 @@ export const infoOperations = [
       if (service === undefined) throw missingCredentials();
       return { status: 200, body: { ...(await describeService(service, deps)), ...identity } };
     }
-    // Every token may know whose it is, also when that is no scope it holds.
-    const shown = new Set([
-      ...scopes,
-      `read:users:name!user=${user.name}`,
-      `read:users:groups!user=${user.name}`,
-    ]);
     const details = await deps.directory.detailsOf(user);
-    const membership = await deps.authority.membership();
-    return { status: 200, body: { ...presentUser(details, shown, membership), ...identity } };
+    // Every token may know whose it is, also when that is no scope it holds.
+    const model = presentUser(details, may, ['read:users:name', 'read:users:groups']);
+    return { status: 200, body: { ...model, ...identity } };
   }),
   operation({
     id: 'getAssertionKeys',

@@ -1,5 +1,5 @@
-import type { RoleHolder } from '../rbac/role.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
+import { type ChangeWatch, createChangeAwareCache } from '../store/change-aware-cache.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import type { User } from '../users/user-store.ts';
 import type { UserDetails } from './user-model.ts';
@@ -16,6 +16,14 @@ interface DetailOptions {
   readonly withStoppedServers: boolean;
 }
 
+/** What changes by none but announced changes, so that it can be remembered. */
+interface Holdings {
+  readonly groups: readonly string[];
+  readonly roles: readonly string[];
+}
+
+const rememberedUsers = 10_000;
+
 /** Creates the directory. */
 export function createUserDirectory(deps: {
   readonly groups: Pick<GroupStore, 'groupNamesByUser'>;
@@ -25,36 +33,65 @@ export function createUserDirectory(deps: {
     userIds: readonly string[],
     options: { readonly withStopped: boolean },
   ) => Promise<ReadonlyMap<string, UserDetails['servers']>>;
+  readonly changes: ChangeWatch;
 }): UserDirectory {
-  async function loadFacts(
+  const { groups, roles, changes } = deps;
+  const remembered = createChangeAwareCache<Holdings>({ changes, max: rememberedUsers });
+  // With all that implicit roles and assignments hang on: the user may have been read before a change.
+  const keyOf = ({ id, isAdmin, name }: User) => `${id} ${isAdmin} ${name}`;
+
+  async function holdingsOf(users: readonly User[]): Promise<ReadonlyMap<User, Holdings>> {
+    const found = new Map<User, Holdings>();
+    const unknown: User[] = [];
+    for (const user of users) {
+      const holdings = remembered.get(keyOf(user));
+      if (holdings === undefined) unknown.push(user);
+      else found.set(user, holdings);
+    }
+    if (unknown.length > 0) await load(unknown, found);
+    return found;
+  }
+
+  async function load(users: readonly User[], into: Map<User, Holdings>): Promise<void> {
+    const beginning = remembered.begin();
+    const groupNames = await groups.groupNamesByUser(users.map(({ id }) => id));
+    const roleNames = await roles.namesHeldBy(
+      users.map(({ id, name, isAdmin }) => ({
+        kind: 'user',
+        name,
+        isAdmin,
+        groupNames: groupNames.get(id) ?? [],
+      })),
+    );
+    for (const user of users) {
+      const holdings = {
+        groups: groupNames.get(user.id) ?? [],
+        roles: roleNames.get(user.name) ?? [],
+      };
+      remembered.put(keyOf(user), holdings, beginning);
+      into.set(user, holdings);
+    }
+  }
+
+  async function loadDetails(
     users: readonly User[],
     { withStoppedServers } = { withStoppedServers: false },
   ) {
     const ids = users.map(({ id }) => id);
-    const [groupNames, servers] = await Promise.all([
-      deps.groups.groupNamesByUser(ids),
+    const [holdings, servers] = await Promise.all([
+      holdingsOf(users),
       deps.serverModelsByUser(ids, { withStopped: withStoppedServers }),
     ]);
-    const roleNames = await deps.roles.namesHeldBy(
-      users.map(
-        ({ id, name, isAdmin }): RoleHolder => ({
-          kind: 'user',
-          name,
-          isAdmin,
-          groupNames: groupNames.get(id) ?? [],
-        }),
-      ),
-    );
     return (user: User): UserDetails => ({
       user,
-      groups: groupNames.get(user.id) ?? [],
-      roles: roleNames.get(user.name) ?? [],
+      groups: holdings.get(user)?.groups ?? [],
+      roles: holdings.get(user)?.roles ?? [],
       servers: servers.get(user.id) ?? {},
     });
   }
 
   return {
-    detailsOf: async (user, options) => (await loadFacts([user], options))(user),
-    detailsOfAll: async (users, options) => users.map(await loadFacts(users, options)),
+    detailsOf: async (user, options) => (await loadDetails([user], options))(user),
+    detailsOfAll: async (users, options) => users.map(await loadDetails(users, options)),
   };
 }

@@ -1,10 +1,7 @@
-import { checkAccess } from '../rbac/access-check.ts';
-import type { Membership } from '../rbac/membership.ts';
-import type { ScopeSet } from '../rbac/scope.ts';
 import type { ServerModel } from '../servers/server-model.ts';
 import type { User } from '../users/user-store.ts';
 import type { userModel } from './models.ts';
-import type { ModelOf } from './operation.ts';
+import type { ModelOf, OperationRequest } from './operation.ts';
 
 /** Everything the API can say about a user; the caller's scopes decide what it does say. */
 export interface UserDetails {
@@ -16,6 +13,8 @@ export interface UserDetails {
 }
 
 type UserModel = ModelOf<typeof userModel>;
+type May = OperationRequest<never>['may'];
+type UserReadScope = keyof typeof fieldsByScope;
 
 /** Which scope, held for the user, opens which fields of the model; as clients of JupyterHub expect. */
 const fieldsByScope = {
@@ -38,49 +37,60 @@ const fieldsByScope = {
 } as const;
 
 /** The scopes any of which shows something of a user. */
-export const userReadScopes: readonly string[] = Object.keys(fieldsByScope);
+export const userReadScopes = Object.keys(fieldsByScope) as readonly UserReadScope[];
 
-/** The part of a user's model that these scopes may see; empty when they may see nothing. */
+type Field = keyof UserModel;
+
+/** Where the value of each field comes from. */
+const readField = {
+  kind: () => 'user',
+  name: ({ user }) => user.name,
+  admin: ({ user }) => user.isAdmin,
+  groups: ({ groups }) => groups,
+  roles: ({ roles }) => roles,
+  created: ({ user }) => user.createdAt.toISOString(),
+  last_activity: ({ user }) => user.lastActivityAt?.toISOString() ?? null,
+  server: ({ servers: { '': server } }) => (server?.ready === true ? server.url : null),
+  pending: ({ servers }) => servers['']?.pending ?? null,
+  servers: withVisibleState,
+} as const satisfies { [Name in Field]: (details: UserDetails, may: May) => UserModel[Name] };
+
+const fieldsInOrder = Object.keys(readField) as Field[];
+/** By the scopes that open them, of which there are few combinations. */
+const fieldsByGrant = new Map<string, readonly Field[]>();
+
+/**
+ * The part of a user's model that the caller may see; empty when that is nothing. Some scopes may be
+ * taken as held, where it is clear already that the caller may know what they open.
+ */
 export function presentUser(
   details: UserDetails,
-  scopes: ScopeSet,
-  membership: Membership,
+  may: May,
+  taken: readonly UserReadScope[] = [],
 ): UserModel {
-  const { user, groups, roles, servers } = details;
-  const defaultServer = servers[''];
-  const full: Required<UserModel> = {
-    kind: 'user',
-    name: user.name,
-    admin: user.isAdmin,
-    groups,
-    roles,
-    created: user.createdAt.toISOString(),
-    last_activity: user.lastActivityAt?.toISOString() ?? null,
-    server: defaultServer?.ready === true ? defaultServer.url : null,
-    pending: defaultServer?.pending ?? null,
-    servers: withVisibleState(details, scopes, membership),
-  };
-  const resource = { kind: 'user', name: user.name } as const;
-  const visible = new Set<string>();
-  for (const [scope, fields] of Object.entries(fieldsByScope)) {
-    if (checkAccess(scopes, scope, resource, membership) !== 'granted') continue;
-    for (const field of fields) visible.add(field);
-  }
-  const shown = Object.entries(full).filter(([field]) => visible.has(field));
-  return Object.fromEntries(shown) as unknown as UserModel;
+  const resource = { kind: 'user', name: details.user.name } as const;
+  const granted = userReadScopes.filter((scope) => taken.includes(scope) || may(scope, resource));
+  const model: Partial<Record<Field, unknown>> = {};
+  for (const field of fieldsOpenedBy(granted)) model[field] = readField[field](details, may);
+  return model as UserModel;
+}
+
+function fieldsOpenedBy(granted: readonly UserReadScope[]): readonly Field[] {
+  const key = granted.join();
+  const known = fieldsByGrant.get(key);
+  if (known !== undefined) return known;
+  const opened = new Set<Field>(granted.flatMap((scope) => fieldsByScope[scope]));
+  const fields = fieldsInOrder.filter((field) => opened.has(field));
+  fieldsByGrant.set(key, fields);
+  return fields;
 }
 
 /** The models of the servers; what their spawner keeps is only for `admin:server_state`. */
-function withVisibleState(
-  { user, servers }: UserDetails,
-  scopes: ScopeSet,
-  membership: Membership,
-): Record<string, ServerModel> {
+function withVisibleState({ user, servers }: UserDetails, may: May): Record<string, ServerModel> {
   const shown = Object.entries(servers).map(([serverName, server]) => {
     const resource = { kind: 'server', userName: user.name, serverName } as const;
-    const access = checkAccess(scopes, 'admin:server_state', resource, membership);
     const { state, ...withoutState } = server;
-    return [serverName, access === 'granted' ? server : withoutState] as const;
+    return [serverName, may('admin:server_state', resource) ? server : withoutState] as const;
   });
   return Object.fromEntries(shown);
 }

@@ -4,6 +4,7 @@ import { HubError } from '../errors.ts';
 import { listedUserNames } from '../rbac/access-check.ts';
 import type { Authority } from '../rbac/authority.ts';
 import type { UserStore } from '../users/user-store.ts';
+import { createMay } from './authorise.ts';
 import { userModel } from './models.ts';
 import { operation } from './operation.ts';
 import { flag } from './parse-request.ts';
@@ -13,7 +14,7 @@ import { presentUser, userReadScopes } from './user-model.ts';
 interface Deps {
   readonly users: Pick<UserStore, 'list' | 'getByName'>;
   readonly accounts: Accounts;
-  readonly authority: Pick<Authority, 'membership'>;
+  readonly authority: Pick<Authority, 'membershipFor'>;
   readonly directory: UserDirectory;
   /** Lets the stores know of activity that was only noted so far. */
   readonly catchUpActivity: () => Promise<void>;
@@ -63,9 +64,9 @@ export const userOperations = [
     isPaged: true,
     query: listQuery,
     answers: { 200: { description: 'The users.', schema: z.array(userModel) } },
-  }).handle(async ({ query, page, rows, caller }, deps: Deps) => {
+  }).handle(async ({ query, page, rows, caller, may }, deps: Deps) => {
     const { sort, state, name_filter: nameFilter, include_stopped_servers } = query;
-    const membership = await deps.authority.membership();
+    const membership = await deps.authority.membershipFor(caller.scopes);
     // Whoever stops idle servers must not take one for idle that was used a moment ago.
     await deps.catchUpActivity();
     const { items, total } = await deps.users.list({
@@ -77,12 +78,10 @@ export const userOperations = [
     });
     const withStoppedServers = include_stopped_servers ?? false;
     const details = await deps.directory.detailsOfAll(items, { withStoppedServers });
-    // Whoever may list a user may know the name.
-    const shownNames = items.map(({ name }) => `read:users:name!user=${name}`);
-    const scopes = new Set([...caller.scopes, ...shownNames]);
     return {
       status: 200,
-      items: details.map((entry) => presentUser(entry, scopes, membership)),
+      // Whoever may list a user may know the name.
+      items: details.map((entry) => presentUser(entry, may, ['read:users:name'])),
       total,
     };
   }),
@@ -100,15 +99,11 @@ export const userOperations = [
     answers: {
       201: { description: 'Those that did not exist before.', schema: z.array(userModel) },
     },
-  }).handle(async ({ body, caller }, deps: Deps) => {
+  }).handle(async ({ body, caller, may }, deps: Deps) => {
     const { usernames, admin } = body;
     const created = await deps.accounts.create(caller, usernames, { isAdmin: admin });
-    const membership = await deps.authority.membership();
     const details = await deps.directory.detailsOfAll(created);
-    return {
-      status: 201,
-      body: details.map((entry) => presentUser(entry, caller.scopes, membership)),
-    };
+    return { status: 201, body: details.map((entry) => presentUser(entry, may)) };
   }),
   operation({
     id: 'getUser',
@@ -120,13 +115,12 @@ export const userOperations = [
     target: 'user',
     query: z.object(stoppedServers),
     answers: { 200: { description: 'What the caller may see.', schema: userModel } },
-  }).handle(async ({ params, query, caller }, deps: Deps) => {
+  }).handle(async ({ params, query, may }, deps: Deps) => {
     await deps.catchUpActivity();
     const details = await deps.directory.detailsOf(await deps.users.getByName(params.name), {
       withStoppedServers: query.include_stopped_servers ?? false,
     });
-    const membership = await deps.authority.membership();
-    return { status: 200, body: presentUser(details, caller.scopes, membership) };
+    return { status: 200, body: presentUser(details, may) };
   }),
   operation({
     id: 'createUser',
@@ -137,12 +131,11 @@ export const userOperations = [
     scopes: ['admin:users'],
     body: z.object({ admin: isAdmin.default(false) }).prefault({}),
     answers: { 201: { description: 'The new user.', schema: userModel } },
-  }).handle(async ({ params, body, caller }, deps: Deps) => {
+  }).handle(async ({ params, body, caller, may }, deps: Deps) => {
     const [user] = await deps.accounts.create(caller, [params.name], { isAdmin: body.admin });
     if (user === undefined) throw new HubError('conflict', 'This user exists already.');
     const details = await deps.directory.detailsOf(user);
-    const membership = await deps.authority.membership();
-    return { status: 201, body: presentUser(details, caller.scopes, membership) };
+    return { status: 201, body: presentUser(details, may) };
   }),
   operation({
     id: 'changeUser',
@@ -160,10 +153,9 @@ export const userOperations = [
       ...(body.admin === undefined ? {} : { isAdmin: body.admin }),
     });
     const details = await deps.directory.detailsOf(user);
-    const membership = await deps.authority.membership();
+    const may = createMay(caller, await deps.authority.membershipFor(caller.scopes));
     // A right to the old name is none to the new one, which the caller chose.
-    const scopes = new Set([...caller.scopes, `read:users:name!user=${user.name}`]);
-    return { status: 200, body: presentUser(details, scopes, membership) };
+    return { status: 200, body: presentUser(details, may, ['read:users:name']) };
   }),
   operation({
     id: 'deleteUser',

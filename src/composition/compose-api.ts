@@ -7,8 +7,10 @@ import type { StopRequest } from '../api/shutdown.ts';
 import { createUserDirectory } from '../api/user-directory.ts';
 import type { Config } from '../config/config.ts';
 import type { AssertionSigner } from '../gateway/assertion.ts';
+import { rememberRoleNames } from '../rbac/remembered-role-names.ts';
 import type { Server } from '../servers/server.ts';
 import { presentServer } from '../servers/server-model.ts';
+import { watchChanges } from '../store/change-aware-cache.ts';
 import type { HubParts } from './hub-parts.ts';
 
 /** Adds every operation of the REST API. */
@@ -30,9 +32,11 @@ export function addApi(
   const { users, groups, roles, accessTokens } = stores;
   const publicOrigin = config.publicUrl.origin;
 
+  const changes = watchChanges(deps.database);
   const directory = createUserDirectory({
     groups,
     roles,
+    changes,
     async serverModelsByUser(userIds, options) {
       const servers = await stores.servers.listByUser(userIds, options);
       const modelsOf = (listed: readonly Server[]) =>
@@ -78,7 +82,7 @@ export function addApi(
     lockouts: deps.account.lockouts,
     groups,
     groupMembers: deps.account.groupMembers,
-    roles,
+    roles: { ...roles, ...rememberRoleNames(roles, changes) },
     registry,
   };
   addOperations(router, operations, apiDeps, {

@@ -128,7 +128,9 @@ export function composeGateway(
           owner.kind === 'service'
             ? (['access:services', owner] as const)
             : (['access:servers', owner] as const);
-        return checkAccess(scopes, scope, resource, await authority.membership()) === 'granted';
+        return (
+          checkAccess(scopes, scope, resource, await authority.membershipFor(scopes)) === 'granted'
+        );
       },
     }),
   );

@@ -57,7 +57,8 @@ export function createPageContext(deps: {
     if (login === undefined) return base;
     const { scopes } = await pages.callerOf(login);
     const mayAdminister =
-      checkAccess(scopes, 'admin-ui', undefined, await authority.membership()) === 'granted';
+      checkAccess(scopes, 'admin-ui', undefined, await authority.membershipFor(scopes)) ===
+      'granted';
     return {
       ...base,
       user: { name: login.user.name, mayAdminister },

@@ -30,6 +30,8 @@ export interface Authority {
   /** What a token allows: its own scopes, as far as its owner still holds them. */
   effectiveScopes(token: TokenGrant): Promise<ScopeSet>;
   membership(): Promise<Membership>;
+  /** The membership as far as it can matter to these scopes: none when no scope names a group. */
+  membershipFor(held: ScopeSet): Promise<Membership>;
   /** Groups of a user by name; none for a user that does not exist. */
   groupNamesOf(userName: string): Promise<readonly string[]>;
   readonly catalogue: ScopeCatalogue;
@@ -70,6 +72,9 @@ export function createAuthority({
 
   const membership = () =>
     memberships.getOrLoad('current', async () => createMembership(await groups.memberships()));
+
+  const noMembership = Promise.resolve(emptyMembership);
+  const membershipFor = (held: ScopeSet) => (hasGroupFilter(held) ? membership() : noMembership);
 
   const findUser = (name: string) =>
     userHolders.getOrLoad(name, async () => {
@@ -114,17 +119,19 @@ export function createAuthority({
         'scopes of a token mean nothing for its owner and client',
       );
     }
-    const needsGroups = hasGroupFilter(granted.scopes) || hasGroupFilter(inherited);
     return intersectScopes(
       granted.scopes,
       inherited,
-      needsGroups ? await membership() : emptyMembership,
+      hasGroupFilter(granted.scopes) || hasGroupFilter(inherited)
+        ? await membership()
+        : emptyMembership,
     );
   };
 
   return {
     catalogue,
     membership,
+    membershipFor,
     scopesOfOwner,
     groupNamesOf: async (userName) => (await findUser(userName))?.groupNames ?? [],
 
@@ -144,7 +151,13 @@ export function createAuthority({
   };
 }
 
+/** Sets of scopes are remembered as they are, so each is looked through once. */
+const withGroupFilter = new WeakMap<ScopeSet, boolean>();
+
 function hasGroupFilter(scopes: ScopeSet): boolean {
-  for (const scope of scopes) if (scope.includes('!group=')) return true;
-  return false;
+  const known = withGroupFilter.get(scopes);
+  if (known !== undefined) return known;
+  const isFiltered = [...scopes].some((scope) => scope.includes('!group='));
+  withGroupFilter.set(scopes, isFiltered);
+  return isFiltered;
 }

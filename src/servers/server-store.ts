@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { HubError } from '../errors.ts';
 import type { SpawnerState } from '../plugin-host/spawner.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { textsOf } from '../store/json-list.ts';
+import { textsIn } from '../store/json-list.ts';
+import { prepareQuery } from '../store/prepared-query.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, RowChange } from '../store/tables.ts';
 import { nextStates, type Server, type ServerFailure, type ServerState } from './server.ts';
@@ -58,6 +59,17 @@ export function createServerStore(database: HubDatabase): ServerStore {
       .selectAll('servers')
       .select('users.name as user_name');
 
+  interface ByUser {
+    /** JSON of a list. */
+    readonly userIds: string;
+  }
+  const ofUsers = ({ userIds }: ByUser) =>
+    select().where('servers.user_id', 'in', textsIn(userIds, database)).orderBy('servers.name');
+  const selectByUser = prepareQuery(kysely, ofUsers);
+  const selectActiveByUser = prepareQuery(kysely, (given: ByUser) =>
+    ofUsers(given).where('servers.state', '!=', 'stopped'),
+  );
+
   const store: ServerStore = {
     async find(userName, serverName) {
       const row = await select()
@@ -76,9 +88,8 @@ export function createServerStore(database: HubDatabase): ServerStore {
     },
 
     async listByUser(userIds, { withStopped } = { withStopped: true }) {
-      let query = select().where('servers.user_id', 'in', textsOf(userIds, database));
-      if (!withStopped) query = query.where('servers.state', '!=', 'stopped');
-      const rows = await query.orderBy('servers.name').execute();
+      const list = withStopped ? selectByUser : selectActiveByUser;
+      const rows = await list({ userIds: JSON.stringify(userIds) });
       return Map.groupBy(rows.map(toServer), ({ userId }) => userId);
     },
 

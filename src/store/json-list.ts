@@ -6,9 +6,16 @@ import { type RawBuilder, sql } from 'kysely';
  */
 export function textsOf(
   texts: readonly string[],
+  database: { readonly dialect: 'sqlite' | 'postgres' },
+): RawBuilder<string> {
+  return textsIn(JSON.stringify(texts), database);
+}
+
+/** As `textsOf`, of a list that is JSON already. */
+export function textsIn(
+  json: string,
   { dialect }: { readonly dialect: 'sqlite' | 'postgres' },
 ): RawBuilder<string> {
-  const json = JSON.stringify(texts);
   return dialect === 'sqlite'
     ? sql<string>`(select value from json_each(${json}))`
     : sql<string>`(select jsonb_array_elements_text(${json}::jsonb))`;

@@ -2,6 +2,7 @@ import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 import { HubError } from '../errors.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
+import { prepareQuery } from '../store/prepared-query.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { normaliseUserName, validateUserName } from './user-name.ts';
@@ -75,12 +76,12 @@ export interface UserStore {
 export function createUserStore(database: HubDatabase): UserStore {
   const { kysely } = database;
 
+  const selectByName = prepareQuery(kysely, ({ name }: { readonly name: string }) =>
+    kysely.selectFrom('users').selectAll().where('name', '=', name),
+  );
+
   async function findByName(name: string): Promise<User | undefined> {
-    const row = await kysely
-      .selectFrom('users')
-      .selectAll()
-      .where('name', '=', normaliseUserName(name))
-      .executeTakeFirst();
+    const [row] = await selectByName({ name: normaliseUserName(name) });
     return row && toUser(row);
   }
 

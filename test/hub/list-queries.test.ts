@@ -3,6 +3,11 @@ import type { FakeBrowser } from '../support/fake-browser.ts';
 import { type StatementWatch, watchStatements } from '../support/statements.ts';
 import { createTestHub, type TestHub } from '../support/test-hub.ts';
 
+interface User {
+  readonly name: string;
+  readonly groups: readonly string[];
+}
+
 const token = 'admin-service-token';
 const names = Array.from({ length: 220 }, (_, index) => `user-${String(index).padStart(3, '0')}`);
 const [collector = '', occasional = ''] = names;
@@ -77,6 +82,39 @@ test('the users of the administration take as many queries for many as for few',
   expect(await rowsOf('user-00')).toBeLessThan(await rowsOf('user-'));
   const few = await countDuring(watch, () => rowsOf('user-00'));
   expect(await countDuring(watch, () => rowsOf('user-'))).toBe(few);
+});
+
+test('who asks and what users hold is looked up once, until something changes', async () => {
+  using watch = watchStatements();
+  const path = `/users/${occasional}`;
+  const { token: own } = (await (
+    await hub.api(`${path}/tokens`, token, { method: 'POST', body: '{}' })
+  ).json()) as { token: string };
+  const asked = [
+    { path: '/user', by: token, queries: 0 },
+    { path, by: token, queries: 2 },
+    { path, by: own, queries: 2 },
+    { path: '/user', by: own, queries: 1 },
+    { path: '/users?limit=200', by: token, queries: 3 },
+  ];
+  for (const { path, by } of asked) await hub.api(path, by);
+  for (const { path, by, queries } of asked) {
+    expect(await countDuring(watch, () => hub.api(path, by)), path).toBe(queries);
+  }
+
+  const groupsOf = async (path: string) => {
+    const model = (await (await hub.api(path, token)).json()) as User | User[];
+    return [model].flat().find(({ name }) => name === occasional)?.groups;
+  };
+  await post('/groups', { groups: ['brand-new'], users: [occasional] });
+  expect(await groupsOf(path)).toContain('brand-new');
+  expect(await groupsOf('/users?limit=200')).toContain('brand-new');
+  await hub.api('/groups/brand-new', token, { method: 'DELETE' });
+  expect(await groupsOf('/users?limit=200')).not.toContain('brand-new');
+  const admin = { method: 'PATCH', body: '{"admin":true}' };
+  expect(await (await hub.api(path, token, admin)).json()).toMatchObject({
+    roles: ['admin', 'reader', 'user'],
+  });
 });
 
 test('a user who is made together with many others costs no query alone', async () => {

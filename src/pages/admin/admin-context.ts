@@ -37,7 +37,7 @@ export function createAdminContext(
 ): AdminContext {
   async function adminOf(login: Login): Promise<Admin> {
     const caller = await pages.callerOf(login);
-    const membership = await authority.membership();
+    const membership = await authority.membershipFor(caller.scopes);
     requireAccess(caller.scopes, ['admin-ui'], membership);
     return {
       login,

@@ -37,7 +37,7 @@ export function homeRoutes(
   const { pages, config, authority, store, servers, registry } = deps;
 
   async function accessibleServices(caller: Caller): Promise<ServiceLink[]> {
-    const membership = await authority.membership();
+    const membership = await authority.membershipFor(caller.scopes);
     return registry
       .services()
       .filter(({ url, isDisplayed }) => url !== undefined && isDisplayed)

@@ -49,7 +49,7 @@ export function spawnRoutes(
     const serverName = String(ctx['params']['server'] ?? '');
     const { scopes } = await pages.callerOf(login);
     const resource = { kind: 'server', userName, serverName } as const;
-    const access = checkAccess(scopes, scope, resource, await deps.authority.membership());
+    const access = checkAccess(scopes, scope, resource, await deps.authority.membershipFor(scopes));
     const user = await users.findByName(userName);
     if (access !== 'granted' || user === undefined) {
       throw new HubError('not_found', 'There is no such server, or it is not yours to use.');

@@ -55,7 +55,7 @@ export function userUrlRoutes(router: Router, deps: UserUrlDeps): void {
     const serverName = await serverAt(userName, String(ctx['params']['rest'] ?? ''));
     const { scopes } = await pages.callerOf(login);
     const resource = { kind: 'server', userName, serverName } as const;
-    const membership = await authority.membership();
+    const membership = await authority.membershipFor(scopes);
     const may = (scope: string) => checkAccess(scopes, scope, resource, membership) === 'granted';
     if (!may('access:servers')) {
       throw new HubError('forbidden', 'You do not have permission to access this server.');

@@ -1,0 +1,33 @@
+import type { Compilable, CompiledQuery, Kysely } from 'kysely';
+import type { Tables } from './tables.ts';
+
+/** Stands in a compiled query where a parameter will be. */
+class Placeholder {
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/**
+ * Prepares a query that is asked often: `build` describes it once, with stand-ins for the parameters,
+ * and later only they are put in. Describing and compiling takes longer than SQLite takes to answer. The
+ * parameters may only be handed on to Kysely; there is nothing to read in them.
+ */
+export function prepareQuery<Parameters extends object, Found>(
+  kysely: Kysely<Tables>,
+  build: (parameters: Parameters) => Compilable<Found>,
+): (parameters: Parameters) => Promise<Found[]> {
+  let compiled: CompiledQuery<Found> | undefined;
+  return async (given) => {
+    compiled ??= build(standIns as Parameters).compile();
+    const parameters = compiled.parameters.map((parameter) =>
+      parameter instanceof Placeholder ? given[parameter.name as keyof Parameters] : parameter,
+    );
+    const { rows } = await kysely.executeQuery<Found>({ ...compiled, parameters });
+    return rows;
+  };
+}
+
+const standIns: object = new Proxy({}, { get: (_, name) => new Placeholder(String(name)) });
