@@ -1,21 +1,23 @@
 import { expect, test } from 'vitest';
-import { createTestHost, describeAuthenticator } from '../test/contract/testing.ts';
+import { authenticatorContract, createTestHost } from '../test/contract/testing.ts';
 import { anyRequest } from '../test/support/plugin-login.ts';
 import plugin from './dummy.ts';
 
-describeAuthenticator('dummy with one password', {
-  plugin,
-  options: { password: 'the one password' },
-  form: {
-    valid: { username: 'anybody', password: 'the one password' },
-    userName: 'anybody',
-    wrong: [
-      { username: 'anybody', password: 'another password' },
-      { username: 'anybody', password: 'the one passwor' },
-    ],
-    secretField: 'password',
-  },
-});
+test.for(
+  authenticatorContract({
+    plugin,
+    options: { password: 'the one password' },
+    form: {
+      valid: { username: 'anybody', password: 'the one password' },
+      userName: 'anybody',
+      wrong: [
+        { username: 'anybody', password: 'another password' },
+        { username: 'anybody', password: 'the one passwor' },
+      ],
+      secretField: 'password',
+    },
+  }),
+)('keeps the contract: $name', ({ run }) => run());
 
 async function create(options: object, isLoopbackOnly = true) {
   const host = await createTestHost({ isLoopbackOnly });

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { createTestHost, describeAuthenticator } from '../test/contract/testing.ts';
+import { authenticatorContract, createTestHost } from '../test/contract/testing.ts';
 import plugin from './header.ts';
 
-describeAuthenticator('header', { plugin, options: {} });
+test.for(authenticatorContract({ plugin, options: {} }))('keeps the contract: $name', ({ run }) =>
+  run(),
+);
 
 async function identify(
   headers: Readonly<Record<string, string>>,

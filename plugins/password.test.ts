@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import {
+  authenticatorContract,
   createTestHost,
-  describeAuthenticator,
   type TestHostOptions,
 } from '../test/contract/testing.ts';
 import { anyRequest } from '../test/support/plugin-login.ts';
@@ -9,22 +9,24 @@ import plugin from './password.ts';
 
 const password = 'purple elephants dance';
 
-describeAuthenticator('password', {
-  plugin,
-  options: {},
-  host: { passwords: { ada: password } },
-  form: {
-    valid: { username: 'ada', password },
-    userName: 'ada',
-    wrong: [
-      { username: 'ada', password: 'purple elephants sleep' },
-      { username: 'bob', password: 'purple elephants jump' },
-      { username: 'ada', password: password.toUpperCase() },
-      { username: 'ada', password: `${password} ` },
-    ],
-    secretField: 'password',
-  },
-});
+test.for(
+  authenticatorContract({
+    plugin,
+    options: {},
+    host: { passwords: { ada: password } },
+    form: {
+      valid: { username: 'ada', password },
+      userName: 'ada',
+      wrong: [
+        { username: 'ada', password: 'purple elephants sleep' },
+        { username: 'bob', password: 'purple elephants jump' },
+        { username: 'ada', password: password.toUpperCase() },
+        { username: 'ada', password: `${password} ` },
+      ],
+      secretField: 'password',
+    },
+  }),
+)('keeps the contract: $name', ({ run }) => run());
 
 async function create(options: object = {}, hostOptions: TestHostOptions = {}) {
   const host = await createTestHost({ passwords: { ada: password }, ...hostOptions });

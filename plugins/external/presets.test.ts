@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { AuthenticatorPlugin, ExternalAuthenticator } from '../../src/plugin.ts';
-import { createTestHost, describeAuthenticator } from '../../test/contract/testing.ts';
+import { authenticatorContract, createTestHost } from '../../test/contract/testing.ts';
 import { anyRequest, loginWithPlugin } from '../../test/support/plugin-login.ts';
 import {
   type ScriptedProvider,
@@ -56,10 +56,12 @@ describe.for([
   '%s',
   ([name, plugin, options]) => {
     // Nobody is asked in this suite: the providers are out of reach.
-    describeAuthenticator(name, {
-      plugin: plugin,
-      options: { ...client, ...options, request_timeout: 0.001 },
-    });
+    test.for(
+      authenticatorContract({
+        plugin: plugin,
+        options: { ...client, ...options, request_timeout: 0.001 },
+      }),
+    )('keeps the contract: $name', ({ run }) => run());
 
     test('a misspelt or unencrypted setting is an error (GHSA-384w-5v3f-q499)', async () => {
       const host = await createTestHost();

@@ -2,7 +2,7 @@ import { connect, createServer } from 'node:net';
 import { Attribute, Change } from 'ldapts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LoginRequest } from '../../src/plugin.ts';
-import { createTestHost, describeAuthenticator } from '../../test/contract/testing.ts';
+import { authenticatorContract, createTestHost } from '../../test/contract/testing.ts';
 import { anyRequest } from '../../test/support/plugin-login.ts';
 import { hasSlapd, type Slapd, startSlapd } from '../../test/support/slapd.ts';
 import { until } from '../../test/support/test-hub.ts';
@@ -74,20 +74,22 @@ describe.runIf(hasSlapd())('with a real directory', () => {
     bind_dn_template: `uid={username},${people}`,
   };
 
-  describeAuthenticator('ldap', {
-    plugin,
-    options,
-    form: {
-      valid: { username: 'ada', password: 'password of ada' },
-      userName: 'ada',
-      wrong: [
-        { username: 'ada', password: 'password of bob' },
-        { username: 'nobody', password: 'password of ada' },
-        { username: 'ada', password: '' },
-      ],
-      secretField: 'password',
-    },
-  });
+  test.for(
+    authenticatorContract({
+      plugin,
+      options,
+      form: {
+        valid: { username: 'ada', password: 'password of ada' },
+        userName: 'ada',
+        wrong: [
+          { username: 'ada', password: 'password of bob' },
+          { username: 'nobody', password: 'password of ada' },
+          { username: 'ada', password: '' },
+        ],
+        secretField: 'password',
+      },
+    }),
+  )('keeps the contract: $name', ({ run }) => run());
 
   test.for([
     ['ldaps, by search', () => ({})],

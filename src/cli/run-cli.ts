@@ -7,6 +7,7 @@ import type { CliIo } from './cli-io.ts';
 import { addSchemaCommand } from './schema-command.ts';
 import { addSetupLinkCommand } from './setup-link-command.ts';
 import { addReloadCommand, addStartCommand } from './start-command.ts';
+import { addTestPluginsCommand } from './test-plugins-command.ts';
 import { addTokenCommand } from './token-command.ts';
 import { addUserCommands } from './user-commands.ts';
 
@@ -48,6 +49,7 @@ export function createProgram(io: CliIo): Command {
   addTokenCommand(program, io);
   addSetupLinkCommand(program, io);
   addSchemaCommand(program, io);
+  addTestPluginsCommand(program, io);
   return program;
 }
 

@@ -1,7 +1,7 @@
+import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type {
   SpawnedServer,
   Spawner,
@@ -9,8 +9,10 @@ import type {
   SpawnerPlugin,
   SpawnRequest,
 } from '../../src/plugin.ts';
+import { trySpawner } from '../../src/plugin-host/create-plugins.ts';
 import { shapeProblem } from '../../src/plugin-host/plugin-shape.ts';
 import { waitUntilReady } from '../../src/processes/readiness-probe.ts';
+import type { ContractTest } from './contract-test.ts';
 import { testSurroundings } from './test-host.ts';
 
 /** What the suite must know of the spawner under test. */
@@ -18,22 +20,73 @@ export interface SpawnerContract {
   readonly plugin: SpawnerPlugin;
   /** Options as they would stand in the configuration, secrets as text. */
   readonly options: Readonly<Record<string, unknown>>;
-  readonly commands: {
-    /** A web server on HUB_SERVICE_URL that prints a line `listening …` when it does. */
-    readonly serves: readonly string[];
-    /** A program that ends by itself with the exit code 3. */
-    readonly exits: readonly string[];
-    /** A program that does not end on SIGTERM; prints a line with `ignoring` once it does that. */
-    readonly stubborn: readonly string[];
-    /** A program that cannot be started at all. */
-    readonly missing: readonly string[];
-  };
+  /** Commands that do what the tests need; small programs for the Node.js of the tests by default. */
+  readonly commands?: Partial<SpawnerCommands>;
   /** Whether it starts servers on Unix sockets too. */
   readonly sockets?: boolean;
 }
 
-/** Where the tests of one spawner happen. */
-interface Bench {
+export interface SpawnerCommands {
+  /** A web server on HUB_SERVICE_URL that prints a line `listening …` when it does. */
+  readonly serves: readonly string[];
+  /** A program that ends by itself with the exit code 3. */
+  readonly exits: readonly string[];
+  /** A program that does not end on SIGTERM; prints a line with `ignoring` once it does that. */
+  readonly stubborn: readonly string[];
+  /** A program that cannot be started at all. */
+  readonly missing: readonly string[];
+}
+
+const webServer = `
+const url = new URL(process.env.HUB_SERVICE_URL);
+const server = require('node:http').createServer((request, response) => response.end('served'));
+const at = url.protocol === 'http:' ? [url.port, url.hostname] : [decodeURIComponent(url.host)];
+server.listen(...at, () => console.log('listening on ' + url));
+`;
+const stubborn = `
+process.on('SIGTERM', () => console.log('SIGTERM ignored'));
+console.log('ignoring SIGTERM');
+setInterval(() => {}, 60000);
+`;
+
+const defaultCommands: SpawnerCommands = {
+  serves: [process.execPath, '-e', webServer],
+  exits: [process.execPath, '-e', 'process.exit(3)'],
+  stubborn: [process.execPath, '-e', stubborn],
+  missing: ['no-such-program'],
+};
+
+/**
+ * What the hub relies on in every spawner, as tests for any runner:
+ *
+ *     for (const { name, run } of spawnerContract({ plugin, options: {} })) test(name, run);
+ *
+ * Servers are started for real and reached over HTTP from the machine the tests run on.
+ */
+export function spawnerContract(contract: SpawnerContract): readonly ContractTest[] {
+  const commands = { ...defaultCommands, ...contract.commands };
+  const tests = [
+    ...pluginTests(contract),
+    ...startTests(contract, commands),
+    ...endTests(commands),
+    ...restartTests(),
+  ];
+  return tests.map(({ name, run }) => ({
+    name,
+    async run() {
+      await using bench = await createBench(contract, commands);
+      await run(bench);
+    },
+  }));
+}
+
+interface BenchTest {
+  readonly name: string;
+  run(bench: Bench): Promise<void>;
+}
+
+/** Where one test of a spawner happens; what it started ends with it. */
+interface Bench extends AsyncDisposable {
   create(): Promise<Spawner>;
   request(changed?: Partial<SpawnRequest>): SpawnRequest;
   start(spawner: Spawner, changed?: Partial<SpawnRequest>): Promise<SpawnedServer>;
@@ -44,33 +97,15 @@ interface Bench {
 }
 
 const secret = 'hub_a-token-that-no-log-may-hold';
+const outputTimeoutMs = 30_000;
 
-/**
- * Tests what the hub relies on in every spawner. Run it on your own plugin:
- *
- *     describeSpawner('my-cluster', { plugin, options: {}, commands: { … } });
- *
- * Servers are started for real and reached over HTTP from the machine the tests run on.
- */
-export function describeSpawner(name: string, contract: SpawnerContract): void {
-  describe(`${name} keeps the contract of spawners`, () => {
-    const bench = createBench(contract);
-
-    test('it is a plugin of the right shape', () => {
-      expect(shapeProblem(contract.plugin)).toBeUndefined();
-      expect(contract.plugin.kind).toBe('spawner');
-    });
-
-    describeStart(contract, bench);
-    describeEnd(contract, bench);
-    describeRestart(bench);
-  });
-}
-
-function createBench({ plugin, options, commands }: SpawnerContract): Bench {
-  let directory = '';
-  let spawners: Spawner[] = [];
-  let started: { spawner: Spawner; server: SpawnedServer }[] = [];
+async function createBench(
+  { plugin, options }: SpawnerContract,
+  commands: SpawnerCommands,
+): Promise<Bench> {
+  const directory = await mkdtemp(join(tmpdir(), 'spawner-contract-'));
+  const spawners: Spawner[] = [];
+  const started: { spawner: Spawner; server: SpawnedServer }[] = [];
   const lines: string[] = [];
   const waiting = new Set<() => void>();
   const logged: string[] = [];
@@ -78,19 +113,6 @@ function createBench({ plugin, options, commands }: SpawnerContract): Bench {
     logged.push(`${message} ${JSON.stringify(fields)}`);
   };
   const log: SpawnerHost['log'] = { debug: record, info: record, warn: record, error: record };
-
-  beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'spawner-contract-'));
-    spawners = [];
-    started = [];
-    lines.length = 0;
-    logged.length = 0;
-  });
-  afterEach(async () => {
-    await Promise.all(started.map(({ spawner, server }) => bench.stop(spawner, server)));
-    await Promise.all(spawners.map((each) => each[Symbol.asyncDispose]?.()));
-    await rm(directory, { recursive: true, force: true });
-  });
 
   function onOutput(line: string): void {
     lines.push(line);
@@ -104,6 +126,7 @@ function createBench({ plugin, options, commands }: SpawnerContract): Bench {
       const host = { ...testSurroundings, log, runtimeDirectory: join(directory, 'run') };
       const spawner = await plugin.create(plugin.optionsSchema.parse(options), host);
       spawners.push(spawner);
+      await spawner.open?.();
       return spawner;
     },
 
@@ -135,174 +158,243 @@ function createBench({ plugin, options, commands }: SpawnerContract): Bench {
       spawner.stop(state, { graceMs: 5_000, signal: AbortSignal.timeout(30_000) }),
 
     async seen(text) {
+      const timeout = AbortSignal.timeout(outputTimeoutMs);
       for (;;) {
         const line = lines.find((each) => each.includes(text));
         if (line !== undefined) return line;
         const { promise, resolve } = Promise.withResolvers<void>();
         waiting.add(resolve);
+        timeout.addEventListener('abort', () => resolve());
         await promise;
         waiting.delete(resolve);
+        if (timeout.aborted) assert.fail(`no line of output holds "${text}": ${lines.join('\n')}`);
       }
+    },
+
+    async [Symbol.asyncDispose]() {
+      await Promise.all(started.map(({ spawner, server }) => bench.stop(spawner, server)));
+      await Promise.all(spawners.map((each) => each[Symbol.asyncDispose]?.()));
+      await rm(directory, { recursive: true, force: true });
     },
   };
   return bench;
 }
 
-const isReady = ({ url }: SpawnedServer) => waitUntilReady({ url, path: '/', timeoutMs: 30_000 });
+async function assertReady({ url }: SpawnedServer): Promise<void> {
+  const probe = await waitUntilReady({ url, path: '/', timeoutMs: 30_000 });
+  assert.ok(probe.ready, probe.ready ? '' : probe.reason);
+}
 
-function describeStart({ commands, sockets }: SpawnerContract, bench: Bench): void {
-  describe('a start', () => {
-    test.each(sockets === true ? [false, true] : [false])(
-      'gives an address at which the server answers (socket: %s)',
-      async (socket) => {
-        const spawner = await bench.create();
-        const server = await bench.start(spawner, { socket });
-        expect(server.url).toMatch(socket ? /^http\+unix:\/\/%2F/ : /^https?:\/\/[^/]+:\d+$/);
-        expect(await isReady(server)).toMatchObject({ ready: true });
-        expect(await spawner.poll(server.state)).toEqual({ running: true });
-        await bench.seen('listening');
+async function assertRuns(spawner: Spawner, { state }: Pick<SpawnedServer, 'state'>) {
+  assert.deepEqual(await spawner.poll(state), { running: true });
+}
+
+async function assertEnded(spawner: Spawner, { state }: Pick<SpawnedServer, 'state'>) {
+  assert.equal((await spawner.poll(state)).running, false);
+}
+
+function pluginTests({ plugin, options }: SpawnerContract): BenchTest[] {
+  return [
+    {
+      name: 'it is a plugin of the right shape',
+      async run() {
+        assert.equal(shapeProblem(plugin), undefined);
+        assert.equal(plugin.kind, 'spawner');
       },
-    );
-
-    test('gives servers that run together addresses of their own', async () => {
-      const spawner = await bench.create();
-      const ids = ['contract-1', 'contract-2', 'contract-3'];
-      const servers = await Promise.all(ids.map((serverId) => bench.start(spawner, { serverId })));
-      expect(new Set(servers.map(({ url }) => url)).size).toBe(3);
-      for (const server of servers) expect(await isReady(server)).toMatchObject({ ready: true });
-    });
-
-    test('has a state that is JSON and holds no secret, and tells no log of one', async () => {
-      const spawner = await bench.create();
-      const { state } = await bench.start(spawner);
-      const text = JSON.stringify(state);
-      expect(JSON.parse(text)).toEqual(state);
-      expect(text).not.toContain(secret);
-      expect(bench.logged.join('\n')).not.toContain(secret);
-    });
-
-    test('takes options that no form declares, of any JSON', async () => {
-      const spawner = await bench.create();
-      const userOptions = {
-        repo: { url: 'https://git.example/r', refs: ['a', null, 1] },
-        gpu: true,
-      };
-      const server = await bench.start(spawner, { userOptions });
-      expect(await isReady(server)).toMatchObject({ ready: true });
-    });
-
-    test('of what cannot be started fails with a reason, and leaves nothing', async () => {
-      const spawner = await bench.create();
-      const message = await bench
-        .start(spawner, { command: commands.missing })
-        .then(() => 'it started', String);
-      expect(message).not.toBe('it started');
-      expect(message).not.toContain(secret);
-      // The same server can be started right away.
-      expect(await isReady(await bench.start(spawner))).toMatchObject({ ready: true });
-    });
-
-    test('that is given up before it began starts nothing', async () => {
-      const spawner = await bench.create();
-      await expect(bench.start(spawner, { signal: AbortSignal.abort() })).rejects.toThrow();
-      await spawner.discard?.('contract-1', { graceMs: 100 });
-    });
-  });
+    },
+    {
+      name: 'it finds no problem in options that are right, and refuses a key it does not know',
+      async run() {
+        const parsed = plugin.optionsSchema.parse(options);
+        assert.deepEqual(plugin.findProblems?.(parsed, testSurroundings) ?? [], []);
+        const misspelt = plugin.optionsSchema.safeParse({ ...options, no_such_option: true });
+        assert.ok(!misspelt.success);
+      },
+    },
+    {
+      name: 'it can be created for trial, as hub check does it',
+      async run() {
+        const parsed = plugin.optionsSchema.parse(options);
+        const prepared = { plugin, file: plugin.name, options: parsed };
+        const surroundings = testSurroundings;
+        assert.equal(await trySpawner({ ...prepared, surroundings }), undefined);
+      },
+    },
+  ];
 }
 
-function describeEnd({ commands }: SpawnerContract, bench: Bench): void {
-  describe('an end', () => {
-    test('on demand is complete when it is told, and may be demanded again', async () => {
-      const spawner = await bench.create();
-      const server = await bench.start(spawner);
-      await isReady(server);
-      await bench.stop(spawner, server);
-      expect(await spawner.poll(server.state)).toMatchObject({ running: false });
-      expect((await isUnreachable(server)).ready).toBe(false);
-      await server.exited;
-      await bench.stop(spawner, server);
-    });
-
-    test('comes also to a server that does not listen to SIGTERM', async () => {
-      const spawner = await bench.create();
-      const server = await bench.start(spawner, { command: commands.stubborn });
-      await bench.seen('ignoring');
-      const signal = AbortSignal.timeout(30_000);
-      await spawner.stop(server.state, { graceMs: 100, signal });
-      expect(await spawner.poll(server.state)).toMatchObject({ running: false });
-    });
-
-    test('by itself is noticed, with the last lines', async () => {
-      const spawner = await bench.create();
-      // One that ends so early may also fail its start: then that is how it is noticed.
-      const server = await bench.start(spawner, { command: commands.exits }).catch(() => undefined);
-      if (server === undefined) return;
-      if (server.exited !== undefined) expect(await server.exited).toMatchObject({ code: 3 });
-      expect(await spawner.poll(server.state)).toMatchObject({ running: false });
-      await bench.stop(spawner, server);
-    });
-
-    test('of one server leaves the others alone', async () => {
-      const spawner = await bench.create();
-      const [one, other] = await Promise.all(
-        ['contract-1', 'contract-2'].map((serverId) => bench.start(spawner, { serverId })),
-      );
-      if (one === undefined || other === undefined) throw new Error('they did not start');
-      await bench.stop(spawner, one);
-      expect(await isReady(other)).toMatchObject({ ready: true });
-    });
-  });
+function startTests({ sockets }: SpawnerContract, commands: SpawnerCommands): BenchTest[] {
+  const addresses = [
+    { what: 'a port', socket: false, pattern: /^https?:\/\/[^/]+:\d+$/ },
+    { what: 'a socket', socket: true, pattern: /^http\+unix:\/\/%2F/ },
+  ];
+  return [
+    ...addresses
+      .filter(({ socket }) => !socket || sockets === true)
+      .map(({ what, socket, pattern }) => ({
+        name: `a start gives ${what} at which the server answers`,
+        async run(bench: Bench) {
+          const spawner = await bench.create();
+          const server = await bench.start(spawner, { socket });
+          assert.match(server.url, pattern);
+          await assertReady(server);
+          await assertRuns(spawner, server);
+          await bench.seen('listening');
+        },
+      })),
+    {
+      name: 'a start gives servers that run together addresses of their own',
+      async run(bench) {
+        const spawner = await bench.create();
+        const ids = ['contract-1', 'contract-2', 'contract-3'];
+        const starts = ids.map((serverId) => bench.start(spawner, { serverId }));
+        const servers = await Promise.all(starts);
+        assert.equal(new Set(servers.map(({ url }) => url)).size, 3);
+        for (const server of servers) await assertReady(server);
+      },
+    },
+    {
+      name: 'a start has a state that is JSON and holds no secret, and tells no log of one',
+      async run(bench) {
+        const spawner = await bench.create();
+        const { state } = await bench.start(spawner);
+        const text = JSON.stringify(state);
+        assert.deepEqual(JSON.parse(text), state);
+        assert.ok(!text.includes(secret), 'the state holds a secret');
+        assert.ok(!bench.logged.join('\n').includes(secret), 'the log holds a secret');
+      },
+    },
+    {
+      name: 'a start of what cannot be started fails with a reason, and leaves nothing',
+      async run(bench) {
+        const spawner = await bench.create();
+        await assert.rejects(
+          bench.start(spawner, { command: commands.missing }),
+          (error) =>
+            error instanceof Error && error.message !== '' && !error.message.includes(secret),
+        );
+        // The same server can be started right away.
+        await assertReady(await bench.start(spawner));
+      },
+    },
+    {
+      name: 'a start that is given up before it began starts nothing',
+      async run(bench) {
+        const spawner = await bench.create();
+        await assert.rejects(bench.start(spawner, { signal: AbortSignal.abort() }));
+        await spawner.discard?.('contract-1', { graceMs: 100 });
+      },
+    },
+  ];
 }
 
-function describeRestart(bench: Bench): void {
-  describe('the next hub', () => {
-    test('finds a server again by its state, and can stop it', async () => {
-      const former = await bench.create();
-      const server = await bench.start(former);
-      await isReady(server);
-      await former[Symbol.asyncDispose]?.();
-
-      const next = await bench.create();
-      const state = JSON.parse(JSON.stringify(server.state));
-      const found = await next.restore(state, { onOutput: () => undefined });
-      expect(found?.url).toBe(server.url);
-      expect(await isReady(server)).toMatchObject({ ready: true });
-      expect(await next.poll(state)).toEqual({ running: true });
-      await next.stop(state, { graceMs: 5_000, signal: AbortSignal.timeout(30_000) });
-      expect(await next.poll(state)).toMatchObject({ running: false });
-      await found?.exited;
-    });
-
-    test('does not find what has ended meanwhile', async () => {
-      const former = await bench.create();
-      const server = await bench.start(former);
-      await bench.stop(former, server);
-      const next = await bench.create();
-      expect(await next.restore(server.state, { onOutput: () => undefined })).toBeUndefined();
-    });
-
-    test('makes nothing of a state that is not one', async () => {
-      const spawner = await bench.create();
-      for (const state of [{}, { pid: 1 }, { serverId: 'contract-1' }, { url: 7 }]) {
-        expect(await spawner.restore(state, { onOutput: () => undefined })).toBeUndefined();
-        expect(await spawner.poll(state)).toMatchObject({ running: false });
-        await spawner.stop(state, { graceMs: 0, signal: AbortSignal.timeout(30_000) });
-      }
-    });
-
-    test('ends what a killed hub could not write down', async () => {
-      const former = await bench.create();
-      const server = await bench.start(former);
-      await isReady(server);
-      const next = await bench.create();
-      await next.discard?.('contract-1', { graceMs: 5_000 });
-      await next.discard?.('contract-1', { graceMs: 5_000 });
-      if (next.discard === undefined) return;
-      expect(await next.poll(server.state)).toMatchObject({ running: false });
-    });
-  });
+function endTests(commands: SpawnerCommands): BenchTest[] {
+  return [
+    {
+      name: 'an end on demand is complete when it is told, and may be demanded again',
+      async run(bench) {
+        const spawner = await bench.create();
+        const server = await bench.start(spawner);
+        await assertReady(server);
+        await bench.stop(spawner, server);
+        await assertEnded(spawner, server);
+        const probe = await waitUntilReady({ url: server.url, path: '/', timeoutMs: 1 });
+        assert.ok(!probe.ready, 'it still answers');
+        await server.exited;
+        await bench.stop(spawner, server);
+      },
+    },
+    {
+      name: 'an end comes also to a server that does not listen to SIGTERM',
+      async run(bench) {
+        const spawner = await bench.create();
+        const server = await bench.start(spawner, { command: commands.stubborn });
+        await bench.seen('ignoring');
+        const signal = AbortSignal.timeout(30_000);
+        await spawner.stop(server.state, { graceMs: 100, signal });
+        await assertEnded(spawner, server);
+      },
+    },
+    {
+      name: 'an end by itself is noticed, with its exit code where that is known',
+      async run(bench) {
+        const spawner = await bench.create();
+        // One that ends so early may also fail its start: then that is how it is noticed.
+        const command = commands.exits;
+        const server = await bench.start(spawner, { command }).catch(() => undefined);
+        if (server === undefined) return;
+        if (server.exited !== undefined) assert.equal((await server.exited).code, 3);
+        await assertEnded(spawner, server);
+        await bench.stop(spawner, server);
+      },
+    },
+    {
+      name: 'an end of one server leaves the others alone',
+      async run(bench) {
+        const spawner = await bench.create();
+        const one = await bench.start(spawner, { serverId: 'contract-1' });
+        const other = await bench.start(spawner, { serverId: 'contract-2' });
+        await bench.stop(spawner, one);
+        await assertReady(other);
+      },
+    },
+  ];
 }
 
-function isUnreachable({ url }: SpawnedServer) {
-  return waitUntilReady({ url, path: '/', timeoutMs: 1 });
+function restartTests(): BenchTest[] {
+  const handlers = { onOutput: () => undefined };
+  return [
+    {
+      name: 'the next hub finds a server again by its state, and can stop it',
+      async run(bench) {
+        const former = await bench.create();
+        const server = await bench.start(former);
+        await assertReady(server);
+        await former[Symbol.asyncDispose]?.();
+
+        const next = await bench.create();
+        const state = JSON.parse(JSON.stringify(server.state));
+        const found = await next.restore(state, handlers);
+        assert.equal(found?.url, server.url);
+        await assertReady(server);
+        await assertRuns(next, { state });
+        await next.stop(state, { graceMs: 5_000, signal: AbortSignal.timeout(30_000) });
+        await assertEnded(next, { state });
+        await found?.exited;
+      },
+    },
+    {
+      name: 'the next hub does not find what has ended meanwhile',
+      async run(bench) {
+        const former = await bench.create();
+        const server = await bench.start(former);
+        await bench.stop(former, server);
+        const next = await bench.create();
+        assert.equal(await next.restore(server.state, handlers), undefined);
+      },
+    },
+    {
+      name: 'a state that is none leads nowhere',
+      async run(bench) {
+        const spawner = await bench.create();
+        for (const state of [{}, { pid: 1 }, { serverId: 'contract-1' }, { url: 7 }]) {
+          assert.equal(await spawner.restore(state, handlers), undefined);
+          await assertEnded(spawner, { state });
+          await spawner.stop(state, { graceMs: 0, signal: AbortSignal.timeout(30_000) });
+        }
+      },
+    },
+    {
+      name: 'the next hub ends what a killed hub could not write down',
+      async run(bench) {
+        const former = await bench.create();
+        const server = await bench.start(former);
+        await assertReady(server);
+        const next = await bench.create();
+        await next.discard?.('contract-1', { graceMs: 5_000 });
+        await next.discard?.('contract-1', { graceMs: 5_000 });
+        if (next.discard !== undefined) await assertEnded(next, server);
+      },
+    },
+  ];
 }

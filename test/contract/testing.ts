@@ -1,7 +1,12 @@
-/** For those who write plugins: the suites that every plugin of the hub passes. Needs Vitest. */
+/**
+ * For those who write plugins: what the hub relies on in every plugin, as tests for any test runner,
+ * and a host to create plugins with. Node.js alone is enough: `hub test-plugins`.
+ */
 export {
   type AuthenticatorContract,
-  describeAuthenticator,
+  authenticatorContract,
+  type FormContract,
 } from './authenticator-contract.ts';
-export { describeSpawner, type SpawnerContract } from './spawner-contract.ts';
+export type { ContractTest } from './contract-test.ts';
+export { type SpawnerCommands, type SpawnerContract, spawnerContract } from './spawner-contract.ts';
 export { createTestHost, type TestHost, type TestHostOptions } from './test-host.ts';

@@ -1,83 +1,72 @@
-import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
-import { adminToken } from '../support/server-hub.ts';
-import { createTestHub, submitForm } from '../support/test-hub.ts';
+import { createPluginFolder, type PluginFolder } from '../support/plugin-folder.ts';
+import { compileIn } from '../support/plugin-types.ts';
+import { submitForm } from '../support/test-hub.ts';
 
-const project = join(import.meta.dirname, '../..');
-const run = promisify(execFile);
-const pinSha256 = createHash('sha256').update('2468').digest('hex');
-let directory: string;
-let page: string;
+let folder: PluginFolder;
 
-/** The code of the page as it stands there, in files where the page says they are. */
+/** The code of the page as it stands there, in an empty folder outside the project. */
 beforeAll(async () => {
-  page = await readFile(join(project, 'docs/how-to/write-an-authenticator.md'), 'utf8');
-  // Inside the project: there `hub/plugin` and `hub/testing` mean what they mean to a reader.
-  await mkdir(join(project, '.hub'), { recursive: true });
-  directory = await mkdtemp(join(project, '.hub', 'how-to-'));
-  await mkdir(join(directory, 'plugins'));
-  const code = [...page.matchAll(/^```ts\n\/\/ (plugins\/[\w.-]+)\n([\s\S]*?)^```$/gm)];
-  expect(code.map(([, file]) => file)).toEqual(['plugins/badges.ts', 'plugins/badges.test.ts']);
-  for (const [, file = '', text = ''] of code) await writeFile(join(directory, file), text);
+  folder = await createPluginFolder();
+  await folder.writeBlocks('write-an-authenticator.md', [
+    'plugins/badges.ts',
+    'hub.config.json',
+    'badges.json',
+    'plugins/badges.test.ts',
+  ]);
 });
 
 afterAll(async () => {
-  await rm(directory, { recursive: true, force: true });
+  await folder?.[Symbol.asyncDispose]();
 });
 
-test('the example of the how-to keeps the contract, by the test that stands beside it', async () => {
-  const config = `import { defineConfig } from 'vitest/config';
-export default defineConfig({ test: { include: ['plugins/*.test.ts'] } });
-`;
-  await writeFile(join(directory, 'vitest.config.ts'), config);
-  const vitest = join(project, 'node_modules/vitest/vitest.mjs');
-  const { stdout } = await run(process.execPath, [vitest, 'run', '--root', directory], {
-    cwd: directory,
-    env: { ...process.env, NO_COLOR: '1' },
-  });
-  expect(stdout).toMatch(/Tests +\d+ passed/);
+test('the example of the how-to passes hub check as it stands', async () => {
+  const { code, stdout, stderr } = await folder.hub('check');
+  expect(stderr).toBe('');
+  expect(stdout).toContain('login           badges');
+  expect(code).toBe(0);
 });
 
-test('the example of the how-to has no mistake of types', async () => {
-  const settings = {
-    extends: join(project, 'tsconfig.json'),
-    compilerOptions: { noEmit: true, skipLibCheck: true },
-    include: [join(directory, 'plugins/*.ts')],
-    exclude: [],
-  };
-  await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(settings));
-  const tsc = join(project, 'node_modules/typescript/bin/tsc');
-  await run(process.execPath, [tsc, '-p', join(directory, 'tsconfig.json')]);
+test('the example keeps the contract, by the test beside it', async () => {
+  const { code, stdout, stderr } = await folder.hub('test-plugins');
+  expect(stdout).toMatch(/✔ wrong credentials are an answer, not an error/);
+  expect(stdout).toMatch(/ℹ fail 0/);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
 });
 
-test('the example of the how-to lets somebody in, and ends the login with the badge', async () => {
-  const [, text = ''] = /^```json\n([\s\S]*?)^```$/m.exec(page) ?? [];
-  const shown = JSON.parse(text) as Record<string, Record<string, unknown>>;
-  const badges = join(directory, 'badges.json');
-  const keep = (list: object) => writeFile(badges, JSON.stringify(list));
-  await keep({ 1001: { name: 'Ada', pinSha256, teams: ['reception'] } });
-  await using hub = await createTestHub({
+test('the test beside the example fails when the example does', async () => {
+  const plugin = await readFile(folder.path('plugins/badges.ts'), 'utf8');
+  const test = await readFile(folder.path('plugins/badges.test.ts'), 'utf8');
+  await folder.write('broken/badges.ts', plugin.replace('|| !isRight', ''));
+  await folder.write('broken/badges.test.ts', test);
+  const { code, stdout, stderr } = await folder.hub('test-plugins', 'broken');
+  expect(stdout).toMatch(/✖ wrong credentials are an answer, not an error/);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: 'The tests of the plugins failed.\n' });
+});
+
+test('the example has no mistake of types', async () => {
+  await compileIn(folder, ['plugins/badges.ts', 'plugins/badges.test.ts']);
+});
+
+test('the example lets ada in, and ends her login with the badge', async () => {
+  const shown = JSON.parse(await readFile(folder.path('hub.config.json'), 'utf8'));
+  await using _hub = await folder.start({
     ...shown,
-    Hub: { ...shown['Hub'], plugins_dir: join(directory, 'plugins') },
-    Authenticator: { ...shown['Authenticator'], auth_refresh_age: 0.01 },
-    BadgeAuthenticator: { file: badges },
+    Authenticator: { ...shown.Authenticator, auth_refresh_age: 0.01 },
   });
   const logIn = async (browser: FakeBrowser, pin: string) => {
-    const form = await browser.request(`${hub.url}hub/login`);
+    const form = await browser.request(`${folder.url}hub/login`);
     return await submitForm(browser, form, { username: '1001', pin });
   };
   const browser = new FakeBrowser();
   expect((await logIn(new FakeBrowser(), '1357')).status).toBe(401);
   expect((await logIn(browser, '2468')).status).toBe(302);
-  expect((await browser.request(`${hub.url}hub/home`)).body).toContain('ada');
-  const user = (await (await hub.api('/users/ada', adminToken)).json()) as { groups: string[] };
+  expect((await browser.request(`${folder.url}hub/home`)).body).toContain('ada');
+  const user = (await (await folder.api('/users/ada')).json()) as { groups: string[] };
   expect(user.groups).toEqual(['reception']);
 
-  await keep({});
-  expect((await browser.request(`${hub.url}hub/home`)).status).toBe(302);
+  await folder.write('badges.json', '{}');
+  expect((await browser.request(`${folder.url}hub/home`)).status).toBe(302);
 });

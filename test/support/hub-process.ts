@@ -129,10 +129,15 @@ export async function startHubProcess(
   void hub.exited.then((exitCode) => {
     code = exitCode;
   });
-  await until(
-    () => code !== undefined || hub.stdout().includes('The hub is ready at'),
-    'the hub is ready',
-  );
+  try {
+    await until(
+      () => code !== undefined || hub.stdout().includes('The hub is ready at'),
+      'the hub is ready',
+    );
+  } catch (error) {
+    await hub[Symbol.asyncDispose]();
+    throw error;
+  }
   if (code !== undefined) throw new Error(`the hub ended with ${code}: ${hub.stderr()}`);
   return hub;
 }

@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { freePort } from './free-port.ts';
+import { type HubProcess, startHubProcess } from './hub-process.ts';
 import { projectDirectory } from './services.ts';
 
 /** A folder of an operator outside the project, with a configuration file and no packages. */
@@ -13,6 +15,19 @@ export interface PluginFolder extends AsyncDisposable {
   configure(config: object): Promise<void>;
   /** Runs `hub` in the folder, to its end. */
   hub(...args: string[]): Promise<PluginFolderRun>;
+  /** Public base URL of the hub that `start` starts, ends in a slash. */
+  readonly url: string;
+  /** A request to the API as the administrating service. */
+  api(path: string, init?: RequestInit): Promise<Response>;
+  /** Starts a hub with a configuration, on free ports and with an administrating service. */
+  start(config: PluginFolderConfig): Promise<HubProcess>;
+  /** The blocks of code of a page of docs/how-to, in files of the folder, word by word. */
+  writeBlocks(page: string, files: readonly string[]): Promise<void>;
+}
+
+export interface PluginFolderConfig {
+  readonly Hub?: Readonly<Record<string, unknown>>;
+  readonly [section: string]: unknown;
 }
 
 export interface PluginFolderRun {
@@ -29,6 +44,8 @@ const program = join(projectDirectory, 'src', 'main.ts');
 export async function createPluginFolder(): Promise<PluginFolder> {
   const directory = await mkdtemp(join(tmpdir(), 'hub-plugin-folder-'));
   const path = (file: string) => join(directory, file);
+  const [publicPort, internalPort] = [await freePort(), await freePort()];
+  const running: HubProcess[] = [];
   const folder: PluginFolder = {
     directory,
     path,
@@ -46,8 +63,39 @@ export async function createPluginFolder(): Promise<PluginFolder> {
       });
       return promise;
     },
+    url: `http://127.0.0.1:${publicPort}/`,
+    api: (path, init = {}) =>
+      fetch(`http://127.0.0.1:${internalPort}/hub/api${path}`, {
+        ...init,
+        headers: { authorization: 'token admin-service-token' },
+      }),
+    async start(config) {
+      await folder.configure({
+        ...config,
+        Hub: {
+          ...config.Hub,
+          bind_url: folder.url,
+          hub_bind_url: `http://127.0.0.1:${internalPort}`,
+          services: [{ name: 'admin-service', admin: true, api_token: 'admin-service-token' }],
+        },
+      });
+      const hub = await startHubProcess(['start'], { cwd: directory });
+      running.push(hub);
+      return hub;
+    },
+    async writeBlocks(page, files) {
+      const text = await readFile(join(projectDirectory, 'docs/how-to', page), 'utf8');
+      const blocks = [...text.matchAll(/^```(?:ts|js|json)\n([\s\S]*?)^```$/gm)];
+      for (const [index, file] of files.entries()) {
+        const [, block = ''] = blocks[index] ?? [];
+        // Code says itself in which file it stands; JSON cannot.
+        const [, named] = /^\/\/ (\S+)\n/.exec(block) ?? [];
+        if ((named ?? file) !== file) throw new Error(`block ${index} of ${page} is ${named}`);
+        await folder.write(file, block);
+      }
+    },
     async [Symbol.asyncDispose]() {
-      await chmod(directory, 0o700);
+      for (const hub of running) await hub[Symbol.asyncDispose]();
       await rm(directory, { recursive: true, force: true });
     },
   };

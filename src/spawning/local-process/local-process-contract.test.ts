@@ -1,7 +1,8 @@
 import { execPath } from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { test } from 'vitest';
 import plugin from '../../../plugins/local-process.ts';
-import { describeSpawner } from '../../../test/contract/testing.ts';
+import { spawnerContract } from '../../../test/contract/testing.ts';
 
 const app = (name: string, ...rest: string[]) => [
   execPath,
@@ -9,14 +10,11 @@ const app = (name: string, ...rest: string[]) => [
   ...rest,
 ];
 
-describeSpawner('local-process', {
+const contract = spawnerContract({
   plugin,
   options: {},
   sockets: true,
-  commands: {
-    serves: app('web-server'),
-    exits: app('exit-at-once', '3'),
-    stubborn: app('ignores-sigterm'),
-    missing: ['no-such-program'],
-  },
+  commands: { serves: app('web-server'), stubborn: app('ignores-sigterm') },
 });
+
+test.for(contract)('local-process keeps the contract: $name', ({ run }) => run());
