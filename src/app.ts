@@ -109,9 +109,6 @@ export function createApp(deps: AppDeps): Koa {
   app.use(pages.routes());
 
   const outer = new Router();
-  outer.get([basePath, hubPath, hubPath.slice(0, -1)], (ctx) => {
-    ctx.redirect(ctx.state['login'] === undefined ? `${hubPath}login` : `${hubPath}home`);
-  });
   deps.addOuterRoutes(outer);
   app.use(outer.routes());
 

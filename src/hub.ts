@@ -14,7 +14,7 @@ import { composeExternalLogins } from './composition/compose-external-logins.ts'
 import { composeGateway } from './composition/compose-gateway.ts';
 import { composeLogin } from './composition/compose-login.ts';
 import { composeOAuth } from './composition/compose-oauth.ts';
-import { addPages } from './composition/compose-pages.ts';
+import { addOuterPages, addPages } from './composition/compose-pages.ts';
 import { composeRevalidation } from './composition/compose-revalidation.ts';
 import { composeServers } from './composition/compose-servers.ts';
 import type { HubParts } from './composition/hub-parts.ts';
@@ -41,7 +41,6 @@ import { createErrorPageRenderer } from './pages/errors/error-page-renderer.ts';
 import { createPageContext } from './pages/page-context.ts';
 import { createPageUrls } from './pages/page-urls.ts';
 import { jupyterHubRoutes } from './pages/servers/jupyterhub-routes.ts';
-import { userUrlRoutes } from './pages/servers/user-url-routes.ts';
 import { createNotReadyRenderer } from './pages/services/not-ready-renderer.ts';
 import type { PreparedPlugins } from './plugin-host/prepare-plugins.ts';
 import { addExtraRoutes } from './proxy/extra-routes.ts';
@@ -339,16 +338,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       addPages(router, deps, config, secrets);
       if (jupyterHub.hasAddresses) jupyterHubRoutes(router, { assets });
     },
-    addOuterRoutes: (router) =>
-      userUrlRoutes(router, {
-        pages,
-        basePath,
-        apiPath,
-        authority,
-        users: stores.users,
-        store: stores.servers,
-        ...server,
-      }),
+    addOuterRoutes: (router) => addOuterPages(router, deps, config),
     compatibilityHeaders: jupyterHub.headers,
   });
 

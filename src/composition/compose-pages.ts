@@ -12,7 +12,9 @@ import { loginRoutes } from '../pages/login/login-routes.ts';
 import { loginStepRoutes } from '../pages/login/login-step-routes.ts';
 import { setUpRoutes } from '../pages/login/set-up-routes.ts';
 import { homeRoutes } from '../pages/servers/home-routes.ts';
+import { createLanding, type Landing } from '../pages/servers/landing.ts';
 import { spawnRoutes } from '../pages/servers/spawn-routes.ts';
+import { userUrlRoutes } from '../pages/servers/user-url-routes.ts';
 import { addAccountPages, addAdminPages } from './account-pages.ts';
 import type { HubParts } from './hub-parts.ts';
 
@@ -41,7 +43,7 @@ export function addPages(
     partialLogins: account.partialLogins,
     sealer: createSealer(secrets, 'login-step'),
     metrics,
-    defaultUrl: config.Hub.default_url ?? pages.urls.home,
+    landingUrl: landingOf(deps, config).url,
     isSecure: config.publicUrl.protocol === 'https:',
   });
   loginStepRoutes(router, {
@@ -91,7 +93,11 @@ export function addPages(
     servers: server.servers,
     registry: deps.registry,
   });
-  spawnRoutes(router, { ...serverRoutes, showHome });
+  spawnRoutes(router, {
+    ...serverRoutes,
+    showHome,
+    implicitSpawnSeconds: config.Hub.implicit_spawn_seconds,
+  });
   tokenPageRoutes(router, {
     pages,
     accessTokens: stores.accessTokens,
@@ -102,4 +108,33 @@ export function addPages(
   sessionPageRoutes(router, { pages, logins });
   addAccountPages(router, deps, logIn);
   addAdminPages(router, deps);
+}
+
+/** Adds the pages outside `/hub/`: the base URL, and the addresses of servers that do not run. */
+export function addOuterPages(router: Router, deps: HubParts, config: Config): void {
+  const { pages, apiPath, authority, stores, server } = deps;
+  const { basePath } = config;
+  const { hub } = pages.urls;
+  router.get([basePath, hub, hub.slice(0, -1)], landingOf(deps, config).middleware);
+  userUrlRoutes(router, {
+    pages,
+    basePath,
+    apiPath,
+    authority,
+    users: stores.users,
+    store: stores.servers,
+    implicitSpawnSeconds: config.Hub.implicit_spawn_seconds,
+    ...server,
+  });
+}
+
+function landingOf({ pages, stores, server }: HubParts, { Hub, basePath }: Config): Landing {
+  const { urls } = pages;
+  return createLanding({
+    config: Hub,
+    basePath,
+    urls,
+    store: stores.servers,
+    servers: server.servers,
+  });
 }

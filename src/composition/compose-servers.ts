@@ -100,6 +100,7 @@ export async function composeServers(
   );
   const servers = createUserServers({
     config,
+    isConfigured: plugins.spawner !== undefined,
     apiUrl: deps.apiUrl,
     environment: deps.environment,
     users: stores.users,

@@ -6,6 +6,9 @@ export const seconds = z.number().nonnegative();
 /** A whole number that is zero or more. */
 export const count = z.int().nonnegative();
 
+/** What a named server can be called: 1 to 30 of a-z, 0-9 and single hyphens, a letter first. */
+export const serverNamePattern = /^(?=.{1,30}$)[a-z](?:-?[a-z0-9])*$/;
+
 /** A size in bytes, as a number or with a binary suffix: `"512K"`, `"1.5G"`. */
 export const byteSize = z
   .union([

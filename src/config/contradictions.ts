@@ -25,6 +25,9 @@ export function findWarnings(config: Config): ConfigProblem[] {
   if (Hub.public_url === undefined && isWildcard(new URL(Hub.bind_url).hostname)) {
     report('Hub.public_url', `is not set; people are sent to ${config.publicUrl.href}`);
   }
+  if (Hub.default_server_name !== undefined && !Hub.allow_named_servers) {
+    report('Hub.default_server_name', 'has no effect because allow_named_servers is false');
+  }
   if (Authenticator.allow_all && Authenticator.allowed_users.length > 0) {
     report('Authenticator.allowed_users', 'has no effect because allow_all is true');
   }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, seconds, secretReference, secretUrl } from './common-schema.ts';
+import { count, seconds, secretReference, secretUrl, serverNamePattern } from './common-schema.ts';
 import { serviceSchema } from './service-schema.ts';
 
 /** How many entries a page of a list has; beyond this an answer is too large for those who wait behind it. */
@@ -131,6 +131,24 @@ export const hubSection = z.strictObject({
     .boolean()
     .default(true)
     .describe('Whether /hub/metrics needs a token with the scope read:metrics.'),
+  default_server_name: z
+    .string()
+    .regex(serverNamePattern, 'use a-z, 0-9 and single hyphens, a letter first, at most 30')
+    .optional()
+    .describe(
+      'Named server that /hub/user-redirect/ and redirect_to_server lead to, where allow_named_servers is on; the default server otherwise.',
+    ),
+  redirect_to_server: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Whether a login that asked for nothing, and the base URL, lead to the user's own server in place of the home page; to its start page while it is stopped.",
+    ),
+  implicit_spawn_seconds: seconds
+    .default(0)
+    .describe(
+      "Seconds after which the page of one's own stopped server starts it; 0 waits for the button. Never after a start that failed.",
+    ),
   default_url: z
     .string()
     .startsWith('/')

@@ -1,3 +1,4 @@
+import { serverNamePattern } from '../config/common-schema.ts';
 import type { SpawnerState } from '../plugin-host/spawner.ts';
 
 /** Where a server is in its life; each state has one successor but for a failed or cancelled start. */
@@ -61,7 +62,7 @@ export function encodeSegment(name: string): string {
   return encodeURIComponent(name).replaceAll('%40', '@');
 }
 
-/** Whether a name can be that of a named server (1–30 of a-z, 0-9, single hyphens). */
+/** Whether a name can be that of a named server. */
 export function isServerName(name: string): boolean {
-  return /^[a-z](?:-?[a-z0-9])*$/.test(name) && name.length <= 30;
+  return serverNamePattern.test(name);
 }

@@ -27,7 +27,11 @@ export interface StartRequest {
 
 /** The servers of users, in the words of users: names and choices instead of plans and states. */
 export interface UserServers {
+  /** Whether there is anything to start. */
+  readonly isConfigured: boolean;
   readonly choices: SpawnChoices;
+  /** The server that is meant where none is named: `Hub.default_server_name`, or the default one. */
+  readonly launchedName: string;
   /** Creates a named server without starting it. Throws `conflict` when it exists. */
   create(request: StartRequest): Promise<Server>;
   /** Changes a stopped server. Throws `conflict` when the new name is taken. */
@@ -68,6 +72,7 @@ export type BeforeStop = (userName: string, askedBy: Owner) => Promise<void>;
 /** Creates the servers of users over their life cycle. */
 export function createUserServers(deps: {
   readonly config: Pick<Config, 'Hub' | 'Spawner' | 'publicUrl' | 'basePath' | 'directory'>;
+  readonly isConfigured: boolean;
   readonly apiUrl: string;
   /** The hub's own environment. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -224,7 +229,9 @@ export function createUserServers(deps: {
   }
 
   return {
+    isConfigured: deps.isConfigured,
     choices,
+    launchedName: (Hub.allow_named_servers ? Hub.default_server_name : undefined) ?? '',
     prefixOf: ({ userName, name }) => serverPrefix(basePath, userName, name),
 
     async create(request) {

@@ -7,6 +7,7 @@ import { accentCss } from './accent-css.ts';
 export type AssetName =
   | 'site.css'
   | 'favicon.svg'
+  | 'auto-start.js'
   | 'copy-button.js'
   | 'live-state.js'
   | 'password-toggle.js'
@@ -41,6 +42,7 @@ const contentTypes: Readonly<Record<string, string>> = {
 
 const files = [
   'favicon.svg',
+  'auto-start.js',
   'copy-button.js',
   'live-state.js',
   'password-toggle.js',

@@ -48,7 +48,7 @@ export function createLogIn(deps: {
   readonly sealer: Sealer;
   readonly metrics: Metrics;
   /** Where a login leads that asked for nothing. */
-  readonly defaultUrl: string;
+  readonly landingUrl: string;
   readonly isSecure: boolean;
 }): LogIn {
   const { urls, sessions, partialLogins, sealer, metrics } = deps;
@@ -97,7 +97,7 @@ export function createLogIn(deps: {
 
   function finish(ctx: Context, result: LoggedIn, next: string | undefined): void {
     metrics.countLogin(result.authenticator, 'logged_in');
-    redirectTo(ctx, next ?? deps.defaultUrl);
+    redirectTo(ctx, next ?? deps.landingUrl);
   }
 
   return {
@@ -129,7 +129,7 @@ export function createLogIn(deps: {
       setKey(ctx, undefined);
     },
 
-    redirect: (ctx, next) => redirectTo(ctx, next ?? deps.defaultUrl),
+    redirect: (ctx, next) => redirectTo(ctx, next ?? deps.landingUrl),
   };
 }
 

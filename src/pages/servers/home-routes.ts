@@ -27,7 +27,7 @@ export function homeRoutes(
   router: Router,
   deps: {
     readonly pages: PageContext;
-    readonly config: Pick<Config, 'Hub' | 'Spawner'>;
+    readonly config: Pick<Config, 'Hub'>;
     readonly authority: Authority;
     readonly store: ServerStore;
     readonly servers: UserServers;
@@ -56,15 +56,13 @@ export function homeRoutes(
     const defaultServer =
       summaries.find(({ name }) => name === '') ??
       untouchedServer(userName, servers.prefixOf({ userName, name: '' }));
-    const isSpawningConfigured =
-      config.Spawner.cmd !== undefined || config.Spawner.profiles.length > 0;
     const page = homePage({
       layout: await pages.formLayoutFor(ctx),
       userName,
-      server: isSpawningConfigured ? defaultServer : undefined,
+      server: servers.isConfigured ? defaultServer : undefined,
       hasSpawnOptions: hasChoices(servers.choices),
       namedServers:
-        config.Hub.allow_named_servers && isSpawningConfigured
+        config.Hub.allow_named_servers && servers.isConfigured
           ? {
               servers: summaries.filter(({ name }) => name !== ''),
               limit: config.Hub.named_server_limit_per_user,

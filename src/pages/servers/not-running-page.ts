@@ -16,6 +16,8 @@ export interface NotRunningView {
   readonly hasSpawnOptions: boolean;
   /** What the browser asked for; it goes there when the server runs. */
   readonly next?: string | undefined;
+  /** After how many seconds the page starts the server by itself; left out or 0 for never. */
+  readonly startSeconds?: number | undefined;
 }
 
 /** The page in place of a server that does not run, with the reason and a start button. */
@@ -25,6 +27,7 @@ export function notRunningPage(view: NotRunningView): Html {
   const title = failure === undefined ? `${name} is not running` : `${name} did not stay up`;
   return focusLayout(layout, {
     title,
+    scripts: startSecondsOf(view) > 0 ? ['auto-start.js'] : [],
     body: html`<div class="panel">
 <header class="titles"><h1>${title}</h1><p class="lead">${leadOf(view)}</p></header>
 ${failure !== undefined && failureMarkup(view, failure)}
@@ -34,7 +37,15 @@ ${startControl(view)}
   });
 }
 
-function leadOf({ failure, mayStart, server }: NotRunningView): string {
+/** A start that failed would most likely fail again, and again. */
+function startSecondsOf({ mayStart, failure, startSeconds = 0 }: NotRunningView): number {
+  return mayStart && failure === undefined ? startSeconds : 0;
+}
+
+function leadOf(view: NotRunningView): string {
+  const { failure, mayStart, server } = view;
+  if (startSecondsOf(view) > 0)
+    return 'It starts in a moment, and you get to the page you asked for.';
   if (!mayStart) return `Only ${server.userName} or an administrator can start it.`;
   return failure === undefined
     ? 'Start it, and you get to the page you asked for.'
@@ -49,21 +60,17 @@ ${
 }`;
 }
 
-function startControl({
-  layout,
-  server,
-  mayStart,
-  hasSpawnOptions,
-  failure,
-  next,
-}: NotRunningView): Html {
+function startControl(view: NotRunningView): Html {
+  const { layout, server, mayStart, hasSpawnOptions, failure, next } = view;
+  const seconds = startSecondsOf(view);
+  const soon = seconds > 0 && html` data-start-seconds="${seconds}"`;
   if (!mayStart)
     return html`<a class="button primary wide" href="${layout.urls.home}">Go to your home page</a>`;
   const action = layout.urls.spawn(server.userName, server.name);
   const label = failure === undefined ? 'Start server' : 'Try again';
   if (hasSpawnOptions) {
     const query = next === undefined ? '' : `?next=${encodeURIComponent(next)}`;
-    return html`<a class="button primary wide" href="${action + query}">${label}…</a>`;
+    return html`<a class="button primary wide" href="${action + query}"${soon}>${label}…</a>`;
   }
-  return html`<form method="post" action="${action}">${csrfField(layout)}${hiddenFields({ next })}<button class="button primary wide">${label}</button></form>`;
+  return html`<form method="post" action="${action}"${soon}>${csrfField(layout)}${hiddenFields({ next })}<button class="button primary wide">${label}</button></form>`;
 }

@@ -35,7 +35,11 @@ interface Target {
 /** The pages on which servers are started, followed and stopped. */
 export function spawnRoutes(
   router: Router,
-  deps: SpawnRouteDeps & { readonly showHome: ShowHome },
+  deps: SpawnRouteDeps & {
+    readonly showHome: ShowHome;
+    /** `Hub.implicit_spawn_seconds`. */
+    readonly implicitSpawnSeconds: number;
+  },
 ): void {
   const { pages, users, store, servers } = deps;
 
@@ -108,6 +112,8 @@ export function spawnRoutes(
         mayStart: true,
         hasSpawnOptions: false,
         next,
+        // To look at another's server must not start it.
+        startSeconds: login.user.id === target.user.id ? deps.implicitSpawnSeconds : 0,
       }),
     );
   });
@@ -224,6 +230,7 @@ export async function showServerState(
     readonly next: string | undefined;
     readonly mayStart: boolean;
     readonly stoppedStatus?: number;
+    readonly startSeconds?: number;
   },
 ): Promise<void> {
   const { pages, store, servers, lifecycle } = deps;
@@ -277,6 +284,7 @@ export async function showServerState(
           mayStart: options.mayStart,
           hasSpawnOptions: hasChoices(servers.choices),
           next: options.next,
+          startSeconds: options.startSeconds,
         }),
         options.stoppedStatus ?? 200,
       );

@@ -20,6 +20,8 @@ interface UserUrlDeps {
   readonly store: ServerStore;
   readonly servers: UserServers;
   readonly lifecycle: ServerLifecycle;
+  /** `Hub.implicit_spawn_seconds`. */
+  readonly implicitSpawnSeconds: number;
 }
 
 /**
@@ -70,6 +72,7 @@ export function userUrlRoutes(router: Router, deps: UserUrlDeps): void {
         next: basePath + ctx.originalUrl.slice(hubPath.length),
         mayStart: may('start:servers'),
         stoppedStatus: 424,
+        startSeconds: login.user.id === user.id ? deps.implicitSpawnSeconds : 0,
       },
     );
   });
@@ -97,10 +100,12 @@ export function userUrlRoutes(router: Router, deps: UserUrlDeps): void {
     `${hubPath}user-redirect{/*rest}`,
     pages.loggedIn(async (ctx, login) => {
       const rest = ctx.path.slice(`${hubPath}user-redirect/`.length);
-      const target = servers.prefixOf({ userName: login.user.name, name: '' }) + rest + ctx.search;
-      const server = await store.find(login.user.name, '');
+      const { name: userName } = login.user;
+      const name = servers.launchedName;
+      const target = servers.prefixOf({ userName, name }) + rest + ctx.search;
+      const server = await store.find(userName, name);
       if (server?.state === 'running') ctx.redirect(target);
-      else ctx.redirect(`${pages.urls.spawn(login.user.name)}?next=${encodeURIComponent(target)}`);
+      else ctx.redirect(`${pages.urls.spawn(userName, name)}?next=${encodeURIComponent(target)}`);
     }),
   );
 }
