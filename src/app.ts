@@ -5,7 +5,8 @@ import type { Logger } from 'pino';
 import { endpoints } from './api/endpoints.ts';
 import { HubError } from './errors.ts';
 import type { ClientAddressReader } from './http/client-address.ts';
-import { errorMiddleware, type RenderErrorPage } from './http/error-middleware.ts';
+import type { ErrorAnswers } from './http/error-answers.ts';
+import { errorMiddleware } from './http/error-middleware.ts';
 import { requestLog } from './http/request-log.ts';
 import { securityHeaders } from './http/security-headers.ts';
 import type { Metrics } from './metrics/metrics.ts';
@@ -30,7 +31,7 @@ export interface AppDeps {
   readonly clientAddress: ClientAddressReader;
   readonly metrics: Metrics;
   readonly assets: Assets;
-  readonly renderErrorPage: RenderErrorPage;
+  readonly errorAnswers: ErrorAnswers;
   /** Reads the login of every request. */
   readonly sessions: Middleware;
   readonly callerMiddleware: Middleware;
@@ -55,7 +56,7 @@ export function createApp(deps: AppDeps): Koa {
   // What reaches Koa itself is a connection that broke during the answer: nobody's fault here.
   app.on('error', (error: unknown) => log.debug({ err: error }, 'a client left before its answer'));
   app.use(requestLog({ log, clientAddress, observe: metrics.countRequest }));
-  app.use(errorMiddleware({ apiPath, isHttps, renderErrorPage: deps.renderErrorPage, log }));
+  app.use(errorMiddleware({ apiPath, answers: deps.errorAnswers }));
   app.use(securityHeaders({ isHttps }));
   app.use(async (ctx, next) => {
     ctx.set({ ...deps.compatibilityHeaders });

@@ -30,6 +30,7 @@ import { createKeyedHash } from './crypto/keyed-hash.ts';
 import { createSealer } from './crypto/sealer.ts';
 import { createClientAddressReader, createTrustedPeer } from './http/client-address.ts';
 import { createConnectionLimits } from './http/connection-limits.ts';
+import { createErrorAnswers } from './http/error-answers.ts';
 import { createFairListener } from './http/server/fair-listener.ts';
 import { createHubServer } from './http/server/http-server.ts';
 import { createInternalListener } from './http/server/internal-listener.ts';
@@ -156,6 +157,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   });
   const layoutProps = { hubTitle: Hub.title, urls, assets };
   const renderErrorPage = createErrorPageRenderer(layoutProps);
+  const errorAnswers = createErrorAnswers({ renderErrorPage, isHttps, log });
 
   const routes = createRouteTable({
     reservedPrefixes: [urls.hub],
@@ -191,7 +193,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       logins,
       routes,
       clientAddress,
-      renderErrorPage,
+      errorAnswers,
       renderNotReadyPage: createNotReadyRenderer(layoutProps, (name) => registry.statusOf(name)),
       admit(caller) {
         if (caller.user !== undefined) server.activityLog.noteUser(caller.user.id);
@@ -302,7 +304,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     clientAddress,
     metrics,
     assets,
-    renderErrorPage,
+    errorAnswers,
     sessions: sessions.middleware,
     callerMiddleware: callerMiddleware({
       tokens: oauth.tokenVerifier,
@@ -359,7 +361,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const internalServer = createHubServer({
     config: proxyConfig,
     log,
-    request: createInternalListener(answerHub, apiPath, urls.hub),
+    request: createInternalListener({ answerHub, apiPath, hubPath: urls.hub, errorAnswers }),
   });
 
   const { restored, gone } = await server.lifecycle.restore();

@@ -1,5 +1,6 @@
 import type { HubError } from '../errors.ts';
-import { errorBody, toErrorResponse } from '../http/error-response.ts';
+import { type Answer, errorAnswer, retryAfterHeader } from '../http/answer.ts';
+import { toErrorResponse } from '../http/error-response.ts';
 import type { UserModel } from './hub-api.ts';
 
 /** What a decision is made from; Node's `IncomingMessage` is one. */
@@ -51,56 +52,42 @@ export function deny(
   error: HubError,
   rest: Partial<Pick<Denied, 'headers' | 'setCookies' | 'user'>> = {},
 ): Denied {
-  const { status, retryAfterSeconds } = toErrorResponse(error);
-  const retryAfter =
-    retryAfterSeconds === undefined ? {} : { 'retry-after': String(Math.ceil(retryAfterSeconds)) };
+  const response = toErrorResponse(error);
   return {
     kind: 'denied',
-    status,
+    status: response.status,
     error,
     setCookies: [],
     ...rest,
-    headers: { ...retryAfter, ...rest.headers },
+    headers: { ...retryAfterHeader(response), ...rest.headers },
   };
-}
-
-/** Headers and body of an answer to be sent as they are. */
-export interface PlainAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[]>>;
-  readonly body: string;
 }
 
 /** Writes a redirect or a denial as an answer: a small page for people, JSON for programs. */
-export function toAnswer(decision: Redirected | Denied, wantsPage: boolean): PlainAnswer {
-  const common: Record<string, string | string[]> = {
-    'cache-control': 'no-store',
-    'referrer-policy': 'same-origin',
-    'x-content-type-options': 'nosniff',
-  };
-  if (decision.setCookies.length > 0) common['set-cookie'] = [...decision.setCookies];
+export function toAnswer(decision: Redirected | Denied, wantsPage: boolean): Answer {
+  const setCookies =
+    decision.setCookies.length === 0 ? {} : { 'set-cookie': [...decision.setCookies] };
   if (decision.kind === 'redirect') {
-    return { status: 302, headers: { ...common, location: decision.location }, body: '' };
-  }
-  const headers = { ...common, ...decision.headers };
-  if (!wantsPage) {
+    const headers = { 'cache-control': 'no-store', 'referrer-policy': 'same-origin' };
     return {
-      status: decision.status,
-      headers: { ...headers, 'content-type': 'application/json' },
-      body: errorBody(toErrorResponse(decision.error)),
+      status: 302,
+      headers: { ...headers, ...setCookies, location: decision.location },
+      body: '',
     };
   }
-  return {
-    status: decision.status,
+  const answer = errorAnswer(toErrorResponse(decision.error), {
     headers: {
-      ...headers,
-      'content-type': 'text/html; charset=utf-8',
-      'content-security-policy':
-        "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; base-uri 'none'",
+      ...decision.headers,
+      ...setCookies,
+      ...(wantsPage && { 'content-security-policy': pagePolicy }),
     },
-    body: denialPage(decision.error),
-  };
+    ...(wantsPage && { page: denialPage(decision.error) }),
+  });
+  return { ...answer, status: decision.status };
 }
+
+const pagePolicy =
+  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; base-uri 'none'";
 
 function denialPage(error: HubError): string {
   const hint = error.hint === undefined ? '' : `<p>${escapeHtml(error.hint)}</p>`;

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { writeAnswer } from '../http/answer.ts';
 import { prefersHtml } from '../http/content-negotiation.ts';
 import { toAnswer } from './decision.ts';
 import type { HubAuth } from './hub-auth.ts';
@@ -29,8 +30,7 @@ export function expressMiddleware(
           return;
         }
         reportFailure(decision, onError);
-        const answer = toAnswer(decision, prefersHtml(headers));
-        response.writeHead(answer.status, answer.headers).end(answer.body);
+        writeAnswer(request, response, toAnswer(decision, prefersHtml(headers)));
       })
       .catch(next);
   };

@@ -1,11 +1,8 @@
-import {
-  type IncomingMessage,
-  type RequestListener,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { writeAnswer } from '../http/answer.ts';
 import { prefersHtml } from '../http/content-negotiation.ts';
+import { answerOnSocket } from '../http/socket-response.ts';
 import { type Allowed, type Denied, type Redirected, toAnswer } from './decision.ts';
 import type { HubAuth } from './hub-auth.ts';
 
@@ -36,8 +33,7 @@ export function nodeListener(
     const decision = await hubAuth.authenticate(request);
     if (decision.kind === 'allowed') return handler(request, response, decision);
     reportFailure(decision, onError);
-    const { status, headers, body } = toAnswer(decision, prefersHtml(request.headers));
-    response.writeHead(status, headers).end(body);
+    writeAnswer(request, response, toAnswer(decision, prefersHtml(request.headers)));
   }
   return (request, response) => {
     serve(request, response).catch((thrown: unknown) => {
@@ -71,7 +67,7 @@ export function nodeUpgradeListener(
       return handler(request, socket, head, decision);
     }
     reportFailure(decision, onError);
-    writeUpgradeAnswer(socket, decision);
+    answerOnSocket(socket, toAnswer(decision, false));
   }
   /** A visitor who leaves while the hub is asked must not end the process. */
   function abandon(this: Duplex): void {
@@ -84,17 +80,6 @@ export function nodeUpgradeListener(
       socket.destroy();
     });
   };
-}
-
-/** Answers a handshake that is not allowed, and closes. */
-export function writeUpgradeAnswer(socket: Duplex, decision: Redirected | Denied): void {
-  const { status, headers, body } = toAnswer(decision, false);
-  const lines = Object.entries({
-    ...headers,
-    'content-length': String(Buffer.byteLength(body)),
-    connection: 'close',
-  }).flatMap(([name, value]) => [value].flat().map((item) => `${name}: ${item}\r\n`));
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${body}`);
 }
 
 /** Tells the listener about a denial that is not the visitor's doing. */

@@ -2,13 +2,12 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import type { Secret } from '../config/secret.ts';
 import { HubError } from '../errors.ts';
-import { createGatewayAnswers } from '../gateway/answers.ts';
 import { createAssertionSigner } from '../gateway/assertion.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { createGuard } from '../gateway/guard.ts';
 import { createLiveAccess } from '../gateway/live-access.ts';
 import type { ClientAddressReader } from '../http/client-address.ts';
-import type { RenderErrorPage } from '../http/error-middleware.ts';
+import type { ErrorAnswers } from '../http/error-answers.ts';
 import { issuerOf } from '../oauth/endpoints/metadata-endpoint.ts';
 import { OAuthError } from '../oauth/oauth-error.ts';
 import type { AccessToken } from '../oauth/tokens/access-token.ts';
@@ -37,7 +36,7 @@ export function composeGateway(
     readonly logins: LoginSessions;
     readonly routes: RouteTable;
     readonly clientAddress: ClientAddressReader;
-    readonly renderErrorPage: RenderErrorPage;
+    readonly errorAnswers: ErrorAnswers;
     readonly renderNotReadyPage: (route: Route, url: string) => { html: string; error: HubError };
     readonly admit: (caller: Caller) => Promise<boolean>;
     /** As `admit`, for the token behind a connection that stays open. */
@@ -49,7 +48,7 @@ export function composeGateway(
   const { config, secrets, database, stores, oauth, authority, routes, log } = deps;
   const { Proxy: proxyConfig, publicUrl, basePath } = config;
   const issuer = issuerOf(publicUrl);
-  const answers = createGatewayAnswers(deps);
+  const { errorAnswers } = deps;
   const liveConnections = createLiveConnections();
   const assertions = createAssertionSigner({ secrets, issuer });
   const forwarder = disposables.use(
@@ -58,7 +57,8 @@ export function composeGateway(
       log,
       routes,
       liveConnections,
-      answerError: answers.error,
+      // What an upstream did is logged where it was seen.
+      answerError: (req, res, error) => errorAnswers.respond(req, res, error, { isExpected: true }),
     }),
   );
   const webSockets = disposables.use(
@@ -142,7 +142,8 @@ export function composeGateway(
     forwarder,
     webSockets,
     clientAddress: deps.clientAddress,
-    answers,
+    answers: errorAnswers,
+    renderNotReadyPage: deps.renderNotReadyPage,
     userOfSession: async (sessionId) => (await deps.logins.find(sessionId))?.user.name,
   });
   const streams = {

@@ -3,9 +3,11 @@ import type { Socket } from 'node:net';
 import { isWebSocketHandshake } from '../client/browser-request.ts';
 import { toAnswer } from '../client/decision.ts';
 import { HubError } from '../errors.ts';
+import { writeAnswer } from '../http/answer.ts';
 import { canonicalPath } from '../http/canonical-path.ts';
 import type { ClientAddressReader } from '../http/client-address.ts';
 import { cookieValues } from '../http/cookies.ts';
+import type { ErrorAnswers } from '../http/error-answers.ts';
 import { hasSeveralHosts } from '../http/host-header.ts';
 import { sessionIdCookie } from '../protocol/cookie-names.ts';
 import type { Forwarder, ForwardOptions } from '../proxy/forwarder.ts';
@@ -13,14 +15,6 @@ import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { WebSocketForwarder } from '../proxy/websocket-forwarder.ts';
 import type { Admission, Guard, GuardDecision } from './guard.ts';
-
-/** Answers requests that do not reach an upstream, over a response or a bare socket. */
-export interface GatewayAnswers {
-  error(req: IncomingMessage, res: ServerResponse, error: HubError): void;
-  errorOnSocket(socket: Socket, error: HubError): void;
-  /** The upstream of a route is known but cannot answer yet: a page that tries again, or JSON. */
-  notReady(req: IncomingMessage, res: ServerResponse, route: Route): void;
-}
 
 /** The way in for everything behind the hub. */
 export interface Gateway {
@@ -37,7 +31,12 @@ export function createGateway(deps: {
   readonly forwarder: Forwarder;
   readonly webSockets: WebSocketForwarder;
   readonly clientAddress: ClientAddressReader;
-  readonly answers: GatewayAnswers;
+  readonly answers: ErrorAnswers;
+  /** The page for a service or server that is known but cannot answer yet; it tries again by itself. */
+  readonly renderNotReadyPage: (
+    route: Route,
+    url: string,
+  ) => { readonly html: string; readonly error: HubError };
   /** Who is logged in under a session id, if anybody. */
   readonly userOfSession: (sessionId: string) => Promise<string | undefined>;
 }): Gateway {
@@ -90,30 +89,29 @@ export function createGateway(deps: {
     decision: Exclude<GuardDecision, Admission>,
   ): void {
     if (decision.kind === 'redirect') {
-      const { status, headers, body } = toAnswer(decision, false);
-      res.writeHead(status, { ...headers }).end(body);
+      writeAnswer(req, res, toAnswer(decision, false));
       return;
     }
     for (const [name, value] of Object.entries(decision.headers)) res.setHeader(name, value);
     if (decision.setCookies.length > 0) res.setHeader('Set-Cookie', [...decision.setCookies]);
-    answers.error(req, res, decision.error);
+    answers.respond(req, res, decision.error);
   }
 
   return {
     handleRequest(req, res) {
       if (hasSeveralHosts(req)) {
-        answers.error(req, res, severalHosts());
+        answers.respond(req, res, severalHosts());
         return true;
       }
       const path = canonicalPath(req.url ?? '');
       if (path === undefined) {
-        answers.error(req, res, ambiguousPath());
+        answers.respond(req, res, ambiguousPath());
         return true;
       }
       const match = routes.match(path);
       if (match === undefined) return false;
       if (match.kind === 'ambiguous') {
-        answers.error(req, res, ambiguousPath());
+        answers.respond(req, res, ambiguousPath());
         return true;
       }
       if (match.kind === 'redirect') {
@@ -122,7 +120,8 @@ export function createGateway(deps: {
       }
       const { route } = match;
       if (!route.isReady) {
-        answers.notReady(req, res, route);
+        const { html, error } = deps.renderNotReadyPage(route, req.url ?? '/');
+        answers.respond(req, res, error, { page: () => html, isExpected: true });
         return true;
       }
       if (route.access !== 'gateway') {
@@ -139,24 +138,25 @@ export function createGateway(deps: {
           if (decision.kind === 'admitted') forward(req, res, route, match.path, decision);
           else answerDecision(req, res, decision);
         },
-        (thrown: unknown) => answers.error(req, res, asHubError(thrown)),
+        (thrown: unknown) => answers.respond(req, res, asHubError(thrown)),
       );
       return true;
     },
 
     handleUpgrade(req, socket, head) {
       if (hasSeveralHosts(req)) {
-        answers.errorOnSocket(socket, severalHosts());
+        answers.respondOnSocket(req, socket, severalHosts());
         return;
       }
       const path = canonicalPath(req.url ?? '');
       const match = path === undefined ? undefined : routes.match(path);
       if (path === undefined || match?.kind === 'ambiguous') {
-        answers.errorOnSocket(socket, ambiguousPath());
+        answers.respondOnSocket(req, socket, ambiguousPath());
         return;
       }
       if (match?.kind !== 'forward' || !isWebSocketHandshake(req)) {
-        answers.errorOnSocket(
+        answers.respondOnSocket(
+          req,
           socket,
           new HubError('not_found', 'There is no WebSocket at this address.'),
         );
@@ -167,7 +167,7 @@ export function createGateway(deps: {
         const error = new HubError('unavailable', 'This is starting; try again.', {
           retryAfterSeconds: 2,
         });
-        answers.errorOnSocket(socket, error);
+        answers.respondOnSocket(req, socket, error);
         return;
       }
       if (route.access !== 'gateway') {
@@ -179,7 +179,7 @@ export function createGateway(deps: {
         }
         userName.then(
           (name) => webSockets.forward(req, socket, head, { ...options, userName: name }),
-          (thrown: unknown) => answers.errorOnSocket(socket, asHubError(thrown)),
+          (thrown: unknown) => answers.respondOnSocket(req, socket, asHubError(thrown)),
         );
         return;
       }
@@ -188,13 +188,14 @@ export function createGateway(deps: {
           if (decision.kind === 'admitted') {
             webSockets.forward(req, socket, head, forwardOptions(req, route, match.path, decision));
           } else {
-            answers.errorOnSocket(
+            answers.respondOnSocket(
+              req,
               socket,
               decision.kind === 'denied' ? decision.error : loginNeeded(),
             );
           }
         },
-        (thrown: unknown) => answers.errorOnSocket(socket, asHubError(thrown)),
+        (thrown: unknown) => answers.respondOnSocket(req, socket, asHubError(thrown)),
       );
     },
   };

@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import type { Middleware } from 'koa';
 import type { Logger } from 'pino';
 import type { ClientAddressReader } from './client-address.ts';
+import { outcomeOf, recordOf } from './request-record.ts';
 
 const secretWord = /token|code|state|secret|password|key|_csrf|assertion/i;
 /** Such a parameter inside the value of another one, as in `next` of a login. */
@@ -50,16 +50,14 @@ export function requestLog(options: {
   readonly observe: (method: string, status: number, seconds: number) => void;
 }): Middleware {
   return async (ctx, next) => {
-    const startedAt = performance.now();
-    const requestId = randomUUID();
+    const { id: requestId } = recordOf(ctx.req);
     ctx.state['requestId'] = requestId;
     ctx.set('X-Request-Id', requestId);
     const client = options.clientAddress(ctx.req);
     ctx.state['client'] = client;
     ctx.request.ip = client.address;
     ctx.res.once('close', () => {
-      const seconds = (performance.now() - startedAt) / 1000;
-      const { statusCode: status } = ctx.res;
+      const { status, seconds } = outcomeOf(ctx.req, ctx.res);
       options.observe(ctx.method, status, seconds);
       const fields = {
         requestId,

@@ -14,25 +14,28 @@ const contentSecurityPolicy = (formTargets: readonly string[]): string =>
   ].join('; ');
 
 /** The policy of a page without special needs. */
-export const pageContentSecurityPolicy = contentSecurityPolicy([]);
+const pageContentSecurityPolicy = contentSecurityPolicy([]);
 
 /** Sets the headers that every answer of the hub itself carries. */
 export function securityHeaders(options: { readonly isHttps: boolean }): Middleware {
+  const values = securityHeaderValues(options.isHttps);
   return async (ctx, next) => {
-    setSecurityHeaders(ctx, options.isHttps);
+    ctx.set(values);
     await next();
   };
 }
 
-/** Sets the security headers again, for an error answer that began from nothing. */
-export function setSecurityHeaders(ctx: Context, isHttps: boolean): void {
-  ctx.set('Content-Security-Policy', pageContentSecurityPolicy);
-  ctx.set('X-Content-Type-Options', 'nosniff');
-  ctx.set('Referrer-Policy', 'same-origin');
-  ctx.set('Cross-Origin-Opener-Policy', 'same-origin');
-  ctx.set('X-Frame-Options', 'DENY');
-  ctx.set('Cache-Control', 'no-store');
-  if (isHttps) ctx.set('Strict-Transport-Security', 'max-age=31536000');
+/** The security headers by lower-case name. */
+export function securityHeaderValues(isHttps: boolean): Record<string, string> {
+  return {
+    'content-security-policy': pageContentSecurityPolicy,
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'same-origin',
+    'cross-origin-opener-policy': 'same-origin',
+    'x-frame-options': 'DENY',
+    'cache-control': 'no-store',
+    ...(isHttps && { 'strict-transport-security': 'max-age=31536000' }),
+  };
 }
 
 /**

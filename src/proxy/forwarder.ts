@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { ProxyConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { ClientAddress } from '../http/client-address.ts';
+import { recordOf } from '../http/request-record.ts';
 import { withoutTokenParameter } from '../protocol/token-parameter.ts';
 import { Exchange, type ExchangeHost, isIdempotent, type UpstreamRequest } from './exchange.ts';
 import type { LiveConnections } from './live-connections.ts';
@@ -90,9 +91,12 @@ export function createForwarder(options: {
     answerError,
     finished: (exchange) => liveConnections.delete(exchange),
     closed: ({ tags }, res) => count(tags.route, res),
-    failed({ tags, request }, error) {
+    failed({ req, tags, request }, error) {
       const { prefix } = tags.route;
-      log.warn({ route: prefix, method: request.method, err: error }, 'upstream failed');
+      log.warn(
+        { requestId: recordOf(req).id, route: prefix, method: request.method, err: error },
+        'upstream failed',
+      );
     },
   };
 
@@ -187,6 +191,7 @@ function toUpstreamRequest(
       rawHeaders,
       route,
       client,
+      requestId: recordOf(req).id,
       headersToAdd,
       stripAuthorization,
     });

@@ -8,6 +8,7 @@ const forwarded = {
   'x-forwarded-proto': 'https',
   'x-forwarded-host': 'hub.test:8443',
   'x-forwarded-port': '8443',
+  'x-request-id': 'id-1',
 };
 
 const routeWith = (access: RouteAccess, sessionIdAliases?: string[]) =>
@@ -43,6 +44,7 @@ function sent(
       rawHeaders,
       route: routeWith(access, sessionIdAliases),
       client,
+      requestId: 'id-1',
       headersToAdd,
       stripAuthorization,
     }),
@@ -62,6 +64,7 @@ describe('upstreamRequestHeaders', () => {
       rawHeaders,
       route: routeWith('public'),
       client,
+      requestId: 'id-1',
       headersToAdd: [],
       stripAuthorization: false,
     });
@@ -190,6 +193,7 @@ describe('upstreamRequestHeaders', () => {
           rawHeaders: [],
           route: routeWith('public'),
           client: { address: '::1', protocol, host },
+          requestId: 'id-1',
           headersToAdd: [],
           stripAuthorization: false,
         }),

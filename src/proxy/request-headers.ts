@@ -12,6 +12,8 @@ export interface RequestHeaderSource {
   readonly rawHeaders: HeaderPairs;
   readonly route: Route;
   readonly client: Pick<ClientAddress, 'address' | 'protocol' | 'host'>;
+  /** In place of whatever the client sent as `X-Request-Id`. */
+  readonly requestId: string;
   /** Identity headers and the like; added last, so nothing a client sends can stand beside them. */
   readonly headersToAdd: HeaderPairs;
   /** Whether `Authorization` and `?token=` held a hub token that the upstream must not see. */
@@ -47,7 +49,8 @@ const fates = new Map<string, Fate>([
     'x-requested-with',
     'x-xsrftoken',
   ].map((name) => [name, 'keep'] as const),
-  // RFC 9110 §7.6.1 and §10.1.1, RFC 9112 §6, RFC 7540 §3.2.1; the client's framing ends here.
+  // RFC 9110 §7.6.1 and §10.1.1, RFC 9112 §6, RFC 7540 §3.2.1; the client's framing ends here, and its
+  // request id is replaced.
   ...[
     'content-length',
     'expect',
@@ -57,6 +60,7 @@ const fates = new Map<string, Fate>([
     'trailer',
     'transfer-encoding',
     'upgrade',
+    'x-request-id',
   ].map((name) => [name, 'drop'] as const),
   ['authorization', 'authorization'],
   ['connection', 'connection'],
@@ -136,6 +140,7 @@ export function upstreamRequestHeaders(source: RequestHeaderSource): string[] {
   }
   const headers = connectionOptions === '' ? pairs : withoutListed(pairs, connectionOptions);
   addForwarded(headers, client);
+  headers.push('X-Request-Id', source.requestId);
   for (const item of headersToAdd) headers.push(item);
   return headers;
 }

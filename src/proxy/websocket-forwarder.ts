@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import { createPeriodic } from '../concurrency/periodic.ts';
 import type { ProxyConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
+import { recordOf } from '../http/request-record.ts';
 import { answerErrorOnSocket } from '../http/socket-response.ts';
 import { isOpeningHandshake } from '../http/websocket-handshake.ts';
 import { withoutTokenParameter } from '../protocol/token-parameter.ts';
@@ -88,8 +89,8 @@ export function createWebSocketForwarder(options: {
     changeCount(tunnel.tags.userName, -1);
   }
 
-  function failed({ tags }: WebSocketTunnel, error: unknown): void {
-    log.warn({ route: tags.route.prefix, err: error }, 'upstream refused a WebSocket');
+  function failed({ tags, requestId }: WebSocketTunnel, error: unknown): void {
+    log.warn({ requestId, route: tags.route.prefix, err: error }, 'upstream refused a WebSocket');
   }
 
   function hostOf({ upstreamTimeoutMs }: Route): TunnelHost {
@@ -134,13 +135,14 @@ export function createWebSocketForwarder(options: {
       const { route, userName, sessionId, accessTokenId, expiresAtMs } = forwardOptions;
       const headers = refusalOf(req, route, userName) ?? handshakeHeaders(req, forwardOptions);
       if (headers instanceof HubError) {
-        answerErrorOnSocket(socket, headers);
+        answerErrorOnSocket(socket, headers, recordOf(req).id);
         return;
       }
       route.lastActivityMs = now();
       const tunnel = new WebSocketTunnel({
         socket,
         clientKey: req.headers['sec-websocket-key'] ?? '',
+        requestId: recordOf(req).id,
         tags: { route, userName, sessionId, accessTokenId, expiresAtMs },
         host: hostOf(route),
       });
@@ -193,6 +195,7 @@ function handshakeHeaders(
       rawHeaders,
       route,
       client,
+      requestId: recordOf(req).id,
       headersToAdd,
       stripAuthorization,
     });

@@ -37,6 +37,7 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
   place = -1;
   readonly tags: ConnectionTags;
   readonly #socket: Socket;
+  readonly requestId: string;
   readonly #clientKey: string;
   readonly #host: TunnelHost;
   readonly #boundary = new FrameBoundary();
@@ -51,11 +52,13 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
   constructor(options: {
     readonly socket: Socket;
     readonly clientKey: string;
+    readonly requestId: string;
     readonly tags: ConnectionTags;
     readonly host: TunnelHost;
   }) {
     this.#socket = options.socket;
     this.#clientKey = options.clientKey;
+    this.requestId = options.requestId;
     this.tags = options.tags;
     this.#host = options.host;
     this.#lastTrafficMs = options.host.now();
@@ -190,7 +193,7 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
   #refuse(error: HubError): void {
     this.#clearTimer();
     this.#state = 'closing';
-    answerErrorOnSocket(this.#socket, error);
+    answerErrorOnSocket(this.#socket, error, this.requestId);
   }
 
   #expireHandshake(): void {

@@ -10,6 +10,7 @@ import type { Socket } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
 import { HubError } from '../errors.ts';
 import type { ClientAddressReader } from '../http/client-address.ts';
+import { recordOf } from '../http/request-record.ts';
 import { toHeaderObject, upstreamRequestHeaders } from '../proxy/request-headers.ts';
 import { clientResponseHeaders } from '../proxy/response-headers.ts';
 import type { Route } from '../proxy/route.ts';
@@ -59,6 +60,7 @@ export function createAppForwarder(options: {
         rawHeaders: incoming.rawHeaders,
         route,
         client: readClient(incoming),
+        requestId: recordOf(incoming).id,
         headersToAdd: appRequest.identity,
         stripAuthorization: appRequest.stripAuthorization,
       }),

@@ -5,11 +5,12 @@ import { isWebSocketHandshake } from '../client/browser-request.ts';
 import { type Allowed, type Denied, deny, type Redirected, toAnswer } from '../client/decision.ts';
 import { sessionIdOf } from '../client/hub-auth.ts';
 import type { HubOAuth } from '../client/hub-oauth.ts';
-import { writeUpgradeAnswer } from '../client/node-adapter.ts';
 import { createPeriodic } from '../concurrency/periodic.ts';
 import { HubError } from '../errors.ts';
+import { writeAnswer } from '../http/answer.ts';
 import { canonicalPath } from '../http/canonical-path.ts';
 import { prefersHtml } from '../http/content-negotiation.ts';
+import { answerOnSocket } from '../http/socket-response.ts';
 import type { AppForwarder, AppRequest } from './app-forwarder.ts';
 import type { Readiness } from './readiness.ts';
 
@@ -69,11 +70,11 @@ export function createGuardServer(options: {
     socket.on('error', () => socket.destroy());
     const decision = await decide(request);
     if (socket.destroyed) return;
-    if (decision.kind !== 'allowed') return writeUpgradeAnswer(socket, decision);
+    if (decision.kind !== 'allowed') return answerOnSocket(socket, toAnswer(decision, false));
     recheckRegularly(request, socket, decision);
     forwarder.forwardUpgrade(request, socket, head, toAppRequest(decision), (error) => {
       log.warn({ err: error }, 'the app does not answer');
-      writeUpgradeAnswer(socket, deny(error));
+      answerOnSocket(socket, toAnswer(deny(error), false));
     });
   }
 
@@ -134,8 +135,7 @@ function answer(
   response: ServerResponse,
   decision: Redirected | Denied,
 ): void {
-  const { status, headers, body } = toAnswer(decision, prefersHtml(request.headers));
-  response.writeHead(status, headers).end(body);
+  writeAnswer(request, response, toAnswer(decision, prefersHtml(request.headers)));
 }
 
 /** A header value holds visible ASCII; everything else, and what separates lists, is percent-encoded. */

@@ -4,9 +4,10 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Socket
 import { pino } from 'pino';
 import { proxySection } from '../../src/config/sections-schema.ts';
 import type { HubError } from '../../src/errors.ts';
+import { errorAnswer, writeAnswer } from '../../src/http/answer.ts';
 import { canonicalPath } from '../../src/http/canonical-path.ts';
 import { createClientAddressReader } from '../../src/http/client-address.ts';
-import { errorBody, toErrorResponse } from '../../src/http/error-response.ts';
+import { toErrorResponse } from '../../src/http/error-response.ts';
 import { answerOnSocket } from '../../src/http/socket-response.ts';
 import { isWebSocketUpgrade } from '../../src/http/websocket-handshake.ts';
 import { createForwarder, type ForwardOptions } from '../../src/proxy/forwarder.ts';
@@ -32,15 +33,9 @@ export async function startProxy(
     log,
     routes,
     liveConnections,
-    answerError(_req, res, error) {
+    answerError(req, res, error) {
       errors.push(error);
-      const response = toErrorResponse(error);
-      const body = errorBody(response);
-      res.writeHead(response.status, {
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
-      });
-      res.end(body);
+      writeAnswer(req, res, errorAnswer(toErrorResponse(error)));
     },
   });
   const webSockets = createWebSocketForwarder({
@@ -80,7 +75,11 @@ export async function startProxy(
   server.on('upgrade', (req, socket, head) => {
     const match = find(req);
     if (match?.kind !== 'forward') {
-      answerOnSocket(socket as Socket, { status: match === undefined ? 404 : 400 });
+      answerOnSocket(socket as Socket, {
+        status: match === undefined ? 404 : 400,
+        headers: {},
+        body: '',
+      });
       return;
     }
     const { route, path } = match;

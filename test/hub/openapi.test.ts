@@ -24,7 +24,7 @@ function registeredOperations(): string[] {
     clientAddress: anything,
     metrics: anything,
     assets: anything,
-    renderErrorPage: anything,
+    errorAnswers: anything,
     sessions: anything,
     callerMiddleware: anything,
     requireMetricsAccess: anything,

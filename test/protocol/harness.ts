@@ -6,6 +6,7 @@ import Router from '@koa/router';
 import Koa, { type Context } from 'koa';
 import { pino } from 'pino';
 import { HubError } from '../../src/errors.ts';
+import { createErrorAnswers } from '../../src/http/error-answers.ts';
 import { errorMiddleware } from '../../src/http/error-middleware.ts';
 import { securityHeaders } from '../../src/http/security-headers.ts';
 import { createClientAuthentication } from '../../src/oauth/clients/client-authentication.ts';
@@ -267,9 +268,11 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   app.use(
     errorMiddleware({
       apiPath: `${basePath}hub/api/`,
-      isHttps: false,
-      renderErrorPage: (error) => `<!doctype html><h1>${error.status} ${error.code}</h1>`,
-      log,
+      answers: createErrorAnswers({
+        isHttps: false,
+        renderErrorPage: (error) => `<!doctype html><h1>${error.status} ${error.code}</h1>`,
+        log,
+      }),
     }),
   );
   app.use(securityHeaders({ isHttps: false }));

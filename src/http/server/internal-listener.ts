@@ -1,23 +1,33 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { HubError } from '../../errors.ts';
 import { canonicalPath } from '../canonical-path.ts';
-import { errorBody, toErrorResponse } from '../error-response.ts';
+import type { ErrorAnswers } from '../error-answers.ts';
 
 /**
  * Creates the listener of the internal address: the API, health and metrics, and nothing for
  * browsers. `/hub/api` without the base path is answered too, since clients have it as a default.
  */
-export function createInternalListener(
-  answerHub: RequestListener,
-  apiPath: string,
-  hubPath: string,
-): RequestListener {
+export function createInternalListener(options: {
+  readonly answerHub: RequestListener;
+  readonly apiPath: string;
+  readonly hubPath: string;
+  readonly errorAnswers: ErrorAnswers;
+}): RequestListener {
+  const { answerHub, apiPath, hubPath, errorAnswers } = options;
   const allowed = [apiPath, `${hubPath}health`, `${hubPath}metrics`];
+
+  function refuse(req: IncomingMessage, res: ServerResponse, error: HubError): void {
+    errorAnswers.respond(req, res, error, { wantsPage: false });
+  }
 
   return (req: IncomingMessage, res: ServerResponse) => {
     const path = canonicalPath(req.url ?? '');
     if (path === undefined) {
-      refuse(res, new HubError('invalid_path', 'This address can be read in more than one way.'));
+      refuse(
+        req,
+        res,
+        new HubError('invalid_path', 'This address can be read in more than one way.'),
+      );
       return;
     }
     const isShort = hubPath !== '/hub/' && path.pathname.startsWith('/hub/');
@@ -26,16 +36,10 @@ export function createInternalListener(
     if (
       !allowed.some((prefix) => `${pathname}/`.startsWith(prefix) || pathname.startsWith(prefix))
     ) {
-      refuse(res, new HubError('not_found', 'Only the API is served at this address.'));
+      refuse(req, res, new HubError('not_found', 'Only the API is served at this address.'));
       return;
     }
     req.url = target;
     answerHub(req, res);
   };
-}
-
-function refuse(res: ServerResponse, error: HubError): void {
-  const response = toErrorResponse(error);
-  res.writeHead(response.status, { 'Content-Type': 'application/json', Connection: 'close' });
-  res.end(errorBody(response));
 }

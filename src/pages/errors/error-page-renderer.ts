@@ -1,4 +1,4 @@
-import type { RenderErrorPage } from '../../http/error-middleware.ts';
+import type { RenderErrorPage } from '../../http/error-answers.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { renderHtml } from '../html.ts';
 import { errorPage } from './error-page.ts';
