@@ -26,7 +26,8 @@ export interface Accounts {
   requireMayActOn(caller: Caller, user: User): Promise<void>;
 }
 
-const mostNames = 500;
+/** How many users one request creates. */
+export const mostNewUsers = 500;
 
 /** Creates the account rules over the stores. */
 export function createAccounts(deps: {
@@ -61,8 +62,8 @@ export function createAccounts(deps: {
     requireMayActOn,
 
     async create(caller, names, { isAdmin }) {
-      if (names.length > mostNames) {
-        throw new HubError('bad_request', `At most ${mostNames} users can be created at once.`);
+      if (names.length > mostNewUsers) {
+        throw new HubError('bad_request', `At most ${mostNewUsers} users can be created at once.`);
       }
       if (isAdmin) await requireMayGrantAdmin(caller);
       const wanted = [...new Set(names.map((name) => nameRules.resolveNew(name)))];

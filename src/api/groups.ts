@@ -3,6 +3,7 @@ import type { GroupMembers } from '../accounts/group-members.ts';
 import { HubError } from '../errors.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import type { Group, GroupStore } from '../users/group-store.ts';
+import { longestName } from '../users/user-name.ts';
 import { freeData, names } from './models.ts';
 import { type ModelOf, type OperationRequest, operation } from './operation.ts';
 
@@ -22,7 +23,7 @@ const groupModel = z
   })
   .meta({ id: 'Group', description: 'A group, as far as the scopes of the caller show one.' });
 
-const nameList = z.array(z.string().min(1).max(255)).max(1000);
+const nameList = z.array(z.string().min(1).max(longestName)).max(1000);
 const creation = z.object({ groups: nameList.min(1), users: nameList.default([]) });
 const members = z.object({ users: nameList });
 const optionalMembers = z.object({ users: nameList.default([]) }).prefault({});

@@ -3,7 +3,7 @@ import { closestName } from '../config/suggestion.ts';
 import { HubError } from '../errors.ts';
 import type { AccessToken } from '../oauth/tokens/access-token.ts';
 import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
-import type { TokenIssuer } from '../oauth/tokens/token-issuer.ts';
+import { longestNote, type TokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import type { Authority } from '../rbac/authority.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import { presentScopes } from '../rbac/scope.ts';
@@ -46,9 +46,9 @@ const narrowing = ['expires_in', 'scopes', 'roles'] as const;
 
 const creation = z
   .looseObject({
-    note: z.string().max(500).default('Requested via the API'),
+    note: z.string().max(longestNote).default('Requested via the API'),
     expires_in: z
-      .number()
+      .int()
       .min(0)
       .nullish()
       .describe('Seconds; as long as the hub lets tokens last when 0 or left out.'),

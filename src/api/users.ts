@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Accounts } from '../accounts/accounts.ts';
+import { type Accounts, mostNewUsers } from '../accounts/accounts.ts';
 import { HubError } from '../errors.ts';
 import { listedUserNames } from '../rbac/access-check.ts';
 import type { Authority } from '../rbac/authority.ts';
@@ -93,7 +93,7 @@ export const userOperations = [
     summary: 'Create users',
     scopes: ['admin:users'],
     body: z.object({
-      usernames: z.array(z.string()).min(1),
+      usernames: z.array(z.string()).min(1).max(mostNewUsers),
       admin: isAdmin.default(false),
     }),
     answers: {

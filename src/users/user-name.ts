@@ -1,6 +1,7 @@
 import { HubError } from '../errors.ts';
 
-const longestName = 255;
+/** Characters of the name of a user or a group. */
+export const longestName = 255;
 
 /** Brings a user's name into the one form in which it is stored and compared (Unicode NFC). */
 export function normaliseUserName(name: string): string {

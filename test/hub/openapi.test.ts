@@ -126,7 +126,7 @@ describe('the description of the API', () => {
     expect(token.content['application/json']?.schema).toMatchObject({
       properties: {
         note: { type: 'string', maxLength: 500 },
-        expires_in: { anyOf: [{ type: 'number', minimum: 0 }, { type: 'null' }] },
+        expires_in: { anyOf: [{ type: 'integer', minimum: 0 }, { type: 'null' }] },
       },
     });
     expect(token.content['application/json']?.schema['required']).toBeUndefined();
@@ -136,6 +136,8 @@ describe('the description of the API', () => {
       properties: { users: { type: 'array', maxItems: 1000, items: { maxLength: 255 } } },
       required: ['users'],
     });
+    const users = bodyOf('POST /hub/api/users').content['application/json']?.schema;
+    expect(users).toMatchObject({ properties: { usernames: { minItems: 1, maxItems: 500 } } });
     const shutdown = bodyOf('POST /hub/api/shutdown');
     expect(shutdown.required).toBe(false);
     expect(shutdown.content['application/json']?.schema['required']).toBeUndefined();

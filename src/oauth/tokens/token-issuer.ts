@@ -41,7 +41,8 @@ export interface TokenIssuer {
   createServerToken(request: ServerTokenRequest): Promise<IssuedAccessToken>;
 }
 
-const longestNote = 1000;
+/** Characters of a note that are kept. */
+export const longestNote = 500;
 
 /** Creates the issuer. A longest lifetime of 0 means that tokens may last for ever. */
 export function createTokenIssuer({
