@@ -37,6 +37,7 @@ import { createInternalListener } from './http/server/internal-listener.ts';
 import { listen } from './http/server/listener.ts';
 import { createMetrics } from './metrics/metrics.ts';
 import { createServiceTokens } from './oauth/tokens/service-tokens.ts';
+import { createAnnouncements } from './pages/announcements.ts';
 import { loadAssets } from './pages/assets/assets.ts';
 import { createErrorPageRenderer } from './pages/errors/error-page-renderer.ts';
 import { createPageContext } from './pages/page-context.ts';
@@ -244,6 +245,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     revalidate: async (found, ctx) =>
       ctx.path === urls.logout ? found : revalidation.revalidate(found),
   });
+  const announcements = createAnnouncements(urls.hub, Hub);
   const pages = createPageContext({
     hubTitle: Hub.title,
     urls,
@@ -251,6 +253,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     publicUrl,
     csrf,
     authority,
+    announcements,
     formLimitBytes: proxyConfig.api_body_size,
   });
   const accounts = createAccounts({
@@ -385,7 +388,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     isServiceStarting: () =>
       registry.statuses().some(({ state, restarts }) => state === 'starting' && restarts === 0),
     stopRequested: stopRequested.promise,
-    reload: createReload({ current: config, login, registry, stores, catalogue, database, log }),
+    reload: createReload({ ...deps, current: config, announcements, catalogue }),
     [Symbol.asyncDispose]: () => built.disposeAsync(),
   };
 }

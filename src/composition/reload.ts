@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { loadDirectory } from '../accounts/load-directory.ts';
 import type { Config } from '../config/config.ts';
+import type { Announcements } from '../pages/announcements.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import type { ServiceRegistry } from '../services/service-registry.ts';
@@ -15,7 +16,17 @@ export interface ReloadedConfig {
 }
 
 /** Settings of `Hub` that a reload changes; all others need a restart, and the log says so. */
-const reloadedSettings = new Set(['services', 'load_roles', 'load_groups', 'authenticator_class']);
+const reloadedSettings = new Set([
+  'services',
+  'load_roles',
+  'load_groups',
+  'authenticator_class',
+  'announcement',
+  'announcement_login',
+  'announcement_home',
+  'announcement_spawn',
+  'announcement_logout',
+]);
 /** Read once at start by what a reload does not build again. */
 const keptAuthenticatorSettings = new Set([
   'auto_login',
@@ -31,6 +42,7 @@ export function createReload(deps: {
   readonly current: Config;
   readonly login: Pick<ComposedLogin, 'reload'>;
   readonly registry: ServiceRegistry;
+  readonly announcements: Pick<Announcements, 'update'>;
   readonly stores: Stores;
   readonly catalogue: ScopeCatalogue;
   readonly database: HubDatabase;
@@ -46,6 +58,7 @@ export function createReload(deps: {
     await login.reload(config, plugins);
     await loadDirectory(config, { ...stores, catalogue, log });
     const services = await registry.applyConfig(config.Hub.services);
+    deps.announcements.update(config.Hub);
     database.announceChange();
     current = config;
     log.info({ services }, 'the new configuration is in force');

@@ -45,6 +45,8 @@ const bindUrl = z.string().refine((text) => {
   return url !== null && url.protocol === 'http:' && url.search === '' && url.hash === '';
 }, 'is not an http:// URL without query or fragment, such as http://127.0.0.1:8000/');
 
+const announcement = z.string().max(2_000).optional();
+
 export const hubSection = z.strictObject({
   bind_url: bindUrl
     .default('http://127.0.0.1:8000/')
@@ -176,6 +178,17 @@ export const hubSection = z.strictObject({
     .default('name')
     .describe('Level in JSON log lines: a name such as info, or its number such as 30.'),
   log_dir: z.string().default('logs').describe('Where the output of services and servers is kept.'),
+  announcement: announcement.describe(
+    'Text on every page, such as when the hub is down for maintenance. Line breaks are kept; markup is shown as it is.',
+  ),
+  announcement_login: announcement.describe('In place of announcement on the login page.'),
+  announcement_home: announcement.describe('In place of announcement on the home page.'),
+  announcement_spawn: announcement.describe(
+    'In place of announcement on the pages on which a server is started.',
+  ),
+  announcement_logout: announcement.describe(
+    'In place of announcement on the page after the logout.',
+  ),
   title: z.string().min(1).default('Hub').describe('Name shown on every page.'),
   accent_color: z
     .string()

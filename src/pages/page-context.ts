@@ -8,6 +8,7 @@ import type { Caller } from '../rbac/caller.ts';
 import type { CsrfProtection } from '../sessions/csrf.ts';
 import type { Login } from '../sessions/login-sessions.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
+import type { Announcements } from './announcements.ts';
 import type { AssetUrls } from './assets/assets.ts';
 import type { FormLayoutProps, LayoutProps, PageNotice } from './elements/layout-props.ts';
 import { type Html, renderHtml } from './html.ts';
@@ -41,9 +42,10 @@ export function createPageContext(deps: {
   readonly publicUrl: URL;
   readonly csrf: CsrfProtection;
   readonly authority: Authority;
+  readonly announcements: Pick<Announcements, 'at'>;
   readonly formLimitBytes: number;
 }): PageContext {
-  const { hubTitle, urls, assets, publicUrl, csrf, authority } = deps;
+  const { hubTitle, urls, assets, publicUrl, csrf, authority, announcements } = deps;
 
   async function layoutFor(ctx: Context): Promise<LayoutProps> {
     const login = loginOf(ctx);
@@ -52,6 +54,7 @@ export function createPageContext(deps: {
       urls,
       assets,
       now: new Date(),
+      announcement: announcements.at(ctx.path),
       requestId: ctx.state['requestId'] as string,
     };
     if (login === undefined) return base;

@@ -27,7 +27,7 @@ export function pageLayout(layout: LayoutProps, page: PageContent): Html {
 ${layout.user !== undefined && html`${navigation(layout, layout.user, page.place)}${userMenu(layout, layout.user)}`}
 </div></header>
 <main class="inner" id="content">
-${pageNotice(layout)}${page.body}
+${announcement(layout)}${pageNotice(layout)}${page.body}
 </main>
 </body>
 </html>
@@ -40,7 +40,7 @@ export function focusLayout(layout: LayoutProps, page: PageContent): Html {
 <body class="focus">
 <main id="content">
 <a class="brand" href="${layout.urls.home}">${icon('hub', 40)}${layout.hubTitle}</a>
-${pageNotice(layout)}${page.body}
+${announcement(layout)}${pageNotice(layout)}${page.body}
 </main>
 </body>
 </html>
@@ -96,6 +96,13 @@ ${
     : html`<form method="post" action="${urls.logout}">${csrfField({ ...layout, csrfToken })}<button>Log out</button></form>`
 }
 </div>`;
+}
+
+function announcement({ announcement: text }: LayoutProps): HtmlValue {
+  return (
+    text !== undefined &&
+    html`<div class="page-notice announcement">${notice('warn', text)}</div>\n`
+  );
 }
 
 function pageNotice(layout: LayoutProps): HtmlValue {
