@@ -12,7 +12,24 @@ import { shutdownOperations } from './shutdown.ts';
 import { tokenOperations } from './tokens.ts';
 import { userOperations } from './users.ts';
 
-const lists = [
+/** What the operations work with, together. */
+export type ApiDeps = Together<
+  | typeof infoOperations
+  | typeof proxyOperations
+  | typeof shutdownOperations
+  | typeof userOperations
+  | typeof activityOperations
+  | typeof tokenOperations
+  | typeof sessionOperations
+  | typeof invitationOperations
+  | typeof lockoutOperations
+  | typeof serverOperations
+  | typeof groupOperations
+  | typeof serviceOperations
+>;
+
+/** Every operation of the API. */
+export const operations: readonly Operation<ApiDeps>[] = [
   infoOperations,
   proxyOperations,
   shutdownOperations,
@@ -25,13 +42,7 @@ const lists = [
   serverOperations,
   groupOperations,
   serviceOperations,
-] as const;
-
-/** What the operations work with, together. */
-export type ApiDeps = Together<(typeof lists)[number]>;
-
-/** Every operation of the API. */
-export const operations: readonly Operation<ApiDeps>[] = lists.flat();
+].flat();
 
 type DepsOf<List> = List extends readonly Operation<infer Deps>[] ? (deps: Deps) => void : never;
 
