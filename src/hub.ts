@@ -144,6 +144,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const login = await composeLogin({ config, plugins, secrets, stores, keyv, log }, building);
   const { revalidation, spawnHooks, endUpstreamLogins } = composeRevalidation({
     config,
+    database,
     stores,
     keyv,
     login,
@@ -188,7 +189,6 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       config,
       secrets,
       database,
-      stores,
       oauth,
       authority,
       logins,
@@ -196,11 +196,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       clientAddress,
       errorAnswers,
       renderNotReadyPage: createNotReadyRenderer(layoutProps, (name) => registry.statusOf(name)),
-      admit(caller) {
-        if (caller.user !== undefined) server.activityLog.noteUser(caller.user.id);
-        return revalidation.hasCurrentLogin(caller);
-      },
-      isTokenOfCurrentLogin: revalidation.isTokenOfCurrentLogin,
+      hasCurrentLogin: revalidation.hasCurrentLogin,
+      noteActivity: (userId) => server.activityLog.noteUser(userId),
       log,
     },
     building,

@@ -2,30 +2,24 @@ import type { Logger } from 'pino';
 import { HubError } from '../errors.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { Login, LoginSessions } from '../sessions/login-sessions.ts';
+import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
+import type { HubDatabase } from '../store/database.ts';
 import type { Identity, IdentityStore } from '../users/identity-store.ts';
-import type { User, UserStore } from '../users/user-store.ts';
+import type { User } from '../users/user-store.ts';
 import type { Authenticators } from './create-authenticators.ts';
 import type { RefreshOutcome, UserRefresh } from './user-refresh.ts';
-
-/** A token that is used, of a service, of a user, or of a user's server. */
-export interface UsedToken {
-  readonly userId?: string | undefined;
-  /** The login that the token belongs to; undefined for a token the user made. */
-  readonly sessionId?: string | undefined;
-  readonly server?: unknown;
-}
 
 /** Checks logins with their provider while they are used: who is gone there is logged out here. */
 export interface LoginRevalidation {
   /** The login as it is now, or undefined when it has ended at its provider. */
   revalidate(login: Login): Promise<Login | undefined>;
-  /** Whether the user of a token still has a login at a provider, or never needed one. */
-  isTokenOfCurrentLogin(token: UsedToken): Promise<boolean>;
-  /** The same of a caller with a token. */
-  hasCurrentLogin(caller: Caller): Promise<boolean>;
+  /** Whether a caller with a token still has a login at a provider, or never needed one. */
+  hasCurrentLogin(caller: Pick<Caller, 'user' | 'accessToken'>): Promise<boolean>;
   /** Asks the providers now. Throws `forbidden` when none of them knows the user any more. */
   requireCurrentLogin(user: User): Promise<void>;
 }
+
+const rememberedUsers = 10_000;
 
 /** Creates the revalidation on top of the refresh of users. */
 export function createLoginRevalidation(deps: {
@@ -33,10 +27,14 @@ export function createLoginRevalidation(deps: {
   readonly authenticators: Pick<Authenticators, 'list' | 'find'>;
   readonly logins: Pick<LoginSessions, 'find' | 'endAllOfIdentity' | 'end'>;
   readonly identities: Pick<IdentityStore, 'listForUser'>;
-  readonly users: Pick<UserStore, 'findById'>;
+  readonly database: Pick<HubDatabase, 'onChange'>;
   readonly log: Logger;
 }): LoginRevalidation {
-  const { refresh, authenticators, logins, identities, users, log } = deps;
+  const { refresh, authenticators, logins, identities, log } = deps;
+  const linked = createChangeAwareCache<readonly Identity[], never>({
+    changes: watchChanges(deps.database),
+    max: rememberedUsers,
+  });
 
   async function settle(
     outcome: RefreshOutcome,
@@ -82,27 +80,22 @@ export function createLoginRevalidation(deps: {
 
   /** The identities whose authenticators are still configured. */
   async function identitiesOf({ id }: User): Promise<Identity[]> {
-    const linked = await identities.listForUser(id);
-    return linked.filter(({ authenticator }) => authenticators.find(authenticator) !== undefined);
-  }
-
-  async function isTokenOfCurrentLogin({ userId, sessionId, server }: UsedToken): Promise<boolean> {
-    // A server's own token speaks for the server, which reports activity while its user is away.
-    if (userId === undefined || server !== undefined) return true;
-    const login = sessionId === undefined ? undefined : await logins.find(sessionId);
-    if (login !== undefined) return (await revalidate(login)) !== undefined;
-    if (sessionId !== undefined || !canRefresh()) return true;
-    const user = await users.findById(userId);
-    if (user === undefined) return false;
-    return await anyIsCurrent(user, await identitiesOf(user), refresh.refreshIfDue);
+    const all = await linked.getOrLoad(id, () => identities.listForUser(id));
+    return all.filter(({ authenticator }) => authenticators.find(authenticator) !== undefined);
   }
 
   return {
     revalidate,
-    isTokenOfCurrentLogin,
 
-    hasCurrentLogin: ({ user, accessToken }) =>
-      isTokenOfCurrentLogin({ ...accessToken, userId: user?.id }),
+    async hasCurrentLogin({ user, accessToken }) {
+      // A server's own token speaks for the server: it reports activity while its user is away.
+      if (user === undefined || accessToken?.server !== undefined) return true;
+      const sessionId = accessToken?.sessionId;
+      const login = sessionId === undefined ? undefined : await logins.find(sessionId);
+      if (login !== undefined) return (await revalidate(login)) !== undefined;
+      if (sessionId !== undefined || !canRefresh()) return true;
+      return await anyIsCurrent(user, await identitiesOf(user), refresh.refreshIfDue);
+    },
 
     async requireCurrentLogin(user) {
       if (await anyIsCurrent(user, await identitiesOf(user), refresh.refreshNow)) return;

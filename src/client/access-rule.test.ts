@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { hasGroupScopes, holdsAny, isAdmitted, withScopesForOwner } from './access-rule.ts';
+import { hasGroupScopes, holdsAny, isAllowed, withScopesForOwner } from './access-rule.ts';
 import type { UserModel } from './hub-api.ts';
 
 const rule = {
@@ -65,26 +65,26 @@ describe('scopes for groups', () => {
 describe('Access control', () => {
   test('hub_scopes decide in place of the scopes of the service', () => {
     const withScopes = { ...rule, hubScopes: ['custom:x:y'] };
-    expect(isAdmitted(user(['access:services']), withScopes)).toBe(false);
-    expect(isAdmitted(user(['custom:x:y']), withScopes)).toBe(true);
+    expect(isAllowed(user(['access:services']), withScopes)).toBe(false);
+    expect(isAllowed(user(['custom:x:y']), withScopes)).toBe(true);
   });
 
   test('users and groups grant access where hub_scopes is not defined', () => {
     const withNames = { ...rule, hubUsers: new Set(['alice']), hubGroups: new Set(['staff']) };
-    expect(isAdmitted(user([]), withNames)).toBe(true);
-    expect(isAdmitted(user([], { name: 'bob', groups: ['staff'] }), withNames)).toBe(true);
-    expect(isAdmitted(user(['access:services'], { name: 'eve', groups: [] }), withNames)).toBe(
+    expect(isAllowed(user([]), withNames)).toBe(true);
+    expect(isAllowed(user([], { name: 'bob', groups: ['staff'] }), withNames)).toBe(true);
+    expect(isAllowed(user(['access:services'], { name: 'eve', groups: [] }), withNames)).toBe(
       false,
     );
   });
 
   test('users and groups are ignored where hub_scopes is defined', () => {
     const both = { ...rule, hubScopes: ['custom:x:y'], hubUsers: new Set(['alice']) };
-    expect(isAdmitted(user([]), both)).toBe(false);
+    expect(isAllowed(user([]), both)).toBe(false);
   });
 
   test('a service that bears the name of a user is not that user', () => {
     const withNames = { ...rule, hubUsers: new Set(['alice']) };
-    expect(isAdmitted(user([], { kind: 'service' }), withNames)).toBe(false);
+    expect(isAllowed(user([], { kind: 'service' }), withNames)).toBe(false);
   });
 });

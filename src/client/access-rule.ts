@@ -9,10 +9,10 @@ export interface AccessRule {
 }
 
 /**
- * Whether the rule admits a user (specification: Access control, 1 to 5). Scopes decide; users and
+ * Whether the rule allows a user (specification: Access control, 1 to 5). Scopes decide; users and
  * groups only where a service names them and defines no `hub_scopes`.
  */
-export function isAdmitted(user: UserModel, rule: AccessRule): boolean {
+export function isAllowed(user: UserModel, rule: AccessRule): boolean {
   const { hubScopes, hubUsers, hubGroups, oauthScopes } = rule;
   if (hubScopes !== undefined) return holdsAny(user, hubScopes);
   if (hubUsers === undefined && hubGroups === undefined) return holdsAny(user, oauthScopes);

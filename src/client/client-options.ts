@@ -19,13 +19,13 @@ export interface HubAuthOptions {
   readonly hub_base_url?: string | undefined;
   /** HUB_PUBLIC_URL; `hub_base_url` when that has an origin. Decides `Secure` and the own origin. */
   readonly public_url?: string | undefined;
-  /** HUB_OAUTH_SCOPES (JSON list); `access:services!service=<service_name>`. Any of them admits. */
+  /** HUB_OAUTH_SCOPES (JSON list); `access:services!service=<service_name>`. Any of them allows access. */
   readonly oauth_scopes?: readonly string[] | undefined;
-  /** Scopes any of which admits, in place of `oauth_scopes`, `hub_users` and `hub_groups`. */
+  /** Scopes any of which allows access, in place of `oauth_scopes`, `hub_users` and `hub_groups`. */
   readonly hub_scopes?: readonly string[] | undefined;
-  /** Users who are admitted; ignored when `hub_scopes` is given. */
+  /** Users who are allowed; ignored when `hub_scopes` is given. */
   readonly hub_users?: Iterable<string> | undefined;
-  /** Groups whose members are admitted; ignored when `hub_scopes` is given. */
+  /** Groups whose members are allowed; ignored when `hub_scopes` is given. */
   readonly hub_groups?: Iterable<string> | undefined;
   /** Seconds an answer of the hub about a token is used again; 300. Zero asks every time. */
   readonly cache_max_age?: number | undefined;
@@ -47,7 +47,7 @@ export interface HubOAuthOptions extends HubAuthOptions {
   readonly oauth_client_id?: string | undefined;
   /** HUB_OAUTH_CALLBACK_URL; `<service_prefix>oauth_callback`. A path or a URL, as registered. */
   readonly oauth_redirect_uri?: string | undefined;
-  /** HUB_OAUTH_CLIENT_ALLOWED_SCOPES (JSON list). Asked for at login beside those that admit. */
+  /** HUB_OAUTH_CLIENT_ALLOWED_SCOPES (JSON list). Asked for at login beside those that allow access. */
   readonly request_scopes?: readonly string[] | undefined;
   /** What the names of the cookies of logins under way begin with; `<oauth_client_id>-oauth-state`. */
   readonly state_cookie_name?: string | undefined;

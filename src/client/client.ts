@@ -1,7 +1,7 @@
 /** The client library, `hub/client`: everything a service needs to know who its visitors are. */
 
 export { HubError, type HubErrorCode } from '../errors.ts';
-export { isAdmitted } from './access-rule.ts';
+export { isAllowed } from './access-rule.ts';
 export type { Environment, HubAuthOptions, HubOAuthOptions } from './client-options.ts';
 export type {
   Allowed,

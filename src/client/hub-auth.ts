@@ -2,7 +2,7 @@ import { HubError } from '../errors.ts';
 import { cookieValues } from '../http/cookies.ts';
 import { sessionIdCookie } from '../protocol/cookie-names.ts';
 import { tokenParameter, withoutTokenParameter } from '../protocol/token-parameter.ts';
-import { hasGroupScopes, isAdmitted, withScopesForOwner } from './access-rule.ts';
+import { hasGroupScopes, isAllowed, withScopesForOwner } from './access-rule.ts';
 import { type HubAuthOptions, type HubOAuthOptions, resolveOptions } from './client-options.ts';
 import { headerToken, isTokenShaped, type PresentedToken, single } from './credentials.ts';
 import { type Allowed, type Decision, type Denied, deny, type RequestLike } from './decision.ts';
@@ -24,7 +24,7 @@ export class HubAuth {
   readonly service_prefix: string;
   /** Where the hub is for browsers: a URL or a path, with a slash at its end. */
   readonly hub_base_url: string;
-  /** Scopes any of which admits; checked on every access. */
+  /** Scopes any of which allows access; checked on every access. */
   oauth_scopes: readonly string[];
   /** In place of `oauth_scopes`, `hub_users` and `hub_groups` when defined. */
   hub_scopes: readonly string[] | undefined;
@@ -85,7 +85,7 @@ export class HubAuth {
     if (!isTokenShaped(token)) return null;
     const { sessionId, signal } = options;
     const user = await this.#lookUp(token, sessionId, signal);
-    if (user === null || !hasGroupScopes(user) || this.admits(user)) return user;
+    if (user === null || !hasGroupScopes(user) || this.allows(user)) return user;
     // The server of a user asks which groups that user is in, with its own token.
     const owner = await this.#lookUp(this.api_token, undefined, signal);
     return owner === null ? user : withScopesForOwner(user, owner);
@@ -96,8 +96,8 @@ export class HubAuth {
   }
 
   /** Whether a user may use this service by what her model says now. */
-  admits(user: UserModel): boolean {
-    return isAdmitted(user, {
+  allows(user: UserModel): boolean {
+    return isAllowed(user, {
       oauthScopes: this.oauth_scopes,
       hubScopes: this.hub_scopes,
       hubUsers: this.hub_users,
@@ -141,7 +141,7 @@ export class HubAuth {
     user: UserModel,
     presented: PresentedToken,
   ): Decision {
-    return this.admits(user) ? allow(request, user, presented) : denyAccess(user);
+    return this.allows(user) ? allow(request, user, presented) : denyAccess(user);
   }
 
   protected decideForNobody(_request: RequestLike, presented: readonly PresentedToken[]): Decision {

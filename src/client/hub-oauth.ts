@@ -40,7 +40,7 @@ export class HubOAuth extends HubAuth {
   readonly oauth_redirect_uri: string;
   /** What the names of the cookies of logins under way begin with; each has a suffix of its own. */
   readonly state_cookie_name: string;
-  /** Scopes a login asks for, beside those that admit. */
+  /** Scopes a login asks for, beside those that allow access. */
   request_scopes: readonly string[];
 
   readonly #publicOrigin: string | undefined;
@@ -229,14 +229,14 @@ export class HubOAuth extends HubAuth {
   }
 
   /**
-   * A login is for this one service: of the scopes that admit, those for all servers of a user or all
+   * A login is for this one service: of the scopes that allow access, those for all servers of a user or all
    * services are not asked for, because the hub refuses what a client is not allowed.
    */
   #requestedScopes(): string[] {
-    const admitting = (this.hub_scopes ?? this.oauth_scopes).filter(
+    const allowing = (this.hub_scopes ?? this.oauth_scopes).filter(
       (scope) => !scope.startsWith('access:') || /!(?:server|service)=/.test(scope),
     );
-    return [...new Set([...admitting, ...this.request_scopes])];
+    return [...new Set([...allowing, ...this.request_scopes])];
   }
 
   #callbackRefusal(

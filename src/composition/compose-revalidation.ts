@@ -5,19 +5,21 @@ import { createSpawnHooks } from '../authentication/spawn-hooks.ts';
 import { createUpstreamLogout } from '../authentication/upstream-logout.ts';
 import type { Config } from '../config/config.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
+import type { HubDatabase } from '../store/database.ts';
 import type { KeyvSpaces } from '../store/keyv.ts';
 import type { ComposedLogin } from './compose-login.ts';
 import type { Stores } from './stores.ts';
 
 export function composeRevalidation(deps: {
   readonly config: Config;
+  readonly database: HubDatabase;
   readonly stores: Stores;
   readonly keyv: KeyvSpaces;
   readonly login: ComposedLogin;
   readonly logins: LoginSessions;
   readonly log: Logger;
 }) {
-  const { config, stores, keyv, login, logins, log } = deps;
+  const { config, database, stores, keyv, login, logins, log } = deps;
   const { identities, users } = stores;
   const { authenticators, refresh } = login;
   const revalidation = createLoginRevalidation({
@@ -25,7 +27,7 @@ export function composeRevalidation(deps: {
     authenticators,
     logins,
     identities,
-    users,
+    database,
     log,
   });
   return {

@@ -12,16 +12,16 @@ export function createSemaphore(limits: {
   readonly waiting: number;
 }): Semaphore {
   const limiter = createLimiter(limits.running);
-  let admitted = 0;
+  let accepted = 0;
 
   return {
     async run(work) {
-      if (admitted >= limits.running + limits.waiting) return undefined;
-      admitted += 1;
+      if (accepted >= limits.running + limits.waiting) return undefined;
+      accepted += 1;
       try {
         return await limiter(work);
       } finally {
-        admitted -= 1;
+        accepted -= 1;
       }
     },
   };

@@ -1,15 +1,12 @@
-import type { CodeExchange, HubApi, UserModel } from '../client/hub-api.ts';
-import type { TokenVerifier } from '../oauth/tokens/token-verifier.ts';
-import { checkAccess } from '../rbac/access-check.ts';
-import type { Caller } from '../rbac/caller.ts';
-import { emptyMembership, type Membership } from '../rbac/membership.ts';
+import type { CodeExchangeResult, HubApi } from '../client/hub-api.ts';
+import { HubError } from '../errors.ts';
+import type { ClientRegistry } from '../oauth/clients/client-registry.ts';
+import type { ExchangeCode } from '../oauth/grants/code-exchange.ts';
+import { OAuthError } from '../oauth/oauth-error.ts';
+import { type AccessTarget, accessScopeFor } from '../protocol/access-scope.ts';
+import type { Authority } from '../rbac/authority.ts';
 import { presentScopes } from '../rbac/scope.ts';
-
-/** Exchanges a code for the client of a route; how is the authorization server's business. */
-export type ExchangeCode = (
-  clientId: string,
-  exchange: CodeExchange,
-) => ReturnType<HubApi['exchangeCode']>;
+import type { RouteAccess } from './route-access.ts';
 
 /**
  * The hub as its own client sees it when the gateway plays that client: the same answers as over HTTP,
@@ -17,38 +14,49 @@ export type ExchangeCode = (
  */
 export function createDirectHubApi(deps: {
   readonly clientId: string;
-  /** The scope that admits to the client; told where the caller holds it by way of a group. */
-  readonly accessScope: string;
-  readonly membership: () => Promise<Membership>;
-  readonly tokens: Pick<TokenVerifier, 'verify'>;
+  readonly target: AccessTarget;
+  readonly access: Pick<RouteAccess, 'identify' | 'isGranted'>;
+  readonly authority: Pick<Authority, 'groupNamesOf'>;
+  readonly clients: Pick<ClientRegistry, 'find'>;
   readonly exchangeCode: ExchangeCode;
-  readonly groupsOf: (userName: string) => Promise<readonly string[]>;
-  /** Told of each identified caller, for activity and refresh; may turn the caller away. */
-  readonly admit: (caller: Caller) => Promise<boolean>;
 }): HubApi {
-  /** What a caller may do, in terms that need no knowledge of groups. */
-  async function scopesOf({ scopes }: Caller): Promise<Iterable<string>> {
-    const may = (membership: Membership) =>
-      checkAccess(scopes, deps.accessScope, undefined, membership) === 'granted';
-    if (may(emptyMembership) || !may(await deps.membership())) return scopes;
-    return [...scopes, deps.accessScope];
-  }
+  const { clientId, target, access, authority, clients, exchangeCode } = deps;
+  const accessScope = accessScopeFor(target);
 
   return {
-    async userForToken(token): Promise<UserModel | null> {
-      const caller = await deps.tokens.verify(token);
-      if (caller === undefined || !(await deps.admit(caller))) return null;
-      const { owner, accessToken, sessionId } = caller;
+    async userForToken(token) {
+      const caller = await access.identify(token);
+      if (caller === undefined) return null;
+      const { owner, scopes, accessToken, sessionId } = caller;
+      // Said outright, since a client does not know who is in which group.
+      const isGranted = await access.isGranted(caller, target);
       return {
         kind: owner.kind,
         name: owner.name,
-        groups: owner.kind === 'user' ? await deps.groupsOf(owner.name) : [],
-        scopes: presentScopes(await scopesOf(caller)),
-        session_id: sessionId ?? accessToken?.sessionId ?? null,
+        groups: owner.kind === 'user' ? await authority.groupNamesOf(owner.name) : [],
+        scopes: presentScopes(isGranted ? [...scopes, accessScope] : scopes),
+        session_id: sessionId ?? null,
         token_id: accessToken?.id ?? null,
         token_expires_at: accessToken?.expiresAt?.getTime() ?? null,
       };
     },
-    exchangeCode: (exchange) => deps.exchangeCode(deps.clientId, exchange),
+
+    async exchangeCode(code): Promise<CodeExchangeResult> {
+      const client = await clients.find(clientId);
+      if (client === undefined) {
+        throw new HubError('not_found', 'There is no such client any more.');
+      }
+      try {
+        const { issued, lifetimeSeconds } = await exchangeCode(client, code);
+        return {
+          outcome: 'issued',
+          accessToken: issued.token,
+          expiresInSeconds: lifetimeSeconds,
+        };
+      } catch (error) {
+        if (!(error instanceof OAuthError)) throw error;
+        return { outcome: 'refused', description: error.message };
+      }
+    },
   };
 }

@@ -14,7 +14,7 @@ import type { Forwarder, ForwardOptions } from '../proxy/forwarder.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { WebSocketForwarder } from '../proxy/websocket-forwarder.ts';
-import type { Admission, Guard, GuardDecision } from './guard.ts';
+import type { Authorized, Guard, GuardDecision } from './guard.ts';
 
 /** The way in for everything behind the hub. */
 export interface Gateway {
@@ -47,29 +47,30 @@ export function createGateway(deps: {
     res: ServerResponse,
     route: Route,
     path: string,
-    admission: Admission | undefined,
+    authorized: Authorized | undefined,
   ): void {
-    forwarder.forward(req, res, forwardOptions(req, route, path, admission));
+    forwarder.forward(req, res, forwardOptions(req, route, path, authorized));
   }
 
   function forwardOptions(
     req: IncomingMessage,
     route: Route,
     path: string,
-    admission: Admission | undefined,
+    authorized: Authorized | undefined,
   ): ForwardOptions {
     const client = clientAddress(req);
-    if (admission === undefined) return { route, path, client, sessionId: sessionIdOf(req, route) };
+    if (authorized === undefined)
+      return { route, path, client, sessionId: sessionIdOf(req, route) };
     return {
       route,
       path,
       client,
-      headersToAdd: admission.headers,
-      sessionId: admission.sessionId,
-      userName: admission.userName,
-      accessTokenId: admission.accessTokenId,
-      expiresAtMs: admission.expiresAtMs,
-      stripAuthorization: admission.stripAuthorization,
+      headersToAdd: authorized.headers,
+      sessionId: authorized.sessionId,
+      userName: authorized.userName,
+      accessTokenId: authorized.accessTokenId,
+      expiresAtMs: authorized.expiresAtMs,
+      stripAuthorization: authorized.stripAuthorization,
     };
   }
 
@@ -86,7 +87,7 @@ export function createGateway(deps: {
   function answerDecision(
     req: IncomingMessage,
     res: ServerResponse,
-    decision: Exclude<GuardDecision, Admission>,
+    decision: Exclude<GuardDecision, Authorized>,
   ): void {
     if (decision.kind === 'redirect') {
       writeAnswer(req, res, toAnswer(decision, false));
@@ -135,7 +136,7 @@ export function createGateway(deps: {
       }
       guard.decide(route, req).then(
         (decision) => {
-          if (decision.kind === 'admitted') forward(req, res, route, match.path, decision);
+          if (decision.kind === 'authorized') forward(req, res, route, match.path, decision);
           else answerDecision(req, res, decision);
         },
         (thrown: unknown) => answers.respond(req, res, asHubError(thrown)),
@@ -185,7 +186,7 @@ export function createGateway(deps: {
       }
       guard.decide(route, req).then(
         (decision) => {
-          if (decision.kind === 'admitted') {
+          if (decision.kind === 'authorized') {
             webSockets.forward(req, socket, head, forwardOptions(req, route, match.path, decision));
           } else {
             answers.respondOnSocket(

@@ -1,13 +1,14 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { Secret } from '../config/secret.ts';
+import type { Client } from '../oauth/clients/client.ts';
 import { createRoute } from '../proxy/route.ts';
-import type { Caller } from '../rbac/caller.ts';
 import { emptyMembership } from '../rbac/membership.ts';
 import { createChangeListeners } from '../store/change-listeners.ts';
 import type { ChangeSubject } from '../store/change-subject.ts';
 import { createAssertionSigner } from './assertion.ts';
 import { createGuard } from './guard.ts';
+import { createRouteAccess } from './route-access.ts';
 
 const route = createRoute(
   {
@@ -19,6 +20,17 @@ const route = createRoute(
   },
   0,
 );
+
+const client: Client = {
+  clientId: 'service-app',
+  kind: 'service',
+  name: 'app',
+  redirectUri: '/services/app/oauth_callback',
+  allowedScopes: [],
+  accessScope: 'access:services!service=app',
+  skipsConsent: true,
+  identity: { clientId: 'service-app', service: 'app' },
+};
 
 /** A guard in front of tokens that are names of users; it counts how often one is looked up. */
 function guardedWorld() {
@@ -34,32 +46,40 @@ function guardedWorld() {
     issuer: 'http://hub.test',
     database: { onChange: changes.add },
     assertions: createAssertionSigner({ secrets, issuer: 'http://hub.test' }),
-    clients: { allowedScopes: () => [] },
+    clients: {
+      allowedScopes: () => [],
+      find: async () => client,
+    },
     hubApi: {
-      membership: async () => emptyMembership,
-      groupsOf: async () => [],
-      admit: async () => true,
-      exchangeCode: async (_clientId, { code }) => ({
-        outcome: 'issued',
-        accessToken: code,
-        expiresInSeconds: 3600,
+      authority: { groupNamesOf: async () => [] },
+      exchangeCode: async (_client, { code }) => ({
+        issued: { id: `token-of-${code}`, token: code },
+        accessToken: { owner: { kind: 'user', userId: code }, scopes: [], note: '' },
+        lifetimeSeconds: 3600,
       }),
-      tokens: {
-        async verify(userName): Promise<Caller | undefined> {
-          lookups.push(userName);
-          await beforeLookup();
-          const { id, expiresAt } = {
-            id: `token-of-${userName}`,
-            expiresAt: expiries.get(userName),
-          };
-          return {
-            owner: { kind: 'user', name: userName },
-            scopes: new Set(['access:services!service=app']),
-            sessionId: `session-of-${userName}`,
-            accessToken: { id, note: '', ...(expiresAt !== undefined && { expiresAt }) },
-          };
+      access: createRouteAccess({
+        authority: { membershipFor: async () => emptyMembership },
+        hasCurrentLogin: async () => true,
+        noteActivity: () => {},
+        tokens: {
+          findBearer: async () => undefined,
+          async verify(userName) {
+            lookups.push(userName);
+            await beforeLookup();
+            const expiresAt = expiries.get(userName);
+            return {
+              owner: { kind: 'user', name: userName },
+              scopes: new Set(['access:services!service=app']),
+              sessionId: `session-of-${userName}`,
+              accessToken: {
+                id: `token-of-${userName}`,
+                note: '',
+                ...(expiresAt !== undefined && { expiresAt }),
+              },
+            };
+          },
         },
-      },
+      }),
     },
   });
   const headers = { host: 'hub.test', 'sec-fetch-mode': 'navigate', accept: 'text/html' };
@@ -82,7 +102,7 @@ function guardedWorld() {
       url: route.prefix,
       headers: { ...headers, cookie: pairs(callback.setCookies) },
     };
-    expect((await guard.decide(route, request)).kind).toBe('admitted');
+    expect((await guard.decide(route, request)).kind).toBe('authorized');
     return request;
   }
 

@@ -13,26 +13,26 @@ import type { HubDatabase } from '../store/database.ts';
 import type { AssertionSigner } from './assertion.ts';
 import { createDirectHubApi } from './direct-hub-api.ts';
 
-/** A visitor the gateway let in, and what the upstream is told. */
-export interface Admission {
-  readonly kind: 'admitted';
+/** A request that may pass, and what the upstream is told of its visitor. */
+export interface Authorized {
+  readonly kind: 'authorized';
   /** Names and values in turn. */
   readonly headers: readonly string[];
   readonly userName: string;
   readonly sessionId: string | undefined;
   readonly accessTokenId: string | undefined;
-  /** When the token that admitted ends, in milliseconds since the epoch. */
+  /** When the visitor's token ends, in milliseconds since 1970. */
   readonly expiresAtMs: number | undefined;
   /** Whether the request's own credentials are the hub's and must not reach the upstream. */
   readonly stripAuthorization: boolean;
 }
 
-export type GuardDecision = Admission | Redirected | Denied;
+export type GuardDecision = Authorized | Redirected | Denied;
 
 /** Decides who may pass a route that the gateway guards. */
 export interface Guard {
   /** The decision, when it is known already: for most requests of a browser that is logged in. */
-  known(route: Route, request: RequestLike): Admission | undefined;
+  known(route: Route, request: RequestLike): Authorized | undefined;
   decide(route: Route, request: RequestLike): Promise<GuardDecision>;
 }
 
@@ -45,7 +45,7 @@ const longestRememberedCookie = 2_048;
 interface RouteGuard {
   readonly client: HubOAuth;
   /** By Cookie header. */
-  readonly remembered: AnswerCache<Admission>;
+  readonly remembered: AnswerCache<Authorized>;
 }
 
 /** Creates the guard. It plays the OAuth client of each guarded route. */
@@ -56,10 +56,13 @@ export function createGuard(deps: {
   readonly issuer: string;
   readonly database: Pick<HubDatabase, 'onChange'>;
   readonly assertions: AssertionSigner;
-  readonly hubApi: Omit<Parameters<typeof createDirectHubApi>[0], 'clientId' | 'accessScope'>;
-  readonly clients: Pick<ClientRegistry, 'allowedScopes'>;
+  readonly hubApi: Omit<
+    Parameters<typeof createDirectHubApi>[0],
+    'clientId' | 'target' | 'clients'
+  >;
+  readonly clients: Pick<ClientRegistry, 'allowedScopes' | 'find'>;
 }): Guard {
-  const { publicUrl, database } = deps;
+  const { publicUrl, database, clients } = deps;
   const guards = new WeakMap<Route, RouteGuard>();
   const changes = watchChanges(database);
 
@@ -81,34 +84,32 @@ export function createGuard(deps: {
     return guard;
   }
 
-  function clientOf(route: Route): HubOAuth {
-    const { owner, prefix } = route;
-    if (owner.kind === 'extra' || route.clientId === undefined) {
+  function clientOf({ owner, prefix, clientId }: Route): HubOAuth {
+    if (owner.kind === 'extra' || clientId === undefined) {
       throw new TypeError(`the route ${prefix} has no OAuth client`);
     }
-    const accessScope = accessScopeFor(owner);
     return new HubOAuth({
       // The gateway needs no token of its own: it asks the hub without HTTP.
       api_token: 'unused-by-the-gateway',
       cookie_secret: deps.secrets.map((secret) => secret.reveal()),
       cache_max_age: 0,
-      hub_api: createDirectHubApi({ ...deps.hubApi, clientId: route.clientId, accessScope }),
+      hub_api: createDirectHubApi({ ...deps.hubApi, clients, clientId, target: owner }),
       hub_base_url: deps.basePath,
       public_url: publicUrl.href,
       issuer: deps.issuer,
       service_prefix: prefix,
-      oauth_client_id: route.clientId,
+      oauth_client_id: clientId,
       oauth_redirect_uri: `${prefix}oauth_callback`,
-      oauth_scopes: [accessScope],
+      oauth_scopes: [accessScopeFor(owner)],
       environment: {},
     });
   }
 
-  async function admissionOf(
+  async function authorize(
     route: Route,
     user: UserModel,
-    isOwnCredential: boolean,
-  ): Promise<Admission> {
+    isHubCredential: boolean,
+  ): Promise<Authorized> {
     const groups = user.groups ?? [];
     const scopes = user.scopes ?? [];
     const assertion = await deps.assertions.assertion({
@@ -118,7 +119,7 @@ export function createGuard(deps: {
       audience: route.clientId ?? '',
     });
     return {
-      kind: 'admitted',
+      kind: 'authorized',
       headers: [
         'X-Hub-User',
         encodeHeader(user.name),
@@ -134,7 +135,7 @@ export function createGuard(deps: {
       accessTokenId: typeof user['token_id'] === 'string' ? user['token_id'] : undefined,
       expiresAtMs:
         typeof user['token_expires_at'] === 'number' ? user['token_expires_at'] : undefined,
-      stripAuthorization: isOwnCredential,
+      stripAuthorization: isHubCredential,
     };
   }
 
@@ -153,24 +154,24 @@ export function createGuard(deps: {
       if (guard === undefined) return undefined;
       const key = rememberedKey(request);
       if (key === undefined) return undefined;
-      const admission = guard.remembered.get(key);
-      if (admission === undefined) return undefined;
+      const authorized = guard.remembered.get(key);
+      if (authorized === undefined) return undefined;
       if (request.method !== 'GET' && isForged(request, publicUrl.origin)) return undefined;
       if (request.headers['upgrade'] !== undefined) return undefined;
-      return guard.client.isCallback(request.url ?? '/') ? undefined : admission;
+      return guard.client.isCallback(request.url ?? '/') ? undefined : authorized;
     },
 
     async decide(route, request) {
       const guard = guardOf(route);
       const beginning = guard.remembered.begin();
       // A reload may have changed them since the last request; a login asks for those in force.
-      guard.client.request_scopes = deps.clients.allowedScopes(guard.client.oauth_client_id);
+      guard.client.request_scopes = clients.allowedScopes(guard.client.oauth_client_id);
       const decision = await guard.client.authenticate(request);
       if (decision.kind !== 'allowed') return decision;
-      const admission = await admissionOf(route, decision.user, decision.source !== 'cookie');
+      const authorized = await authorize(route, decision.user, decision.source !== 'cookie');
       const key = decision.source === 'cookie' ? rememberedKey(request) : undefined;
-      if (key !== undefined) guard.remembered.put(key, admission, beginning);
-      return admission;
+      if (key !== undefined) guard.remembered.put(key, authorized, beginning);
+      return authorized;
     },
   };
 }

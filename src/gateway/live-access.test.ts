@@ -1,12 +1,21 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type ConnectionTags, createLiveConnections } from '../proxy/live-connections.ts';
-import type { Route } from '../proxy/route.ts';
+import { createRoute } from '../proxy/route.ts';
+import type { Login } from '../sessions/login-sessions.ts';
 import type { ChangeSubject } from '../store/change-subject.ts';
 import { createLiveAccess } from './live-access.ts';
 
-const route = { prefix: '/services/own/' } as Route;
-const lookMs = 2_000;
+const route = createRoute(
+  {
+    prefix: '/services/app/',
+    target: 'http://127.0.0.1:9',
+    access: 'gateway',
+    owner: { kind: 'service', name: 'app' },
+  },
+  0,
+);
+const pollMs = 2_000;
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -24,8 +33,12 @@ function setUp() {
         return () => {};
       },
     },
-    isStillAdmitted: async (id) => id !== 'revoked',
-    isSessionOpen: async (sessionId) => openSessions.has(sessionId),
+    routes: { onRemove: () => () => {} },
+    access: { isStillGranted: async (id) => id !== 'revoked' },
+    logins: {
+      find: async (sessionId) => (openSessions.has(sessionId) ? ({} as Login) : undefined),
+      onEnd: () => () => {},
+    },
     log: pino({ level: 'silent' }),
   });
   return {
@@ -50,7 +63,7 @@ test('a session that another process ended takes its connections along, and no o
   parts.connect('of the session', { sessionId: 'open' });
   parts.connect('of another', { sessionId: 'other' });
   parts.connect('of nobody', {});
-  await vi.advanceTimersByTimeAsync(lookMs);
+  await vi.advanceTimersByTimeAsync(pollMs);
   parts.openSessions.delete('open');
   parts.announce();
   await vi.advanceTimersByTimeAsync(0);
@@ -60,7 +73,7 @@ test('a session that another process ended takes its connections along, and no o
 test('a cookie that never named an open session is no reason to cut anybody off', async () => {
   using parts = setUp();
   parts.connect('stale', { sessionId: 'ended long ago' });
-  await vi.advanceTimersByTimeAsync(lookMs);
+  await vi.advanceTimersByTimeAsync(pollMs);
   parts.announce();
   await vi.advanceTimersByTimeAsync(60_000);
   expect(parts.closed).toEqual([]);
@@ -73,6 +86,6 @@ test('a connection whose token no longer admits is ended after a change, one tha
   parts.announce();
   await vi.advanceTimersByTimeAsync(0);
   expect(parts.closed).toEqual(['revoked: access_revoked']);
-  await vi.advanceTimersByTimeAsync(lookMs);
+  await vi.advanceTimersByTimeAsync(pollMs);
   expect(parts.closed).toEqual(['revoked: access_revoked', 'expiring: access_revoked']);
 });

@@ -1,36 +1,35 @@
 import type { Logger } from 'pino';
-import type { LiveConnections } from '../proxy/live-connections.ts';
+import { createPeriodic } from '../concurrency/periodic.ts';
+import type { AccessTarget } from '../protocol/access-scope.ts';
+import type { ConnectionTags, LiveConnections } from '../proxy/live-connections.ts';
+import type { RouteTable } from '../proxy/route-table.ts';
+import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { HubDatabase } from '../store/database.ts';
+import type { RouteAccess } from './route-access.ts';
 
-/** Ends live connections whose visitor may no longer be there. */
-export interface LiveAccess extends Disposable {
-  /** Ends everything of a browser's login at once. */
-  endSession(sessionId: string): void;
-}
-
-/** How often tokens that have expired, and sessions not seen before, are looked for. */
-const lookMs = 2_000;
-/** How often every connection's right is checked although nothing is known to have changed. */
+/** How often tokens that have expired, and sessions not seen before, are polled for. */
+const pollMs = 2_000;
+/** How often every connection's access is checked although nothing is known to have changed. */
 const sweepIntervalMs = 30_000;
 /** The least time between two sweeps: many changes in a row cost one. */
 const sweepSpacingMs = 1_000;
 
 /**
- * Creates the watch over live connections: after every change of users, roles, groups or tokens, and
- * now and then for tokens that expire, each connection's right to be there is checked again.
+ * Watches over live connections: they end with their login, token or route, and after every change of users,
+ * roles or groups each one's access is checked again.
  */
 export function createLiveAccess(deps: {
   readonly connections: LiveConnections;
   readonly database: Pick<HubDatabase, 'onChange'>;
-  /** Whether a token that admitted somebody still admits to this route. */
-  readonly isStillAdmitted: (accessTokenId: string, routePrefix: string) => Promise<boolean>;
-  readonly isSessionOpen: (sessionId: string) => Promise<boolean>;
+  readonly routes: Pick<RouteTable, 'onRemove'>;
+  readonly access: Pick<RouteAccess, 'isStillGranted'>;
+  readonly logins: Pick<LoginSessions, 'find' | 'onEnd'>;
   readonly log: Logger;
-}): LiveAccess {
-  const { connections, log } = deps;
+}): Disposable {
+  const { connections, access, log } = deps;
   /**
-   * Sessions of connections that no token admitted, with whether they were open at the first look: the
-   * cookie of a visitor whom only the service knows may name anything, and is no reason to cut them off.
+   * Sessions of connections that the app itself let in, with whether they were open when first polled: the
+   * cookie of a visitor whom only the app knows may name anything, and is no reason to cut them off.
    */
   const wereOpen = new Map<string, boolean>();
   let isSweeping = false;
@@ -57,6 +56,8 @@ export function createLiveAccess(deps: {
     }
   }
 
+  const isOpen = async (sessionId: string) => (await deps.logins.find(sessionId)) !== undefined;
+
   function endSession(sessionId: string): void {
     connections.closeWhere((tags) => tags.sessionId === sessionId, 'session_ended');
   }
@@ -69,8 +70,8 @@ export function createLiveAccess(deps: {
     );
   }
 
-  /** Sessions of live connections that the service alone admitted. */
-  function ownSessions(): Set<string> {
+  /** Sessions of live connections that the gateway did not guard. */
+  function unguardedSessions(): Set<string> {
     const sessionIds = new Set<string>();
     for (const { tags } of connections.list()) {
       const { accessTokenId, sessionId } = tags;
@@ -80,75 +81,91 @@ export function createLiveAccess(deps: {
   }
 
   async function noteSessions(): Promise<void> {
-    const sessionIds = ownSessions();
+    const sessionIds = unguardedSessions();
     for (const known of wereOpen.keys()) if (!sessionIds.has(known)) wereOpen.delete(known);
     for (const sessionId of sessionIds) {
-      if (wereOpen.has(sessionId)) continue;
-      wereOpen.set(sessionId, await deps.isSessionOpen(sessionId));
+      if (!wereOpen.has(sessionId)) wereOpen.set(sessionId, await isOpen(sessionId));
     }
   }
 
   /** Ends the connections of sessions that were open and no longer are: another process ended them. */
   async function checkSessions(): Promise<void> {
-    for (const sessionId of ownSessions()) {
-      if (wereOpen.get(sessionId) !== true || (await deps.isSessionOpen(sessionId))) continue;
+    for (const sessionId of unguardedSessions()) {
+      if (wereOpen.get(sessionId) !== true || (await isOpen(sessionId))) continue;
       wereOpen.delete(sessionId);
       endSession(sessionId);
     }
   }
 
-  function look(): void {
-    endExpired();
-    noteSessions().catch((error: unknown) =>
-      log.warn({ err: error }, 'could not look up the sessions of live connections'),
-    );
-  }
-
   async function checkTokens(): Promise<void> {
-    const pairs = new Map<string, { id: string; prefix: string }>();
+    const checks = new Map<string, GuardedTags>();
     for (const { tags } of connections.list()) {
-      const { accessTokenId: id, route } = tags;
-      if (id !== undefined) pairs.set(`${id} ${route.prefix}`, { id, prefix: route.prefix });
+      if (isGuarded(tags)) checks.set(`${tags.accessTokenId} ${tags.route.prefix}`, tags);
     }
-    for (const { id, prefix } of pairs.values()) {
-      if (await deps.isStillAdmitted(id, prefix)) continue;
+    for (const { accessTokenId, route } of checks.values()) {
+      if (await access.isStillGranted(accessTokenId, route.owner)) continue;
       const closed = connections.closeWhere(
-        (tags) => tags.accessTokenId === id && tags.route.prefix === prefix,
+        (tags) => tags.accessTokenId === accessTokenId && tags.route.prefix === route.prefix,
         'access_revoked',
       );
-      log.info({ route: prefix, closed }, 'closed connections whose access was revoked');
+      log.info({ route: route.prefix, closed }, 'closed connections whose access was revoked');
     }
   }
 
-  const stopListening = deps.database.onChange((subject) => {
-    switch (subject?.kind) {
-      case 'user_added':
-        break;
-      case 'session_ended':
-        endSession(subject.sessionId);
-        break;
-      case 'tokens_revoked':
-        connections.closeWhere(
-          ({ accessTokenId }) => subject.tokenIds.includes(accessTokenId ?? ''),
-          'access_revoked',
-        );
-        break;
-      case undefined:
-        void sweep();
-    }
+  using started = new DisposableStack();
+  started.defer(
+    deps.database.onChange((subject) => {
+      switch (subject?.kind) {
+        case 'user_added':
+          break;
+        case 'session_ended':
+          endSession(subject.sessionId);
+          break;
+        case 'tokens_revoked':
+          connections.closeWhere(
+            ({ accessTokenId }) => subject.tokenIds.includes(accessTokenId ?? ''),
+            'access_revoked',
+          );
+          break;
+        case undefined:
+          void sweep();
+      }
+    }),
+  );
+  started.defer(deps.logins.onEnd(endSession));
+  started.defer(
+    deps.routes.onRemove((route, replacement) => {
+      // What moved may finish what it is doing where it was; what is guarded otherwise now may not.
+      if (replacement?.access === route.access) connections.endStreams('route_removed', route);
+      else connections.closeWhere((tags) => tags.route === route, 'route_removed');
+    }),
+  );
+  started.use(
+    createPeriodic({
+      intervalMs: pollMs,
+      async work() {
+        endExpired();
+        await noteSessions();
+      },
+      onError: (error) =>
+        log.warn({ err: error }, 'could not look up the sessions of live connections'),
+    }),
+  );
+  const sweeping = setInterval(() => void sweep(), sweepIntervalMs);
+  sweeping.unref();
+  started.defer(() => {
+    clearInterval(sweeping);
+    clearTimeout(spacing);
   });
-  const timer = setInterval(() => void sweep(), sweepIntervalMs);
-  timer.unref();
-  const lookTimer = setInterval(look, lookMs);
-  lookTimer.unref();
+  return started.move();
+}
 
-  return {
-    endSession,
-    [Symbol.dispose]() {
-      clearInterval(timer);
-      clearInterval(lookTimer);
-      clearTimeout(spacing);
-      stopListening();
-    },
-  };
+/** Of a connection that the gateway let in by a token. */
+type GuardedTags = ConnectionTags & {
+  readonly accessTokenId: string;
+  readonly route: { readonly owner: AccessTarget };
+};
+
+function isGuarded(tags: ConnectionTags): tags is GuardedTags {
+  return tags.accessTokenId !== undefined && tags.route.owner.kind !== 'extra';
 }

@@ -5,7 +5,7 @@ import type { TrustedPeer } from './client-address.ts';
 /** Counts open client connections and says which are too many. */
 export interface ConnectionLimits {
   /** Counts a new connection until it closes; the refusal when it is one too many. */
-  admit(socket: Socket): HubError | undefined;
+  accept(socket: Socket): HubError | undefined;
   readonly open: number;
 }
 
@@ -34,7 +34,7 @@ export function createConnectionLimits(options: {
   }
 
   return {
-    admit(socket) {
+    accept(socket) {
       if (inAll > 0 && open >= inAll) {
         return new HubError('unavailable', 'The hub has too many connections at once.', {
           retryAfterSeconds,

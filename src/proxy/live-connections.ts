@@ -10,7 +10,7 @@ export interface ConnectionTags {
   readonly sessionId?: string | undefined;
   readonly userName?: string | undefined;
   readonly accessTokenId?: string | undefined;
-  /** When the token that admitted it ends, in milliseconds since the epoch. */
+  /** When that token ends, in milliseconds since 1970. */
   readonly expiresAtMs?: number | undefined;
 }
 

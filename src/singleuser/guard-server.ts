@@ -78,12 +78,12 @@ export function createGuardServer(options: {
     });
   }
 
-  /** A WebSocket outlives what admitted it: revoked means gone for it too. */
+  /** A WebSocket outlives the check at its start: revoked means gone for it too. */
   function recheckRegularly(request: IncomingMessage, socket: Duplex, { token }: Allowed): void {
     const sessionId = sessionIdOf(request);
     async function recheck(): Promise<void> {
       const user = await hubAuth.user_for_token(token, { sessionId });
-      if (user === null || !hubAuth.admits(user)) socket.destroy();
+      if (user === null || !hubAuth.allows(user)) socket.destroy();
     }
     const intervalMs = Math.max(hubAuth.cache_max_age * 1000, minRecheckMs);
     const rechecking = createPeriodic({

@@ -43,6 +43,21 @@ describeEachDatabase('the identity store', (open) => {
     await expect(orphan).rejects.toMatchObject({ code: 'not_found' });
   });
 
+  test('announces a new link and the end of one, not a login that finds its link', async () => {
+    const { database, identities, alice } = await openStore();
+    let changes = 0;
+    database.onChange(() => {
+      changes += 1;
+    });
+    const { id } = await identities.link({ ...key, userId: alice.id });
+    await expect.poll(() => changes).toBe(1);
+    await identities.link({ ...key, userId: alice.id, display: 'new' });
+    await identities.unlink(alice.id, 'another');
+    expect(changes).toBe(1);
+    await identities.unlink(alice.id, id);
+    await expect.poll(() => changes).toBe(2);
+  });
+
   test('gives an identity to one of two users who link it at once', async () => {
     const { identities, alice, bob } = await openStore();
     const results = await Promise.allSettled(

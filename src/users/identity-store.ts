@@ -56,9 +56,11 @@ export interface IdentityStore {
 
 /** Creates the store of the tables `identities` and `auth_states`. */
 export function createIdentityStore(
-  { kysely }: HubDatabase,
+  database: Pick<HubDatabase, 'kysely' | 'announceChange'>,
   { sealer }: { readonly sealer: Sealer },
 ): IdentityStore {
+  const { kysely } = database;
+
   async function find({ authenticator, issuer, subject }: IdentityKey) {
     const row = await kysely
       .selectFrom('identities')
@@ -116,6 +118,8 @@ export function createIdentityStore(
           )
           .returningAll()
           .executeTakeFirst();
+        // Every login comes here; most find the link of an earlier one.
+        if (linked?.id === row.id) database.announceChange();
         if (linked !== undefined) return toIdentity(linked);
       } catch (error) {
         if (!isForeignKeyViolation(error)) throw error;
@@ -130,6 +134,7 @@ export function createIdentityStore(
         .where('id', '=', identityId)
         .where('user_id', '=', userId)
         .executeTakeFirst();
+      if (numDeletedRows > 0n) database.announceChange();
       return numDeletedRows > 0n;
     },
 

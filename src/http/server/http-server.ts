@@ -179,7 +179,7 @@ function acceptWithin(
   }
 
   server.on('connection', (socket) => {
-    const error = limits?.admit(socket);
+    const error = limits?.accept(socket);
     if (error !== undefined) {
       refuse(socket, error);
       return;

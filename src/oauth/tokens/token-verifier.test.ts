@@ -23,6 +23,10 @@ function countingVerifier(more: Partial<TokenVerifierDeps> = {}) {
         lookups += 1;
         return hub.accessTokens.findByHash(tokenHash);
       },
+      findById(id) {
+        lookups += 1;
+        return hub.accessTokens.findById(id);
+      },
     },
     ...more,
   });
@@ -67,6 +71,18 @@ test('says which session, client and server a token belongs to', async () => {
   const server = await hub.tokenVerifier.verify(secret);
   expect(server!.accessToken!.server).toEqual({ userName: 'alice', serverName: 'lab' });
   expect([...server!.scopes]).toContain('access:servers!server=alice/lab');
+});
+
+test('finds the bearer of a token by its id too, as long as the token is good', async () => {
+  const { verifier, lookups } = countingVerifier();
+  const { id, token } = await createToken();
+  const bearer = await verifier.findBearer(id);
+  expect(bearer).toEqual(await verifier.verify(token));
+  const before = lookups();
+  expect(await verifier.findBearer(id)).toBe(bearer);
+  expect(lookups()).toBe(before);
+  await hub.accessTokens.revoke(id);
+  expect(await verifier.findBearer(id)).toBeUndefined();
 });
 
 test('knows the tokens of configured services without the database', async () => {
@@ -160,6 +176,7 @@ describe('memory', () => {
     const verifier = createTokenVerifier({
       ...hub,
       accessTokens: {
+        ...hub.accessTokens,
         async findByHash(tokenHash) {
           const found = await hub.accessTokens.findByHash(tokenHash);
           started.resolve();

@@ -14,10 +14,12 @@ import type { UseRecorder } from './use-recorder.ts';
 export interface TokenVerifier extends Disposable {
   /** Undefined for a token that is unknown, expired or revoked, or whose owner or client is gone. */
   verify(token: string): Promise<Caller | undefined>;
+  /** As `verify`, for a token that was verified before, by its id. That is no use of the token. */
+  findBearer(accessTokenId: string): Promise<Caller | undefined>;
 }
 
 export interface TokenVerifierDeps {
-  readonly accessTokens: Pick<AccessTokenStore, 'findByHash'>;
+  readonly accessTokens: Pick<AccessTokenStore, 'findByHash' | 'findById'>;
   readonly serviceTokens: ServiceTokens;
   readonly users: Pick<UserStore, 'findById'>;
   readonly clients: Pick<ClientRegistry, 'find'>;
@@ -32,7 +34,7 @@ const longestToken = 1024;
 const refusedForMs = 5_000;
 
 /**
- * Creates the verifier. Answers are kept by the token's hash, for a minute at most and never past the
+ * Creates the verifier. Answers are kept by the token's hash and id, for a minute at most and never past the
  * token's end; an announced change empties the memory at once, of all that it concerns.
  */
 export function createTokenVerifier({
@@ -47,22 +49,26 @@ export function createTokenVerifier({
   cacheSize = 10_000,
 }: TokenVerifierDeps): TokenVerifier {
   const changes = watchChanges(database, now);
-  const callers = createChangeAwareCache<Caller>({
-    changes,
-    max: cacheSize,
-    maxMisses: cacheSize,
-    missTtlMs: refusedForMs,
-    expiresAtMs: ({ accessToken }) => accessToken?.expiresAt?.getTime(),
-    voidedBy: { endOf: ({ sessionId, accessToken }) => [sessionId, accessToken?.id] },
-    now,
-  });
+  const createCache = () =>
+    createChangeAwareCache<Caller>({
+      changes,
+      max: cacheSize,
+      maxMisses: cacheSize,
+      missTtlMs: refusedForMs,
+      expiresAtMs: ({ accessToken }) => accessToken?.expiresAt?.getTime(),
+      voidedBy: { endOf: ({ sessionId, accessToken }) => [sessionId, accessToken?.id] },
+      now,
+    });
+  const byHash = createCache();
+  const byId = createCache();
 
   async function callerOfService(name: string): Promise<Caller> {
     const owner = { kind: 'service', name } as const;
     return { owner, scopes: await authority.scopesOfOwner(owner) };
   }
 
-  async function callerOf(accessToken: AccessToken): Promise<Caller | undefined> {
+  async function callerOf(accessToken: AccessToken | undefined): Promise<Caller | undefined> {
+    if (accessToken === undefined) return undefined;
     const { owner, userId, clientId, server, scopes, sessionId } = accessToken;
     const user = userId === undefined ? undefined : await users.findById(userId);
     if (owner.kind === 'user' && user === undefined) return undefined;
@@ -79,25 +85,25 @@ export function createTokenVerifier({
     };
   }
 
-  async function findCaller(tokenHash: string): Promise<Caller | undefined> {
-    const accessToken = await accessTokens.findByHash(tokenHash);
-    return accessToken && (await callerOf(accessToken));
-  }
-
   return {
     async verify(token) {
       if (token === '' || token.length > longestToken) return undefined;
       const tokenHash = hashSecret(token);
       const service = serviceTokens.findService(tokenHash);
       if (service !== undefined) return await callerOfService(service);
-      const caller = await callers.getOrLoad(tokenHash, () => findCaller(tokenHash));
+      const caller = await byHash.getOrLoad(tokenHash, async () =>
+        callerOf(await accessTokens.findByHash(tokenHash)),
+      );
       if (caller?.accessToken !== undefined) useRecorder.recordUse(caller.accessToken.id);
       return caller;
     },
 
+    findBearer: (id) => byId.getOrLoad(id, async () => callerOf(await accessTokens.findById(id))),
+
     [Symbol.dispose]() {
       changes[Symbol.dispose]();
-      callers.clear();
+      byHash.clear();
+      byId.clear();
     },
   };
 }

@@ -1,0 +1,48 @@
+import type { TokenVerifier } from '../oauth/tokens/token-verifier.ts';
+import { type AccessTarget, accessScopeFor } from '../protocol/access-scope.ts';
+import { mayAccess } from '../rbac/access-check.ts';
+import type { Authority } from '../rbac/authority.ts';
+import type { Caller } from '../rbac/caller.ts';
+
+/** Decides who may use the service or server behind a guarded route, and may go on using it. */
+export interface RouteAccess {
+  /** The bearer of a token; undefined for a token that identifies no one who may be here at all. */
+  identify(token: string): Promise<Caller | undefined>;
+  /** Whether a caller holds access to the target. */
+  isGranted(caller: Caller, target: AccessTarget): Promise<boolean>;
+  /** Whether the bearer of a token that was granted access has it still. */
+  isStillGranted(accessTokenId: string, target: AccessTarget): Promise<boolean>;
+}
+
+export function createRouteAccess(deps: {
+  readonly tokens: Pick<TokenVerifier, 'verify' | 'findBearer'>;
+  readonly authority: Pick<Authority, 'membershipFor'>;
+  /** Whether the login provider of a caller still knows them. */
+  readonly hasCurrentLogin: (caller: Caller) => Promise<boolean>;
+  /** Told of each user who comes. */
+  readonly noteActivity: (userId: string) => void;
+}): RouteAccess {
+  const { tokens, authority, hasCurrentLogin } = deps;
+
+  async function isGranted({ scopes }: Caller, target: AccessTarget): Promise<boolean> {
+    const membership = await authority.membershipFor(scopes);
+    return mayAccess(scopes, accessScopeFor(target), undefined, membership);
+  }
+
+  return {
+    isGranted,
+
+    async identify(token) {
+      const caller = await tokens.verify(token);
+      if (caller === undefined) return undefined;
+      if (caller.user !== undefined) deps.noteActivity(caller.user.id);
+      return (await hasCurrentLogin(caller)) ? caller : undefined;
+    },
+
+    async isStillGranted(accessTokenId, target) {
+      const caller = await tokens.findBearer(accessTokenId);
+      if (caller === undefined || !(await hasCurrentLogin(caller))) return false;
+      return await isGranted(caller, target);
+    },
+  };
+}
