@@ -32,7 +32,9 @@ const options = {
   display_name: displayName.optional(),
   user_options: freeData
     .optional()
-    .describe('As the options form of the spawner has them; the last ones unless given.'),
+    .describe(
+      'Any JSON, up to 64 KiB; the fields of the options form and profiles are checked. The last ones unless given.',
+    ),
 };
 const creation = z.strictObject(options).prefault({});
 const change = z.strictObject({
