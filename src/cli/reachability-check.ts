@@ -3,8 +3,8 @@ import { delimiter, resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import type { ConfigProblem } from '../errors.ts';
 import { type ClosedPlace, findClosedPlace, type Visitor } from '../processes/closed-path.ts';
+import { withSingleuserProgram } from '../processes/singleuser-program.ts';
 import { findSystemUser, runsAsRoot } from '../processes/system-user.ts';
-import { withOwnProgram } from '../spawning/local-process/own-program.ts';
 
 /** A command that is to run under another account. */
 interface ForeignCommand {
@@ -66,7 +66,7 @@ async function explainClosed(
   const isTemplate = userName.includes('{username}');
   const user: Visitor | undefined = isTemplate ? 'others' : await findSystemUser(userName);
   if (user === undefined) return undefined;
-  const [program = '', ...words] = withOwnProgram(command);
+  const [program = '', ...words] = withSingleuserProgram(command);
   const inFolders = program.includes('/') ? [workingDirectory] : (path ?? '').split(delimiter);
   const programs = inFolders.map((folder) => resolve(folder, program)).filter(existsSync);
   const scripts = words.filter((word) => word.includes('/') && !word.includes('{'));

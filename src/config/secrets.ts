@@ -50,9 +50,17 @@ function readSecretFile(file: string): ResolvedSecret {
   }
   const value = text.replace(/\r?\n$/, '');
   if (value === '') return unresolved(`${file} is empty`);
-  if ((mode & 0o077) === 0) return { outcome: 'resolved', value };
+  if ((mode & 0o077) === 0 || isPublic(value)) return { outcome: 'resolved', value };
   const warning = `${file} can be read by other users of this machine; run: chmod 600 ${file}`;
   return { outcome: 'resolved', value, warning };
+}
+
+/** Whether a text is made of certificates and public keys only (RFC 7468): anybody may read those. */
+function isPublic(text: string): boolean {
+  const labels = [...text.matchAll(/^-----BEGIN ([^-]+)-----/gm)].map(([, label = '']) => label);
+  return (
+    labels.length > 0 && labels.every((label) => /(?:CERTIFICATE|PUBLIC KEY|CRL)$/.test(label))
+  );
 }
 
 function unresolved(message: string): ResolvedSecret {

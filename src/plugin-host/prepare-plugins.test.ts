@@ -195,6 +195,25 @@ test('secrets of a plugin are resolved, and those that lead nowhere are named on
   ]);
 });
 
+test.for([
+  ['a certificate is no secret', 'CERTIFICATE', []],
+  ['a private key is one', 'PRIVATE KEY', ['LDAPAuthenticator.tls_ca']],
+] as const)('a file that others can read: %s', async ([, label, warned]) => {
+  const pem = `# for the directory\n-----BEGIN ${label}-----\nAAAA\n-----END ${label}-----\n`;
+  const certificate = pem.replaceAll(label, 'CERTIFICATE');
+  writeFileSync(join(directory, 'ca.pem'), certificate + pem, { mode: 0o644 });
+  const { texts, warnings } = await prepare({
+    Hub: { authenticator_class: 'ldap' },
+    LDAPAuthenticator: {
+      url: 'ldaps://directory.example.org',
+      user_search_base: 'dc=example',
+      tls_ca: { file: 'ca.pem' },
+    },
+  });
+  expect(texts).toEqual([]);
+  expect(warnings.map(({ path }) => path)).toEqual(warned);
+});
+
 test("a plugin's own checks run without creating anything", async () => {
   writePlugin(
     'example.ts',

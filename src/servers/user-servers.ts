@@ -5,6 +5,7 @@ import { HubError } from '../errors.ts';
 import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import type { TokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import type { Spawner } from '../plugin-host/spawner.ts';
+import { withSingleuserOnPath } from '../processes/singleuser-program.ts';
 import { serverClientId } from '../protocol/client-id.ts';
 import type { Owner } from '../rbac/owner.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
@@ -160,24 +161,26 @@ export function createUserServers(deps: {
           userName: user.name,
           serverName: server.name,
           command: chosen.command,
-          environment: serverEnvironment({
-            userName: user.name,
-            serverName: server.name,
-            clientId: serverClientId(user.name, server.name),
-            apiToken: token,
-            apiUrl: deps.apiUrl,
-            publicUrl,
-            basePath,
-            prefix,
-            defaultUrl: chosen.defaultUrl,
-            allowedScopes: spawnerConfig.oauth_client_allowed_scopes,
-            memoryLimitBytes: chosen.memoryLimitBytes,
-            cpuLimitCores: spawnerConfig.cpu_limit,
-            prefixes: Hub.environment_prefixes,
-            inherited: deps.environment,
-            keep: spawnerConfig.env_keep,
-            extra: { ...chosen.environment, ...additions },
-          }),
+          environment: withSingleuserOnPath(
+            serverEnvironment({
+              userName: user.name,
+              serverName: server.name,
+              clientId: serverClientId(user.name, server.name),
+              apiToken: token,
+              apiUrl: deps.apiUrl,
+              publicUrl,
+              basePath,
+              prefix,
+              defaultUrl: chosen.defaultUrl,
+              allowedScopes: spawnerConfig.oauth_client_allowed_scopes,
+              memoryLimitBytes: chosen.memoryLimitBytes,
+              cpuLimitCores: spawnerConfig.cpu_limit,
+              prefixes: Hub.environment_prefixes,
+              inherited: deps.environment,
+              keep: spawnerConfig.env_keep,
+              extra: { ...chosen.environment, ...additions },
+            }),
+          ),
           environmentForUrl: (url) => addressEnvironment(url, Hub.environment_prefixes),
           workingDirectory: deps.resolvePath(fill(spawnerConfig.home_dir, user.name)),
           ...(spawnerConfig.system_user === undefined

@@ -143,6 +143,22 @@ test('the app gets a port of its own, and placeholders behind the guard stand fo
   expect(url).not.toContain(String(environment['PORT']));
 });
 
+test('a shell, or any other program, finds hub-singleuser, and its placeholders stay its own', async () => {
+  const script = `cd / && exec hub-singleuser --strip-prefix -- ${app.join(' ')} --port {port}`;
+  await using hub = await createGuardedHub({
+    cmd: ['sh', '-c', script],
+    environment: { PATH: '/usr/bin:/bin' },
+  });
+  await start(hub);
+  const { url, environment, arguments: words } = await echoOf(hub, await hub.logIn('alice'));
+  expect(url).toBe('/');
+  expect(words).toEqual(['--port', environment['PORT']]);
+  expect((await stateOf(hub)).url).not.toContain(String(environment['PORT']));
+  await expect((await hub.logIn('bob')).open(`${hub.url}user/alice/`)).resolves.toMatchObject({
+    status: 403,
+  });
+});
+
 test('another user gets 403 by browser and token, and an administrator is asked and let in', async () => {
   await using hub = await createGuardedHub();
   await start(hub);

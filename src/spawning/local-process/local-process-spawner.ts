@@ -15,6 +15,7 @@ import { endProcessGroup } from '../../processes/process-group.ts';
 import { isSameProcess } from '../../processes/process-identity.ts';
 import { measureUsage } from '../../processes/process-usage.ts';
 import { createSharedView } from '../../processes/process-view.ts';
+import { fillGuardedCommand, withSingleuserProgram } from '../../processes/singleuser-program.ts';
 import {
   adoptProcess,
   type ProcessExit,
@@ -25,7 +26,6 @@ import {
 } from '../../processes/supervised-process.ts';
 import { findSystemUser, type SystemUser } from '../../processes/system-user.ts';
 import { createMemoryGuard } from './memory-guard.ts';
-import { withOwnProgram } from './own-program.ts';
 import { makeOwnedDirectory } from './owned-directory.ts';
 import { createAddressBook, type ServerAddress } from './server-address.ts';
 import { type LocalServerState, readServerState } from './server-state.ts';
@@ -164,7 +164,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       throw thrown;
     });
     const outcome = await startInTurn({
-      command: withOwnProgram(fillCommand(request.command, address)),
+      command: withSingleuserProgram(fillCommand(request.command, address)),
       environment: {
         ...homeVariables(request, user),
         ...request.environment,
@@ -321,23 +321,14 @@ function homeVariables(
   return { HOME: user.home, SHELL: user.shell };
 }
 
-/** Fills in the address, but not behind the `--` of a guard: there stand the placeholders of its app. */
+/** Fills in where the server is to listen. */
 function fillCommand(command: readonly string[], { placeholders }: ServerAddress): string[] {
-  const separatorAt = command.indexOf('--');
-  const ownWords = command.slice(0, separatorAt).some(isGuard) ? separatorAt : command.length;
-  return command.map((word, index) =>
-    index > ownWords
-      ? word
-      : word.replaceAll(
-          /\{(ip|port|socket)\}/g,
-          (text, name: string) => placeholders[name] ?? text,
-        ),
+  return fillGuardedCommand(command, (text) =>
+    text.replaceAll(
+      /\{(ip|port|socket)\}/g,
+      (placeholder, name: string) => placeholders[name] ?? placeholder,
+    ),
   );
-}
-
-/** Whether a word of a command is `hub-singleuser`, also as the file that it is in the sources. */
-function isGuard(word: string): boolean {
-  return /(?:^|\/)(?:hub-singleuser|singleuser-main\.[jt]s)$/.test(word);
 }
 
 async function orAbort<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
