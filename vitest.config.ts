@@ -7,6 +7,7 @@ export default defineConfig({
     // are there to end a hang, not to time anything.
     testTimeout: 120_000,
     hookTimeout: 180_000,
+    expect: { poll: { timeout: 30_000, interval: 20 } },
     pool: 'forks',
     // More files at once would only make the programs they start wait for one another.
     maxWorkers: 2,

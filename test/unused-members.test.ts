@@ -42,6 +42,7 @@ test('unused methods are told from those that are called, taken out, spread or p
          takenUnderAnotherName: () => void;
          givenToOthers(): void;
          passedOn(): string;
+         takenWithDefault?(): void;
          forgotten(): void;
          alsoForgotten?: (() => void) | undefined;
          data: string;
@@ -61,6 +62,8 @@ test('unused methods are told from those that are called, taken out, spread or p
          other.forgotten();
          return { ...options, taken: take(store) };
        }
+       export const withDefault: (store?: Partial<Store>) => void =
+         ({ takenWithDefault } = {}) => takenWithDefault?.();
        export const made: Store = {
          called() {}, calledByName() {}, takenOut() {}, takenUnderAnotherName() {},
          givenToOthers() {}, passedOn: () => '', forgotten() {}, data: '',

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { createLogWriter, type LogOutput } from './log-writer.ts';
 
 /** An output that does what it is told: takes some bytes, fails, or keeps its writer waiting. */
@@ -92,7 +92,7 @@ test('a full disk is tried again, and nothing that fitted into memory is lost', 
   const { output, writer, dropped } = setUp();
   output.fail('ENOSPC');
   writer.write('one\n');
-  await vi.waitFor(() => expect(output.failures()).toBe(1));
+  await expect.poll(() => output.failures()).toBe(1);
   writer.write('two\n');
   output.fail(undefined);
   expect(await writer.flush(30_000)).toBe(true);

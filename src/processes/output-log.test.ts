@@ -107,13 +107,15 @@ describe('the output log', () => {
 
   test('adds remarks of the hub, and tells an unfinished last line when it closes', async () => {
     const file = join(directory, 'app.log');
-    const told: string[] = [];
-    const output = await openOutputLog({ file, onLine: (line) => told.push(line) });
+    const told: (string | boolean)[][] = [];
+    const output = await openOutputLog({ file, onLine: (...line) => told.push(line) });
     await output.note('exited with code 1');
     await appendFile(file, 'no newline');
     await output[Symbol.asyncDispose]();
     expect(output.tail()).toEqual(['[hub] exited with code 1', 'no newline']);
-    // What the hub itself remarked stands in its log already.
-    expect(told).toEqual(['no newline']);
+    expect(told).toEqual([
+      ['[hub] exited with code 1', true],
+      ['no newline', false],
+    ]);
   });
 });

@@ -15,7 +15,8 @@ export interface OutputLogOptions {
   readonly tailLines?: number;
   /** Secrets the program knows; they show as `[secret]` in lines, whatever the program prints. */
   readonly secrets?: readonly string[];
-  readonly onLine?: (line: string) => void;
+  /** Told each line; `isRemark` marks those that came by `note`. */
+  readonly onLine?: (line: string, isRemark: boolean) => void;
 }
 
 /**
@@ -100,7 +101,6 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
     return [...splitter.end(), `[… ${bytes} bytes of output not shown]`].map(keep);
   }
 
-  /** A remark of the hub is no news to whoever made it. */
   function isRemark(line: string): boolean {
     const place = remarks.indexOf(line);
     // What stood before it was cut out of a flood.
@@ -109,11 +109,11 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
   }
 
   function tell(all: readonly string[]): void {
-    const fresh = all.filter((line) => !isRemark(line));
+    const told = all.map((line) => ({ line, isRemark: isRemark(line) }));
     if (onLine === undefined) return;
-    for (const line of fresh.slice(0, maxLinesPerLook)) onLine(line);
-    const untold = fresh.length - maxLinesPerLook;
-    if (untold > 0) onLine(`[… ${untold} lines not shown]`);
+    for (const { line, isRemark } of told.slice(0, maxLinesPerLook)) onLine(line, isRemark);
+    const untold = told.length - maxLinesPerLook;
+    if (untold > 0) onLine(`[… ${untold} lines not shown]`, false);
   }
 
   async function look(): Promise<void> {

@@ -143,7 +143,7 @@ describe('a supervised process', () => {
   test('that ignores SIGTERM gets SIGKILL after the grace', async () => {
     const process = await start(app('ignores-sigterm'));
     await lineWith('ignoring');
-    await process.stop({ graceMs: 300 });
+    await process.stop({ graceMs: 3_000 });
     expect(await process.exited).toMatchObject({ signal: 'SIGKILL' });
     expect(output.tail()).toEqual(['ignoring SIGTERM', 'SIGTERM ignored']);
   });

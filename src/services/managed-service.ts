@@ -117,7 +117,8 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
       output ??= await openOutputLog({
         file: logFile,
         secrets: service.apiToken === undefined ? [] : [service.apiToken.reveal()],
-        onLine: (line) => loggedOutput.push(line),
+        // What the hub itself remarked stands in its log already.
+        onLine: (line, isRemark) => !isRemark && loggedOutput.push(line),
       });
       user = launch.user === undefined ? undefined : await findSystemUser(launch.user);
       if (launch.user !== undefined && user === undefined) {

@@ -172,7 +172,7 @@ describe.skipIf(!hasPostgres())('PostgreSQL', () => {
 
   test('ends a statement that takes too long', async () => {
     const url = await cluster().createDatabase();
-    const { kysely, close } = openPostgresConnection({ url, log, statementTimeoutMs: 50 });
+    const { kysely, close } = openPostgresConnection({ url, log, statementTimeoutMs: 2_000 });
     try {
       const sleeping = sql`select pg_sleep(60)`.execute(kysely);
       await expect(sleeping).rejects.toMatchObject({ code: 'storage_unavailable' });
@@ -184,7 +184,7 @@ describe.skipIf(!hasPostgres())('PostgreSQL', () => {
 
   test('leaves a connection that gives no answer', async () => {
     const url = await cluster().createDatabase();
-    const { kysely, close } = openPostgresConnection({ url, log, statementTimeoutMs: 50 });
+    const { kysely, close } = openPostgresConnection({ url, log, statementTimeoutMs: 2_000 });
     const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(kysely);
     const pid = rows[0]!.pid;
     process.kill(pid, 'SIGSTOP');

@@ -21,7 +21,6 @@ async function createHub(options: object = {}, Authenticator: object = {}): Prom
       client_secret: 'a secret of the hub',
       allow_insecure_requests: true,
       login_service: 'Example Login',
-      request_timeout: 1,
       ...options,
     },
   });
@@ -409,8 +408,9 @@ describe('the token endpoint', () => {
   });
 
   test('never answers, or never ends its answer', async () => {
+    await using hurried = await createHub({ request_timeout: 1 });
     provider.script.token = () => {};
-    expectRefused(await attempt(), {
+    expectRefused(await attempt(undefined, hurried), {
       status: 503,
       page: unavailable,
       log: /did not answer in time/,
@@ -418,7 +418,7 @@ describe('the token endpoint', () => {
     provider.script.token = (_req, res) => {
       res.writeHead(200, { 'content-type': 'application/json' }).write('{');
     };
-    expectRefused(await attempt(), {
+    expectRefused(await attempt(undefined, hurried), {
       status: 503,
       page: unavailable,
       log: /did not answer in time/,

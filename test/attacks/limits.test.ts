@@ -231,8 +231,8 @@ describe('row 49: too slow', () => {
     });
     await using hub = await startAttackedHub({
       Proxy: {
-        upstream_timeout: 1,
-        body_timeout: 1,
+        upstream_timeout: 3,
+        body_timeout: 3,
         extra_routes: {
           '/silent/': silent.url,
           '/patient/': { target: silent.url, upstream_timeout: 600 },

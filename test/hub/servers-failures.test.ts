@@ -39,32 +39,44 @@ async function pidsOf(hub: TestHub): Promise<number[]> {
   return found.flat();
 }
 
-const quick = { start_timeout: 20, http_timeout: 1 };
+/** Seconds for a program that is heard of before they are over, and for one that never is. */
+const [patient, hurried] = [100, 1];
 
 test.each([
-  ['does not exist', ['no-such-program'], /command not found in PATH: no-such-program/],
-  ['is not executable', ['/etc/passwd'], /permission denied: \/etc\/passwd/],
-  ['exits at once', fixtureApp('exit-at-once', '3'), /ended before it answered, with exit code 3/],
+  ['does not exist', patient, ['no-such-program'], /command not found in PATH: no-such-program/],
+  ['is not executable', patient, ['/etc/passwd'], /permission denied: \/etc\/passwd/],
+  [
+    'exits at once',
+    patient,
+    fixtureApp('exit-at-once', '3'),
+    /ended before it answered, with exit code 3/,
+  ],
   [
     'never listens',
+    hurried,
     fixtureApp('never-listens'),
     /did not answer within 1 seconds: nothing listens/,
   ],
   [
     'listens elsewhere',
+    hurried,
     ['sh', '-c', 'HUB_SERVICE_URL=http://127.0.0.1:0 exec "$@"', 'sh', ...fixtureApp('web-server')],
     /nothing listens on http:/,
   ],
-  ['answers 500', fixtureApp('web-server', 'broken'), /answers with status 500/],
+  // It must have answered before it is given up.
+  ['answers 500', 10, fixtureApp('web-server', 'broken'), /answers with status 500/],
   [
     'prints megabytes and hangs',
+    hurried,
     fixtureApp('floods-output', '30'),
     /did not answer within 1 seconds/,
   ],
 ])(
   'a command that %s fails the start with the reason and leaves nothing',
-  async (_, cmd, reason) => {
-    await using hub = await createServerHub({ Spawner: { cmd, ...quick } });
+  async (_, http_timeout, cmd, reason) => {
+    await using hub = await createServerHub({
+      Spawner: { cmd, start_timeout: 200, http_timeout },
+    });
     const { failure } = await failedStart(hub);
     expect(failure?.message).toMatch(reason);
     expect(failure?.output.length).toBeLessThanOrEqual(50);

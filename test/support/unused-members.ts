@@ -5,6 +5,7 @@ import {
   isInterfaceDeclaration,
   isMethodSignatureDeclaration,
   isObjectBindingPattern,
+  isParameterDeclaration,
   isPropertyAccessExpression,
   isPropertySignatureDeclaration,
   isSpreadAssignment,
@@ -12,9 +13,16 @@ import {
   isTypeLiteralNode,
   type Node,
   type ObjectBindingPattern,
+  type SignatureDeclaration,
   type TypeLiteralNode,
 } from 'typescript/unstable/ast';
-import { API, type Symbol as MemberSymbol, SignatureKind } from 'typescript/unstable/sync';
+import {
+  API,
+  type Checker,
+  type Symbol as MemberSymbol,
+  SignatureKind,
+  type Type,
+} from 'typescript/unstable/sync';
 
 /** A method, or a property that holds a function, as an interface or a type literal declares it. */
 interface Member {
@@ -67,9 +75,13 @@ export function findUnusedMembers(options: {
     };
     for (const symbol of checker.getSymbolAtLocation(reads)) note(symbol);
     for (const [index, type] of checker.getTypeAtLocation(patterns).entries()) {
-      for (const { propertyName, name } of patterns[index]?.elements ?? []) {
+      const pattern = patterns[index];
+      // Of a pattern with a default, `({ a } = {}) =>`, the type is that of the default.
+      const taken = [type, pattern && expectedParameter(checker, pattern)];
+      for (const { propertyName, name } of pattern?.elements ?? []) {
         const key = propertyName ?? name;
-        if (type && key && isIdentifier(key)) note(checker.getPropertyOfType(type, key.text));
+        if (!key || !isIdentifier(key)) continue;
+        for (const each of taken) if (each) note(checker.getPropertyOfType(each, key.text));
       }
     }
     for (const type of checker.getTypeAtLocation(spreads)) {
@@ -102,6 +114,17 @@ export function findUnusedMembers(options: {
   } finally {
     api.close();
   }
+}
+
+/** The type of a parameter by the signature that is expected of its function. */
+function expectedParameter(checker: Checker, pattern: ObjectBindingPattern): Type | undefined {
+  const parameter = pattern.parent;
+  if (!isParameterDeclaration(parameter)) return undefined;
+  const declaration = parameter.parent as SignatureDeclaration;
+  const signature = checker.getSignatureFromDeclaration(declaration);
+  const type =
+    signature && checker.getParameterType(signature, declaration.parameters.indexOf(parameter));
+  return type && checker.getNonNullableType(type);
 }
 
 function membersOf(owner: InterfaceDeclaration | TypeLiteralNode): Member[] {

@@ -346,9 +346,7 @@ describe('after a restart of the hub', () => {
     await former[Symbol.asyncDispose]?.();
     kill(pidOf(server), 'SIGKILL');
     const next = createSpawner();
-    await vi.waitFor(async () =>
-      expect(await next.restore(server.state, { onOutput: ignore })).toBeUndefined(),
-    );
+    await expect.poll(() => next.restore(server.state, { onOutput: ignore })).toBeUndefined();
     await stop(next, server);
     const path = decodeURIComponent(server.url.replace('http+unix://', ''));
     await expect(stat(path)).rejects.toThrow('ENOENT');
