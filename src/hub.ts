@@ -1,59 +1,40 @@
 import type { Server } from 'node:http';
-import { resolve } from 'node:path';
 import Koa from 'koa';
 import type { Logger } from 'pino';
-import { createAccounts } from './accounts/accounts.ts';
 import { loadDirectory } from './accounts/load-directory.ts';
 import { authorise } from './api/authorise.ts';
 import { callerMiddleware, callerOf } from './api/caller-middleware.ts';
 import { endpoints } from './api/endpoints.ts';
+import type { HubInfo } from './api/info.ts';
 import { createApp } from './app.ts';
+import { addAccountPages } from './composition/account-pages.ts';
+import { addAdminPages } from './composition/admin-pages.ts';
 import { composeAccounts } from './composition/compose-accounts.ts';
 import { addApi } from './composition/compose-api.ts';
-import { composeExternalLogins } from './composition/compose-external-logins.ts';
+import { composeBrowser } from './composition/compose-browser.ts';
 import { composeGateway } from './composition/compose-gateway.ts';
 import { composeLogin } from './composition/compose-login.ts';
 import { composeOAuth } from './composition/compose-oauth.ts';
-import { addOuterPages, addPages } from './composition/compose-pages.ts';
 import { composeRevalidation } from './composition/compose-revalidation.ts';
 import { composeServers } from './composition/compose-servers.ts';
-import type { HubParts } from './composition/hub-parts.ts';
-import { jupyterHubCompatibility } from './composition/jupyterhub-compatibility.ts';
+import { composeServices } from './composition/compose-services.ts';
+import { composeSite } from './composition/compose-site.ts';
+import { openFoundation } from './composition/foundation.ts';
+import { addLoginPages } from './composition/login-pages.ts';
 import { createOAuthEndpoints } from './composition/oauth-endpoints.ts';
+import { openListeners } from './composition/open-listeners.ts';
 import { startPurging } from './composition/purge.ts';
 import { registerMetricSources } from './composition/register-metric-sources.ts';
 import { createReload, type ReloadedConfig } from './composition/reload.ts';
-import { createStores, openStorage } from './composition/stores.ts';
+import { addOuterPages, addServerPages } from './composition/server-pages.ts';
+import { createStopRequest } from './composition/stop-request.ts';
 import type { Config } from './config/config.ts';
-import { loadCookieSecrets } from './config/cookie-secret.ts';
-import { createKeyedHash } from './crypto/keyed-hash.ts';
 import { createSealer } from './crypto/sealer.ts';
-import { createClientAddressReader, createTrustedPeer } from './http/client-address.ts';
-import { createConnectionLimits } from './http/connection-limits.ts';
-import { createErrorAnswers } from './http/error-answers.ts';
-import { createFairListener } from './http/server/fair-listener.ts';
-import { createHubServer } from './http/server/http-server.ts';
-import { createInternalListener } from './http/server/internal-listener.ts';
-import { listen } from './http/server/listener.ts';
-import { createMetrics } from './metrics/metrics.ts';
-import { createServiceTokens } from './oauth/tokens/service-tokens.ts';
-import { createAnnouncements } from './pages/announcements.ts';
-import { loadAssets } from './pages/assets/assets.ts';
-import { createErrorPageRenderer } from './pages/errors/error-page-renderer.ts';
-import { createPageContext } from './pages/page-context.ts';
-import { createPageUrls } from './pages/page-urls.ts';
-import { jupyterHubRoutes } from './pages/servers/jupyterhub-routes.ts';
-import { createNotReadyRenderer } from './pages/services/not-ready-renderer.ts';
+import { errorRoutes } from './pages/errors/error-routes.ts';
 import type { PreparedPlugins } from './plugin-host/prepare-plugins.ts';
-import { addExtraRoutes } from './proxy/extra-routes.ts';
-import { createRouteTable } from './proxy/route-table.ts';
 import { createAuthority } from './rbac/authority.ts';
 import { createScopeCatalogue } from './rbac/scope-definitions.ts';
-import { createServiceRegistry } from './services/service-registry.ts';
-import { createServiceRoutes } from './services/service-routes.ts';
-import { createCsrfProtection } from './sessions/csrf.ts';
 import { createLoginSessions } from './sessions/login-sessions.ts';
-import { createBrowserSessions } from './sessions/session-middleware.ts';
 
 /** A running hub. Disposing of it stops everything it started, in reverse. */
 export interface Hub extends AsyncDisposable {
@@ -82,37 +63,25 @@ export interface HubOptions {
   readonly droppedLogLines: () => number;
 }
 
-const internalGraceMs = 5_000;
-
 /** Builds every part of the hub, lowest first, and listens. Throws with nothing left running. */
 export async function createHub(options: HubOptions): Promise<Hub> {
   await using building = new AsyncDisposableStack();
-  const { config, plugins, version, environment, log } = options;
-  const { Hub, Proxy: proxyConfig, basePath, publicUrl, directory } = config;
-  const { loginLifetimeSeconds: lifetimeSeconds } = config;
-  const secrets = await loadCookieSecrets({
-    configured: Hub.cookie_secret,
-    file: resolve(directory, Hub.cookie_secret_file),
-  });
-  const { database, keyv } = await openStorage(config, log, building);
-  const stores = createStores(database, secrets);
-  building.use(startPurging(stores, log));
-  const metrics = createMetrics();
+  const { config, plugins, version, environment, log, droppedLogLines } = options;
+  const { Hub, publicUrl, loginLifetimeSeconds: lifetimeSeconds } = config;
+
+  const foundation = await openFoundation(config, log, building);
+  const { database, stores, secrets, metrics } = foundation;
+  building.use(startPurging(foundation));
   const catalogue = createScopeCatalogue(Hub.custom_scopes);
   await loadDirectory(config, { ...stores, catalogue, log });
 
-  const isHttps = publicUrl.protocol === 'https:';
-  const apiPath = `${basePath}hub/api/`;
-  const apiUrl = new URL(apiPath.slice(0, -1), Hub.hub_bind_url).href;
-  const jupyterHub = jupyterHubCompatibility(Hub.environment_prefixes, version);
-
-  const clientAddress = createClientAddressReader(Hub.trusted_proxies);
-  const serviceTokens = createServiceTokens();
+  const site = await composeSite(foundation, version);
+  const { clientAddress, jupyterHub } = site;
+  const services = composeServices(foundation, { site, environment });
+  const { registry, routes } = services;
   const authority = createAuthority({
+    ...stores,
     catalogue,
-    users: stores.users,
-    groups: stores.groups,
-    roles: stores.roles,
     services: () => registry.services().map(({ name, isAdmin }) => ({ name, admin: isAdmin })),
     database,
     log,
@@ -127,265 +96,126 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       log,
     }),
   );
-  const oauth = composeOAuth(
-    {
-      config,
-      stores,
-      database,
-      authority,
-      services: () => registry.services(),
-      serviceTokens,
-      clientAddress,
-      metrics,
-      log,
-    },
-    building,
-  );
-  const login = await composeLogin({ config, plugins, secrets, stores, keyv, log }, building);
-  const { revalidation, spawnHooks, endUpstreamLogins } = composeRevalidation({
-    config,
-    database,
-    stores,
-    keyv,
-    login,
-    logins,
-    log,
-  });
-
-  const urls = createPageUrls(basePath);
-  const assets = await loadAssets({
-    staticUrl: `${urls.hub}static/`,
-    accentColour: Hub.accent_color,
-  });
-  const layoutProps = { hubTitle: Hub.title, urls, assets };
-  const renderErrorPage = createErrorPageRenderer(layoutProps);
-  const errorAnswers = createErrorAnswers({ renderErrorPage, isHttps, log });
-
-  const routes = createRouteTable({
-    reservedPrefixes: [urls.hub],
-    sessionIdAliases: jupyterHub.sessionIdAliases,
-  });
-  addExtraRoutes(routes, config);
-  const stopRequested = Promise.withResolvers<void>();
-  let stopsServers = Hub.cleanup_servers;
-  const server = await composeServers(
-    {
-      config,
-      plugins,
-      stores,
-      oauth,
-      routes,
-      metrics,
-      apiUrl,
-      environment,
-      stopsServersAtEnd: () => stopsServers,
-      ...spawnHooks,
-      log,
-    },
-    building,
-  );
-  const gatewayParts = composeGateway(
-    {
-      config,
-      secrets,
-      database,
-      oauth,
-      authority,
-      logins,
-      routes,
-      clientAddress,
-      errorAnswers,
-      renderNotReadyPage: createNotReadyRenderer(layoutProps, (name) => registry.statusOf(name)),
-      hasCurrentLogin: revalidation.hasCurrentLogin,
-      noteActivity: (userId) => server.activityLog.noteUser(userId),
-      log,
-    },
-    building,
-  );
-  const { gateway, assertions } = gatewayParts;
-
-  // The registry stops its services when it is disposed of: after the listeners, before the stores.
-  const registry = building.use(
-    createServiceRegistry({
-      configs: Hub.services,
-      directory,
-      logDirectory: resolve(directory, Hub.log_dir),
-      prefixes: Hub.environment_prefixes,
-      inherited: environment,
-      apiUrl,
-      publicUrl,
-      basePath,
-      routes: createServiceRoutes(routes),
-      store: stores.managedProcesses,
-      tokens: serviceTokens,
-      announceChange: () => database.announceChange(),
-      log,
-    }),
-  );
-
-  const app = new Koa();
-  const csrf = createCsrfProtection({
-    keyedHash: createKeyedHash(secrets, 'csrf'),
-    publicUrl,
-    cookiePath: urls.hub,
-  });
-  const sessions = createBrowserSessions({
-    app,
-    store: keyv.space('sessions'),
-    sealer: createSealer(secrets, 'login-cookie'),
-    logins,
-    basePath,
-    isSecure: isHttps,
-    lifetimeSeconds,
-    sessionIdAliases: jupyterHub.sessionIdAliases,
-    // Logging out works whatever the provider says.
-    revalidate: async (found, ctx) =>
-      ctx.path === urls.logout ? found : revalidation.revalidate(found),
-  });
-  const announcements = createAnnouncements(urls.hub, Hub);
-  const pages = createPageContext({
-    hubTitle: Hub.title,
-    urls,
-    assets,
-    publicUrl,
-    csrf,
-    authority,
-    announcements,
-    formLimitBytes: proxyConfig.api_body_size,
-  });
-  const accounts = createAccounts({
-    users: stores.users,
-    names: login.names,
-    authority,
-    logins,
-    withoutServersOf: (user, work) => server.servers.withoutServersOf(user, work),
-    async onDelete(userName) {
-      for (const { authenticator } of login.authenticators.list)
-        await authenticator.deleteUser?.(userName);
-    },
-  });
-  const deps: HubParts = {
-    database,
-    stores,
-    authority,
-    logins,
-    sessions,
-    csrf,
-    login,
-    endUpstreamLogins,
-    externalLogins: composeExternalLogins({ pages, login, log }, { config, secrets, keyv }),
+  const oauth = composeOAuth(foundation, { authority, services, clientAddress });
+  const login = await composeLogin(foundation, { plugins, site });
+  const revalidating = composeRevalidation(foundation, { login, logins });
+  const { revalidation, spawnHooks, endUpstreamLogins } = revalidating;
+  const stop = createStopRequest({ stopsServers: Hub.cleanup_servers });
+  const servers = await composeServers(foundation, {
+    plugins,
+    site,
     oauth,
-    server,
-    registry,
     routes,
-    metrics,
-    pages,
-    apiPath,
-    accounts,
-    account: composeAccounts({
-      config,
-      stores,
-      keyv,
-      login,
-      logins,
-      authority,
-      accounts,
-      urls,
-    }),
-    log,
-  };
-  registerMetricSources({ ...options, ...deps, ...gatewayParts });
+    spawnHooks,
+    environment,
+    stopsServersAtEnd: stop.stopsServers,
+  });
+  const gateway = composeGateway(foundation, {
+    site,
+    oauth,
+    authority,
+    logins,
+    services,
+    servers,
+    revalidation,
+  });
+  registerMetricSources(foundation, { services, servers, gateway, droppedLogLines });
 
+  const accounts = composeAccounts(foundation, { site, login, logins, authority, servers });
+  const app = new Koa();
+  const browser = composeBrowser(foundation, {
+    app,
+    site,
+    authority,
+    logins,
+    accounts,
+    servers,
+    revalidation,
+  });
   createApp({
     app,
-    basePath,
-    isHttps,
+    basePath: config.basePath,
+    isHttps: site.isHttps,
     log,
     clientAddress,
     metrics,
-    assets,
-    errorAnswers,
-    sessions: sessions.middleware,
+    assets: site.assets,
+    errorAnswers: site.errorAnswers,
+    compatibilityHeaders: jupyterHub.headers,
+    sessions: browser.sessions.middleware,
     callerMiddleware: callerMiddleware({
       tokens: oauth.tokenVerifier,
       authority,
-      csrf,
+      csrf: browser.csrf,
       hasCurrentLogin: revalidation.hasCurrentLogin,
     }),
-    oauth: createOAuthEndpoints(deps, config, log),
+    oauth: createOAuthEndpoints(foundation, { oauth, authority, browser, login }),
     async requireMetricsAccess(ctx, next) {
       if (Hub.authenticate_prometheus)
         authorise(endpoints.metrics, {}, callerOf(ctx), await authority.membership());
       await next();
     },
-    addApiRoutes: (router) =>
-      addApi(router, deps, config, {
-        info: {
-          version,
-          apiVersion: jupyterHub.apiVersion,
-          nodeVersion: options.nodeVersion,
-          spawner: config.Spawner.class,
-          authenticators: config.authenticators.map(({ name, class: className }) => ({
-            name,
-            class: className,
-          })),
-        },
-        assertions,
-        requestStop({ servers }) {
-          stopsServers = servers ?? stopsServers;
-          stopRequested.resolve();
-        },
-      }),
+    addApiRoutes(router) {
+      const { assertions } = gateway;
+      const info = hubInfo(config, { ...options, apiVersion: jupyterHub.apiVersion });
+      const deps = { site, authority, oauth, logins, accounts, servers, services };
+      addApi(router, foundation, { ...deps, assertions, stop, info });
+    },
     addPageRoutes(router) {
-      addPages(router, deps, config, secrets);
-      if (jupyterHub.hasAddresses) jupyterHubRoutes(router, { assets });
+      errorRoutes(router, browser);
+      addLoginPages(router, foundation, {
+        browser,
+        login,
+        logins,
+        accounts,
+        servers,
+        endUpstreamLogins,
+      });
+      addServerPages(router, foundation, { browser, site, authority, servers, services });
+      addAccountPages(router, foundation, { browser, login, logins, accounts, oauth });
+      const deps = { browser, authority, login, logins, accounts, servers, services };
+      addAdminPages(router, foundation, deps);
     },
-    addOuterRoutes: (router) => addOuterPages(router, deps, config),
-    compatibilityHeaders: jupyterHub.headers,
+    addOuterRoutes: (router) =>
+      addOuterPages(router, foundation, { browser, site, authority, servers }),
   });
 
-  const answerHub = createFairListener(app.callback(), [`${urls.hub}health`, `${apiPath}health`]);
-  const publicServer = createHubServer({
-    config: proxyConfig,
-    log,
-    limits: createConnectionLimits({
-      perAddress: proxyConfig.max_connections_per_address,
-      inAll: proxyConfig.max_connections,
-      isTrustedPeer: createTrustedPeer(Hub.trusted_proxies),
-    }),
-    request(req, res) {
-      if (!gateway.handleRequest(req, res)) answerHub(req, res);
-    },
-    upgrade: gateway.handleUpgrade,
-  });
-  const internalServer = createHubServer({
-    config: proxyConfig,
-    log,
-    request: createInternalListener({ answerHub, apiPath, hubPath: urls.hub, errorAnswers }),
-  });
-
-  const { restored, gone } = await server.lifecycle.restore();
+  const { restored, gone } = await servers.lifecycle.restore();
   if (restored + gone > 0) log.info({ restored, gone }, 'looked for the servers of an earlier run');
-  await listen(internalServer.server, Hub.hub_bind_url, 'Hub.hub_bind_url');
-  building.defer(() => internalServer.close(internalGraceMs));
-  await listen(publicServer.server, Hub.bind_url, 'Hub.bind_url');
-  building.defer(() => publicServer.close(Hub.shutdown_timeout * 1000, gatewayParts.streams));
+  const listeners = await openListeners(foundation, { app, site, gateway });
   await registry.start();
-  const setUpUrl = await deps.account.firstAdministrator.issueLink();
+  const setUpUrl = await accounts.firstAdministrator.issueLink();
 
   // Before requests in flight are waited for: some of them follow a start to its end.
-  building.defer(() => server.lifecycle.close());
+  building.defer(() => servers.lifecycle.close());
 
   const built = building.move();
   return {
-    publicServer: publicServer.server,
-    internalServer: internalServer.server,
+    ...listeners,
     publicUrl,
     setUpUrl: setUpUrl?.href,
     isServiceStarting: () =>
       registry.statuses().some(({ state, restarts }) => state === 'starting' && restarts === 0),
-    stopRequested: stopRequested.promise,
-    reload: createReload({ ...deps, current: config, announcements, catalogue }),
+    stopRequested: stop.requested,
+    reload: createReload(foundation, { login, services, browser, catalogue }),
     [Symbol.asyncDispose]: () => built.disposeAsync(),
+  };
+}
+
+/** What `GET /hub/api/info` says of the program. */
+function hubInfo(
+  { Spawner, authenticators }: Config,
+  program: { readonly version: string; readonly nodeVersion: string; readonly apiVersion: string },
+): HubInfo {
+  const { version, nodeVersion, apiVersion } = program;
+  return {
+    version,
+    apiVersion,
+    nodeVersion,
+    spawner: Spawner.class,
+    authenticators: authenticators.map(({ name, class: className }) => ({
+      name,
+      class: className,
+    })),
   };
 }

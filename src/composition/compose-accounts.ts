@@ -1,4 +1,4 @@
-import type { Accounts } from '../accounts/accounts.ts';
+import { createAccounts } from '../accounts/accounts.ts';
 import { createFirstAdministrator } from '../accounts/first-administrator.ts';
 import { createGroupMembers } from '../accounts/group-members.ts';
 import { createIdentityLinks } from '../accounts/identity-links.ts';
@@ -10,30 +10,39 @@ import { createSetUpLink } from '../accounts/set-up-link.ts';
 import { createAccountPasswords } from '../authentication/account-passwords.ts';
 import { accountOwnerOf } from '../authentication/create-authenticators.ts';
 import { createLoginThrottle, type ThrottleRecord } from '../authentication/login-throttle.ts';
-import type { Config } from '../config/config.ts';
-import type { PageUrls } from '../pages/page-urls.ts';
 import type { Authority } from '../rbac/authority.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
-import type { KeyvSpaces } from '../store/keyv.ts';
 import type { ComposedLogin } from './compose-login.ts';
-import type { Stores } from './stores.ts';
+import type { ComposedServers } from './compose-servers.ts';
+import type { Site } from './compose-site.ts';
+import type { Foundation } from './foundation.ts';
 
-/** What people's own accounts are made of. */
+/** What users' accounts are made of. */
 export type ComposedAccounts = ReturnType<typeof composeAccounts>;
 
-/** Creates passwords, second factors, invitations and lock-outs. */
-export function composeAccounts(deps: {
-  readonly config: Config;
-  readonly stores: Stores;
-  readonly keyv: KeyvSpaces;
-  readonly login: ComposedLogin;
-  readonly logins: LoginSessions;
-  readonly authority: Authority;
-  readonly accounts: Accounts;
-  readonly urls: PageUrls;
-}) {
-  const { config, stores, keyv, login, logins, authority, accounts, urls } = deps;
+export function composeAccounts(
+  { config, stores, keyv }: Foundation,
+  deps: {
+    readonly site: Site;
+    readonly login: ComposedLogin;
+    readonly logins: LoginSessions;
+    readonly authority: Authority;
+    readonly servers: Pick<ComposedServers, 'servers'>;
+  },
+) {
+  const { site, login, logins, authority, servers } = deps;
   const { authenticators } = login;
+  const accounts = createAccounts({
+    users: stores.users,
+    names: login.names,
+    authority,
+    logins,
+    withoutServersOf: (user, work) => servers.servers.withoutServersOf(user, work),
+    async onDelete(userName) {
+      for (const { authenticator } of authenticators.list)
+        await authenticator.deleteUser?.(userName);
+    },
+  });
   const passwords = createAccountPasswords({
     authenticators,
     credentials: stores.credentials,
@@ -50,6 +59,7 @@ export function composeAccounts(deps: {
     hubTitle: config.Hub.title,
   });
   return {
+    accounts,
     passwords,
     secondFactors,
     partialLogins: createPartialLogins({
@@ -64,7 +74,7 @@ export function composeAccounts(deps: {
       credentials: stores.credentials,
       passwords,
       requireMayActOn: (caller, user) => accounts.requireMayActOn(caller, user),
-      pageUrl: new URL(urls.invitation, config.publicUrl).href,
+      pageUrl: new URL(site.urls.invitation, config.publicUrl).href,
     }),
     identityLinks: createIdentityLinks({
       identities: stores.identities,

@@ -3,54 +3,65 @@ import { addOperations } from '../api/add-operations.ts';
 import type { HubInfo } from '../api/info.ts';
 import { createOpenApiDocument } from '../api/openapi.ts';
 import { type ApiDeps, operations } from '../api/operations.ts';
-import type { StopRequest } from '../api/shutdown.ts';
 import { createUserDirectory } from '../api/user-directory.ts';
-import type { Config } from '../config/config.ts';
 import type { AssertionSigner } from '../gateway/assertion.ts';
+import type { Authority } from '../rbac/authority.ts';
 import { rememberRoleNames } from '../rbac/remembered-role-names.ts';
 import type { Server } from '../servers/server.ts';
 import { presentServer } from '../servers/server-model.ts';
+import type { LoginSessions } from '../sessions/login-sessions.ts';
 import { watchChanges } from '../store/change-aware-cache.ts';
-import type { HubParts } from './hub-parts.ts';
+import type { ComposedAccounts } from './compose-accounts.ts';
+import type { ComposedOAuth } from './compose-oauth.ts';
+import type { ComposedServers } from './compose-servers.ts';
+import type { ComposedServices } from './compose-services.ts';
+import type { Site } from './compose-site.ts';
+import type { Foundation } from './foundation.ts';
+import type { StopRequest } from './stop-request.ts';
 
 /** Adds every operation of the REST API. */
 export function addApi(
   router: Router,
-  deps: HubParts,
-  config: Config,
-  {
-    info,
-    assertions,
-    requestStop,
-  }: {
-    readonly info: HubInfo;
+  { config, database, stores, disposables }: Foundation,
+  deps: {
+    readonly site: Site;
+    readonly authority: Authority;
+    readonly oauth: ComposedOAuth;
+    readonly logins: LoginSessions;
+    readonly accounts: ComposedAccounts;
+    readonly servers: ComposedServers;
+    readonly services: ComposedServices;
     readonly assertions: AssertionSigner;
-    readonly requestStop: (request: StopRequest) => void;
+    readonly stop: StopRequest;
+    readonly info: HubInfo;
   },
 ): void {
-  const { stores, authority, server, registry, apiPath } = deps;
+  const { authority, info, servers, services } = deps;
+  const { apiPath } = deps.site;
+  const { registry, routes } = services;
+  const { accounts, invitations, lockouts, groupMembers } = deps.accounts;
   const { users, groups, roles, accessTokens } = stores;
   const publicOrigin = config.publicUrl.origin;
 
-  const changes = watchChanges(deps.database);
+  const changes = disposables.use(watchChanges(database));
   const directory = createUserDirectory({
     groups,
     roles,
     changes,
     async serverModelsByUser(userIds, options) {
-      const servers = await stores.servers.listByUser(userIds, options);
+      const byUser = await stores.servers.listByUser(userIds, options);
       const modelsOf = (listed: readonly Server[]) =>
         listed.map((each) => [
           each.name,
           presentServer(each, {
-            prefix: server.servers.prefixOf(each),
+            prefix: servers.servers.prefixOf(each),
             apiPath,
             publicOrigin,
             withState: true,
           }),
         ]);
       return new Map(
-        [...servers].map(([userId, listed]) => [userId, Object.fromEntries(modelsOf(listed))]),
+        [...byUser].map(([userId, listed]) => [userId, Object.fromEntries(modelsOf(listed))]),
       );
     },
   });
@@ -59,18 +70,18 @@ export function addApi(
     info,
     description: createOpenApiDocument({ version: info.version, publicUrl: config.publicUrl }),
     authority,
-    assertions,
-    requestStop,
-    routes: deps.routes,
+    assertions: deps.assertions,
+    requestStop: (request) => deps.stop.request(request),
+    routes,
     hubRoute: { prefix: config.basePath, target: new URL(config.Hub.hub_bind_url).origin },
     directory,
     users,
-    accounts: deps.accounts,
-    catchUpActivity: () => server.activityLog.catchUp(),
-    activityLog: server.activityLog,
+    accounts,
+    catchUpActivity: () => servers.activityLog.catchUp(),
+    activityLog: servers.activityLog,
     serverStore: stores.servers,
-    servers: server.servers,
-    lifecycle: server.lifecycle,
+    servers: servers.servers,
+    lifecycle: servers.lifecycle,
     apiPath,
     publicOrigin,
     slowStartMs: config.Spawner.slow_start_timeout * 1000,
@@ -78,10 +89,10 @@ export function addApi(
     accessTokens,
     tokenIssuer: deps.oauth.tokenIssuer,
     logins: deps.logins,
-    invitations: deps.account.invitations,
-    lockouts: deps.account.lockouts,
+    invitations,
+    lockouts,
     groups,
-    groupMembers: deps.account.groupMembers,
+    groupMembers,
     roles: { ...roles, ...rememberRoleNames(roles, changes) },
     registry,
   };

@@ -1,49 +1,42 @@
-import type { Logger } from 'pino';
-import type { Config } from '../config/config.ts';
-import type { Secret } from '../config/secret.ts';
-import type { HubError } from '../errors.ts';
+import type { LoginRevalidation } from '../authentication/login-revalidation.ts';
 import { createAssertionSigner } from '../gateway/assertion.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { createGuard } from '../gateway/guard.ts';
 import { createLiveAccess } from '../gateway/live-access.ts';
 import { createRouteAccess } from '../gateway/route-access.ts';
-import type { ClientAddressReader } from '../http/client-address.ts';
-import type { ErrorAnswers } from '../http/error-answers.ts';
 import { issuerOf } from '../oauth/endpoints/metadata-endpoint.ts';
+import { createNotReadyRenderer } from '../pages/services/not-ready-renderer.ts';
 import { createForwarder } from '../proxy/forwarder.ts';
 import { createLiveConnections } from '../proxy/live-connections.ts';
-import type { Route } from '../proxy/route.ts';
-import type { RouteTable } from '../proxy/route-table.ts';
 import { createWebSocketForwarder } from '../proxy/websocket-forwarder.ts';
 import type { Authority } from '../rbac/authority.ts';
-import type { Caller } from '../rbac/caller.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
-import type { HubDatabase } from '../store/database.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';
+import type { ComposedServers } from './compose-servers.ts';
+import type { ComposedServices } from './compose-services.ts';
+import type { Site } from './compose-site.ts';
+import type { Foundation } from './foundation.ts';
 
-/** Creates the guard, the forwarders and the gateway over the proxy table. */
+/** The guard, the forwarders and the gateway over the proxy table. */
+export type ComposedGateway = ReturnType<typeof composeGateway>;
+
 export function composeGateway(
+  { config, secrets, database, log, disposables }: Foundation,
   deps: {
-    readonly config: Config;
-    readonly secrets: readonly Secret[];
-    readonly database: HubDatabase;
+    readonly site: Site;
     readonly oauth: ComposedOAuth;
     readonly authority: Authority;
     readonly logins: LoginSessions;
-    readonly routes: RouteTable;
-    readonly clientAddress: ClientAddressReader;
-    readonly errorAnswers: ErrorAnswers;
-    readonly renderNotReadyPage: (route: Route, url: string) => { html: string; error: HubError };
-    readonly hasCurrentLogin: (caller: Caller) => Promise<boolean>;
-    readonly noteActivity: (userId: string) => void;
-    readonly log: Logger;
+    readonly services: ComposedServices;
+    readonly servers: Pick<ComposedServers, 'activityLog'>;
+    readonly revalidation: Pick<LoginRevalidation, 'hasCurrentLogin'>;
   },
-  disposables: AsyncDisposableStack,
 ) {
-  const { config, secrets, database, oauth, authority, routes, log } = deps;
+  const { site, oauth, authority } = deps;
+  const { routes, registry } = deps.services;
   const { Proxy: proxyConfig, publicUrl, basePath } = config;
   const issuer = issuerOf(publicUrl);
-  const { errorAnswers } = deps;
+  const { errorAnswers } = site;
   const liveConnections = createLiveConnections();
   const assertions = createAssertionSigner({ secrets, issuer });
   const forwarder = disposables.use(
@@ -62,8 +55,8 @@ export function composeGateway(
   const access = createRouteAccess({
     tokens: oauth.tokenVerifier,
     authority,
-    hasCurrentLogin: deps.hasCurrentLogin,
-    noteActivity: deps.noteActivity,
+    hasCurrentLogin: deps.revalidation.hasCurrentLogin,
+    noteActivity: (userId) => deps.servers.activityLog.noteUser(userId),
   });
   const guard = createGuard({
     secrets,
@@ -90,9 +83,9 @@ export function composeGateway(
     guard,
     forwarder,
     webSockets,
-    clientAddress: deps.clientAddress,
+    clientAddress: site.clientAddress,
     answers: errorAnswers,
-    renderNotReadyPage: deps.renderNotReadyPage,
+    renderNotReadyPage: createNotReadyRenderer(site.layout, (name) => registry.statusOf(name)),
     userOfSession: async (sessionId) => (await deps.logins.find(sessionId))?.user.name,
   });
   const streams = {

@@ -1,6 +1,8 @@
-import type { Logger } from 'pino';
+import type { Keyv } from 'keyv';
 import { createAdmissionRules } from '../authentication/admission-rules.ts';
+import { createAuthorizationRequestStates } from '../authentication/authorization-request-states.ts';
 import { createAuthenticators } from '../authentication/create-authenticators.ts';
+import { createExternalLogins } from '../authentication/external-logins.ts';
 import { createIdentityLinking } from '../authentication/identity-linking.ts';
 import { createLoginService } from '../authentication/login-service.ts';
 import { createLoginThrottle, type ThrottleRecord } from '../authentication/login-throttle.ts';
@@ -11,28 +13,18 @@ import { createSealedSettings } from '../authentication/sealed-settings.ts';
 import { createUserNameRules } from '../authentication/user-name-rules.ts';
 import { createUserRefresh } from '../authentication/user-refresh.ts';
 import type { Config } from '../config/config.ts';
-import type { Secret } from '../config/secret.ts';
 import { createSealer } from '../crypto/sealer.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
-import type { KeyvSpaces } from '../store/keyv.ts';
-import type { Stores } from './stores.ts';
+import type { Site } from './compose-site.ts';
+import type { Foundation } from './foundation.ts';
 
-/** What lets people in. */
+/** What lets users in. */
 export type ComposedLogin = Awaited<ReturnType<typeof composeLogin>>;
 
-/** Creates the authenticators and the service that admits people through them. */
 export async function composeLogin(
-  deps: {
-    readonly config: Config;
-    readonly plugins: PreparedPlugins;
-    readonly secrets: readonly Secret[];
-    readonly stores: Stores;
-    readonly keyv: KeyvSpaces;
-    readonly log: Logger;
-  },
-  disposables: AsyncDisposableStack,
+  { config, secrets, stores, keyv, log, disposables }: Foundation,
+  { plugins, site }: { readonly plugins: PreparedPlugins; readonly site: Site },
 ) {
-  const { config, plugins, secrets, stores, keyv, log } = deps;
   const sealer = createSealer(secrets, 'plugin-settings');
   const passwordHasher = createPasswordHasher();
   const throttle = createLoginThrottle({
@@ -91,6 +83,19 @@ export async function composeLogin(
     linkIdentity,
     refresh,
     passwordHasher,
+    externalLogins: createExternalLogins({
+      authenticators,
+      loginService,
+      linkIdentity,
+      requestStates: createAuthorizationRequestStates({
+        sealer: createSealer(secrets, 'authorization-request-state'),
+        used: keyv.space('used-login-states') as Keyv<true>,
+        path: site.urls.hub,
+        isSecure: site.isHttps,
+      }),
+      callbackUrl: new URL('hub/oauth_callback', config.publicUrl).href,
+      log,
+    }),
     reload,
   };
 }

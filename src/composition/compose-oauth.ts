@@ -1,45 +1,34 @@
-import type { Logger } from 'pino';
-import type { Config } from '../config/config.ts';
 import type { ClientAddressReader } from '../http/client-address.ts';
-import type { Metrics } from '../metrics/metrics.ts';
 import { createClientAuthentication } from '../oauth/clients/client-authentication.ts';
 import { createClientRegistry } from '../oauth/clients/client-registry.ts';
 import { createClientSecretVerifier } from '../oauth/clients/client-secret.ts';
 import { createFailureLimit } from '../oauth/clients/failure-limit.ts';
 import { createCodeExchange } from '../oauth/grants/code-exchange.ts';
-import type { ServiceTokens } from '../oauth/tokens/service-tokens.ts';
 import { createTokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import { createTokenVerifier } from '../oauth/tokens/token-verifier.ts';
 import { createUseRecorder } from '../oauth/tokens/use-recorder.ts';
 import type { Authority } from '../rbac/authority.ts';
 import { serverPrefix } from '../servers/server.ts';
-import type { Service } from '../services/service.ts';
-import type { HubDatabase } from '../store/database.ts';
-import type { Stores } from './stores.ts';
+import type { ComposedServices } from './compose-services.ts';
+import type { Foundation } from './foundation.ts';
 
 /** The authorization server without its endpoints. */
 export type ComposedOAuth = ReturnType<typeof composeOAuth>;
 
-/** Creates the clients, the tokens and the exchange of codes. */
 export function composeOAuth(
+  { config, database, stores, metrics, log, disposables }: Foundation,
   deps: {
-    readonly config: Config;
-    readonly stores: Stores;
-    readonly database: HubDatabase;
     readonly authority: Authority;
-    readonly services: () => readonly Service[];
-    readonly serviceTokens: ServiceTokens;
+    readonly services: ComposedServices;
     readonly clientAddress: ClientAddressReader;
-    readonly metrics: Metrics;
-    readonly log: Logger;
   },
-  disposables: AsyncDisposableStack,
 ) {
-  const { config, stores, database, authority, services, serviceTokens, metrics, log } = deps;
+  const { authority } = deps;
+  const { registry, tokens: serviceTokens } = deps.services;
   const { Hub, Spawner, basePath, publicUrl } = config;
   const { accessTokens } = stores;
   const clients = createClientRegistry({
-    services,
+    services: () => registry.services(),
     servers: {
       isUser: async (userName) => (await stores.users.findByName(userName)) !== undefined,
       async find(userName, serverName) {

@@ -1,25 +1,16 @@
 import type { Keyv } from 'keyv';
-import type { Logger } from 'pino';
 import { createLoginRevalidation } from '../authentication/login-revalidation.ts';
 import { createSpawnHooks } from '../authentication/spawn-hooks.ts';
 import { createUpstreamLogout } from '../authentication/upstream-logout.ts';
-import type { Config } from '../config/config.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
-import type { HubDatabase } from '../store/database.ts';
-import type { KeyvSpaces } from '../store/keyv.ts';
 import type { ComposedLogin } from './compose-login.ts';
-import type { Stores } from './stores.ts';
+import type { Foundation } from './foundation.ts';
 
-export function composeRevalidation(deps: {
-  readonly config: Config;
-  readonly database: HubDatabase;
-  readonly stores: Stores;
-  readonly keyv: KeyvSpaces;
-  readonly login: ComposedLogin;
-  readonly logins: LoginSessions;
-  readonly log: Logger;
-}) {
-  const { config, database, stores, keyv, login, logins, log } = deps;
+/** What keeps logins and servers to what the login providers say of their users. */
+export function composeRevalidation(
+  { config, database, stores, keyv, log }: Foundation,
+  { login, logins }: { readonly login: ComposedLogin; readonly logins: LoginSessions },
+) {
   const { identities, users } = stores;
   const { authenticators, refresh } = login;
   const revalidation = createLoginRevalidation({

@@ -1,8 +1,4 @@
-import type { Logger } from 'pino';
 import type { OAuthEndpoints } from '../app.ts';
-import { onlyExternalOf } from '../authentication/create-authenticators.ts';
-import type { Config } from '../config/config.ts';
-import { safeRedirectTarget } from '../http/redirect-target.ts';
 import { createAuthorizationEndpoint } from '../oauth/endpoints/authorization-endpoint.ts';
 import { createIntrospectionEndpoint } from '../oauth/endpoints/introspection-endpoint.ts';
 import {
@@ -12,17 +8,31 @@ import {
 } from '../oauth/endpoints/metadata-endpoint.ts';
 import { createRevocationEndpoint } from '../oauth/endpoints/revocation-endpoint.ts';
 import { createTokenEndpoint } from '../oauth/endpoints/token-endpoint.ts';
-import { beginExternalLogin } from '../pages/login/external-login-routes.ts';
+import { sendToLogin } from '../pages/login/external-login-routes.ts';
 import { showConsent } from '../pages/login/show-consent.ts';
+import type { Authority } from '../rbac/authority.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
-import type { HubParts } from './hub-parts.ts';
+import type { ComposedBrowser } from './compose-browser.ts';
+import type { ComposedLogin } from './compose-login.ts';
+import type { ComposedOAuth } from './compose-oauth.ts';
+import type { Foundation } from './foundation.ts';
 
-/** Creates the endpoints of the authorization server. */
-export function createOAuthEndpoints(deps: HubParts, config: Config, log: Logger): OAuthEndpoints {
+/** The authorization server over HTTP. */
+export function createOAuthEndpoints(
+  { config, stores, metrics, log }: Foundation,
+  deps: {
+    readonly oauth: ComposedOAuth;
+    readonly authority: Authority;
+    readonly browser: Pick<ComposedBrowser, 'csrf' | 'pages'>;
+    readonly login: Pick<ComposedLogin, 'authenticators' | 'externalLogins'>;
+  },
+): OAuthEndpoints {
   const { publicUrl } = config;
-  const { stores, oauth, authority, csrf, pages, login, externalLogins, metrics } = deps;
+  const { oauth, authority } = deps;
+  const { csrf, pages } = deps.browser;
+  const { authenticators, externalLogins } = deps.login;
   const issuer = issuerOf(publicUrl);
-  const countRefusal = deps.metrics.countOAuthRefusal;
+  const countRefusal = metrics.countOAuthRefusal;
   const authorization = createAuthorizationEndpoint({
     clients: oauth.clients,
     publicUrl,
@@ -35,14 +45,8 @@ export function createOAuthEndpoints(deps: HubParts, config: Config, log: Logger
       const current = loginOf(ctx);
       return current && { user: current.user, sessionId: current.session.sessionId };
     },
-    async redirectToLogin(ctx) {
-      const external = onlyExternalOf(login.authenticators);
-      if (external === undefined) return pages.redirectToLogin(ctx);
-      const next = safeRedirectTarget(ctx.originalUrl, publicUrl);
-      const { authenticators } = login;
-      const wish = { authenticator: external.name, next };
-      await beginExternalLogin(ctx, wish, { pages, authenticators, externalLogins, metrics });
-    },
+    redirectToLogin: (ctx) =>
+      sendToLogin(ctx, { pages, authenticators, externalLogins, metrics, publicUrl }),
     showConsent: (ctx, view) => showConsent(ctx, view, pages),
     requireCsrf: (ctx, form) => csrf.require(ctx, form.get('_csrf') ?? undefined),
     countRefusal,

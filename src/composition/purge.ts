@@ -1,12 +1,11 @@
-import type { Logger } from 'pino';
 import { createPeriodic } from '../concurrency/periodic.ts';
-import type { Stores } from './stores.ts';
+import type { Foundation } from './foundation.ts';
 
 /** Also how long a token may outlive the login that it belongs to, once that has expired. */
 const purgeIntervalMs = 60_000;
 
 /** Removes what has expired now and then. By itself it is refused already; the tables would grow. */
-export function startPurging(stores: Stores, log: Logger): Disposable {
+export function startPurging({ stores, log }: Foundation): Disposable {
   return createPeriodic({
     intervalMs: purgeIntervalMs,
     async work() {

@@ -1,21 +1,22 @@
-import type { Metrics } from '../metrics/metrics.ts';
-import type { ServiceRegistry } from '../services/service-registry.ts';
 import { serviceStates } from '../services/service-status.ts';
-import type { composeGateway } from './compose-gateway.ts';
+import type { ComposedGateway } from './compose-gateway.ts';
 import type { ComposedServers } from './compose-servers.ts';
-import type { Stores } from './stores.ts';
+import type { ComposedServices } from './compose-services.ts';
+import type { Foundation } from './foundation.ts';
 
 /** Registers what the metrics read from the running hub at each scrape. */
-export function registerMetricSources(deps: {
-  readonly metrics: Metrics;
-  readonly registry: Pick<ServiceRegistry, 'statuses'>;
-  readonly server: Pick<ComposedServers, 'lifecycle'>;
-  readonly stores: Pick<Stores, 'users'>;
-  readonly webSockets: ReturnType<typeof composeGateway>['webSockets'];
-  readonly forwarder: ReturnType<typeof composeGateway>['forwarder'];
-  readonly droppedLogLines: () => number;
-}): void {
-  const { metrics, registry, server, stores, webSockets, forwarder } = deps;
+export function registerMetricSources(
+  { metrics, stores }: Foundation,
+  deps: {
+    readonly services: ComposedServices;
+    readonly servers: ComposedServers;
+    readonly gateway: ComposedGateway;
+    readonly droppedLogLines: () => number;
+  },
+): void {
+  const { registry } = deps.services;
+  const { lifecycle } = deps.servers;
+  const { webSockets, forwarder } = deps.gateway;
   metrics.observe({
     serviceStates,
     services: () =>
@@ -30,7 +31,7 @@ export function registerMetricSources(deps: {
       })),
     serversByState() {
       const totals: Record<string, number> = { stopped: 0, starting: 0, running: 0, stopping: 0 };
-      for (const { state } of server.lifecycle.units()) totals[state] = (totals[state] ?? 0) + 1;
+      for (const { state } of lifecycle.units()) totals[state] = (totals[state] ?? 0) + 1;
       return totals;
     },
     users: () => stores.users.count(),

@@ -1,13 +1,11 @@
-import type { Logger } from 'pino';
 import { loadDirectory } from '../accounts/load-directory.ts';
 import type { Config } from '../config/config.ts';
-import type { Announcements } from '../pages/announcements.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
-import type { ServiceRegistry } from '../services/service-registry.ts';
-import type { HubDatabase } from '../store/database.ts';
+import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedLogin } from './compose-login.ts';
-import type { Stores } from './stores.ts';
+import type { ComposedServices } from './compose-services.ts';
+import type { Foundation } from './foundation.ts';
 
 /** A configuration that has passed every check, with its plugins. */
 export interface ReloadedConfig {
@@ -37,30 +35,31 @@ const keptAuthenticatorSettings = new Set([
   'lockout_max_delay',
 ]);
 
-/** Creates the reload: services, roles, groups and authenticators of a new, already checked configuration. */
-export function createReload(deps: {
-  readonly current: Config;
-  readonly login: Pick<ComposedLogin, 'reload'>;
-  readonly registry: ServiceRegistry;
-  readonly announcements: Pick<Announcements, 'update'>;
-  readonly stores: Stores;
-  readonly catalogue: ScopeCatalogue;
-  readonly database: HubDatabase;
-  readonly log: Logger;
-}): (reloaded: ReloadedConfig) => Promise<void> {
-  const { login, registry, stores, catalogue, database, log } = deps;
-  let { current } = deps;
+/** Takes over services, roles, groups and authenticators of a new, already checked configuration. */
+export function createReload(
+  { config, stores, database, log }: Foundation,
+  deps: {
+    readonly login: Pick<ComposedLogin, 'reload'>;
+    readonly services: ComposedServices;
+    readonly browser: Pick<ComposedBrowser, 'announcements'>;
+    readonly catalogue: ScopeCatalogue;
+  },
+): (reloaded: ReloadedConfig) => Promise<void> {
+  const { login, catalogue } = deps;
+  const { registry } = deps.services;
+  const { announcements } = deps.browser;
+  let current = config;
   let reloading: Promise<void> = Promise.resolve();
 
-  async function reload({ config, plugins }: ReloadedConfig): Promise<void> {
-    const needRestart = settingsThatNeedRestart(current, config);
+  async function reload({ config: next, plugins }: ReloadedConfig): Promise<void> {
+    const needRestart = settingsThatNeedRestart(current, next);
     // First, since it is what may still fail: then everything stays as it was.
-    await login.reload(config, plugins);
-    await loadDirectory(config, { ...stores, catalogue, log });
-    const services = await registry.applyConfig(config.Hub.services);
-    deps.announcements.update(config.Hub);
+    await login.reload(next, plugins);
+    await loadDirectory(next, { ...stores, catalogue, log });
+    const services = await registry.applyConfig(next.Hub.services);
+    announcements.update(next.Hub);
     database.announceChange();
-    current = config;
+    current = next;
     log.info({ services }, 'the new configuration is in force');
     if (needRestart.length > 0) {
       log.warn(

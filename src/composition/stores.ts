@@ -1,6 +1,4 @@
-import type { Logger } from 'pino';
 import { createAccountStore } from '../authentication/account-store.ts';
-import type { Config } from '../config/config.ts';
 import type { Secret } from '../config/secret.ts';
 import { createSealer } from '../crypto/sealer.ts';
 import { createAccessTokenStore } from '../oauth/tokens/access-token-store.ts';
@@ -10,8 +8,6 @@ import { createServerStore } from '../servers/server-store.ts';
 import { createManagedProcessStore } from '../services/managed-process-store.ts';
 import { createLoginSessionStore } from '../sessions/login-session-store.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { type KeyvSpaces, openKeyv } from '../store/keyv.ts';
-import { openDatabase } from '../store/open-database.ts';
 import { createSettingStore } from '../store/setting-store.ts';
 import { createGroupStore } from '../users/group-store.ts';
 import { createIdentityStore } from '../users/identity-store.ts';
@@ -23,19 +19,6 @@ import { createUserStore } from '../users/user-store.ts';
 /** Everything the hub keeps, over one database. */
 export type Stores = ReturnType<typeof createStores>;
 
-/** Opens the database and the expiring state; both are closed with the stack. */
-export async function openStorage(
-  config: Config,
-  log: Logger,
-  disposables: AsyncDisposableStack,
-): Promise<{ readonly database: HubDatabase; readonly keyv: KeyvSpaces }> {
-  const { directory, Hub } = config;
-  const database = disposables.use(await openDatabase(Hub.database_url, { directory, log }));
-  const keyv = disposables.use(await openKeyv({ url: Hub.keyv_url, database, directory, log }));
-  return { database, keyv };
-}
-
-/** Creates the stores. */
 export function createStores(database: HubDatabase, secrets: readonly Secret[]) {
   return {
     users: createUserStore(database),

@@ -5,6 +5,7 @@ import { HubError } from '../errors.ts';
 import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import type { TokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import type { Spawner } from '../plugin-host/spawner.ts';
+import { type probeReadiness, waitUntilReady } from '../processes/readiness-probe.ts';
 import { withSingleuserOnPath } from '../processes/singleuser-program.ts';
 import { serverClientId } from '../protocol/client-id.ts';
 import type { Owner } from '../rbac/owner.ts';
@@ -86,12 +87,8 @@ export function createUserServers(deps: {
   readonly roles: Pick<RoleStore, 'getByName'>;
   readonly beforeSpawn: BeforeSpawn;
   readonly beforeStop: BeforeStop;
-  readonly waitUntilReady: (
-    url: string,
-    prefix: string,
-    timeoutMs: number,
-    signal: AbortSignal,
-  ) => Promise<void>;
+  /** Asks a server once whether it answers. */
+  readonly probe: typeof probeReadiness;
   readonly resolvePath: (path: string) => string;
   readonly log: Logger;
 }): UserServers {
@@ -151,8 +148,16 @@ export function createUserServers(deps: {
     return {
       startTimeoutMs: spawnerConfig.start_timeout * 1000,
       userOptions: chosen.userOptions,
-      waitUntilReady: (url, signal) =>
-        deps.waitUntilReady(url, prefix, spawnerConfig.http_timeout * 1000, signal),
+      async waitUntilReady(url, signal) {
+        const { http_timeout: seconds } = spawnerConfig;
+        const timeoutMs = seconds * 1000;
+        const { probe } = deps;
+        const result = await waitUntilReady({ url, path: prefix, timeoutMs, signal, probe });
+        if (result.ready) return;
+        throw new Error(
+          `The server started but did not answer within ${seconds} seconds: ${result.reason}.`,
+        );
+      },
       async launch({ signal, onOutput, onProgress }) {
         const additions = await deps.beforeSpawn(user, server.name, signal);
         const token = await issueToken(user, server);

@@ -37,18 +37,16 @@ function registeredOperations(): string[] {
       metadata: anything,
       metadataPaths: ['/.well-known/oauth-authorization-server'],
     },
-    addApiRoutes: (router) =>
-      addApi(
-        router,
-        anything,
-        {
-          Hub: { hub_bind_url: 'http://hub' },
-          Proxy: {},
-          Spawner: {},
-          publicUrl: new URL('http://hub/'),
-        } as never,
-        anything,
-      ),
+    addApiRoutes(router) {
+      const config = {
+        Hub: { hub_bind_url: 'http://hub' },
+        Proxy: {},
+        Spawner: {},
+        publicUrl: new URL('http://hub/'),
+      };
+      const foundation = { config, database: anything, stores: anything, disposables: anything };
+      addApi(router, foundation as never, anything);
+    },
     addPageRoutes: () => undefined,
     addOuterRoutes: () => undefined,
     compatibilityHeaders: {},

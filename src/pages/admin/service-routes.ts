@@ -9,15 +9,15 @@ import { type AdminService, adminServicesPage } from './services-page.ts';
 export function adminServiceRoutes(
   admin: AdminContext,
   deps: {
-    readonly registry: () => Pick<ServiceRegistry, 'services' | 'find' | 'statusOf' | 'restart'>;
+    readonly registry: Pick<ServiceRegistry, 'services' | 'find' | 'statusOf' | 'restart'>;
     readonly log: Logger;
   },
 ): void {
   const { pages } = admin;
+  const { registry } = deps;
 
   admin.get('/admin/services', async (ctx, who) => {
     const { caller, may } = who;
-    const registry = deps.registry();
     const filter = listFilter(caller.scopes, 'list:services');
     if (filter === undefined) who.require('list:services');
     const services = registry.services().flatMap((service): AdminService[] => {
@@ -42,7 +42,6 @@ export function adminServiceRoutes(
   });
 
   admin.post('/admin/services/:service/restart', async (ctx, who) => {
-    const registry = deps.registry();
     const name = parameter(ctx, 'service');
     who.require('admin:services', { kind: 'service', name });
     if (registry.find(name) === undefined || !registry.restart(name)) {

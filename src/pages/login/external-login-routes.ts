@@ -1,9 +1,10 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import type { Authenticators } from '../../authentication/create-authenticators.ts';
+import { type Authenticators, onlyExternalOf } from '../../authentication/create-authenticators.ts';
 import type { BrowserRequest, ExternalLogins } from '../../authentication/external-logins.ts';
 import type { EndUpstreamLogins } from '../../authentication/upstream-logout.ts';
 import { readFormBody } from '../../http/body.ts';
+import { safeRedirectTarget } from '../../http/redirect-target.ts';
 import { addCookies } from '../../http/set-cookie.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { loginOf } from '../../sessions/session-middleware.ts';
@@ -23,7 +24,7 @@ interface ExternalLoginDeps {
 }
 
 /** Sends a browser to an external provider, to come back to `next`; shows a page when that fails. */
-export async function beginExternalLogin(
+async function beginExternalLogin(
   ctx: Context,
   wish: { readonly authenticator: string; readonly next: string | undefined },
   deps: ExternalLoginDeps,
@@ -35,6 +36,17 @@ export async function beginExternalLogin(
   ctx.status = 302;
   ctx.set('Location', begun.location);
   ctx.body = '';
+}
+
+/** Sends a browser to log in and back here: to the provider at once, where that is the only way. */
+export async function sendToLogin(
+  ctx: Context,
+  deps: ExternalLoginDeps & { readonly publicUrl: URL },
+): Promise<void> {
+  const external = onlyExternalOf(deps.authenticators);
+  if (external === undefined) return deps.pages.redirectToLogin(ctx);
+  const next = safeRedirectTarget(ctx.originalUrl, deps.publicUrl);
+  await beginExternalLogin(ctx, { authenticator: external.name, next }, deps);
 }
 
 /** Where browsers leave for external providers and come back, and where providers end logins. */

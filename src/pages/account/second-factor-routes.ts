@@ -6,12 +6,12 @@ import { HubError } from '../../errors.ts';
 import type { ClientAddress } from '../../http/client-address.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
+import type { PageContext } from '../page-context.ts';
 import {
   confirmWithCodePage,
   recoveryCodesPage,
   secondFactorSetUpPage,
-} from '../account/second-factor-pages.ts';
-import type { PageContext } from '../page-context.ts';
+} from './second-factor-pages.ts';
 
 /** `/hub/account/second-factor`: turning it on and off, and new recovery codes. */
 export function secondFactorRoutes(

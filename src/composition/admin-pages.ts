@@ -1,0 +1,52 @@
+import type Router from '@koa/router';
+import { createAdminContext } from '../pages/admin/admin-context.ts';
+import { adminGroupRoutes } from '../pages/admin/group-routes.ts';
+import { adminLockoutRoutes } from '../pages/admin/lockout-routes.ts';
+import { adminServiceRoutes } from '../pages/admin/service-routes.ts';
+import { adminUserListRoutes } from '../pages/admin/user-list-routes.ts';
+import { adminUserRoutes } from '../pages/admin/user-routes.ts';
+import type { Authority } from '../rbac/authority.ts';
+import type { LoginSessions } from '../sessions/login-sessions.ts';
+import type { ComposedAccounts } from './compose-accounts.ts';
+import type { ComposedBrowser } from './compose-browser.ts';
+import type { ComposedLogin } from './compose-login.ts';
+import type { ComposedServers } from './compose-servers.ts';
+import type { ComposedServices } from './compose-services.ts';
+import type { Foundation } from './foundation.ts';
+
+export function addAdminPages(
+  router: Router,
+  { stores, log }: Foundation,
+  deps: {
+    readonly browser: Pick<ComposedBrowser, 'pages'>;
+    readonly authority: Authority;
+    readonly login: ComposedLogin;
+    readonly logins: LoginSessions;
+    readonly accounts: ComposedAccounts;
+    readonly servers: ComposedServers;
+    readonly services: ComposedServices;
+  },
+): void {
+  const { login, logins, authority } = deps;
+  const { accounts, invitations, secondFactors, groupMembers, lockouts } = deps.accounts;
+  const { users, groups, roles, identities, credentials } = stores;
+  const admin = createAdminContext(router, { pages: deps.browser.pages, authority });
+  const shared = { users, accounts, invitations, invitationStore: stores.invitations };
+  adminUserListRoutes(admin, { ...shared, servers: stores.servers });
+  adminUserRoutes(admin, {
+    ...shared,
+    groups,
+    roles,
+    identities,
+    authenticators: login.authenticators,
+    credentials,
+    secondFactors,
+    logins,
+    serverStore: stores.servers,
+    servers: deps.servers.servers,
+    log,
+  });
+  adminGroupRoutes(admin, { groups, members: groupMembers });
+  adminServiceRoutes(admin, { registry: deps.services.registry, log });
+  adminLockoutRoutes(admin, { lockouts, log });
+}

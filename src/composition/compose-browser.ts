@@ -1,0 +1,85 @@
+import type Koa from 'koa';
+import type { LoginRevalidation } from '../authentication/login-revalidation.ts';
+import { createKeyedHash } from '../crypto/keyed-hash.ts';
+import { createSealer } from '../crypto/sealer.ts';
+import { createAnnouncements } from '../pages/announcements.ts';
+import { createLogIn } from '../pages/login/log-in.ts';
+import { createPageContext } from '../pages/page-context.ts';
+import { createLanding } from '../pages/servers/landing.ts';
+import type { Authority } from '../rbac/authority.ts';
+import { createCsrfProtection } from '../sessions/csrf.ts';
+import type { LoginSessions } from '../sessions/login-sessions.ts';
+import { createBrowserSessions } from '../sessions/session-middleware.ts';
+import type { ComposedAccounts } from './compose-accounts.ts';
+import type { ComposedServers } from './compose-servers.ts';
+import type { Site } from './compose-site.ts';
+import type { Foundation } from './foundation.ts';
+
+/** What pages need of a browser: its session, its forms, its login. */
+export type ComposedBrowser = ReturnType<typeof composeBrowser>;
+
+export function composeBrowser(
+  { config, keyv, metrics, secrets, stores }: Foundation,
+  deps: {
+    readonly app: Koa;
+    readonly site: Site;
+    readonly authority: Authority;
+    readonly logins: LoginSessions;
+    readonly accounts: Pick<ComposedAccounts, 'partialLogins'>;
+    readonly servers: Pick<ComposedServers, 'servers'>;
+    readonly revalidation: Pick<LoginRevalidation, 'revalidate'>;
+  },
+) {
+  const { app, site, authority, logins, accounts, servers, revalidation } = deps;
+  const { isHttps, urls } = site;
+  const { Hub, Proxy: proxyConfig, basePath, publicUrl } = config;
+  const csrf = createCsrfProtection({
+    keyedHash: createKeyedHash(secrets, 'csrf'),
+    publicUrl,
+    cookiePath: urls.hub,
+  });
+  const sessions = createBrowserSessions({
+    app,
+    store: keyv.space('sessions'),
+    sealer: createSealer(secrets, 'login-cookie'),
+    logins,
+    basePath,
+    isSecure: isHttps,
+    lifetimeSeconds: config.loginLifetimeSeconds,
+    sessionIdAliases: site.jupyterHub.sessionIdAliases,
+    // Logging out works whatever the provider says.
+    revalidate: async (found, ctx) =>
+      ctx.path === urls.logout ? found : revalidation.revalidate(found),
+  });
+  const announcements = createAnnouncements(urls.hub, Hub);
+  const landing = createLanding({
+    config: Hub,
+    basePath,
+    urls,
+    store: stores.servers,
+    servers: servers.servers,
+  });
+  return {
+    csrf,
+    sessions,
+    landing,
+    announcements,
+    pages: createPageContext({
+      ...site.layout,
+      publicUrl,
+      csrf,
+      authority,
+      announcements,
+      formLimitBytes: proxyConfig.api_body_size,
+    }),
+    logIn: createLogIn({
+      urls,
+      sessions,
+      partialLogins: accounts.partialLogins,
+      sealer: createSealer(secrets, 'login-step'),
+      metrics,
+      landingUrl: landing.url,
+      isSecure: isHttps,
+    }),
+  };
+}

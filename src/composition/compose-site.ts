@@ -1,0 +1,39 @@
+import { createClientAddressReader } from '../http/client-address.ts';
+import { createErrorAnswers } from '../http/error-answers.ts';
+import { loadAssets } from '../pages/assets/assets.ts';
+import { createErrorPageRenderer } from '../pages/errors/error-page-renderer.ts';
+import { createPageUrls } from '../pages/page-urls.ts';
+import type { Foundation } from './foundation.ts';
+import { jupyterHubCompatibility } from './jupyterhub-compatibility.ts';
+
+/** Where the hub is, and how it looks. */
+export type Site = Awaited<ReturnType<typeof composeSite>>;
+
+export async function composeSite({ config, log }: Foundation, version: string) {
+  const { Hub, basePath, publicUrl } = config;
+  const urls = createPageUrls(basePath);
+  const apiPath = `${urls.hub}api/`;
+  const assets = await loadAssets({
+    staticUrl: `${urls.hub}static/`,
+    accentColour: Hub.accent_color,
+  });
+  const isHttps = publicUrl.protocol === 'https:';
+  const layout = { hubTitle: Hub.title, urls, assets };
+  return {
+    isHttps,
+    urls,
+    apiPath,
+    /** Where servers and services reach the API, without a slash at its end. */
+    apiUrl: new URL(apiPath.slice(0, -1), Hub.hub_bind_url).href,
+    assets,
+    /** What every page has in common. */
+    layout,
+    errorAnswers: createErrorAnswers({
+      renderErrorPage: createErrorPageRenderer(layout),
+      isHttps,
+      log,
+    }),
+    clientAddress: createClientAddressReader(Hub.trusted_proxies),
+    jupyterHub: jupyterHubCompatibility(Hub.environment_prefixes, version),
+  };
+}

@@ -1,0 +1,40 @@
+import { resolve } from 'node:path';
+import type { Logger } from 'pino';
+import type { Config } from '../config/config.ts';
+import { loadCookieSecrets } from '../config/cookie-secret.ts';
+import type { Secret } from '../config/secret.ts';
+import { createMetrics, type Metrics } from '../metrics/metrics.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { type KeyvSpaces, openKeyv } from '../store/keyv.ts';
+import { openDatabase } from '../store/open-database.ts';
+import { createStores, type Stores } from './stores.ts';
+
+/** What every part of the hub stands on. */
+export interface Foundation {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly secrets: readonly Secret[];
+  readonly database: HubDatabase;
+  readonly keyv: KeyvSpaces;
+  readonly stores: Stores;
+  readonly metrics: Metrics;
+  /** What parts open goes here, and is closed in reverse. */
+  readonly disposables: AsyncDisposableStack;
+}
+
+/** Opens the database and the expiring state; both are closed with the stack. */
+export async function openFoundation(
+  config: Config,
+  log: Logger,
+  disposables: AsyncDisposableStack,
+): Promise<Foundation> {
+  const { directory, Hub } = config;
+  const secrets = await loadCookieSecrets({
+    configured: Hub.cookie_secret,
+    file: resolve(directory, Hub.cookie_secret_file),
+  });
+  const database = disposables.use(await openDatabase(Hub.database_url, { directory, log }));
+  const keyv = disposables.use(await openKeyv({ url: Hub.keyv_url, database, directory, log }));
+  const stores = createStores(database, secrets);
+  return { config, log, secrets, database, keyv, stores, metrics: createMetrics(), disposables };
+}

@@ -1,0 +1,69 @@
+import type Router from '@koa/router';
+import type { EndUpstreamLogins } from '../authentication/upstream-logout.ts';
+import { createSealer } from '../crypto/sealer.ts';
+import { createRedirectLoopGuard } from '../http/redirect-loop-guard.ts';
+import { externalLoginRoutes } from '../pages/login/external-login-routes.ts';
+import { invitationRoutes } from '../pages/login/invitation-routes.ts';
+import { loginRoutes } from '../pages/login/login-routes.ts';
+import { loginStepRoutes } from '../pages/login/login-step-routes.ts';
+import { setUpRoutes } from '../pages/login/set-up-routes.ts';
+import type { LoginSessions } from '../sessions/login-sessions.ts';
+import type { ComposedAccounts } from './compose-accounts.ts';
+import type { ComposedBrowser } from './compose-browser.ts';
+import type { ComposedLogin } from './compose-login.ts';
+import type { ComposedServers } from './compose-servers.ts';
+import type { Foundation } from './foundation.ts';
+
+/** Every way to a login, and to the password for one. */
+export function addLoginPages(
+  router: Router,
+  { config, secrets, stores, metrics }: Foundation,
+  deps: {
+    readonly browser: ComposedBrowser;
+    readonly login: ComposedLogin;
+    readonly logins: LoginSessions;
+    readonly accounts: ComposedAccounts;
+    readonly servers: Pick<ComposedServers, 'servers'>;
+    readonly endUpstreamLogins: EndUpstreamLogins;
+  },
+): void {
+  const { pages, logIn, sessions } = deps.browser;
+  const { authenticators, loginService, passwordHasher, externalLogins } = deps.login;
+  const { passwords, secondFactors, partialLogins, invitations, firstAdministrator } =
+    deps.accounts;
+  loginRoutes(router, {
+    pages,
+    authenticators,
+    loginService,
+    sessions,
+    idTokenOf: (session) => deps.logins.idTokenOf(session),
+    publicUrl: config.publicUrl,
+    metrics,
+    isAutoLogin: config.Authenticator.auto_login,
+    afterLogout: async (userName) => {
+      if (config.Hub.shutdown_on_logout) await deps.servers.servers.stopAllOf(userName);
+    },
+    logIn,
+    loopGuard: createRedirectLoopGuard(createSealer(secrets, 'login-round'), 'hub-login-round'),
+  });
+  loginStepRoutes(router, {
+    pages,
+    logIn,
+    partialLogins,
+    secondFactors,
+    passwords,
+    passwordHasher,
+    credentials: stores.credentials,
+    metrics,
+  });
+  externalLoginRoutes(router, {
+    pages,
+    authenticators,
+    externalLogins,
+    endUpstreamLogins: deps.endUpstreamLogins,
+    logIn,
+    metrics,
+  });
+  invitationRoutes(router, { pages, invitations, loginService, authenticators, passwords, logIn });
+  setUpRoutes(router, { pages, firstAdministrator, passwords });
+}

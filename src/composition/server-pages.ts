@@ -1,0 +1,60 @@
+import type Router from '@koa/router';
+import { homeRoutes } from '../pages/servers/home-routes.ts';
+import { jupyterHubRoutes } from '../pages/servers/jupyterhub-routes.ts';
+import { spawnRoutes } from '../pages/servers/spawn-routes.ts';
+import { userUrlRoutes } from '../pages/servers/user-url-routes.ts';
+import type { Authority } from '../rbac/authority.ts';
+import type { ComposedBrowser } from './compose-browser.ts';
+import type { ComposedServers } from './compose-servers.ts';
+import type { ComposedServices } from './compose-services.ts';
+import type { Site } from './compose-site.ts';
+import type { Foundation } from './foundation.ts';
+
+interface ServerPageDeps {
+  readonly browser: Pick<ComposedBrowser, 'pages'>;
+  readonly site: Site;
+  readonly authority: Authority;
+  readonly servers: ComposedServers;
+}
+
+/** The home page, and the pages on which servers are started, followed and stopped. */
+export function addServerPages(
+  router: Router,
+  foundation: Foundation,
+  deps: ServerPageDeps & { readonly services: ComposedServices },
+): void {
+  const { config } = foundation;
+  const shared = routeDepsOf(foundation, deps);
+  const showHome = homeRoutes(router, { ...shared, config, registry: deps.services.registry });
+  spawnRoutes(router, { ...shared, showHome });
+  const { jupyterHub, assets } = deps.site;
+  if (jupyterHub.hasAddresses) jupyterHubRoutes(router, { assets });
+}
+
+/** The pages outside `/hub/`: the base URL, and the addresses of servers that do not run. */
+export function addOuterPages(
+  router: Router,
+  foundation: Foundation,
+  deps: ServerPageDeps & { readonly browser: Pick<ComposedBrowser, 'landing'> },
+): void {
+  const { basePath } = foundation.config;
+  const { hub } = deps.site.urls;
+  router.get([basePath, hub, hub.slice(0, -1)], deps.browser.landing.middleware);
+  userUrlRoutes(router, { ...routeDepsOf(foundation, deps), basePath });
+}
+
+function routeDepsOf(
+  { config, stores }: Foundation,
+  { browser, site, authority, servers }: ServerPageDeps,
+) {
+  return {
+    pages: browser.pages,
+    apiPath: site.apiPath,
+    authority,
+    users: stores.users,
+    store: stores.servers,
+    servers: servers.servers,
+    lifecycle: servers.lifecycle,
+    implicitSpawnSeconds: config.Hub.implicit_spawn_seconds,
+  };
+}

@@ -1,0 +1,61 @@
+import { serverClientId } from '../protocol/client-id.ts';
+import type { Route } from '../proxy/route.ts';
+import type { RouteTable } from '../proxy/route-table.ts';
+import { type Server, serverPrefix } from './server.ts';
+
+interface Traffic {
+  readonly serverId: string;
+  readonly userId: string;
+  readonly at: Date;
+}
+
+/** The proxy table, as far as users' servers change it. */
+export interface ServerRoutes {
+  /** Leads to a server that answers at a URL; gives its public path. */
+  open(server: Server, url: string): string;
+  close(server: Server): void;
+  /** The servers that had traffic since this was called last. */
+  collectTraffic(): Iterable<Traffic>;
+}
+
+export function createServerRoutes(deps: {
+  readonly routes: Pick<RouteTable, 'find' | 'remove' | 'replace'>;
+  readonly basePath: string;
+  readonly access: Route['access'];
+}): ServerRoutes {
+  const { routes, basePath, access } = deps;
+  const open = new Map<string, Omit<Traffic, 'at'>>();
+  let collectedAtMs = Date.now();
+  const prefixOf = ({ userName, name }: Server) => serverPrefix(basePath, userName, name);
+
+  return {
+    open(server, url) {
+      const { id: serverId, userId, userName, name: serverName } = server;
+      const prefix = prefixOf(server);
+      routes.replace({
+        prefix,
+        target: url,
+        access,
+        owner: { kind: 'server', userName, serverName },
+        clientId: serverClientId(userName, serverName),
+      });
+      open.set(prefix, { serverId, userId });
+      return prefix;
+    },
+
+    close(server) {
+      const prefix = prefixOf(server);
+      open.delete(prefix);
+      routes.remove(prefix);
+    },
+
+    *collectTraffic() {
+      const sinceMs = collectedAtMs;
+      collectedAtMs = Date.now();
+      for (const [prefix, ids] of open) {
+        const lastActivityMs = routes.find(prefix)?.lastActivityMs ?? 0;
+        if (lastActivityMs >= sinceMs) yield { ...ids, at: new Date(lastActivityMs) };
+      }
+    },
+  };
+}
