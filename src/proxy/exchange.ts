@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { HubError } from '../errors.ts';
+import { SentPieces } from '../undocumented/sent-pieces.ts';
 import type { CloseReason, ConnectionTags, LiveConnection } from './live-connections.ts';
 import { discardBody, type RequestBody } from './request-body.ts';
 import { clientResponseHeaders, type UpstreamResponseHeaders } from './response-headers.ts';
-import { SentPieces } from './sent-pieces.ts';
 import { toCloseError, toUpstreamError } from './upstream-error.ts';
 
 /** A request ready to be sent, as undici takes it. */

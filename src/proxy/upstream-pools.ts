@@ -1,7 +1,7 @@
 import { buildConnector, type Dispatcher, Pool } from 'undici';
 import type { ProxyConfig } from '../config/config.ts';
+import { giveBackSentPieces } from '../undocumented/sent-pieces.ts';
 import type { Route } from './route.ts';
-import { giveBackSentPieces } from './sent-pieces.ts';
 
 /** The connections to one upstream. */
 export interface Upstream {

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { HubError } from '../errors.ts';
 import { answerErrorOnSocket } from '../http/socket-response.ts';
 import { isHandshakeAnswer } from '../http/websocket-handshake.ts';
+import { detachableSocket } from '../undocumented/http-proxy-sockets.ts';
 import { joinSockets, type SocketPairOwner, separateSockets } from './joined-sockets.ts';
 import type { CloseReason, ConnectionTags, LiveConnection } from './live-connections.ts';
 import { toHeaderObject } from './request-headers.ts';
@@ -43,7 +44,7 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
   readonly #boundary = new FrameBoundary();
   #state: 'connecting' | 'open' | 'closing' = 'connecting';
   #proxyRequest: ClientRequest | undefined;
-  #removeLibraryListeners: (() => void) | undefined;
+  #detachClient: (() => void) | undefined;
   #upstream: Socket | undefined;
   #timer: NodeJS.Timeout | undefined;
   #bytes = 0;
@@ -66,8 +67,7 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
     this.#timer.unref();
     this.#socket.once('close', () => this.#clientClosed());
     this.#socket.once('end', () => this.#closeSoon());
-    this.#removeLibraryListeners = listenerRemover(this.#socket);
-    countAsOne(this.#socket);
+    this.#detachClient = detachableSocket(this.#socket);
   }
 
   /** Takes over the request to the upstream before http-proxy-3 has put its own listeners on it. */
@@ -135,8 +135,7 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
 
   /**
    * http-proxy-3 answers the client and joins the sockets next. On the next tick, before any data has
-   * moved, its pipes and listeners make room for our own: they hold on to both requests with all their
-   * headers for as long as the WebSocket is open, three times the memory of the two sockets.
+   * moved, its pipes and listeners make room for our own.
    */
   #upgraded(answer: IncomingMessage, upstream: Socket): void {
     this.#clearTimer();
@@ -155,14 +154,11 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
       connection: 'Upgrade',
       upgrade: 'websocket',
     };
-    countAsOne(upstream);
-    const removeLibraryListeners = listenerRemover(upstream);
+    const detachUpstream = detachableSocket(upstream);
     process.nextTick(() => {
-      upstream.unpipe(this.#socket);
-      this.#socket.unpipe(upstream);
-      removeLibraryListeners();
-      this.#removeLibraryListeners?.();
-      this.#removeLibraryListeners = undefined;
+      detachUpstream();
+      this.#detachClient?.();
+      this.#detachClient = undefined;
       joinSockets(this.#socket, upstream, this);
       this.#socket.setKeepAlive(true, keepAliveDelayMs);
       upstream.setKeepAlive(true, keepAliveDelayMs);
@@ -233,22 +229,4 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }
-}
-
-/** Notes who listens to a socket; what it returns removes everybody who came later. */
-function listenerRemover(socket: Socket): () => void {
-  const events = ['close', 'end', 'error'] as const;
-  const former = new Set(events.flatMap((event) => socket.rawListeners(event)));
-  return () => {
-    for (const event of events) {
-      for (const listener of socket.rawListeners(event)) {
-        if (!former.has(listener)) socket.off(event, listener as () => void);
-      }
-    }
-  };
-}
-
-/** http-proxy-3 keeps a set of the ids of open sockets, and forgets one in a listener we remove. */
-function countAsOne(socket: Socket): void {
-  Object.assign(socket, { id: 'tunnel' });
 }

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { createPeriodic } from '../../concurrency/periodic.ts';
 import type { ProxyConfig } from '../../config/config.ts';
 import { HubError } from '../../errors.ts';
+import { interceptConnections, responseOn } from '../../undocumented/node-http.ts';
 import type { ConnectionLimits } from '../connection-limits.ts';
 import { answerErrorOnSocket } from '../socket-response.ts';
 import { isOpeningHandshake } from '../websocket-handshake.ts';
@@ -25,10 +26,10 @@ export interface Streams {
   cutRest(): void;
 }
 
-/** Every how many milliseconds requests that take too long are looked for. */
+/** How often requests that take too long are polled for. */
 const timeoutCheckMs = 2_000;
-/** While it stops: how often it looks for connections that nobody uses any more. */
-const idleLookMs = 50;
+/** While it stops: how often it polls for connections that are no longer in use. */
+const idlePollMs = 50;
 /** How long a connection that has not sent anything may still do so when the hub stops. */
 const silentGraceMs = 500;
 /** How long the last words to clients that were cut may take. */
@@ -95,7 +96,7 @@ export function createHubServer(deps: {
       const nowMs = performance.now();
       for (const socket of sockets) {
         const response = responseOn(socket);
-        if (response !== undefined) slowClients.look(socket, response, nowMs);
+        if (response !== undefined) slowClients.check(socket, response, nowMs);
       }
     },
     onError: (error) => log.warn({ err: error }, 'could not check for slow clients'),
@@ -128,26 +129,26 @@ export function createHubServer(deps: {
       isClosing = true;
       const startedAt = Date.now();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      function look(): void {
+      function endUnused(): void {
         streams?.endStreams();
         closeUnused(Date.now() - startedAt > silentGraceMs);
       }
       for (const socket of sockets) tellToClose(socket);
-      look();
+      endUnused();
       // A connection whose last answer ends only now would be kept alive for the whole idle time.
-      const looking = setInterval(look, idleLookMs);
+      const polling = setInterval(endUnused, idlePollMs);
       const timer = setTimeout(() => cut(streams), deadlineMs);
       try {
         await closed;
       } finally {
         clearTimeout(timer);
-        clearInterval(looking);
+        clearInterval(polling);
       }
     },
   };
 }
 
-/** Puts the limits in front of Node's own listener: a refused connection never gets a parser. */
+/** Refuses connections beyond the limits. */
 function acceptWithin(
   server: Server,
   options: {
@@ -157,8 +158,6 @@ function acceptWithin(
   },
 ): void {
   const { limits, log, accepted } = options;
-  const nodeListeners = server.listeners('connection') as ((socket: Socket) => void)[];
-  server.removeAllListeners('connection');
   let refusals = 0;
   let loggedAt = 0;
 
@@ -178,14 +177,11 @@ function acceptWithin(
     answerErrorOnSocket(socket, error);
   }
 
-  server.on('connection', (socket) => {
+  interceptConnections(server, (socket) => {
     const error = limits?.accept(socket);
-    if (error !== undefined) {
-      refuse(socket, error);
-      return;
-    }
-    accepted(socket);
-    for (const listener of nodeListeners) listener.call(server, socket);
+    if (error === undefined) accepted(socket);
+    else refuse(socket, error);
+    return error === undefined;
   });
   // Such as too many open files while accepting: one client is lost, not the hub.
   server.on('error', (error) => {
@@ -238,11 +234,6 @@ function tellToClose(socket: Socket): void {
 
 function stopping(): HubError {
   return new HubError('unavailable', 'The hub is stopping.', { retryAfterSeconds: 5 });
-}
-
-/** The response Node is working on for a socket; known to Node alone, and nowhere documented. */
-function responseOn(socket: Socket): ServerResponse | undefined {
-  return (socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined;
 }
 
 function ignore(): void {}

@@ -6,8 +6,8 @@ import { answerErrorOnSocket } from '../socket-response.ts';
 
 /** Ends connections of clients that send or take next to nothing. */
 export interface SlowClients {
-  /** Looks at a connection with the answer under way on it; to be called every few seconds. */
-  look(socket: Socket, response: ServerResponse, nowMs: number): void;
+  /** Checks a connection with the answer under way on it; to be called every few seconds. */
+  check(socket: Socket, response: ServerResponse, nowMs: number): void;
 }
 
 interface Progress {
@@ -22,7 +22,7 @@ interface Progress {
 const leastBodyBytes = 1_024;
 
 /**
- * Creates the look-out. It costs nothing between two looks, and finds what timeouts for silence do
+ * Creates the check. It costs nothing between two polls, and finds what timeouts for silence do
  * not: a body that trickles in byte by byte, and an answer that nobody takes.
  */
 export function createSlowClients(
@@ -60,7 +60,7 @@ export function createSlowClients(
   }
 
   return {
-    look(socket, response, nowMs) {
+    check(socket, response, nowMs) {
       let progress = progressOf.get(socket);
       if (progress?.response !== response) {
         progress = {

@@ -1,0 +1,104 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { Agent, createServer, get, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { type Dispatcher, Pool } from 'undici';
+import { expect, test } from 'vitest';
+import { interceptConnections, responseOn } from './node-http.ts';
+import { SentPieces } from './sent-pieces.ts';
+
+/**
+ * What this folder uses is promised by nobody. These are the versions for which it was read and tried. With
+ * another one: read the source of what is used here again, then change the version.
+ */
+const readVersions = { node: '24', undici: '8.12', 'http-proxy-3': '2.0' };
+
+test('Node.js, undici and http-proxy-3 are the versions whose source was read', () => {
+  const [node] = process.versions.node.split('.');
+  const versionOf = (name: string) => {
+    const file = join(import.meta.dirname, '../../node_modules', name, 'package.json');
+    const { version } = JSON.parse(readFileSync(file, 'utf8')) as { version: string };
+    return version.split('.').slice(0, 2).join('.');
+  };
+  expect({
+    node,
+    undici: versionOf('undici'),
+    'http-proxy-3': versionOf('http-proxy-3'),
+  }).toEqual(readVersions);
+});
+
+async function listening(server: Server): Promise<AsyncDisposable & { readonly origin: string }> {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+test('the response on a socket is the one under way, and none between two requests', async () => {
+  const found: boolean[] = [];
+  let socket: Socket | undefined;
+  const server = createServer((req, res) => {
+    socket = req.socket;
+    found.push(responseOn(req.socket) === res);
+    res.end('answer');
+  });
+  await using running = await listening(server);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  for (let request = 0; request < 2; request += 1) {
+    const [answer] = (await once(get(running.origin, { agent }), 'response')) as [IncomingMessage];
+    await buffer(answer);
+    found.push(socket !== undefined && responseOn(socket) === undefined);
+  }
+  agent.destroy();
+  expect(found).toEqual([true, true, true, true]);
+});
+
+test('Node has one listener for connections, which parses what it is given and nothing else', async () => {
+  const server = createServer((_req, res) => void res.end('answer'));
+  expect(server.listenerCount('connection')).toBe(1);
+  let isOpen = false;
+  interceptConnections(server, (socket) => {
+    if (!isOpen) socket.destroy();
+    return isOpen;
+  });
+  await using running = await listening(server);
+  await expect(fetch(running.origin)).rejects.toThrow('fetch failed');
+  isOpen = true;
+  expect(await (await fetch(running.origin)).text()).toBe('answer');
+});
+
+test('a piece of an answer that undici has handed over is read by nobody else', async () => {
+  const body = randomBytes(8 * 1024 * 1024);
+  await using upstream = await listening(createServer((_req, res) => void res.end(body)));
+  const pool = new Pool(upstream.origin, { connections: 1 });
+  await using _ = { [Symbol.asyncDispose]: () => pool.destroy() };
+  const pieces = new SentPieces();
+  const hash = createHash('sha256');
+  let givenBack = 0;
+  for (let round = 0; round < 2; round += 1) {
+    await new Promise<void>((resolve, reject) => {
+      const handler: Dispatcher.DispatchHandler = {
+        onRequestStart() {},
+        onResponseStart() {},
+        onResponseData(_controller, chunk) {
+          hash.update(chunk);
+          pieces.sending(chunk)?.(null);
+          if ((chunk.buffer as ArrayBuffer).detached) givenBack += 1;
+        },
+        onResponseEnd: () => resolve(),
+        onResponseError: (_controller, error) => reject(error),
+      };
+      pool.dispatch({ path: '/', method: 'GET' }, handler);
+    });
+  }
+  expect(hash.digest('hex')).toBe(createHash('sha256').update(body).update(body).digest('hex'));
+  expect(givenBack).toBeGreaterThan(10);
+});
