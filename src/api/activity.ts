@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { HubError } from '../errors.ts';
-import type { ActivityLog } from '../servers/activity.ts';
+import { type ActivityLog, isActivityTime } from '../servers/activity.ts';
 import type { ServerStore } from '../servers/server-store.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { operation } from './operation.ts';
@@ -12,9 +12,6 @@ interface Deps {
 }
 
 const timestamp = z.iso.datetime({ offset: true, local: true });
-
-/** A clock may be wrong by this much before a report is refused. */
-const mostFutureMs = 59 * 60_000;
 
 /** Reports of servers and services. */
 export const activityOperations = [
@@ -32,8 +29,9 @@ export const activityOperations = [
         servers: z.record(z.string(), z.looseObject({ last_activity: timestamp })).optional(),
       })
       .refine(
-        ({ last_activity, servers }) => last_activity !== undefined || servers !== undefined,
-        { message: 'Give last_activity, servers, or both.' },
+        ({ last_activity, servers }) =>
+          last_activity !== undefined || Object.keys(servers ?? {}).length > 0,
+        { message: 'Give last_activity, servers with at least one entry, or both.' },
       ),
     answers: { 200: { description: 'Taken note of; it never moves backwards.' } },
   }).handle(async ({ params, body }, { users, serverStore, activityLog }: Deps) => {
@@ -61,7 +59,7 @@ export const activityOperations = [
 function parseTime(text: string): Date {
   // A time without zone is UTC, as the clients that leave it out mean it.
   const time = new Date(/(?:Z|[+-]\d\d:?\d\d)$/i.test(text) ? text : `${text}Z`);
-  if (time.getTime() > Date.now() + mostFutureMs) {
+  if (!isActivityTime(time)) {
     throw new HubError('bad_request', 'The time of the activity lies in the future.');
   }
   return time;

@@ -1,7 +1,10 @@
 import type { Logger } from 'pino';
 import { createPeriodic } from '../concurrency/periodic.ts';
+import { HubError } from '../errors.ts';
 import type { UserStore } from '../users/user-store.ts';
 import type { ServerStore } from './server-store.ts';
+
+type Recorder = Pick<UserStore | ServerStore, 'recordActivity'>;
 
 /** When users and servers were last active: noted in memory, stored now and then. */
 export interface ActivityLog extends AsyncDisposable {
@@ -11,6 +14,14 @@ export interface ActivityLog extends AsyncDisposable {
   flush(): Promise<void>;
   /** Does the same for somebody who is about to read it, but not more often than that is worth it. */
   catchUp(): Promise<void>;
+}
+
+/** A clock may be wrong by this much before what it says is taken for a mistake. */
+const mostFutureMs = 59 * 60_000;
+
+/** Whether a time can be that of an activity: a date, and none of the future. */
+export function isActivityTime(at: Date): boolean {
+  return at.getTime() <= Date.now() + mostFutureMs;
 }
 
 const flushIntervalMs = 30_000;
@@ -34,6 +45,7 @@ export function createActivityLog(deps: {
   let servers = new Map<string, Date>();
 
   function note(entries: Map<string, Date>, id: string, at: Date): void {
+    if (!isActivityTime(at)) return;
     const known = entries.get(id);
     if (known === undefined || known < at) entries.set(id, at);
   }
@@ -46,8 +58,46 @@ export function createActivityLog(deps: {
     const [userBatch, serverBatch] = [users, servers];
     users = new Map();
     servers = new Map();
-    if (userBatch.size > 0) await deps.users.recordActivity(userBatch);
-    if (serverBatch.size > 0) await deps.servers.recordActivity(serverBatch);
+    const stored = await Promise.allSettled([
+      store(userBatch, deps.users, (id, at) => note(users, id, at)),
+      store(serverBatch, deps.servers, (id, at) => note(servers, id, at)),
+    ]);
+    const failed = stored.find((result) => result.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  }
+
+  /** Stores a batch. What fails because of the database alone is put back; throws what that said. */
+  async function store(
+    batch: ReadonlyMap<string, Date>,
+    into: Recorder,
+    putBack: (id: string, at: Date) => void,
+  ): Promise<void> {
+    if (batch.size === 0) return;
+    try {
+      return await into.recordActivity(batch);
+    } catch (error) {
+      if (isOutage(error)) {
+        for (const [id, at] of batch) putBack(id, at);
+        throw error;
+      }
+    }
+    // One bad entry must not cost the others theirs.
+    let outage: unknown;
+    for (const [id, at] of batch) {
+      if (outage !== undefined) {
+        putBack(id, at);
+        continue;
+      }
+      try {
+        await into.recordActivity(new Map([[id, at]]));
+      } catch (error) {
+        if (isOutage(error)) {
+          outage = error;
+          putBack(id, at);
+        } else deps.log.warn({ err: error, id, at }, 'left out an activity that cannot be stored');
+      }
+    }
+    if (outage !== undefined) throw outage;
   }
 
   let caughtUp: { readonly atMs: number; readonly done: Promise<void> } | undefined;
@@ -75,4 +125,9 @@ export function createActivityLog(deps: {
       await flush();
     },
   };
+}
+
+/** Whether the database did not work at all, so that the same entries may be stored later. */
+function isOutage(error: unknown): boolean {
+  return error instanceof HubError && error.code === 'storage_unavailable';
 }
