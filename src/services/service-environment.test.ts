@@ -65,6 +65,17 @@ describe('the environment of a managed service', () => {
     expect(environment).toMatchObject({ PATH: '/opt', HUB_HOST: 'x', N: '1' });
   });
 
+  test('a redirect URI on the origin of the hub is passed on as a path, to make a route of', () => {
+    const callback = 'https://hub.example:8443/team/services/board/cb?x=1';
+    const environment = environmentOf(
+      { oauth_redirect_uri: callback },
+      ['HUB', 'JUPYTERHUB'],
+      '/team/',
+    );
+    expect(environment['HUB_OAUTH_CALLBACK_URL']).toBe('/team/services/board/cb?x=1');
+    expect(environment['JUPYTERHUB_OAUTH_CALLBACK_URL']).toBe('/team/services/board/cb?x=1');
+  });
+
   test('what the configuration sets about OAuth is passed on', () => {
     const environment = environmentOf(
       {

@@ -52,7 +52,7 @@ function serviceVariables(
     OAUTH_SCOPES: accessScopes,
     OAUTH_ACCESS_SCOPES: accessScopes,
     OAUTH_CLIENT_ALLOWED_SCOPES: JSON.stringify(allowedScopes),
-    OAUTH_CALLBACK_URL: redirectUri,
+    OAUTH_CALLBACK_URL: pathOnOrigin(redirectUri, publicUrl),
     CLIENT_ID: clientId,
     // Set only where each user has a host name of her own, which this hub does not do.
     HOST: '',
@@ -60,4 +60,13 @@ function serviceVariables(
     PUBLIC_HUB_URL: `${publicUrl.origin}${basePath}hub/`,
     COOKIE_HOST_PREFIX_ENABLED: '0',
   };
+}
+
+/**
+ * A redirect URI as services expect it: a path where it is on the hub's own origin, since programs
+ * written for JupyterHub make a route of it. Both forms are the same URI to the hub.
+ */
+function pathOnOrigin(redirectUri: string, publicUrl: URL): string {
+  const { origin, pathname, search } = new URL(redirectUri, publicUrl);
+  return origin === publicUrl.origin ? pathname + search : redirectUri;
 }

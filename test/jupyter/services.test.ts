@@ -32,6 +32,8 @@ describe.runIf(isInstalled)('services written with the Python classes of Jupyter
           {
             name: 'oauth',
             url: `http://127.0.0.1:${ports[1]}`,
+            // The programs make a route of the path of it.
+            oauth_redirect_uri: `http://127.0.0.1:${ports[0]}/team/services/oauth/oauth_callback`,
             command: [python, join(fixtures, 'oauth_service.py')],
           },
           {
