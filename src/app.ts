@@ -4,6 +4,7 @@ import type { Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { endpoints } from './api/endpoints.ts';
 import { HubError } from './errors.ts';
+import { baseRedirectFor } from './http/base-path.ts';
 import type { ClientAddressReader } from './http/client-address.ts';
 import type { ErrorAnswers } from './http/error-answers.ts';
 import { errorMiddleware } from './http/error-middleware.ts';
@@ -109,6 +110,13 @@ export function createApp(deps: AppDeps): Koa {
   deps.addPageRoutes(pages);
   app.use(pages.routes());
 
+  app.use(async (ctx, next) => {
+    const target = baseRedirectFor(ctx.originalUrl, basePath);
+    if (target === undefined) return next();
+    ctx.redirect(target);
+    // Keeps the method and the body of what was sent to another spelling.
+    ctx.status = 307;
+  });
   const outer = new Router();
   deps.addOuterRoutes(outer);
   app.use(outer.routes());

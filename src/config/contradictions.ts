@@ -56,10 +56,13 @@ function checkAddresses({ Hub, basePath }: Config, report: Report): void {
   ] as const) {
     if (url.username !== '' || url.password !== '') report(`Hub.${key}`, 'cannot hold a user name');
   }
-  if (!/^\/([A-Za-z0-9._~-]+\/)*$/.test(basePath)) {
-    report('Hub.bind_url', 'its path may hold letters, digits and . _ ~ - between single slashes');
+  if (!isBasePath(basePath)) {
+    report(
+      'Hub.bind_url',
+      'its path may hold letters, digits, spaces (%20) and . _ ~ - @ between single slashes',
+    );
   }
-  if (!['/', basePath].includes(withSlash(internal.pathname))) {
+  if (!isRootOr(basePath, internal)) {
     report('Hub.hub_bind_url', 'takes no path; the base URL is the path of bind_url');
   }
   if (Hub.public_url === undefined) return;
@@ -67,8 +70,27 @@ function checkAddresses({ Hub, basePath }: Config, report: Report): void {
   if (publicUrl.username !== '' || publicUrl.search !== '' || publicUrl.hash !== '') {
     report('Hub.public_url', 'cannot hold a user name, a query or a fragment');
   }
-  if (!['/', basePath].includes(withSlash(publicUrl.pathname))) {
+  if (!isRootOr(basePath, publicUrl)) {
     report('Hub.public_url', `its path must be that of bind_url (${basePath})`);
+  }
+}
+
+/** Whether a path, encoded as in a URL, can be that of everything the hub serves. */
+function isBasePath(path: string): boolean {
+  return !/%2f/i.test(path) && /^\/(?:[\p{L}\p{M}\p{N} ._~@-]+\/)*$/u.test(decoded(path));
+}
+
+/** Whether a URL has no path of its own, or that of the hub, however it is encoded. */
+function isRootOr(basePath: string, url: URL): boolean {
+  const path = withSlash(url.pathname);
+  return path === '/' || decoded(path) === decoded(basePath);
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
   }
 }
 

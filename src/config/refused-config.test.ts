@@ -222,6 +222,14 @@ const rows: readonly Row[] = [
     { Hub: { bind_url: 'http://h/a%2Fb/' } },
     /^Hub\.bind_url: its path may hold/,
   ],
+  ...['a%2fb', 'a(b)', 'a*', '%E9', 'a:b', 'a%3Bb', '%00'].map(
+    (path) =>
+      [
+        `the base URL /${path}/`,
+        { Hub: { bind_url: `http://h/${path}/` } },
+        /^Hub\.bind_url: its path may hold/,
+      ] as const,
+  ),
   [
     'a base URL with empty segments',
     { Hub: { bind_url: 'http://h//a/' } },
