@@ -29,7 +29,6 @@ export interface Accounts {
 /** How many users one request creates. */
 export const mostNewUsers = 500;
 
-/** Creates the account rules over the stores. */
 export function createAccounts(deps: {
   readonly users: UserStore;
   readonly names: Pick<UserNameRules, 'resolveNew'>;

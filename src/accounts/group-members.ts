@@ -19,7 +19,6 @@ export interface GroupMembers {
   remove(groupName: string, userNames: readonly string[]): Promise<void>;
 }
 
-/** Creates the rule over the stores. */
 export function createGroupMembers(deps: {
   readonly groups: Pick<GroupStore, 'addMembers' | 'createAll' | 'removeMembers'>;
   readonly roles: Pick<RoleStore, 'heldBy'>;

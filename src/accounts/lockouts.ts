@@ -8,7 +8,6 @@ export interface Lockouts {
   lift(subject: Pick<ThrottleRecord, 'kind' | 'subject'>): Promise<boolean>;
 }
 
-/** Creates the view of several throttles as one. */
 export function createLockouts(
   throttles: readonly Pick<LoginThrottle, 'list' | 'lift'>[],
 ): Lockouts {

@@ -52,7 +52,7 @@ const recoveryCodeCount = 10;
 const recoveryCodeBytes = 10;
 const alphabet = 'abcdefghijkmnpqrstuvwxyz23456789';
 
-/** Creates the second factors. Their attempts are counted apart from those at passwords. */
+/** Attempts are counted apart from those at passwords. */
 export function createSecondFactors(deps: {
   readonly store: SecondFactorStore;
   /** Not that of the passwords: a right password forgets the failures there. */

@@ -20,7 +20,6 @@ export const setUpPath = 'hub/set-up';
 
 const settingKey = 'first-administrator-secret-hash';
 
-/** Creates the link over the stores. */
 export function createSetUpLink(deps: {
   readonly settings: SettingStore;
   readonly users: Pick<UserStore, 'listAdministratorNames'>;

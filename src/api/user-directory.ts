@@ -24,7 +24,6 @@ interface Holdings {
 
 const rememberedUsers = 10_000;
 
-/** Creates the directory. */
 export function createUserDirectory(deps: {
   readonly groups: Pick<GroupStore, 'groupNamesByUser'>;
   readonly roles: Pick<RoleStore, 'namesHeldBy'>;

@@ -19,7 +19,6 @@ export interface AccountStore {
   }): Promise<{ readonly user: User; readonly identityId: string }>;
 }
 
-/** Creates the store of new accounts. */
 export function createAccountStore(
   database: Pick<HubDatabase, 'transaction' | 'announceChange'>,
 ): AccountStore {

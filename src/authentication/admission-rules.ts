@@ -24,7 +24,6 @@ export interface AdmissionRules {
   isConfiguredAdmin(name: string): boolean;
 }
 
-/** Creates the allow rules of a configuration. */
 export function createAdmissionRules(
   config: Pick<
     AuthenticatorConfig,

@@ -17,7 +17,7 @@ export type LinkIdentity = (
   authenticatorName: string,
 ) => Promise<LinkResult>;
 
-/** Creates the linking of identities. What may not log in may not be linked either. */
+/** What may not log in may not be linked either. */
 export function createIdentityLinking(deps: {
   readonly config: AuthenticatorConfig;
   readonly identities: Pick<IdentityStore, 'link' | 'setAuthState'>;

@@ -4,7 +4,7 @@ export interface KeyedQueue {
   run<Result>(key: string, work: () => Promise<Result>): Promise<Result | undefined>;
 }
 
-/** Creates a queue per key that lasts only while something waits in it. */
+/** The queue of a key lasts only while something waits in it. */
 export function createKeyedQueue({ longestQueue }: { readonly longestQueue: number }): KeyedQueue {
   const queues = new Map<string, { length: number; last: Promise<unknown> }>();
   return {

@@ -21,7 +21,6 @@ export interface LoginRevalidation {
 
 const rememberedUsers = 10_000;
 
-/** Creates the revalidation on top of the refresh of users. */
 export function createLoginRevalidation(deps: {
   readonly refresh: UserRefresh;
   readonly authenticators: Pick<Authenticators, 'list' | 'find'>;

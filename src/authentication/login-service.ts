@@ -73,7 +73,6 @@ export interface LoginServiceDeps {
 /** Requests that may wait for a password check, per check that may run. */
 const waitingPerRunning = 8;
 
-/** Creates the login service. */
 export function createLoginService(deps: LoginServiceDeps): LoginService {
   const { config, authenticators, throttle, log } = deps;
   const names = createUserNameRules(config);

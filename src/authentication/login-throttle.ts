@@ -64,7 +64,6 @@ const addressFactor = 10;
 const longestSubject = 255;
 const longestQueue = 20;
 
-/** Creates the throttle on a Keyv space of its own. */
 export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottle {
   const { records, now = Date.now } = options;
   const maxDelayMs = options.lockout_max_delay * 1000;

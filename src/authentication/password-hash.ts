@@ -27,7 +27,7 @@ const scryptAsync = promisify(
 );
 
 /**
- * Creates a hasher that writes Argon2id in PHC string format and reads Argon2id and scrypt. Passwords
+ * Writes Argon2id in PHC string format and reads Argon2id and scrypt. Passwords
  * are compared in Unicode NFC, so that one typed on another keyboard is the same (RFC 8265 §4.2).
  */
 export function createPasswordHasher(cost: Argon2Cost = defaultArgon2Cost): PasswordHasher {

@@ -21,7 +21,6 @@ export interface RoleAssigner {
   ): Promise<readonly string[]>;
 }
 
-/** Creates the synchronisation of administrator flag, groups and roles at login and at refresh. */
 export function createProfileSync(deps: {
   readonly config: Pick<AuthenticatorConfig, 'manage_groups' | 'manage_roles'>;
   readonly rules: Pick<AdmissionRules, 'isConfiguredAdmin'>;

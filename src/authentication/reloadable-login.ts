@@ -18,11 +18,10 @@ export interface LoginMethods {
 
 /** The ways to log in, behind one face that stays while a reload replaces what is behind it. */
 export interface ReloadableLogin extends LoginMethods, AsyncDisposable {
-  /** Creates the ways of a new configuration, then lets go of the former ones. */
+  /** Creates the login methods of a new configuration, then disposes of the former ones. */
   reload(config: Config, plugins: PreparedPlugins): Promise<void>;
 }
 
-/** Creates the face over the ways of the first configuration. */
 export async function createReloadableLogin(
   create: (config: Config, plugins: PreparedPlugins) => Promise<LoginMethods>,
   first: { readonly config: Config; readonly plugins: PreparedPlugins },

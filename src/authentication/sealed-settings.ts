@@ -2,7 +2,7 @@ import type { Sealer } from '../crypto/sealer.ts';
 import type { SettingStore } from '../plugin-host/authenticator.ts';
 
 /**
- * Creates the settings of one authenticator: apart from those of the others, and encrypted, since a
+ * The settings of one authenticator: apart from those of the others, and encrypted, since a
  * client registration at a provider holds a secret.
  */
 export function createSealedSettings(

@@ -24,7 +24,6 @@ export interface SpawnHooks {
   afterStop(userName: string, serverName: string): Promise<void>;
 }
 
-/** Creates the hooks of all authenticators that know the user. */
 export function createSpawnHooks(deps: {
   readonly authenticators: Pick<Authenticators, 'list' | 'find'>;
   readonly identities: Pick<IdentityStore, 'listForUser' | 'findAuthState'>;

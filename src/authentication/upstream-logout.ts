@@ -17,7 +17,6 @@ export type EndUpstreamLogins = (
   options: CallOptions,
 ) => Promise<UpstreamLogoutResult>;
 
-/** Creates it over every authenticator that can verify a logout token. */
 export function createUpstreamLogout(deps: {
   readonly authenticators: Pick<Authenticators, 'list'>;
   readonly identities: Pick<IdentityStore, 'find'>;

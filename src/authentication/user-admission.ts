@@ -42,7 +42,6 @@ interface Candidate {
   readonly identity: Identity | undefined;
 }
 
-/** Creates the admission of users. */
 export function createUserAdmission(deps: UserAdmissionDeps): AdmitUser {
   const { names, rules, profiles, users, identities, accounts, credentials } = deps;
 

@@ -21,7 +21,6 @@ export interface UserNameRules {
   resolveNew(name: string): string;
 }
 
-/** Creates the rules for names of a configuration. */
 export function createUserNameRules(
   config: Pick<AuthenticatorConfig, 'username_map' | 'username_pattern'>,
 ): UserNameRules {

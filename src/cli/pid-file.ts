@@ -19,7 +19,7 @@ export interface PidFile extends AsyncDisposable {
 
 const identitySchema = z.object({ pid: z.int().positive(), startTime: z.string() });
 
-/** Creates the pid file of a configuration file, in the folder `.hub` beside it. */
+/** The pid file of a configuration file: in the folder `.hub` beside it. */
 export function createPidFile(config: Pick<Config, 'directory' | 'file'>): PidFile {
   const name = basename(config.file ?? 'hub');
   const file = join(config.directory, '.hub', `${name}.pid`);

@@ -28,7 +28,6 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<ExitCo
   }
 }
 
-/** Creates the commands of `hub`. */
 export function createProgram(io: CliIo): Command {
   const program = new Command('hub')
     .description(

@@ -8,7 +8,7 @@ interface Answer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** Creates the transport that speaks to the hub's REST API over HTTP. */
+/** Speaks to the hub's REST API over HTTP. */
 export function createHttpHubApi(options: {
   /** Without a slash at its end. */
   readonly apiUrl: string;

@@ -16,7 +16,7 @@ export interface UserCache {
 }
 
 /**
- * Creates the cache in front of a lookup. Answers are remembered for `maxAgeMs`, also that a token
+ * Answers are remembered for `maxAgeMs`, also that a token
  * identifies nobody; errors never. Zero asks the hub every time.
  */
 export function createUserCache(

@@ -6,7 +6,7 @@ export interface Semaphore {
   run<Result>(work: () => Promise<Result>): Promise<Result | undefined>;
 }
 
-/** Creates a semaphore; waiting tasks run in the order in which they came. */
+/** Waiting tasks run in the order in which they came. */
 export function createSemaphore(limits: {
   readonly running: number;
   readonly waiting: number;

@@ -10,7 +10,7 @@ export interface KeyedHash {
   verify(text: string, signature: string): boolean;
 }
 
-/** Creates a keyed hash for one purpose; keys are derived as for a sealer. */
+/** Keys are derived per purpose, as for a sealer. */
 export function createKeyedHash(secrets: readonly Secret[], purpose: string): KeyedHash {
   const keys = secrets.map((secret) =>
     Buffer.from(hkdfSync('sha256', secret.reveal(), 'hub', purpose, 32)),

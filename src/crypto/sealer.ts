@@ -14,7 +14,7 @@ export interface Sealer {
 }
 
 /**
- * Creates a sealer with AES-256-GCM. The first secret encrypts, all of them decrypt, so a key can be
+ * Seals with AES-256-GCM. The first secret encrypts, all of them decrypt, so a key can be
  * replaced without losing what the old one sealed. Keys are derived per purpose (HKDF, RFC 5869):
  * what was sealed for one purpose does not open for another.
  */

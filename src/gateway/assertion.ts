@@ -27,7 +27,7 @@ const remainingMs = 240_000;
 /** PKCS #8 header of an Ed25519 private key (RFC 8410 §7); the 32 bytes of the seed follow. */
 const ed25519Header = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** Creates the signer; its keys are derived from the cookie secrets, so all processes share them. */
+/** The keys are derived from the cookie secrets, so all processes share them. */
 export function createAssertionSigner(options: {
   readonly secrets: readonly Secret[];
   readonly issuer: string;

@@ -24,7 +24,6 @@ export interface Gateway {
   handleUpgrade(req: IncomingMessage, socket: Socket, head: Buffer): void;
 }
 
-/** Creates the gateway over the proxy table, the guard and the forwarders. */
 export function createGateway(deps: {
   readonly routes: RouteTable;
   readonly guard: Guard;

@@ -48,7 +48,7 @@ interface RouteGuard {
   readonly remembered: AnswerCache<Authorized>;
 }
 
-/** Creates the guard. It plays the OAuth client of each guarded route. */
+/** The guard plays the OAuth client of each guarded route. */
 export function createGuard(deps: {
   readonly secrets: readonly Secret[];
   readonly publicUrl: URL;

@@ -19,7 +19,7 @@ export type TrustedPeer = (address: string) => boolean;
 export type ClientAddressReader = (request: IncomingMessage) => ClientAddress;
 
 /**
- * Creates the reader for a list of trusted proxies: addresses or CIDR ranges. X-Forwarded-For is read
+ * `trustedProxies` are addresses or CIDR ranges. X-Forwarded-For is read
  * from the right, and the first address that is no trusted proxy is the client: anything further left
  * is the client's own claim.
  */
@@ -48,7 +48,7 @@ export function createClientAddressReader(trustedProxies: readonly string[]): Cl
   };
 }
 
-/** Creates the look at a peer's address for a list of trusted proxies. */
+/** Tells whether a peer's address is that of a trusted proxy. */
 export function createTrustedPeer(trustedProxies: readonly string[]): TrustedPeer {
   const trusted = new BlockList();
   for (const entry of trustedProxies) {

@@ -13,7 +13,7 @@ export interface ConnectionLimits {
 const retryAfterSeconds = 5;
 
 /**
- * Creates the limits; 0 stands for none. The addresses of trusted proxies stand for many clients, so
+ * 0 stands for no limit. The addresses of trusted proxies stand for many clients, so
  * only the limit in all holds for them. Of an IPv6 address the first half counts: the rest is the
  * client's own choice.
  */

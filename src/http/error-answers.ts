@@ -32,7 +32,6 @@ export interface ErrorAnswers {
   respondOnSocket(req: IncomingMessage, socket: Duplex, thrown: unknown): void;
 }
 
-/** Creates the answers. */
 export function createErrorAnswers(deps: {
   readonly renderErrorPage: RenderErrorPage;
   readonly isHttps: boolean;

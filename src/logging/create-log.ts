@@ -13,7 +13,7 @@ export interface LogFormat {
   readonly isTerminal: boolean;
 }
 
-/** Creates a log that hands each event over as one line, free of the hub's tokens. */
+/** A log that hands each event over as one line, free of the hub's tokens. */
 export function createLog(options: {
   readonly level: string;
   readonly format: LogFormat;

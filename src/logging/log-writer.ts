@@ -37,7 +37,7 @@ const goneCodes = new Set([
   'ERR_STREAM_WRITE_AFTER_END',
 ]);
 
-/** Creates a writer. `onResume` hears how many lines were dropped once lines are written again. */
+/** `onResume` is told how many lines were dropped once lines are written again. */
 export function createLogWriter(options: {
   readonly output: LogOutput;
   readonly onResume: (droppedLines: number) => void;

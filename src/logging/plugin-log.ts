@@ -12,7 +12,7 @@ export interface PluginLog {
 const lineMembers = ['level', 'time', 'pid', 'hostname', 'name', 'msg'];
 
 /**
- * Creates the log of one plugin: its lines carry the labels, and a field whose name the line has
+ * The log of one plugin: its lines carry the labels, and a field whose name the line has
  * already gets the prefix `plugin_`.
  */
 export function createPluginLog(log: Logger, labels: Readonly<Record<string, string>>): PluginLog {

@@ -54,7 +54,6 @@ export interface Metrics {
   exposition(): Promise<string>;
 }
 
-/** Creates the metrics in a registry of their own. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];

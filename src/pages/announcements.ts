@@ -17,7 +17,7 @@ export type AnnouncementConfig = Pick<
   | 'announcement_logout'
 >;
 
-/** Creates the announcements. Pages are told by the first part of their path below `hubPath`. */
+/** Pages are told apart by the first segment of their path below `hubPath`. */
 export function createAnnouncements(hubPath: string, config: AnnouncementConfig): Announcements {
   let current = config;
 

@@ -48,7 +48,7 @@ export interface PluginLoader {
 export const builtInPluginsDirectory = join(import.meta.dirname, '..', '..', 'plugins');
 
 /**
- * Creates a loader that imports a file only when it is asked for: a file called like the plugin comes
+ * A loader that imports a file only when it is asked for: a file called like the plugin comes
  * first, and the other files are read only when none of those is the one.
  */
 export function createPluginLoader(directories: readonly string[]): PluginLoader {

@@ -33,7 +33,7 @@ export interface PreparedPlugins {
   readonly warnings: readonly ConfigProblem[];
 }
 
-/** Creates the loader of a configuration: the hub's own plugins and those of `Hub.plugins_dir`. */
+/** The loader of a configuration: the hub's own plugins and those of `Hub.plugins_dir`. */
 export function createConfiguredPluginLoader(
   config: Pick<Config, 'Hub' | 'directory'>,
 ): PluginLoader {

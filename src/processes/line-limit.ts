@@ -6,7 +6,7 @@ export interface LineLimit extends Disposable {
 const windowMs = 1_000;
 
 /**
- * Creates the limit. Of each second it passes the first lines on and then tells how many it kept back,
+ * Of each second it passes the first lines on and then tells how many it kept back,
  * so that a program in a flood can be read, and fills neither a disk nor a reader's time.
  */
 export function createLineLimit(options: {

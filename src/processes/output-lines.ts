@@ -12,7 +12,7 @@ export interface LineSplitter {
 }
 
 /**
- * Creates a splitter of a program's output into lines of bounded length, free of control characters,
+ * Splits a program's output into lines of bounded length, free of control characters,
  * so that no output can fill the memory or drive the terminal of whoever reads the log.
  */
 export function createLineSplitter(): LineSplitter {

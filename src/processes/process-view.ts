@@ -26,7 +26,7 @@ export const directView: ProcessView = {
 const restFactor = 3;
 
 /**
- * Creates a view that looks once for all who ask at the same time, and not again at once. With hundreds
+ * A view that reads once for all who ask at the same time, and not again at once. With hundreds
  * of servers that start or end together each look would cost the same, and there would be hundreds.
  */
 export function createSharedView(): ProcessView {
@@ -44,7 +44,7 @@ export function createSharedView(): ProcessView {
 }
 
 /**
- * Creates a look that is shared: one under way and one to come, for everybody who asked in between. The
+ * A shared read: one under way and one to come, for all who asked in between. The
  * next one begins when the last one is over and a rest has passed that is as long as the look was costly.
  */
 export function createSharedLook<Seen>(

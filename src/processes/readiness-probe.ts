@@ -42,7 +42,7 @@ export async function probeReadiness(options: ProbeOptions): Promise<ProbeResult
   }
 }
 
-/** Creates a probe of which no more than a number run at once; the others wait their turn. */
+/** A probe of which at most `limit` run at once; the others wait. */
 export function createBoundedProbe(limit: number): typeof probeReadiness {
   const limiter = createLimiter(limit);
   return (options) => limiter(() => probeReadiness(options));

@@ -55,7 +55,7 @@ const refusedMethods = new Set(['TRACE', 'TRACK', 'CONNECT']);
 /** What access logs customarily note for a client that did not wait for its answer. */
 const clientLeftStatus = 499;
 
-/** Creates the forwarder. Routes removed from the table lose their connections to the upstream. */
+/** Routes removed from the table lose their connections to the upstream. */
 export function createForwarder(options: {
   readonly config: UpstreamOptions & Pick<ProxyConfig, 'max_body_size' | 'reconnect_timeout'>;
   readonly log: Logger;

@@ -38,7 +38,7 @@ export interface LiveConnections {
 }
 
 /**
- * Creates an empty registry; one serves the HTTP and the WebSocket forwarder. It is an array with holes
+ * One registry serves the HTTP and the WebSocket forwarder. It is an array with holes
  * filled from its end: a Set grows a new table every few dozen requests, and the old tables keep every
  * request that was in them alive until the next full collection, which was most of the hub's memory.
  */

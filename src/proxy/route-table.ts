@@ -37,7 +37,7 @@ interface Node {
 
 const ambiguous: RouteMatch = { kind: 'ambiguous' };
 
-/** Creates an empty table. Paths under a reserved prefix are never routed. */
+/** Paths under a reserved prefix are never routed. */
 export function createRouteTable(
   options: {
     readonly reservedPrefixes?: readonly string[];

@@ -49,7 +49,7 @@ export interface Route {
   lastAnswerMs: number;
 }
 
-/** Creates a route. Throws TypeError for a target that cannot be forwarded to. */
+/** Throws TypeError for a target that cannot be forwarded to. */
 export function createRoute(definition: RouteDefinition, nowMs: number): Route {
   const { prefix, target, access, owner, clientId, upstreamTimeoutMs, isReady = true } = definition;
   return {

@@ -36,7 +36,6 @@ const maxResponseHeaderBytes = 64 * 1024;
  */
 const mostUnsentBytes = 128 * 1024;
 
-/** Creates the pools. */
 export function createUpstreamPools(options: UpstreamOptions): UpstreamPools {
   const upstreams = new Map<Route, Upstream>();
 

@@ -53,7 +53,6 @@ interface UpgradeRequest {
   readonly tunnel: WebSocketTunnel;
 }
 
-/** Creates the forwarder of WebSockets. */
 export function createWebSocketForwarder(options: {
   readonly config: WebSocketOptions;
   readonly log: Logger;

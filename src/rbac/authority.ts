@@ -38,7 +38,7 @@ export interface Authority {
 }
 
 /**
- * Creates the authority. Answers are kept in memory, for a minute at most, until the database announces a
+ * Answers are kept in memory, for a minute at most, until the database announces a
  * change; announce one as well when `services` tells something new.
  */
 export function createAuthority({

@@ -6,7 +6,7 @@ export interface Membership {
 
 const nobody: ReadonlySet<string> = new Set();
 
-/** Creates a membership from the members of each group. */
+/** `members` lists the user names of each group. */
 export function createMembership(
   membersByGroup: ReadonlyMap<string, ReadonlySet<string>>,
 ): Membership {

@@ -50,7 +50,6 @@ export interface RoleStore {
   apply(changes: RoleChanges): Promise<void>;
 }
 
-/** Creates the store of roles on a database. */
 export function createRoleStore(
   database: Pick<HubDatabase, 'kysely' | 'dialect' | 'transaction' | 'announceChange'>,
 ): RoleStore {

@@ -292,7 +292,7 @@ export interface ScopeCatalogue {
   withSubscopes(name: string): readonly string[] | undefined;
 }
 
-/** Creates the catalogue of the built-in scopes and the operator's own ones. */
+/** The built-in scopes and those of `Hub.custom_scopes`. */
 export function createScopeCatalogue(
   customScopes: Readonly<Record<string, CustomScope>> = {},
 ): ScopeCatalogue {

@@ -28,7 +28,7 @@ const flushIntervalMs = 30_000;
 const catchUpIntervalMs = 1_000;
 
 /**
- * Creates the activity log. `collectTraffic` returns what the gateway saw since it was last asked, so
+ * `collectTraffic` returns what the gateway saw since the last call, so
  * that a request only writes a number into its route.
  */
 export function createActivityLog(deps: {

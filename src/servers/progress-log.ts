@@ -12,7 +12,6 @@ export interface ProgressLog {
   follow(signal: AbortSignal): AsyncIterable<ServerProgress>;
 }
 
-/** Creates the log of one start. */
 export function createProgressLog(): ProgressLog {
   const events: ServerProgress[] = [];
   let isEnded = false;

@@ -60,7 +60,6 @@ const parallelRestores = 32;
 const parallelPolls = 8;
 const parallelClearings = 4;
 
-/** Creates the life of users' servers over a spawner. */
 export function createServerLifecycle(deps: {
   readonly store: ServerStore;
   readonly spawner: Spawner;

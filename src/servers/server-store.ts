@@ -49,7 +49,6 @@ export interface ServerStore {
   recordActivity(entries: ReadonlyMap<string, Date>): Promise<void>;
 }
 
-/** Creates the store of users' servers. */
 export function createServerStore(database: HubDatabase): ServerStore {
   const { kysely } = database;
   const select = () =>

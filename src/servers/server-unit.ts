@@ -47,7 +47,6 @@ const outputLines = 50;
 /** What a spawner has beyond the grace of its processes before a stop counts as failed. */
 const stopReserveMs = 10_000;
 
-/** Creates the unit of a stored server. */
 export function createServerUnit(
   server: Server,
   deps: {

@@ -71,7 +71,6 @@ export type BeforeSpawn = (
 /** What an authenticator has to say before a server is stopped; throws where the user must log in. */
 export type BeforeStop = (userName: string, askedBy: Owner) => Promise<void>;
 
-/** Creates the servers of users over their life cycle. */
 export function createUserServers(deps: {
   readonly config: Pick<Config, 'Hub' | 'Spawner' | 'publicUrl' | 'basePath' | 'directory'>;
   readonly isConfigured: boolean;

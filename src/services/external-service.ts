@@ -7,7 +7,6 @@ import type { ServiceRoutes } from './service-routes.ts';
 import type { ServiceState } from './service-status.ts';
 import type { SupervisedService } from './supervised-service.ts';
 
-/** Creates the watch over a service that runs on its own. */
 export function createExternalService(options: {
   readonly service: Service;
   readonly routes: ServiceRoutes;

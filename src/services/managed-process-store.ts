@@ -17,7 +17,6 @@ export interface ManagedProcessStore {
 
 const ownerPrefix = 'service:';
 
-/** Creates the store of managed services' processes. */
 export function createManagedProcessStore({ kysely }: HubDatabase): ManagedProcessStore {
   return {
     async remember(serviceName, { pid, startTime }, startedAt) {

@@ -43,7 +43,7 @@ const loggedLinesPerSecond = 20;
 const longestLoggedLine = 1_000;
 
 /**
- * Creates the watchdog of one managed service: it starts the command and starts it again whenever it
+ * The watchdog of one managed service: it starts the command and starts it again whenever it
  * ends (specification, States and transitions), until it is told to stop. Whatever goes wrong becomes
  * a state that can be seen; nothing is thrown.
  */

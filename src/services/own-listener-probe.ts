@@ -3,7 +3,7 @@ import { findListeners } from '../processes/port-listener.ts';
 import type { probeReadiness } from '../processes/readiness-probe.ts';
 
 /**
- * Creates a probe that takes no answer from a program of another account: while a managed service is
+ * A probe that takes no answer from a program of another account: while a managed service is
  * down, whoever has a login on the machine could listen on its port and get its visitors.
  */
 export function createOwnListenerProbe(

@@ -64,7 +64,7 @@ export interface ServiceRegistryOptions extends HubLocation {
 
 const parallelProbes = 16;
 
-/** Creates the registry; its services are known at once and run after `start`. */
+/** The services are known at once, and run after `start`. */
 export function createServiceRegistry(options: ServiceRegistryOptions): ServiceRegistry {
   const { basePath, directory, logDirectory, routes, store, tokens, announceChange, log } = options;
   const probe = createBoundedProbe(parallelProbes);

@@ -34,7 +34,6 @@ export interface LoginSessionStore {
   purgeExpired(now: Date): Promise<number>;
 }
 
-/** Creates the store of browser logins. */
 export function createLoginSessionStore(database: HubDatabase): LoginSessionStore {
   const { kysely } = database;
 

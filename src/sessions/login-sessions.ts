@@ -41,7 +41,6 @@ export interface LoginSessions extends AsyncDisposable {
 const cachedLogins = 10_000;
 const seenFlushMs = 60_000;
 
-/** Creates the logins on top of their store. */
 export function createLoginSessions(deps: {
   readonly store: LoginSessionStore;
   readonly users: Pick<UserStore, 'findById' | 'recordActivity'>;

@@ -32,7 +32,7 @@ export function loginOf(ctx: Context): Login | undefined {
 }
 
 /**
- * Creates the browser sessions on koa-session: the cookie holds a sealed random key and nothing else,
+ * Browser sessions on koa-session: the cookie holds a sealed random key and nothing else,
  * and the store knows the key only as a hash.
  */
 export function createBrowserSessions(options: {

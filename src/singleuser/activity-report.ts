@@ -11,7 +11,7 @@ export interface ActivityReport extends Disposable {
 
 const timeoutMs = 30_000;
 
-/** Creates the report and sends it regularly. */
+/** Reports at about `intervalMs`. */
 export function createActivityReport(options: {
   /** `<api_url>/users/<name>/activity`. */
   readonly url: string;

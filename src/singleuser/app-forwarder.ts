@@ -42,7 +42,7 @@ export interface AppForwarder extends Disposable {
   ): void;
 }
 
-/** Creates the forwarder. The headers that cross are those the gateway lets cross. */
+/** The headers that are forwarded are those that the gateway forwards. */
 export function createAppForwarder(options: {
   readonly route: Route;
   readonly readClient: ClientAddressReader;

@@ -17,7 +17,7 @@ import type { Readiness } from './readiness.ts';
 /** Browsers and programs that are rechecked more often than this would keep the hub busy. */
 const minRecheckMs = 1_000;
 
-/** Creates the HTTP server that stands in front of the app: checks who is there, then forwards. */
+/** The HTTP server in front of the app: it checks who asks, then forwards. */
 export function createGuardServer(options: {
   readonly hubAuth: HubOAuth;
   readonly forwarder: AppForwarder;

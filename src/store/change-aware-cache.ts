@@ -84,7 +84,7 @@ export function watchChanges(
 }
 
 /**
- * Creates a cache of answers that hang on users, roles, groups, logins or tokens. No answer is given after
+ * A cache of answers that depend on users, roles, groups, logins or tokens. No answer is given after
  * a change that was begun before it, whether it was remembered already or still being worked out.
  */
 export function createChangeAwareCache<Value extends {}, Miss extends undefined = undefined>({

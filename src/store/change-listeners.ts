@@ -10,7 +10,7 @@ export interface ChangeListeners {
   callAll(subject?: ChangeSubject): void;
 }
 
-/** Creates an empty set of listeners; one that throws does not keep the others from being called. */
+/** A listener that throws does not keep the others from being called. */
 export function createChangeListeners({ log }: { readonly log: Logger }): ChangeListeners {
   // A listener added twice is called twice, hence a wrapper for each.
   const listeners = new Set<{ readonly call: ChangeListener }>();

@@ -16,7 +16,7 @@ export interface KeyvDatabaseAdapterOptions {
   readonly namespace: string;
 }
 
-/** Creates a Keyv store over the `keyv` table; what has expired is as good as deleted. */
+/** A Keyv store over the `keyv` table; what has expired is treated as deleted. */
 export function createKeyvDatabaseAdapter({
   kysely,
   dialect,

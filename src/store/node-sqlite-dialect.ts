@@ -29,7 +29,7 @@ export interface NodeSqliteDialectOptions {
 }
 
 /**
- * Creates the Kysely dialect for one database of Node's own SQLite: one connection that writes, and one
+ * The Kysely dialect for one database of Node's own SQLite: one connection that writes, and one
  * that reads what has been committed.
  */
 export function createNodeSqliteDialect(options: NodeSqliteDialectOptions): Dialect {

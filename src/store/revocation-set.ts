@@ -6,7 +6,7 @@ export interface RevocationSet {
 }
 
 /**
- * Creates an empty set. An id stays for at least `forMs`, and at most twice as long: two sets take turns,
+ * An id stays for at least `forMs`, and at most twice as long: two sets take turns,
  * so that nothing is done for each id and no timer runs.
  */
 export function createRevocationSet(options: {

@@ -12,7 +12,6 @@ export interface SettingStore {
   delete(key: string): Promise<void>;
 }
 
-/** Creates the store of the `settings` table. */
 export function createSettingStore({ kysely }: HubDatabase): SettingStore {
   async function find(key: string): Promise<string | undefined> {
     const row = await kysely

@@ -22,7 +22,7 @@ export interface SqliteEngine {
 }
 
 /**
- * Creates an engine in this thread: right for what never waits for a disk to write, a database in memory
+ * An engine in this thread: right for what never waits for a disk to write, a database in memory
  * or one that is only read. It owns the database from now on.
  */
 export function createDirectEngine(database: DatabaseSync): SqliteEngine {

@@ -74,7 +74,6 @@ export interface GroupStore {
   syncConfigured(groups: readonly GroupConfig[], namedElsewhere?: readonly string[]): Promise<void>;
 }
 
-/** Creates the store of the tables `groups` and `group_members`. */
 export function createGroupStore(database: HubDatabase): GroupStore {
   const { kysely } = database;
 

@@ -54,7 +54,6 @@ export interface IdentityStore {
   deleteAuthState(identityId: string): Promise<void>;
 }
 
-/** Creates the store of the tables `identities` and `auth_states`. */
 export function createIdentityStore(
   database: Pick<HubDatabase, 'kysely' | 'announceChange'>,
   { sealer }: { readonly sealer: Sealer },

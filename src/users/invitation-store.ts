@@ -48,7 +48,6 @@ export interface InvitationStore {
   deleteExpired(now: Date): Promise<number>;
 }
 
-/** Creates the store of the `invitations` table. */
 export function createInvitationStore(database: HubDatabase): InvitationStore {
   const { kysely } = database;
   const selectOpen = (now: Date) =>

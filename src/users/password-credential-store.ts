@@ -22,7 +22,6 @@ export interface PasswordCredentialStore {
   ): Promise<void>;
 }
 
-/** Creates the store of the `password_credentials` table. */
 export function createPasswordCredentialStore({ kysely }: HubDatabase): PasswordCredentialStore {
   return {
     async findPasswordHash(userName) {

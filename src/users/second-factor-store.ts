@@ -39,7 +39,6 @@ export interface SecondFactorStore {
   delete(userId: string): Promise<boolean>;
 }
 
-/** Creates the store of the `second_factors` table. */
 export function createSecondFactorStore(
   { kysely }: HubDatabase,
   { sealer }: { readonly sealer: Sealer },

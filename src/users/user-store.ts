@@ -72,7 +72,6 @@ export interface UserStore {
   count(): Promise<number>;
 }
 
-/** Creates the store of the `users` table. */
 export function createUserStore(database: HubDatabase): UserStore {
   const { kysely } = database;
 

@@ -38,7 +38,7 @@ const cutGraceMs = 500;
 const mostRefusals = 1_024;
 const refusalsLoggedEveryMs = 10_000;
 
-/** Creates the server; the caller makes it listen. Without `upgrade` it takes no WebSockets. */
+/** The caller makes the server listen. Without `upgrade` it takes no WebSockets. */
 export function createHubServer(deps: {
   readonly config: Pick<
     ProxyConfig,

@@ -4,7 +4,7 @@ import { canonicalPath } from '../canonical-path.ts';
 import type { ErrorAnswers } from '../error-answers.ts';
 
 /**
- * Creates the listener of the internal address: the API, health and metrics, and nothing for
+ * The listener of the internal address: the API, health and metrics, and nothing for
  * browsers. `/hub/api` without the base path is answered too, since clients have it as a default.
  */
 export function createInternalListener(options: {

@@ -23,7 +23,7 @@ export interface ClientAuthentication {
   require(request: ClientAuthenticationRequest): Promise<Client>;
 }
 
-/** Creates the authentication of clients, with a limit on guesses (RFC 6749 §2.3.1). */
+/** Authenticates clients, with a limit on guesses (RFC 6749 §2.3.1). */
 export function createClientAuthentication({
   clients,
   verifyClientSecret,

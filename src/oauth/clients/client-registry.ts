@@ -36,7 +36,7 @@ export interface ClientRegistry {
 }
 
 /**
- * Creates the registry. Nothing is stored in it: services come from the configuration of the moment,
+ * Nothing is stored in it: services come from the configuration of the moment,
  * and a server's client id names the server.
  */
 export function createClientRegistry({

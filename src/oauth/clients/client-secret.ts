@@ -7,7 +7,7 @@ import type { Client } from './client.ts';
 export type VerifyClientSecret = (client: Client, secret: string) => Promise<boolean>;
 
 /**
- * Creates the check of client secrets: a service's secret is its API token, a server's secret is the
+ * A service's secret is its API token, a server's secret is the
  * token it was started with. Secrets are compared as hashes, so time tells nothing about them.
  */
 export function createClientSecretVerifier({

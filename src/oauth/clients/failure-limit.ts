@@ -15,7 +15,7 @@ interface FailureWindow {
 const longestKey = 300;
 
 /**
- * Creates a limit of so many failures in a window of time. The key should name the address beside the
+ * So many failures in a window of time. The key should name the address beside the
  * client, so that guessing from elsewhere does not lock the real client out.
  */
 export function createFailureLimit({

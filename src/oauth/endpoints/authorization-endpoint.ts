@@ -55,7 +55,7 @@ interface Authorization {
 
 const formLimitBytes = 16 * 1024;
 
-/** Creates the authorization endpoint (RFC 6749 §3.1): `show` answers GET, `decide` the consent form. */
+/** The authorization endpoint (RFC 6749 §3.1): `show` answers GET, `decide` the consent form. */
 export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
   readonly show: Middleware;
   readonly decide: Middleware;

@@ -31,7 +31,7 @@ const inactive: IntrospectionResponse = { active: false };
 type MayKnow = (about: Caller, membership: Membership) => boolean;
 
 /**
- * Creates the introspection endpoint (RFC 7662 §2). A client learns about tokens issued to it and about
+ * The introspection endpoint (RFC 7662 §2). A client learns about tokens issued to it and about
  * tokens that give access to it: those it can be presented with. The bearer of a token with
  * `read:tokens` learns about the tokens of the users that scope covers. All else is inactive to them.
  */

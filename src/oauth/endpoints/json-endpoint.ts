@@ -19,7 +19,7 @@ export type CountRefusal = (error: OAuthErrorCode) => void;
 const bodyLimitBytes = 16 * 1024;
 
 /**
- * Creates an endpoint that takes a form and answers with JSON that nobody may cache (RFC 6749 §3.2,
+ * An endpoint that takes a form and answers with JSON that must not be cached (RFC 6749 §3.2,
  * §5). `parameters` are those the endpoint knows: none may come twice, none may stand in the URL.
  */
 export function createJsonEndpoint(

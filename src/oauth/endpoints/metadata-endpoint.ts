@@ -34,7 +34,7 @@ export function metadataPaths(publicUrl: URL): readonly string[] {
   return path === '' ? [wellKnown] : [wellKnown + path, path + wellKnown];
 }
 
-/** Creates the metadata endpoint (RFC 8414 §3). */
+/** RFC 8414 §3. */
 export function createMetadataEndpoint({
   publicUrl,
   scopeNames,

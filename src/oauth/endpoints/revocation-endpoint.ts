@@ -8,7 +8,7 @@ import type { AccessTokenStore } from '../tokens/access-token-store.ts';
 import { type CountRefusal, createJsonEndpoint } from './json-endpoint.ts';
 
 /**
- * Creates the revocation endpoint (RFC 7009 §2). A client ends tokens that were issued to it; one that
+ * The revocation endpoint (RFC 7009 §2). A client ends tokens that were issued to it; one that
  * is already gone needs no ending, so it gets the same 200.
  */
 export function createRevocationEndpoint({

@@ -16,7 +16,7 @@ export interface TokenResponse {
 
 const parameters = ['grant_type', 'code', 'redirect_uri', 'code_verifier', 'scope'];
 
-/** Creates the token endpoint (RFC 6749 §3.2). The one grant is `authorization_code`. */
+/** The token endpoint (RFC 6749 §3.2). The one grant is `authorization_code`. */
 export function createTokenEndpoint({
   clientAuthentication,
   exchangeCode,

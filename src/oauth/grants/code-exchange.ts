@@ -26,7 +26,7 @@ export interface GrantedToken {
 /** Exchanges a code for an access token; throws OAuthError `invalid_grant` (RFC 6749 §5.2). */
 export type ExchangeCode = (client: Client, presented: PresentedCode) => Promise<GrantedToken>;
 
-/** Creates the exchange. The client's identity must be proven before it is called. */
+/** The client's identity must be proven before it is called. */
 export function createCodeExchange({
   authorizationCodes,
   publicUrl,

@@ -32,7 +32,6 @@ interface AccessTokenStoreOptions {
   readonly now?: () => number;
 }
 
-/** Creates the store of access tokens. */
 export function createAccessTokenStore({
   database,
   now = Date.now,

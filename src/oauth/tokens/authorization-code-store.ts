@@ -44,7 +44,6 @@ interface AuthorizationCodeStoreOptions {
   readonly now?: () => number;
 }
 
-/** Creates the store of authorization codes. */
 export function createAuthorizationCodeStore({
   database,
   lifetimeSeconds = 300,

@@ -10,7 +10,7 @@ export interface ServiceTokens {
 }
 
 /**
- * Creates the table of service tokens. It is keyed by hash, so the time a look-up takes tells nothing
+ * Keyed by hash, so that the time a look-up takes tells nothing
  * about the tokens in it.
  */
 export function createServiceTokens(): ServiceTokens {

@@ -44,7 +44,7 @@ export interface TokenIssuer {
 /** Characters of a note that are kept. */
 export const longestNote = 500;
 
-/** Creates the issuer. A longest lifetime of 0 means that tokens may last for ever. */
+/** A longest lifetime of 0 means that tokens may last for ever. */
 export function createTokenIssuer({
   accessTokens,
   authority,

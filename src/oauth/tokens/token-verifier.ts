@@ -34,7 +34,7 @@ const longestToken = 1024;
 const refusedForMs = 5_000;
 
 /**
- * Creates the verifier. Answers are kept by the token's hash and id, for a minute at most and never past the
+ * Answers are kept by the token's hash and id, for a minute at most and never past the
  * token's end; an announced change empties the memory at once, of all that it concerns.
  */
 export function createTokenVerifier({

@@ -11,7 +11,7 @@ export interface UseRecorder extends AsyncDisposable {
 
 const maxPending = 100_000;
 
-/** Creates a recorder that writes at most once in an interval; disposing of it writes the rest. */
+/** Writes at most once in an interval; disposing of it writes the rest. */
 export function createUseRecorder({
   accessTokens,
   log,

@@ -30,7 +30,7 @@ export interface AdminContext {
   ): void;
 }
 
-/** Creates the pages on a router; each page of it needs the scope `admin-ui`. */
+/** Every page of the router it returns needs the scope `admin-ui`. */
 export function createAdminContext(
   router: Router,
   { pages, authority }: { readonly pages: PageContext; readonly authority: Authority },

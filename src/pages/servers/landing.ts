@@ -13,7 +13,7 @@ export interface Landing {
   readonly middleware: Middleware;
 }
 
-/** Creates the landing: `Hub.default_url`, else one's own server, else the home page. */
+/** The landing is `Hub.default_url`, else one's own server, else the home page. */
 export function createLanding(deps: {
   readonly config: Pick<HubConfig, 'default_url' | 'redirect_to_server'>;
   readonly basePath: string;
