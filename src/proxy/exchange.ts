@@ -107,7 +107,8 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
     if (status < 200) return;
     this.touch();
     this.tags.route.lastAnswerMs = this.tags.route.lastActivityMs;
-    const pairs = clientResponseHeaders(headers, this.tags.route);
+    const { route, client } = this.tags;
+    const pairs = clientResponseHeaders(headers, route, [client?.host, this.req.headers.host]);
     if (this.#responseHeadersToAdd !== undefined) pairs.push(...this.#responseHeadersToAdd);
     if (reason !== undefined && reason !== '' && plainReason.test(reason)) {
       this.#res.writeHead(status, reason, pairs);

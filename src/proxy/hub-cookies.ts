@@ -54,7 +54,8 @@ function isSessionId(name: string, { sessionIdAliases }: Route): boolean {
   return name === sessionIdCookie || sessionIdAliases.includes(name);
 }
 
-function authenticatesItself({ access }: Route): boolean {
+/** Whether visitors are checked by the service or server itself, and not by the gateway. */
+export function authenticatesItself({ access }: Route): boolean {
   return access === 'service' || access === 'server';
 }
 

@@ -1,3 +1,4 @@
+import type { ClientAddress } from '../http/client-address.ts';
 import type { Route } from './route.ts';
 
 /** Why a live connection is closed from the hub's side. */
@@ -6,6 +7,8 @@ export type CloseReason = 'session_ended' | 'access_revoked' | 'route_removed' |
 /** Whom and what a live connection belongs to. */
 export interface ConnectionTags {
   readonly route: Route;
+  /** Whose: `host` is the one that was asked for, with its port if any. */
+  readonly client?: Pick<ClientAddress, 'host'> | undefined;
   /** The browser's login session. */
   readonly sessionId?: string | undefined;
   readonly userName?: string | undefined;

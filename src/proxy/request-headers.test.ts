@@ -138,6 +138,52 @@ describe('upstreamRequestHeaders', () => {
     },
   );
 
+  const identities = [
+    'X-User',
+    'X-Email',
+    'X-Authentik-Username',
+    'X-Authentik-Groups',
+    'X-Pomerium-Jwt-Assertion',
+    'X-Pomerium-Claim-Email',
+    'X-Goog-Authenticated-User-Email',
+    'X-Goog-Iap-Jwt-Assertion',
+    'Cf-Access-Authenticated-User-Email',
+    'Cf-Access-Jwt-Assertion',
+    'Tailscale-User-Login',
+    'X-MS-Client-Principal-Name',
+    'X-Consumer-Username',
+    'X-Vouch-User',
+    'X-Grafana-User',
+    'X-Amzn-Oidc-Identity',
+    'Iv-User',
+    'X-Userinfo',
+  ];
+
+  test.for(identities)('%s of a visitor never reaches an app that the gateway guards', (name) => {
+    expect(sent([name, 'root'])).not.toHaveProperty(name.toLowerCase());
+    expect(sent([name, 'root'], { access: 'public' })).not.toHaveProperty(name.toLowerCase());
+  });
+
+  test('an app that checks visitors itself keeps credentials of its own', () => {
+    expect(sent(['X-User-Email', 'a@b.test'], { access: 'service' })).toHaveProperty(
+      'x-user-email',
+    );
+    expect(sent(['X-Hub-User', 'root'], { access: 'service' })).not.toHaveProperty('x-hub-user');
+  });
+
+  test.for(['Impersonate-User', 'X-HTTP-Method-Override', 'X-Method-Override', 'X-HTTP-Method'])(
+    '%s reaches no upstream',
+    (name) => {
+      for (const access of ['gateway', 'service', 'server', 'public'] as const)
+        expect(sent([name, 'x'], { access })).not.toHaveProperty(name.toLowerCase());
+    },
+  );
+
+  test('what only sounds like an identity is kept', () => {
+    for (const name of ['X-User-Agent', 'X-Grpc-User-Agent', 'X-Csrf-Token', 'X-Upload-Id'])
+      expect(sent([name, 'x'])).toHaveProperty(name.toLowerCase());
+  });
+
   test('a __proto__ header changes no object', () => {
     const headers = sent(['__proto__', 'polluted', 'accept', '*/*']);
     expect(Object.getPrototypeOf(headers)).toBeNull();

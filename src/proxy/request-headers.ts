@@ -1,7 +1,7 @@
 import { HubError } from '../errors.ts';
 import type { ClientAddress } from '../http/client-address.ts';
 import { withoutTokenParameter } from '../protocol/token-parameter.ts';
-import { upstreamCookies } from './hub-cookies.ts';
+import { authenticatesItself, upstreamCookies } from './hub-cookies.ts';
 import type { Route } from './route.ts';
 
 /** Header names and values in turn, as in `IncomingMessage.rawHeaders`. */
@@ -93,8 +93,21 @@ const proxyClaims = new RegExp(
     'remote-(?:user|groups?|email|name|addr|host)',
     'forwarded',
     'proxy(?:-.*)?',
+    'impersonate-.*',
+    // What would let a GET through that is counted as another method behind the gateway's checks.
+    'x-(?:http-)?method(?:-override)?',
   ].join('|')})$`,
 );
+
+/**
+ * Words that make a header one about who asks, as every authenticating proxy has its own:
+ * `Cf-Access-Authenticated-User-Email`, `X-Goog-Iap-Jwt-Assertion`, `Tailscale-User-Login`. An app that
+ * was moved here from behind one of them may still believe it.
+ */
+const identityClaims =
+  /(?:^|-)(?:assertion|claims?|consumer|email|groups?|identity|jwt|login|mail|oidc|principal|roles?|saml|sso|subject|upn|user|userid|userinfo|username)(?:-|$)/;
+/** What the program of the visitor is called says nothing about the visitor. */
+const userAgents = /(?:^|-)user-agent(?:-|$)/;
 
 /** CGI and its heirs turn every other character into an underscore, and so into a forged hyphen. */
 const plainName = /^[a-z0-9-]+$/;
@@ -111,7 +124,7 @@ export function upstreamRequestHeaders(source: RequestHeaderSource): string[] {
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? '';
     const value = rawHeaders[index + 1] ?? '';
-    switch (fateOf(name.toLowerCase())) {
+    switch (fateOf(name.toLowerCase(), route)) {
       case 'keep':
         pairs.push(name, value);
         break;
@@ -160,8 +173,13 @@ export function toHeaderObject(pairs: HeaderPairs): Record<string, string | stri
   return headers;
 }
 
-function fateOf(name: string): Fate {
-  return fates.get(name) ?? (plainName.test(name) && !proxyClaims.test(name) ? 'keep' : 'drop');
+function fateOf(name: string, route: Route): Fate {
+  const known = fates.get(name);
+  if (known !== undefined) return known;
+  if (!plainName.test(name) || proxyClaims.test(name)) return 'drop';
+  // An app that checks visitors itself may have credentials of its own in such headers.
+  if (authenticatesItself(route) || !identityClaims.test(name)) return 'keep';
+  return userAgents.test(name) ? 'keep' : 'drop';
 }
 
 /** Removes what Connection lists (RFC 9110 §7.6.1). Host is no option that a client could withdraw. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { originHeaders } from './origin-headers.ts';
 import { clientResponseHeaders, confinedSetCookie, publicLocation } from './response-headers.ts';
 import { createRoute, type RouteAccess } from './route.ts';
 
@@ -46,6 +47,35 @@ describe('clientResponseHeaders', () => {
     };
     expect(clientResponseHeaders(headers, route)).toEqual(['x-kept', '1']);
   });
+
+  test.for([...originHeaders.keys()])(
+    'drops %s, with which an upstream would speak for the whole origin',
+    (name) => {
+      expect(clientResponseHeaders({ [name]: 'x', 'x-kept': '1' }, route)).toEqual(['x-kept', '1']);
+    },
+  );
+
+  test.for([
+    ['same-origin', undefined, undefined],
+    ['Same-Origin; report-to="x"', undefined, undefined],
+    ['same-origin', 'unsafe-none', undefined],
+    ['same-origin', 'require-corp; report-to="x"', 'same-origin'],
+    ['same-origin', 'credentialless', 'same-origin'],
+    ['same-origin-allow-popups; report-to="x"', undefined, 'same-origin-allow-popups'],
+    ['unsafe-none', undefined, 'unsafe-none'],
+    ['', undefined, undefined],
+  ] as const)(
+    'opener policy %j with embedder policy %j becomes %j',
+    ([policy, embedder, expected]) => {
+      const headers = {
+        'cross-origin-opener-policy': policy,
+        ...(embedder === undefined ? {} : { 'cross-origin-embedder-policy': embedder }),
+      };
+      const pairs = clientResponseHeaders(headers, route);
+      const at = pairs.indexOf('cross-origin-opener-policy');
+      expect(at === -1 ? undefined : pairs[at + 1]).toBe(expected);
+    },
+  );
 
   test('a service worker gets no further than the prefix', () => {
     const allowed = (value: string) =>
@@ -114,6 +144,21 @@ describe('publicLocation', () => {
     ['http://127.0.0.1:9000/\\evil.example/x', '/evil.example/x'],
   ] as const)('%s becomes %s', ([location, expected]) => {
     expect(publicLocation(location, route)).toBe(expected);
+  });
+
+  test.for([
+    ['http://hub.example.org/services/a/', '/services/a/'],
+    ['http://hub.example.org:9000/x?y#z', '/x?y#z'],
+    ['https://HUB.example.org:8443/x', '/x'],
+    ['//hub.example.org/x', '/x'],
+    ['http://hub.example.org:3000/x', 'http://hub.example.org:3000/x'],
+    ['http://wiki.hub.example.org/x', 'http://wiki.hub.example.org/x'],
+    ['http://localhost/x', '/x'],
+    ['http://user@hub.example.org//evil.example', '/evil.example'],
+    ['http://hub.example.org.evil.example/', 'http://hub.example.org.evil.example/'],
+  ] as const)('of the hub itself: %s becomes %s', ([location, expected]) => {
+    const hosts = ['hub.example.org:8443', 'localhost:8000', undefined, '', 'no host'];
+    expect(publicLocation(location, route, hosts)).toBe(expected);
   });
 
   test('knows the address of an upstream with a default port', () => {

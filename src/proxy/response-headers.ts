@@ -1,49 +1,61 @@
 import { maySetCookie } from './hub-cookies.ts';
+import { openerPolicy, originHeaders } from './origin-headers.ts';
 import type { Route } from './route.ts';
 
 /** Response headers by lower-case name, as undici and `node:http` give them. */
 export type UpstreamResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/**
- * Hop-by-hop headers (RFC 9110 §7.6.1), and headers that speak for the whole origin, which is the
- * hub's: one upstream must not clear its cookies, move it elsewhere or pin it.
- */
+/** Hop-by-hop headers (RFC 9110 §7.6.1), and those that speak for the whole origin. */
 const droppedNames = new Set([
-  'alt-svc',
-  'clear-site-data',
+  ...originHeaders.keys(),
   'connection',
   'keep-alive',
   'proxy-authenticate',
   'proxy-authentication-info',
   'proxy-connection',
-  'public-key-pins',
-  'strict-transport-security',
   'te',
   'trailer',
   'transfer-encoding',
   'upgrade',
 ]);
 
-/** Builds the headers a client gets from those of the upstream, as pairs for `writeHead`. */
-export function clientResponseHeaders(headers: UpstreamResponseHeaders, route: Route): string[] {
+/**
+ * Builds the headers a client gets from those of the upstream, as pairs for `writeHead`.
+ * `publicHosts` are the hosts, with their ports if any, under which the client and the upstream know
+ * the hub: a redirect to one of them is one within the hub.
+ */
+export function clientResponseHeaders(
+  headers: UpstreamResponseHeaders,
+  route: Route,
+  publicHosts: readonly (string | undefined)[] = [],
+): string[] {
   const pairs: string[] = [];
   const listed = listedOptions(headers['connection']);
   for (const name of Object.keys(headers)) {
     const value = headers[name];
     if (value === undefined || droppedNames.has(name) || listed?.has(name) === true) continue;
-    if (typeof value === 'string') addHeader(pairs, name, value, route);
-    else for (const item of value) addHeader(pairs, name, item, route);
+    for (const item of typeof value === 'string' ? [value] : value) {
+      const changed = changedValue(name, item);
+      if (changed !== undefined) pairs.push(name, changed);
+    }
   }
   return pairs;
-}
 
-function addHeader(pairs: string[], name: string, value: string, route: Route): void {
-  let changed: string | undefined = value;
-  if (name === 'set-cookie') changed = confinedSetCookie(value, route);
-  else if (name === 'location' || name === 'content-location')
-    changed = publicLocation(value, route);
-  else if (name === 'service-worker-allowed') changed = confinedPath(value, route);
-  if (changed !== undefined) pairs.push(name, changed);
+  function changedValue(name: string, value: string): string | undefined {
+    switch (name) {
+      case 'set-cookie':
+        return confinedSetCookie(value, route);
+      case 'location':
+      case 'content-location':
+        return publicLocation(value, route, publicHosts);
+      case 'service-worker-allowed':
+        return confinedPath(value, route);
+      case 'cross-origin-opener-policy':
+        return openerPolicy(value, headers['cross-origin-embedder-policy']?.toString());
+      default:
+        return value;
+    }
+  }
 }
 
 /**
@@ -75,13 +87,30 @@ export function confinedSetCookie(setCookie: string, route: Route): string | und
   return confined;
 }
 
-/** A Location that names the upstream's own address, which only the hub can reach, becomes a path. */
-export function publicLocation(location: string, { upstream }: Route): string {
+/**
+ * A Location that names the upstream's own address, which only the hub can reach, or the hub's, with
+ * whatever scheme and port the upstream takes it to have, becomes a path (as `ProxyPassReverse` of
+ * Apache does it): apps seldom know that TLS ends before them, or on which port the hub is.
+ */
+export function publicLocation(
+  location: string,
+  { upstream }: Route,
+  publicHosts: readonly (string | undefined)[] = [],
+): string {
   if (!/^(?:https?:|[/\\]{2})/i.test(location)) return location;
   const url = URL.parse(location, upstream.origin);
-  if (url === null || url.host !== new URL(upstream.origin).host) return location;
+  if (url === null || !isOurs(url, new URL(upstream.origin), publicHosts)) return location;
   // More than one leading slash would name another host.
   return `/${url.pathname.replace(/^\/+/, '')}${url.search}${url.hash}`;
+}
+
+function isOurs(url: URL, upstream: URL, publicHosts: readonly (string | undefined)[]): boolean {
+  if (url.host === upstream.host) return true;
+  return publicHosts.some((host) => {
+    const own = host === undefined || host === '' ? null : URL.parse(`http://${host}`);
+    if (own === null || own.hostname !== url.hostname) return false;
+    return url.port === '' || url.port === own.port || url.port === upstream.port;
+  });
 }
 
 function confinedPath(path: string, { prefix }: Route): string {

@@ -150,7 +150,9 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
     this.#state = 'open';
     this.#upstream = upstream;
     answer.headers = {
-      ...toHeaderObject(clientResponseHeaders(answer.headers, this.tags.route)),
+      ...toHeaderObject(
+        clientResponseHeaders(answer.headers, this.tags.route, [this.tags.client?.host]),
+      ),
       connection: 'Upgrade',
       upgrade: 'websocket',
     };
@@ -170,7 +172,9 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
     this.#clearTimer();
     this.#state = 'closing';
     answer.headers = {
-      ...toHeaderObject(clientResponseHeaders(answer.headers, this.tags.route)),
+      ...toHeaderObject(
+        clientResponseHeaders(answer.headers, this.tags.route, [this.tags.client?.host]),
+      ),
       connection: 'close',
     };
     const socket = this.#socket;

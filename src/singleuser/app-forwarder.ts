@@ -74,8 +74,11 @@ export function createAppForwarder(options: {
     };
   }
 
-  function responseHeaders(response: IncomingMessage): string[] {
-    const pairs = clientResponseHeaders(response.headersDistinct, route);
+  function responseHeaders(response: IncomingMessage, incoming: IncomingMessage): string[] {
+    const pairs = clientResponseHeaders(response.headersDistinct, route, [
+      readClient(incoming).host,
+      incoming.headers.host,
+    ]);
     return pairs.map((item, index) =>
       index % 2 === 1 && pairs[index - 1]?.toLowerCase() === 'location'
         ? publicLocation(item)
@@ -85,7 +88,7 @@ export function createAppForwarder(options: {
 
   function relay(answer: IncomingMessage, response: ServerResponse): void {
     onTraffic();
-    response.writeHead(answer.statusCode ?? 502, responseHeaders(answer));
+    response.writeHead(answer.statusCode ?? 502, responseHeaders(answer, response.req));
     // Sent at once: an event stream may begin long before its first event.
     response.flushHeaders();
     answer.on('data', onTraffic);
@@ -132,13 +135,13 @@ export function createAppForwarder(options: {
         if (!socket.destroyed) onFailure(notAnswering(cause));
       });
       outgoing.once('response', (answer) => {
-        writeHead(socket, answer, [...responseHeaders(answer), 'connection', 'close']);
+        writeHead(socket, answer, [...responseHeaders(answer, incoming), 'connection', 'close']);
         pipeline(answer, socket, () => undefined);
       });
       outgoing.once('upgrade', (answer, appSocket, appHead) => {
         socket.off('close', abandon);
         const upgrade = ['connection', 'Upgrade', 'upgrade', 'websocket'];
-        writeHead(socket, answer, [...responseHeaders(answer), ...upgrade]);
+        writeHead(socket, answer, [...responseHeaders(answer, incoming), ...upgrade]);
         join(socket as Socket, head, appSocket as Socket, appHead);
       });
       outgoing.end();

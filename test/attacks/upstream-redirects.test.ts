@@ -1,0 +1,25 @@
+import { describe, expect, test } from 'vitest';
+import { hasWebServer, startWebServer, type WebServerName } from '../support/web-servers.ts';
+import { head, rawRequest, startProxy } from './proxy-harness.ts';
+
+const servers: readonly WebServerName[] = ['nginx', 'Apache'];
+
+// They redirect `/docs` to `/docs/` by the Host they are asked with, and add what they take for the port.
+describe.for(servers)('a redirect of %s to a directory', (name) => {
+  test.skipIf(!hasWebServer(name))(
+    'stays within the hub, under whatever host it is asked',
+    async () => {
+      await using upstream = await startWebServer(name, '/services/a/');
+      await using proxy = await startProxy();
+      proxy.addService('a', upstream.url);
+      for (const host of ['hub.example.org', 'hub.example.org:8443', `127.0.0.1:${proxy.port}`]) {
+        const request = `GET /services/a/docs HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+        const answer = await rawRequest(proxy.port, request);
+        expect(answer).toMatch(/^HTTP\/1\.1 301 /);
+        expect(/^location: (.*)\r$/im.exec(answer)?.[1]).toBe('/services/a/docs/');
+      }
+      const page = await rawRequest(proxy.port, head('GET /services/a/docs/', 'Connection: close'));
+      expect(page).toContain('the page of docs');
+    },
+  );
+});

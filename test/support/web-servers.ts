@@ -1,0 +1,92 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { requireComponent } from './components.ts';
+import { freePort } from './free-port.ts';
+
+const programs = { nginx: '/usr/sbin/nginx', Apache: '/usr/sbin/apache2' } as const;
+
+/** A web server of the system, serving a folder with a directory `docs/` below `path`. */
+export interface WebServer extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+}
+
+export type WebServerName = keyof typeof programs;
+
+/** Whether that web server is installed; see requireComponent. */
+export function hasWebServer(name: WebServerName): boolean {
+  return requireComponent(name, programs[name]);
+}
+
+/** Starts nginx or Apache as their packages come, on loopback; `path` begins and ends with a slash. */
+export async function startWebServer(name: WebServerName, path: string): Promise<WebServer> {
+  const directory = mkdtempSync(join(tmpdir(), 'hub-web-server-'));
+  chmodSync(directory, 0o755);
+  const port = await freePort();
+  mkdirSync(join(directory, 'root', path, 'docs'), { recursive: true });
+  writeFileSync(join(directory, 'root', path, 'docs/index.html'), 'the page of docs');
+  const file = join(directory, 'server.conf');
+  writeFileSync(file, configurations[name](directory, port));
+  const child = spawn(
+    programs[name],
+    name === 'nginx' ? ['-c', file, '-p', directory] : ['-f', file, '-DFOREGROUND'],
+    { stdio: 'ignore' },
+  );
+  await answering(`http://127.0.0.1:${port}/`, child);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGTERM');
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+const configurations: Readonly<Record<WebServerName, (directory: string, port: number) => string>> =
+  {
+    nginx: (directory, port) => `
+daemon off;
+master_process off;
+pid ${directory}/nginx.pid;
+error_log ${directory}/error.log;
+events {}
+http {
+  access_log off;
+  client_body_temp_path ${directory}/body;
+  proxy_temp_path ${directory}/proxy;
+  fastcgi_temp_path ${directory}/fastcgi;
+  uwsgi_temp_path ${directory}/uwsgi;
+  scgi_temp_path ${directory}/scgi;
+  server { listen 127.0.0.1:${port}; root ${directory}/root; }
+}
+`,
+    Apache: (directory, port) => `
+ServerRoot ${directory}
+DefaultRuntimeDir ${directory}
+PidFile ${directory}/apache.pid
+ErrorLog ${directory}/error.log
+ServerName 127.0.0.1
+Listen 127.0.0.1:${port}
+LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so
+LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
+LoadModule dir_module /usr/lib/apache2/modules/mod_dir.so
+User www-data
+Group www-data
+DocumentRoot ${directory}/root
+`,
+  };
+
+async function answering(url: string, child: ChildProcess): Promise<void> {
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`the web server ended with ${child.exitCode}`);
+    const answer = await fetch(url, { redirect: 'manual' }).catch(() => undefined);
+    if (answer !== undefined) return;
+    await delay(50);
+  }
+}
