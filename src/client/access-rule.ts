@@ -47,7 +47,7 @@ function parse(scope: string): ParsedScope {
   return { name, kind, value: isDefaultServer ? `${value}/` : value };
 }
 
-/** Scopes of a user that hold for the members of a group, whoever those are. */
+/** Scopes of a user that hold for the members of a group. */
 export function hasGroupScopes({ scopes = [] }: UserModel): boolean {
   return scopes.some((scope) => scope.includes('!group='));
 }
@@ -70,7 +70,7 @@ export function withScopesForOwner(user: UserModel, owner: UserModel): UserModel
 function covers(held: ParsedScope, required: ParsedScope): boolean {
   if (held.name !== required.name) return false;
   if (held.kind === '') return true;
-  // An unresolved self-reference such as `!user` names nobody.
+  // An unresolved self-reference such as `!user` names no one.
   if (held.value === '') return false;
   if (held.kind === required.kind && held.value === required.value) return true;
   return (

@@ -61,7 +61,7 @@ export function createHttpHubApi(options: {
       response = await fetch(url, {
         ...init,
         headers: { accept: 'application/json', ...init.headers },
-        // A redirect would carry the token to an address that nobody configured.
+        // A redirect would carry the token to an address that is not configured.
         redirect: 'manual',
         signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
       });

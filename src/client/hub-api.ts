@@ -37,7 +37,7 @@ export type CodeExchangeResult =
  * them means "not logged in"; that is what null is for.
  */
 export interface HubApi {
-  /** The owner of a token, or null when the token identifies nobody (any more). */
+  /** The owner of a token, or null when the token identifies no one (any more). */
   userForToken(token: string, signal?: AbortSignal): Promise<UserModel | null>;
   exchangeCode(exchange: CodeExchange, signal?: AbortSignal): Promise<CodeExchangeResult>;
 }

@@ -75,7 +75,7 @@ export class HubAuth {
   }
 
   /**
-   * The user model of a token, or null when it identifies nobody. Throws HubError when the hub cannot
+   * The user model of a token, or null when it identifies no one. Throws HubError when the hub cannot
    * tell. Give the visitor's `hub-session-id` so that a logout is noticed at once.
    */
   async user_for_token(
@@ -123,7 +123,7 @@ export class HubAuth {
       const user = await this.user_for_token(candidate.token, { sessionId });
       if (user !== null) return this.decideForUser(request, user, candidate);
     }
-    return this.decideForNobody(request, presented);
+    return this.decideUnidentified(request, presented);
   }
 
   /** Tokens of a request in the order they are tried; the first that names a user counts. */
@@ -144,7 +144,10 @@ export class HubAuth {
     return this.allows(user) ? allow(request, user, presented) : denyAccess(user);
   }
 
-  protected decideForNobody(_request: RequestLike, presented: readonly PresentedToken[]): Decision {
+  protected decideUnidentified(
+    _request: RequestLike,
+    presented: readonly PresentedToken[],
+  ): Decision {
     return denyUnidentified(presented);
   }
 }

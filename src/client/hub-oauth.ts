@@ -6,6 +6,7 @@ import { HubError } from '../errors.ts';
 import { isNavigation } from '../http/content-negotiation.ts';
 import { type CookieAttributes, serializeCookie } from '../http/cookies.ts';
 import { createRedirectLoopGuard, type RedirectLoopGuard } from '../http/redirect-loop-guard.ts';
+import { safeRedirectTarget } from '../http/redirect-target.ts';
 import { createStateCookies, type PendingState, type StateCookies } from '../http/state-cookies.ts';
 import { stateCookieName, tokenCookieName } from '../protocol/cookie-names.ts';
 import { formatScopeList } from '../protocol/scope-list.ts';
@@ -16,7 +17,6 @@ import { type PresentedToken, single } from './credentials.ts';
 import { type Decision, type Denied, deny, type Redirected, type RequestLike } from './decision.ts';
 import type { UserModel } from './hub-api.ts';
 import { denyUnidentified, HubAuth, sessionIdOf } from './hub-auth.ts';
-import { ownTarget } from './own-target.ts';
 import { createTokenCookie, type TokenCookie } from './token-cookie.ts';
 
 /** A login that has left for the hub and not come back. `next`: undefined for the service's prefix. */
@@ -29,6 +29,11 @@ interface PendingAuthorization extends PendingState {
 
 /** The same page may lead to a login this often in a row before it is called a loop. */
 const maxRounds = 3;
+
+/** A longer one would not fit into a cookie with everything else that a login has to remember. */
+const longestReturnTarget = 1024;
+/** Paths are resolved against it where the service's own origin does not matter. */
+const placeholderOrigin = new URL('http://service.invalid/');
 
 /**
  * Logs browsers in with the hub by OAuth 2 (RFC 6749 §4.1 with PKCE), and checks every request of them
@@ -68,7 +73,7 @@ export class HubOAuth extends HubAuth {
       scopeList(env, 'request_scopes', 'HUB_OAUTH_CLIENT_ALLOWED_SCOPES') ??
       [];
     this.#publicOrigin = publicOrigin;
-    this.#callbackPath = new URL(this.oauth_redirect_uri, 'http://own.invalid').pathname;
+    this.#callbackPath = new URL(this.oauth_redirect_uri, placeholderOrigin).pathname;
     this.#issuer = options.issuer ?? (hubBaseUrl.startsWith('/') ? undefined : hubBaseUrl);
     const secrets = [options.cookie_secret ?? apiToken].flat().map((text) => new Secret(text));
     const sealer = createSealer(secrets, 'client-cookies');
@@ -99,7 +104,7 @@ export class HubOAuth extends HubAuth {
   login(request: RequestLike, next?: string): Redirected | Denied {
     const cookies = single(request.headers['cookie']);
     const attributes = this.#cookieAttributes(request);
-    const target = ownTarget(next ?? request.url, this.service_prefix, this.#callbackPath);
+    const target = returnTarget(next ?? request.url, this.service_prefix, this.#callbackPath);
     const round = this.#redirectLoopGuard.next(cookies, target);
     if (round >= maxRounds) {
       return deny(
@@ -169,7 +174,7 @@ export class HubOAuth extends HubAuth {
     return decision;
   }
 
-  protected override decideForNobody(
+  protected override decideUnidentified(
     request: RequestLike,
     presented: readonly PresentedToken[],
   ): Decision {
@@ -181,7 +186,8 @@ export class HubOAuth extends HubAuth {
   /** A token in the address would stay in the history and leak with it. */
   #moveTokenIntoCookie(request: RequestLike, token: string): Redirected {
     const url = withoutTokenParameter(request.url ?? '/');
-    const location = ownTarget(url, this.service_prefix, this.#callbackPath) ?? this.service_prefix;
+    const location =
+      returnTarget(url, this.service_prefix, this.#callbackPath) ?? this.service_prefix;
     // A link on another site must not decide as whom the visitor is logged in.
     if (isFromElsewhere(request)) return { kind: 'redirect', location, setCookies: [] };
     const cookie = this.#tokenCookie.write(token, this.#cookieAttributes(request));
@@ -255,7 +261,7 @@ export class HubOAuth extends HubAuth {
     // RFC 9207 §2.4: an answer of another issuer is a mix-up attack.
     const issuer = query.get('iss');
     if (issuer !== null && this.#issuer !== undefined && !isSameUrl(issuer, this.#issuer)) {
-      return loginFailed('The login was answered by somebody other than the hub.');
+      return loginFailed('The login was not answered by the hub.');
     }
     return undefined;
   }
@@ -275,4 +281,18 @@ function loginFailed(message: string): HubError {
 
 function isSameUrl(left: string, right: string): boolean {
   return left.replace(/\/$/, '') === right.replace(/\/$/, '');
+}
+
+/** A path below the service's prefix that a login may lead back to; undefined for anything else. */
+function returnTarget(
+  url: string | undefined,
+  prefix: string,
+  callbackPath: string,
+): string | undefined {
+  if (url === undefined || !url.startsWith('/')) return undefined;
+  const short = url.length > longestReturnTarget ? (url.split(/[?#]/, 1)[0] ?? '') : url;
+  const target = safeRedirectTarget(short, placeholderOrigin);
+  if (target === undefined || !target.startsWith(prefix)) return undefined;
+  if (target.length > longestReturnTarget) return undefined;
+  return target.split(/[?#]/, 1)[0] === callbackPath ? undefined : target;
 }

@@ -17,7 +17,7 @@ export interface UserCache {
 
 /**
  * Answers are remembered for `maxAgeMs`, also that a token
- * identifies nobody; errors never. Zero asks the hub every time.
+ * identifies no one; errors never. Zero asks the hub every time.
  */
 export function createUserCache(
   userForToken: (token: string) => Promise<UserModel | undefined>,
@@ -30,7 +30,7 @@ export function createUserCache(
   });
   return {
     lookUp({ token, sessionId, signal }) {
-      // A length in front, because no separator is safe beside a session id anybody may invent.
+      // A length in front, because no separator is safe beside a session id that a client may invent.
       const key = hashSecret(`${token.length}:${token}${sessionId ?? ''}`);
       const lookup = users.getOrLoad(key, () => userForToken(token));
       return signal === undefined ? lookup : abandonOnAbort(lookup, signal);

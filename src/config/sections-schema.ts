@@ -109,7 +109,7 @@ export const spawnerSection = z.strictObject({
   default_url: z.string().default('').describe('Page of the server that a user lands on.'),
   start_timeout: seconds.default(60).describe('Seconds a server has to start.'),
   http_timeout: seconds.default(30).describe('Seconds a started server has to answer over HTTP.'),
-  poll_interval: seconds.default(30).describe('Seconds between two looks at a running server.'),
+  poll_interval: seconds.default(30).describe('Seconds between two polls of a running server.'),
   slow_start_timeout: seconds
     .default(10)
     .describe('Seconds the API waits for a server to start before it answers 202 in place of 201.'),

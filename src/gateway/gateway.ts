@@ -36,7 +36,7 @@ export function createGateway(deps: {
     route: Route,
     url: string,
   ) => { readonly html: string; readonly error: HubError };
-  /** Who is logged in under a session id, if anybody. */
+  /** The name of the user whose login has a session id, while it is open. */
   readonly userOfSession: (sessionId: string) => Promise<string | undefined>;
 }): Gateway {
   const { routes, guard, forwarder, webSockets, clientAddress, answers } = deps;
@@ -73,7 +73,7 @@ export function createGateway(deps: {
     };
   }
 
-  /** Whose WebSocket it is where the gateway checks nobody: for the limit of one user, not a right. */
+  /** Whose WebSocket it is where the gateway is no guard: for the limit of one user, not a right. */
   function userBehind(
     { access, owner }: Route,
     sessionId: string | undefined,

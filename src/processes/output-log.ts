@@ -40,12 +40,12 @@ export interface OutputLog extends AsyncDisposable {
 }
 
 const chunkBytes = 64 * 1024;
-/** More than this unread at one look is a flood: only its end is read, the rest stays in the file. */
+/** More than this unread at one poll is a flood: only its end is read, the rest stays in the file. */
 const floodBytes = 512 * 1024;
-/** Lines told to `onLine` in one look; the file holds them all. */
-const maxLinesPerLook = 200;
-const shortestLookMs = 100;
-const longestLookMs = 1_000;
+/** Lines told to `onLine` in one poll; the file holds them all. */
+const maxLinesPerPoll = 200;
+const shortestPollMs = 100;
+const longestPollMs = 1_000;
 
 /** Opens (or goes on with) the output file of a program and follows it. */
 export async function openOutputLog(options: OutputLogOptions): Promise<OutputLog> {
@@ -60,9 +60,9 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
   const remarks: string[] = [];
   let offset = 0;
   let isClosed = false;
-  let lookMs = shortestLookMs;
+  let pollMs = shortestPollMs;
   let timer: NodeJS.Timeout | undefined;
-  let looking: Promise<void> = Promise.resolve();
+  let polling: Promise<void> = Promise.resolve();
 
   function keep(line: string): string {
     const clean = secrets.reduce((text, secret) => text.replaceAll(secret, '[secret]'), line);
@@ -111,16 +111,16 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
   function tell(all: readonly string[]): void {
     const told = all.map((line) => ({ line, isRemark: isRemark(line) }));
     if (onLine === undefined) return;
-    for (const { line, isRemark } of told.slice(0, maxLinesPerLook)) onLine(line, isRemark);
-    const untold = told.length - maxLinesPerLook;
+    for (const { line, isRemark } of told.slice(0, maxLinesPerPoll)) onLine(line, isRemark);
+    const untold = told.length - maxLinesPerPoll;
     if (untold > 0) onLine(`[… ${untold} lines not shown]`, false);
   }
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     const { size } = await handle.stat();
-    // Somebody emptied the file, for example a program that opened /dev/stderr for writing.
+    // The file was emptied, for example by a program that opened /dev/stderr for writing.
     if (size < offset) offset = 0;
-    lookMs = size === offset ? Math.min(lookMs * 2, longestLookMs) : shortestLookMs;
+    pollMs = size === offset ? Math.min(pollMs * 2, longestPollMs) : shortestPollMs;
     const fresh = [...skipFlood(size), ...(await readUpTo(size))];
     if (size >= maxFileBytes) {
       const late = await rotateOutputFile({ handle, file, offset, maxFileBytes, oldFiles });
@@ -132,13 +132,13 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
   }
 
   function flush(): Promise<void> {
-    looking = looking.then(async () => {
-      if (!isClosed) await look();
+    polling = polling.then(async () => {
+      if (!isClosed) await poll();
     });
-    return looking;
+    return polling;
   }
 
-  // Looking again and again instead of fs.watch: it costs one fstat per look, is the same on every
+  // Polling instead of fs.watch: it costs one fstat each time, is the same on every
   // file system, and a flooding program cannot turn it into a flood of events.
   function schedule(): void {
     if (isClosed) return;
@@ -146,7 +146,7 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
       flush()
         .catch((thrown: unknown) => keep(`[the output file cannot be read: ${String(thrown)}]`))
         .finally(schedule);
-    }, lookMs).unref();
+    }, pollMs).unref();
   }
 
   try {

@@ -21,7 +21,7 @@ export interface EndedGroup {
 const stragglerGraceMs = 1_000;
 /** How long the kernel has to remove a process after SIGKILL. */
 const killPatienceMs = 5_000;
-const longestLookMs = 250;
+const longestPollMs = 250;
 
 /**
  * Ends a process group and everything it started: SIGTERM to the group, grace, SIGTERM to those that
@@ -110,23 +110,23 @@ function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     kill(pid, signal);
   } catch {
-    // Gone already, or of a user the hub may not signal; the next look at the process table tells.
+    // Gone already, or of a user the hub may not signal; the next scan of the process table tells.
   }
 }
 
-/** Looks again and again, ever less often, until nothing is left or patience ends. */
+/** Polls, ever less often, until nothing is left or patience ends. */
 async function waitUntilEmpty(
-  look: () => Promise<readonly number[]>,
+  scan: () => Promise<readonly number[]>,
   patienceMs: number,
   clock: Clock,
 ): Promise<readonly number[]> {
   const deadline = clock.now() + patienceMs;
-  let remaining = await look();
-  for (let lookMs = 5; remaining.length > 0; lookMs = Math.min(lookMs * 2, longestLookMs)) {
+  let remaining = await scan();
+  for (let pollMs = 5; remaining.length > 0; pollMs = Math.min(pollMs * 2, longestPollMs)) {
     const leftMs = deadline - clock.now();
     if (leftMs <= 0) break;
-    await clock.sleep(Math.min(lookMs, leftMs));
-    remaining = await look();
+    await clock.sleep(Math.min(pollMs, leftMs));
+    remaining = await scan();
   }
   return remaining;
 }

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { pid } from 'node:process';
 import { describe, expect, test } from 'vitest';
 import type { Clock } from './clock.ts';
-import { createSharedLook, createSharedView, directView } from './process-view.ts';
+import { createSharedScan, createSharedView, directView } from './process-view.ts';
 
 describe('a shared look', () => {
   /** A clock that goes on only when somebody sleeps; each look takes a second. */
@@ -17,7 +17,7 @@ describe('a shared look', () => {
         now += ms;
       },
     };
-    const look = createSharedLook(async () => {
+    const look = createSharedScan(async () => {
       begun.push(now);
       await new Promise<void>((resolve) => waiting.push(resolve));
       now += 1_000;
@@ -56,7 +56,7 @@ describe('a shared look', () => {
 
   test('that fails fails only for those who shared it', async () => {
     let looks = 0;
-    const look = createSharedLook(async () => {
+    const look = createSharedScan(async () => {
       looks += 1;
       if (looks === 1) throw new Error('no table');
       return looks;

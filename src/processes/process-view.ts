@@ -4,7 +4,7 @@ import { listProcesses, type ProcessEntry } from './process-table.ts';
 import { findTaggedProcesses, listProcessTags } from './process-tag.ts';
 
 /**
- * What the operating system tells of its processes and their ports. Every answer is from a look that
+ * What the operating system tells of its processes and their ports. Every answer is from a scan that
  * began after the question.
  */
 export interface ProcessView {
@@ -15,24 +15,24 @@ export interface ProcessView {
   listenersOn(port: number): Promise<readonly PortListener[] | undefined>;
 }
 
-/** Looks anew for everybody who asks: right for those who ask now and then. */
+/** Scans for each caller: right for those who ask now and then. */
 export const directView: ProcessView = {
   processes: listProcesses,
   taggedWith: findTaggedProcesses,
   listenersOn: findListeners,
 };
 
-/** A shared look rests this many times as long as it took, so that looking never fills a core. */
+/** A shared scan rests this many times as long as it took, so that scanning never fills a core. */
 const restFactor = 3;
 
 /**
- * A view that reads once for all who ask at the same time, and not again at once. With hundreds
- * of servers that start or end together each look would cost the same, and there would be hundreds.
+ * A view that scans once for all who ask at the same time, and not again at once. With hundreds of
+ * servers that start or end together each scan would cost the same, and there would be hundreds.
  */
 export function createSharedView(): ProcessView {
-  const processes = createSharedLook(listProcesses);
-  const tags = createSharedLook(listProcessTags);
-  const listeners = createSharedLook(listListeners);
+  const processes = createSharedScan(listProcesses);
+  const tags = createSharedScan(listProcessTags);
+  const listeners = createSharedScan(listListeners);
   return {
     processes,
     taggedWith: async (tag) => (await tags()).get(tag) ?? [],
@@ -44,39 +44,39 @@ export function createSharedView(): ProcessView {
 }
 
 /**
- * A shared read: one under way and one to come, for all who asked in between. The
- * next one begins when the last one is over and a rest has passed that is as long as the look was costly.
+ * Shares a scan: one under way and one to come, for everyone who asked in between. The next one begins
+ * when the last one is over and a rest has passed that is as long as the scan was costly.
  */
-export function createSharedLook<Seen>(
-  look: () => Promise<Seen>,
+export function createSharedScan<Seen>(
+  scan: () => Promise<Seen>,
   clock: Clock = systemClock,
 ): () => Promise<Seen> {
   let last: Promise<unknown> = Promise.resolve();
   let restsUntil = Number.NEGATIVE_INFINITY;
   let next: Promise<Seen> | undefined;
 
-  async function lookNow(): Promise<Seen> {
+  async function scanNow(): Promise<Seen> {
     const begunAt = clock.now();
     try {
-      return await look();
+      return await scan();
     } finally {
       const now = clock.now();
       restsUntil = now + (now - begunAt) * restFactor;
     }
   }
 
-  async function lookInTurn(): Promise<Seen> {
+  async function scanInTurn(): Promise<Seen> {
     await last;
     const restMs = restsUntil - clock.now();
     if (restMs > 0) await clock.sleep(restMs);
     next = undefined;
-    const seen = lookNow();
+    const seen = scanNow();
     last = seen.catch(() => undefined);
     return seen;
   }
 
   return () => {
-    next ??= lookInTurn();
+    next ??= scanInTurn();
     return next;
   };
 }

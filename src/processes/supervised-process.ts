@@ -51,7 +51,7 @@ export interface SupervisedProcess {
 
 /** How long what a process left behind has between SIGTERM and SIGKILL. */
 const leftoverGraceMs = 1_000;
-const adoptedLookMs = 1_000;
+const adoptedPollMs = 1_000;
 
 /**
  * Starts a program in its own session and process group, its output going to a file. Why it cannot
@@ -113,13 +113,13 @@ export function adoptProcess(options: {
   const { identity, clock = systemClock } = options;
   if (!isSameProcess(identity)) return undefined;
   const { promise: ended, resolve } = Promise.withResolvers<EndOfLeader>();
-  function look(): void {
+  function poll(): void {
     if (isSameProcess(identity)) return;
     clearInterval(timer);
     resolve({ code: null, signal: null });
   }
-  const timer = setInterval(look, adoptedLookMs).unref();
-  return supervise({ ...options, ended, clock, lookForEnd: look });
+  const timer = setInterval(poll, adoptedPollMs).unref();
+  return supervise({ ...options, ended, clock, pollForEnd: poll });
 }
 
 interface EndOfLeader {
@@ -134,9 +134,9 @@ function supervise(options: {
   readonly output: OutputLog;
   readonly clock: Clock;
   readonly view?: ProcessView | undefined;
-  readonly lookForEnd?: () => void;
+  readonly pollForEnd?: () => void;
 }): SupervisedProcess {
-  const { identity, ended, tag, output, clock, view, lookForEnd } = options;
+  const { identity, ended, tag, output, clock, view, pollForEnd } = options;
   const group = { groupId: identity.pid, tag };
   let isRunning = true;
   let stopping: Promise<EndedGroup> | undefined;
@@ -161,7 +161,7 @@ function supervise(options: {
       if (isRunning) stopping ??= endProcessGroup(group, { graceMs, clock, ...(view && { view }) });
       const survivors = (await stopping)?.survivors ?? [];
       if (survivors.includes(identity.pid)) return { survivors };
-      lookForEnd?.();
+      pollForEnd?.();
       await exited;
       return { survivors };
     },

@@ -7,7 +7,7 @@ export const sessionIdCookie = 'hub-session-id';
 /** The same session id, under the name that software written for JupyterHub reads. */
 export const jupyterHubSessionIdCookie = 'jupyterhub-session-id';
 
-/** What a form is bound to while nobody is logged in. */
+/** What a form is bound to before login. */
 export const formCookie = 'hub-form';
 
 /**

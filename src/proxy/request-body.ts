@@ -36,7 +36,7 @@ export class RequestBody extends Readable {
     super();
     this.#request = request;
     this.#options = options;
-    // Whoever uses the body hears of errors by its own listener; after it has let go, nobody needs to.
+    // The reader of the body hears of errors by its own listener; after it has left, no one needs to.
     this.on('error', () => {});
     request.on('close', this.#abandon);
   }
@@ -123,7 +123,7 @@ export function bodyTooLarge(limitBytes: number): HubError {
 const discardGraceMs = 5_000;
 
 /**
- * Reads the rest of an upload that nobody wants, so that the client gets to reading the answer and the
+ * Reads the rest of an unwanted upload, so that the client gets to reading the answer and the
  * connection can carry its next request. After a grace the connection is given up.
  */
 export function discardBody(request: IncomingMessage): void {

@@ -114,7 +114,7 @@ const plainName = /^[a-z0-9-]+$/;
 
 /**
  * Builds the headers a forwarded request carries. The length of the body is left to the caller, who
- * frames it anew. Throws `bad_request` for a second Host header (RFC 9112 §3.2).
+ * frames it again. Throws `bad_request` for a second Host header (RFC 9112 §3.2).
  */
 export function upstreamRequestHeaders(source: RequestHeaderSource): string[] {
   const { rawHeaders, route, client, headersToAdd, stripAuthorization } = source;
@@ -182,7 +182,7 @@ function fateOf(name: string, route: Route): Fate {
   return userAgents.test(name) ? 'keep' : 'drop';
 }
 
-/** Removes what Connection lists (RFC 9110 §7.6.1). Host is no option that a client could withdraw. */
+/** Removes what Connection lists (RFC 9110 §7.6.1). A client cannot withdraw Host. */
 function withoutListed(pairs: string[], options: string): string[] {
   const listed = new Set<string>();
   for (const option of options.toLowerCase().split(',')) listed.add(option.trim());

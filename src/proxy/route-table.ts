@@ -13,7 +13,7 @@ export type RouteMatch =
 
 /** The proxy table: longest prefix by decoded segment. */
 export interface RouteTable {
-  /** Finds the route of a path; undefined when the path is the hub's own or nobody's. */
+  /** Finds the route of a path; undefined when the path is the hub's own or no one's. */
   match(path: CanonicalPath): RouteMatch | undefined;
   /** Adds a route; throws `conflict` when the prefix is taken. */
   add(definition: RouteDefinition): Route;

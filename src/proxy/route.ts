@@ -2,7 +2,7 @@ import type { AccessTarget } from '../protocol/access-scope.ts';
 import { tokenCookieName } from '../protocol/cookie-names.ts';
 import { parseUpstreamAddress, type UpstreamAddress } from './upstream-address.ts';
 
-/** Who checks visitors: the service or server itself, the gateway in its place, or nobody. */
+/** Who checks visitors: the service or server itself, the gateway in its place, or none. */
 export type RouteAccess = 'service' | 'server' | 'gateway' | 'public';
 
 /** Whose route it is. */

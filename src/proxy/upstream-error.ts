@@ -1,7 +1,7 @@
 import { HubError } from '../errors.ts';
 import type { CloseReason } from './live-connections.ts';
 
-/** Nobody listens there, or nobody can be reached: worth another attempt in a moment. */
+/** Nothing listens there, or it cannot be reached: worth another attempt in a moment. */
 const unreachable = new Set([
   'EACCES',
   'EADDRNOTAVAIL',

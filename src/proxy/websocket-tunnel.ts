@@ -110,7 +110,7 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
     this.close(reason);
   }
 
-  /** Ends a WebSocket that nobody has used for too long. */
+  /** Ends a WebSocket that has been idle for too long. */
   closeIdle(): void {
     if (this.#state === 'open') this.#closeWith(1001, 'idle');
   }

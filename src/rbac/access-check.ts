@@ -108,7 +108,7 @@ export function scopesBeyond(
 }
 
 /**
- * Whether somebody may give all wanted scopes to somebody else: nobody grants more than they hold.
+ * Whether a granter may give all wanted scopes to another: no one grants more than they hold.
  * Also the test for acting on an account: who may not grant what it holds may not take it over.
  */
 export function mayGrant(granter: ScopeSet, wanted: ScopeSet, membership: Membership): boolean {

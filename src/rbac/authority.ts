@@ -151,7 +151,7 @@ export function createAuthority({
   };
 }
 
-/** Sets of scopes are remembered as they are, so each is looked through once. */
+/** Sets of scopes are remembered as they are, so each is searched once. */
 const withGroupFilter = new WeakMap<ScopeSet, boolean>();
 
 function hasGroupFilter(scopes: ScopeSet): boolean {

@@ -56,7 +56,7 @@ export function findDefaultRole(name: string): Role | undefined {
 }
 
 /**
- * Gives everything an administrator may do. Whoever makes somebody an administrator, or acts on the
+ * Gives everything an administrator may do. Who makes a user an administrator, or acts on the
  * account of one, must hold all of it.
  */
 export function adminScopes(catalogue: ScopeCatalogue): ScopeSet {

@@ -33,7 +33,7 @@ export interface ApplyRolesContext {
 type ConfiguredMembers = Partial<Record<RoleSubjectKind, readonly string[]>>;
 
 const subjectKinds = ['user', 'group', 'service'] as const;
-const everybody = '*';
+const anyName = '*';
 
 /**
  * Brings the store in line with a valid `Hub.load_roles`: defines the roles, removes those that
@@ -140,31 +140,32 @@ function assignmentChanges(
     const listed = members.get(roleName)?.[subjectKind];
     if (listed !== undefined) return !listed.includes(subjectName);
     if (isConfigured(origin)) return true;
-    // Nobody would ever take back what an authenticator gave before it stopped managing roles.
+    // No one would ever take back what an authenticator gave before it stopped managing roles.
     return origin !== 'api' && !managesRoles;
   });
   return { assign, revoke };
 }
 
 function reportGrowth(before: Role, after: Role, catalogue: ScopeCatalogue, log: Logger): void {
-  const had = expandForAnybody(before.scopes, catalogue);
+  const had = expandForAnyHolder(before.scopes, catalogue);
   const gained = after.scopes.filter(
-    (scope) => scopesBeyond(had, expandForAnybody([scope], catalogue), emptyMembership).length > 0,
+    (scope) =>
+      scopesBeyond(had, expandForAnyHolder([scope], catalogue), emptyMembership).length > 0,
   );
   if (gained.length > 0) {
     log.warn({ role: after.name, scopes: gained }, 'role has obtained extra permissions');
   }
 }
 
-/** Expands with a stand-in for whoever holds the role, so that self references can be compared. */
-function expandForAnybody(scopes: readonly string[], catalogue: ScopeCatalogue): ScopeSet {
+/** Expands with a stand-in for the holder of the role, so that self references can be compared. */
+function expandForAnyHolder(scopes: readonly string[], catalogue: ScopeCatalogue): ScopeSet {
   return expandScopes(scopes, {
     catalogue,
-    owner: { kind: 'user', name: everybody },
+    owner: { kind: 'user', name: anyName },
     client: {
-      clientId: everybody,
-      service: everybody,
-      server: { userName: everybody, serverName: everybody },
+      clientId: anyName,
+      service: anyName,
+      server: { userName: anyName, serverName: anyName },
     },
     inherited: new Set(['inherit']),
   });

@@ -4,7 +4,7 @@ export interface Membership {
   membersOf(groupName: string): ReadonlySet<string>;
 }
 
-const nobody: ReadonlySet<string> = new Set();
+const none: ReadonlySet<string> = new Set();
 
 /** `members` lists the user names of each group. */
 export function createMembership(
@@ -19,10 +19,10 @@ export function createMembership(
     }
   }
   return {
-    groupsOf: (userName) => groupsByUser.get(userName) ?? nobody,
-    membersOf: (groupName) => membersByGroup.get(groupName) ?? nobody,
+    groupsOf: (userName) => groupsByUser.get(userName) ?? none,
+    membersOf: (groupName) => membersByGroup.get(groupName) ?? none,
   };
 }
 
 /** A membership without any group. */
-export const emptyMembership: Membership = { groupsOf: () => nobody, membersOf: () => nobody };
+export const emptyMembership: Membership = { groupsOf: () => none, membersOf: () => none };

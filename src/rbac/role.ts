@@ -19,7 +19,7 @@ export interface RoleAssignment {
   readonly origin: string;
 }
 
-/** Everything that decides which roles somebody holds. */
+/** Everything that decides which roles are held. */
 export type RoleHolder =
   | {
       readonly kind: 'user';

@@ -57,7 +57,7 @@ export const scopeDefinitions = {
   },
   'admin:users': {
     description: 'Create, read, change and delete users.',
-    help: 'Full control of user accounts. Treat whoever holds it as an administrator.',
+    help: 'Full control of user accounts. Treat a holder as an administrator.',
     subscopes: ['admin:auth_state', 'users', 'read:roles:users', 'delete:users'],
   },
   'admin:auth_state': {
@@ -158,7 +158,7 @@ export const scopeDefinitions = {
   },
   tokens: {
     description: 'Create, read and revoke access tokens.',
-    help: 'Creates, reads and revokes access tokens. Nobody can put more into a token than its owner may do.',
+    help: 'Creates, reads and revokes access tokens. No one can put more into a token than its owner may do.',
     subscopes: ['read:tokens'],
   },
   'read:tokens': {

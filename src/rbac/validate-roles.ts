@@ -68,7 +68,7 @@ function isReserved(text: string): boolean {
   return scope !== undefined && builtInScopes.get(scope.name)?.reservedFor !== undefined;
 }
 
-/** Tells what is wrong with a scope that somebody wrote, or undefined when it can be used. */
+/** Tells what is wrong with a scope as written, or undefined when it can be used. */
 export function scopeProblem(text: string, catalogue: ScopeCatalogue): string | undefined {
   const { scope, problem } = readScope(text);
   if (scope === undefined) return problem;

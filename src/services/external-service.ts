@@ -4,8 +4,7 @@ import type { probeReadiness } from '../processes/readiness-probe.ts';
 import { watchHealth } from './health-watch.ts';
 import type { Service } from './service.ts';
 import type { ServiceRoutes } from './service-routes.ts';
-import type { ServiceState } from './service-status.ts';
-import type { SupervisedService } from './supervised-service.ts';
+import type { ServiceState, SupervisedService } from './service-status.ts';
 
 export function createExternalService(options: {
   readonly service: Service;

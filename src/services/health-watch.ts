@@ -17,7 +17,7 @@ const calmPauseMs = 10_000;
 /** While something is wrong, so that a service that comes back is seen within a second. */
 const alarmedPauseMs = 1_000;
 const longestProbeMs = 10_000;
-/** One slow answer is no illness; a port where nobody listens is, at once. */
+/** One slow answer is not a failure yet; a port on which nothing listens is. */
 const missesUntilUnhealthy = 3;
 
 /**

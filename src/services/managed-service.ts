@@ -11,12 +11,11 @@ import {
 import { findSystemUser, type SystemUser } from '../processes/system-user.ts';
 import { watchHealth } from './health-watch.ts';
 import type { ManagedProcessStore } from './managed-process-store.ts';
-import { createOwnListenerProbe } from './own-listener-probe.ts';
 import { decideRestart, defaultRestartLimits, type RestartLimits } from './restart-policy.ts';
 import type { Service, ServiceLaunch } from './service.ts';
 import type { ServiceRoutes } from './service-routes.ts';
-import type { ServiceExit, ServiceState } from './service-status.ts';
-import type { SupervisedService } from './supervised-service.ts';
+import type { ServiceExit, ServiceState, SupervisedService } from './service-status.ts';
+import { createTrustedListenerProbe } from './trusted-listener-probe.ts';
 
 export interface ManagedServiceOptions {
   readonly service: Service & { readonly launch: ServiceLaunch };
@@ -49,7 +48,7 @@ const longestLoggedLine = 1_000;
  */
 export function createManagedService(options: ManagedServiceOptions): SupervisedService {
   const { logFile, routes, store, clock = systemClock, random = Math.random } = options;
-  const probe = createOwnListenerProbe(options.probe, () => user?.userId);
+  const probe = createTrustedListenerProbe(options.probe, () => user?.userId);
   const { launch } = options.service;
   const limits = options.limits ?? defaultRestartLimits;
   const stopping = new AbortController();

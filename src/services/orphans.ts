@@ -6,7 +6,7 @@ import type { ManagedProcess, ManagedProcessStore } from './managed-process-stor
 const graceMs = 5_000;
 
 /**
- * Ends the services that a killed hub left running, before they are started anew: known by pid and
+ * Ends the services that a killed hub left running, before they are started again: known by pid and
  * start time, or by the tag that everything they started carries. Adopting them would not do, since
  * a new hub gives out new tokens. Never throws.
  */

@@ -17,10 +17,9 @@ import { createService, type Service } from './service.ts';
 import { compareServices, type ServiceDifference } from './service-difference.ts';
 import { type HubLocation, serviceEnvironment } from './service-environment.ts';
 import type { ServiceRoutes } from './service-routes.ts';
-import type { ServiceStatus } from './service-status.ts';
-import type { SupervisedService } from './supervised-service.ts';
+import type { ServiceStatus, SupervisedService } from './service-status.ts';
 
-/** All services, with what becomes of them. Disposing of it stops the managed ones. */
+/** All services and how they are. Disposing of it stops the managed ones. */
 export interface ServiceRegistry extends AsyncDisposable {
   /**
    * Ends what a former hub left behind, then starts every service in parallel. Resolves when all

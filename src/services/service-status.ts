@@ -1,4 +1,5 @@
 import type { ProcessUsage } from '../processes/process-usage.ts';
+import type { Service } from './service.ts';
 
 /**
  * Where a service is in its life.
@@ -49,4 +50,18 @@ export interface ServiceStatus {
   /** The last lines of its output, oldest first. */
   readonly outputTail: readonly string[];
   readonly usage: ProcessUsage | undefined;
+}
+
+/** One service in the hub's care, managed or external. */
+export interface SupervisedService {
+  readonly service: Service;
+  /** Begins; returns at once, and never throws. */
+  start(): void;
+  /** Ends it within its grace; afterwards it can be discarded. */
+  stop(): Promise<void>;
+  /** Starts it again, at once, and forgets earlier failures. An external one is probed again. */
+  restart(): void;
+  /** Takes over changes that need no restart. */
+  update(service: Service): void;
+  status(usage: ProcessUsage | undefined): ServiceStatus;
 }

@@ -92,7 +92,7 @@ function checkManaged(
 interface UniqueValue {
   readonly field: string;
   readonly key: string;
-  /** Continues with whoever has it already. */
+  /** Continues with the service that has it already. */
   readonly message: string;
 }
 

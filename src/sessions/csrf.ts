@@ -17,8 +17,8 @@ export interface CsrfProtection {
 const anonymousLifetimeSeconds = 24 * 3600;
 
 /**
- * A token is the keyed hash of the login session, or of a random cookie where
- * nobody is logged in. Browsers say where a request comes from (Sec-Fetch-Site, Origin); what they say
+ * A token is the keyed hash of the login session, or of a random cookie before
+ * login. Browsers say where a request comes from (Sec-Fetch-Site, Origin); what they say
  * is checked first, so that a cookie tossed in by a sibling site does not help an attacker.
  */
 export function createCsrfProtection(options: {

@@ -86,7 +86,7 @@ export function createBrowserSessions(options: {
   const koaSession = createSession(sessionOptions as never, options.app as never) as Middleware;
 
   /**
-   * Two different valid login cookies mean that somebody tossed one in: then neither counts. Those at
+   * Two different valid login cookies mean that one was tossed in: then neither counts. Those at
    * other paths go, since a page that sees both would send the browser to and fro for ever with a
    * login page that sees one.
    */
@@ -160,7 +160,7 @@ function pathsAbove(path: string): string[] {
   const paths = ['/'];
   let above = '';
   for (const segment of path.split('/').slice(1, deepestPath)) {
-    // What would end the attribute is no path that could be named in it.
+    // A path that would end the attribute cannot be named in it.
     if (segment === '' || /[;,\s]/.test(segment)) break;
     above += `/${segment}`;
     paths.push(above, `${above}/`);

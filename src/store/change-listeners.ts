@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { ChangeSubject } from './change-subject.ts';
 
-/** Hears of a change; without a subject it may concern anybody. */
+/** Hears of a change; without a subject it may concern anyone. */
 export type ChangeListener = (subject: ChangeSubject | undefined) => void;
 
 /** Who wants to know that users, roles, groups, sessions or tokens changed. */

@@ -1,10 +1,10 @@
 /**
  * What a change concerned, where that is known to be less than everything: caches then drop this much
- * alone, so that one person's logout does not make the hub look up everybody else again. A change that
+ * alone, so that one person's logout does not make the hub look up everyone else again. A change that
  * could take a right in any other way is announced without a subject.
  */
 export type ChangeSubject =
-  /** A user was added; nobody who was there before loses a right. */
+  /** A user was added; no one who was there before loses a right. */
   | { readonly kind: 'user_added' }
   /** A login ended, and with it every token that was bound to it. */
   | { readonly kind: 'session_ended'; readonly sessionId: string }

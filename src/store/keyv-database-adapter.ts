@@ -129,7 +129,7 @@ export function createKeyvDatabaseAdapter({
     },
 
     on() {
-      // Errors are thrown to whoever asked; nothing is emitted.
+      // Errors are thrown to the one who asked; nothing is emitted.
       return adapter;
     },
   };

@@ -36,7 +36,7 @@ export interface OpenKeyvOptions {
   readonly log: Logger;
 }
 
-/** Opens the expiring state. Throws a StartupError that tells what is wrong and how to mend it. */
+/** Opens the expiring state. Throws a StartupError that tells what is wrong and how to fix it. */
 export async function openKeyv(options: OpenKeyvOptions): Promise<KeyvSpaces> {
   const { url, database, log } = options;
   if (url === undefined) {

@@ -188,7 +188,7 @@ class PatientEngine {
   }
 }
 
-/** Lets one at a time use the writer, first come first served, and nobody wait for ever. */
+/** Lets one at a time use the writer, first come first served, and no one wait for ever. */
 class WriterQueue {
   readonly #timeoutMs: number;
   readonly #waiting = new Set<() => void>();

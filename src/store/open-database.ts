@@ -14,7 +14,7 @@ export interface OpenDatabaseOptions {
 
 /**
  * Opens the database of a URL (`sqlite:<path>`, `sqlite::memory:`, `postgresql://…`) and brings its
- * schema up to date. Throws a StartupError that tells what is wrong and how to mend it.
+ * schema up to date. Throws a StartupError that tells what is wrong and how to fix it.
  */
 export async function openDatabase(
   url: string,

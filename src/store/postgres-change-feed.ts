@@ -109,7 +109,7 @@ export async function openPostgresChangeFeed({
 
   return {
     announce(subject) {
-      // Two changes that wait to be told are told as one that may concern anybody.
+      // Two changes that wait to be told are told as one that may concern anyone.
       untoldSubject = isUntold ? undefined : subject;
       isUntold = true;
       tell();
@@ -125,7 +125,7 @@ export async function openPostgresChangeFeed({
   };
 }
 
-/** What cannot be read may concern anybody, and was not sent by this process. */
+/** What cannot be read may concern anyone, and was not sent by this process. */
 function readNotification(payload: string | undefined): {
   readonly from: unknown;
   readonly subject: ChangeSubject | undefined;

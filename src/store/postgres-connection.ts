@@ -49,7 +49,7 @@ export function openPostgresConnection<Tables>(
     types: { getTypeParser: findTypeParser },
   };
   const pool = new pg.Pool({ ...settings, Client: SelfClosingClient, max: connectionCount });
-  // Without a listener the loss of a connection that nobody waits for would end the process.
+  // Without a listener the loss of an idle connection would end the process.
   pool.on('error', (error) => {
     log.warn({ address, reason: error.message }, 'lost a connection to the database');
   });
@@ -126,7 +126,7 @@ function explain(thrown: unknown, address: string, setting: string): Error {
     case '57P03':
       return say('is starting or stopping: try again in a moment');
     case 'ERR_INVALID_URL':
-      return say('is no valid URL: write special characters of the password as %XX');
+      return say('is not a valid URL: write special characters of the password as %XX');
     case undefined:
       return say(`does not answer: check the network and ${setting}`);
     default:

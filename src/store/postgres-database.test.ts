@@ -58,7 +58,7 @@ describe.skipIf(!hasPostgres())('PostgreSQL', () => {
 
   test('says at the start that a URL is none, without repeating it', async () => {
     const opening = open('postgresql://hub:my#pass/word@127.0.0.1/hub');
-    await expect(opening).rejects.toThrow(/^PostgreSQL is no valid URL/);
+    await expect(opening).rejects.toThrow(/^PostgreSQL is not a valid URL/);
   });
 
   test('says at the start that the database can only be read', async () => {

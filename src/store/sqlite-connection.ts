@@ -65,7 +65,7 @@ async function openEngines(
   }
   let writer: SqliteEngine | undefined;
   try {
-    // Nobody else on the machine needs to read it; the -wal and -shm files get the same mode.
+    // No one else on the machine needs to read it; the -wal and -shm files get the same mode.
     if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
     writer = await openThreadedEngine({ file, lockTimeoutMs });
     const reader = createDirectEngine(openDatabaseFile({ file, lockTimeoutMs, isReadOnly: true }));

@@ -43,7 +43,7 @@ export async function openSqliteDatabase({
 }
 
 /**
- * Calls back when another process has committed something. SQLite tells nobody, but this pragma's
+ * Calls back when another process has committed something. SQLite does not tell, but this pragma's
  * value changes with each commit made over another connection.
  */
 async function watchOtherProcesses(

@@ -44,7 +44,7 @@ export function createDirectEngine(database: DatabaseSync): SqliteEngine {
 
 /**
  * Opens an SQLite file with the pragmas the hub relies on: nothing acknowledged is lost in a power cut.
- * What only reads needs somebody else to have opened it for writing.
+ * What only reads needs another one to have opened it for writing.
  */
 export function openDatabaseFile({
   file,

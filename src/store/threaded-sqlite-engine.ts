@@ -8,7 +8,7 @@ const program = join(import.meta.dirname, `sqlite-thread${extname(import.meta.fi
 
 /**
  * Opens an SQLite file in a thread of its own. A commit waits until the disk has it, which takes a
- * fraction of a millisecond on a good day and a second on a bad one: it must not be everybody's second.
+ * fraction of a millisecond on a good day and a second on a bad one: no one else must wait for it.
  * Rejects with what `node:sqlite` throws when the file cannot be opened.
  */
 export async function openThreadedEngine(options: ThreadOptions): Promise<SqliteEngine> {
@@ -26,7 +26,7 @@ export async function openThreadedEngine(options: ThreadOptions): Promise<Sqlite
     const asked = waiting.shift();
     if (answer.error === undefined) asked?.resolve(answer.result);
     else asked?.reject(toError(answer.error));
-    // Like a database in the main thread, one that nobody asks keeps no process from ending.
+    // Like a database in the main thread, one that is not asked keeps no process from ending.
     if (waiting.length === 0 && !isClosing) worker.unref();
   });
   worker.once('error', (error) => {

@@ -144,6 +144,6 @@ function requireS256CodeChallenge(parameters: URLSearchParams): string | undefin
 
 function badRequest(message: string): HubError {
   return new HubError('bad_request', message, {
-    hint: 'The link that brought you here is faulty; tell whoever runs the application.',
+    hint: 'The link that brought you here is faulty; tell the operator of the application.',
   });
 }

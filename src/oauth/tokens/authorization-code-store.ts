@@ -28,8 +28,8 @@ export interface AuthorizationCodeStore {
   create(code: AuthorizationCode): Promise<string>;
   /**
    * Takes a code and stores the token it gives, in one transaction: a second use of the code waits
-   * until the token exists, and so can revoke it. A refused code stays taken, which leaves nobody
-   * a second guess at its verifier.
+   * until the token exists, and so can revoke it. A refused code stays taken: there is no
+   * second guess at its verifier.
    */
   exchange(
     code: string,

@@ -19,7 +19,7 @@ export interface ApiTokenRequest {
   readonly note: string;
   /** Undefined for a token that does not expire. */
   readonly expiresInSeconds?: number;
-  /** Whoever asks: what they hold is the most the token may get. */
+  /** Who asks: what they hold is the most the token may get. */
   readonly granter: { readonly owner: Owner; readonly scopes: ScopeSet };
 }
 
@@ -37,7 +37,7 @@ export interface TokenIssuer {
    * that is not possible, and `forbidden` for scopes beyond those of the granter.
    */
   createApiToken(request: ApiTokenRequest): Promise<IssuedAccessToken>;
-  /** Creates the token a server starts with, which is its client secret too; earlier ones end. */
+  /** The token a server starts with, which is its client secret too; earlier ones end. */
   createServerToken(request: ServerTokenRequest): Promise<IssuedAccessToken>;
 }
 

@@ -13,7 +13,7 @@ const optionsSchema = z.strictObject({
     .number()
     .positive()
     .default(2)
-    .describe('Seconds between two looks at the memory of servers with a limit.'),
+    .describe('Seconds between two checks of the memory of servers with a limit.'),
 });
 
 /** The spawner that is built in: each server is a process of this machine. */

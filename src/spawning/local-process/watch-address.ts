@@ -7,9 +7,9 @@ import type { ProcessView } from '../../processes/process-view.ts';
 import type { SupervisedProcess } from '../../processes/supervised-process.ts';
 import { isPortTaken, type ServerAddress } from './server-address.ts';
 
-const longestLookMs = 200;
-/** How often to look at all ports and processes of the machine, which costs more than one process. */
-const wideLookMs = 500;
+const longestPollMs = 200;
+/** How often to scan all ports and processes of the machine, which costs more than one process. */
+const wideScanMs = 500;
 
 export interface WatchedStart {
   readonly process: SupervisedProcess;
@@ -35,12 +35,12 @@ export async function watchAddress(start: WatchedStart): Promise<boolean> {
   const wake = AbortSignal.any([signal, ended.signal]);
   const deadline = systemClock.now() + patienceMs;
 
-  let nextWideLook = systemClock.now() + wideLookMs;
+  let nextWideScan = systemClock.now() + wideScanMs;
 
   for (
-    let lookMs = 10;
+    let pollMs = 10;
     systemClock.now() < deadline;
-    lookMs = Math.min(lookMs * 2, longestLookMs)
+    pollMs = Math.min(pollMs * 2, longestPollMs)
   ) {
     if (signal.aborted) {
       await process.stop({ graceMs: 0 });
@@ -50,15 +50,15 @@ export async function watchAddress(start: WatchedStart): Promise<boolean> {
       await process.exited;
       return address.port === undefined || !(await isPortTaken(ip, address.port));
     }
-    const isWide = systemClock.now() >= nextWideLook;
-    if (isWide) nextWideLook = systemClock.now() + wideLookMs;
+    const isWide = systemClock.now() >= nextWideScan;
+    if (isWide) nextWideScan = systemClock.now() + wideScanMs;
     const listening = await isListening(start, isWide);
     if (listening === 'yes') return true;
     if (listening === 'stolen') {
       await process.stop({ graceMs: 0 });
       return false;
     }
-    await systemClock.sleep(lookMs, wake);
+    await systemClock.sleep(pollMs, wake);
   }
   return true;
 }

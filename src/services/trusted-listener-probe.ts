@@ -4,9 +4,9 @@ import type { probeReadiness } from '../processes/readiness-probe.ts';
 
 /**
  * A probe that takes no answer from a program of another account: while a managed service is
- * down, whoever has a login on the machine could listen on its port and get its visitors.
+ * down, any account of the machine could listen on its port and get its visitors.
  */
-export function createOwnListenerProbe(
+export function createTrustedListenerProbe(
   probe: typeof probeReadiness,
   serviceUserId: () => number | undefined,
 ): typeof probeReadiness {
