@@ -1,11 +1,9 @@
 import type { UserNameRules } from '../authentication/user-name-rules.ts';
 import { HubError } from '../errors.ts';
-import { mayGrant } from '../rbac/access-check.ts';
-import type { Authority } from '../rbac/authority.ts';
 import type { Caller } from '../rbac/caller.ts';
-import { adminScopes } from '../rbac/default-roles.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { User, UserStore } from '../users/user-store.ts';
+import type { ActingOnUsers } from './acting-on-users.ts';
 
 /** Creating, changing and deleting people, with the rules that hold whoever asks for it. */
 export interface Accounts {
@@ -22,8 +20,6 @@ export interface Accounts {
   ): Promise<User>;
   /** Stops the user's servers, ends the sessions, and deletes everything of theirs. */
   delete(caller: Caller, userName: string): Promise<void>;
-  /** Throws `forbidden` when the user may do more than the caller: nobody takes over such an account. */
-  requireMayActOn(caller: Caller, user: User): Promise<void>;
 }
 
 /** How many users one request creates. */
@@ -32,39 +28,20 @@ export const mostNewUsers = 500;
 export function createAccounts(deps: {
   readonly users: UserStore;
   readonly names: Pick<UserNameRules, 'resolveNew'>;
-  readonly authority: Authority;
+  readonly acting: ActingOnUsers;
   readonly logins: Pick<LoginSessions, 'endAllOfUser'>;
   /** Stops the user's servers, and lets none start until the work is done. */
   readonly withoutServersOf: (user: User, work: () => Promise<void>) => Promise<void>;
   readonly onDelete: (userName: string) => Promise<void>;
 }): Accounts {
-  const { users, names: nameRules, authority, logins } = deps;
-
-  /** Nobody makes, changes or removes an account that may do more than they may themselves. */
-  async function requireMayGrantAdmin(caller: Caller): Promise<void> {
-    const wanted = adminScopes(authority.catalogue);
-    if (mayGrant(caller.scopes, wanted, await authority.membershipFor(caller.scopes))) return;
-    throw new HubError('forbidden', 'Only an administrator may do this to an administrator.');
-  }
-
-  async function requireMayActOn(caller: Caller, user: User): Promise<void> {
-    if (user.isAdmin) return requireMayGrantAdmin(caller);
-    const held = await authority.scopesOfOwner({ kind: 'user', name: user.name });
-    if (mayGrant(caller.scopes, held, await authority.membershipFor(caller.scopes))) return;
-    // Users hold rights over themselves that an administrator of users holds over everybody.
-    const own = new Set([...held].filter((scope) => !scope.endsWith(`!user=${user.name}`)));
-    if (mayGrant(caller.scopes, own, await authority.membershipFor(caller.scopes))) return;
-    throw new HubError('forbidden', 'This user may do more than you may.');
-  }
+  const { users, names: nameRules, acting, logins } = deps;
 
   return {
-    requireMayActOn,
-
     async create(caller, names, { isAdmin }) {
       if (names.length > mostNewUsers) {
         throw new HubError('bad_request', `At most ${mostNewUsers} users can be created at once.`);
       }
-      if (isAdmin) await requireMayGrantAdmin(caller);
+      if (isAdmin) await acting.requireAdminPower(caller);
       const wanted = [...new Set(names.map((name) => nameRules.resolveNew(name)))];
       const created = await users.createMissing(wanted, { isAdmin, isInvited: true });
       if (created.length === 0) throw new HubError('conflict', 'All of these users exist already.');
@@ -73,9 +50,9 @@ export function createAccounts(deps: {
 
     async change(caller, userName, { name, isAdmin }) {
       const user = await users.getByName(userName);
-      await requireMayActOn(caller, user);
+      await acting.requireMayTakeOver(caller, user);
       if (isAdmin !== undefined && isAdmin !== user.isAdmin) {
-        await requireMayGrantAdmin(caller);
+        await acting.requireAdminPower(caller);
         await users.setAdmin(user.id, isAdmin);
       }
       const newName =
@@ -91,7 +68,7 @@ export function createAccounts(deps: {
       if (caller.owner.kind === 'user' && caller.owner.name === user.name) {
         throw new HubError('bad_request', 'You cannot delete your own account.');
       }
-      await requireMayActOn(caller, user);
+      await acting.requireMayTakeOver(caller, user);
       await logins.endAllOfUser(user.id);
       await deps.withoutServersOf(user, async () => {
         await deps.onDelete(user.name);

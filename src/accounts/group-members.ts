@@ -1,14 +1,14 @@
-import { HubError } from '../errors.ts';
-import { mayGrant } from '../rbac/access-check.ts';
-import type { Authority } from '../rbac/authority.ts';
 import type { Caller } from '../rbac/caller.ts';
-import { expandScopes } from '../rbac/expand-scopes.ts';
-import type { RoleStore } from '../rbac/role-store.ts';
 import type { Group, GroupStore } from '../users/group-store.ts';
+import type { User, UserStore } from '../users/user-store.ts';
+import type { ActingOnUsers } from './acting-on-users.ts';
 
 /** Who belongs to a group, with the rule that holds whoever changes it. */
 export interface GroupMembers {
-  /** Throws `forbidden` when the group may do more than the caller. */
+  /**
+   * Throws `forbidden` when the group may do more than the caller, and for users over whom others would
+   * get rights that the caller does not have.
+   */
   add(caller: Caller, groupName: string, userNames: readonly string[]): Promise<void>;
   /** Creates groups with members, all or none. Throws as `add` does, and `conflict` for taken names. */
   createGroups(
@@ -21,30 +21,28 @@ export interface GroupMembers {
 
 export function createGroupMembers(deps: {
   readonly groups: Pick<GroupStore, 'addMembers' | 'createAll' | 'removeMembers'>;
-  readonly roles: Pick<RoleStore, 'heldBy'>;
-  readonly authority: Authority;
+  readonly users: Pick<UserStore, 'findByName'>;
+  readonly acting: ActingOnUsers;
 }): GroupMembers {
-  const { groups, roles, authority } = deps;
+  const { groups, acting } = deps;
 
-  /** Membership brings the group's roles along: nobody may hand out more than they hold. */
-  async function requireMayFill(caller: Caller, groupName: string): Promise<void> {
-    const held = await roles.heldBy({ kind: 'group', name: groupName });
-    const scopes = expandScopes(
-      held.flatMap((role) => role.scopes),
-      { catalogue: authority.catalogue, owner: caller.owner },
-    );
-    if (mayGrant(caller.scopes, scopes, await authority.membershipFor(caller.scopes))) return;
-    throw new HubError('forbidden', 'This group holds roles that may do more than you may.');
+  /** Those that exist; the store refuses the others. */
+  async function usersOf(names: readonly string[]): Promise<User[]> {
+    const found = await Promise.all([...new Set(names)].map((name) => deps.users.findByName(name)));
+    return found.filter((user) => user !== undefined);
   }
 
   return {
     async add(caller, groupName, userNames) {
-      await requireMayFill(caller, groupName);
+      await acting.requireMayAddTo(caller, groupName, await usersOf(userNames));
       await groups.addMembers(groupName, userNames, 'api');
     },
 
     async createGroups(caller, names, memberNames) {
-      if (memberNames.length > 0) for (const name of names) await requireMayFill(caller, name);
+      if (memberNames.length > 0) {
+        const members = await usersOf(memberNames);
+        for (const name of names) await acting.requireMayAddTo(caller, name, members);
+      }
       return groups.createAll({ names, memberNames, origin: 'api' });
     },
 

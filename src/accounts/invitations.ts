@@ -5,6 +5,7 @@ import type { Caller } from '../rbac/caller.ts';
 import type { Invitation, InvitationPurpose, InvitationStore } from '../users/invitation-store.ts';
 import type { PasswordCredentialStore } from '../users/password-credential-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
+import type { ActingOnUsers } from './acting-on-users.ts';
 
 /** A new link, shown this once. */
 export interface NewInvitation {
@@ -46,7 +47,7 @@ export function createInvitations(deps: {
   readonly users: Pick<UserStore, 'getByName' | 'findById'>;
   readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
   readonly passwords: AccountPasswords;
-  readonly requireMayActOn: (caller: Caller, user: User) => Promise<void>;
+  readonly acting: Pick<ActingOnUsers, 'requireMayTakeOver'>;
   /** URL of the page that such a link opens. */
   readonly pageUrl: string;
   readonly now?: () => Date;
@@ -55,7 +56,7 @@ export function createInvitations(deps: {
 
   async function userFor(caller: Caller, userName: string): Promise<User> {
     const user = await users.getByName(userName);
-    await deps.requireMayActOn(caller, user);
+    await deps.acting.requireMayTakeOver(caller, user);
     return user;
   }
 

@@ -1,6 +1,7 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { Authority } from '../rbac/authority.ts';
+import type { Caller } from '../rbac/caller.ts';
 import { emptyMembership } from '../rbac/membership.ts';
 import { authorise, createMay } from './authorise.ts';
 import { callerOf } from './caller-middleware.ts';
@@ -25,6 +26,12 @@ export function addOperations<Deps>(
   deps: Deps,
   options: {
     readonly authority: Pick<Authority, 'membershipFor'>;
+    /** Throws `forbidden` for a user who may do more than the caller; says nothing to one that is not there. */
+    readonly requireMayActOn: (
+      caller: Caller,
+      userName: string,
+      scopes: OperationDeclaration['scopes'],
+    ) => Promise<void>;
     readonly publicOrigin: string;
     readonly bodyLimitBytes: number;
     readonly pageLimits: PageLimits;
@@ -43,6 +50,9 @@ export function addOperations<Deps>(
     const membership =
       caller === undefined ? emptyMembership : await options.authority.membershipFor(caller.scopes);
     const rows = authorise(operation, params, caller, membership);
+    if (operation.actsOnUser === true && caller !== undefined) {
+      await options.requireMayActOn(caller, params['name'] ?? '', operation.scopes);
+    }
     const page =
       operation.isPaged === true ? parsePage(ctx, options.pageLimits) : { offset: 0, limit: 0 };
     const query = parseQuery(ctx, operation.query);

@@ -45,6 +45,8 @@ export interface OperationDeclaration {
   readonly scopes: 'public' | 'authenticated' | readonly string[];
   /** The whole hub, unless given. */
   readonly target?: Target;
+  /** Whether it changes something of the user in the path: no caller acts so on one who may do more. */
+  readonly actsOnUser?: true;
   /** What a caller gets whose right is not one to this resource: 404, as for one that is not there. */
   readonly beyondFilter?: 'forbidden';
   readonly query?: z.ZodObject;

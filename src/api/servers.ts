@@ -100,6 +100,7 @@ function startedAt(
       description:
         'Options stand in `user_options`, or are the whole body. Answers when the server is ready, or after `Spawner.slow_start_timeout`.',
       scopes: ['start:servers'],
+      actsOnUser: true,
       body: startBody,
       answers: {
         201: { description: 'It is ready.', schema: serverModel },
@@ -124,6 +125,7 @@ function startedAt(
       summary: `Stop ${which}`,
       description: 'With `remove`, a named server is deleted as well.',
       scopes: ['delete:servers'],
+      actsOnUser: true,
       body: z.object({ remove: z.boolean().default(false) }).prefault({}),
       answers: {
         202: { description: 'It is stopping.', schema: z.object({ message: z.string() }) },
@@ -190,6 +192,7 @@ export const serverOperations = [
     tag: 'servers',
     summary: 'Create a named server without starting it',
     scopes: ['start:servers'],
+    actsOnUser: true,
     target: 'server',
     body: creation,
     answers: { 201: { description: 'The new server.', schema: serverModel } },
@@ -209,6 +212,7 @@ export const serverOperations = [
     tag: 'servers',
     summary: 'Rename a stopped server, or change the name shown or its options',
     scopes: ['start:servers'],
+    actsOnUser: true,
     target: 'server',
     body: change,
     answers: { 200: { description: 'The changed server.', schema: serverModel } },

@@ -64,6 +64,7 @@ export const sessionOperations = [
     tag: 'sessions',
     summary: 'End every login of a user',
     scopes: ['tokens'],
+    actsOnUser: true,
     target: 'user',
     answers: { 204: { description: 'They have ended, with the tokens that hung on them.' } },
   }).handle(async ({ params }, { users, logins }: Deps) => {
@@ -77,6 +78,7 @@ export const sessionOperations = [
     tag: 'sessions',
     summary: 'End one login of a user',
     scopes: ['tokens'],
+    actsOnUser: true,
     target: 'user',
     answers: { 204: { description: 'It has ended, with the tokens that hung on it.' } },
   }).handle(async ({ params }, { users, logins }: Deps) => {

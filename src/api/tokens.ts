@@ -97,6 +97,7 @@ export const tokenOperations = [
     summary: 'Make a token for a user',
     description: 'Nobody can put more into a token than its owner may do, nor than they may do.',
     scopes: ['tokens'],
+    actsOnUser: true,
     target: 'user',
     beyondFilter: 'forbidden',
     body: creation,
@@ -143,6 +144,7 @@ export const tokenOperations = [
     description:
       "A token of an application takes the application's other tokens of the user along.",
     scopes: ['tokens'],
+    actsOnUser: true,
     target: 'user',
     answers: { 204: { description: 'It is revoked.' } },
   }).handle(async ({ params }, deps: Deps) => {

@@ -28,13 +28,14 @@ export function addAdminPages(
   },
 ): void {
   const { login, logins, authority } = deps;
-  const { accounts, invitations, secondFactors, groupMembers, lockouts } = deps.accounts;
+  const { accounts, acting, invitations, secondFactors, groupMembers, lockouts } = deps.accounts;
   const { users, groups, roles, identities, credentials } = stores;
   const admin = createAdminContext(router, { pages: deps.browser.pages, authority });
   const shared = { users, accounts, invitations, invitationStore: stores.invitations };
   adminUserListRoutes(admin, { ...shared, servers: stores.servers });
   adminUserRoutes(admin, {
     ...shared,
+    acting,
     groups,
     roles,
     identities,

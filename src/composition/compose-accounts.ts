@@ -1,4 +1,5 @@
 import { createAccounts } from '../accounts/accounts.ts';
+import { createActingOnUsers } from '../accounts/acting-on-users.ts';
 import { createFirstAdministrator } from '../accounts/first-administrator.ts';
 import { createGroupMembers } from '../accounts/group-members.ts';
 import { createIdentityLinks } from '../accounts/identity-links.ts';
@@ -32,10 +33,11 @@ export function composeAccounts(
 ) {
   const { site, login, logins, authority, servers } = deps;
   const { authenticators } = login;
+  const acting = createActingOnUsers({ authority, roles: stores.roles });
   const accounts = createAccounts({
     users: stores.users,
     names: login.names,
-    authority,
+    acting,
     logins,
     withoutServersOf: (user, work) => servers.servers.withoutServersOf(user, work),
     async onDelete(userName) {
@@ -59,6 +61,7 @@ export function composeAccounts(
     hubTitle: config.Hub.title,
   });
   return {
+    acting,
     accounts,
     passwords,
     secondFactors,
@@ -73,7 +76,7 @@ export function composeAccounts(
       users: stores.users,
       credentials: stores.credentials,
       passwords,
-      requireMayActOn: (caller, user) => accounts.requireMayActOn(caller, user),
+      acting,
       pageUrl: new URL(site.urls.invitation, config.publicUrl).href,
     }),
     identityLinks: createIdentityLinks({
@@ -82,7 +85,7 @@ export function composeAccounts(
       credentials: stores.credentials,
       logins,
     }),
-    groupMembers: createGroupMembers({ groups: stores.groups, roles: stores.roles, authority }),
+    groupMembers: createGroupMembers({ ...stores, acting }),
     lockouts: createLockouts([login.throttle, secondFactorThrottle]),
     firstAdministrator: createFirstAdministrator({
       link: createSetUpLink({ ...config, ...stores }),

@@ -39,7 +39,7 @@ export function addApi(
   const { authority, info, servers, services } = deps;
   const { apiPath } = deps.site;
   const { registry, routes } = services;
-  const { accounts, invitations, lockouts, groupMembers } = deps.accounts;
+  const { accounts, acting, invitations, lockouts, groupMembers } = deps.accounts;
   const { users, groups, roles, accessTokens } = stores;
   const publicOrigin = config.publicUrl.origin;
 
@@ -98,6 +98,11 @@ export function addApi(
   };
   addOperations(router, operations, apiDeps, {
     authority,
+    async requireMayActOn(caller, userName, scopes) {
+      const user = await users.findByName(userName);
+      if (user === undefined || typeof scopes === 'string') return;
+      await acting.requireMayActOn(caller, user, scopes);
+    },
     publicOrigin,
     bodyLimitBytes: config.Proxy.api_body_size,
     pageLimits: { default: config.Hub.api_page_default_limit, max: config.Hub.api_page_max_limit },

@@ -1,4 +1,5 @@
 import type Router from '@koa/router';
+import { createActingOnUsers } from '../accounts/acting-on-users.ts';
 import { homeRoutes } from '../pages/servers/home-routes.ts';
 import { jupyterHubRoutes } from '../pages/servers/jupyterhub-routes.ts';
 import { spawnRoutes } from '../pages/servers/spawn-routes.ts';
@@ -26,7 +27,8 @@ export function addServerPages(
   const { config } = foundation;
   const shared = routeDepsOf(foundation, deps);
   const showHome = homeRoutes(router, { ...shared, config, registry: deps.services.registry });
-  spawnRoutes(router, { ...shared, showHome });
+  const acting = createActingOnUsers({ authority: deps.authority, roles: foundation.stores.roles });
+  spawnRoutes(router, { ...shared, showHome, acting });
   const { jupyterHub, assets } = deps.site;
   if (jupyterHub.hasAddresses) jupyterHubRoutes(router, { assets });
 }

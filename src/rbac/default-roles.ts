@@ -1,4 +1,6 @@
+import { mayGrant } from './access-check.ts';
 import { expandScopes } from './expand-scopes.ts';
+import { emptyMembership } from './membership.ts';
 import type { Role } from './role.ts';
 import type { ScopeSet } from './scope.ts';
 import type { ScopeCatalogue } from './scope-definitions.ts';
@@ -61,4 +63,13 @@ export function findDefaultRole(name: string): Role | undefined {
  */
 export function adminScopes(catalogue: ScopeCatalogue): ScopeSet {
   return expandScopes(defaultRoles.admin.scopes, { catalogue });
+}
+
+/**
+ * What a holder of these scopes may hand to others. Custom scopes are power in services and none over the
+ * hub, so whoever may do all that an administrator may is stopped by none of them.
+ */
+export function grantableScopes(held: ScopeSet, catalogue: ScopeCatalogue): ScopeSet {
+  if (!mayGrant(held, adminScopes(catalogue), emptyMembership)) return held;
+  return held.union(new Set(catalogue.names.filter((name) => name.startsWith('custom:'))));
 }

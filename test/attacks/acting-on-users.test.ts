@@ -64,3 +64,111 @@ describe.skipIf(!hasPostgres())('activity (PostgreSQL)', () => {
   const cluster = usePostgres();
   declareActivityAttacks(async () => ({ Hub: { database_url: await cluster().createDatabase() } }));
 });
+
+const courseScopes = [
+  'groups!group=course',
+  'admin:users!group=course',
+  'tokens!group=course',
+  'servers!group=course',
+  'access:servers!group=course',
+];
+
+const courseHub = {
+  Hub: {
+    load_groups: [{ name: 'course', users: ['bob', 'tea'] }],
+    load_roles: [
+      { name: 'lead', scopes: courseScopes, users: ['gina'] },
+      { name: 'grader', scopes: ['custom:grades'], users: ['tea'] },
+      { name: 'culler', scopes: ['servers', 'list:users'], services: ['culler'] },
+      { name: 'list-keeper', scopes: ['groups', 'read:users'], services: ['list-keeper'] },
+    ],
+    custom_scopes: { 'custom:grades': { description: 'Grade.' } },
+    services: [
+      { name: 'culler', api_token: 'culler-token' },
+      { name: 'list-keeper', api_token: 'list-keeper-token' },
+    ],
+  },
+  Authenticator: { admin_users: ['ada'], allowed_users: ['bob', 'tea', 'gina', 'victim'] },
+};
+
+const courseUsers = ['ada', 'bob', 'gina', 'tea', 'victim'] as const;
+
+describe('who looks after a group', () => {
+  test('brings neither users nor administrators under their power by adding them', async () => {
+    await using hub = await createPopulatedHub(courseHub, courseUsers);
+    const asGina = (path: string, method: string, body?: unknown) =>
+      call(hub, hub.tokens.gina, path, method, body);
+    for (const name of ['victim', 'ada']) {
+      const added = await asGina('/groups/course/users', 'POST', { users: [name] });
+      expect(added.status, name).toBe(403);
+      expect((await asGina(`/users/${name}/invitation`, 'POST')).status).toBe(404);
+    }
+    // Not by one who may keep the lists of all groups either.
+    const keeper = await call(hub, 'list-keeper-token', '/groups/course/users', 'POST', {
+      users: ['victim'],
+    });
+    expect(keeper.status).toBe(403);
+    expect((await asGina('/groups/course/users', 'POST', { users: ['bob'] })).status).toBe(200);
+    await asAdmin(hub, '/groups/free', 'POST');
+    const free = await call(hub, 'list-keeper-token', '/groups/free/users', 'POST', {
+      users: ['victim'],
+    });
+    expect(free.status).toBe(200);
+    await asAdmin(hub, '/groups/course/users', 'POST', { users: ['victim'] });
+    expect((await asGina('/users/victim/tokens', 'GET')).status).toBe(200);
+  });
+
+  test('does nothing to a member who may do more', async () => {
+    await using hub = await createPopulatedHub(courseHub, courseUsers);
+    await asAdmin(hub, '/groups/course/users', 'POST', { users: ['ada'] });
+    const browser = await hub.logIn('ada');
+    const { api_tokens: tokens } = await asAdmin(hub, '/users/ada/tokens');
+    const [{ id }] = tokens as [{ id: string }];
+    const { sessions } = await asAdmin(hub, '/users/ada/sessions');
+    const [session] = sessions as [{ id: string }];
+    const deeds: readonly (readonly [method: string, path: string, body?: unknown])[] = [
+      ['DELETE', '/users/ada/invitation'],
+      ['PATCH', '/users/ada', { name: 'eda' }],
+      ['DELETE', '/users/ada'],
+      ['POST', '/users/ada/tokens', { scopes: ['access:servers!user=ada'] }],
+      ['DELETE', `/users/ada/tokens/${id}`],
+      ['DELETE', '/users/ada/sessions'],
+      ['DELETE', `/users/ada/sessions/${session.id}`],
+      ['POST', '/users/ada/server'],
+      ['DELETE', '/users/ada/server'],
+      ['PUT', '/users/ada/servers/lab'],
+      ['POST', '/users/ada/servers/lab'],
+      ['PATCH', '/users/ada/servers/lab', { display_name: 'Lab' }],
+      ['DELETE', '/users/ada/servers/lab'],
+    ];
+    for (const [method, path, body] of deeds) {
+      const { status } = await call(hub, hub.tokens.gina, path, method, body);
+      expect(status, `${method} ${path}`).toBe(403);
+    }
+    expect((await call(hub, hub.tokens.ada, '/users')).status).toBe(200);
+    expect((await browser.open(`${hub.url}hub/account`)).status).toBe(200);
+    // The same for the pages, and still no obstacle for what may be done.
+    const own = await call(hub, hub.tokens.gina, '/users/bob/sessions', 'DELETE');
+    expect(own.status).toBe(204);
+    const culled = await call(hub, 'culler-token', '/users/ada/server', 'DELETE');
+    expect(culled.status).toBe(204);
+  });
+});
+
+test('custom scopes of a user are no obstacle to administrators', async () => {
+  await using hub = await createPopulatedHub(courseHub, courseUsers);
+  await asAdmin(hub, '/groups/graders', 'POST');
+  const asAda = (path: string, method: string, body?: unknown) =>
+    call(hub, hub.tokens.ada, path, method, body);
+  const token = await asAda('/users/tea/tokens', 'POST');
+  expect(token.body['scopes']).toContain('custom:grades');
+  // Somebody who may do less than an administrator gives no power in services away.
+  const byGina = await call(hub, hub.tokens.gina, '/users/tea/tokens', 'POST');
+  expect(byGina.status).toBe(403);
+  expect((await asAda('/users/ada/tokens', 'POST', { scopes: ['custom:grades'] })).status).toBe(
+    400,
+  );
+  expect((await asAda('/users/tea', 'PATCH', { admin: true })).status).toBe(200);
+  expect((await asAda('/users/tea', 'PATCH', { name: 'lea' })).status).toBe(200);
+  expect((await asAda('/users/lea', 'DELETE')).status).toBe(204);
+});

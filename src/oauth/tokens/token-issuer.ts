@@ -2,6 +2,7 @@ import { HubError } from '../../errors.ts';
 import { serverClientId } from '../../protocol/client-id.ts';
 import { scopesBeyond } from '../../rbac/access-check.ts';
 import type { Authority } from '../../rbac/authority.ts';
+import { grantableScopes } from '../../rbac/default-roles.ts';
 import { resolveScopes } from '../../rbac/expand-scopes.ts';
 import type { Owner } from '../../rbac/owner.ts';
 import { quoteScope, type ScopeSet } from '../../rbac/scope.ts';
@@ -105,7 +106,8 @@ export function createTokenIssuer({
     const isForThemselves = granter.owner.kind === owner.kind && granter.owner.name === owner.name;
     if (isForThemselves) requireWithin(inherited, 'bad_request', 'you');
     // First: what others may do is nothing to be tried out by those who may do less.
-    requireWithin(granter.scopes, 'forbidden', 'you');
+    const grantable = isForThemselves ? granter.scopes : grantableScopes(granter.scopes, catalogue);
+    requireWithin(grantable, 'forbidden', 'you');
     requireWithin(inherited, 'bad_request', 'the owner of the token');
   }
 

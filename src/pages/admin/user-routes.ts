@@ -1,6 +1,7 @@
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import type { Accounts } from '../../accounts/accounts.ts';
+import type { ActingOnUsers } from '../../accounts/acting-on-users.ts';
 import { type Invitations, invitationLifetimeSeconds } from '../../accounts/invitations.ts';
 import type { SecondFactors } from '../../accounts/second-factors.ts';
 import type { Authenticators } from '../../authentication/create-authenticators.ts';
@@ -23,6 +24,7 @@ import { adminUserPage } from './user-page.ts';
 interface AdminUserDeps {
   readonly users: UserStore;
   readonly accounts: Accounts;
+  readonly acting: ActingOnUsers;
   readonly groups: Pick<GroupStore, 'groupNamesOf'>;
   readonly roles: Pick<RoleStore, 'heldBy'>;
   readonly identities: Pick<IdentityStore, 'listForUser'>;
@@ -125,6 +127,7 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
 
   admin.post('/admin/users/:name/end-session', async (ctx, who, form) => {
     const user = await userFor(ctx, who, 'tokens');
+    await deps.acting.requireMayActOn(who.caller, user, ['tokens']);
     const sessions = await logins.listOfUser(user.id);
     const session = sessions.find(({ sessionId }) => sessionId === form.get('session_id'));
     if (session === undefined) throw new HubError('not_found', 'This login has ended already.');
@@ -134,6 +137,7 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
 
   admin.post('/admin/users/:name/end-sessions', async (ctx, who) => {
     const user = await userFor(ctx, who, 'tokens');
+    await deps.acting.requireMayActOn(who.caller, user, ['tokens']);
     const isSelf = user.id === who.login.user.id;
     await logins.endAllOfUser(user.id, isSelf ? { except: who.login.session.sessionId } : {});
     back(ctx, user, isSelf ? 'Your other logins have ended.' : 'All logins have ended.');
@@ -144,7 +148,7 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
     if (user.id === who.login.user.id) {
       throw new HubError('bad_request', 'Turn your own second factor off on your account page.');
     }
-    await accounts.requireMayActOn(who.caller, user);
+    await deps.acting.requireMayTakeOver(who.caller, user);
     await secondFactors.remove(user.id);
     deps.log.warn({ user: user.name, by: who.login.user.name }, 'removed a second factor');
     back(ctx, user, `${user.name} logs in by password alone until a new second factor is set up.`);

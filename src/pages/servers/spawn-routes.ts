@@ -1,5 +1,6 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
+import type { ActingOnUsers } from '../../accounts/acting-on-users.ts';
 import { HubError } from '../../errors.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authority } from '../../rbac/authority.ts';
@@ -37,6 +38,7 @@ export function spawnRoutes(
   router: Router,
   deps: SpawnRouteDeps & {
     readonly showHome: ShowHome;
+    readonly acting: Pick<ActingOnUsers, 'requireMayActOn'>;
     /** `Hub.implicit_spawn_seconds`. */
     readonly implicitSpawnSeconds: number;
   },
@@ -51,13 +53,15 @@ export function spawnRoutes(
   async function targetOf(ctx: Context, login: Login, scope: string): Promise<Target> {
     const userName = String(ctx['params']['user'] ?? login.user.name);
     const serverName = String(ctx['params']['server'] ?? '');
-    const { scopes } = await pages.callerOf(login);
+    const caller = await pages.callerOf(login);
+    const { scopes } = caller;
     const resource = { kind: 'server', userName, serverName } as const;
     const access = checkAccess(scopes, scope, resource, await deps.authority.membershipFor(scopes));
     const user = await users.findByName(userName);
     if (access !== 'granted' || user === undefined) {
       throw new HubError('not_found', 'There is no such server, or it is not yours to use.');
     }
+    if (scope !== 'read:servers') await deps.acting.requireMayActOn(caller, user, [scope]);
     return { user, serverName };
   }
 

@@ -1,0 +1,110 @@
+import { HubError } from '../errors.ts';
+import { mayGrant, scopesBeyond } from '../rbac/access-check.ts';
+import type { Authority } from '../rbac/authority.ts';
+import type { Caller } from '../rbac/caller.ts';
+import { adminScopes, grantableScopes } from '../rbac/default-roles.ts';
+import { expandScopes } from '../rbac/expand-scopes.ts';
+import type { RoleStore } from '../rbac/role-store.ts';
+import { canonicalScopeName, formatScope, parseScope, quoteScope } from '../rbac/scope.ts';
+import type { User } from '../users/user-store.ts';
+
+/**
+ * The one rule for what is done to users: nobody acts on a user who may do more, nor brings a user under
+ * their power. All of these throw `forbidden`.
+ */
+export interface ActingOnUsers {
+  /** For what only administrators do to one another. */
+  requireAdminPower(caller: Caller): Promise<void>;
+  /** For what takes an account over or ends it: links for a password, names, deletion. */
+  requireMayTakeOver(caller: Caller, user: User): Promise<void>;
+  /**
+   * For what is done with a user's tokens, logins and servers, with one of these scopes. Users act on
+   * themselves, and a scope without a filter was given for every user.
+   */
+  requireMayActOn(caller: Caller, user: User, scopes: readonly string[]): Promise<void>;
+  /** For who gets what a group may do, and comes under those whose scopes are filtered by it. */
+  requireMayAddTo(caller: Caller, groupName: string, users: readonly User[]): Promise<void>;
+}
+
+/** Whether the filter of a scope names a group itself, and not its members. */
+function isAboutGroups(scopeName: string): boolean {
+  return /(?:^|:)groups(?:$|:)/.test(scopeName) && scopeName !== 'read:users:groups';
+}
+
+export function createActingOnUsers({
+  authority,
+  roles,
+}: {
+  readonly authority: Authority;
+  readonly roles: Pick<RoleStore, 'heldBy' | 'list'>;
+}): ActingOnUsers {
+  const { catalogue } = authority;
+
+  async function mayGiveAll(caller: Caller, wanted: ReadonlySet<string>): Promise<boolean> {
+    const membership = await authority.membershipFor(caller.scopes);
+    return mayGrant(grantableScopes(caller.scopes, catalogue), wanted, membership);
+  }
+
+  async function requireAdminPower(caller: Caller): Promise<void> {
+    if (await mayGiveAll(caller, adminScopes(catalogue))) return;
+    throw new HubError('forbidden', 'Only an administrator may do this to an administrator.');
+  }
+
+  async function requireMayTakeOver(caller: Caller, user: User): Promise<void> {
+    if (user.isAdmin) return requireAdminPower(caller);
+    const held = await authority.scopesOfOwner({ kind: 'user', name: user.name });
+    if (await mayGiveAll(caller, held)) return;
+    // Users hold rights over themselves that an administrator of users holds over everybody.
+    const others = [...held].filter((scope) => !scope.endsWith(`!user=${user.name}`));
+    if (await mayGiveAll(caller, new Set(others))) return;
+    throw new HubError('forbidden', 'This user may do more than you may.');
+  }
+
+  /** What holders of scopes with this group as filter may do to its members. */
+  async function powersOverMembers(groupName: string): Promise<ReadonlySet<string>> {
+    const scopes = (await roles.list()).flatMap((role) => role.scopes);
+    const names = new Set<string>();
+    for (const text of expandScopes(scopes, { catalogue })) {
+      const { name, filter } = parseScope(text);
+      if (filter?.kind !== 'group' || filter.value !== groupName) continue;
+      if (!isAboutGroups(name)) names.add(name);
+    }
+    return names;
+  }
+
+  return {
+    requireAdminPower,
+    requireMayTakeOver,
+
+    async requireMayActOn(caller, user, scopes) {
+      if (caller.owner.kind === 'user' && caller.owner.name === user.name) return;
+      if (scopes.some((scope) => caller.scopes.has(canonicalScopeName(scope)))) return;
+      await requireMayTakeOver(caller, user);
+    },
+
+    async requireMayAddTo(caller, groupName, users) {
+      const held = await roles.heldBy({ kind: 'group', name: groupName });
+      const scopes = held.flatMap((role) => role.scopes);
+      if (!(await mayGiveAll(caller, expandScopes(scopes, { catalogue, owner: caller.owner })))) {
+        const message = 'This group holds roles that may do more than you may.';
+        throw new HubError('forbidden', message);
+      }
+      const powers = await powersOverMembers(groupName);
+      if (powers.size === 0) return;
+      const membership = await authority.membership();
+      for (const user of users) {
+        if (membership.membersOf(groupName).has(user.name)) continue;
+        const filter = { kind: 'user', value: user.name } as const;
+        const wanted = new Set([...powers].map((name) => formatScope({ name, filter })));
+        const held = grantableScopes(caller.scopes, catalogue);
+        const [beyond] = scopesBeyond(held, wanted, membership);
+        if (beyond !== undefined) {
+          throw new HubError('forbidden', 'You may not add this user to this group.', {
+            hint: `Roles give rights over its members, and you lack ${quoteScope(beyond)}.`,
+          });
+        }
+        await requireMayTakeOver(caller, user);
+      }
+    },
+  };
+}
