@@ -90,3 +90,44 @@ test('a header that browsers set themselves cannot name the user', async () => {
   const found = plugin.findProblems?.(options, await createTestHost()) ?? [];
   expect(found.map(({ option }) => option)).toEqual(['user_header', 'allowed_groups']);
 });
+
+describe('the secret of the proxy', () => {
+  const secret = 'a secret of the proxy';
+
+  test.for([
+    ['not at all', {}],
+    ['wrong', { 'x-hub-proxy-secret': 'a secret of the proxi' }],
+    ['empty', { 'x-hub-proxy-secret': '' }],
+    ['twice', { 'x-hub-proxy-secret': `${secret}\n${secret}` }],
+    ['in another header', { 'x-secret': secret }],
+  ] as const)('sent %s lets no header name a user', async ([, headers]) => {
+    const result = await identify(
+      { 'x-forwarded-user': 'admin', ...headers },
+      { options: { secret } },
+    );
+    expect(result).toEqual({ outcome: 'refused', reason: 'credentials' });
+  });
+
+  test('lets the header name the user', async () => {
+    const headers = { 'x-forwarded-user': 'ada', 'x-hub-proof': secret };
+    const result = await identify(headers, { options: { secret, secret_header: 'X-Hub-Proof' } });
+    expect(result).toMatchObject({ outcome: 'authenticated', user: { name: 'ada' } });
+  });
+
+  test('travels in a header that no app gets to see', () => {
+    expect(plugin.optionsSchema.safeParse({ secret_header: 'X-Proof' }).success).toBe(false);
+  });
+
+  test('is required where programs of this machine are believed', async () => {
+    const host = await createTestHost({ trustedLocalAddress: '127.0.0.1' });
+    const problemsOf = (options: object) =>
+      plugin.findProblems?.(plugin.optionsSchema.parse(options), host) ?? [];
+    expect(problemsOf({})).toEqual([
+      { option: 'secret', message: expect.stringContaining('127.0.0.1') },
+    ]);
+    expect(problemsOf({ secret })).toEqual([]);
+    await expect(async () => plugin.create(plugin.optionsSchema.parse({}), host)).rejects.toThrow(
+      'secret: is needed',
+    );
+  });
+});

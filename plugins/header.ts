@@ -1,8 +1,10 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import type {
   AuthenticatorPlugin,
   LoginRequest,
   OptionProblem,
+  PluginSurroundings,
   RequestAuthenticator,
 } from '../src/plugin.ts';
 
@@ -13,6 +15,16 @@ const headerName = z
 
 const optionsSchema = z.strictObject({
   user_header: headerName.default('x-forwarded-user').describe('Header with the user name.'),
+  secret: z
+    .string()
+    .min(16, 'needs at least 16 characters, such as those of: openssl rand -hex 32')
+    .optional()
+    .describe('What the proxy sends in `secret_header`, so that no other program can name a user.'),
+  secret_header: headerName
+    // The hub removes such headers before it forwards a request, so no app learns the secret.
+    .refine((name) => name.startsWith('x-hub-'), 'must begin with X-Hub-, so that no app sees it')
+    .default('x-hub-proxy-secret')
+    .describe('Header in which the proxy sends `secret`; begins with X-Hub-.'),
   email_header: headerName.optional().describe('Header with the e-mail address, for display.'),
   groups_header: headerName.optional().describe('Header with the groups of the user.'),
   groups_separator: z.string().min(1).default(',').describe('What stands between two groups.'),
@@ -37,9 +49,14 @@ const plugin: AuthenticatorPlugin<Options, RequestAuthenticator> = {
   name: 'header',
   section: 'HeaderAuthenticator',
   optionsSchema,
+  secretOptions: ['secret'],
   findProblems,
 
-  create(options, { log }) {
+  create(options, host) {
+    const [problem] = findProblems(options, host);
+    if (problem !== undefined) throw new Error(`${problem.option}: ${problem.message}`);
+    const { log } = host;
+    const secretHash = options.secret === undefined ? undefined : hash(options.secret);
     return {
       login: { kind: 'request', label: options.label },
 
@@ -56,6 +73,16 @@ const plugin: AuthenticatorPlugin<Options, RequestAuthenticator> = {
           // Not an attack in itself: a client may send what it likes, and is not believed.
           log.warn({ peerAddress }, 'an identity header came from an address that is not trusted');
           return { outcome: 'refused', reason: 'credentials' };
+        }
+        if (secretHash !== undefined) {
+          const sent = headers[options.secret_header];
+          if (sent === undefined || !timingSafeEqual(hash(sent), secretHash)) {
+            log.warn(
+              { peerAddress, header: options.secret_header },
+              'an identity header came without the secret of the proxy',
+            );
+            return { outcome: 'refused', reason: 'credentials' };
+          }
         }
         const name = only(request, options.user_header);
         const email = only(request, options.email_header);
@@ -93,6 +120,10 @@ const plugin: AuthenticatorPlugin<Options, RequestAuthenticator> = {
 
 export default plugin;
 
+function hash(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
 const twice = Symbol('a header that came twice');
 
 /** The one value of a header, as UTF-8; undefined when it did not come or is empty. */
@@ -110,9 +141,21 @@ function only(
   return decoded.trim() === '' ? undefined : decoded.trim();
 }
 
-function findProblems(options: Options): OptionProblem[] {
+function findProblems(
+  options: Options,
+  { trustedLocalAddress }: Pick<PluginSurroundings, 'trustedLocalAddress'>,
+): OptionProblem[] {
   const problems: OptionProblem[] = [];
-  for (const option of ['user_header', 'email_header', 'groups_header'] as const) {
+  if (options.secret === undefined && trustedLocalAddress !== undefined) {
+    problems.push({
+      option: 'secret',
+      message:
+        `is needed: Hub.trusted_proxies holds ${trustedLocalAddress}, an address of this machine, ` +
+        "so each program here, a user's server among them, could log in as any user. " +
+        `Let the proxy send a secret in ${options.secret_header}`,
+    });
+  }
+  for (const option of ['user_header', 'email_header', 'groups_header', 'secret_header'] as const) {
     const name = options[option];
     if (name !== undefined && unfit.has(name)) {
       problems.push({ option, message: 'is a header that browsers set themselves' });

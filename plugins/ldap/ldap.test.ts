@@ -246,6 +246,7 @@ describe('options that contradict each other are problems', () => {
     name: 'ldap',
     publicUrl: 'http://127.0.0.1/',
     isLoopbackOnly: true,
+    trustedLocalAddress: undefined,
     hubTitle: 'Hub',
     directory: '.',
   };

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
+import { createAddressList } from '../config/local-addresses.ts';
 
 /** Who is asking, after believing only the proxies the operator trusts. */
 export interface ClientAddress {
@@ -50,13 +51,7 @@ export function createClientAddressReader(trustedProxies: readonly string[]): Cl
 
 /** Tells whether a peer's address is that of a trusted proxy. */
 export function createTrustedPeer(trustedProxies: readonly string[]): TrustedPeer {
-  const trusted = new BlockList();
-  for (const entry of trustedProxies) {
-    const [address = '', prefixLength] = entry.split('/');
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-    if (prefixLength === undefined) trusted.addAddress(address, family);
-    else trusted.addSubnet(address, Number(prefixLength), family);
-  }
+  const trusted = createAddressList(trustedProxies);
   return (peer) => {
     const address = plainAddress(peer);
     return isIP(address) !== 0 && trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');

@@ -56,6 +56,11 @@ export interface PluginSurroundings {
   readonly publicUrl: string;
   /** Whether the public gateway listens on a loopback address only. */
   readonly isLoopbackOnly: boolean;
+  /**
+   * An address of this machine from which the hub believes what a proxy says, so that each program on
+   * the machine could say it; undefined when only other machines are trusted.
+   */
+  readonly trustedLocalAddress: string | undefined;
   /** Name of the hub, shown on every page. */
   readonly hubTitle: string;
   /** Folder of the configuration file, by which relative paths in options go. */

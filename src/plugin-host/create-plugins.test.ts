@@ -51,6 +51,7 @@ function prepare(create: () => Authenticator | Promise<Authenticator>): Prepared
       name: 'x',
       publicUrl: 'http://127.0.0.1:8000/',
       isLoopbackOnly: true,
+      trustedLocalAddress: undefined,
       hubTitle: 'Hub',
       directory: '/',
       callbackUrl: 'http://127.0.0.1:8000/hub/oauth_callback',

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
+import { firstLocalAddressIn } from '../config/local-addresses.ts';
 import { formatPath } from '../config/problem-path.ts';
 import type { ConfigProblem } from '../errors.ts';
 import type { PluginSurroundings } from './authenticator.ts';
@@ -174,6 +175,7 @@ function surroundingsOf({ Hub, publicUrl, directory }: Config, name: string): Pl
     name,
     publicUrl: publicUrl.href,
     isLoopbackOnly: isLoopback(new URL(Hub.bind_url).hostname),
+    trustedLocalAddress: firstLocalAddressIn(Hub.trusted_proxies),
     hubTitle: Hub.title,
     directory,
   };

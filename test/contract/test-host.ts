@@ -25,6 +25,7 @@ export const testSurroundings: PluginSurroundings = {
   name: 'tested',
   publicUrl: 'http://127.0.0.1:8000/',
   isLoopbackOnly: true,
+  trustedLocalAddress: undefined,
   hubTitle: 'Hub',
   directory: process.cwd(),
 };

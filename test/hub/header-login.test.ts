@@ -4,16 +4,23 @@ import { expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { createTestHub } from '../support/test-hub.ts';
 
+const proxySecret = 'what only the proxy knows';
+const fromProxy = { 'x-hub-proxy-secret': proxySecret };
+
 const behindProxy = (trusted: readonly string[]) => ({
   Hub: { authenticator_class: 'header', trusted_proxies: trusted },
-  HeaderAuthenticator: { user_header: 'X-Remote-User', logout_url: '/outpost/sign_out' },
+  HeaderAuthenticator: {
+    user_header: 'X-Remote-User',
+    logout_url: '/outpost/sign_out',
+    secret: proxySecret,
+  },
 });
 
 test("a trusted proxy's header logs people in and leads where they were going", async () => {
   await using hub = await createTestHub(behindProxy(['127.0.0.1']));
   const browser = new FakeBrowser();
   const answer = await browser.request(`${hub.url}hub/login?next=%2Fhub%2Ftoken`, {
-    headers: { 'x-remote-user': 'Ada' },
+    headers: { ...fromProxy, 'x-remote-user': 'Ada' },
   });
   expect(answer.headers.location).toBe('/hub/token');
   expect((await browser.request(`${hub.url}hub/home`)).body).toContain('Hello, ada');
@@ -26,7 +33,7 @@ test('the same header from anybody else logs nobody in', async () => {
   await using hub = await createTestHub(behindProxy(['192.0.2.1']));
   const browser = new FakeBrowser();
   const answer = await browser.request(`${hub.url}hub/login`, {
-    headers: { 'x-remote-user': 'ada', 'x-forwarded-for': '192.0.2.1' },
+    headers: { ...fromProxy, 'x-remote-user': 'ada', 'x-forwarded-for': '192.0.2.1' },
   });
   expect(answer.status).toBe(200);
   expect(browser.cookieNames()).not.toContain('hub-session-id');
@@ -35,7 +42,7 @@ test('the same header from anybody else logs nobody in', async () => {
 test('a header that comes twice is refused with an explanation', async () => {
   await using hub = await createTestHub(behindProxy(['127.0.0.1']));
   const outgoing = request(`${hub.url}hub/login`, {
-    headers: { 'X-Remote-User': ['admin', 'ada'], accept: 'text/html' },
+    headers: { ...fromProxy, 'X-Remote-User': ['admin', 'ada'], accept: 'text/html' },
   });
   outgoing.end();
   const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
@@ -43,4 +50,19 @@ test('a header that comes twice is refused with an explanation', async () => {
   expect(response.statusCode).toBe(403);
   expect(body).toContain('contradicting names');
   expect(response.headers['set-cookie']?.join() ?? '').not.toContain('hub-session-id');
+});
+
+test('a program on this machine cannot name a user, nor run a hub that would believe it', async () => {
+  await using hub = await createTestHub(behindProxy(['127.0.0.1']));
+  const browser = new FakeBrowser();
+  const answer = await browser.request(`${hub.url}hub/login`, {
+    headers: { 'x-remote-user': 'ada', 'x-forwarded-user': 'ada' },
+  });
+  expect(answer.status).toBe(200);
+  expect(browser.cookieNames()).not.toContain('hub-session-id');
+
+  for (const range of ['127.0.0.1', '127.0.0.0/8', '127.1.2.3', '::1', '0.0.0.0/0']) {
+    const open = { Hub: behindProxy([range]).Hub, HeaderAuthenticator: {} };
+    await expect(createTestHub(open)).rejects.toThrow(/secret.*is needed|HeaderAuthenticator/s);
+  }
 });
