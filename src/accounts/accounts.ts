@@ -5,7 +5,7 @@ import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { ActingOnUsers } from './acting-on-users.ts';
 
-/** Creating, changing and deleting people, with the rules that hold whoever asks for it. */
+/** Creating, changing and deleting users, with the rules that hold for every caller. */
 export interface Accounts {
   /** Creates the users that do not exist yet. Throws `conflict` when all of them do. */
   create(

@@ -3,7 +3,7 @@ import type { Group, GroupStore } from '../users/group-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { ActingOnUsers } from './acting-on-users.ts';
 
-/** Who belongs to a group, with the rule that holds whoever changes it. */
+/** Who belongs to a group, with the rule that holds for every caller. */
 export interface GroupMembers {
   /**
    * Throws `forbidden` when the group may do more than the caller, and for users over whom others would

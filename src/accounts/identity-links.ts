@@ -38,7 +38,7 @@ export function createIdentityLinks(deps: {
       (await credentials.findPasswordHash(user.name)) !== undefined;
     const linked = (await identities.listForUser(user.id)).flatMap((identity) => {
       const via = authenticators.find(identity.authenticator)?.authenticator;
-      // The own account is no link: its password is what lets the person in.
+      // The hub's own account is not a link: its password is what lets the user in.
       if (via === undefined || via.ownsAccounts === true) return [];
       return [{ ...identity, label: via.login.label }];
     });

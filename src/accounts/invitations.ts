@@ -16,7 +16,7 @@ export interface NewInvitation {
   readonly expiresAt: Date;
 }
 
-/** Links with which people choose the first password of their account, or a new one. */
+/** Links with which users choose the first password of their account, or a new one. */
 export interface Invitations {
   /** Whether accounts have a password here. */
   readonly isUsed: boolean;
@@ -26,7 +26,7 @@ export interface Invitations {
    * caller, and `bad_request` where accounts have no password.
    */
   create(caller: Caller, userName: string): Promise<NewInvitation>;
-  /** Ends the links of a user that nobody has used; tells how many. */
+  /** Ends the unused links of a user; tells how many. */
   revoke(caller: Caller, userName: string): Promise<number>;
   /** What a link is for, without using it up; undefined for one that does not work (any more). */
   find(
@@ -99,7 +99,7 @@ export function createInvitations(deps: {
       if (problem !== undefined) throw new HubError('bad_request', problem);
       if ((await store.takeInvitation(hashSecret(secret), now())) === undefined) throw usedUp();
       await passwords.set(found.user, password);
-      // Whoever has chosen a password needs no other link that is still on its way.
+      // A user who has chosen a password needs no other link that is still on its way.
       for (const { id } of await store.listForUser(found.user.id, now())) await store.delete(id);
       return found.user;
     },

@@ -30,7 +30,7 @@ export async function loadDirectory(
   const ensureUser = async (written: string) =>
     (await users.ensure(canonicalUserName(written))).name;
 
-  // People who may log in can be given roles, groups and servers before they do.
+  // Users who may log in can be given roles, groups and servers before they do.
   await users.createMissing(
     [...Authenticator.allowed_users, ...Authenticator.admin_users].map(canonicalUserName),
   );

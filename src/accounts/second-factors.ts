@@ -28,7 +28,7 @@ export interface SetUp {
 export interface SecondFactors {
   /** Undefined when it is off, also while its set-up has only begun. */
   find(userId: string): Promise<{ readonly recoveryCodesLeft: number } | undefined>;
-  /** Begins the set-up anew. Throws `conflict` when it is on already. */
+  /** Starts the set-up over. Throws `conflict` when it is on already. */
   begin(user: Pick<User, 'id' | 'name'>): Promise<SetUp>;
   /** What the set-up shows after a wrong code: the same secret, or a new one if none was begun. */
   resume(user: Pick<User, 'id' | 'name'>): Promise<SetUp>;
@@ -92,7 +92,7 @@ export function createSecondFactors(deps: {
     },
 
     async begin(user) {
-      // A new secret each time: whoever saw an earlier page must not know the one that counts.
+      // A new secret each time: a page that was seen by others must not give away the one that counts.
       const secret = newTotpSecret();
       await store.begin(user.id, secret);
       return setUpOf(user, secret);
@@ -150,7 +150,7 @@ function newRecoveryCodes(): string[] {
   });
 }
 
-/** Bound to the user: the same code of somebody else has another hash. */
+/** Bound to the user: the same code of another user has another hash. */
 function recoveryCodeHash(userId: string, code: string): string {
   const plain = code.slice(0, 100).toLowerCase().replaceAll(/[\s-]/g, '');
   return hashSecret(`${userId}:${plain}`);

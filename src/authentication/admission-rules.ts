@@ -2,7 +2,7 @@ import type { AuthenticatorConfig } from '../config/config.ts';
 import type { AuthenticatedUser } from '../plugin-host/authenticator.ts';
 import { canonicalUserName } from './user-name-rules.ts';
 
-/** Somebody who proved who they are and asks to be let in. */
+/** A person who has proved who they are and asks to be let in. */
 export interface Applicant {
   /** The user's name in the hub, or the one a new user would get. */
   readonly name: string;
@@ -18,7 +18,7 @@ export type Admission = 'admitted' | 'blocked' | 'not_allowed';
 
 /** The allow rules of `Authenticator`: who may log in, and who is an administrator. */
 export interface AdmissionRules {
-  /** Nobody is let in unless a rule says so; a block wins over every rule. */
+  /** No one is let in unless a rule says so; a block wins over every rule. */
   decide(applicant: Applicant): Admission;
   isBlocked(name: string): boolean;
   isConfiguredAdmin(name: string): boolean;

@@ -18,7 +18,7 @@ import {
 import { isExternal, isForm } from '../plugin-host/login-kinds.ts';
 import { createUserNameRules } from './user-name-rules.ts';
 
-/** An authenticator people can log in with, under the name that the configuration gives it. */
+/** An authenticator under the name that the configuration gives it. */
 export interface NamedAuthenticator<Kind extends Authenticator = Authenticator> {
   readonly name: string;
   readonly authenticator: Kind;

@@ -10,7 +10,7 @@ export type LinkResult =
   | { readonly outcome: 'linked'; readonly display: string }
   | { readonly outcome: 'refused'; readonly message: string };
 
-/** Links the account of a provider to somebody who is logged in another way. */
+/** Links an account at a provider to a user who is logged in another way. */
 export type LinkIdentity = (
   user: User,
   result: AuthenticationResult,

@@ -14,7 +14,7 @@ export function createKeyedQueue({ longestQueue }: { readonly longestQueue: numb
       queues.set(key, queue);
       queue.length += 1;
       const turn = queue.last.then(work);
-      // The next one's turn comes whatever becomes of this one; its own caller learns of a failure.
+      // The next one runs even if this one fails; its own caller learns of the failure.
       queue.last = turn.catch(() => undefined);
       try {
         return await turn;

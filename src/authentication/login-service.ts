@@ -43,7 +43,7 @@ export interface LoginRefused {
 
 export type LoginResult = LoggedIn | LoginRefused;
 
-/** Lets people in. */
+/** Lets users in. */
 export interface LoginService {
   /** Checks a submitted login form. Throws `unavailable` when the provider cannot be asked. */
   attemptLogin(
@@ -51,7 +51,7 @@ export interface LoginService {
     form: LoginForm,
     request: LoginRequest,
   ): Promise<LoginResult>;
-  /** Lets somebody in for whom an authenticator vouches, or refuses them. */
+  /** Lets a person in whom an authenticator has authenticated, or refuses them. */
   admitUser(authenticated: AuthenticatedUser, authenticatorName: string): Promise<LoginResult>;
   /** Puts what an external or header authenticator returned into a result, admitting the user. */
   concludeLogin(result: AuthenticationResult, authenticatorName: string): Promise<LoginResult>;
@@ -91,7 +91,8 @@ export function createLoginService(deps: LoginServiceDeps): LoginService {
 
   function getAuthenticator(name: string): NamedAuthenticator {
     const found = authenticators.find(name);
-    if (found === undefined) throw new HubError('not_found', 'There is no such way to log in.');
+    if (found === undefined)
+      throw new HubError('not_found', 'There is no login method of this name.');
     return found;
   }
 
@@ -165,7 +166,7 @@ export function createLoginService(deps: LoginServiceDeps): LoginService {
       }
       if (throttled.result === undefined) {
         log.warn(logFields, 'login refused because too many are being checked');
-        const message = 'Many people are logging in just now. Try again in a moment.';
+        const message = 'Many users are logging in right now. Try again in a moment.';
         return { outcome: 'refused', status: 429, message, retryAfterSeconds: 2 };
       }
       if (throttled.result.outcome === 'refused') {

@@ -57,7 +57,7 @@ export interface LoginThrottle {
 }
 
 /**
- * Many people may share an address (a class room behind one router), so it takes this many times
+ * Many users may share an address (a class room behind one router), so it takes this many times
  * more failures than a user name does before it must wait.
  */
 const addressFactor = 10;
@@ -106,7 +106,7 @@ export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottl
     return options.lockout_attempts * (kind === 'user' ? 1 : addressFactor);
   }
 
-  /** Takes one failure back: whoever has an account must not clear an address by logging in. */
+  /** Takes one failure back only: a user with an account must not clear an address by logging in. */
   async function forgiveAddress(subject: string): Promise<void> {
     const key = keyOf('address', subject);
     await bookkeeping.run(key, async () => {

@@ -7,7 +7,7 @@ import type { LoginService } from './login-service.ts';
 import type { UserNameRules } from './user-name-rules.ts';
 import type { UserRefresh } from './user-refresh.ts';
 
-/** What a configuration says about how people log in: replaced as a whole by a reload. */
+/** How users log in by a configuration: replaced as a whole by a reload. */
 export interface LoginMethods {
   readonly authenticators: Authenticators;
   readonly names: UserNameRules;

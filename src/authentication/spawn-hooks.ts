@@ -16,7 +16,7 @@ export interface SpawnHooks {
     signal: AbortSignal,
   ): Promise<Readonly<Record<string, string>>>;
   /**
-   * Runs before a server is stopped because somebody asks for it. Throws `forbidden` when that is its
+   * Runs before a server is stopped because a caller asks for it. Throws `forbidden` when that is its
    * user, whose login has ended at the provider.
    */
   beforeStop(userName: string, askedBy: Owner): Promise<void>;

@@ -29,7 +29,7 @@ export interface UserAdmissionDeps {
   readonly keepsAuthState: boolean;
 }
 
-/** Turns somebody an authenticator vouches for into a user of the hub, or refuses them. */
+/** Turns a person whom an authenticator has authenticated into a user of the hub, or refuses them. */
 export type AdmitUser = (
   authenticated: AuthenticatedUser,
   via: NamedAuthenticator,
@@ -62,8 +62,8 @@ export function createUserAdmission(deps: UserAdmissionDeps): AdmitUser {
   }
 
   /**
-   * Whether the user's name is spoken for. Whoever can choose a name at one provider must not get
-   * into the account that somebody else has through another.
+   * Whether the user's name is taken. A person who can choose a name at one provider must not get into
+   * the account that another person has through another provider.
    */
   async function belongsToOther(user: User): Promise<boolean> {
     const [linked, credential] = await Promise.all([
@@ -139,7 +139,7 @@ export function createUserAdmission(deps: UserAdmissionDeps): AdmitUser {
   };
 }
 
-/** The identity of somebody at an authenticator: by issuer and subject, never by name alone. */
+/** The identity of a person at an authenticator: by issuer and subject, never by name alone. */
 function keyOf(authenticated: AuthenticatedUser, authenticator: string) {
   return {
     authenticator,

@@ -3,7 +3,7 @@ import { HubError } from '../errors.ts';
 import { normaliseUserName, validateUserName } from '../users/user-name.ts';
 
 /**
- * Brings a name that somebody typed or a provider sent into the form under which the hub knows the
+ * Brings a name that a user typed or a provider sent into the form under which the hub knows the
  * person: trimmed, Unicode NFC, lower case. Lock-outs, allow lists and accounts all go by this form,
  * so that `Ada`, `ada ` and `ada` are one person.
  */

@@ -142,7 +142,7 @@ export function createUserRefresh(deps: UserRefreshDeps): UserRefresh {
         return { outcome: 'current' };
       case 'updated': {
         if (!isSamePerson(result.user, identity)) {
-          log.warn({ user: user.name }, 'the provider answered a refresh with somebody else');
+          log.warn({ user: user.name }, 'the provider answered a refresh with another person');
           return loginRequired('The login provider no longer knows you as the same person.');
         }
         const admission = rules.decide({

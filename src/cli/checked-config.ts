@@ -7,7 +7,7 @@ import { checkServices } from '../services/service-facts.ts';
 import { checkAccounts, checkCookieSecretFile, checkScopes } from './config-checks.ts';
 import { checkReachability } from './reachability-check.ts';
 
-/** A configuration that every part of the hub has looked at. */
+/** A configuration that every part of the hub has checked. */
 export interface CheckedConfig {
   readonly config: Config;
   /** Plugins it names, loaded and their options checked, none of them created. */

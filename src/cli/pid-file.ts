@@ -28,7 +28,7 @@ export function createPidFile(config: Pick<Config, 'directory' | 'file'>): PidFi
     try {
       return identitySchema.parse(JSON.parse(await readFile(file, 'utf8')));
     } catch {
-      // Not there, or not what a hub writes: nobody to signal.
+      // Not there, or not what a hub writes: no process to signal.
       return undefined;
     }
   }

@@ -24,7 +24,7 @@ export async function checkReachability(
   config: Config,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<readonly ConfigProblem[]> {
-  // Nobody else may run anything under another account; other checks say so.
+  // Only root may run anything under another account; other checks say so.
   if (!runsAsRoot()) return [];
   const problems = await Promise.all(
     foreignCommands(config).map(async (foreign) => {

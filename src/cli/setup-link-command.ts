@@ -13,7 +13,7 @@ export function addSetupLinkCommand(program: Command, io: CliIo): void {
       await using stores = await openCliStores(checked);
       await using passwords = await stores.openPasswords();
       if (!passwords.isUsed) {
-        throw new HubError('bad_request', 'People log in by an external provider only.', {
+        throw new HubError('bad_request', 'Users log in by an external provider only.', {
           hint: 'Name the first administrators in Authenticator.admin_users.',
         });
       }

@@ -12,7 +12,7 @@ const listPageSize = 500;
 
 /** Adds `hub user add|passwd|list|delete`. */
 export function addUserCommands(program: Command, io: CliIo): void {
-  const user = program.command('user').description('manage the accounts of people');
+  const user = program.command('user').description('manage user accounts');
   addAddCommand(user, io);
   addPasswdCommand(user, io);
   addListCommand(user, io);
@@ -113,7 +113,7 @@ function addDeleteCommand(user: Command, io: CliIo): void {
         });
         if (total > 0) {
           throw new HubError('conflict', `A server of ${found.name} is running.`, {
-            hint: 'Stop it on the admin page first; otherwise nobody would be left to stop it.',
+            hint: 'Stop it on the admin page first; otherwise no one could stop it any more.',
           });
         }
         if (flags.yes !== true && !(await confirm(io, `Delete ${describe(found)}?`))) {

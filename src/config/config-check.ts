@@ -2,7 +2,7 @@ import type { ConfigProblem } from '../errors.ts';
 import type { Config } from './config.ts';
 import { unitOfPath } from './problem-path.ts';
 
-/** Looks for problems that one schema cannot see. It starts nothing and changes nothing. */
+/** Checks for problems that a single schema cannot find. It starts nothing and changes nothing. */
 export type ConfigCheck = (
   config: Config,
 ) => readonly ConfigProblem[] | Promise<readonly ConfigProblem[]>;

@@ -23,7 +23,7 @@ export function findWarnings(config: Config): ConfigProblem[] {
   const warnings: ConfigProblem[] = [];
   const report: Report = (path, message) => warnings.push({ path, message });
   if (Hub.public_url === undefined && isWildcard(new URL(Hub.bind_url).hostname)) {
-    report('Hub.public_url', `is not set; people are sent to ${config.publicUrl.href}`);
+    report('Hub.public_url', `is not set; browsers are sent to ${config.publicUrl.href}`);
   }
   if (Hub.default_server_name !== undefined && !Hub.allow_named_servers) {
     report('Hub.default_server_name', 'has no effect because allow_named_servers is false');

@@ -49,13 +49,13 @@ async function readKeyFile(file: string): Promise<Secret | undefined> {
   }
   if (cookieSecretProblem(key) !== undefined) {
     throw unusable(
-      `${file} holds no usable key; delete it to have a new one made (everybody is logged out)`,
+      `${file} holds no usable key; delete it to have a new one made (all users are logged out)`,
     );
   }
   return new Secret(key);
 }
 
-/** Writes a whole new file beside the wanted one and links it there, so nobody reads half a key. */
+/** Writes a complete new file next to the wanted one and links it there, so that no process reads half a key. */
 async function createKeyFile(file: string): Promise<void> {
   const temporary = `${file}.${randomBytes(6).toString('hex')}`;
   try {

@@ -95,7 +95,7 @@ export const hubSection = z.strictObject({
   authenticator_class: z
     .union([z.string().min(1), authenticatorObject, z.array(authenticatorReference).min(1)])
     .default('password')
-    .describe('How people log in: one plugin, or several in the order of the login page.'),
+    .describe('How users log in: one plugin, or several in the order of the login page.'),
   services: z.array(serviceSchema).default([]).describe('Services behind the gateway.'),
   load_roles: z.array(roleSchema).default([]).describe('Roles and who holds them.'),
   load_groups: z.array(groupSchema).default([]).describe('Groups and their members.'),

@@ -118,7 +118,7 @@ function listAuthenticators(configured: AuthenticatorClass): AuthenticatorEntry[
   });
 }
 
-/** What people type, from public_url or else from the address the gateway listens on. */
+/** What users type in the address bar: public_url, or else the address the gateway listens on. */
 function publicUrlOf(hub: z.output<typeof hubSection>, basePath: string): URL {
   const url = new URL(hub.public_url ?? hub.bind_url);
   if (hub.public_url === undefined && isWildcard(url.hostname)) url.hostname = '127.0.0.1';

@@ -1,4 +1,4 @@
-/** Formats a path as people read it: `Hub.services[0].url`. */
+/** Formats a path for messages: `Hub.services[0].url`. */
 export function formatPath(path: readonly PropertyKey[]): string {
   return path
     .map((step, index) => {

@@ -55,7 +55,7 @@ function readSecretFile(file: string): ResolvedSecret {
   return { outcome: 'resolved', value, warning };
 }
 
-/** Whether a text is made of certificates and public keys only (RFC 7468): anybody may read those. */
+/** Whether a text consists of certificates and public keys only (RFC 7468): those may be public. */
 function isPublic(text: string): boolean {
   const labels = [...text.matchAll(/^-----BEGIN ([^-]+)-----/gm)].map(([, label = '']) => label);
   return (

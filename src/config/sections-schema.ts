@@ -9,7 +9,7 @@ export const authenticatorSection = z.strictObject({
   allow_all: z
     .boolean()
     .default(false)
-    .describe('Whether everybody who can authenticate may log in.'),
+    .describe('Whether every user who can authenticate may log in.'),
   blocked_users: names.describe('Users who may not log in, whatever else allows them.'),
   username_map: z
     .record(z.string(), z.string())

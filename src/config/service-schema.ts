@@ -31,7 +31,7 @@ export const serviceSchema = z.strictObject({
   access: z
     .enum(['service', 'gateway', 'public'])
     .default('service')
-    .describe('Who checks visitors: the service itself, the gateway in its place, or nobody.'),
+    .describe('Who checks visitors: the service itself, the gateway in its place, or no one.'),
   display: z.boolean().default(true).describe('Whether users see the service on their home page.'),
   info: z.record(z.string(), z.unknown()).default({}).describe('Free data shown by the API.'),
   oauth_client_id: z

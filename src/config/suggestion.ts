@@ -17,7 +17,7 @@ const foreignNames: Readonly<Record<string, string>> = {
   token: 'api_token',
 };
 
-/** Finds the known name that somebody who wrote `name` most likely meant. */
+/** Finds the known name that was most likely meant by `name`. */
 export function closestName(name: string, known: readonly string[]): string | undefined {
   const plain = plainForm(name);
   const same = known.find((candidate) => plainForm(candidate) === plain);

@@ -54,7 +54,7 @@ export function writeAnswer(req: IncomingMessage, res: ServerResponse, answer: A
   }
   res.statusCode = answer.status;
   for (const [name, value] of Object.entries(answer.headers)) res.setHeader(name, value);
-  // What is left of an upload that nobody reads must not be taken for the next request.
+  // What is left of an upload that is not read must not be taken for the next request.
   const { 'transfer-encoding': encoding, 'content-length': length } = req.headers;
   if ((encoding !== undefined || length !== undefined) && !req.complete) {
     res.setHeader('connection', 'close');

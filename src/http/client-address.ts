@@ -21,7 +21,7 @@ export type ClientAddressReader = (request: IncomingMessage) => ClientAddress;
 
 /**
  * `trustedProxies` are addresses or CIDR ranges. X-Forwarded-For is read
- * from the right, and the first address that is no trusted proxy is the client: anything further left
+ * from the right, and the first address that is not a trusted proxy is the client: anything further left
  * is the client's own claim.
  */
 export function createClientAddressReader(trustedProxies: readonly string[]): ClientAddressReader {

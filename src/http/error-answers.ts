@@ -16,7 +16,7 @@ export interface ErrorAnswerOptions {
   readonly wantsPage?: boolean;
   /** In place of the usual error page. */
   readonly page?: () => string;
-  /** Whether the failure is no news for the log, as one that is logged already. */
+  /** Whether the failure need not be logged, as one that is logged already. */
   readonly isExpected?: boolean;
 }
 

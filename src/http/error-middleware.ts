@@ -37,7 +37,7 @@ export function errorMiddleware(options: {
     }
   };
 
-  /** The authorization endpoint stands under the API path but is a page that people see. */
+  /** The authorization endpoint stands under the API path but is a page that users see. */
   function isPage(ctx: Context): boolean {
     return (
       ctx.path === `${options.apiPath}oauth2/authorize` &&

@@ -24,7 +24,7 @@ const statusByCode = {
   upstream_timeout: 504,
 } as const satisfies Record<HubErrorCode, number>;
 
-/** What a thrown value looks like from outside. */
+/** What clients are told of a thrown value. */
 export interface ErrorResponse {
   readonly status: number;
   readonly code: HubErrorCode;

@@ -13,7 +13,7 @@ const graceMs = 2_000;
  * there is no `ServerResponse` to do so, and a socket that is merely ended stays open on its other half.
  */
 export function answerOnSocket(socket: Duplex, { status, headers, body }: Answer): void {
-  // Since the upgrade nobody else listens, and an error that nobody hears ends the process.
+  // Since the upgrade there is no other listener, and an error without a listener ends the process.
   socket.on('error', () => {});
   if (socket.destroyed || !socket.writable) {
     socket.destroy();
@@ -39,7 +39,7 @@ export function answerErrorOnSocket(socket: Duplex, error: HubError, requestId?:
   answerOnSocket(socket, errorAnswer(toErrorResponse(error), { requestId }));
 }
 
-/** Closes when everything is written; what is no network socket is closed at once. */
+/** Closes when everything is written; what is not a network socket is closed at once. */
 function destroySoon(socket: Duplex & Partial<Pick<Socket, 'destroySoon'>>): void {
   if (socket.destroySoon === undefined) socket.destroy();
   else socket.destroySoon();

@@ -2,7 +2,7 @@ import { type Logger, type LoggerOptions, pino } from 'pino';
 import pinoPretty from 'pino-pretty';
 import { withoutTokens } from './masked-tokens.ts';
 
-/** How the lines of a log look. */
+/** The format of the lines of a log. */
 export interface LogFormat {
   readonly form: 'json' | 'text';
   /** Of JSON lines: ISO 8601 in UTC, or milliseconds since 1970. */

@@ -1,6 +1,6 @@
 import type { HubConfig } from '../config/config.ts';
 
-/** What the operator has to say to everybody, by page. */
+/** What the operator tells all users, by page. */
 export interface Announcements {
   /** The text for the page at a path; undefined where there is none. */
   at(path: string): string | undefined;

@@ -29,7 +29,7 @@ export interface PageContext {
   nextOf(values: URLSearchParams): string | undefined;
   /** Sends a browser to log in and back here. */
   redirectToLogin(ctx: Context): void;
-  /** Runs a page only for somebody who is logged in; others are sent to log in first. */
+  /** Shows a page to a user who is logged in only; others are sent to log in first. */
   loggedIn(page: (ctx: Context, login: Login) => Promise<void>): (ctx: Context) => Promise<void>;
   /** What the person may do, as the API sees a caller. */
   callerOf(login: Login): Promise<Caller>;

@@ -16,7 +16,7 @@ export interface ClosedPlace {
 /**
  * Finds what keeps an account from running or reading a file, by the permission bits of the file and
  * of every folder above it; undefined when nothing does or the file is not there. Access lists, which
- * may open more, are not looked at.
+ * may open more, are not considered.
  */
 export async function findClosedPlace(
   file: string,

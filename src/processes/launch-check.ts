@@ -3,7 +3,7 @@ import { access, stat } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
 
 /**
- * Says why a command cannot be started, in words that name the cause; undefined when it looks well.
+ * Says why a command cannot be started, in words that name the cause; undefined when nothing is wrong.
  * `spawn` itself says ENOENT for a missing program and for a missing directory alike.
  */
 export async function explainLaunchProblem(

@@ -12,7 +12,7 @@ export async function makeDirectory(path: string, mode: number): Promise<void> {
   try {
     await mkdir(path, { mode });
   } catch (thrown) {
-    // Somebody else may have made it in the same moment.
+    // Another process may have made it at the same moment.
     if (!(await isDirectory(path))) throw thrown;
   }
 }

@@ -13,7 +13,7 @@ export interface LineSplitter {
 
 /**
  * Splits a program's output into lines of bounded length, free of control characters,
- * so that no output can fill the memory or drive the terminal of whoever reads the log.
+ * so that no output can fill the memory or drive the terminal in which the log is read.
  */
 export function createLineSplitter(): LineSplitter {
   let decoder = new StringDecoder('utf8');

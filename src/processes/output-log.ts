@@ -89,7 +89,7 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
     return fresh;
   }
 
-  /** Jumps over the middle of a flood; nothing is read that nobody could read either. */
+  /** Skips the middle of a flood, which is too much for any reader. */
   function skipFlood(size: number): string[] {
     const unreadBytes = size - offset;
     if (unreadBytes <= floodBytes) return [];

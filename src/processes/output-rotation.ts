@@ -20,7 +20,7 @@ const maxLateReads = 4;
 /** What the program wrote while its file was moved away. */
 export interface LateOutput {
   readonly bytes: Uint8Array;
-  /** How many bytes before it were dropped, because the program writes faster than anybody reads. */
+  /** How many bytes before it were dropped, because the program writes faster than they are read. */
   readonly droppedBytes: number;
 }
 

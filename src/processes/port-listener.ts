@@ -11,7 +11,7 @@ export interface PortListener {
 }
 
 /**
- * Finds who listens on a TCP port of this machine, on whatever address; empty when nobody does.
+ * Finds who listens on a TCP port of this machine, on any address; empty when no process does.
  * Undefined where the system does not tell (anything but Linux).
  */
 export async function findListeners(port: number): Promise<readonly PortListener[] | undefined> {

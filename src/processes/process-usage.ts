@@ -13,7 +13,7 @@ export interface ProcessUsage {
 }
 
 /**
- * Measures several process trees with one look at the process table. A tree that is gone is missing
+ * Measures several process trees with one read of the process table. A tree that is gone is missing
  * from the result. Never throws; CPU figures of a process begin with its second measurement.
  */
 export async function measureUsage(
@@ -30,7 +30,7 @@ export async function measureUsage(
       }),
     );
   } catch {
-    // Figures are for people to look at: without them the hub does the same.
+    // Figures are for display only: without them the hub does the same.
     return new Map();
   }
 }

@@ -7,7 +7,7 @@ export type ProbeResult =
   | { readonly ready: true; readonly status: number }
   | {
       readonly ready: false;
-      /** `refused`: nobody listens there. `timeout`: somebody may, but does not answer. */
+      /** `refused`: no process listens there. `timeout`: one may, but does not answer. */
       readonly problem: 'refused' | 'timeout' | 'status' | 'failed';
       readonly reason: string;
     };
@@ -60,7 +60,7 @@ const longestPauseMs = 1_000;
 const longestProbeMs = 10_000;
 
 /**
- * Asks again and again, with growing pauses, until the server is ready, the time is over or the
+ * Polls, with growing pauses, until the server is ready, the time is over or the
  * signal is aborted; returns the last answer.
  */
 export async function waitUntilReady(options: WaitOptions): Promise<ProbeResult> {

@@ -2,7 +2,7 @@ import { delimiter, extname, join } from 'node:path';
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** Where a program is looked for that has no `PATH`. */
+/** Where programs are searched for without a `PATH`. */
 const defaultPath = '/usr/local/bin:/usr/bin:/bin';
 
 /**

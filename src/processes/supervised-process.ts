@@ -29,7 +29,7 @@ export type StartOutcome =
   | { readonly started: false; readonly reason: string };
 
 export interface ProcessExit {
-  /** Exit code; null when a signal ended it or when nobody could tell. */
+  /** Exit code; null when a signal ended it or when it is unknown. */
   readonly code: number | null;
   readonly signal: string | null;
   /** How many processes it left behind, which were then ended. */
@@ -147,7 +147,7 @@ function supervise(options: {
       stopping ??
       endProcessGroup(group, { graceMs: leftoverGraceMs, clock, ...(view && { view }) });
     const { found } = await leftover;
-    // So that whoever learns of the exit also sees the last words.
+    // So that the last output is there when the exit is reported.
     await output.flush().catch(() => undefined);
     return { ...end, leftBehind: stopping === undefined ? found : 0 };
   });
@@ -157,7 +157,7 @@ function supervise(options: {
     exited,
     isRunning: () => isRunning,
     async stop({ graceMs }) {
-      // Once the leader is reaped its pid may belong to somebody else.
+      // Once the leader is reaped its pid may belong to another process.
       if (isRunning) stopping ??= endProcessGroup(group, { graceMs, clock, ...(view && { view }) });
       const survivors = (await stopping)?.survivors ?? [];
       if (survivors.includes(identity.pid)) return { survivors };

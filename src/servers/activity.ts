@@ -12,7 +12,7 @@ export interface ActivityLog extends AsyncDisposable {
   noteServer(serverId: string, at?: Date): void;
   /** Stores what was noted since the last time. */
   flush(): Promise<void>;
-  /** Does the same for somebody who is about to read it, but not more often than that is worth it. */
+  /** The same before a read, but not more often than it is worth. */
   catchUp(): Promise<void>;
 }
 

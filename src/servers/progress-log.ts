@@ -2,7 +2,7 @@ import type { ServerProgress } from './server.ts';
 
 const keptEvents = 100;
 
-/** The steps of one start: kept from the beginning, so that who looks in later sees them all. */
+/** The steps of one start: kept from the beginning, so that late readers get them all. */
 export interface ProgressLog {
   readonly events: readonly ServerProgress[];
   add(event: ServerProgress): void;

@@ -201,7 +201,10 @@ export function createServerLifecycle(deps: {
       unit.adopt(found);
       return true;
     } catch (error) {
-      log.error({ err: error, user: server.userName }, 'could not look for a server; trying again');
+      log.error(
+        { err: error, user: server.userName },
+        'could not find out whether a server runs; trying again',
+      );
       units.delete(server.id);
       unclear.set(server.id, server);
       return true;
@@ -250,7 +253,7 @@ export function createServerLifecycle(deps: {
       await forEachAtOnce(parallelRestores, servers, async (server) => {
         if (!(await restoreOne(server))) lost.push(server);
       });
-      // In the background: nobody shall wait for the hub because a dead server left something behind.
+      // In the background: what a dead server left behind must not delay the start of the hub.
       const clearings = lost.map((server) => clearAway(server, whyLost(server)));
       const cleared = Promise.all(clearings).then(() => undefined);
       return { restored: servers.length - lost.length, gone: lost.length, cleared };

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { SpawnedServer, SpawnerState } from '../plugin-host/spawner.ts';
 import type { ProgressLog } from './progress-log.ts';
 
-/** What a unit needs to start a server, prepared by whoever knows users, tokens and configuration. */
+/** What a unit needs to start a server, prepared where users, tokens and configuration are known. */
 export interface LaunchPlan {
   /** Starts the server; resolves when it has an address. */
   launch(deps: {
@@ -64,7 +64,7 @@ async function launch(start: ServerStart): Promise<SpawnedServer> {
     sleep(start.windUpMs, 'still launching' as const, { signal: patience.signal, ref: false }),
   ]);
   patience.abort();
-  // A spawner that does not listen to the signal comes back with a server nobody wants any more.
+  // A spawner that does not listen to the signal comes back with a server that is no longer wanted.
   if (late === 'still launching') {
     launching.then(
       ({ state }) => start.endLate(state),
@@ -100,5 +100,5 @@ export function describeExit(exit: {
   readonly signal: string | null;
 }): string {
   if (exit.signal !== null) return `by signal ${exit.signal}`;
-  return exit.code === null ? 'nobody saw how' : `with exit code ${exit.code}`;
+  return exit.code === null ? 'with an unknown exit code' : `with exit code ${exit.code}`;
 }

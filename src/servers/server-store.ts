@@ -31,7 +31,7 @@ export interface ServerStore {
   ensure(userId: string, serverName: string, displayName?: string): Promise<Server>;
   /**
    * Moves a server to another state in one statement; false when it was not in a state from which
-   * that one can be reached, for example because somebody else was faster, or has another name than
+   * that one can be reached, for example because another request was faster, or has another name than
    * `ifNamed`.
    */
   moveTo(id: string, state: ServerState, change?: ServerChange, ifNamed?: string): Promise<boolean>;

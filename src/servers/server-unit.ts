@@ -27,7 +27,7 @@ export interface ServerUnit {
   readonly progress: ProgressLog | undefined;
   /** Resolves when the start under way made the server ready, rejects when it failed. */
   readonly ready: Promise<void>;
-  /** Takes the server for a start and begins it. Throws `conflict` when somebody else has it. */
+  /** Takes the server for a start and begins it. Throws `conflict` when another start has it. */
   start(plan: LaunchPlan): Promise<void>;
   /** Begins to end the server, also one that is starting; `stopped` tells when it is gone. */
   stop(): Promise<{ readonly stopped: Promise<void> }>;
@@ -35,7 +35,7 @@ export interface ServerUnit {
   adopt(spawned: SpawnedServer): void;
   /** Ends and clears away what an earlier hub left of a server, when the limiter has room. */
   clearAway(failure: string | null, limiter: Limiter): Promise<void>;
-  /** Looks whether the server is still there. */
+  /** Polls whether the server still runs. */
   poll(): Promise<void>;
   /** Tells of the output of an adopted server. */
   onOutput(line: string): void;
@@ -257,7 +257,7 @@ export function createServerUnit(
         }
         await run(plan, current);
       });
-      // Whoever waits for it hears of it; nobody has to.
+      // Those who wait for it learn of the failure; none has to wait.
       ready.catch(() => undefined);
       await claimed.promise;
     },

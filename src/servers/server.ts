@@ -12,7 +12,7 @@ export const nextStates = {
   stopping: ['stopped'],
 } as const satisfies Record<ServerState, readonly ServerState[]>;
 
-/** Why a server is not running although somebody wanted it to. */
+/** Why a server is not running although it was started. */
 export interface ServerFailure {
   readonly message: string;
   readonly at: Date;

@@ -334,7 +334,7 @@ export function safeFileName(userName: string): string {
     .join('');
   const name = /^\.+$/.test(encoded) ? encoded.replaceAll('.', '%2e') : encoded;
   if (name.length <= longestFileName) return name;
-  // The equals sign stands in no short name, so that nobody can choose the folder of a long one.
+  // No short name has an equals sign, so that no user can choose the folder of a long one.
   return `${name.slice(0, 100)}=${hashSecret(userName)}`;
 }
 

@@ -39,6 +39,6 @@ export function decideRestart(
   // The exponent is bounded: 2 ** 1100 is Infinity, and a crash loop may run for years.
   const growth = 2 ** Math.min(failures - 2, 30);
   const fullDelayMs = Math.min(limits.firstDelayMs * growth, limits.longestDelayMs);
-  // Jitter keeps services that failed together from starting together again and again.
+  // Jitter keeps services that failed together from starting together every time.
   return { delayMs: Math.round(fullDelayMs * (0.5 + random() / 2)), failures, isCrashLooping };
 }

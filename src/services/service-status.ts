@@ -5,7 +5,7 @@ import type { Service } from './service.ts';
  * Where a service is in its life.
  *
  * A managed one goes `stopped` → `starting` → `ready` ⇄ `unhealthy`; when it ends, `restarting`
- * (waiting) → `starting`. When that happens again and again it is `crash_looping`, ready or not, until a
+ * (waiting) → `starting`. When that happens repeatedly it is `crash_looping`, ready or not, until a
  * run has lasted.
  * An external one is `starting` while it is first asked, then `ready` or `unhealthy`.
  */

@@ -19,7 +19,7 @@ const anonymousLifetimeSeconds = 24 * 3600;
 /**
  * A token is the keyed hash of the login session, or of a random cookie before
  * login. Browsers say where a request comes from (Sec-Fetch-Site, Origin); what they say
- * is checked first, so that a cookie tossed in by a sibling site does not help an attacker.
+ * is checked first, so that a cookie planted by a sibling site does not help an attacker.
  */
 export function createCsrfProtection(options: {
   readonly keyedHash: KeyedHash;

@@ -4,7 +4,7 @@ import type { Row } from '../store/tables.ts';
 
 /** A browser's login: who, since when, from where. */
 export interface LoginSession {
-  /** Value of the `hub-session-id` cookie; links tokens to the login and is no credential. */
+  /** Value of the `hub-session-id` cookie; links tokens to the login and is not a credential. */
   readonly sessionId: string;
   readonly userId: string;
   readonly authenticator: string;
@@ -25,7 +25,7 @@ export interface LoginSessionStore {
   listOfUser(userId: string): Promise<LoginSession[]>;
   /** Sessions of an identity, optionally only those of one session at the provider. */
   listOfIdentity(identityId: string, upstreamSessionId?: string): Promise<LoginSession[]>;
-  /** Logins through an authenticator that hang on one session at its provider. */
+  /** Logins through an authenticator that belong to one session at its provider. */
   listOfUpstreamSession(authenticator: string, upstreamSessionId: string): Promise<LoginSession[]>;
   create(session: NewLoginSession): Promise<void>;
   /** Ends a session with its tokens and codes; false when it was not there. */

@@ -29,7 +29,7 @@ export interface LoginSessions extends AsyncDisposable {
   endAllOfUser(userId: string, options?: { readonly except?: string }): Promise<number>;
   /** Ends the logins of an identity, or only those of one session at its provider. */
   endAllOfIdentity(identityId: string, upstreamSessionId?: string): Promise<number>;
-  /** Ends the logins that hang on one session at a provider. */
+  /** Ends the logins that belong to one session at a provider. */
   endAllOfUpstreamSession(authenticator: string, upstreamSessionId: string): Promise<number>;
   listOfUser(userId: string): Promise<LoginSession[]>;
   /** The ID token that came with the login, if one did. */

@@ -92,7 +92,7 @@ export function createAppForwarder(options: {
     // Sent at once: an event stream may begin long before its first event.
     response.flushHeaders();
     answer.on('data', onTraffic);
-    // A failure on either side has destroyed both; nobody is left to be told.
+    // A failure on either side has destroyed both; there is no one left to tell.
     pipeline(answer, response, () => undefined);
   }
 

@@ -30,7 +30,7 @@ export function createGuardServer(options: {
   const { hubAuth, forwarder, readiness, stripsPrefix, onTraffic, log } = options;
   const prefix = hubAuth.service_prefix;
 
-  /** What stands in the way before anybody is asked who she is. */
+  /** Why a request is refused before its user is known. */
   function obstacle(request: IncomingMessage): Denied | undefined {
     const path = canonicalPath(request.url ?? '');
     if (path === undefined) {

@@ -11,7 +11,7 @@ export interface Readiness extends Disposable {
 const intervalMs = 100;
 const timeoutMs = 5_000;
 
-/** Asks the app for a path again and again until it answers, whatever it answers. */
+/** Polls a path of the app until it answers, with any status. */
 export function watchReadiness(address: UpstreamAddress, path: string): Readiness {
   const { promise: ready, resolve } = Promise.withResolvers<void>();
   let isReady = false;

@@ -81,7 +81,7 @@ export async function startSingleuser(
   const forwarder = parts.use(
     createAppForwarder({
       route,
-      // Whoever connects here is the hub's gateway, or stands on the same machine.
+      // What connects here is the hub's gateway, or is on the same machine.
       readClient: createClientAddressReader(['127.0.0.0/8', '::1']),
       publicLocation: (location) =>
         options.stripsPrefix ? withPrefix(location, prefix) : location,

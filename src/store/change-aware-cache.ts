@@ -3,7 +3,7 @@ import type { ChangeSubject } from './change-subject.ts';
 import type { HubDatabase } from './database.ts';
 import { createRevocationSet } from './revocation-set.ts';
 
-/** Counts the changes of the database, for caches of what hangs on it. */
+/** Counts the changes of the database, for caches of what depends on it. */
 export interface ChangeWatch extends Disposable {
   /** Grows with each change that may have taken any right from anyone. */
   epoch(): number;

@@ -60,7 +60,7 @@ export function createKeyvDatabaseAdapter({
   }
 
   const adapter = {
-    // Keyv looks here whether it may iterate.
+    // Keyv reads here whether it may iterate.
     opts: { dialect, url: '' },
     namespace,
 

@@ -1,6 +1,6 @@
 import { HubError } from '../errors.ts';
 
-/** How a storage error looks to the one who has to react to it. */
+/** What a storage error means to the caller that has to react to it. */
 export type StorageFailure =
   | 'locked'
   | 'full'

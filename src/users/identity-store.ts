@@ -5,7 +5,7 @@ import type { HubDatabase } from '../store/database.ts';
 import { isForeignKeyViolation } from '../store/storage-error.ts';
 import type { Row } from '../store/tables.ts';
 
-/** Who somebody is at a provider. */
+/** Who a user is at a provider. */
 export interface IdentityKey {
   readonly authenticator: string;
   readonly issuer: string;

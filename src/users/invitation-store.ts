@@ -10,7 +10,7 @@ import type { Row } from '../store/tables.ts';
 /** What the holder of a link may do: set the first password, or a new one. */
 export type InvitationPurpose = 'invitation' | 'password_reset';
 
-/** A link that was sent to a user; whoever holds it may act as them once. */
+/** A link that was sent to a user; its bearer may act as them once. */
 export interface Invitation {
   readonly id: string;
   readonly purpose: InvitationPurpose;
@@ -32,7 +32,7 @@ export interface InvitationStore {
     readonly createdBy: string;
     readonly expiresAt: Date;
   }): Promise<{ invitation: Invitation; secret: string }>;
-  /** Looks without taking, for the page that the link opens. */
+  /** Does not use the link up, for the page that it opens. */
   findInvitation(secretHash: string, now: Date): Promise<Invitation | undefined>;
   /** Takes the link; of several who try at once, one gets it. */
   takeInvitation(secretHash: string, now: Date): Promise<Invitation | undefined>;

@@ -16,7 +16,7 @@ export interface SecondFactorStore {
   /** Throws `storage_unavailable` when no current key opens the secret: never lets it be skipped. */
   find(userId: string): Promise<SecondFactor | undefined>;
   /**
-   * Begins, or begins anew, with a secret that is yet to be confirmed. Throws `conflict` when there
+   * Begins, or begins again, with a secret that is yet to be confirmed. Throws `conflict` when there
    * is a confirmed one and `not_found` when there is no such user.
    */
   begin(userId: string, totpSecret: string): Promise<void>;

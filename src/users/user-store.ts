@@ -27,7 +27,7 @@ export interface UserListOptions {
   readonly limit: number;
   /** Part of the name, in either case of ASCII letters. */
   readonly nameFilter?: string;
-  /** Leaves out everybody else. */
+  /** Leaves out all other users. */
   readonly onlyNames?: readonly string[];
   /**
    * By their servers: `active` has one that is not stopped, `ready` has one that runs, `inactive`

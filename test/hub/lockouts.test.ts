@@ -129,7 +129,7 @@ describe('a lock-out', () => {
     expect(page.body).toContain('bob');
     expect((await submitTo(ada, page, '/hub/admin/lockouts/lift')).status).toBe(303);
     expect((await ada.request(`${hub.url}hub/admin/lockouts`)).body).toContain(
-      'Nobody is locked out.',
+      'No one is locked out.',
     );
     await hub.logIn('bob', testPassword);
 

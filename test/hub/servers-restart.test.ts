@@ -81,7 +81,7 @@ test('servers go on while the hub restarts: process, route, token and cookie sta
   // It is watched as before.
   process.kill(pid, 'SIGKILL');
   const dead = await untilServer(next, path, ({ stopped }) => stopped, 'the death is noticed');
-  expect(dead.failure?.message).toBe('The server ended nobody saw how.');
+  expect(dead.failure?.message).toBe('The server ended with an unknown exit code.');
 });
 
 test('with cleanup_servers they end with the hub', async () => {

@@ -311,7 +311,7 @@ export function samplePages(
     'login-failed': loginFailedPage({
       layout: anonymous,
       title: text('The login provider does not answer'),
-      message: text('University SSO does not answer at the moment, so nobody can log in with it.'),
+      message: text('University SSO does not answer at the moment, so no one can log in with it.'),
       hint: text('Wait a little and try again. If this goes on, tell your administrator.'),
       action: { label: text('Try again'), url: text('/hub/login/with/sso') },
       otherWays: text('/hub/login'),

@@ -2,8 +2,8 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { createEventLoopYield } from '../../concurrency/event-loop-yield.ts';
 
 /**
- * Answers requests of the hub itself in turns, so that hundreds which arrive together keep nobody
- * waiting who is behind the gateway or looks after the hub's health.
+ * Answers requests of the hub itself in turns, so that hundreds which arrive together delay neither
+ * requests behind the gateway nor health checks.
  */
 export function createFairListener(
   answer: (req: IncomingMessage, res: ServerResponse) => Promise<void>,

@@ -20,7 +20,7 @@ export interface HubServer {
   close(deadlineMs: number, streams?: Streams): Promise<void>;
 }
 
-/** What goes on for as long as nobody ends it, and what is still under way at the deadline. */
+/** What runs until it is ended, and what is still under way at the deadline. */
 export interface Streams {
   endStreams(): void;
   cutRest(): void;
@@ -64,7 +64,7 @@ export function createHubServer(deps: {
     requestTimeout: config.request_timeout * 1000,
     keepAliveTimeout: config.idle_timeout * 1000,
     connectionsCheckingInterval: timeoutCheckMs,
-    // Most requests have no body: then there is no stream to set up, to read dry and to take down.
+    // Most requests have no body: then there is no stream to set up, drain and tear down.
     optimizeEmptyRequests: true,
     shouldUpgradeCallback: (req) => upgrade !== undefined && isOpeningHandshake(req),
   });
@@ -73,7 +73,7 @@ export function createHubServer(deps: {
     request(req, res);
   });
   server.on('upgrade', (req, socket, head) => {
-    // Node has taken its listeners away, and a reset that nobody hears of ends the process.
+    // Node has removed its listeners, and a reset without a listener ends the process.
     socket.on('error', ignore);
     if (isClosing) answerErrorOnSocket(socket as Socket, stopping());
     else upgrade?.(req, socket as Socket, head);
@@ -81,7 +81,7 @@ export function createHubServer(deps: {
   server.on('connect', (_req, socket) => {
     answerErrorOnSocket(
       socket as Socket,
-      new HubError('method_not_allowed', 'The hub is no forward proxy.'),
+      new HubError('method_not_allowed', 'The hub is not a forward proxy.'),
     );
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
@@ -212,7 +212,7 @@ function toHubError({ code }: NodeJS.ErrnoException): HubError {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new HubError('request_timeout', 'The request did not arrive in time.');
     default:
-      return new HubError('bad_request', 'This is no valid HTTP request.');
+      return new HubError('bad_request', 'This is not a valid HTTP request.');
   }
 }
 

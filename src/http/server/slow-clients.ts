@@ -22,8 +22,8 @@ interface Progress {
 const leastBodyBytes = 1_024;
 
 /**
- * Creates the check. It costs nothing between two polls, and finds what timeouts for silence do
- * not: a body that trickles in byte by byte, and an answer that nobody takes.
+ * The check costs nothing between two polls, and finds what timeouts for silence do
+ * not: a body that trickles in byte by byte, and an answer that the client does not read.
  */
 export function createSlowClients(
   config: Pick<ProxyConfig, 'client_body_timeout' | 'client_read_timeout'>,

@@ -74,7 +74,7 @@ export interface ConfirmWithCodeView {
   readonly layout: FormLayoutProps;
   readonly title: string;
   readonly lead: string;
-  /** Names the deed. */
+  /** Names the action. */
   readonly label: string;
   readonly action: string;
   readonly isDestructive: boolean;

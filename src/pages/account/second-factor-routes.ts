@@ -112,8 +112,8 @@ export function secondFactorRoutes(
     },
   });
 
-  /** A deed that whoever has stolen a browser's session must not be able to do. */
-  function codeProtected(deed: {
+  /** An action that a stolen browser session must not suffice for. */
+  function codeProtected(action: {
     readonly path: string;
     readonly title: string;
     readonly lead: string;
@@ -124,12 +124,12 @@ export function secondFactorRoutes(
   }): void {
     async function show(ctx: Context, failure?: { problem: string; status: number }) {
       const layout = await pages.formLayoutFor(ctx);
-      const page = confirmWithCodePage({ ...deed, layout, problem: failure?.problem });
+      const page = confirmWithCodePage({ ...action, layout, problem: failure?.problem });
       pages.send(ctx, page, failure?.status ?? 200);
     }
 
     router.get(
-      deed.path,
+      action.path,
       pages.loggedIn(async (ctx, { user }) => {
         if ((await secondFactors.find(user.id)) === undefined) ctx.redirect(urls.account);
         else await show(ctx);
@@ -137,10 +137,10 @@ export function secondFactorRoutes(
     );
 
     router.post(
-      deed.path,
+      action.path,
       pages.loggedIn(async (ctx, login) => {
         const result = await secondFactors.check(await attemptOf(ctx, login));
-        if (result.outcome === 'right') await deed.run(ctx, login);
+        if (result.outcome === 'right') await action.run(ctx, login);
         else await show(ctx, failureOf(ctx, result));
       }),
     );

@@ -23,7 +23,7 @@ export interface TokenView {
     | undefined;
 }
 
-/** An access token that somebody made by hand. */
+/** An access token that the user made on this page. */
 export interface ApiToken {
   readonly id: string;
   readonly note: string;

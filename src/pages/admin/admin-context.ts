@@ -9,7 +9,7 @@ import { requireAccess } from '../../rbac/require-access.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { PageContext } from '../page-context.ts';
 
-/** Somebody who is on the administration pages, and what they may do there. */
+/** A user on the administration pages, and what they may do there. */
 export interface Admin {
   readonly login: Login;
   readonly caller: Caller;

@@ -77,7 +77,7 @@ ${textArea({ name: 'names', label: 'Add members', value: typedNames, problem, he
 </form>
 <section class="block"><h2>Members</h2>${
       members.length === 0
-        ? html`<p class="soft">Nobody yet.</p>`
+        ? html`<p class="soft">No members yet.</p>`
         : html`<ul class="list">${members.map(
             (name) =>
               html`<li><div class="what"><a href="${urls.adminUser(name)}">${name}</a></div>${actionForm(

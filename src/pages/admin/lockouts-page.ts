@@ -20,7 +20,7 @@ export function lockoutsPage({ layout, lockouts }: LockoutsView): Html {
     body: html`${pageHead('Lock-outs', 'After too many failed logins a name or an address has to wait. It ends by itself.')}
 ${
   lockouts.length === 0
-    ? html`<p class="empty">Nobody is locked out.</p>`
+    ? html`<p class="empty">No one is locked out.</p>`
     : table(
         'Lock-outs',
         [

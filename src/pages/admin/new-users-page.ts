@@ -54,7 +54,7 @@ export function invitationLinksPage({
     title,
     tab: 'users',
     scripts: ['copy-button.js'],
-    body: html`${pageHead(title, `${links.length === 1 ? 'Send it' : 'Send each'} to the person it is for, and to nobody else. It works once, for ${duration(lifetimeSeconds)}, and is not shown again.`)}
+    body: html`${pageHead(title, `${links.length === 1 ? 'Send it' : 'Send each'} to the person it is for, and to no one else. It works once, for ${duration(lifetimeSeconds)}, and is not shown again.`)}
 <div class="stack-loose">${links.map(
       ({ userName, url }) =>
         html`<section class="panel once stack"><h2>${userName}</h2>${copyableText(url, `Link for ${userName}`)}</section>`,

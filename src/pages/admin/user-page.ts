@@ -25,7 +25,7 @@ export interface AdminUserView {
   /** What the account's own password is: undefined where passwords are not kept here. */
   readonly password?: 'none' | 'set' | 'must-change' | undefined;
   readonly hasSecondFactor: boolean;
-  /** The administrator's own account, which nobody takes away from themselves. */
+  /** The administrator's own account, which they cannot take away from themselves. */
   readonly isSelf: boolean;
   readonly may: {
     readonly change: boolean;
@@ -140,7 +140,7 @@ ${
   may.change &&
   entry(
     'Remove the second factor',
-    'For somebody who has lost both phone and recovery codes. Make sure who is asking.',
+    'For users who have lost both phone and recovery codes. Make sure who is asking.',
     actionForm(layout, {
       action: urls.adminUser(user.name, 'remove-second-factor'),
       label: 'Remove',

@@ -22,7 +22,7 @@ export interface AdminUsersView {
 export interface AdminUserRow {
   readonly name: string;
   readonly isAdmin: boolean;
-  /** Has an invitation that nobody has used. */
+  /** Has an unused invitation. */
   readonly isInvited: boolean;
   readonly lastActivityAt?: Date | undefined;
   readonly server: ShownServerState;

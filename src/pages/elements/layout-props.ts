@@ -13,7 +13,7 @@ export interface LayoutProps {
   readonly csrfToken?: string | undefined;
   /** Shown on error pages. */
   readonly requestId?: string | undefined;
-  /** What the operator says to everybody; plain text. */
+  /** What the operator tells all users; plain text. */
   readonly announcement?: string | undefined;
   /** Outcome of what the person did before this page. */
   readonly notice?: PageNotice | undefined;

@@ -13,7 +13,7 @@ export interface PageContent {
   readonly body: Html;
   readonly place?: NavigationPlace;
   readonly scripts?: readonly AssetName[];
-  /** Seconds after which a browser without scripts loads the page anew. */
+  /** Seconds after which a browser without scripts reloads the page. */
   readonly reloadSeconds?: number | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Writes a number of bytes for people: `412 MB`. */
+/** Formats a number of bytes: `412 MB`. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
   const power = Math.min(4, Math.floor(Math.log10(bytes) / 3));
@@ -6,7 +6,7 @@ export function formatBytes(bytes: number): string {
   return `${amount < 10 ? amount.toFixed(1) : Math.round(amount)} ${['B', 'kB', 'MB', 'GB', 'TB'][power]}`;
 }
 
-/** Writes CPU use for people: cores in use as a percentage of one core. */
+/** Formats CPU use: cores in use as a percentage of one core. */
 export function formatCpu(cores: number): string {
   const percent = cores * 100;
   return `${percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;

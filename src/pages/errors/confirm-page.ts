@@ -10,7 +10,7 @@ export interface ConfirmView {
   readonly title: string;
   /** What will happen and what cannot be undone. */
   readonly consequences: readonly HtmlValue[];
-  /** Names the deed, never just “OK”. */
+  /** Names the action, never just “OK”. */
   readonly label: string;
   readonly action: string;
   readonly cancelUrl: string;

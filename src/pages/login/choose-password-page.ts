@@ -18,7 +18,7 @@ export interface ChoosePasswordView {
   readonly error?: string | undefined;
 }
 
-/** Why somebody chooses a password outside the account page. */
+/** Why a password is chosen outside the account page. */
 export type ChoosePasswordPurpose =
   /** The one-time link of a hub without an administrator. */
   | {
@@ -38,7 +38,7 @@ export type ChoosePasswordPurpose =
   /** After a login with a password that must not be kept. */
   | { readonly kind: 'required'; readonly userName: string; readonly next?: string | undefined };
 
-/** The page where somebody chooses a password: first administrator, invitation, reset, or forced. */
+/** The page where a password is chosen: first administrator, invitation, reset, or forced. */
 export function choosePasswordPage(view: ChoosePasswordView): Html {
   const { layout, purpose, rules, problems, error } = view;
   const { title, lead, button, action } = wording(view);
@@ -82,7 +82,7 @@ function wording({ layout, purpose }: ChoosePasswordView): {
     case 'first-administrator':
       return {
         title: `Set up ${hubTitle}`,
-        lead: 'Make the first account. It is the administrator, who can invite everybody else.',
+        lead: 'Create the first account. It is the administrator, who can invite all others.',
         button: 'Create the account',
         action: urls.setUp,
       };

@@ -81,7 +81,7 @@ const failurePages: Readonly<
   unavailable: {
     title: 'The login provider does not answer',
     message: (provider) =>
-      `${provider} does not answer at the moment, so nobody can log in with it.`,
+      `${provider} does not answer at the moment, so no one can log in with it.`,
     hint: 'Wait a little and try again. If this goes on, tell your administrator.',
     counted: 'failed',
   },

@@ -17,7 +17,7 @@ export interface LoginView {
   readonly error?: string | undefined;
   /** Which authenticator's form was sent, so that the message stands above it. */
   readonly failedAuthenticator?: string | undefined;
-  /** Seconds until another attempt is looked at, after too many failures. */
+  /** Seconds until another attempt is accepted, after too many failures. */
   readonly waitSeconds?: number | undefined;
   /** What was typed into fields that are not secret, by field name. */
   readonly typed?: Readonly<Record<string, string>> | undefined;
@@ -42,7 +42,7 @@ export function loginPage(view: LoginView): Html {
     body: html`<div class="panel">
 <h1>Log in</h1>
 ${problem(view)}
-${choices.length === 0 && html`<p class="soft">Nobody can log in here at present. Your administrator has to set up a way to log in.</p>`}
+${choices.length === 0 && html`<p class="soft">No one can log in here yet. Your administrator has to set up a login method.</p>`}
 ${choices.map((choice, index) => choiceMarkup(view, { choice, index, isPrimary: choice === primary }))}
 </div>`,
   });

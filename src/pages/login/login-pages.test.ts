@@ -101,7 +101,7 @@ describe('the login page', () => {
   });
 
   test('says so when there is no way to log in', () => {
-    expect(login({ choices: [] })).toContain('Nobody can log in here at present.');
+    expect(login({ choices: [] })).toContain('No one can log in here yet.');
   });
 });
 

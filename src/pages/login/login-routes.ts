@@ -103,7 +103,7 @@ export function loginRoutes(
     }
     ctx.append('Set-Cookie', loopGuard.clear(attributes));
     throw new HubError('forbidden', 'The page keeps asking for a login that you have.', {
-      hint: `${next.split('?', 1)[0]} may be for programs with a token only. Ask whoever runs it.`,
+      hint: `${next.split('?', 1)[0]} may be for programs with a token only. Ask its operator.`,
     });
   }
 
@@ -117,7 +117,7 @@ export function loginRoutes(
     }
     for (const { name, authenticator } of requestAuthenticators(authenticators)) {
       const result = await authenticator.identify(loginRequestOf(ctx));
-      // Nobody is named: the other ways in are offered. Named but refused: the page says why.
+      // No user is named: the other login methods are offered. Named but refused: the page says why.
       if (result.outcome === 'refused' && result.reason === 'credentials') continue;
       await finish(ctx, await loginService.concludeLogin(result, name), name, next);
       return;
@@ -136,7 +136,7 @@ export function loginRoutes(
     const wanted = form.get('authenticator') ?? forms[0]?.name ?? '';
     const result = await loginService.attemptLogin(wanted, new Map(form), loginRequestOf(ctx));
     await finish(ctx, result, wanted, pages.nextOf(form));
-    // Clients of JupyterHub look for the status with which it answers a login.
+    // Clients of JupyterHub expect the status with which it answers a login.
     if (ctx.status === 303) ctx.status = 302;
   });
 

@@ -35,7 +35,7 @@ ${isRecovery ? recoveryCodeField() : appCodeField()}
 </form>
 <p class="small">${isRecovery ? html`<a href="${urls.loginSecondFactor}">Use my authenticator app</a>` : html`<a href="${urls.loginSecondFactor}?with=recovery-code">Use a recovery code</a>`}</p>
 </div>
-<div class="aside">${actionForm(layout, { action: urls.logout, label: 'Log in as somebody else', style: 'plain' })}</div>`,
+<div class="aside">${actionForm(layout, { action: urls.logout, label: 'Log in as another user', style: 'plain' })}</div>`,
   });
 }
 

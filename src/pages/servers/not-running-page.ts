@@ -10,7 +10,7 @@ import { outputBlock, type ServerSummary, serverTitle } from './server-summary.t
 export interface NotRunningView {
   readonly layout: FormLayoutProps;
   readonly server: Pick<ServerSummary, 'userName' | 'name' | 'displayName'>;
-  /** Why it stopped or did not start; undefined when somebody stopped it. */
+  /** Why it stopped or did not start; undefined when a user stopped it. */
   readonly failure?: ServerFailure | undefined;
   readonly mayStart: boolean;
   readonly hasSpawnOptions: boolean;

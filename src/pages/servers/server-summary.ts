@@ -16,7 +16,7 @@ export interface ServerSummary {
   readonly failure?: string | undefined;
 }
 
-/** Where a server is in its life, or that it ended when nobody had stopped it. */
+/** Where a server is in its life, or that it ended without being stopped. */
 export type ShownServerState = ServerState | 'failed';
 
 const words = {

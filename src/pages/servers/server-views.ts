@@ -1,7 +1,7 @@
 import type { Server } from '../../servers/server.ts';
 import type { ServerSummary } from './server-summary.ts';
 
-/** What the pages show of a server; one that nobody has started yet looks like a stopped one. */
+/** What the pages show of a server; one that was never started is shown as a stopped one. */
 export function summaryOf(server: Server, url: string): ServerSummary {
   const hasFailed = server.state === 'stopped' && server.failure !== undefined;
   return {
@@ -16,7 +16,7 @@ export function summaryOf(server: Server, url: string): ServerSummary {
   };
 }
 
-/** The default server of somebody who never had one. */
+/** The default server of a user who never had one. */
 export function untouchedServer(userName: string, url: string): ServerSummary {
   return { userName, name: '', state: 'stopped', url };
 }

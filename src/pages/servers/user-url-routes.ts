@@ -25,7 +25,7 @@ interface UserUrlDeps {
 }
 
 /**
- * `/user/<name>/…` while no server answers there: 424 with JSON for programs; people are led to the
+ * `/user/<name>/…` while no server answers there: 424 with JSON for programs; browsers are sent to the
  * same address below `/hub/`, a page with a start button. And `/hub/user-redirect/<path>`, the same
  * path in one's own server.
  */
