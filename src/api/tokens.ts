@@ -95,7 +95,8 @@ export const tokenOperations = [
     path: '/users/{name}/tokens',
     tag: 'tokens',
     summary: 'Make a token for a user',
-    description: 'Nobody can put more into a token than its owner may do, nor than they may do.',
+    description:
+      'A token holds no more than its owner and its maker may do. Made with another token, it expires with that one at the latest and ends with the login that one belongs to.',
     scopes: ['tokens'],
     actsOnUser: true,
     target: 'user',

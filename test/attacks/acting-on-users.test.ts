@@ -172,3 +172,67 @@ test('custom scopes of a user are no obstacle to administrators', async () => {
   expect((await asAda('/users/tea', 'PATCH', { name: 'lea' })).status).toBe(200);
   expect((await asAda('/users/lea', 'DELETE')).status).toBe(204);
 });
+
+describe('a token made with another', () => {
+  test('expires no later than that one', async () => {
+    await using hub = await createPopulatedHub({}, ['bob']);
+    const short = await call(hub, hub.tokens.bob, '/users/bob/tokens', 'POST', { expires_in: 60 });
+    for (const body of [{}, { expires_in: 0 }, { expires_in: 86_400 }]) {
+      const made = await call(hub, String(short.body['token']), '/users/bob/tokens', 'POST', body);
+      expect(made.body['expires_at'], JSON.stringify(body)).toBe(short.body['expires_at']);
+    }
+    const shorter = await call(hub, String(short.body['token']), '/users/bob/tokens', 'POST', {
+      expires_in: 5,
+    });
+    expect(String(shorter.body['expires_at']) < String(short.body['expires_at'])).toBe(true);
+  });
+
+  test('ends with the login that the other hangs on', async () => {
+    const client = { clientId: 'service-app', redirectUri: 'http://127.0.0.1:9/callback' };
+    await using hub = await createPopulatedHub(
+      {
+        Hub: {
+          services: [
+            {
+              name: 'app',
+              oauth_client_id: client.clientId,
+              oauth_redirect_uri: client.redirectUri,
+              api_token: 'app-service-token',
+              oauth_no_confirm: true,
+              oauth_client_allowed_scopes: ['self'],
+            },
+          ],
+          load_roles: [{ name: 'user', scopes: ['self', 'access:services'] }],
+        },
+      },
+      ['bob'],
+    );
+    const browser = await hub.logIn('bob');
+    const query = new URLSearchParams({
+      response_type: 'code',
+      client_id: client.clientId,
+      redirect_uri: client.redirectUri,
+      scope: 'tokens!user',
+      state: 's',
+    });
+    const answer = await browser.request(`${hub.url}hub/api/oauth2/authorize?${query}`);
+    const { searchParams } = new URL(String(answer.headers['location']), hub.url);
+    const exchanged = await fetch(`${hub.apiUrl}/oauth2/token`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'authorization_code',
+        code: searchParams.get('code') ?? '',
+        redirect_uri: client.redirectUri,
+        client_id: client.clientId,
+        client_secret: 'app-service-token',
+      }),
+    });
+    const { access_token: granted } = (await exchanged.json()) as { access_token: string };
+    const made = await call(hub, granted, '/users/bob/tokens', 'POST', { scopes: ['tokens!user'] });
+    expect(made.status).toBe(201);
+    const token = String(made.body['token']);
+    expect((await call(hub, token, '/users/bob/tokens')).status).toBe(200);
+    await asAdmin(hub, '/users/bob/sessions', 'DELETE');
+    expect((await call(hub, token, '/users/bob/tokens')).status).toBe(403);
+  });
+});

@@ -2,6 +2,7 @@ import { HubError } from '../../errors.ts';
 import { serverClientId } from '../../protocol/client-id.ts';
 import { scopesBeyond } from '../../rbac/access-check.ts';
 import type { Authority } from '../../rbac/authority.ts';
+import type { Caller } from '../../rbac/caller.ts';
 import { grantableScopes } from '../../rbac/default-roles.ts';
 import { resolveScopes } from '../../rbac/expand-scopes.ts';
 import type { Owner } from '../../rbac/owner.ts';
@@ -21,7 +22,7 @@ export interface ApiTokenRequest {
   /** Undefined for a token that does not expire. */
   readonly expiresInSeconds?: number;
   /** Who asks: what they hold is the most the token may get. */
-  readonly granter: { readonly owner: Owner; readonly scopes: ScopeSet };
+  readonly granter: Pick<Caller, 'owner' | 'scopes' | 'accessToken'>;
 }
 
 /** A server whose own token is made. */
@@ -34,7 +35,8 @@ export interface ServerTokenRequest {
 /** Issues access tokens that do not come from an authorization code. */
 export interface TokenIssuer {
   /**
-   * Throws `bad_request` for an unknown scope, for scopes beyond those of the owner and for a lifetime
+   * Creates a token that outlives none that made it: it expires with that one at the latest, and ends
+   * with the login that one hangs on. Throws `bad_request` for an unknown scope, for scopes beyond those of the owner and for a lifetime
    * that is not possible, and `forbidden` for scopes beyond those of the granter.
    */
   createApiToken(request: ApiTokenRequest): Promise<IssuedAccessToken>;
@@ -52,7 +54,10 @@ export function createTokenIssuer({
   maxLifetimeSeconds = 0,
   now = Date.now,
 }: {
-  readonly accessTokens: Pick<AccessTokenStore, 'create' | 'revokeByServer'>;
+  readonly accessTokens: Pick<
+    AccessTokenStore,
+    'create' | 'findById' | 'revoke' | 'revokeByServer'
+  >;
   readonly authority: Pick<Authority, 'scopesOfOwner' | 'membership' | 'catalogue'>;
   readonly maxLifetimeSeconds?: number;
   readonly now?: () => number;
@@ -111,12 +116,24 @@ export function createTokenIssuer({
     requireWithin(inherited, 'bad_request', 'the owner of the token');
   }
 
+  /** A logout that came while the token was made did not see it. */
+  async function requireStillValid(
+    granted: ApiTokenRequest['granter']['accessToken'],
+    issued: IssuedAccessToken,
+  ): Promise<void> {
+    if (granted?.sessionId === undefined) return;
+    if ((await accessTokens.findById(granted.id)) !== undefined) return;
+    await accessTokens.revoke(issued.id);
+    throw new HubError('forbidden', 'The token of this request has ended.');
+  }
+
   return {
     async createApiToken({ owner, scopes = ['inherit'], note, expiresInSeconds, granter }) {
-      const expiresAt = expiryOf(expiresInSeconds);
+      const expiresAt = earlier(expiryOf(expiresInSeconds), granter.accessToken?.expiresAt);
+      const { sessionId } = granter.accessToken ?? {};
       const name = owner.kind === 'user' ? owner.user.name : owner.name;
       await requireGrantable(scopes, { kind: owner.kind, name }, granter);
-      return await accessTokens.create({
+      const issued = await accessTokens.create({
         owner:
           owner.kind === 'user'
             ? { kind: 'user', userId: owner.user.id }
@@ -124,7 +141,10 @@ export function createTokenIssuer({
         scopes: [...new Set(scopes)],
         note: note.slice(0, longestNote),
         ...(expiresAt !== undefined && { expiresAt }),
+        ...(sessionId !== undefined && { sessionId }),
       });
+      await requireStillValid(granter.accessToken, issued);
+      return issued;
     },
 
     async createServerToken({ user, server, scopes }) {
@@ -137,4 +157,9 @@ export function createTokenIssuer({
       });
     },
   };
+}
+
+function earlier(left: Date | undefined, right: Date | undefined): Date | undefined {
+  if (left === undefined || right === undefined) return left ?? right;
+  return left < right ? left : right;
 }
