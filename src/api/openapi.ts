@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { loginCookie } from '../protocol/cookie-names.ts';
 import { endpoints } from './endpoints.ts';
 import {
   type AnswerDeclaration,
@@ -59,7 +60,7 @@ export function createOpenApiDocument(options: {
         login: {
           type: 'apiKey',
           in: 'cookie',
-          name: 'hub-hub-login',
+          name: loginCookie,
           description: 'Changes need the CSRF token of the page in the header X-CSRF-Token, too.',
         },
       },

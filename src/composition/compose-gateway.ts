@@ -55,8 +55,8 @@ export function composeGateway(
   const access = createRouteAccess({
     tokens: oauth.tokenVerifier,
     authority,
-    hasCurrentLogin: deps.revalidation.hasCurrentLogin,
-    noteActivity: (userId) => deps.servers.activityLog.noteUser(userId),
+    revalidation: deps.revalidation,
+    activity: deps.servers.activityLog,
   });
   const guard = createGuard({
     secrets,

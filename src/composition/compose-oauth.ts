@@ -8,7 +8,7 @@ import { createTokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import { createTokenVerifier } from '../oauth/tokens/token-verifier.ts';
 import { createUseRecorder } from '../oauth/tokens/use-recorder.ts';
 import type { Authority } from '../rbac/authority.ts';
-import { serverPrefix } from '../servers/server.ts';
+import { createServerClients } from '../servers/server-clients.ts';
 import type { ComposedServices } from './compose-services.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -29,15 +29,12 @@ export function composeOAuth(
   const { accessTokens } = stores;
   const clients = createClientRegistry({
     services: () => registry.services(),
-    servers: {
-      isUser: async (userName) => (await stores.users.findByName(userName)) !== undefined,
-      async find(userName, serverName) {
-        const server = await stores.servers.find(userName, serverName);
-        if (server === undefined) return undefined;
-        return { prefix: serverPrefix(basePath, userName, serverName) };
-      },
+    servers: createServerClients({
+      users: stores.users,
+      servers: stores.servers,
+      basePath,
       allowedScopes: Spawner.oauth_client_allowed_scopes,
-    },
+    }),
   });
   const useRecorder = disposables.use(createUseRecorder({ accessTokens, log }));
   const tokenVerifier = disposables.use(

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { secretReference } from './common-schema.ts';
-import { ownSections } from './sections.ts';
+import { builtinSections } from './sections.ts';
 
 /** A section that a plugin adds to the configuration. */
 export interface PluginSectionSchema {
@@ -14,7 +14,10 @@ type JsonSchema = z.core.JSONSchema.BaseSchema;
 
 /** Describes the configuration file as a JSON Schema, so that editors complete and check it. */
 export function createConfigJsonSchema(plugins: readonly PluginSectionSchema[] = []): JsonSchema {
-  const sections = Object.entries(ownSections).map(([name, schema]) => [name, describe(schema)]);
+  const sections = Object.entries(builtinSections).map(([name, schema]) => [
+    name,
+    describe(schema),
+  ]);
   const pluginSections = plugins.map(({ section, optionsSchema, secretOptions = [] }) => {
     const description = describe(optionsSchema);
     for (const option of secretOptions) allowReference(description, option.split('.'));

@@ -6,17 +6,17 @@ import { describeIssues } from './schema-problems.ts';
 import { authenticatorSection, proxySection, spawnerSection } from './sections-schema.ts';
 
 /** The sections of the hub itself; every other one belongs to a plugin. */
-export const ownSections = {
+export const builtinSections = {
   Hub: hubSection,
   Authenticator: authenticatorSection,
   Spawner: spawnerSection,
   Proxy: proxySection,
 } as const;
 
-type SectionName = keyof typeof ownSections;
+type SectionName = keyof typeof builtinSections;
 
 export type ParsedSections = {
-  readonly [Name in SectionName]: z.output<(typeof ownSections)[Name]>;
+  readonly [Name in SectionName]: z.output<(typeof builtinSections)[Name]>;
 } & { readonly pluginSections: Readonly<Record<string, unknown>> };
 
 export interface SectionsResult {
@@ -48,7 +48,7 @@ export function parseSections(root: unknown): SectionsResult {
 
   const translations = new Map<string, (path: string) => string>();
   function parse<Name extends SectionName>(name: Name, input: unknown = {}) {
-    const schema: z.ZodType<ParsedSections[Name]> = ownSections[name] as never;
+    const schema: z.ZodType<ParsedSections[Name]> = builtinSections[name] as never;
     const result = schema.safeParse(input);
     if (result.success) return result.data;
     problems.push(...explainMisplaced(describeIssues(result.error.issues, schema, [name])));
@@ -88,7 +88,7 @@ function explainMisplaced(problems: readonly ConfigProblem[]): ConfigProblem[] {
 
 /** Names the hub's own sections that have a setting of this name. */
 export function sectionsWith(key: string): string[] {
-  return Object.entries(ownSections)
+  return Object.entries(builtinSections)
     .filter(([, schema]) => Object.hasOwn(schema.shape, key))
     .map(([name]) => name);
 }

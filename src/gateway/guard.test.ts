@@ -59,8 +59,8 @@ function guardedWorld() {
       }),
       access: createRouteAccess({
         authority: { membershipFor: async () => emptyMembership },
-        hasCurrentLogin: async () => true,
-        noteActivity: () => {},
+        revalidation: { hasCurrentLogin: async () => true },
+        activity: { noteUser: () => {} },
         tokens: {
           findBearer: async () => undefined,
           async verify(userName) {

@@ -1,3 +1,4 @@
+import type { LoginRevalidation } from '../authentication/login-revalidation.ts';
 import type { TokenVerifier } from '../oauth/tokens/token-verifier.ts';
 import { type AccessTarget, accessScopeFor } from '../protocol/access-scope.ts';
 import { mayAccess } from '../rbac/access-check.ts';
@@ -17,12 +18,11 @@ export interface RouteAccess {
 export function createRouteAccess(deps: {
   readonly tokens: Pick<TokenVerifier, 'verify' | 'findBearer'>;
   readonly authority: Pick<Authority, 'membershipFor'>;
-  /** Whether the login provider of a caller still knows them. */
-  readonly hasCurrentLogin: (caller: Caller) => Promise<boolean>;
+  readonly revalidation: Pick<LoginRevalidation, 'hasCurrentLogin'>;
   /** Told of each user who comes. */
-  readonly noteActivity: (userId: string) => void;
+  readonly activity: { noteUser(userId: string): void };
 }): RouteAccess {
-  const { tokens, authority, hasCurrentLogin } = deps;
+  const { tokens, authority, revalidation } = deps;
 
   async function isGranted({ scopes }: Caller, target: AccessTarget): Promise<boolean> {
     const membership = await authority.membershipFor(scopes);
@@ -35,13 +35,13 @@ export function createRouteAccess(deps: {
     async identify(token) {
       const caller = await tokens.verify(token);
       if (caller === undefined) return undefined;
-      if (caller.user !== undefined) deps.noteActivity(caller.user.id);
-      return (await hasCurrentLogin(caller)) ? caller : undefined;
+      if (caller.user !== undefined) deps.activity.noteUser(caller.user.id);
+      return (await revalidation.hasCurrentLogin(caller)) ? caller : undefined;
     },
 
     async isStillGranted(accessTokenId, target) {
       const caller = await tokens.findBearer(accessTokenId);
-      if (caller === undefined || !(await hasCurrentLogin(caller))) return false;
+      if (caller === undefined || !(await revalidation.hasCurrentLogin(caller))) return false;
       return await isGranted(caller, target);
     },
   };

@@ -1,10 +1,9 @@
 import { inspect } from 'node:util';
 import { z } from 'zod';
+import { builtinSections } from '../config/sections.ts';
 import type { ContractVersion } from './authenticator.ts';
 
 const functionValue = z.custom((value) => typeof value === 'function', 'must be a function');
-
-const ownSections = ['Hub', 'Authenticator', 'Spawner', 'Proxy'];
 
 /** Versions of the contract whose plugins this hub can use. */
 const usableContracts: readonly ContractVersion[] = [1];
@@ -17,7 +16,10 @@ const pluginShape = z.object({
   section: z
     .string('must be text')
     .regex(/^[A-Z][A-Za-z0-9]*$/, 'must begin with a capital letter, such as "MyAuthenticator"')
-    .refine((section) => !ownSections.includes(section), "is one of the hub's own sections"),
+    .refine(
+      (section) => !Object.hasOwn(builtinSections, section),
+      "is one of the hub's own sections",
+    ),
   optionsSchema: z.custom(
     // An older zod has no "_zod"; the JSON Schema of the configuration could not be made of it.
     (value) =>

@@ -23,7 +23,10 @@ export interface TokenGrant {
   readonly client?: OAuthClientIdentity | undefined;
 }
 
-/** Answers who may do what, now. */
+/**
+ * The policy information of every check: which scopes an owner or a token holds now, roles, groups and
+ * grants worked in. Whether scopes allow something is for `checkAccess` to say.
+ */
 export interface Authority {
   /** Everything an owner may do through all roles; nothing for an owner that does not exist. */
   scopesOfOwner(owner: Owner): Promise<ScopeSet>;
@@ -38,8 +41,8 @@ export interface Authority {
 }
 
 /**
- * Answers are kept in memory, for a minute at most, until the database announces a
- * change; announce one as well when `services` tells something new.
+ * Answers are kept in memory, for a minute at most, until the database announces a change; announce one
+ * as well when `services` tells something new.
  */
 export function createAuthority({
   catalogue,
