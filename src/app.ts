@@ -43,7 +43,7 @@ export interface AppDeps {
   readonly addPageRoutes: (router: Router) => void;
   /** Routes outside `/hub/`, such as the address of a server that is not running. */
   readonly addOuterRoutes: (router: Router) => void;
-  /** Headers that software written for JupyterHub looks for. */
+  /** Headers that software written for JupyterHub expects. */
   readonly compatibilityHeaders: Readonly<Record<string, string>>;
 }
 
@@ -54,7 +54,7 @@ export function createApp(deps: AppDeps): Koa {
   const apiPath = `${hubPath}api/`;
   const pathOf = (endpoint: { readonly path: string }) => apiPath + endpoint.path.slice(1);
 
-  // What reaches Koa itself is a connection that broke during the answer: nobody's fault here.
+  // What reaches Koa itself is a connection that broke during the answer, which is not the hub's fault.
   app.on('error', (error: unknown) => log.debug({ err: error }, 'a client left before its answer'));
   app.use(requestLog({ log, clientAddress, observe: metrics.countRequest }));
   app.use(errorMiddleware({ apiPath, answers: deps.errorAnswers }));

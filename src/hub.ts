@@ -45,7 +45,7 @@ export interface Hub extends AsyncDisposable {
   readonly setUpUrl: string | undefined;
   /** Whether a service has neither become ready nor failed for the first time. */
   isServiceStarting(): boolean;
-  /** Resolves when somebody asks over the API for the hub to stop. */
+  /** Resolves when the hub is asked over the API to stop. */
   readonly stopRequested: Promise<void>;
   /** Changes to a new, already checked configuration, and logs the difference. */
   reload(reloaded: ReloadedConfig): Promise<void>;
@@ -181,7 +181,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   });
 
   const { restored, gone } = await servers.lifecycle.restore();
-  if (restored + gone > 0) log.info({ restored, gone }, 'looked for the servers of an earlier run');
+  if (restored + gone > 0) log.info({ restored, gone }, 'restored the servers of an earlier run');
   const listeners = await openListeners(foundation, { app, site, gateway });
   await registry.start();
   const setUpUrl = await accounts.firstAdministrator.issueLink();

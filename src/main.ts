@@ -57,7 +57,7 @@ const stopReserveSeconds = 30;
 /** How long the link of the first administrator waits for what services write at their start. */
 const announcementPatienceMs = 3_000;
 const announcementPollMs = 50;
-/** What a log that nobody reads may cost at the end. */
+/** What a log without a reader may cost at the end. */
 const flushMs = 1_000;
 
 let openedLog: OpenedLog | undefined;
@@ -93,11 +93,11 @@ async function announce(hub: Hub, log: OpenedLog): Promise<void> {
 const leftoverGraceMs = 3_000;
 
 process.on('unhandledRejection', (reason) => {
-  // A bug, but no reason to take everybody's work down: it is reported and the hub goes on.
+  // A bug, but no reason to end the work of all users: it is reported and the hub goes on.
   if (openedLog !== undefined) openedLog.log.error({ err: reason }, 'unhandled rejection');
   else process.stderr.write(`unhandled rejection: ${String(reason)}\n`);
 });
-// A reader who has gone, as in `hub user list | head`, is no failure.
+// A reader who has gone, as in `hub user list | head`, is not a failure.
 process.stdout.on('error', () => {});
 process.on('exit', () => openedLog?.flushNow());
 
@@ -109,7 +109,7 @@ process.exitCode = await runCli(process.argv.slice(2), {
   startHub,
 });
 
-// Output that nobody takes would keep the process from ending.
+// Output that is not read would keep the process from ending.
 const isFlushed = (await openedLog?.flush(flushMs)) ?? true;
 if (openedLog !== undefined && (!isFlushed || process.stdout.writableLength > 0)) process.exit();
 

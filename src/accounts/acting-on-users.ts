@@ -9,7 +9,7 @@ import { canonicalScopeName, formatScope, parseScope, quoteScope } from '../rbac
 import type { User } from '../users/user-store.ts';
 
 /**
- * The one rule for what is done to users: nobody acts on a user who may do more, nor brings a user under
+ * The one rule for what is done to users: no caller acts on a user who may do more, nor brings a user under
  * their power. All of these throw `forbidden`.
  */
 export interface ActingOnUsers {
@@ -54,7 +54,7 @@ export function createActingOnUsers({
     if (user.isAdmin) return requireAdminPower(caller);
     const held = await authority.scopesOfOwner({ kind: 'user', name: user.name });
     if (await mayGiveAll(caller, held)) return;
-    // Users hold rights over themselves that an administrator of users holds over everybody.
+    // Users hold rights over themselves that an administrator of users holds over all.
     const others = [...held].filter((scope) => !scope.endsWith(`!user=${user.name}`));
     if (await mayGiveAll(caller, new Set(others))) return;
     throw new HubError('forbidden', 'This user may do more than you may.');

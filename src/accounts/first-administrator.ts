@@ -5,7 +5,7 @@ import { HubError } from '../errors.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { SetUpLink } from './set-up-link.ts';
 
-/** The way in for the very first administrator, by the secret of a set-up link. */
+/** How the very first administrator is made: with the secret of a set-up link. */
 export interface FirstAdministrator {
   /**
    * A new link; an older one ends. Undefined when there is an administrator already, or another way to

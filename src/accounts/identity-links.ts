@@ -14,7 +14,7 @@ export interface IdentityLinks {
   ): Promise<readonly (Identity & { readonly label: string; readonly mayUnlink: boolean })[]>;
   /**
    * Ends a link, and the logins made by it but for one that goes on. Throws `not_found`, and
-   * `conflict` for the last way in.
+   * `conflict` for the last login method.
    */
   unlink(
     user: Pick<User, 'id' | 'name'>,
@@ -55,7 +55,7 @@ export function createIdentityLinks(deps: {
         const link = (await listOf(user)).find(({ id }) => id === identityId);
         if (link === undefined) throw new HubError('not_found', 'There is no such link.');
         if (!link.mayUnlink) {
-          throw new HubError('conflict', 'This is your only way in.', {
+          throw new HubError('conflict', 'This is your only login method.', {
             hint: 'Link another one or choose a password first.',
           });
         }

@@ -55,7 +55,7 @@ export function beyondFilter(): HubError {
   return new HubError('forbidden', 'You may not do this, or there is no such resource.');
 }
 
-/** The refusal of a request that nobody could be found behind. */
+/** The refusal of a request without a known caller. */
 export function missingCredentials(): HubError {
   return new HubError('forbidden', 'Missing or invalid credentials.', {
     hint: 'Send a valid token as "Authorization: token <API token>".',

@@ -38,7 +38,7 @@ const identityModel = userModel
     ...serviceModel.partial().shape,
     kind: z.enum(['user', 'service']),
     scopes: names.describe('What the token may do now.'),
-    session_id: z.string().nullable().describe('The login that the token hangs on.'),
+    session_id: z.string().nullable().describe('The login that the token belongs to.'),
     token_id: z.string().nullable(),
   })
   .meta({
@@ -97,7 +97,7 @@ export const infoOperations = [
     tag: 'hub',
     summary: 'Read who the owner of the token is, and what it may do now',
     description:
-      'A token that is unknown, expired or revoked identifies nobody: the answer is 403.',
+      'A token that is unknown, expired or revoked identifies no caller: the answer is 403.',
     scopes: 'authenticated',
     answers: { 200: { description: 'The owner.', schema: identityModel } },
   }).handle(async ({ caller, may }, deps: Deps) => {
@@ -113,7 +113,7 @@ export const infoOperations = [
       return { status: 200, body: { ...(await describeService(service, deps)), ...identity } };
     }
     const details = await deps.directory.detailsOf(user);
-    // Every token may know whose it is, also when that is no scope it holds.
+    // Every token may know whose it is, also when it holds no scope for that.
     const model = presentUser(details, may, ['read:users:name', 'read:users:groups']);
     return { status: 200, body: { ...model, ...identity } };
   }),

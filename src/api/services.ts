@@ -147,7 +147,7 @@ function present(
   return {
     kind: 'service',
     name,
-    // Whoever may know that a service is there may know that it is an administrator's.
+    // A caller who may know that a service exists may know that it is an administrator's.
     admin: isAdmin,
     ...(may('read:roles:services', resource) && { roles: roleNames.get(name) ?? [] }),
     ...(may('read:services', resource) && describe(service, deps)),

@@ -66,7 +66,7 @@ export const sessionOperations = [
     scopes: ['tokens'],
     actsOnUser: true,
     target: 'user',
-    answers: { 204: { description: 'They have ended, with the tokens that hung on them.' } },
+    answers: { 204: { description: 'They have ended, with their tokens.' } },
   }).handle(async ({ params }, { users, logins }: Deps) => {
     await logins.endAllOfUser((await users.getByName(params.name)).id);
     return { status: 204 };
@@ -80,7 +80,7 @@ export const sessionOperations = [
     scopes: ['tokens'],
     actsOnUser: true,
     target: 'user',
-    answers: { 204: { description: 'It has ended, with the tokens that hung on it.' } },
+    answers: { 204: { description: 'It has ended, with its tokens.' } },
   }).handle(async ({ params }, { users, logins }: Deps) => {
     const sessions = await logins.listOfUser((await users.getByName(params.name)).id);
     const session = sessions.find(({ sessionId }) => sessionId === params.id);

@@ -36,7 +36,7 @@ export function createUserDirectory(deps: {
 }): UserDirectory {
   const { groups, roles, changes } = deps;
   const remembered = createChangeAwareCache<Holdings>({ changes, max: rememberedUsers });
-  // With all that implicit roles and assignments hang on: the user may have been read before a change.
+  // With all that implicit roles and assignments depend on: the user may have been read before a change.
   const keyOf = ({ id, isAdmin, name }: User) => `${id} ${isAdmin} ${name}`;
 
   async function holdingsOf(users: readonly User[]): Promise<ReadonlyMap<User, Holdings>> {

@@ -67,7 +67,7 @@ export const userOperations = [
   }).handle(async ({ query, page, rows, caller, may }, deps: Deps) => {
     const { sort, state, name_filter: nameFilter, include_stopped_servers } = query;
     const membership = await deps.authority.membershipFor(caller.scopes);
-    // Whoever stops idle servers must not take one for idle that was used a moment ago.
+    // A culler must not take a server for idle that was used a moment ago.
     await deps.catchUpActivity();
     const { items, total } = await deps.users.list({
       ...page,
@@ -80,7 +80,7 @@ export const userOperations = [
     const details = await deps.directory.detailsOfAll(items, { withStoppedServers });
     return {
       status: 200,
-      // Whoever may list a user may know the name.
+      // A caller who may list a user may know the name.
       items: details.map((entry) => presentUser(entry, may, ['read:users:name'])),
       total,
     };

@@ -39,7 +39,7 @@ export function accountOwnerOf({
     .find(({ authenticator }) => authenticator.ownsAccounts === true);
 }
 
-/** The only way to log in, when that is an external provider: a browser may be sent there at once. */
+/** The only login method, when that is an external provider: a browser may be sent there at once. */
 export function onlyExternalOf({
   list: [only, ...others],
 }: Pick<Authenticators, 'list'>): NamedAuthenticator | undefined {

@@ -139,7 +139,7 @@ export function createLoginService(deps: LoginServiceDeps): LoginService {
     async attemptLogin(authenticatorName, form, request) {
       const { authenticator, name } = getAuthenticator(authenticatorName);
       if (!isForm(authenticator)) {
-        throw new HubError('bad_request', 'This way to log in takes no form.');
+        throw new HubError('bad_request', 'This login method takes no form.');
       }
       const userName = names.resolve(form.get('username') ?? '');
       if (userName === '') return wrongCredentials;

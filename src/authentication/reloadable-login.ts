@@ -16,7 +16,7 @@ export interface LoginMethods {
   readonly refresh: UserRefresh;
 }
 
-/** The ways to log in, behind one face that stays while a reload replaces what is behind it. */
+/** The login methods, behind one object that stays while a reload replaces what is behind it. */
 export interface ReloadableLogin extends LoginMethods, AsyncDisposable {
   /** Creates the login methods of a new configuration, then disposes of the former ones. */
   reload(config: Config, plugins: PreparedPlugins): Promise<void>;

@@ -63,7 +63,7 @@ export function deny(
   };
 }
 
-/** Writes a redirect or a denial as an answer: a small page for people, JSON for programs. */
+/** Writes a redirect or a denial as an answer: a small page for browsers, JSON for programs. */
 export function toAnswer(decision: Redirected | Denied, wantsPage: boolean): Answer {
   const setCookies =
     decision.setCookies.length === 0 ? {} : { 'set-cookie': [...decision.setCookies] };

@@ -6,7 +6,7 @@ import { createPageUrls } from '../pages/page-urls.ts';
 import type { Foundation } from './foundation.ts';
 import { jupyterHubCompatibility } from './jupyterhub-compatibility.ts';
 
-/** Where the hub is, and how it looks. */
+/** The addresses of the hub, and the look of its pages. */
 export type Site = Awaited<ReturnType<typeof composeSite>>;
 
 export async function composeSite({ config, log }: Foundation, version: string) {

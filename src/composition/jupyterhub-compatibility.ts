@@ -14,7 +14,7 @@ export interface JupyterHubCompatibility {
 
 /**
  * The version of JupyterHub whose REST API and variables the hub offers. Its software compares it
- * with its own to choose how to ask, and refuses to start when it is no version in Python's sense.
+ * with its own to choose how to ask, and refuses to start when it is not a version in Python's sense.
  */
 const jupyterHubVersion = '5.0.0';
 

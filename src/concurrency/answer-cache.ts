@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 export interface Voiding<Value> {
   /** Answers that were begun in an earlier epoch are void. */
   epoch(): number;
-  /** How often something ended that single answers hang on. */
+  /** How often something ended that single answers depend on. */
   revocationCount(): number;
   /** Whether such an end has made this answer void. */
   isRevoked(value: Value): boolean;

@@ -1,4 +1,4 @@
-/** Work that is done again and again. Disposing of it stops it, and waits for a run under way. */
+/** Work that is done periodically. Disposing of it stops it, and waits for a run under way. */
 export interface Periodic extends Disposable, AsyncDisposable {
   /** Runs the work now, or joins the run under way. Never throws. */
   run(): Promise<void>;

@@ -34,7 +34,7 @@ const authenticatorObject = z.looseObject({
     .string()
     .regex(/^[a-z0-9][a-z0-9-]*$/, 'may hold a-z, 0-9 and hyphens')
     .optional()
-    .describe('Name of this way in, in URLs and logs; the class by default.'),
+    .describe('Name of this login method, in URLs and logs; the class by default.'),
 });
 
 /** An entry of `Hub.authenticator_class`. */

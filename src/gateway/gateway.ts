@@ -16,7 +16,7 @@ import type { RouteTable } from '../proxy/route-table.ts';
 import type { WebSocketForwarder } from '../proxy/websocket-forwarder.ts';
 import type { Authorized, Guard, GuardDecision } from './guard.ts';
 
-/** The way in for everything behind the hub. */
+/** The entry to everything behind the hub. */
 export interface Gateway {
   /** Takes a request that belongs to a route; false leaves it to the hub's own pages. */
   handleRequest(req: IncomingMessage, res: ServerResponse): boolean;
@@ -73,7 +73,7 @@ export function createGateway(deps: {
     };
   }
 
-  /** Whose WebSocket it is where the gateway is no guard: for the limit of one user, not a right. */
+  /** Whose WebSocket it is where the gateway is not a guard: for the limit of one user, not a right. */
   function userBehind(
     { access, owner }: Route,
     sessionId: string | undefined,

@@ -29,7 +29,7 @@ export function createLiveAccess(deps: {
   const { connections, access, log } = deps;
   /**
    * Sessions of connections that the app itself let in, with whether they were open when first polled: the
-   * cookie of a visitor whom only the app knows may name anything, and is no reason to cut them off.
+   * cookie of a visitor whom only the app knows may name anything, and is not a reason to cut them off.
    */
   const wereOpen = new Map<string, boolean>();
   let isSweeping = false;

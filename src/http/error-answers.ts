@@ -20,7 +20,7 @@ export interface ErrorAnswerOptions {
   readonly isExpected?: boolean;
 }
 
-/** Answers everything of the hub that fails, so that it looks the same and is logged wherever it fails. */
+/** Answers everything of the hub that fails, so that clients get the same answer, and the log the same line, wherever it fails. */
 export interface ErrorAnswers {
   respond(
     req: IncomingMessage,

@@ -13,13 +13,13 @@ export interface LogWriter {
   write(line: string): void;
   /** Waits until all lines taken are written or lost; false when that takes longer than the time. */
   flush(deadlineMs: number): Promise<boolean>;
-  /** Hands out what nobody has begun to write; for a program that ends at once. */
+  /** Takes out what is not being written yet; for a program that ends at once. */
   takeRest(): Uint8Array;
-  /** Lines that nobody will read, since the start. */
+  /** Lines lost since the start. */
   readonly droppedLines: number;
 }
 
-/** Lines that wait while nobody takes them: seconds of a busy hub, hours of a quiet one. */
+/** Lines that may wait for the reader: seconds of a busy hub, hours of a quiet one. */
 const defaultMostPendingChars = 2 * 1024 * 1024;
 /** So many characters are written at once. */
 const batchChars = 64 * 1024;
@@ -28,7 +28,7 @@ const busyCodes = new Set(['EAGAIN', 'EBUSY', 'EINTR']);
 const busyRetryMs = 20;
 /** A full disk, or a file server that is away. */
 const failedRetryMs = 1_000;
-/** Nobody reads, and nobody will: the other end of the pipe is closed. */
+/** There will be no reader any more: the other end of the pipe is closed. */
 const goneCodes = new Set([
   'EPIPE',
   'ECONNRESET',
@@ -182,6 +182,6 @@ export function writeNow(descriptor: number, bytes: Uint8Array): void {
   try {
     if (bytes.length > 0) writeSync(descriptor, bytes);
   } catch {
-    // A full disk or a reader that stands still: there is nobody left to tell.
+    // A full disk or a reader that stands still: there is no one left to tell.
   }
 }

@@ -17,7 +17,7 @@ export interface OpenedLog {
   flush(deadlineMs: number): Promise<boolean>;
   /** Writes what can be written at once; for a program that ends in this very moment. */
   flushNow(): void;
-  /** Lines lost so far because nobody took them. */
+  /** Lines lost so far because they were not read. */
   readonly droppedLogLines: () => number;
 }
 
@@ -44,7 +44,7 @@ export function openLog(options: {
   const writer = createLogWriter({
     output: outputFor(stderr),
     onResume: (lines) =>
-      log.warn({ droppedLines: lines }, 'lines of this log were lost: nobody took them in time'),
+      log.warn({ droppedLines: lines }, 'lines of this log were lost: they were not read in time'),
   });
   const log = createLog({
     level,

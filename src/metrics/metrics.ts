@@ -221,7 +221,7 @@ function registerSources(sources: MetricSources, registers: Registry[]): void {
   });
   new Counter({
     name: 'hub_log_lines_dropped_total',
-    help: 'Log lines lost because nobody took them in time.',
+    help: 'Log lines lost because they were not read in time.',
     registers,
     collect() {
       this.reset();

@@ -147,7 +147,7 @@ export interface ExternalAuthenticator extends AuthenticatorHooks {
 /** A login that each request carries itself, such as a header set by a proxy in front of the hub. */
 export interface RequestAuthenticator extends AuthenticatorHooks {
   readonly login: RequestMethod;
-  /** Identifies a request; `refused` with `credentials` when it names nobody. */
+  /** Identifies a request; `refused` with `credentials` when it names no user. */
   identify(request: LoginRequest): Promise<AuthenticationResult>;
 }
 

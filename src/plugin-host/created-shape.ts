@@ -64,7 +64,7 @@ const spawnerShape = z.object({
   usage: hook,
 });
 
-/** Says why what `create` returned is no authenticator; undefined when it is one. */
+/** Says why what `create` returned is not an authenticator; undefined when it is one. */
 export function authenticatorProblem(value: unknown): string | undefined {
   const kind = z.object({ login: z.object({ kind: z.string() }) }).safeParse(value).data
     ?.login.kind;
@@ -76,7 +76,7 @@ export function authenticatorProblem(value: unknown): string | undefined {
   return problems && `creates an authenticator with login.kind "${kind}" in which ${problems}`;
 }
 
-/** Says why what `create` returned is no spawner; undefined when it is one. */
+/** Says why what `create` returned is not a spawner; undefined when it is one. */
 export function spawnerProblem(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) {
     return 'creates no spawner: create must return an object';

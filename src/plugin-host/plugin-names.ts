@@ -45,7 +45,7 @@ export async function findUnknownSections(
     });
 }
 
-/** Names of sections end alike: what is alike in them must not make one look like another. */
+/** Names of sections end alike: what is alike in them must not make one pass for another. */
 function sectionMeantBy(name: string, known: readonly string[]): string {
   const [, ending = ''] = /.(Authenticator|Spawner)$/.exec(name) ?? [];
   const stem = name.slice(0, name.length - ending.length);

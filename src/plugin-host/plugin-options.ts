@@ -72,7 +72,7 @@ export function locateOptionProblem(
   return { path: formatPath([...optionPrefix(plugin, source, steps[0]), ...steps]), message };
 }
 
-/** An option belongs to the entry that sets it; one that nobody sets, to the entry when there is one. */
+/** An option belongs to the entry that sets it; one that no entry sets, to the entry when there is one. */
 function optionPrefix(
   { section }: Pick<AnyPlugin, 'section'>,
   { shared, own, ownPath }: PluginOptionsSource,

@@ -45,7 +45,7 @@ export async function rotateOutputFile(options: RotationOptions): Promise<LateOu
     await rename(partial, `${file}.1`);
     return late;
   } catch {
-    // A full disk is no reason to let the file grow further: better without the old output.
+    // A full disk is not a reason to let the file grow further: better without the old output.
     await rm(partial, { force: true });
     return emptyFile(handle, offset, undefined);
   } finally {

@@ -1,7 +1,7 @@
 /** The cookie that records that a browser is logged in at the hub. */
 export const loginCookie = 'hub-hub-login';
 
-/** The browser's session id, which services use as a cache key. It is no credential. */
+/** The browser's session id, which services use as a cache key. It is not a credential. */
 export const sessionIdCookie = 'hub-session-id';
 
 /** The same session id, under the name that software written for JupyterHub reads. */

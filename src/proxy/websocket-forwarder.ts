@@ -219,7 +219,7 @@ function targetOptions(
     },
     agent,
     connectTimeout: config.connect_timeout * 1000,
-    // A new object each time: http-proxy-3 fills it in. The name would else follow the Host header.
+    // A new object each time: http-proxy-3 fills it in. Otherwise the name would follow the Host header.
     ...(protocol === 'https:' ? { ssl: { servername } } : {}),
   };
 }

@@ -62,7 +62,7 @@ export function createAuthority({
   readonly log: Logger;
 }): Authority {
   const changes = watchChanges(database);
-  // What someone may do hangs on users, groups and roles, never on a login or another token.
+  // What an owner may do depends on users, groups and roles, never on a login or another token.
   const createCache = <Value extends {}, Miss extends undefined>(max: number) =>
     createChangeAwareCache<Value, Miss>({ changes, max, voidedBy: { newUsers: true } });
   const userHolders = createCache<Extract<RoleHolder, { kind: 'user' }>, undefined>(cacheSize);

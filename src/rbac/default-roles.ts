@@ -67,7 +67,7 @@ export function adminScopes(catalogue: ScopeCatalogue): ScopeSet {
 
 /**
  * What a holder of these scopes may hand to others. Custom scopes are power in services and none over the
- * hub, so whoever may do all that an administrator may is stopped by none of them.
+ * hub, so a caller who may do all that an administrator may is stopped by none of them.
  */
 export function grantableScopes(held: ScopeSet, catalogue: ScopeCatalogue): ScopeSet {
   if (!mayGrant(held, adminScopes(catalogue), emptyMembership)) return held;

@@ -16,7 +16,7 @@ export function rememberRoleNames(
       const found = new Map<string, readonly string[]>();
       const unknown: RoleHolder[] = [];
       for (const holder of holders) {
-        // With all of the holder that roles hang on.
+        // With all of the holder that roles depend on.
         const names = remembered.get(JSON.stringify(holder));
         if (names === undefined) unknown.push(holder);
         else found.set(holder.name, names);

@@ -173,7 +173,7 @@ export const scopeDefinitions = {
   },
   groups: {
     description: 'Read and change groups and who belongs to them.',
-    help: 'Reads and changes groups and their members. Since roles are given to groups, this can change what people may do.',
+    help: 'Reads and changes groups and their members. Since roles are given to groups, this can change what users may do.',
     subscopes: ['read:groups', 'list:groups'],
   },
   'list:groups': {

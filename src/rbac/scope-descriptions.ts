@@ -11,7 +11,7 @@ export interface ScopeDescription {
 }
 
 /**
- * Describes scopes for people. What another scope of the list brings along under the same
+ * Describes scopes for display. What another scope of the list brings along under the same
  * restriction is left out, and so are scopes the catalogue does not know.
  */
 export function describeScopes(

@@ -50,7 +50,7 @@ async function launch(start: ServerStart): Promise<SpawnedServer> {
   const timeout = AbortSignal.timeout(plan.startTimeoutMs);
   const signal = AbortSignal.any([cancelled, timeout]);
   const launching = plan.launch({ signal, onOutput, onProgress: steps.add });
-  // The loser of the race may still reject after it: that is no unhandled failure.
+  // The loser of the race may still reject after it: that is not an unhandled failure.
   launching.catch(() => undefined);
   const givenUp = Promise.withResolvers<'given up'>();
   signal.addEventListener('abort', () => givenUp.resolve('given up'), { once: true });

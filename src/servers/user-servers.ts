@@ -266,7 +266,7 @@ export function createUserServers(deps: {
       const checked = checkedOptions(userName, name ?? serverName, userOptions);
       const change = { name, displayName, userOptions: checked };
       if (!(await store.changeStopped(server.id, change))) throw stopFirst();
-      // What was given to the server under its old name is no matter of the new one.
+      // What was given to the server under its old name does not pass to the new one.
       if (isRenamed) await accessTokens.revokeByServer(server.id);
     },
 

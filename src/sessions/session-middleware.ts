@@ -86,9 +86,9 @@ export function createBrowserSessions(options: {
   const koaSession = createSession(sessionOptions as never, options.app as never) as Middleware;
 
   /**
-   * Two different valid login cookies mean that one was tossed in: then neither counts. Those at
-   * other paths go, since a page that sees both would send the browser to and fro for ever with a
-   * login page that sees one.
+   * Two different valid login cookies mean that another site planted one: then neither counts. Those at
+   * other paths are removed, since a page that gets both and a login page that gets one would redirect
+   * the browser to each other endlessly.
    */
   function readKey(ctx: Context): string {
     const { cookie } = ctx.req.headers;

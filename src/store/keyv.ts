@@ -139,7 +139,7 @@ function createSpaces(
   return {
     space<Value>(name: string) {
       if (!/^[a-z][a-z0-9-]*$/.test(name))
-        throw new TypeError(`${name} is no name for a key space`);
+        throw new TypeError(`${name} is not a name for a key space`);
       const known = spaces.get(name);
       if (known !== undefined) return known as Keyv<Value>;
       const keyv = new Keyv<Value>(createAdapter(name), {

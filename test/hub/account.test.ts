@@ -269,7 +269,7 @@ describe('linked identities', () => {
     );
     expect(answer.status).toBe(302);
     const page = await visitor.request(`${mixed.url}hub/account`);
-    expect(page.body).toContain('Your only way in');
+    expect(page.body).toContain('Your only login method');
     expect(page.body).not.toContain('name="current_password"');
     const csrf = /name="_csrf" value="([^"]+)"/.exec(page.body)?.[1] ?? '';
     const unlink = (id: string) =>
@@ -288,7 +288,7 @@ describe('linked identities', () => {
     const [only = ''] = ids();
     const refused = await unlink(only);
     expect(refused.status).toBe(409);
-    expect(refused.body).toContain('This is your only way in.');
+    expect(refused.body).toContain('This is your only login method.');
 
     const another = database.prepare(
       "insert into identities select 'second', user_id, authenticator, issuer, 'zoe-too', 'Zoë', created_at from identities where id = ?",

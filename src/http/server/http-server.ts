@@ -226,7 +226,7 @@ function tellToClose(socket: Socket): void {
   if (!current.headersSent) {
     current.shouldKeepAlive = false;
   } else if (String(current.getHeader('content-type')).startsWith('text/event-stream')) {
-    // Until whoever writes to it hears that it has ended.
+    // Until its writer is told that it has ended.
     current.on('error', ignore);
     current.end();
   }

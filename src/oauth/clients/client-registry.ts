@@ -31,7 +31,7 @@ export interface ServerClient {
 /** The registered clients (RFC 6749 §2). */
 export interface ClientRegistry {
   find(clientId: string): Promise<Client | undefined>;
-  /** `Client.allowedScopes` by the configuration in force, without looking whether a server exists. */
+  /** `Client.allowedScopes` by the configuration in force, without checking whether a server exists. */
   allowedScopes(clientId: string): readonly string[];
 }
 

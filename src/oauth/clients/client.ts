@@ -5,7 +5,7 @@ export interface Client {
   /** `service-<name>` or `hub-user-<name>`. */
   readonly clientId: string;
   readonly kind: 'service' | 'server';
-  /** Name for people: of the service, or of the server with its user's name. */
+  /** Display name: of the service, or of the server with its user's name. */
   readonly name: string;
   /** As registered: an absolute URI, or a path on the hub's public origin. */
   readonly redirectUri: string;

@@ -13,7 +13,7 @@ export interface ConsentView {
   readonly redirectHost: string;
   /** The same with its scheme, for the `form-action` of the page's Content-Security-Policy. */
   readonly redirectOrigin: string;
-  /** For people to read. */
+  /** For display. */
   readonly scopes: readonly ScopeDescription[];
   /** What the form sends back as `scopes`, one field each: the person grants no more than was shown. */
   readonly grantedScopes: readonly string[];

@@ -14,7 +14,7 @@ import type { UseRecorder } from './use-recorder.ts';
 export interface TokenVerifier extends Disposable {
   /** Undefined for a token that is unknown, expired or revoked, or whose owner or client is gone. */
   verify(token: string): Promise<Caller | undefined>;
-  /** As `verify`, for a token that was verified before, by its id. That is no use of the token. */
+  /** As `verify`, for a token that was verified before, by its id. That does not count as a use of the token. */
   findBearer(accessTokenId: string): Promise<Caller | undefined>;
 }
 

@@ -5,7 +5,7 @@ import type { AccessTokenStore } from './access-token-store.ts';
 /** Remembers when tokens were used and writes it down now and then, off the path of requests. */
 export interface UseRecorder extends AsyncDisposable {
   recordUse(accessTokenId: string): void;
-  /** Writes what has gathered. A failure is logged; the times are only for people to see. */
+  /** Writes what has gathered. A failure is logged; the times are for display only. */
   flush(): Promise<void>;
 }
 

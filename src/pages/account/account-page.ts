@@ -34,7 +34,7 @@ export interface LinkedIdentity {
   readonly label: string;
   readonly display: string;
   readonly linkedAt: Date;
-  /** False for the last way in: without it the person could not log in again. */
+  /** False for the last login method: without it the user could not log in again. */
   readonly mayUnlink: boolean;
 }
 
@@ -102,7 +102,7 @@ const codesLeft = (count: number): string =>
 function identitySection({ layout, identities, linkable }: AccountView): HtmlValue {
   if (identities.length === 0 && linkable.length === 0) return false;
   const { now, urls } = layout;
-  return html`<section class="block"><h2>Ways to log in</h2><p class="soft">Accounts elsewhere that lead to this one.</p>
+  return html`<section class="block"><h2>Login methods</h2><p class="soft">Accounts elsewhere that lead to this one.</p>
 <ul class="list">${identities.map(
     ({ id, label, display, linkedAt, mayUnlink }) =>
       html`<li><div class="what"><strong>${label}</strong><p>${display}, since ${timeElement(linkedAt, now)}</p></div>${
@@ -114,7 +114,7 @@ function identitySection({ layout, identities, linkable }: AccountView): HtmlVal
               style: 'small danger',
               fields: { identity_id: id },
             })
-          : html`<span class="small soft">Your only way in</span>`
+          : html`<span class="small soft">Your only login method</span>`
       }</li>`,
   )}${linkable.map(
     ({ authenticator, label }) =>

@@ -137,7 +137,7 @@ describe('the account page', () => {
     expect(account({ identities: [identity] })).toContain('name="identity_id" value="i1"');
     const last = account({ identities: [{ ...identity, mayUnlink: false }] });
     expect(last).not.toContain('identity_id');
-    expect(last).toContain('Your only way in');
+    expect(last).toContain('Your only login method');
   });
 
   test('links a provider by a form, since it changes the account', () => {

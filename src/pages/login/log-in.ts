@@ -10,7 +10,7 @@ import type { LoginSession } from '../../sessions/login-session-store.ts';
 import { type BrowserSessions, loginOf } from '../../sessions/session-middleware.ts';
 import type { PageUrls } from '../page-urls.ts';
 
-/** What every way to log in ends with. */
+/** What every login method ends with. */
 export interface LogIn {
   /**
    * Answers a browser whose user is known: with the next step when the login still needs one, else with a

@@ -10,7 +10,7 @@ export interface LoginFailedView {
   /** What to do about it. */
   readonly hint: string;
   readonly action: { readonly label: string; readonly url: string };
-  /** The login page, where there is another way in. */
+  /** The login page, where there is another login method. */
   readonly otherWays?: string | undefined;
 }
 

@@ -116,7 +116,7 @@ export function spawnRoutes(
         mayStart: true,
         hasSpawnOptions: false,
         next,
-        // To look at another's server must not start it.
+        // Opening another user's server must not start it.
         startSeconds: login.user.id === target.user.id ? deps.implicitSpawnSeconds : 0,
       }),
     );
