@@ -12,6 +12,7 @@ import { requestLog } from './http/request-log.ts';
 import { securityHeaders } from './http/security-headers.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { Assets } from './pages/assets/assets.ts';
+import type { CsrfProtection } from './sessions/csrf.ts';
 
 /** The endpoints of the authorization server. */
 export interface OAuthEndpoints {
@@ -36,6 +37,7 @@ export interface AppDeps {
   /** Reads the login of every request. */
   readonly sessions: Middleware;
   readonly callerMiddleware: Middleware;
+  readonly csrf: Pick<CsrfProtection, 'requireDocument' | 'requireNavigation'>;
   readonly oauth: OAuthEndpoints;
   /** Refuses who may not read the metrics. */
   readonly requireMetricsAccess: Middleware;
@@ -83,7 +85,16 @@ export function createApp(deps: AppDeps): Koa {
   operation.post(pathOf(endpoints.revocation), oauth.revocation);
   app.use(operation.routes());
 
+  const authorizePaths = [endpoints.showAuthorization, endpoints.decideAuthorization].map(pathOf);
   app.use(deps.sessions);
+  app.use(async (ctx, next) => {
+    const isPage = ctx.path.startsWith(hubPath) && !ctx.path.startsWith(apiPath);
+    // Without a cookie there is no login that a script could use. Metrics are asked for as the API is.
+    const hasCookie = ctx.req.headers.cookie !== undefined;
+    if (isPage && ctx.path !== `${hubPath}metrics` && hasCookie) deps.csrf.requireDocument(ctx);
+    if (authorizePaths.includes(ctx.path) && hasCookie) deps.csrf.requireNavigation(ctx);
+    await next();
+  });
 
   const authorization = new Router();
   authorization.get(pathOf(endpoints.showAuthorization), oauth.showAuthorization);

@@ -143,6 +143,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     errorAnswers: site.errorAnswers,
     compatibilityHeaders: jupyterHub.headers,
     sessions: browser.sessions.middleware,
+    csrf: browser.csrf,
     callerMiddleware: callerMiddleware({
       tokens: oauth.tokenVerifier,
       authority,

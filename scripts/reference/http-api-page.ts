@@ -35,8 +35,9 @@ base URL.
 
 A token goes into the header \`Authorization: token <token>\` or \`Authorization: Bearer <token>\`, or, where a
 header is impossible, into the parameter \`token\` of the URL; more than one of these is an error. Pages of the
-hub use the login cookie; changes by cookie need the CSRF token of the page in \`X-CSRF-Token\`. Bodies are JSON,
-those of the OAuth endpoints forms. Errors look the same everywhere: see [errors](errors.md).
+hub use the login cookie; their scripts send the CSRF token of the page in \`X-CSRF-Token\`, without which only a
+window of its own may read by cookie. Bodies are JSON, those of the OAuth endpoints forms. Errors look the same
+everywhere: see [errors](errors.md).
 
 Lists take \`offset\` and \`limit\` (\`Hub.api_page_max_limit\` at most, 200 unless set). With
 \`Accept: application/jupyterhub-pagination+json\` a list comes as \`items\` beside \`_pagination\`, 50 at a time

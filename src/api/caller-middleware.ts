@@ -8,8 +8,6 @@ import type { Caller } from '../rbac/caller.ts';
 import type { CsrfProtection } from '../sessions/csrf.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
 
-const readMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
-
 /** The token a request carries; empty when it carries something that cannot be one. */
 function presentedToken(ctx: Context): string | undefined {
   const { authorization } = ctx.req.headers;
@@ -28,8 +26,8 @@ function presentedToken(ctx: Context): string | undefined {
 
 /**
  * Finds out who calls, into `ctx.state.caller`. A token wins over the login cookie, and a token that
- * is no longer good is never made up for by a cookie. Changes by cookie need a CSRF token in the
- * `X-CSRF-Token` header.
+ * is no longer good is never made up for by a cookie. Calls by cookie need the CSRF token of a page in
+ * the `X-CSRF-Token` header, unless a window of its own reads the address.
  */
 export function callerMiddleware(parts: {
   readonly tokens: TokenVerifier;
@@ -53,8 +51,7 @@ export function callerMiddleware(parts: {
     }
     const login = loginOf(ctx);
     if (login === undefined) return undefined;
-    if (!readMethods.has(ctx.method))
-      parts.csrf.require(ctx, ctx.get('X-CSRF-Token') || ctx.get('X-XSRFToken'));
+    parts.csrf.requireForApi(ctx);
     const owner = { kind: 'user', name: login.user.name } as const;
     return {
       owner,

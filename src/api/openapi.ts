@@ -61,7 +61,8 @@ export function createOpenApiDocument(options: {
           type: 'apiKey',
           in: 'cookie',
           name: loginCookie,
-          description: 'Changes need the CSRF token of the page in the header X-CSRF-Token, too.',
+          description:
+            'Needs the CSRF token of the page in the header X-CSRF-Token, too, unless a window of its own reads the address.',
         },
       },
       responses: {

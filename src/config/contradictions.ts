@@ -25,6 +25,13 @@ export function findWarnings(config: Config): ConfigProblem[] {
   if (Hub.public_url === undefined && isWildcard(new URL(Hub.bind_url).hostname)) {
     report('Hub.public_url', `is not set; browsers are sent to ${config.publicUrl.href}`);
   }
+  if (!tellsHowRequestsComeAbout(config.publicUrl)) {
+    report(
+      Hub.public_url === undefined ? 'Hub.bind_url' : 'Hub.public_url',
+      `${config.publicUrl.origin} is plain http: browsers do not say there whether a person or a script asks, so a ` +
+        "page of one user's server can act on the hub as whoever opens it; use https",
+    );
+  }
   if (Hub.default_server_name !== undefined && !Hub.allow_named_servers) {
     report('Hub.default_server_name', 'has no effect because allow_named_servers is false');
   }
@@ -37,6 +44,15 @@ export function findWarnings(config: Config): ConfigProblem[] {
     if (both.length > 0) report(`Authenticator.${key}`, `${both.join(', ')}: blocked all the same`);
   }
   return warnings;
+}
+
+/**
+ * Whether browsers send Sec-Fetch-* to a URL: to potentially trustworthy ones only (Fetch Metadata Request
+ * Headers §2.1; Secure Contexts §3.1).
+ */
+function tellsHowRequestsComeAbout({ protocol, hostname }: URL): boolean {
+  if (protocol === 'https:') return true;
+  return /^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost|.+\.localhost)$/.test(hostname);
 }
 
 function checkAddresses({ Hub, basePath }: Config, report: Report): void {

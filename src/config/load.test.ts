@@ -108,6 +108,17 @@ describe('a sound configuration', () => {
     ]);
   });
 
+  test.each([
+    ['http://hub.example.org/', ['Hub.public_url']],
+    ['http://192.0.2.1:8000/', ['Hub.public_url']],
+    ['https://hub.example.org/', []],
+    ['http://hub.localhost:8000/', []],
+    ['http://[::1]:8000/', []],
+  ])('warns of what plain http costs: %s', async (public_url, paths) => {
+    const { warnings } = await load({ Hub: { public_url } });
+    expect(warnings.map(({ path }) => path)).toEqual(paths);
+  });
+
   test('is frozen through and through', async () => {
     const { config } = await load({ Hub: { services: [{ name: 'a', info: { x: [1] } }] } });
     const info = config.Hub.services[0]?.info as { x: number[] };

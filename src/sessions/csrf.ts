@@ -12,6 +12,15 @@ export interface CsrfProtection {
   token(ctx: Context): string;
   /** Throws `csrf_failed` unless the request comes from the hub's own origin with a valid token. */
   require(ctx: Context, submitted: string | undefined): void;
+  /**
+   * Throws `csrf_failed` unless a window of its own opens this address, or a page of the hub asks for it with
+   * its token in `X-CSRF-Token`. Passes where the browser does not say (no Sec-Fetch-Mode).
+   */
+  requireDocument(ctx: Context): void;
+  /** The same for what leads on elsewhere, also in a frame; a page of the hub itself shows in none. */
+  requireNavigation(ctx: Context): void;
+  /** Throws `csrf_failed` unless a page of the hub asks with its token, or a window opens this address. */
+  requireForApi(ctx: Context): void;
 }
 
 const anonymousLifetimeSeconds = 24 * 3600;
@@ -38,7 +47,37 @@ export function createCsrfProtection(options: {
       .filter((id) => /^[A-Za-z0-9_-]{43}$/.test(id))
       .map((id) => `anonymous:${id}`);
 
+  function require(ctx: Context, submitted: string | undefined): void {
+    if (!isSameOrigin(ctx, publicUrl)) throw refused();
+    if (submitted === undefined || submitted === '') throw refused();
+    const login = loginBinding(ctx);
+    const bindings = login === undefined ? anonymousBindings(ctx) : [login];
+    if (!bindings.some((binding) => keyedHash.verify(binding, submitted))) throw refused();
+  }
+
   return {
+    require,
+
+    requireDocument(ctx) {
+      const mode = fetchMode(ctx);
+      if (mode === undefined || mode === 'document') return;
+      const submitted = headerToken(ctx);
+      if (submitted === undefined) throw notForScripts();
+      require(ctx, submitted);
+    },
+
+    requireNavigation(ctx) {
+      if (fetchMode(ctx) === 'other') throw notForScripts();
+    },
+
+    requireForApi(ctx) {
+      // A change is never made by opening a window.
+      if (isRead(ctx) && fetchMode(ctx) === 'document') return;
+      const submitted = headerToken(ctx);
+      if (submitted === undefined && isRead(ctx)) throw notForScripts();
+      require(ctx, submitted);
+    },
+
     token(ctx) {
       const known = loginBinding(ctx) ?? (ctx.state['formBinding'] as string | undefined);
       if (known !== undefined) return keyedHash.sign(known);
@@ -53,15 +92,32 @@ export function createCsrfProtection(options: {
       ctx.state['formBinding'] = `anonymous:${id}`;
       return keyedHash.sign(`anonymous:${id}`);
     },
-
-    require(ctx, submitted) {
-      if (!isSameOrigin(ctx, publicUrl)) throw refused();
-      if (submitted === undefined || submitted === '') throw refused();
-      const login = loginBinding(ctx);
-      const bindings = login === undefined ? anonymousBindings(ctx) : [login];
-      if (!bindings.some((binding) => keyedHash.verify(binding, submitted))) throw refused();
-    },
   };
+}
+
+/**
+ * How a request came about (Fetch Metadata Request Headers, W3C): a window of its own opens the address, a
+ * frame does, or anything else, such as a script. Undefined where the browser does not say. No script can set these headers.
+ */
+function fetchMode(ctx: Context): 'document' | 'frame' | 'other' | undefined {
+  const {
+    'sec-fetch-mode': mode,
+    'sec-fetch-dest': destination,
+    'sec-purpose': purpose,
+  } = ctx.req.headers;
+  // A page fetched ahead was asked for by the page that shows the link, not by the visitor.
+  if (purpose !== undefined) return 'other';
+  if (mode === undefined) return undefined;
+  if (mode !== 'navigate') return 'other';
+  return destination === undefined || destination === 'document' ? 'document' : 'frame';
+}
+
+function headerToken(ctx: Context): string | undefined {
+  return ctx.get('X-CSRF-Token') || ctx.get('X-XSRFToken') || undefined;
+}
+
+function isRead({ method }: Context): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
 }
 
 /** Whether the browser says that the request comes from the hub's own pages, or does not say. */
@@ -78,5 +134,11 @@ export function isSameOrigin(ctx: Context, publicUrl: URL): boolean {
 function refused(): HubError {
   return new HubError('csrf_failed', 'This form is no longer valid.', {
     hint: 'Go back, reload the page and try again.',
+  });
+}
+
+function notForScripts(): HubError {
+  return new HubError('csrf_failed', 'The hub answers this to its own pages only.', {
+    hint: 'Open the address in a window of its own, or send an API token.',
   });
 }

@@ -26,6 +26,7 @@ function registeredOperations(): string[] {
     assets: anything,
     errorAnswers: anything,
     sessions: anything,
+    csrf: anything,
     callerMiddleware: anything,
     requireMetricsAccess: anything,
     oauth: {

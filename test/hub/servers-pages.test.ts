@@ -68,8 +68,9 @@ test('a starting server has a page that waits for it, with its progress as event
   expect(atServer.status).toBe(503);
   expect(atServer.body).toContain('is starting');
 
+  const csrf = /name="csrf-token" content="([^"]+)"/.exec(pending.body)?.[1] ?? '';
   const events = fetch(`${hub.url}hub/api/users/alice/server/progress`, {
-    headers: { cookie: browser.cookieHeader(`${hub.url}hub/api/`) },
+    headers: { cookie: browser.cookieHeader(`${hub.url}hub/api/`), 'x-csrf-token': csrf },
   });
   expect((await events).status).toBe(200);
   await tellToGo(hub, 'alice');

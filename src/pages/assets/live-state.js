@@ -19,7 +19,10 @@ async function refresh() {
 // Whether to go on. A status alone says nothing: a page that waits may itself be an error page.
 async function exchange() {
   const response = await fetch(location.href, {
-    headers: { accept: 'text/html' },
+    headers: {
+      accept: 'text/html',
+      'x-csrf-token': document.querySelector('meta[name="csrf-token"]')?.content ?? '',
+    },
     cache: 'no-store',
   });
   const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');

@@ -6,23 +6,43 @@ function follow({ dataset }) {
   const bar = document.getElementById('progress');
   const log = document.getElementById('events');
   const shown = new Set(Array.from(log.children, (item) => item.textContent.trim()));
-  const source = new EventSource(dataset.progressUrl);
+  void listen();
 
-  source.addEventListener('message', ({ data }) => {
+  async function listen() {
+    let isOver = false;
+    try {
+      // Not an EventSource: that cannot send the token by which the hub knows its own pages.
+      const response = await fetch(dataset.progressUrl, {
+        headers: {
+          accept: 'text/event-stream',
+          'x-csrf-token': document.querySelector('meta[name="csrf-token"]')?.content ?? '',
+        },
+        cache: 'no-store',
+      });
+      if (!response.ok) throw new Error(`answered with ${response.status}`);
+      let text = '';
+      for await (const piece of pieces(response.body.pipeThrough(new TextDecoderStream()))) {
+        const events = (text + piece).split('\n\n');
+        text = events.pop();
+        for (const event of events) if (event.startsWith('data:')) isOver = take(event.slice(5));
+      }
+    } catch {
+      // The connection broke; the page says how things are.
+    }
+    if (!isOver) setTimeout(() => location.reload(), 3000);
+  }
+
+  function take(data) {
     const event = JSON.parse(data);
     if (typeof event.progress === 'number') bar.value = event.progress;
     if (typeof event.message === 'string') show(event.message);
-    if (event.ready === true || event.failed === true) source.close();
     if (event.ready === true) location.replace(dataset.readyUrl);
     // The server knows why it failed and shows it on this same page.
     if (event.failed === true) location.reload();
-  });
+    return event.ready === true || event.failed === true;
+  }
 
-  source.addEventListener('error', () => {
-    if (source.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 3000);
-  });
-
-  // A connection that is made again tells everything from the start.
+  // A page that is loaded again shows what was told, and the stream tells everything from the start.
   function show(message) {
     const text = message.trim();
     if (shown.has(text)) return;
@@ -30,5 +50,15 @@ function follow({ dataset }) {
     const item = document.createElement('li');
     item.textContent = text;
     log.append(item);
+  }
+}
+
+// Not every browser can iterate a stream.
+async function* pieces(stream) {
+  const reader = stream.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    yield value;
   }
 }

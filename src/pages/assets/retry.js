@@ -7,6 +7,9 @@ function schedule(seconds) {
     try {
       const response = await fetch(location.href, {
         method: 'HEAD',
+        headers: {
+          'x-csrf-token': document.querySelector('meta[name="csrf-token"]')?.content ?? '',
+        },
         cache: 'no-store',
         redirect: 'manual',
       });
