@@ -117,9 +117,15 @@ export async function createHubFolder(config: ProcessConfig = {}): Promise<HubFo
 /** Starts the program and waits until it says that it is ready; fails when it ends before. */
 export async function startHubProcess(
   args: readonly string[],
-  { cwd, env = {} }: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> },
+  options: {
+    readonly cwd: string;
+    readonly env?: Readonly<Record<string, string>>;
+    /** File of the program; the one of the project by default. */
+    readonly program?: string;
+  },
 ): Promise<HubProcess> {
-  const child = spawn(process.execPath, [program, ...args], {
+  const { cwd, env = {}, program: file = program } = options;
+  const child = spawn(process.execPath, [file, ...args], {
     cwd,
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

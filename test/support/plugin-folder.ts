@@ -38,10 +38,13 @@ export interface PluginFolderRun {
   readonly problems: readonly string[];
 }
 
-const program = join(projectDirectory, 'src', 'main.ts');
-
-/** Makes an empty folder in which the program is run as an operator runs it. */
-export async function createPluginFolder(): Promise<PluginFolder> {
+/**
+ * Makes an empty folder in which a program, the one of the project by default, is run as an operator
+ * runs it.
+ */
+export async function createPluginFolder(
+  program = join(projectDirectory, 'src', 'main.ts'),
+): Promise<PluginFolder> {
   const directory = await mkdtemp(join(tmpdir(), 'hub-plugin-folder-'));
   const path = (file: string) => join(directory, file);
   const [publicPort, internalPort] = [await freePort(), await freePort()];
@@ -76,16 +79,19 @@ export async function createPluginFolder(): Promise<PluginFolder> {
           ...config.Hub,
           bind_url: folder.url,
           hub_bind_url: `http://127.0.0.1:${internalPort}`,
-          services: [{ name: 'admin-service', admin: true, api_token: 'admin-service-token' }],
+          services: [
+            { name: 'admin-service', admin: true, api_token: 'admin-service-token' },
+            ...((config.Hub?.['services'] as unknown[] | undefined) ?? []),
+          ],
         },
       });
-      const hub = await startHubProcess(['start'], { cwd: directory });
+      const hub = await startHubProcess(['start'], { cwd: directory, program });
       running.push(hub);
       return hub;
     },
     async writeBlocks(page, files) {
       const text = await readFile(join(projectDirectory, 'docs/how-to', page), 'utf8');
-      const blocks = [...text.matchAll(/^```(?:ts|js|json)\n([\s\S]*?)^```$/gm)];
+      const blocks = [...text.matchAll(/^```(?:ts|js|jsonc?)\n([\s\S]*?)^```$/gm)];
       for (const [index, file] of files.entries()) {
         const [, block = ''] = blocks[index] ?? [];
         // Code says itself in which file it stands; JSON cannot.
