@@ -115,13 +115,13 @@ describeEachDatabase('authorization code store', (open) => {
   test('announces the revocation after a replay', async () => {
     const { codes, code, database } = await start();
     const secret = await codes.create(code);
-    await codes.exchange(secret, grant);
-    let changes = 0;
-    database.onChange(() => {
-      changes += 1;
-    });
+    const given = await codes.exchange(secret, grant);
+    if (given.outcome !== 'granted') throw new Error(given.outcome);
+    const subjects: unknown[] = [];
+    database.onChange((subject) => subjects.push(subject));
     expect(await codes.exchange(secret, grant)).toEqual({ outcome: 'replayed', revokedCount: 1 });
-    await expect.poll(() => changes).toBe(1);
+    const revoked = { kind: 'tokens_revoked', tokenIds: [given.issued.id] };
+    await expect.poll(() => subjects).toEqual([revoked]);
   });
 
   test('notices a replay even after the code was purged', async () => {

@@ -1,5 +1,6 @@
 import { hashSecret } from '../../crypto/hash.ts';
 import { randomSecret } from '../../crypto/random.ts';
+import { tokensRevoked } from '../../store/change-subject.ts';
 import type { HubDatabase } from '../../store/database.ts';
 import type { OAuthError } from '../oauth-error.ts';
 import type { IssuedAccessToken, NewAccessToken } from './access-token.ts';
@@ -74,6 +75,7 @@ export function createAuthorizationCodeStore({
     async exchange(code, decide) {
       const codeHash = hashSecret(code);
       const time = now();
+      let revokedIds: string[] = [];
       const result = await database.transaction(async (transaction): Promise<ExchangeResult> => {
         const row = await transaction
           .updateTable('authorization_codes')
@@ -85,12 +87,14 @@ export function createAuthorizationCodeStore({
           .executeTakeFirst();
         if (row === undefined) {
           // Tokens remember their code, so a replay is noticed even after the code was purged.
-          const { numDeletedRows } = await transaction
+          const revoked = await transaction
             .deleteFrom('access_tokens')
             .where('code_hash', '=', codeHash)
-            .executeTakeFirstOrThrow();
-          if (numDeletedRows === 0n) return { outcome: 'unknown' };
-          return { outcome: 'replayed', revokedCount: Number(numDeletedRows) };
+            .returning('id')
+            .execute();
+          revokedIds = revoked.map(({ id }) => id);
+          if (revokedIds.length === 0) return { outcome: 'unknown' };
+          return { outcome: 'replayed', revokedCount: revokedIds.length };
         }
         const session = await transaction
           .selectFrom('login_sessions')
@@ -113,7 +117,7 @@ export function createAuthorizationCodeStore({
         const issued = await insertAccessToken(transaction, accessToken, { codeHash, now: time });
         return { outcome: 'granted', issued, accessToken };
       });
-      if (result.outcome === 'replayed') database.announceChange();
+      if (result.outcome === 'replayed') database.announceChange(tokensRevoked(revokedIds));
       return result;
     },
   };
