@@ -53,7 +53,8 @@ export async function startHub(options: {
         database_url: `sqlite:hub-${port}.sqlite`,
         cookie_secret: randomBytes(32).toString('hex'),
         authenticator_class: 'dummy',
-        log_level: 'warn',
+        // As operators run it: with a line for each request.
+        log_level: 'info',
         load_roles: [{ name: 'user', scopes: ['self', 'access:services'] }],
         services: [
           { name: 'admin', admin: true, api_token: adminToken },

@@ -12,7 +12,6 @@ export function listMetrics(): readonly MetricDescription[] {
     users: () => Promise.resolve(0),
     openWebSockets: () => 0,
     droppedLogLines: () => 0,
-    forwardedRequests: () => [],
   });
   return metrics.list();
 }

@@ -4,6 +4,7 @@ import { createGateway } from '../gateway/gateway.ts';
 import { createGuard } from '../gateway/guard.ts';
 import { createLiveAccess } from '../gateway/live-access.ts';
 import { createRouteAccess } from '../gateway/route-access.ts';
+import { createTraffic } from '../gateway/traffic.ts';
 import { issuerOf } from '../oauth/endpoints/metadata-endpoint.ts';
 import { createNotReadyRenderer } from '../pages/services/not-ready-renderer.ts';
 import { createForwarder } from '../proxy/forwarder.ts';
@@ -21,7 +22,7 @@ import type { Foundation } from './foundation.ts';
 export type ComposedGateway = ReturnType<typeof composeGateway>;
 
 export function composeGateway(
-  { config, secrets, database, log, disposables }: Foundation,
+  { config, secrets, database, metrics, log, disposables }: Foundation,
   deps: {
     readonly site: Site;
     readonly oauth: ComposedOAuth;
@@ -38,6 +39,14 @@ export function composeGateway(
   const issuer = issuerOf(publicUrl);
   const { errorAnswers } = site;
   const liveConnections = createLiveConnections();
+  const userOfSession = async (sessionId: string) => (await deps.logins.find(sessionId))?.user.name;
+  const traffic = createTraffic({
+    accessLog: proxyConfig.access_log,
+    clientAddress: site.clientAddress,
+    userOfSession,
+    count: metrics.countForwarded,
+    log,
+  });
   const assertions = createAssertionSigner({ secrets, issuer });
   const forwarder = disposables.use(
     createForwarder({
@@ -45,6 +54,7 @@ export function composeGateway(
       log,
       routes,
       liveConnections,
+      onClosed: (req, res, tags) => traffic.requestClosed(req, res, tags.route, tags),
       // What an upstream did is logged where it was seen.
       answerError: (req, res, error) => errorAnswers.respond(req, res, error, { isExpected: true }),
     }),
@@ -86,11 +96,12 @@ export function composeGateway(
     clientAddress: site.clientAddress,
     answers: errorAnswers,
     renderNotReadyPage: createNotReadyRenderer(site.layout, (name) => registry.statusOf(name)),
-    userOfSession: async (sessionId) => (await deps.logins.find(sessionId))?.user.name,
+    traffic,
+    userOfSession,
   });
   const streams = {
     endStreams: () => liveConnections.endStreams('shutting_down'),
     cutRest: () => void liveConnections.closeWhere(() => true, 'shutting_down'),
   };
-  return { gateway, forwarder, webSockets, streams, assertions };
+  return { gateway, webSockets, streams, assertions };
 }

@@ -16,7 +16,7 @@ export function registerMetricSources(
 ): void {
   const { registry } = deps.services;
   const { lifecycle } = deps.servers;
-  const { webSockets, forwarder } = deps.gateway;
+  const { webSockets } = deps.gateway;
   metrics.observe({
     serviceStates,
     services: () =>
@@ -37,6 +37,5 @@ export function registerMetricSources(
     users: () => stores.users.count(),
     openWebSockets: () => webSockets.openWebSockets,
     droppedLogLines: deps.droppedLogLines,
-    forwardedRequests: () => forwarder.forwardedRequests(),
   });
 }

@@ -162,6 +162,12 @@ export const proxySection = z.strictObject({
     .record(z.string().regex(/^\/([^/?#\\]+\/)*$/, 'must begin and end with a slash'), extraRoute)
     .default({})
     .describe('Further routes: path prefix to target, open to everyone.'),
+  access_log: z
+    .union([z.boolean(), z.number().min(0).max(1)])
+    .default(true)
+    .describe(
+      'Whether each request to a server or service is logged; a number such as 0.1 logs that share of them.',
+    ),
   headers_timeout: seconds
     .default(30)
     .describe('Seconds a client has to send its request headers.'),

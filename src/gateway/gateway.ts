@@ -15,6 +15,7 @@ import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { WebSocketForwarder } from '../proxy/websocket-forwarder.ts';
 import type { Authorized, Guard, GuardDecision } from './guard.ts';
+import type { Traffic, Visitor } from './traffic.ts';
 
 /** The entry to everything behind the hub. */
 export interface Gateway {
@@ -31,6 +32,7 @@ export function createGateway(deps: {
   readonly webSockets: WebSocketForwarder;
   readonly clientAddress: ClientAddressReader;
   readonly answers: ErrorAnswers;
+  readonly traffic: Traffic;
   /** The page for a service or server that is known but cannot answer yet; it tries again by itself. */
   readonly renderNotReadyPage: (
     route: Route,
@@ -39,7 +41,7 @@ export function createGateway(deps: {
   /** The name of the user whose login has a session id, while it is open. */
   readonly userOfSession: (sessionId: string) => Promise<string | undefined>;
 }): Gateway {
-  const { routes, guard, forwarder, webSockets, clientAddress, answers } = deps;
+  const { routes, guard, forwarder, webSockets, clientAddress, answers, traffic } = deps;
 
   function forward(
     req: IncomingMessage,
@@ -83,6 +85,19 @@ export function createGateway(deps: {
     return deps.userOfSession(sessionId);
   }
 
+  /** Counts a request that the gateway answers in place of the upstream. */
+  function note(
+    req: IncomingMessage,
+    res: ServerResponse,
+    route: Route,
+    visitor: Visitor = {},
+  ): void {
+    const closed = () => traffic.requestClosed(req, res, route, visitor);
+    // The client may have left while it was decided whether it may pass.
+    if (res.closed) closed();
+    else res.once('close', closed);
+  }
+
   function answerDecision(
     req: IncomingMessage,
     res: ServerResponse,
@@ -115,11 +130,13 @@ export function createGateway(deps: {
         return true;
       }
       if (match.kind === 'redirect') {
+        note(req, res, match.route);
         res.writeHead(308, { Location: match.path, 'Content-Length': 0 }).end();
         return true;
       }
       const { route } = match;
       if (!route.isReady) {
+        note(req, res, route);
         const { html, error } = deps.renderNotReadyPage(route, req.url ?? '/');
         answers.respond(req, res, error, { page: () => html, isExpected: true });
         return true;
@@ -136,9 +153,15 @@ export function createGateway(deps: {
       guard.decide(route, req).then(
         (decision) => {
           if (decision.kind === 'authorized') forward(req, res, route, match.path, decision);
-          else answerDecision(req, res, decision);
+          else {
+            note(req, res, route, visitorOf(decision));
+            answerDecision(req, res, decision);
+          }
         },
-        (thrown: unknown) => answers.respond(req, res, asHubError(thrown)),
+        (thrown: unknown) => {
+          note(req, res, route);
+          answers.respond(req, res, asHubError(thrown));
+        },
       );
       return true;
     },
@@ -163,6 +186,7 @@ export function createGateway(deps: {
         return;
       }
       const { route } = match;
+      const visit = traffic.followUpgrade(req, socket, route);
       if (!route.isReady) {
         const error = new HubError('unavailable', 'This is starting; try again.', {
           retryAfterSeconds: 2,
@@ -172,6 +196,7 @@ export function createGateway(deps: {
       }
       if (route.access !== 'gateway') {
         const options = forwardOptions(req, route, match.path, undefined);
+        visit.visitor = { sessionId: options.sessionId };
         const userName = userBehind(route, options.sessionId);
         if (typeof userName !== 'object') {
           webSockets.forward(req, socket, head, { ...options, userName });
@@ -185,6 +210,7 @@ export function createGateway(deps: {
       }
       guard.decide(route, req).then(
         (decision) => {
+          visit.visitor = visitorOf(decision);
           if (decision.kind === 'authorized') {
             webSockets.forward(req, socket, head, forwardOptions(req, route, match.path, decision));
           } else {
@@ -205,6 +231,17 @@ export function createGateway(deps: {
 function sessionIdOf(req: IncomingMessage, route: Route): string | undefined {
   if (route.access === 'public') return undefined;
   return cookieValues(req.headers.cookie, sessionIdCookie)[0];
+}
+
+function visitorOf(decision: GuardDecision): Visitor {
+  switch (decision.kind) {
+    case 'authorized':
+      return { userName: decision.userName };
+    case 'denied':
+      return { userName: decision.user?.name };
+    case 'redirect':
+      return {};
+  }
 }
 
 function ambiguousPath(): HubError {

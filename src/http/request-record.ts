@@ -16,14 +16,15 @@ export interface RequestRecord {
 
 /** How a request ended. */
 export interface RequestOutcome {
-  /** 499, as access logs customarily note it, when the client left before its answer began. */
+  /** `clientLeftStatus` when the client left before its answer began. */
   readonly status: number;
   readonly seconds: number;
   /** Sent to the client, head and body. */
   readonly sentBytes: number;
 }
 
-const clientLeftStatus = 499;
+/** What access logs customarily note for a client that did not wait for its answer. */
+export const clientLeftStatus = 499;
 
 /** An id of the client's own that is safe in a header, a page and a log. */
 const safeId = /^[A-Za-z0-9._:+/=-]{1,128}$/;

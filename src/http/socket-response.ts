@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { HubError } from '../errors.ts';
 import { type Answer, errorAnswer } from './answer.ts';
 import { toErrorResponse } from './error-response.ts';
+import { noteUpgradeStatus } from './upgrade-status.ts';
 
 /** How long a client has to take in the answer before its connection is cut. */
 const graceMs = 2_000;
@@ -19,6 +20,7 @@ export function answerOnSocket(socket: Duplex, { status, headers, body }: Answer
     socket.destroy();
     return;
   }
+  noteUpgradeStatus(socket, status);
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Unknown'}\r\n`;
   for (const [name, value] of Object.entries(headers)) {
     if (name === 'connection') continue;

@@ -63,6 +63,31 @@ test('lines of one turn are written together, in order', async () => {
   expect(output.writes()).toBe(1);
 });
 
+test('the lines of a busy time go by few writes', async () => {
+  const { output, writer } = setUp();
+  const until = performance.now() + 300;
+  let lines = 0;
+  while (performance.now() < until) {
+    writer.write(`${lines}\n`);
+    lines += 1;
+    await new Promise(setImmediate);
+  }
+  await writer.flush(10_000);
+  expect(output.text().match(/\n/g)).toHaveLength(lines);
+  expect(output.writes()).toBeLessThan(lines / 100);
+});
+
+test('tokens of the hub are masked, wherever they stand', async () => {
+  const { output, writer } = setUp();
+  const token = `hub_${'a-Z_9'.repeat(9).slice(0, 43)}`;
+  writer.write(`{"url":"/hub/api/users/${token}/tokens","err":"x${token}x"}\n`);
+  writer.write('{"user":"hub_admin"}\n');
+  await writer.flush(10_000);
+  expect(output.text()).toBe(
+    '{"url":"/hub/api/users/[token]/tokens","err":"x[token]x"}\n{"user":"hub_admin"}\n',
+  );
+});
+
 test('what an output takes in pieces arrives whole', async () => {
   const { output, writer } = setUp();
   output.takeAtMost(3);

@@ -1,5 +1,6 @@
 import { write as writeFile, writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
+import { withoutTokens } from './masked-tokens.ts';
 
 /** Writes some or all of the bytes and then tells how many, without ever blocking the caller. */
 export type LogOutput = (
@@ -7,7 +8,7 @@ export type LogOutput = (
   done: (error: NodeJS.ErrnoException | null, writtenBytes: number) => void,
 ) => void;
 
-/** Takes the lines of a log. Nothing that happens to them stops, slows or grows the program. */
+/** Takes the lines of a log, and writes them without the hub's tokens. Nothing that happens to them stops, slows or grows the program. */
 export interface LogWriter {
   /** Takes a line with its newline; drops it when too much waits to be written. */
   write(line: string): void;
@@ -21,6 +22,8 @@ export interface LogWriter {
 
 /** Lines that may wait for the reader: seconds of a busy hub, hours of a quiet one. */
 const defaultMostPendingChars = 2 * 1024 * 1024;
+/** A busy log is written so often, many lines at once: a write costs more than a line. */
+const writeIntervalMs = 50;
 /** So many characters are written at once. */
 const batchChars = 64 * 1024;
 /** A terminal or pipe that takes nothing now. */
@@ -50,6 +53,7 @@ export function createLogWriter(options: {
   let batchLines = 0;
   let isScheduled = false;
   let isGone = false;
+  let lastWriteMs = Number.NEGATIVE_INFINITY;
   let droppedLines = 0;
   let untoldLines = 0;
   let idleListeners: (() => void)[] = [];
@@ -71,14 +75,14 @@ export function createLogWriter(options: {
     pending = lines === pending.length ? [] : pending.slice(lines);
     pendingChars -= chars;
     batchLines = lines;
-    return Buffer.from(text);
+    return Buffer.from(withoutTokens(text));
   }
 
-  function schedule(delayMs: number): void {
+  function schedule(): void {
     isScheduled = true;
-    // At the end of this turn, so that the lines of many requests go by one write.
-    if (delayMs === 0) setImmediate(writeBatch);
-    else setTimeout(writeBatch, delayMs).unref();
+    const sinceLastMs = performance.now() - lastWriteMs;
+    if (sinceLastMs >= writeIntervalMs) setImmediate(writeBatch);
+    else setTimeout(writeBatch, writeIntervalMs - sinceLastMs);
   }
 
   function writeBatch(): void {
@@ -87,6 +91,7 @@ export function createLogWriter(options: {
       becomeIdle();
       return;
     }
+    lastWriteMs = performance.now();
     output(batch, written);
   }
 
@@ -103,7 +108,8 @@ export function createLogWriter(options: {
     batch = undefined;
     batchLines = 0;
     if (pending.length > 0) {
-      writeBatch();
+      if (pendingChars >= batchChars || idleListeners.length > 0) writeBatch();
+      else schedule();
       return;
     }
     becomeIdle();
@@ -122,7 +128,7 @@ export function createLogWriter(options: {
       becomeIdle();
       return;
     }
-    schedule(busyCodes.has(code) ? busyRetryMs : failedRetryMs);
+    setTimeout(writeBatch, busyCodes.has(code) ? busyRetryMs : failedRetryMs).unref();
   }
 
   function becomeIdle(): void {
@@ -140,7 +146,7 @@ export function createLogWriter(options: {
       }
       pending.push(line);
       pendingChars += line.length;
-      if (!isScheduled) schedule(0);
+      if (!isScheduled) schedule();
     },
     async flush(deadlineMs) {
       if (!isScheduled) return true;
@@ -152,7 +158,7 @@ export function createLogWriter(options: {
       return isFlushed;
     },
     takeRest() {
-      const rest = Buffer.from(pending.join(''));
+      const rest = Buffer.from(withoutTokens(pending.join('')));
       pending = [];
       pendingChars = 0;
       return rest;

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { ForwardedFigures, type ForwardedRequest } from './forwarded-figures.ts';
 
 /** State of one managed or external service, as monitoring sees it. */
 export interface ServiceFigures {
@@ -19,12 +20,6 @@ export interface MetricSources {
   users(): Promise<number>;
   openWebSockets(): number;
   droppedLogLines(): number;
-  /** Requests forwarded so far, by kind of route and status. */
-  forwardedRequests(): Iterable<{
-    readonly routeKind: string;
-    readonly status: string;
-    readonly total: number;
-  }>;
 }
 
 /** What a metric is called and means. */
@@ -38,6 +33,7 @@ export interface MetricDescription {
 /** What the parts of the hub count. */
 export interface Metrics {
   countRequest(method: string, status: number, seconds: number): void;
+  countForwarded(request: ForwardedRequest): void;
   countLogin(
     authenticator: string,
     outcome: 'logged_in' | 'refused' | 'throttled' | 'failed',
@@ -70,6 +66,21 @@ export function createMetrics(): Metrics {
     labelNames: ['method', 'code'],
     buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
+  });
+  const forwarded = new ForwardedFigures();
+  new Counter({
+    name: 'hub_forwarded_requests_total',
+    help: "Requests to services, by name, and to users' servers, all together, by status.",
+    labelNames: ['route_kind', 'service', 'code'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { labels, total } of forwarded.totals()) this.inc(labels, total);
+    },
+  });
+  forwarded.registerDurations(registry, {
+    name: 'hub_forwarded_request_duration_seconds',
+    help: "Requests to services, by name, and to users' servers, all together, until the answer is sent.",
   });
   const logins = new Counter({
     name: 'hub_logins_total',
@@ -105,6 +116,7 @@ export function createMetrics(): Metrics {
     exposition: () => registry.metrics(),
     countRequest: (method, status, seconds) =>
       requests.observe({ method: knownMethod(method), code: String(status) }, seconds),
+    countForwarded: (request) => forwarded.count(request),
     countLogin: (authenticator, outcome) => logins.inc({ authenticator, outcome }),
     countGrant: (clientKind) => grants.inc({ client_kind: clientKind }),
     countOAuthRefusal: (error) => refusals.inc({ error }),
@@ -186,18 +198,6 @@ function registerSources(sources: MetricSources, registers: Registry[]): void {
     collect() {
       this.reset();
       for (const { name, restarts } of sources.services()) this.inc({ service: name }, restarts);
-    },
-  });
-  new Counter({
-    name: 'hub_forwarded_requests_total',
-    help: 'Requests forwarded to servers and services.',
-    labelNames: ['route_kind', 'code'],
-    registers,
-    collect() {
-      this.reset();
-      for (const { routeKind, status, total } of sources.forwardedRequests()) {
-        this.inc({ route_kind: routeKind, code: status }, total);
-      }
     },
   });
   new Gauge({

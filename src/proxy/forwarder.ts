@@ -6,7 +6,7 @@ import type { ClientAddress } from '../http/client-address.ts';
 import { recordOf } from '../http/request-record.ts';
 import { withoutTokenParameter } from '../protocol/token-parameter.ts';
 import { Exchange, type ExchangeHost, isIdempotent, type UpstreamRequest } from './exchange.ts';
-import type { LiveConnections } from './live-connections.ts';
+import type { ConnectionTags, LiveConnections } from './live-connections.ts';
 import { bodyTooLarge, discardBody, hasBody, RequestBody } from './request-body.ts';
 import { type HeaderPairs, upstreamRequestHeaders } from './request-headers.ts';
 import type { Route } from './route.ts';
@@ -38,12 +38,6 @@ export type AnswerError = (req: IncomingMessage, res: ServerResponse, error: Hub
 /** Forwards HTTP requests. */
 export interface Forwarder extends AsyncDisposable {
   forward(req: IncomingMessage, res: ServerResponse, options: ForwardOptions): void;
-  /** Requests so far, by kind of route and status; 499 when the client left before its answer. */
-  forwardedRequests(): Iterable<{
-    readonly routeKind: string;
-    readonly status: string;
-    readonly total: number;
-  }>;
 }
 
 /** A larger body is not kept: then a PUT under way when its application restarts is lost. */
@@ -52,9 +46,6 @@ const mostKeptBytes = 64 * 1024;
 /** TRACE would show a script the headers it must not see (RFC 9110 §9.3.8). */
 const refusedMethods = new Set(['TRACE', 'TRACK', 'CONNECT']);
 
-/** What access logs customarily note for a client that did not wait for its answer. */
-const clientLeftStatus = 499;
-
 /** Routes removed from the table lose their connections to the upstream. */
 export function createForwarder(options: {
   readonly config: UpstreamOptions & Pick<ProxyConfig, 'max_body_size' | 'reconnect_timeout'>;
@@ -62,24 +53,13 @@ export function createForwarder(options: {
   readonly routes: RouteTable;
   readonly liveConnections: LiveConnections;
   readonly answerError: AnswerError;
+  /** Called once for each request, when the client has its whole answer or is gone. */
+  readonly onClosed: (req: IncomingMessage, res: ServerResponse, tags: ConnectionTags) => void;
   readonly now?: () => number;
 }): Forwarder {
-  const { config, log, routes, liveConnections, answerError, now = Date.now } = options;
+  const { config, log, routes, liveConnections, answerError, onClosed, now = Date.now } = options;
   const pools = createUpstreamPools(config);
   const stopListening = routes.onRemove((route) => pools.release(route));
-  const totals = new Map<string, Map<number, number>>();
-
-  function count(route: Route, res: ServerResponse): void {
-    const { kind } = route.owner;
-    const status = res.headersSent ? res.statusCode : clientLeftStatus;
-    let byStatus = totals.get(kind);
-    if (byStatus === undefined) {
-      byStatus = new Map();
-      totals.set(kind, byStatus);
-    }
-    byStatus.set(status, (byStatus.get(status) ?? 0) + 1);
-  }
-
   const host: ExchangeHost = {
     now,
     reconnectMs: config.reconnect_timeout * 1000,
@@ -90,7 +70,7 @@ export function createForwarder(options: {
     },
     answerError,
     finished: (exchange) => liveConnections.delete(exchange),
-    closed: ({ tags }, res) => count(tags.route, res),
+    closed: ({ req, tags }, res) => onClosed(req, res, tags),
     failed({ req, tags, request }, error) {
       const { prefix } = tags.route;
       log.warn(
@@ -103,9 +83,9 @@ export function createForwarder(options: {
   function refuse(
     req: IncomingMessage,
     res: ServerResponse,
-    { route, error }: { route: Route; error: HubError },
+    { tags, error }: { tags: ConnectionTags; error: HubError },
   ): void {
-    res.once('close', () => count(route, res));
+    res.once('close', () => onClosed(req, res, tags));
     answerError(req, res, error);
     discardBody(req);
   }
@@ -117,12 +97,12 @@ export function createForwarder(options: {
       if (res.destroyed) return;
       const error = refusalOf(req, { route, maxBodyBytes: config.max_body_size });
       if (error !== undefined) {
-        refuse(req, res, { route, error });
+        refuse(req, res, { tags: forwardOptions, error });
         return;
       }
       const request = toUpstreamRequest(req, forwardOptions);
       if (request instanceof HubError) {
-        refuse(req, res, { route, error: request });
+        refuse(req, res, { tags: forwardOptions, error: request });
         return;
       }
       route.lastActivityMs = now();
@@ -144,13 +124,6 @@ export function createForwarder(options: {
       }
       liveConnections.add(exchange);
       host.dispatch(exchange);
-    },
-    *forwardedRequests() {
-      for (const [routeKind, byStatus] of totals) {
-        for (const [status, total] of byStatus) {
-          yield { routeKind, status: String(status), total };
-        }
-      }
     },
     async [Symbol.asyncDispose]() {
       stopListening();

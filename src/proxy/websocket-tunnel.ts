@@ -2,6 +2,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { HubError } from '../errors.ts';
 import { answerErrorOnSocket } from '../http/socket-response.ts';
+import { noteUpgradeStatus } from '../http/upgrade-status.ts';
 import { isHandshakeAnswer } from '../http/websocket-handshake.ts';
 import { detachableSocket } from '../undocumented/http-proxy-sockets.ts';
 import { joinSockets, type SocketPairOwner, separateSockets } from './joined-sockets.ts';
@@ -148,6 +149,7 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
       return;
     }
     this.#state = 'open';
+    noteUpgradeStatus(this.#socket, 101);
     this.#upstream = upstream;
     answer.headers = {
       ...toHeaderObject(
@@ -170,6 +172,7 @@ export class WebSocketTunnel implements LiveConnection, SocketPairOwner {
   /** The upstream answered with a plain response, which http-proxy-3 relays with its body. */
   #refused(answer: IncomingMessage): void {
     this.#clearTimer();
+    noteUpgradeStatus(this.#socket, answer.statusCode ?? 502);
     this.#state = 'closing';
     answer.headers = {
       ...toHeaderObject(

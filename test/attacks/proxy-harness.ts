@@ -8,6 +8,7 @@ import { errorAnswer, writeAnswer } from '../../src/http/answer.ts';
 import { canonicalPath } from '../../src/http/canonical-path.ts';
 import { createClientAddressReader } from '../../src/http/client-address.ts';
 import { toErrorResponse } from '../../src/http/error-response.ts';
+import { outcomeOf } from '../../src/http/request-record.ts';
 import { answerOnSocket } from '../../src/http/socket-response.ts';
 import { isWebSocketUpgrade } from '../../src/http/websocket-handshake.ts';
 import { createForwarder, type ForwardOptions } from '../../src/proxy/forwarder.ts';
@@ -28,11 +29,14 @@ export async function startProxy(
   const liveConnections = createLiveConnections();
   const clientAddress = createClientAddressReader([]);
   const errors: HubError[] = [];
+  const closed: { readonly route: string; readonly status: number }[] = [];
   const forwarder = createForwarder({
     config,
     log,
     routes,
     liveConnections,
+    onClosed: (req, res, { route }) =>
+      void closed.push({ route: route.prefix, status: outcomeOf(req, res).status }),
     answerError(req, res, error) {
       errors.push(error);
       writeAnswer(req, res, errorAnswer(toErrorResponse(error)));
@@ -95,6 +99,8 @@ export async function startProxy(
     webSockets,
     liveConnections,
     errors,
+    /** Requests that are over, with how they ended. */
+    closed,
     addService(name: string, target: string) {
       const owner = { kind: 'service', name } as const;
       return routes.add({

@@ -151,6 +151,19 @@ test.each<[what: string, situation: Situation]>([
     },
   ],
   [
+    'a service one in ten of whose answers is an error',
+    {
+      series: {
+        'hub_forwarded_requests_total{route_kind="service",service="wiki",code="502"}': '0+10x30',
+        'hub_forwarded_requests_total{route_kind="service",service="wiki",code="200"}': '0+90x30',
+        'hub_forwarded_requests_total{route_kind="service",service="docs",code="200"}': '0+90x30',
+      },
+      minute: 20,
+      alert: 'ServiceAnswersWithErrors',
+      due: [{ service: 'wiki' }],
+    },
+  ],
+  [
     'a log that nobody takes',
     {
       series: { hub_log_lines_dropped_total: '0x5 40x20' },

@@ -6,6 +6,7 @@ import type { ProxyConfig } from '../../config/config.ts';
 import { HubError } from '../../errors.ts';
 import { interceptConnections, responseOn } from '../../undocumented/node-http.ts';
 import type { ConnectionLimits } from '../connection-limits.ts';
+import { recordOf } from '../request-record.ts';
 import { answerErrorOnSocket } from '../socket-response.ts';
 import { isOpeningHandshake } from '../websocket-handshake.ts';
 import { createSlowClients } from './slow-clients.ts';
@@ -69,12 +70,14 @@ export function createHubServer(deps: {
     shouldUpgradeCallback: (req) => upgrade !== undefined && isOpeningHandshake(req),
   });
   server.on('request', (req, res) => {
+    recordOf(req);
     if (isClosing) res.shouldKeepAlive = false;
     request(req, res);
   });
   server.on('upgrade', (req, socket, head) => {
     // Node has removed its listeners, and a reset without a listener ends the process.
     socket.on('error', ignore);
+    recordOf(req);
     if (isClosing) answerErrorOnSocket(socket as Socket, stopping());
     else upgrade?.(req, socket as Socket, head);
   });
