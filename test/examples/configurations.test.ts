@@ -23,7 +23,9 @@ interface Shown {
 }
 
 /** Blocks that a test of their own starts, with the files that their page has the reader write. */
-const startedElsewhere = /"authenticator_class": "badges"/;
+const startedElsewhere = /"authenticator_class": "badges"|"class": "nice"/;
+/** Sections begin with a capital; other JSON that a page shows is no configuration. */
+const sectionName = /^(?:\$schema|[A-Z].*)$/;
 
 const shown: Shown[] = [
   { where: 'hub.config.example.json', config: read('hub.config.example.json') },
@@ -79,6 +81,7 @@ function configurationsOf(page: string): Shown[] {
     const text = groups?.['text'] ?? '';
     if (startedElsewhere.test(text)) return [];
     const block = parse(text) as Json;
+    if (!Object.keys(block).every((name) => sectionName.test(name))) return [];
     const isWhole = text.startsWith('//');
     if (isWhole) whole = block;
     return [{ where: `${page}, ${index + 1}`, config: isWhole ? block : merged(whole, block) }];
