@@ -50,6 +50,10 @@ export interface LoginService {
     authenticatorName: string,
     form: LoginForm,
     request: LoginRequest,
+    options?: {
+      /** Id of the browser, when this user has logged in with it before: it has a budget of its own. */
+      readonly knownBrowserFor?: (userName: string) => string | undefined;
+    },
   ): Promise<LoginResult>;
   /** Lets a person in whom an authenticator has authenticated, or refuses them. */
   admitUser(authenticated: AuthenticatedUser, authenticatorName: string): Promise<LoginResult>;
@@ -136,7 +140,7 @@ export function createLoginService(deps: LoginServiceDeps): LoginService {
     admitUser,
     concludeLogin,
 
-    async attemptLogin(authenticatorName, form, request) {
+    async attemptLogin(authenticatorName, form, request, { knownBrowserFor } = {}) {
       const { authenticator, name } = getAuthenticator(authenticatorName);
       if (!isForm(authenticator)) {
         throw new HubError('bad_request', 'This login method takes no form.');
@@ -145,7 +149,7 @@ export function createLoginService(deps: LoginServiceDeps): LoginService {
       if (userName === '') return wrongCredentials;
 
       const throttled = await throttle.attempt(
-        { userName, address: request.address },
+        { userName, address: request.address, knownBrowser: knownBrowserFor?.(userName) },
         () => capacity.run(() => authenticate(authenticator, form, request)),
         (result) => {
           if (result === undefined) return 'neutral';

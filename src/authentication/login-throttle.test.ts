@@ -29,9 +29,14 @@ function createThrottle(): LoginThrottle {
 }
 
 /** Tries a login; true when the password was compared at all. */
-async function isTried(userName: string, isRight: boolean, address = '192.0.2.1') {
+async function isTried(
+  userName: string,
+  isRight: boolean,
+  address = '192.0.2.1',
+  knownBrowser?: string,
+) {
   const result = await throttle.attempt(
-    { userName, address },
+    { userName, address, knownBrowser },
     () => Promise.resolve(isRight),
     (right) => (right ? 'success' : 'failure'),
   );
@@ -127,6 +132,40 @@ test('an attacker does not clear an address by logging in now and then', async (
   expect(await isTried('anybody', false)).toBe(false);
 });
 
+test('logging in with an account of one’s own forgives nothing about other names', async () => {
+  let tried = 0;
+  for (let guess = 0; guess < 100; guess++) {
+    if (await isTried(`user${guess}`, false)) tried += 1;
+    await isTried('mallory', true);
+  }
+  expect(tried).toBe(30);
+});
+
+test('what one mistyped oneself is taken back from a shared address', async () => {
+  for (let pupil = 0; pupil < 100; pupil++) {
+    expect(await isTried(`pupil${pupil}`, false)).toBe(true);
+    expect(await isTried(`pupil${pupil}`, true)).toBe(true);
+  }
+});
+
+test('nobody locks a user out who comes from another address', async () => {
+  for (let guess = 0; guess < 50; guess++) await isTried('ada', false, '198.51.100.7');
+  expect(await isTried('ada', true, '198.51.100.7')).toBe(false);
+  expect(await isTried('ada', true)).toBe(true);
+});
+
+test('guesses from many addresses hold up all but a browser that is known', async () => {
+  for (let guess = 0; guess < 300; guess++) {
+    expect(await isTried('ada', false, `10.0.${guess}.1`)).toBe(true);
+  }
+  expect(await isTried('ada', true, '192.0.2.9')).toBe(false);
+  expect(await isTried('ada', true, '192.0.2.9', 'laptop')).toBe(true);
+  for (let guess = 0; guess < 3; guess++) await isTried('ada', false, '192.0.2.9', 'laptop');
+  expect(await isTried('ada', true, '192.0.2.9', 'laptop')).toBe(false);
+  expect(await throttle.lift({ kind: 'user', subject: 'ada' })).toBe(true);
+  expect(await isTried('ada', true, '192.0.2.9')).toBe(true);
+});
+
 test('of many guesses at many names at once, an address gets only so many', async () => {
   let compared = 0;
   const gate = Promise.withResolvers<boolean>();
@@ -189,6 +228,7 @@ describe('an administrator', () => {
       {
         kind: 'user',
         subject: 'ada',
+        from: '192.0.2.1',
         failures: 3,
         lastFailureAt: start,
         lockedUntil: start + 10_000,

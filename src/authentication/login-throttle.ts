@@ -8,6 +8,8 @@ export interface ThrottleRecord {
   readonly kind: 'user' | 'address';
   /** The canonical user name, or the address; an IPv6 address as its /64 network. */
   readonly subject: string;
+  /** Of a user name: from where it failed. Left out: from anywhere. */
+  readonly from?: string;
   readonly failures: number;
   readonly lastFailureAt: number;
   /** Milliseconds since 1970; no login is tried before. */
@@ -27,6 +29,8 @@ export interface LoginAttempt {
   /** Canonical user name, whether or not there is such a user. */
   readonly userName: string;
   readonly address: string;
+  /** Id of the browser, when the same user has logged in with it before. */
+  readonly knownBrowser?: string | undefined;
 }
 
 /** How a login attempt counts: `neutral` when the password was never compared. */
@@ -37,13 +41,15 @@ export type ThrottledResult<Result> =
   | { readonly outcome: 'delayed'; readonly retryAfterSeconds: number };
 
 /**
- * Slows down guessing. Failures are counted per user name and per address, in the store, so that
- * several processes and a restart do not forget them.
+ * Slows down guessing. Failures are counted in the store, so that several processes and a restart do not
+ * forget them: per user name from one address, per address, and, up to a much higher number, per user name
+ * from anywhere. A browser with which the user has logged in before has a count of its own and is held up
+ * by none of these, so that nobody locks another user out.
  */
 export interface LoginThrottle {
   /**
-   * Runs a login attempt unless its user name or address must wait. Attempts for one user name run
-   * one after another: of many at once, those behind the limit find it reached.
+   * Runs a login attempt unless it must wait. Attempts for one user name from one address run one after
+   * another: of many at once, those behind the limit find it reached.
    */
   attempt<Result>(
     attempt: LoginAttempt,
@@ -61,6 +67,8 @@ export interface LoginThrottle {
  * more failures than a user name does before it must wait.
  */
 const addressFactor = 10;
+/** Guesses at one name from many addresses. */
+const anywhereFactor = 100;
 const longestSubject = 255;
 const longestQueue = 20;
 
@@ -68,32 +76,42 @@ export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottl
   const { records, now = Date.now } = options;
   const maxDelayMs = options.lockout_max_delay * 1000;
   const forgetAfterMs = Math.max(2 * maxDelayMs, 60_000);
-  const users = createKeyedQueue({ longestQueue });
+  const attempts = createKeyedQueue({ longestQueue });
   const bookkeeping = createKeyedQueue({ longestQueue: Number.POSITIVE_INFINITY });
   /** Attempts under way per address; each counts as a failure until it is known to be none. */
   const underWay = new Map<string, number>();
 
-  function delayAfter(failures: number, attempts: number): number {
-    if (failures < attempts) return 0;
-    return Math.min(
-      options.lockout_delay * 1000 * 2 ** Math.min(failures - attempts, 30),
-      maxDelayMs,
-    );
+  function delayAfter(failures: number, limit: number): number {
+    if (failures < limit) return 0;
+    return Math.min(options.lockout_delay * 1000 * 2 ** Math.min(failures - limit, 30), maxDelayMs);
   }
 
-  async function waitFor(kind: ThrottleRecord['kind'], subject: string): Promise<number> {
-    const record = await records.get(keyOf(kind, subject));
+  function countersOf({ userName, address, knownBrowser }: LoginAttempt): Counters {
+    const limit = options.lockout_attempts;
+    const user = { kind: 'user', subject: userName, limit } as const;
+    if (knownBrowser !== undefined) return { own: { ...user, from: `browser ${knownBrowser}` } };
+    return {
+      own: { ...user, from: address },
+      shared: [
+        { ...user, limit: limit * anywhereFactor },
+        { kind: 'address', subject: address, limit: limit * addressFactor },
+      ],
+    };
+  }
+
+  async function waitFor(counter: Counter): Promise<number> {
+    const record = await records.get(keyOf(counter));
     return Math.max(0, (record?.lockedUntil ?? 0) - now());
   }
 
-  async function addFailure(kind: ThrottleRecord['kind'], subject: string): Promise<void> {
-    const key = keyOf(kind, subject);
+  async function addFailure({ limit, ...counter }: Counter): Promise<void> {
+    const key = keyOf(counter);
     await bookkeeping.run(key, async () => {
       const failures = ((await records.get(key))?.failures ?? 0) + 1;
-      const delayMs = delayAfter(failures, attemptsOf(kind));
+      const delayMs = delayAfter(failures, limit);
       const record: ThrottleRecord = {
-        kind,
-        subject: subject.slice(0, longestSubject),
+        ...counter,
+        subject: counter.subject.slice(0, longestSubject),
         failures,
         lastFailureAt: now(),
         lockedUntil: delayMs === 0 ? 0 : now() + delayMs,
@@ -102,44 +120,46 @@ export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottl
     });
   }
 
-  function attemptsOf(kind: ThrottleRecord['kind']): number {
-    return options.lockout_attempts * (kind === 'user' ? 1 : addressFactor);
-  }
-
-  /** Takes one failure back only: a user with an account must not clear an address by logging in. */
-  async function forgiveAddress(subject: string): Promise<void> {
-    const key = keyOf('address', subject);
-    await bookkeeping.run(key, async () => {
-      const record = await records.get(key);
-      if (record === undefined) return;
-      if (record.failures <= 1) await records.delete(key);
-      else await records.set(key, { ...record, failures: record.failures - 1 }, forgetAfterMs);
-    });
+  /** Takes the failures of the own name back from the address, and none of other names. */
+  async function forgive({ own, shared = [] }: Counters): Promise<void> {
+    const ownKey = keyOf(own);
+    const forgiven = (await records.get(ownKey))?.failures ?? 0;
+    await records.delete(ownKey);
+    for (const counter of forgiven === 0 ? [] : shared) {
+      if (counter.kind !== 'address') continue;
+      const key = keyOf(counter);
+      await bookkeeping.run(key, async () => {
+        const record = await records.get(key);
+        if (record === undefined) return;
+        const failures = record.failures - forgiven;
+        if (failures <= 0) await records.delete(key);
+        else await records.set(key, { ...record, failures }, forgetAfterMs);
+      });
+    }
   }
 
   /** Whether so many attempts are under way that all failing would lock the address. */
   async function isCrowded(address: string): Promise<boolean> {
-    const failures = (await records.get(keyOf('address', address)))?.failures ?? 0;
-    const limit = Math.max(attemptsOf('address') - failures, 1);
+    const failures =
+      (await records.get(keyOf({ kind: 'address', subject: address })))?.failures ?? 0;
+    const limit = Math.max(options.lockout_attempts * addressFactor - failures, 1);
     return (underWay.get(address) ?? 0) > limit;
   }
 
   async function tryLogin<Result>(
-    { userName, address }: LoginAttempt,
+    attempt: LoginAttempt,
+    counters: Counters,
     work: () => Promise<Result>,
     judge: (result: Result) => AttemptVerdict,
   ): Promise<ThrottledResult<Result>> {
-    const waits = await Promise.all([waitFor('user', userName), waitFor('address', address)]);
-    const waitMs = Math.max(...waits);
+    const all = [counters.own, ...(counters.shared ?? [])];
+    const waitMs = Math.max(...(await Promise.all(all.map(waitFor))));
     if (waitMs > 0) return delayed(waitMs);
-    if (await isCrowded(address)) return delayed(1000);
+    if (counters.shared !== undefined && (await isCrowded(attempt.address))) return delayed(1000);
     const result = await work();
     const verdict = judge(result);
-    if (verdict === 'failure') {
-      await Promise.all([addFailure('user', userName), addFailure('address', address)]);
-    } else if (verdict === 'success') {
-      await Promise.all([records.delete(keyOf('user', userName)), forgiveAddress(address)]);
-    }
+    if (verdict === 'failure') await Promise.all(all.map(addFailure));
+    else if (verdict === 'success') await forgive(counters);
     return { outcome: 'tried', result };
   }
 
@@ -148,8 +168,9 @@ export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottl
       const address = networkOf(attempt.address);
       underWay.set(address, (underWay.get(address) ?? 0) + 1);
       try {
-        const queued = await users.run(keyOf('user', attempt.userName), () =>
-          tryLogin({ userName: attempt.userName, address }, work, judge),
+        const counters = countersOf({ ...attempt, address });
+        const queued = await attempts.run(keyOf(counters.own), () =>
+          tryLogin({ ...attempt, address }, counters, work, judge),
         );
         return queued === undefined ? delayed(1000) : queued;
       } finally {
@@ -168,9 +189,28 @@ export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottl
     },
 
     async lift({ kind, subject }) {
-      return await records.delete(keyOf(kind, kind === 'address' ? networkOf(subject) : subject));
+      const wanted = kind === 'address' ? networkOf(subject) : subject.slice(0, longestSubject);
+      let isLifted = false;
+      for await (const [, record] of iterate(records)) {
+        if (record.kind !== kind || record.subject !== wanted) continue;
+        isLifted = (await records.delete(keyOf(record))) || isLifted;
+      }
+      return isLifted;
     },
   };
+}
+
+type Subject = Pick<ThrottleRecord, 'kind' | 'subject' | 'from'>;
+
+interface Counter extends Subject {
+  /** Failures after which the next attempt must wait. */
+  readonly limit: number;
+}
+
+/** What an attempt counts for: its own counter, and those that it shares with others. */
+interface Counters {
+  readonly own: Counter;
+  readonly shared?: readonly Counter[];
 }
 
 function delayed(waitMs: number): { outcome: 'delayed'; retryAfterSeconds: number } {
@@ -178,8 +218,9 @@ function delayed(waitMs: number): { outcome: 'delayed'; retryAfterSeconds: numbe
 }
 
 /** A hash of the beginning, because a name may be as long as a request body and hold any character. */
-function keyOf(kind: ThrottleRecord['kind'], subject: string): string {
-  return `${kind}:${hashSecret(subject.slice(0, longestSubject))}`;
+function keyOf({ kind, subject, from }: Subject): string {
+  const text = JSON.stringify([subject.slice(0, longestSubject), from ?? null]);
+  return `${kind}:${hashSecret(text)}`;
 }
 
 async function* iterate(

@@ -13,6 +13,7 @@ import {
 } from '../oauth/tokens/access-token-store.ts';
 import { createLoginSessionStore } from '../sessions/login-session-store.ts';
 import type { HubDatabase } from '../store/database.ts';
+import { type KeyvSpaces, openKeyv } from '../store/keyv.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { createSettingStore } from '../store/setting-store.ts';
 import { createPasswordCredentialStore } from '../users/password-credential-store.ts';
@@ -24,6 +25,8 @@ export interface CliStores extends AsyncDisposable {
   readonly users: UserStore;
   readonly accessTokens: AccessTokenStore;
   readonly setUpLink: Pick<SetUpLink, 'issue'>;
+  /** Opens the expiring state. */
+  openKeyv(): Promise<KeyvSpaces>;
   /** Opens the configured authenticators to learn what they ask of passwords. */
   openPasswords(): Promise<AccountPasswords & AsyncDisposable>;
 }
@@ -53,6 +56,8 @@ export async function openCliStores({ config, plugins }: CheckedConfig): Promise
     users,
     accessTokens: createAccessTokenStore({ database }),
     setUpLink: createSetUpLink({ ...config, settings, users, credentials }),
+    openKeyv: () =>
+      openKeyv({ url: config.Hub.keyv_url, database, directory: config.directory, log }),
     async openPasswords() {
       // Only those that say what a password must be: the others may want a provider to be there.
       const prepared = plugins.authenticators.filter(({ plugin }) => plugin.name === 'password');

@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander';
 import { ConfigError, HubError, StartupError } from '../errors.ts';
 import { addCheckCommand } from './check-command.ts';
 import type { CliIo } from './cli-io.ts';
+import { addLockoutCommands } from './lockout-commands.ts';
 import { addSchemaCommand } from './schema-command.ts';
 import { addSetupLinkCommand } from './setup-link-command.ts';
 import { addReloadCommand, addStartCommand } from './start-command.ts';
@@ -46,6 +47,7 @@ export function createProgram(io: CliIo): Command {
   addReloadCommand(program, io);
   addUserCommands(program, io);
   addTokenCommand(program, io);
+  addLockoutCommands(program, io);
   addSetupLinkCommand(program, io);
   addSchemaCommand(program, io);
   addTestPluginsCommand(program, io);

@@ -1,4 +1,6 @@
+import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
+import { runCli } from '../../src/cli/run-cli.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { submitTo } from '../support/pages.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
@@ -140,4 +142,59 @@ describe('a lock-out', () => {
     expect(lifted.status).toBe(204);
     await hub.logIn('bob', testPassword);
   });
+});
+
+describe('an attacker who guesses', () => {
+  const from = (address: string) => ({ 'x-forwarded-for': address });
+  const behindProxy = { Hub: { trusted_proxies: ['127.0.0.1'] }, Authenticator: limits };
+
+  test('locks neither another address out nor a browser that is known', async () => {
+    await using hub = await createPasswordHub(['ada', 'bob'], behindProxy);
+    for (let round = 0; round < 4; round += 1) await guess(hub, 'ada', from('198.51.100.7'));
+    expect((await guess(hub, 'ada', from('198.51.100.7'))).status).toBe(429);
+    const laptop = await hub.logIn('ada', testPassword);
+    await laptop.open(`${hub.url}hub/logout`);
+    // Now from the very address of the laptop.
+    for (let round = 0; round < 4; round += 1) await guess(hub, 'ada');
+    expect((await submitLogin(new FakeBrowser(), hub.url, 'ada', testPassword)).status).toBe(429);
+    expect((await submitLogin(laptop, hub.url, 'ada', 'wrong')).status).toBe(401);
+    expect((await submitLogin(laptop, hub.url, 'ada', testPassword)).status).toBe(302);
+  });
+
+  test('gets no free guesses at others with a browser that is known for their own name', async () => {
+    await using hub = await createPasswordHub(['ada', 'eve'], { Authenticator: limits });
+    const browser = await hub.logIn('eve', testPassword);
+    await browser.open(`${hub.url}hub/logout`);
+    for (let round = 0; round < 3; round += 1) {
+      expect((await submitLogin(browser, hub.url, 'ada', 'wrong')).status).toBe(401);
+    }
+    expect((await submitLogin(browser, hub.url, 'ada', 'wrong')).status).toBe(429);
+  });
+});
+
+test('the command line lists lock-outs and lifts them, without a login', async () => {
+  await using hub = await createPasswordHub(['ada'], { Authenticator: limits });
+  for (let round = 0; round < 3; round += 1) await guess(hub, 'ada');
+  const run = async (...args: string[]) => {
+    let output = '';
+    const write = (text: string) => {
+      output += text;
+    };
+    const exitCode = await runCli(['lockouts', ...args], {
+      stdin: Object.assign(new PassThrough(), { isTTY: false }),
+      stdout: { write },
+      stderr: { write },
+      env: process.env,
+      directory: hub.directory,
+      startHub: () => Promise.reject(new Error('the hub must not start')),
+    });
+    return { exitCode, output };
+  };
+  expect(await run('list')).toMatchObject({
+    exitCode: 0,
+    output: expect.stringMatching(/^user\t"ada"\t3\t\d{4}-/),
+  });
+  expect((await run('lift', 'user', 'bob')).exitCode).toBe(1);
+  expect((await run('lift', 'user', 'ada')).exitCode).toBe(0);
+  expect((await submitLogin(new FakeBrowser(), hub.url, 'ada', testPassword)).status).toBe(302);
 });

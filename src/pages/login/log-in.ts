@@ -9,6 +9,7 @@ import type { Metrics } from '../../metrics/metrics.ts';
 import type { LoginSession } from '../../sessions/login-session-store.ts';
 import { type BrowserSessions, loginOf } from '../../sessions/session-middleware.ts';
 import type { PageUrls } from '../page-urls.ts';
+import { createKnownBrowser } from './known-browser.ts';
 
 /** What every login method ends with. */
 export interface LogIn {
@@ -27,6 +28,8 @@ export interface LogIn {
   ): Promise<void>;
   /** Answers a browser that has passed a step; with the login page when another tab was faster. */
   completeStep(ctx: Context): Promise<void>;
+  /** Id of the browser, when this user has logged in with it before. */
+  knownBrowserFor(ctx: Context, userName: string): string | undefined;
   /** The key to the login that stopped halfway in this browser; empty without one. */
   keyOf(ctx: Context): string;
   /** Forgets the login that stopped halfway in this browser. */
@@ -52,6 +55,8 @@ export function createLogIn(deps: {
   readonly isSecure: boolean;
 }): LogIn {
   const { urls, sessions, partialLogins, sealer, metrics } = deps;
+
+  const knownBrowser = createKnownBrowser({ sealer, path: urls.hub, isSecure: deps.isSecure });
 
   function setKey(ctx: Context, key: string | undefined): void {
     setCookie(ctx, cookieName, key === undefined ? '' : sealer.seal(key, cookieName), {
@@ -93,6 +98,7 @@ export function createLogIn(deps: {
       upstreamSessionId: result.upstreamSessionId,
       idToken: result.idToken,
     });
+    knownBrowser.remember(ctx, result.user.name);
   }
 
   function finish(ctx: Context, result: LoggedIn, next: string | undefined): void {
@@ -102,6 +108,7 @@ export function createLogIn(deps: {
 
   return {
     keyOf,
+    knownBrowserFor: (ctx, userName) => knownBrowser.idFor(ctx, userName),
     startAgain,
 
     async logIn(ctx, result, next, { keepsSameSession = false } = {}) {

@@ -134,7 +134,9 @@ export function loginRoutes(
     const form = await pages.readForm(ctx);
     const forms = authenticators.list.filter(({ authenticator }) => isForm(authenticator));
     const wanted = form.get('authenticator') ?? forms[0]?.name ?? '';
-    const result = await loginService.attemptLogin(wanted, new Map(form), loginRequestOf(ctx));
+    const result = await loginService.attemptLogin(wanted, new Map(form), loginRequestOf(ctx), {
+      knownBrowserFor: (userName) => logIn.knownBrowserFor(ctx, userName),
+    });
     await finish(ctx, result, wanted, pages.nextOf(form));
     // Clients of JupyterHub expect the status with which it answers a login.
     if (ctx.status === 303) ctx.status = 302;
