@@ -51,7 +51,13 @@ export const serviceSchema = z.strictObject({
     .array(z.string())
     .default([])
     .describe('Scopes the service may ask a user for, beside identity and access to itself.'),
-  oauth_no_confirm: z.boolean().default(false).describe('Skip the consent page for this service.'),
+  oauth_no_confirm: z
+    .boolean()
+    .optional()
+    .describe(
+      'Skip the consent page for this service. Unless set, the page is skipped where the gateway checks visitors ' +
+        '(`"access": "gateway"`) and the service asks for no further scopes.',
+    ),
   health_path: z
     .string()
     .startsWith('/')

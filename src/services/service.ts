@@ -58,6 +58,7 @@ export function createService(
   const { name, command } = config;
   const { apiToken, basePath, directory } = context;
   const prefix = `${basePath}services/${name}/`;
+  const gatewayCallback = `${prefix}oauth_callback`;
   return {
     name,
     kind: command === undefined ? 'external' : 'managed',
@@ -69,10 +70,15 @@ export function createService(
     info: config.info,
     apiToken,
     clientId: clientIdOf(config),
-    redirectUri: config.oauth_redirect_uri ?? `${prefix}oauth_callback`,
+    redirectUri: config.oauth_redirect_uri ?? gatewayCallback,
     allowedScopes: config.oauth_client_allowed_scopes,
     accessScopes: accessScopesFor({ kind: 'service', name }),
-    skipsConsent: config.oauth_no_confirm,
+    // The hub would ask for itself, unless the codes go elsewhere or the app is told more of its visitors.
+    skipsConsent:
+      config.oauth_no_confirm ??
+      (config.access === 'gateway' &&
+        (config.oauth_redirect_uri ?? gatewayCallback) === gatewayCallback &&
+        config.oauth_client_allowed_scopes.length === 0),
     healthPath: prefix + (config.health_path ?? '/').slice(1),
     readyTimeoutMs: config.timeout * 1000,
     upstreamTimeoutMs:

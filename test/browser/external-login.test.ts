@@ -14,7 +14,7 @@ describe.runIf(hasChromium())('in a real browser, at a real provider', () => {
     external = await createExternalHub({
       Hub: {
         load_roles: [{ name: 'user', scopes: ['self', 'access:services'] }],
-        services: [{ name: 'notes', url: service.url, access: 'gateway' }],
+        services: [{ name: 'notes', url: service.url, access: 'gateway', oauth_no_confirm: false }],
       },
     });
     browser = await startChromium();

@@ -20,6 +20,7 @@ describe.runIf(hasChromium)('in Chromium', () => {
           await managedService('whoami', 'examples/whoami/whoami.ts'),
           await managedService('plain-app', 'examples/plain-app/plain-app.ts', {
             access: 'gateway',
+            oauth_no_confirm: false,
           }),
         ],
       },

@@ -18,7 +18,10 @@ beforeAll(async () => {
     Hub: {
       load_roles: usersOpenServices,
       services: [
-        await managedService('guarded', 'fixtures/apps/gateway-app.ts', { access: 'gateway' }),
+        await managedService('guarded', 'fixtures/apps/gateway-app.ts', {
+          access: 'gateway',
+          oauth_no_confirm: false,
+        }),
         { name: 'client', api_token: 'secret-of-the-client', oauth_no_confirm: true },
       ],
     },

@@ -35,6 +35,7 @@ describe('a hub below a path with characters of all kinds', () => {
           {
             name: 'app',
             access: 'gateway',
+            oauth_no_confirm: false,
             url: `http://127.0.0.1:${await freePort()}`,
             command: fixtureApp('web-server'),
           },

@@ -230,7 +230,10 @@ describe('secrets', () => {
             api_token: 'secret-of-the-client-93',
             oauth_no_confirm: true,
           },
-          await managedService('guarded', 'fixtures/apps/gateway-app.ts', { access: 'gateway' }),
+          await managedService('guarded', 'fixtures/apps/gateway-app.ts', {
+            access: 'gateway',
+            oauth_no_confirm: false,
+          }),
         ],
       },
     });
