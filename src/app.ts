@@ -25,7 +25,8 @@ export interface OAuthEndpoints {
   readonly metadataPaths: readonly string[];
 }
 
-export interface AppDeps {
+/** Builds the URL map of the hub: the order of the middleware and every route, top to bottom. */
+export function createApp(deps: {
   readonly app: Koa;
   readonly basePath: string;
   readonly isHttps: boolean;
@@ -47,10 +48,7 @@ export interface AppDeps {
   readonly addOuterRoutes: (router: Router) => void;
   /** Headers that software written for JupyterHub expects. */
   readonly compatibilityHeaders: Readonly<Record<string, string>>;
-}
-
-/** Builds the URL map of the hub: the order of the middleware and every route, top to bottom. */
-export function createApp(deps: AppDeps): Koa {
+}): Koa {
   const { app, basePath, isHttps, log, clientAddress, metrics, oauth } = deps;
   const hubPath = `${basePath}hub/`;
   const apiPath = `${hubPath}api/`;

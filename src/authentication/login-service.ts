@@ -61,7 +61,10 @@ export interface LoginService {
   concludeLogin(result: AuthenticationResult, authenticatorName: string): Promise<LoginResult>;
 }
 
-export interface LoginServiceDeps {
+/** Requests that may wait for a password check, per check that may run. */
+const waitingPerRunning = 8;
+
+export function createLoginService(deps: {
   readonly config: AuthenticatorConfig;
   readonly authenticators: Pick<Authenticators, 'find'>;
   readonly users: UserStore;
@@ -72,12 +75,7 @@ export interface LoginServiceDeps {
   readonly roles?: RoleAssigner;
   readonly throttle: LoginThrottle;
   readonly log: Logger;
-}
-
-/** Requests that may wait for a password check, per check that may run. */
-const waitingPerRunning = 8;
-
-export function createLoginService(deps: LoginServiceDeps): LoginService {
+}): LoginService {
   const { config, authenticators, throttle, log } = deps;
   const names = createUserNameRules(config);
   const rules = createAdmissionRules(config);

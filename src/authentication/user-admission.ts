@@ -17,18 +17,6 @@ export type AdmissionResult =
       readonly userName: string;
     };
 
-export interface UserAdmissionDeps {
-  readonly names: UserNameRules;
-  readonly rules: AdmissionRules;
-  readonly profiles: ProfileSync;
-  readonly users: Pick<UserStore, 'findById' | 'findByName'>;
-  readonly identities: IdentityStore;
-  readonly accounts: AccountStore;
-  readonly credentials: Pick<CredentialStore, 'findPasswordHash'>;
-  /** Whether what the provider returned is kept, encrypted (`enable_auth_state`). */
-  readonly keepsAuthState: boolean;
-}
-
 /** Turns a person whom an authenticator has authenticated into a user of the hub, or refuses them. */
 export type AdmitUser = (
   authenticated: AuthenticatedUser,
@@ -42,7 +30,17 @@ interface Candidate {
   readonly identity: Identity | undefined;
 }
 
-export function createUserAdmission(deps: UserAdmissionDeps): AdmitUser {
+export function createUserAdmission(deps: {
+  readonly names: UserNameRules;
+  readonly rules: AdmissionRules;
+  readonly profiles: ProfileSync;
+  readonly users: Pick<UserStore, 'findById' | 'findByName'>;
+  readonly identities: IdentityStore;
+  readonly accounts: AccountStore;
+  readonly credentials: Pick<CredentialStore, 'findPasswordHash'>;
+  /** Whether what the provider returned is kept, encrypted (`enable_auth_state`). */
+  readonly keepsAuthState: boolean;
+}): AdmitUser {
   const { names, rules, profiles, users, identities, accounts, credentials } = deps;
 
   async function findCandidate(

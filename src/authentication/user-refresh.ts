@@ -30,7 +30,12 @@ export interface UserRefresh {
   refreshNow(login: RefreshableLogin): Promise<RefreshOutcome>;
 }
 
-export interface UserRefreshDeps {
+/** How long a provider that did not answer is left alone. */
+const longestPauseMs = 30_000;
+const providerTimeoutMs = 15_000;
+const rememberedIdentities = 50_000;
+
+export function createUserRefresh(deps: {
   readonly config: Pick<AuthenticatorConfig, 'auth_refresh_age' | 'refresh_grace'>;
   readonly authenticators: Pick<Authenticators, 'find'>;
   readonly identities: Pick<
@@ -44,14 +49,7 @@ export interface UserRefreshDeps {
   readonly now?: () => number;
   /** Milliseconds on a clock that is never set. */
   readonly monotonicMs?: () => number;
-}
-
-/** How long a provider that did not answer is left alone. */
-const longestPauseMs = 30_000;
-const providerTimeoutMs = 15_000;
-const rememberedIdentities = 50_000;
-
-export function createUserRefresh(deps: UserRefreshDeps): UserRefresh {
+}): UserRefresh {
   const { config, authenticators, identities, rules, log, now = Date.now } = deps;
   const { monotonicMs = () => performance.now() } = deps;
   const ageMs = config.auth_refresh_age * 1000;

@@ -11,25 +11,26 @@ import type { UserStore } from '../../users/user-store.ts';
 import type { PageContext } from '../page-context.ts';
 import { showServerState } from './spawn-routes.ts';
 
-interface UserUrlDeps {
-  readonly pages: PageContext;
-  readonly basePath: string;
-  readonly apiPath: string;
-  readonly authority: Authority;
-  readonly users: UserStore;
-  readonly store: ServerStore;
-  readonly servers: UserServers;
-  readonly lifecycle: ServerLifecycle;
-  /** `Hub.implicit_spawn_seconds`. */
-  readonly implicitSpawnSeconds: number;
-}
-
 /**
  * `/user/<name>/…` while no server answers there: 424 with JSON for programs; browsers are sent to the
  * same address below `/hub/`, a page with a start button. And `/hub/user-redirect/<path>`, the same
  * path in one's own server.
  */
-export function userUrlRoutes(router: Router, deps: UserUrlDeps): void {
+export function userUrlRoutes(
+  router: Router,
+  deps: {
+    readonly pages: PageContext;
+    readonly basePath: string;
+    readonly apiPath: string;
+    readonly authority: Authority;
+    readonly users: UserStore;
+    readonly store: ServerStore;
+    readonly servers: UserServers;
+    readonly lifecycle: ServerLifecycle;
+    /** `Hub.implicit_spawn_seconds`. */
+    readonly implicitSpawnSeconds: number;
+  },
+): void {
   const { pages, authority, users, store, servers, basePath } = deps;
   const hubPath = pages.urls.hub;
 
