@@ -13,7 +13,7 @@ const explanations = {
     'Send the path in its plain form.',
   ],
   unauthenticated: [
-    'Nobody is logged in, and the request cannot be sent to the login.',
+    'No user is logged in, and the request cannot be sent to the login.',
     'Log in, or send a token.',
   ],
   forbidden: [
@@ -111,7 +111,7 @@ A program gets JSON, a browser a page that says the same and what to do next. Th
 }
 \`\`\`
 
-\`code\` never changes its meaning; \`message\` and \`hint\` are for people and may be worded anew. Where waiting
+\`code\` never changes its meaning; \`message\` and \`hint\` are for people and may be reworded. Where waiting
 helps, the answer has \`Retry-After\` in seconds.
 
 | code | status | when | what mends it |
