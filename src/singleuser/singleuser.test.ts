@@ -144,7 +144,8 @@ describe('a guarded app', () => {
         'X-Hub-Groups': 'admin',
         'X-Hub-Assertion': 'forged',
         'X-HUB-ANYTHING': 'forged',
-        cookie: 'mine=1; hub-session-id=s; hub-user-alice=x; hub-user-bob=y; service-x=z',
+        cookie:
+          'mine=1; hub-session-id=s; jupyterhub-session-id=s; hub-user-alice=x; hub-user-bob=y; service-x=z',
       },
     });
     expect(headers).toMatchObject({ 'x-hub-user': 'alice', cookie: 'mine=1' });
