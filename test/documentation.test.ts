@@ -15,7 +15,14 @@ import { scopeDefinitions } from '../src/rbac/scope-definitions.ts';
 const root = join(import.meta.dirname, '..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const pages = globSync(
-  ['README.md', 'SECURITY.md', 'CHANGELOG.md', 'docs/**/*.md', 'examples/**/*.md'],
+  [
+    'README.md',
+    'SECURITY.md',
+    'CONTRIBUTING.md',
+    'CHANGELOG.md',
+    'docs/**/*.md',
+    'examples/**/*.md',
+  ],
   { cwd: root },
 );
 
@@ -85,6 +92,33 @@ describe('the pages', () => {
       (page) => page.startsWith('docs/') && !targets.has(join(root, page)),
     );
     expect(lonely).toEqual([]);
+  });
+
+  /** Those for people who work on the source. */
+  const guides = ['CONTRIBUTING.md', ...pages.filter((page) => /explanation\//.test(page))];
+  const codeIn = (page: string) =>
+    [...read(page).matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code);
+
+  test.for(guides)('name files and folders that are there: %s', (page) => {
+    const named = codeIn(page).filter((code) =>
+      /^(?:bench|docs|fixtures|plugins|scripts|src|test)\/[\w./*-]*$/.test(code),
+    );
+    expect(named.length).toBeGreaterThan(10);
+    expect(named.filter((path) => globSync(path, { cwd: root }).length === 0)).toEqual([]);
+  });
+
+  test.for(guides)('name functions and commands that are there: %s', (page) => {
+    const source = globSync(['src/**/*.ts', 'test/support/*.ts'], { cwd: root })
+      .map(read)
+      .join('\n');
+    const scripts = Object.keys(JSON.parse(read('package.json')).scripts);
+    const code = codeIn(page);
+    const functions = code.flatMap((each) => /^(\w+)\(\)$/.exec(each)?.[1] ?? []);
+    expect(functions.filter((name) => !new RegExp(`\\b${name}[<(]`).test(source))).toEqual([]);
+    const commands = code.flatMap((each) => [...each.matchAll(/npm run ([\w:]+)/g)]);
+    expect(commands.map(([, name = '']) => name).filter((name) => !scripts.includes(name))).toEqual(
+      [],
+    );
   });
 
   const snippets = pages.flatMap((page) =>
