@@ -89,7 +89,7 @@ export function createGateway(deps: {
   function note(
     req: IncomingMessage,
     res: ServerResponse,
-    route: Route,
+    route: Route | undefined,
     visitor: Visitor = {},
   ): void {
     const closed = () => traffic.requestClosed(req, res, route, visitor);
@@ -115,17 +115,20 @@ export function createGateway(deps: {
   return {
     handleRequest(req, res) {
       if (hasSeveralHosts(req)) {
+        note(req, res, undefined);
         answers.respond(req, res, severalHosts());
         return true;
       }
       const path = canonicalPath(req.url ?? '');
       if (path === undefined) {
+        note(req, res, undefined);
         answers.respond(req, res, ambiguousPath());
         return true;
       }
       const match = routes.match(path);
       if (match === undefined) return false;
       if (match.kind === 'ambiguous') {
+        note(req, res, undefined);
         answers.respond(req, res, ambiguousPath());
         return true;
       }
@@ -168,16 +171,19 @@ export function createGateway(deps: {
 
     handleUpgrade(req, socket, head) {
       if (hasSeveralHosts(req)) {
+        traffic.followUpgrade(req, socket, undefined);
         answers.respondOnSocket(req, socket, severalHosts());
         return;
       }
       const path = canonicalPath(req.url ?? '');
       const match = path === undefined ? undefined : routes.match(path);
       if (path === undefined || match?.kind === 'ambiguous') {
+        traffic.followUpgrade(req, socket, undefined);
         answers.respondOnSocket(req, socket, ambiguousPath());
         return;
       }
       if (match?.kind !== 'forward' || !isWebSocketHandshake(req)) {
+        traffic.followUpgrade(req, socket, undefined);
         answers.respondOnSocket(
           req,
           socket,

@@ -18,10 +18,15 @@ export interface Visitor {
 
 /** Counts and logs what goes to servers and services. */
 export interface Traffic {
-  /** Notes a request whose response is closed. */
-  requestClosed(req: IncomingMessage, res: ServerResponse, route: Route, visitor: Visitor): void;
+  /** Notes a request whose response is closed; without a route for one that was refused before. */
+  requestClosed(
+    req: IncomingMessage,
+    res: ServerResponse,
+    route: Route | undefined,
+    visitor: Visitor,
+  ): void;
   /** Notes a request to upgrade now, and logs it when its connection closes. */
-  followUpgrade(req: IncomingMessage, socket: Socket, route: Route): UpgradeVisit;
+  followUpgrade(req: IncomingMessage, socket: Socket, route: Route | undefined): UpgradeVisit;
 }
 
 /** A WebSocket, or the refusal of one, while its connection is open. */
@@ -62,23 +67,27 @@ export function createTraffic(deps: {
 
   const isLogged = (): boolean => share === 1 || (share > 0 && random() < share);
 
-  function write(line: AccessLine, route: Route, user: string | undefined): void {
+  function write(line: AccessLine, route: Route | undefined, user: string | undefined): void {
     const { requestId, method, path, address, status, seconds, bytes } = line;
     writeEvent({
       requestId,
       user,
-      route: route.prefix,
+      route: route?.prefix,
       method,
       path,
       status,
       bytes,
       ms: Math.round(seconds * 1000),
       address,
-      msg: 'forwarded',
+      msg: route === undefined ? 'request' : 'forwarded',
     });
   }
 
-  function writeFor({ userName, sessionId }: Visitor, line: AccessLine, route: Route): void {
+  function writeFor(
+    { userName, sessionId }: Visitor,
+    line: AccessLine,
+    route: Route | undefined,
+  ): void {
     if (userName !== undefined || sessionId === undefined || lookups >= mostLookups) {
       write(line, route, userName);
       return;
@@ -94,9 +103,11 @@ export function createTraffic(deps: {
   return {
     requestClosed(req, res, route, visitor) {
       const { status, seconds, sentBytes } = outcomeOf(req, res);
-      const { owner } = route;
-      const service = owner.kind === 'service' ? owner.name : '';
-      count({ routeKind: owner.kind, service, status, seconds });
+      if (route !== undefined) {
+        const { owner } = route;
+        const service = owner.kind === 'service' ? owner.name : '';
+        count({ routeKind: owner.kind, service, status, seconds });
+      }
       if (!isLogged()) return;
       const { id: requestId } = recordOf(req);
       const { address } = clientAddress(req);

@@ -1,5 +1,6 @@
 import type { Middleware } from 'koa';
 import type { Logger } from 'pino';
+import { frequentInfo } from '../logging/create-log.ts';
 import type { ClientAddressReader } from './client-address.ts';
 import { outcomeOf, recordOf } from './request-record.ts';
 
@@ -49,6 +50,7 @@ export function requestLog(options: {
   readonly clientAddress: ClientAddressReader;
   readonly observe: (method: string, status: number, seconds: number) => void;
 }): Middleware {
+  const writeEvent = frequentInfo(options.log);
   return async (ctx, next) => {
     const { id: requestId } = recordOf(ctx.req);
     ctx.state['requestId'] = requestId;
@@ -57,19 +59,20 @@ export function requestLog(options: {
     ctx.state['client'] = client;
     ctx.request.ip = client.address;
     ctx.res.once('close', () => {
-      const { status, seconds } = outcomeOf(ctx.req, ctx.res);
+      const { status, seconds, sentBytes } = outcomeOf(ctx.req, ctx.res);
       options.observe(ctx.method, status, seconds);
       const fields = {
         requestId,
         method: ctx.method,
         url: loggedTarget(ctx.req.url ?? ''),
         status,
+        bytes: sentBytes,
         ms: Math.round(seconds * 1000),
         address: client.address,
         user: ctx.state['logName'] as string | undefined,
       };
       if (ctx.path.endsWith('/hub/health')) options.log.debug(fields, 'request');
-      else options.log.info(fields, 'request');
+      else writeEvent({ ...fields, msg: 'request' });
     });
     await next();
   };

@@ -145,6 +145,26 @@ describe('a WebSocket has one line', () => {
   });
 });
 
+test('what is refused before it reaches any route has a line too', async () => {
+  const refused = request(hub.url, {
+    path: '/services/app/..%2fown/',
+    headers: { 'x-request-id': 'crooked-1' },
+  }).end();
+  const [answer] = (await once(refused, 'response')) as [IncomingMessage];
+  answer.resume();
+  const socket = new WebSocket(`${hub.url.replace('http', 'ws')}nowhere`, {
+    headers: { 'x-request-id': 'crooked-2' },
+  });
+  await once(socket, 'error');
+  const lines = () =>
+    hub.logLines.filter(({ requestId }) => /^crooked/.test(String(requestId ?? '')));
+  await until(() => lines().length >= 2, 'both are logged');
+  expect(lines()).toEqual([
+    expect.objectContaining({ path: '/services/app/..%2fown/', status: 400, msg: 'request' }),
+    expect.objectContaining({ path: '/nowhere', status: 404, msg: 'request' }),
+  ]);
+});
+
 test('each service has its own series and the servers of all users share one', async () => {
   await createUsers(hub, 'ada', 'ben');
   for (const name of ['ada', 'ben']) {
