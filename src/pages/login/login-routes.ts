@@ -111,7 +111,8 @@ export function loginRoutes(
     const query = new URLSearchParams(ctx.querystring);
     const next = pages.nextOf(query);
     if (loginOf(ctx) !== undefined) {
-      if (next !== undefined) breakLoop(ctx, next);
+      // The hub's own pages never send a browser here that is logged in.
+      if (next !== undefined && !next.startsWith(pages.urls.hub)) breakLoop(ctx, next);
       logIn.redirect(ctx, next);
       return;
     }
