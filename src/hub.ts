@@ -20,6 +20,7 @@ import { composeServers } from './composition/compose-servers.ts';
 import { composeServices } from './composition/compose-services.ts';
 import { composeSite } from './composition/compose-site.ts';
 import { openFoundation } from './composition/foundation.ts';
+import { takeInstanceLocks } from './composition/instance-locks.ts';
 import { addLoginPages } from './composition/login-pages.ts';
 import { createOAuthEndpoints } from './composition/oauth-endpoints.ts';
 import { openListeners } from './composition/open-listeners.ts';
@@ -61,21 +62,31 @@ export interface HubOptions {
   readonly log: Logger;
   /** Lines of the log that were lost so far. */
   readonly droppedLogLines: () => number;
+  /** Ends the start when it is aborted; a hub that is there is disposed of instead. */
+  readonly signal?: AbortSignal;
 }
 
-/** Builds every part of the hub, lowest first, and listens. Throws with nothing left running. */
+/**
+ * Builds a hub. Its addresses and locks come first: a second hub that was started by mistake fails
+ * there, before it looks at what earlier runs left. Throws with nothing left running, the reason of
+ * `signal` when that is aborted.
+ */
 export async function createHub(options: HubOptions): Promise<Hub> {
   await using building = new AsyncDisposableStack();
-  const { config, plugins, version, environment, log, droppedLogLines } = options;
+  const { config, plugins, version, environment, log, droppedLogLines, signal } = options;
   const { Hub, publicUrl, loginLifetimeSeconds: lifetimeSeconds } = config;
 
+  const site = await composeSite({ config, log }, version);
+  const listeners = await openListeners({ config, log, disposables: building }, site);
+  await takeInstanceLocks(config, building);
+  signal?.throwIfAborted();
   const foundation = await openFoundation(config, log, building);
   const { database, stores, secrets, metrics } = foundation;
   building.use(startPurging(foundation));
   const catalogue = createScopeCatalogue(Hub.custom_scopes);
+  signal?.throwIfAborted();
   await loadDirectory(config, { ...stores, catalogue, log });
 
-  const site = await composeSite(foundation, version);
   const { clientAddress, jupyterHub } = site;
   const services = composeServices(foundation, { site, environment });
   const { registry, routes } = services;
@@ -100,6 +111,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const login = await composeLogin(foundation, { plugins, site });
   const revalidating = composeRevalidation(foundation, { login, logins });
   const { revalidation, spawnHooks, endUpstreamLogins } = revalidating;
+  let isReady = false;
   const stop = createStopRequest({ stopsServers: Hub.cleanup_servers });
   const servers = await composeServers(foundation, {
     plugins,
@@ -108,7 +120,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     routes,
     spawnHooks,
     environment,
-    stopsServersAtEnd: stop.stopsServers,
+    // A start that fails or is ended leaves alone what runs.
+    stopsServersAtEnd: () => isReady && stop.stopsServers(),
   });
   const gateway = composeGateway(foundation, {
     site,
@@ -181,18 +194,22 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       addOuterPages(router, foundation, { browser, site, authority, servers }),
   });
 
+  signal?.throwIfAborted();
   const { restored, gone } = await servers.lifecycle.restore();
   if (restored + gone > 0) log.info({ restored, gone }, 'restored the servers of an earlier run');
-  const listeners = await openListeners(foundation, { app, site, gateway });
-  await registry.start();
+  listeners.serve({ app, gateway });
+  await registry.start(signal);
+  signal?.throwIfAborted();
   const setUpUrl = await accounts.firstAdministrator.issueLink();
 
   // Before requests in flight are waited for: some of them follow a start to its end.
   building.defer(() => servers.lifecycle.close());
 
   const built = building.move();
+  isReady = true;
   return {
-    ...listeners,
+    publicServer: listeners.publicServer,
+    internalServer: listeners.internalServer,
     publicUrl,
     setUpUrl: setUpUrl?.href,
     isServiceStarting: () =>

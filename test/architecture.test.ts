@@ -20,6 +20,7 @@ const floors: readonly (readonly string[])[] = [
   ['app.ts'],
   ['composition'],
   ['hub.ts'],
+  ['run.ts'],
   ['main.ts'],
 ];
 
@@ -40,7 +41,7 @@ const processMembers = /^(env|argv|exit|exitCode|stdin|stdout|stderr|cwd|chdir|u
 
 /** Where that may be touched. */
 const processPlaces =
-  /^(main|singleuser-main)\.ts$|^cli\/|^config\/load\.ts$|^client\/(client-options|hub-oauth)\.ts$/;
+  /^(main|run|singleuser-main)\.ts$|^cli\/|^config\/load\.ts$|^client\/(client-options|hub-oauth)\.ts$/;
 
 const longestFile = 400;
 

@@ -340,6 +340,26 @@ describe('hub start', () => {
     expect(await hub('start')).toMatchObject({ exitCode: 2 });
   });
 
+  test('is refused while a hub runs with this file, with its process', async () => {
+    let isStarted = false;
+    await hub('start', {
+      async startHub() {
+        const second = await hub('start', {
+          async startHub() {
+            isStarted = true;
+          },
+        });
+        expect(second.exitCode).toBe(1);
+        expect(second.stderr).toBe(
+          `A hub runs with this configuration already (process ${process.pid}). To change it while it runs: hub reload\n`,
+        );
+      },
+    });
+    expect(isStarted).toBe(false);
+    const later = await hub('start', { startHub: () => Promise.resolve() });
+    expect(later).toMatchObject({ exitCode: 0 });
+  });
+
   test('exits with 1 when the hub cannot start', async () => {
     const failed = await hub('start', { startHub: () => Promise.reject(new Error('EADDRINUSE')) });
     expect(failed.exitCode).toBe(1);
@@ -365,17 +385,6 @@ describe('hub reload', () => {
       process.off('SIGHUP', onSignal);
     }
     expect(await hub('reload')).toMatchObject({ exitCode: 1 });
-  });
-
-  test('does not signal a process that merely has the pid of a former hub', async () => {
-    await hub('start', {
-      async startHub() {
-        const file = join(directory, '.hub/hub.config.json.pid');
-        const identity = JSON.parse(readFileSync(file, 'utf8'));
-        writeFileSync(file, JSON.stringify({ ...identity, startTime: 'another' }));
-        expect((await hub('reload')).stderr).toContain('No hub runs');
-      },
-    });
   });
 
   test('leaves the hub alone when the new configuration is wrong', async () => {

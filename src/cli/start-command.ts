@@ -1,6 +1,9 @@
+import { basename, join } from 'node:path';
 import type { Command } from 'commander';
+import type { Config } from '../config/config.ts';
+import { HubError } from '../errors.ts';
+import { findLockHolder, takeFileLock } from '../store/file-lock.ts';
 import type { CliIo } from './cli-io.ts';
-import { createPidFile } from './pid-file.ts';
 import { loadFor, withConfig } from './with-config.ts';
 
 /** Adds `hub start`. */
@@ -9,8 +12,11 @@ export function addStartCommand(program: Command, io: CliIo): void {
     .description('run the hub until it is told to stop (SIGTERM or Ctrl-C); SIGHUP reloads')
     .action(async (_flags: unknown, command: Command) => {
       const checked = await loadFor(command, io);
-      await using pidFile = createPidFile(checked.config);
-      await pidFile.write();
+      using _lock = await takeFileLock(
+        lockFileOf(checked.config),
+        (holder) =>
+          `A hub runs with this configuration already (${holder}). To change it while it runs: hub reload`,
+      );
       await io.startHub({ checked, reload: () => loadFor(command, io) });
     });
 }
@@ -21,7 +27,18 @@ export function addReloadCommand(program: Command, io: CliIo): void {
     .description('check the configuration, then tell the running hub to take it over')
     .action(async (_flags: unknown, command: Command) => {
       const { config } = await loadFor(command, io);
-      const { pid } = await createPidFile(config).signal('SIGHUP');
+      const pid = findLockHolder(lockFileOf(config));
+      if (pid === undefined) {
+        throw new HubError('not_found', 'No hub runs with this configuration file.', {
+          hint: 'Start one with: hub start',
+        });
+      }
+      process.kill(pid, 'SIGHUP');
       io.stdout.write(`The hub (process ${pid}) reloads; its log shows what changed.\n`);
     });
+}
+
+/** Held by the hub that runs with a configuration file, in the folder `.hub` beside it. */
+function lockFileOf({ directory, file = 'hub' }: Pick<Config, 'directory' | 'file'>): string {
+  return join(directory, '.hub', `${basename(file)}.lock`);
 }

@@ -12,7 +12,7 @@ export type ComposedServices = ReturnType<typeof composeServices>;
 
 /** They begin with `registry.start()`, and stop after the listeners and before the stores. */
 export function composeServices(
-  { config, database, stores, log, disposables }: Foundation,
+  { config, database, stores, hubId, log, disposables }: Foundation,
   deps: {
     readonly site: Site;
     /** The hub's own environment. */
@@ -30,6 +30,7 @@ export function composeServices(
   const registry = disposables.use(
     createServiceRegistry({
       configs: Hub.services,
+      hubId,
       directory,
       logDirectory: resolve(directory, Hub.log_dir),
       prefixes: Hub.environment_prefixes,

@@ -9,7 +9,10 @@ import { jupyterHubCompatibility } from './jupyterhub-compatibility.ts';
 /** The addresses of the hub, and the look of its pages. */
 export type Site = Awaited<ReturnType<typeof composeSite>>;
 
-export async function composeSite({ config, log }: Foundation, version: string) {
+export async function composeSite(
+  { config, log }: Pick<Foundation, 'config' | 'log'>,
+  version: string,
+) {
   const { Hub, basePath, publicUrl } = config;
   const urls = createPageUrls(basePath);
   const apiPath = `${urls.hub}api/`;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
@@ -18,6 +19,8 @@ export interface Foundation {
   readonly keyv: KeyvSpaces;
   readonly stores: Stores;
   readonly metrics: Metrics;
+  /** Tells the processes of this hub from those of others; of the database, so it outlives a restart. */
+  readonly hubId: string;
   /** What parts open goes here, and is closed in reverse. */
   readonly disposables: AsyncDisposableStack;
 }
@@ -36,5 +39,15 @@ export async function openFoundation(
   const database = disposables.use(await openDatabase(Hub.database_url, { directory, log }));
   const keyv = disposables.use(await openKeyv({ url: Hub.keyv_url, database, directory, log }));
   const stores = createStores(database, secrets);
-  return { config, log, secrets, database, keyv, stores, metrics: createMetrics(), disposables };
+  return {
+    config,
+    log,
+    secrets,
+    database,
+    keyv,
+    stores,
+    metrics: createMetrics(),
+    hubId: await stores.settings.keep('hub_id', randomUUID()),
+    disposables,
+  };
 }

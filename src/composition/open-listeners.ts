@@ -1,30 +1,44 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type Koa from 'koa';
+import { HubError } from '../errors.ts';
 import { createTrustedPeer } from '../http/client-address.ts';
 import { createConnectionLimits } from '../http/connection-limits.ts';
 import { createFairListener } from '../http/server/fair-listener.ts';
 import { createHubServer } from '../http/server/http-server.ts';
 import { createInternalListener } from '../http/server/internal-listener.ts';
 import { listen } from '../http/server/listener.ts';
+import { answerErrorOnSocket } from '../http/socket-response.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
 
+/** The addresses of the hub, taken before anything else and answering 503 until there is a hub. */
+export interface Listeners {
+  readonly publicServer: Server;
+  readonly internalServer: Server;
+  /** Answers from now on, and until the stack is disposed of. */
+  serve(deps: { readonly app: Koa; readonly gateway: ComposedGateway }): void;
+}
+
 const internalGraceMs = 5_000;
+
+type Answer = (req: IncomingMessage, res: ServerResponse) => void;
+type Upgrade = (req: IncomingMessage, socket: Socket, head: Buffer) => void;
 
 /** Listens for browsers on `Hub.bind_url`, and for servers and services on `Hub.hub_bind_url`. */
 export async function openListeners(
-  { config, log, disposables }: Foundation,
-  deps: {
-    readonly app: Koa;
-    readonly site: Site;
-    readonly gateway: ComposedGateway;
-  },
-): Promise<{ readonly publicServer: Server; readonly internalServer: Server }> {
+  { config, log, disposables }: Pick<Foundation, 'config' | 'log' | 'disposables'>,
+  site: Site,
+): Promise<Listeners> {
   const { Hub, Proxy: proxyConfig } = config;
-  const { gateway, streams } = deps.gateway;
-  const { urls, apiPath, errorAnswers } = deps.site;
-  const answer = createFairListener(deps.app.callback(), [`${urls.hub}health`, `${apiPath}health`]);
+  const { urls, apiPath, errorAnswers } = site;
+  const refuse: Answer = (req, res) =>
+    errorAnswers.respond(req, res, starting(), { isExpected: true });
+  let answerPublic = refuse;
+  let answerInternal = refuse;
+  let upgrade: Upgrade = (_req, socket) => answerErrorOnSocket(socket, starting());
+
   const publicServer = createHubServer({
     config: proxyConfig,
     log,
@@ -33,24 +47,41 @@ export async function openListeners(
       inAll: proxyConfig.max_connections,
       isTrustedPeer: createTrustedPeer(Hub.trusted_proxies),
     }),
-    request(req, res) {
-      if (!gateway.handleRequest(req, res)) answer(req, res);
-    },
-    upgrade: gateway.handleUpgrade,
+    request: (req, res) => answerPublic(req, res),
+    upgrade: (req, socket, head) => upgrade(req, socket, head),
   });
   const internalServer = createHubServer({
     config: proxyConfig,
     log,
-    request: createInternalListener({
-      answerHub: answer,
-      apiPath,
-      hubPath: urls.hub,
-      errorAnswers,
-    }),
+    request: (req, res) => answerInternal(req, res),
   });
+  // What is closed in order further below is closed already when these have their turn.
+  disposables.defer(() => internalServer.close(0));
   await listen(internalServer.server, Hub.hub_bind_url, 'Hub.hub_bind_url');
-  disposables.defer(() => internalServer.close(internalGraceMs));
+  disposables.defer(() => publicServer.close(0));
   await listen(publicServer.server, Hub.bind_url, 'Hub.bind_url');
-  disposables.defer(() => publicServer.close(Hub.shutdown_timeout * 1000, streams));
-  return { publicServer: publicServer.server, internalServer: internalServer.server };
+
+  return {
+    publicServer: publicServer.server,
+    internalServer: internalServer.server,
+    serve({ app, gateway: { gateway, streams } }) {
+      const answer = createFairListener(app.callback(), [`${urls.hub}health`, `${apiPath}health`]);
+      answerPublic = (req, res) => {
+        if (!gateway.handleRequest(req, res)) answer(req, res);
+      };
+      upgrade = gateway.handleUpgrade;
+      answerInternal = createInternalListener({
+        answerHub: answer,
+        apiPath,
+        hubPath: urls.hub,
+        errorAnswers,
+      });
+      disposables.defer(() => internalServer.close(internalGraceMs));
+      disposables.defer(() => publicServer.close(Hub.shutdown_timeout * 1000, streams));
+    },
+  };
+}
+
+function starting(): HubError {
+  return new HubError('unavailable', 'The hub is starting.', { retryAfterSeconds: 1 });
 }

@@ -177,7 +177,10 @@ export const hubSection = z.strictObject({
     .enum(['name', 'number'])
     .default('name')
     .describe('Level in JSON log lines: a name such as info, or its number such as 30.'),
-  log_dir: z.string().default('logs').describe('Where the output of services and servers is kept.'),
+  log_dir: z
+    .string()
+    .default('logs')
+    .describe('Where the output of services and servers is kept. No two hubs may use one folder.'),
   announcement: announcement.describe(
     'Text on every page, such as when the hub is down for maintenance. Line breaks are kept; markup is shown as it is.',
   ),

@@ -24,8 +24,10 @@ export interface ManagedServiceOptions {
     service: Service,
     user: SystemUser | undefined,
   ) => Record<string, string>;
-  /** Where its output is kept; also its tag, so unique on the machine. */
+  /** Where its output is kept. */
   readonly logFile: string;
+  /** Carried by everything it starts. */
+  readonly tag: string;
   readonly routes: ServiceRoutes;
   readonly store: ManagedProcessStore;
   readonly probe: typeof probeReadiness;
@@ -47,7 +49,7 @@ const longestLoggedLine = 1_000;
  * a state that can be seen; nothing is thrown.
  */
 export function createManagedService(options: ManagedServiceOptions): SupervisedService {
-  const { logFile, routes, store, clock = systemClock, random = Math.random } = options;
+  const { logFile, tag, routes, store, clock = systemClock, random = Math.random } = options;
   const probe = createTrustedListenerProbe(options.probe, () => user?.userId);
   const { launch } = options.service;
   const limits = options.limits ?? defaultRestartLimits;
@@ -130,7 +132,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
         workingDirectory,
         environment,
         output,
-        tag: logFile,
+        tag,
         user,
         clock,
       });

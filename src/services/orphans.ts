@@ -16,8 +16,10 @@ export async function endOrphans(options: {
   readonly serviceNames: readonly string[];
   readonly tagOf: (serviceName: string) => string;
   readonly log: Logger;
+  /** Ends the wait; what has been told to end by then goes on doing so. */
+  readonly signal?: AbortSignal | undefined;
 }): Promise<void> {
-  const { store, serviceNames, tagOf, log } = options;
+  const { store, serviceNames, tagOf, log, signal } = options;
   const known = new Map((await listKnown(store, log)).map((each) => [each.serviceName, each]));
   const names = new Set([...known.keys(), ...serviceNames]);
 
@@ -25,6 +27,8 @@ export async function endOrphans(options: {
     const identity = known.get(name)?.identity;
     const groupId = identity !== undefined && isSameProcess(identity) ? identity.pid : undefined;
     const { found, survivors } = await endProcessGroup({ groupId, tag: tagOf(name) }, { graceMs });
+    // The store may be closed by now; the next hub finds what is left.
+    if (signal?.aborted) return;
     if (found > 0) {
       log.warn(
         { service: name, servicePid: groupId, processes: found, survivors },
@@ -34,11 +38,20 @@ export async function endOrphans(options: {
     if (known.has(name)) await store.forget(name);
   }
 
-  const results = await Promise.allSettled([...names].map(endOne));
-  for (const result of results) {
-    if (result.status === 'rejected')
-      log.warn({ err: result.reason }, 'could not clean up after a former hub');
-  }
+  const ended = Promise.allSettled([...names].map(endOne)).then((results) => {
+    for (const result of results) {
+      if (result.status === 'rejected' && !signal?.aborted)
+        log.warn({ err: result.reason }, 'could not clean up after a former hub');
+    }
+  });
+  await Promise.race([ended, aborted(signal)]);
+}
+
+async function aborted(signal: AbortSignal | undefined): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  signal?.addEventListener('abort', () => resolve());
+  if (signal?.aborted) resolve();
+  await promise;
 }
 
 async function listKnown(

@@ -15,7 +15,11 @@ import { sharePrograms } from '../../test/support/shared-programs.ts';
 import type { ServiceConfig } from '../config/config.ts';
 import { Secret } from '../config/secret.ts';
 import { serviceSchema } from '../config/service-schema.ts';
-import { identifyProcess, isSameProcess } from '../processes/process-identity.ts';
+import {
+  identifyProcess,
+  isSameProcess,
+  type ProcessIdentity,
+} from '../processes/process-identity.ts';
 import { runsAsRoot } from '../processes/system-user.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { openDatabase } from '../store/open-database.ts';
@@ -62,6 +66,7 @@ function createRegistry(
 ): ServiceRegistry {
   const registry = createServiceRegistry({
     configs: entries.map(config),
+    hubId: 'hub-1',
     directory,
     logDirectory: join(directory, 'logs'),
     prefixes: ['HUB'],
@@ -401,17 +406,25 @@ describe('a reload', () => {
 });
 
 describe('what a killed hub left running', () => {
+  /** Starts the program of a service under a hub that is killed; tells the process. */
+  async function orphan(name: string, hubId: string, command: readonly string[]) {
+    const file = join(directory, 'logs', `service-${name}.log`);
+    const [program = '', ...rest] = app('supervises', file, ...command);
+    const hub = spawn(program, rest, {
+      env: { ...env, TAG: `${file}#${hubId}` },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = await once(createInterface(hub.stdout), 'line');
+    hub.kill('SIGKILL');
+    await once(hub, 'exit');
+    return { file, identity: JSON.parse(String(line)) as ProcessIdentity };
+  }
+
   test('is ended by the next start, also a service that is no longer configured', async () => {
     const store = createManagedProcessStore(database);
     const orphans = await Promise.all(
       ['a', 'former'].map(async (name) => {
-        const file = join(directory, 'logs', `service-${name}.log`);
-        const [program = '', ...rest] = app('supervises', file, ...app('leaves-children', 'stay'));
-        const hub = spawn(program, rest, { stdio: ['ignore', 'pipe', 'inherit'] });
-        const [line] = await once(createInterface(hub.stdout), 'line');
-        hub.kill('SIGKILL');
-        await once(hub, 'exit');
-        const identity = JSON.parse(String(line));
+        const { file, identity } = await orphan(name, 'hub-1', app('leaves-children', 'stay'));
         await store.remember(name, identity, new Date());
         const children = await vi.waitFor(
           async () =>
@@ -421,11 +434,36 @@ describe('what a killed hub left running', () => {
         return [identity, identifyProcess(children.sameGroup), identifyProcess(children.daemon)];
       }),
     );
-    expect(orphans.flat().map(isSameProcess)).toEqual(Array(6).fill(true));
+    expect(orphans.flat().map((each) => each && isSameProcess(each))).toEqual(Array(6).fill(true));
     const registry = await started([{ name: 'a', command: app('never-listens') }]);
-    expect(orphans.flat().map(isSameProcess)).toEqual(Array(6).fill(false));
+    expect(orphans.flat().map((each) => each && isSameProcess(each))).toEqual(Array(6).fill(false));
     const { pid } = await until(registry, inState('ready'));
     await expect.poll(() => store.list()).toMatchObject([{ serviceName: 'a', identity: { pid } }]);
+  });
+
+  test('is left alone when it is of another hub with a service of the same name', async () => {
+    const { identity } = await orphan('a', 'hub-2', app('never-listens'));
+    try {
+      await started([{ name: 'a', command: app('never-listens') }]);
+      expect(isSameProcess(identity)).toBe(true);
+    } finally {
+      kill(identity.pid, 'SIGKILL');
+    }
+  });
+
+  test('is not waited for when the start is ended, and stays known to the next one', async () => {
+    const store = createManagedProcessStore(database);
+    const { identity } = await orphan('a', 'hub-1', app('ignores-sigterm'));
+    await store.remember('a', identity, new Date());
+    const registry = createRegistry([{ name: 'a', command: app('never-listens') }]);
+    const ending = new AbortController();
+    const starting = registry.start(ending.signal);
+    ending.abort();
+    await starting;
+    expect(registry.statusOf('a')).toMatchObject({ pid: undefined, isReady: false });
+    expect(await store.list()).toMatchObject([{ serviceName: 'a', identity }]);
+    await started([{ name: 'a', command: app('never-listens') }]);
+    expect(isSameProcess(identity)).toBe(false);
   });
 
   test('is left alone when its pid belongs to another program now', async () => {

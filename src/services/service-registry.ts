@@ -24,9 +24,10 @@ export interface ServiceRegistry extends AsyncDisposable {
   /**
    * Ends what a former hub left behind, then starts every service in parallel. Resolves when all
    * have been begun, not when they are ready, and never rejects: no service keeps the hub from
-   * starting. Call it when the hub listens, because services call back.
+   * starting. Call it when the hub listens, because services call back. When the signal is aborted
+   * before they are begun, none is, and what is left of a former hub is for the next one to end.
    */
-  start(): Promise<void>;
+  start(signal?: AbortSignal): Promise<void>;
   services(): readonly Service[];
   find(name: string): Service | undefined;
   statuses(): readonly ServiceStatus[];
@@ -38,6 +39,8 @@ export interface ServiceRegistry extends AsyncDisposable {
 }
 
 export interface ServiceRegistryOptions extends HubLocation {
+  /** Part of what marks the services' processes, so that other hubs leave them alone. */
+  readonly hubId: string;
   readonly configs: readonly ServiceConfig[];
   /** Folder against which relative paths are resolved. */
   readonly directory: string;
@@ -75,6 +78,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
   let isDisposed = false;
 
   const logFileOf = (name: string): string => join(logDirectory, `service-${name}.log`);
+  const tagOf = (name: string): string => `${logFileOf(name)}#${options.hubId}`;
 
   function tokenOf({ name, api_token, command }: ServiceConfig): Secret | undefined {
     if (api_token !== undefined || command === undefined) return api_token;
@@ -97,6 +101,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
       service: { ...service, launch },
       environmentFor: (current, user) => serviceEnvironment(current, { ...options, user }),
       logFile: logFileOf(service.name),
+      tag: tagOf(service.name),
     });
   }
 
@@ -169,11 +174,12 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
   for (const config of options.configs) add(toService(config));
 
   return {
-    async start() {
+    async start(signal) {
       const serviceNames = [...supervised.values()].flatMap(({ service }) =>
         service.kind === 'managed' ? [service.name] : [],
       );
-      await endOrphans({ store, serviceNames, tagOf: logFileOf, log });
+      await endOrphans({ store, serviceNames, tagOf, log, signal });
+      if (signal?.aborted) return;
       if (isDisposed) return;
       for (const each of supervised.values()) each.start();
       sampling = createPeriodic({

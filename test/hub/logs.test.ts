@@ -79,7 +79,7 @@ describe('the log of a busy run', () => {
     await hub.exited;
 
     const lines = linesOf(hub.stderr());
-    expect(lines.length).toBeGreaterThan(30);
+    expect(lines.length).toBeGreaterThan(20);
     expect(lines.flatMap((line) => repeatedNames(line).map((name) => `${name}: ${line}`))).toEqual(
       [],
     );

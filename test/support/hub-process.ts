@@ -19,9 +19,9 @@ export interface HubFolder extends AsyncDisposable {
   readonly apiUrl: string;
   /** Writes the configuration file; addresses and key are filled in. */
   configure(config: ProcessConfig): Promise<void>;
-  /** Starts the program and waits until it says that it is ready. */
-  start(): Promise<HubProcess>;
-  /** Runs the program to its end. */
+  /** Starts the program, with another configuration file if told, and waits until it is ready. */
+  start(file?: string): Promise<HubProcess>;
+  /** Runs the program to its end, with the configuration file unless the arguments name one. */
   run(args: readonly string[], input?: string): Promise<Run>;
 }
 
@@ -57,6 +57,8 @@ export async function createHubFolder(config: ProcessConfig = {}): Promise<HubFo
   const configFile = join(directory, 'hub.config.json');
   const [publicPort, internalPort] = [await freePort(), await freePort()];
   const running = new Set<HubProcess>();
+  const withConfig = (args: readonly string[]) =>
+    args.includes('--config') ? args : [...args, '--config', configFile];
 
   const folder: HubFolder = {
     directory,
@@ -84,14 +86,14 @@ export async function createHubFolder(config: ProcessConfig = {}): Promise<HubFo
       await writeFile(configFile, JSON.stringify(complete));
     },
 
-    async start() {
-      const hub = await startHubProcess(['start', '--config', configFile], { cwd: directory });
+    async start(file = configFile) {
+      const hub = await startHubProcess(['start', '--config', file], { cwd: directory });
       running.add(hub);
       return hub;
     },
 
     async run(args, input = '') {
-      const child = spawn(process.execPath, [program, ...args, '--config', configFile], {
+      const child = spawn(process.execPath, [program, ...withConfig(args)], {
         cwd: directory,
         stdio: ['pipe', 'pipe', 'pipe'],
       });
@@ -114,23 +116,32 @@ export async function createHubFolder(config: ProcessConfig = {}): Promise<HubFo
   return folder;
 }
 
-/** Starts the program and waits until it says that it is ready; fails when it ends before. */
-export async function startHubProcess(
+export interface HubSurroundings {
+  readonly cwd: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** File of the program; the one of the project by default. */
+  readonly program?: string;
+}
+
+/** Starts the program, and waits for nothing. */
+export function spawnHubProcess(
   args: readonly string[],
-  options: {
-    readonly cwd: string;
-    readonly env?: Readonly<Record<string, string>>;
-    /** File of the program; the one of the project by default. */
-    readonly program?: string;
-  },
-): Promise<HubProcess> {
-  const { cwd, env = {}, program: file = program } = options;
+  { cwd, env = {}, program: file = program }: HubSurroundings,
+): HubProcess {
   const child = spawn(process.execPath, [file, ...args], {
     cwd,
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const hub = observe(child);
+  return observe(child);
+}
+
+/** Starts the program and waits until it says that it is ready; fails when it ends before. */
+export async function startHubProcess(
+  args: readonly string[],
+  surroundings: HubSurroundings,
+): Promise<HubProcess> {
+  const hub = spawnHubProcess(args, surroundings);
   let code: number | null | undefined;
   void hub.exited.then((exitCode) => {
     code = exitCode;

@@ -1,0 +1,141 @@
+import process from 'node:process';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { CheckedConfig } from './cli/checked-config.ts';
+import type { StartHub } from './cli/cli-io.ts';
+import { readVersion, runCli } from './cli/run-cli.ts';
+import { catchSignals, type Signals } from './cli/signals.ts';
+import { createHub, type Hub } from './hub.ts';
+import { type OpenedLog, openLog } from './logging/open-log.ts';
+
+/** Runs a hub until SIGTERM or SIGINT, also while it starts; SIGHUP reloads its configuration. */
+async function startHub(
+  { checked, reload }: Parameters<StartHub>[0],
+  signals: Signals,
+): Promise<void> {
+  signals.takeOver();
+  openedLog = openLogFor(checked);
+  const { log, droppedLogLines } = openedLog;
+  for (const { path, message } of checked.warnings) log.warn({ setting: path }, message);
+  const stopping = Promise.withResolvers<void>();
+  function beginStop(signal: string): void {
+    log.info({ signal }, 'the hub is stopping');
+    endLate(log, checked.config.Hub.shutdown_timeout + stopReserveSeconds);
+    stopping.resolve();
+  }
+  signals.stop.addEventListener('abort', () => beginStop(String(signals.stop.reason)));
+
+  const hub = await createHub({
+    ...checked,
+    version: readVersion(),
+    nodeVersion: process.version,
+    environment: process.env,
+    log,
+    droppedLogLines,
+    signal: signals.stop,
+  }).catch((error: unknown) => {
+    if (!signals.stop.aborted) throw error;
+    if (error !== signals.stop.reason) log.warn({ err: error }, 'the start failed as well');
+    return undefined;
+  });
+  if (hub !== undefined) {
+    log.info({ url: hub.publicUrl.href }, 'the hub is ready');
+    void announce(hub, openedLog);
+    signals.onHangup(() => {
+      if (signals.stop.aborted) return;
+      reload()
+        .then((reloaded) => hub.reload(reloaded))
+        .catch((error: unknown) => {
+          log.error(
+            { err: error },
+            'the configuration was not reloaded; the former one stays in force',
+          );
+        });
+    });
+    void hub.stopRequested.then(() => beginStop('POST /hub/api/shutdown'));
+    await stopping.promise;
+    await hub[Symbol.asyncDispose]();
+  }
+  log.info('the hub has stopped');
+}
+
+/** Ends the process when a stop takes longer than it may. */
+function endLate(log: OpenedLog['log'], seconds: number): void {
+  const deadline = setTimeout(() => {
+    log.error('the hub did not stop in time');
+    process.exit(1);
+  }, seconds * 1000);
+  deadline.unref();
+}
+
+/** Beyond the time for requests in flight: for services to end and the database to be closed. */
+const stopReserveSeconds = 30;
+
+/** How long the link of the first administrator waits for what services write at their start. */
+const announcementPatienceMs = 3_000;
+const announcementPollMs = 50;
+/** What a log without a reader may cost at the end. */
+const flushMs = 1_000;
+
+let openedLog: OpenedLog | undefined;
+
+function openLogFor({ config }: CheckedConfig): OpenedLog {
+  const { log_level, log_format, log_time_format, log_level_format } = config.Hub;
+  return openLog({
+    stderr: process.stderr,
+    level: log_level,
+    form: log_format,
+    time: log_time_format,
+    levelForm: log_level_format,
+  });
+}
+
+/** Says where the hub is, after its log, so that the link stands last on a terminal. */
+async function announce(hub: Hub, log: OpenedLog): Promise<void> {
+  const { publicUrl, setUpUrl } = hub;
+  const giveUpAt = performance.now() + announcementPatienceMs;
+  while (setUpUrl !== undefined && hub.isServiceStarting() && performance.now() < giveUpAt) {
+    await delay(announcementPollMs);
+  }
+  await log.flush(flushMs);
+  const setUp =
+    setUpUrl === undefined
+      ? ''
+      : `There is no administrator yet. Open this link once to become the first one:\n  ${setUpUrl}\n`;
+  // In one piece: what waits for the first line reads the link along with it.
+  process.stdout.write(`The hub is ready at ${publicUrl.href}\n${setUp}`);
+}
+
+/** How long the process may outlive its command. */
+const leftoverGraceMs = 3_000;
+
+/** Runs the command that the process was started with, to its end. */
+export async function run(signals: Signals | undefined): Promise<void> {
+  process.on('unhandledRejection', (reason) => {
+    // A bug, but no reason to end the work of all users: it is reported and the hub goes on.
+    if (openedLog !== undefined) openedLog.log.error({ err: reason }, 'unhandled rejection');
+    else process.stderr.write(`unhandled rejection: ${String(reason)}\n`);
+  });
+  // A reader who has gone, as in `hub user list | head`, is not a failure.
+  process.stdout.on('error', () => {});
+  process.on('exit', () => openedLog?.flushNow());
+
+  process.exitCode = await runCli(process.argv.slice(2), {
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    startHub: (start) => startHub(start, signals ?? catchSignals()),
+  });
+
+  // Output that is not read would keep the process from ending.
+  const isFlushed = (await openedLog?.flush(flushMs)) ?? true;
+  if (openedLog !== undefined && (!isFlushed || process.stdout.writableLength > 0)) process.exit();
+
+  // All that the hub opened is closed by now: what still keeps the process going is a plugin's.
+  setTimeout(() => {
+    process.stderr.write(
+      'Ended, although something still ran: a plugin opens connections and starts timers in open, not in create, and ends them in [Symbol.asyncDispose].\n',
+    );
+    process.exit();
+  }, leftoverGraceMs).unref();
+}

@@ -1,0 +1,158 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, describe, expect, test } from 'vitest';
+import { createHubFolder, type HubFolder, spawnHubProcess } from '../support/hub-process.ts';
+import { adminToken, fixtureApp, isAlive, type ServerModel } from '../support/server-hub.ts';
+import { until } from '../support/test-hub.ts';
+
+const leftovers: number[] = [];
+afterEach(() => {
+  for (const pid of leftovers.splice(0)) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+});
+
+/** Whether the program has its say about signals. Node.js itself catches those that end a process. */
+function catchesSignals(pid: number): boolean {
+  const [, caught = '0'] =
+    /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  // The lowest bit stands for the first signal, SIGHUP (proc(5)).
+  return (BigInt(`0x${caught}`) & 1n) === 1n;
+}
+
+function begin(folder: HubFolder) {
+  const hub = spawnHubProcess(['start', '--config', folder.configFile], { cwd: folder.directory });
+  leftovers.push(hub.pid);
+  return hub;
+}
+
+function api(folder: HubFolder, path: string, method = 'GET'): Promise<Response> {
+  return fetch(folder.apiUrl + path, {
+    method,
+    headers: { authorization: `token ${adminToken}` },
+  });
+}
+
+async function isListening({ url }: HubFolder): Promise<boolean> {
+  return fetch(`${url}hub/health`).then(
+    () => true,
+    () => false,
+  );
+}
+
+const stubborn = { name: 'stubborn', command: fixtureApp('ignores-sigterm') };
+
+/** A folder whose hub was killed and left a service behind that cannot be ended in a moment. */
+async function createStubbornFolder(config: Record<string, unknown> = {}): Promise<{
+  readonly folder: HubFolder;
+  /** Its hub, when the start has come to the service: it answers, but is not ready yet. */
+  startUntilOrphan(): Promise<ReturnType<typeof begin>>;
+  readonly orphan: number;
+}> {
+  const folder = await createHubFolder({ ...config, Hub: { services: [stubborn] } });
+  const killed = await folder.start();
+  await until(async () => {
+    const { lines } = (await (await api(folder, '/services/stubborn/output')).json()) as {
+      lines: string[];
+    };
+    return lines.includes('ignoring SIGTERM');
+  }, 'the service ignores SIGTERM');
+  const { pid } = (await (await api(folder, '/services/stubborn')).json()) as { pid: number };
+  leftovers.push(pid);
+  return {
+    folder,
+    orphan: pid,
+    async startUntilOrphan() {
+      killed.signal('SIGKILL');
+      await killed.exited;
+      const hub = begin(folder);
+      await until(
+        async () => (await isListening(folder)) && (await api(folder, '/info')).status === 200,
+        'the hub answers',
+      );
+      return hub;
+    },
+  };
+}
+
+describe('SIGHUP', () => {
+  test('that comes first of all is obeyed once the hub is ready', async () => {
+    await using folder = await createHubFolder();
+    await using hub = begin(folder);
+    await until(() => catchesSignals(hub.pid), 'signals are caught');
+    expect(hub.stderr()).toBe('');
+    hub.signal('SIGHUP');
+    await until(() => hub.logged(/is in force/).length > 0, 'the hub has reloaded');
+    expect(hub.logged(/the hub is ready/)).toHaveLength(1);
+  });
+
+  test('that comes while the start waits is obeyed after it, with the file of that time', async () => {
+    const { folder, startUntilOrphan } = await createStubbornFolder();
+    await using _ = folder;
+    await using hub = await startUntilOrphan();
+    const added = { name: 'added', url: 'http://127.0.0.1:1' };
+    await folder.configure({ Hub: { services: [stubborn, added] } });
+    expect(await folder.run(['reload'])).toMatchObject({ code: 0 });
+    await until(() => hub.logged(/is in force/).length > 0, 'the hub has reloaded');
+    expect(hub.logged(/is in force/)).toMatchObject([{ services: { added: ['added'] } }]);
+  });
+});
+
+describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
+  test('that comes first of all ends the start', async () => {
+    await using folder = await createHubFolder();
+    await using hub = begin(folder);
+    await until(() => catchesSignals(hub.pid), 'signals are caught');
+    hub.signal(signal);
+    expect(await hub.exited).toBe(0);
+    expect(hub.stdout()).toBe('');
+  });
+
+  test('that comes when the hub has begun to listen ends the start in order', async () => {
+    await using folder = await createHubFolder({ Hub: { services: [stubborn] } });
+    await using hub = begin(folder);
+    await until(() => isListening(folder), 'the hub listens');
+    hub.signal(signal);
+    expect(await hub.exited).toBe(0);
+    expect(hub.logged(/^the hub is stopping$/)).toMatchObject([{ signal }]);
+    expect(hub.logged(/^the hub has stopped$/)).toHaveLength(1);
+    expect(hub.logged(/fail/)).toEqual([]);
+    for (const { servicePid } of hub.logged(/^service started$/)) {
+      expect(isAlive(Number(servicePid))).toBe(false);
+    }
+    await using again = await folder.start();
+    expect(again.logged(/former hub/)).toEqual([]);
+  });
+
+  test('that comes while the start waits ends it, and leaves what runs to the next start', async () => {
+    const { folder, orphan, startUntilOrphan } = await createStubbornFolder({
+      Spawner: { cmd: fixtureApp('web-server'), access: 'gateway' },
+    });
+    await using _ = folder;
+    // Servers that end with their hub do not end with a start that is given up.
+    await folder.configure({
+      Hub: { services: [stubborn], cleanup_servers: true },
+      Spawner: { cmd: fixtureApp('web-server'), access: 'gateway' },
+    });
+    await api(folder, '/users/alice', 'POST');
+    await api(folder, '/users/alice/server', 'POST');
+    const server = async () => {
+      const user = (await (await api(folder, '/users/alice')).json()) as {
+        servers: Record<string, ServerModel>;
+      };
+      return user.servers[''];
+    };
+    await until(async () => (await server())?.ready === true, 'the server is ready');
+    const serverPid = Number((await server())?.state?.['pid']);
+    leftovers.push(serverPid);
+
+    const hub = await startUntilOrphan();
+    hub.signal(signal);
+    expect(await hub.exited).toBe(0);
+    expect(hub.logged(/^the hub has stopped$/)).toHaveLength(1);
+    expect(hub.logged(/service started|the hub is ready/)).toEqual([]);
+    expect(isAlive(serverPid)).toBe(true);
+
+    await using next = await folder.start();
+    expect(isAlive(orphan)).toBe(false);
+    expect(next.logged(/servers of an earlier run/)).toMatchObject([{ restored: 1, gone: 0 }]);
+    expect((await server())?.ready).toBe(true);
+  });
+});
