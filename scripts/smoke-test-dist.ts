@@ -100,6 +100,21 @@ async function tryPlugins(program: string): Promise<void> {
   const { problems } = await site.hub('check');
   assert.match(problems.join('\n'), /plugins\/broken\.js:3 has a syntax error/);
 
+  const script = `import { HubAuth } from 'hub/client';
+import { z } from 'zod';
+const fields = [{ name: 'username', label: HubAuth.name, type: 'text', autocomplete: '' }];
+export default {
+  kind: 'authenticator',
+  name: 'plain',
+  section: 'PlainAuthenticator',
+  optionsSchema: z.strictObject({}),
+  create: () => ({ login: { kind: 'form', label: 'Plain', fields }, async authenticate() {} }),
+};
+`;
+  await site.write('plugins/plain.js', script);
+  await site.configure({ Hub: { authenticator_class: 'plain' } });
+  assert.equal((await site.hub('check')).code, 0);
+
   await using _hub = await site.start({ ...servers, ...logins });
   const browser = new FakeBrowser();
   const form = await browser.request(`${site.url}hub/login`);

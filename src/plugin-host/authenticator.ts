@@ -160,7 +160,8 @@ export interface AuthenticatorHooks {
   readonly ownsAccounts?: boolean;
   /**
    * Runs once, before the first login: the place to open connections and to start work of one's own.
-   * When it throws, the hub does not start, and a reload keeps the former configuration.
+   * When it throws, the hub does not start, and a reload keeps the former configuration. A reload
+   * opens the new authenticators before it closes the former ones.
    */
   open?(): void | Promise<void>;
   /** Asks the provider whether the user is still who they were. */

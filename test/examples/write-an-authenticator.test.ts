@@ -1,8 +1,12 @@
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { createPluginFolder, type PluginFolder } from '../support/plugin-folder.ts';
 import { compileIn } from '../support/plugin-types.ts';
+import { projectDirectory } from '../support/services.ts';
 import { submitForm } from '../support/test-hub.ts';
 
 let folder: PluginFolder;
@@ -27,6 +31,17 @@ test('the example of the how-to passes hub check as it stands', async () => {
   expect(stderr).toBe('');
   expect(stdout).toContain('login           badges');
   expect(code).toBe(0);
+});
+
+test('the program of a checkout is called as the page says', async () => {
+  const page = await readFile(
+    join(projectDirectory, 'docs/how-to/write-an-authenticator.md'),
+    'utf8',
+  );
+  const [, alias = ''] = /^alias hub='(.*)'$/m.exec(page) ?? [];
+  const [node = '', ...args] = alias.replaceAll('/path/to/hub', projectDirectory).split(' ');
+  const run = promisify(execFile)(node, [...args, 'check'], { cwd: folder.directory });
+  expect((await run).stdout).toContain('login           badges');
 });
 
 test('the example keeps the contract, by the test beside it', async () => {
