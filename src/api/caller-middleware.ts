@@ -29,7 +29,7 @@ function presentedToken(ctx: Context): string | undefined {
  * is no longer good is never made up for by a cookie. Calls by cookie need the CSRF token of a page in
  * the `X-CSRF-Token` header, unless a window of its own reads the address.
  */
-export function callerMiddleware(parts: {
+export function callerMiddleware(deps: {
   readonly tokens: TokenVerifier;
   readonly authority: Authority;
   readonly csrf: CsrfProtection;
@@ -44,18 +44,18 @@ export function callerMiddleware(parts: {
   async function identify(ctx: Context): Promise<Caller | undefined> {
     const token = presentedToken(ctx);
     if (token !== undefined) {
-      const caller = token === '' ? undefined : await parts.tokens.verify(token);
-      if (caller === undefined || !(await parts.hasCurrentLogin(caller))) return undefined;
+      const caller = token === '' ? undefined : await deps.tokens.verify(token);
+      if (caller === undefined || !(await deps.hasCurrentLogin(caller))) return undefined;
       ctx.state['logName'] = caller.owner.name;
       return caller;
     }
     const login = loginOf(ctx);
     if (login === undefined) return undefined;
-    parts.csrf.requireForApi(ctx);
+    deps.csrf.requireForApi(ctx);
     const owner = { kind: 'user', name: login.user.name } as const;
     return {
       owner,
-      scopes: await parts.authority.scopesOfOwner(owner),
+      scopes: await deps.authority.scopesOfOwner(owner),
       user: login.user,
       sessionId: login.session.sessionId,
     };

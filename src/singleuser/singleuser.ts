@@ -55,8 +55,8 @@ export async function startSingleuser(
   if (!serviceUrl) throw missing('--url', 'HUB_SERVICE_URL');
   const prefix = hubAuth.service_prefix;
 
-  await using parts = new AsyncDisposableStack();
-  const address = parts.use(
+  await using disposables = new AsyncDisposableStack();
+  const address = disposables.use(
     options.usesSocket ? await chooseSocket() : await choosePort(options.port),
   );
   const command = fillCommand(options.command, address, prefix);
@@ -73,12 +73,12 @@ export async function startSingleuser(
     Date.now(),
   );
   const activity = startActivityReport(hubAuth, environment, log);
-  if (activity !== undefined) parts.use(activity);
+  if (activity !== undefined) disposables.use(activity);
   const onTraffic = () => activity?.touch();
 
   const readyPath = (options.stripsPrefix ? '/' : prefix) + options.readyPath.replace(/^\/+/, '');
-  const readiness = parts.use(watchReadiness(route.upstream, readyPath));
-  const forwarder = parts.use(
+  const readiness = disposables.use(watchReadiness(route.upstream, readyPath));
+  const forwarder = disposables.use(
     createAppForwarder({
       route,
       // What connects here is the hub's gateway, or is on the same machine.
@@ -96,7 +96,7 @@ export async function startSingleuser(
     socket.once('close', () => connections.delete(socket));
   });
   await listen(server, serviceUrl);
-  parts.defer(() => close(server, connections));
+  disposables.defer(() => close(server, connections));
 
   const app = startApp({
     command,
@@ -104,14 +104,14 @@ export async function startSingleuser(
     killAfterMs: options.killAfterSeconds * 1000,
     log,
   });
-  parts.defer(() => endApp(app));
+  disposables.defer(() => endApp(app));
   const ready = readiness.ready.then(() => address.protect());
   ready.then(
     () => log.info({ prefix }, 'the app is ready'),
     (error: unknown) => log.warn({ err: error }, 'could not protect the socket of the app'),
   );
 
-  const started = parts.move();
+  const started = disposables.move();
   return {
     exited: app.exited,
     ready,
