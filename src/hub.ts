@@ -33,7 +33,7 @@ import type { Config } from './config/config.ts';
 import { createSealer } from './crypto/sealer.ts';
 import { errorRoutes } from './pages/errors/error-routes.ts';
 import type { PreparedPlugins } from './plugin-host/prepare-plugins.ts';
-import { createAuthority } from './rbac/authority.ts';
+import { createAuthorizer } from './rbac/authorizer.ts';
 import { createScopeCatalogue } from './rbac/scope-definitions.ts';
 import { createLoginSessions } from './sessions/login-sessions.ts';
 
@@ -90,7 +90,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const { clientAddress, jupyterHub } = site;
   const services = composeServices(foundation, { site, environment });
   const { registry, routes } = services;
-  const authority = createAuthority({
+  const authorizer = createAuthorizer({
     ...stores,
     catalogue,
     services: () => registry.services().map(({ name, isAdmin }) => ({ name, admin: isAdmin })),
@@ -107,7 +107,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       log,
     }),
   );
-  const oauth = composeOAuth(foundation, { authority, services, clientAddress });
+  const oauth = composeOAuth(foundation, { authorizer, services, clientAddress });
   const login = await composeLogin(foundation, { plugins, site });
   const revalidating = composeRevalidation(foundation, { login, logins });
   const { revalidation, spawnHooks, endUpstreamLogins } = revalidating;
@@ -126,7 +126,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const gateway = composeGateway(foundation, {
     site,
     oauth,
-    authority,
+    authorizer,
     logins,
     services,
     servers,
@@ -134,12 +134,12 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   });
   registerMetricSources(foundation, { services, servers, gateway, droppedLogLines });
 
-  const accounts = composeAccounts(foundation, { site, login, logins, authority, servers });
+  const accounts = composeAccounts(foundation, { site, login, logins, authorizer, servers });
   const app = new Koa();
   const browser = composeBrowser(foundation, {
     app,
     site,
-    authority,
+    authorizer,
     logins,
     accounts,
     servers,
@@ -159,20 +159,20 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     csrf: browser.csrf,
     callerMiddleware: callerMiddleware({
       tokens: oauth.tokenVerifier,
-      authority,
+      authorizer,
       csrf: browser.csrf,
       hasCurrentLogin: revalidation.hasCurrentLogin,
     }),
-    oauth: createOAuthEndpoints(foundation, { oauth, authority, browser, login }),
+    oauth: createOAuthEndpoints(foundation, { oauth, authorizer, browser, login }),
     async requireMetricsAccess(ctx, next) {
       if (Hub.authenticate_prometheus)
-        authorise(endpoints.metrics, {}, callerOf(ctx), await authority.membership());
+        authorise(endpoints.metrics, {}, callerOf(ctx), await authorizer.membership());
       await next();
     },
     addApiRoutes(router) {
       const { assertions } = gateway;
       const info = hubInfo(config, { ...options, apiVersion: jupyterHub.apiVersion });
-      const deps = { site, authority, oauth, logins, accounts, servers, services };
+      const deps = { site, authorizer, oauth, logins, accounts, servers, services };
       addApi(router, foundation, { ...deps, assertions, stop, info });
     },
     addPageRoutes(router) {
@@ -185,13 +185,13 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         servers,
         endUpstreamLogins,
       });
-      addServerPages(router, foundation, { browser, site, authority, servers, services });
+      addServerPages(router, foundation, { browser, site, authorizer, servers, services });
       addAccountPages(router, foundation, { browser, login, logins, accounts, oauth });
-      const deps = { browser, authority, login, logins, accounts, servers, services };
+      const deps = { browser, authorizer, login, logins, accounts, servers, services };
       addAdminPages(router, foundation, deps);
     },
     addOuterRoutes: (router) =>
-      addOuterPages(router, foundation, { browser, site, authority, servers }),
+      addOuterPages(router, foundation, { browser, site, authorizer, servers }),
   });
 
   signal?.throwIfAborted();

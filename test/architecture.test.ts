@@ -139,8 +139,8 @@ describe('the floors', () => {
 describe('what one part alone may know', () => {
   test('is HTTP by Koa, SQL by Kysely and SQLite, and the command line by Commander', () => {
     expect(sourceFiles().flatMap(packageProblems)).toEqual([]);
-    const domain = { path: 'rbac/authority.ts', text: "import type { Context } from 'koa';" };
-    expect(packageProblems(domain)).toEqual(['rbac/authority.ts imports koa']);
+    const domain = { path: 'rbac/authorizer.ts', text: "import type { Context } from 'koa';" };
+    expect(packageProblems(domain)).toEqual(['rbac/authorizer.ts imports koa']);
   });
 
   test('is the process, its environment and its arguments', () => {

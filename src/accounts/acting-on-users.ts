@@ -1,6 +1,6 @@
 import { HubError } from '../errors.ts';
 import { mayGrant, scopesBeyond } from '../rbac/access-check.ts';
-import type { Authority } from '../rbac/authority.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Caller } from '../rbac/caller.ts';
 import { adminScopes, grantableScopes } from '../rbac/default-roles.ts';
 import { expandScopes } from '../rbac/expand-scopes.ts';
@@ -32,16 +32,16 @@ function isAboutGroups(scopeName: string): boolean {
 }
 
 export function createActingOnUsers({
-  authority,
+  authorizer,
   roles,
 }: {
-  readonly authority: Authority;
+  readonly authorizer: Authorizer;
   readonly roles: Pick<RoleStore, 'heldBy' | 'list'>;
 }): ActingOnUsers {
-  const { catalogue } = authority;
+  const { catalogue } = authorizer;
 
   async function mayGiveAll(caller: Caller, wanted: ReadonlySet<string>): Promise<boolean> {
-    const membership = await authority.membershipFor(caller.scopes);
+    const membership = await authorizer.membershipFor(caller.scopes);
     return mayGrant(grantableScopes(caller.scopes, catalogue), wanted, membership);
   }
 
@@ -52,7 +52,7 @@ export function createActingOnUsers({
 
   async function requireMayTakeOver(caller: Caller, user: User): Promise<void> {
     if (user.isAdmin) return requireAdminPower(caller);
-    const held = await authority.scopesOfOwner({ kind: 'user', name: user.name });
+    const held = await authorizer.scopesOfOwner({ kind: 'user', name: user.name });
     if (await mayGiveAll(caller, held)) return;
     // Users hold rights over themselves that an administrator of users holds over all.
     const others = [...held].filter((scope) => !scope.endsWith(`!user=${user.name}`));
@@ -91,7 +91,7 @@ export function createActingOnUsers({
       }
       const powers = await powersOverMembers(groupName);
       if (powers.size === 0) return;
-      const membership = await authority.membership();
+      const membership = await authorizer.membership();
       for (const user of users) {
         if (membership.membersOf(groupName).has(user.name)) continue;
         const filter = { kind: 'user', value: user.name } as const;

@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import type { Authority } from '../rbac/authority.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Caller } from '../rbac/caller.ts';
 import { emptyMembership } from '../rbac/membership.ts';
 import { authorise, createMay } from './authorise.ts';
@@ -25,7 +25,7 @@ export function addOperations<Deps>(
   operations: readonly Operation<Deps>[],
   deps: Deps,
   options: {
-    readonly authority: Pick<Authority, 'membershipFor'>;
+    readonly authorizer: Pick<Authorizer, 'membershipFor'>;
     /** Throws `forbidden` for a user who may do more than the caller; says nothing to one that is not there. */
     readonly requireMayActOn: (
       caller: Caller,
@@ -48,7 +48,9 @@ export function addOperations<Deps>(
     const isPublic = operation.scopes === 'public';
     const caller = isPublic ? undefined : callerOf(ctx);
     const membership =
-      caller === undefined ? emptyMembership : await options.authority.membershipFor(caller.scopes);
+      caller === undefined
+        ? emptyMembership
+        : await options.authorizer.membershipFor(caller.scopes);
     const rows = authorise(operation, params, caller, membership);
     if (operation.actsOnUser === true && caller !== undefined) {
       await options.requireMayActOn(caller, params['name'] ?? '', operation.scopes);

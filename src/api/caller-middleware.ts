@@ -3,7 +3,7 @@ import { HubError } from '../errors.ts';
 import { OAuthError } from '../oauth/oauth-error.ts';
 import { readPresentedToken } from '../oauth/tokens/presented-token.ts';
 import type { TokenVerifier } from '../oauth/tokens/token-verifier.ts';
-import type { Authority } from '../rbac/authority.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { CsrfProtection } from '../sessions/csrf.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
@@ -31,7 +31,7 @@ function presentedToken(ctx: Context): string | undefined {
  */
 export function callerMiddleware(deps: {
   readonly tokens: TokenVerifier;
-  readonly authority: Authority;
+  readonly authorizer: Authorizer;
   readonly csrf: CsrfProtection;
   /** Whether the token's owner still has a login at their provider. */
   readonly hasCurrentLogin: (caller: Caller) => Promise<boolean>;
@@ -55,7 +55,7 @@ export function callerMiddleware(deps: {
     const owner = { kind: 'user', name: login.user.name } as const;
     return {
       owner,
-      scopes: await deps.authority.scopesOfOwner(owner),
+      scopes: await deps.authorizer.scopesOfOwner(owner),
       user: login.user,
       sessionId: login.session.sessionId,
     };

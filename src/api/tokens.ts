@@ -4,7 +4,7 @@ import { HubError } from '../errors.ts';
 import type { AccessToken } from '../oauth/tokens/access-token.ts';
 import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import { longestNote, type TokenIssuer } from '../oauth/tokens/token-issuer.ts';
-import type { Authority } from '../rbac/authority.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import { presentScopes } from '../rbac/scope.ts';
 import type { UserStore } from '../users/user-store.ts';
@@ -17,7 +17,7 @@ interface Deps {
   readonly accessTokens: AccessTokenStore;
   readonly tokenIssuer: Pick<TokenIssuer, 'createApiToken'>;
   readonly roles: Pick<RoleStore, 'findByName'>;
-  readonly authority: Authority;
+  readonly authorizer: Authorizer;
 }
 
 const tokenModel = z
@@ -83,10 +83,10 @@ export const tokenOperations = [
     answers: {
       200: { description: 'The tokens.', schema: z.object({ api_tokens: z.array(tokenModel) }) },
     },
-  }).handle(async ({ params }, { users, accessTokens, authority }: Deps) => {
+  }).handle(async ({ params }, { users, accessTokens, authorizer }: Deps) => {
     const user = await users.getByName(params.name);
     const tokens = await accessTokens.listOfUser(user.id);
-    const models = await Promise.all(tokens.map((token) => present(token, authority)));
+    const models = await Promise.all(tokens.map((token) => present(token, authorizer)));
     return { status: 200, body: { api_tokens: models } };
   }),
   operation({
@@ -120,7 +120,7 @@ export const tokenOperations = [
     const token = await deps.accessTokens.findById(issued.id);
     if (token === undefined)
       throw new HubError('internal', 'The token vanished while it was made.');
-    const model = await present(token, deps.authority);
+    const model = await present(token, deps.authorizer);
     return { status: 201, body: { ...model, token: issued.token } };
   }),
   operation({
@@ -134,7 +134,7 @@ export const tokenOperations = [
     answers: { 200: { description: 'The token, without its secret.', schema: tokenModel } },
   }).handle(async ({ params }, deps: Deps) => ({
     status: 200,
-    body: await present(await tokenOf(params, deps), deps.authority),
+    body: await present(await tokenOf(params, deps), deps.authorizer),
   })),
   operation({
     id: 'revokeToken',
@@ -184,9 +184,9 @@ async function tokenOf(
 
 async function present(
   token: AccessToken,
-  authority: Authority,
+  authorizer: Authorizer,
 ): Promise<ModelOf<typeof tokenModel>> {
-  const scopes = await authority.effectiveScopes({ owner: token.owner, scopes: token.scopes });
+  const scopes = await authorizer.effectiveScopes({ owner: token.owner, scopes: token.scopes });
   return {
     kind: 'api_token',
     id: token.id,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Accounts, mostNewUsers } from '../accounts/accounts.ts';
 import { HubError } from '../errors.ts';
 import { listedUserNames } from '../rbac/access-check.ts';
-import type { Authority } from '../rbac/authority.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { createMay } from './authorise.ts';
 import { userModel } from './models.ts';
@@ -14,7 +14,7 @@ import { presentUser, userReadScopes } from './user-model.ts';
 interface Deps {
   readonly users: Pick<UserStore, 'list' | 'getByName'>;
   readonly accounts: Accounts;
-  readonly authority: Pick<Authority, 'membershipFor'>;
+  readonly authorizer: Pick<Authorizer, 'membershipFor'>;
   readonly directory: UserDirectory;
   /** Lets the stores know of activity that was only noted so far. */
   readonly catchUpActivity: () => Promise<void>;
@@ -66,7 +66,7 @@ export const userOperations = [
     answers: { 200: { description: 'The users.', schema: z.array(userModel) } },
   }).handle(async ({ query, page, rows, caller, may }, deps: Deps) => {
     const { sort, state, name_filter: nameFilter, include_stopped_servers } = query;
-    const membership = await deps.authority.membershipFor(caller.scopes);
+    const membership = await deps.authorizer.membershipFor(caller.scopes);
     // A culler must not take a server for idle that was used a moment ago.
     await deps.catchUpActivity();
     const { items, total } = await deps.users.list({
@@ -153,7 +153,7 @@ export const userOperations = [
       ...(body.admin === undefined ? {} : { isAdmin: body.admin }),
     });
     const details = await deps.directory.detailsOf(user);
-    const may = createMay(caller, await deps.authority.membershipFor(caller.scopes));
+    const may = createMay(caller, await deps.authorizer.membershipFor(caller.scopes));
     // A right to the old name is none to the new one, which the caller chose.
     return { status: 200, body: presentUser(details, may, ['read:users:name']) };
   }),

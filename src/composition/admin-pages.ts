@@ -5,7 +5,7 @@ import { adminLockoutRoutes } from '../pages/admin/lockout-routes.ts';
 import { adminServiceRoutes } from '../pages/admin/service-routes.ts';
 import { adminUserListRoutes } from '../pages/admin/user-list-routes.ts';
 import { adminUserRoutes } from '../pages/admin/user-routes.ts';
-import type { Authority } from '../rbac/authority.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { ComposedAccounts } from './compose-accounts.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
@@ -19,7 +19,7 @@ export function addAdminPages(
   { stores, log }: Foundation,
   deps: {
     readonly browser: Pick<ComposedBrowser, 'pages'>;
-    readonly authority: Authority;
+    readonly authorizer: Authorizer;
     readonly login: ComposedLogin;
     readonly logins: LoginSessions;
     readonly accounts: ComposedAccounts;
@@ -27,10 +27,10 @@ export function addAdminPages(
     readonly services: ComposedServices;
   },
 ): void {
-  const { login, logins, authority } = deps;
+  const { login, logins, authorizer } = deps;
   const { accounts, acting, invitations, secondFactors, groupMembers, lockouts } = deps.accounts;
   const { users, groups, roles, identities, credentials } = stores;
-  const admin = createAdminContext(router, { pages: deps.browser.pages, authority });
+  const admin = createAdminContext(router, { pages: deps.browser.pages, authorizer });
   const shared = { users, accounts, invitations, invitationStore: stores.invitations };
   adminUserListRoutes(admin, { ...shared, servers: stores.servers });
   adminUserRoutes(admin, {

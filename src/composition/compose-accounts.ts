@@ -11,7 +11,7 @@ import { createSetUpLink } from '../accounts/set-up-link.ts';
 import { createAccountPasswords } from '../authentication/account-passwords.ts';
 import { accountOwnerOf } from '../authentication/create-authenticators.ts';
 import { createLoginThrottle, type ThrottleRecord } from '../authentication/login-throttle.ts';
-import type { Authority } from '../rbac/authority.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { ComposedLogin } from './compose-login.ts';
 import type { ComposedServers } from './compose-servers.ts';
@@ -27,13 +27,13 @@ export function composeAccounts(
     readonly site: Site;
     readonly login: ComposedLogin;
     readonly logins: LoginSessions;
-    readonly authority: Authority;
+    readonly authorizer: Authorizer;
     readonly servers: Pick<ComposedServers, 'servers'>;
   },
 ) {
-  const { site, login, logins, authority, servers } = deps;
+  const { site, login, logins, authorizer, servers } = deps;
   const { authenticators } = login;
-  const acting = createActingOnUsers({ authority, roles: stores.roles });
+  const acting = createActingOnUsers({ authorizer, roles: stores.roles });
   const accounts = createAccounts({
     users: stores.users,
     names: login.names,

@@ -5,7 +5,7 @@ import { createOpenApiDocument } from '../api/openapi.ts';
 import { type ApiDeps, operations } from '../api/operations.ts';
 import { createUserDirectory } from '../api/user-directory.ts';
 import type { AssertionSigner } from '../gateway/assertion.ts';
-import type { Authority } from '../rbac/authority.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
 import { rememberRoleNames } from '../rbac/remembered-role-names.ts';
 import type { Server } from '../servers/server.ts';
 import { presentServer } from '../servers/server-model.ts';
@@ -25,7 +25,7 @@ export function addApi(
   { config, database, stores, disposables }: Foundation,
   deps: {
     readonly site: Site;
-    readonly authority: Authority;
+    readonly authorizer: Authorizer;
     readonly oauth: ComposedOAuth;
     readonly logins: LoginSessions;
     readonly accounts: ComposedAccounts;
@@ -36,7 +36,7 @@ export function addApi(
     readonly info: HubInfo;
   },
 ): void {
-  const { authority, info, servers, services } = deps;
+  const { authorizer, info, servers, services } = deps;
   const { apiPath } = deps.site;
   const { registry, routes } = services;
   const { accounts, acting, invitations, lockouts, groupMembers } = deps.accounts;
@@ -69,7 +69,7 @@ export function addApi(
   const apiDeps: ApiDeps = {
     info,
     description: createOpenApiDocument({ version: info.version, publicUrl: config.publicUrl }),
-    authority,
+    authorizer,
     assertions: deps.assertions,
     requestStop: (request) => deps.stop.request(request),
     routes,
@@ -97,7 +97,7 @@ export function addApi(
     registry,
   };
   addOperations(router, operations, apiDeps, {
-    authority,
+    authorizer,
     async requireMayActOn(caller, userName, scopes) {
       const user = await users.findByName(userName);
       if (user === undefined || typeof scopes === 'string') return;

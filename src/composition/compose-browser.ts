@@ -6,7 +6,7 @@ import { createAnnouncements } from '../pages/announcements.ts';
 import { createLogIn } from '../pages/login/log-in.ts';
 import { createPageContext } from '../pages/page-context.ts';
 import { createLanding } from '../pages/servers/landing.ts';
-import type { Authority } from '../rbac/authority.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
 import { createCsrfProtection } from '../sessions/csrf.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import { createBrowserSessions } from '../sessions/session-middleware.ts';
@@ -23,14 +23,14 @@ export function composeBrowser(
   deps: {
     readonly app: Koa;
     readonly site: Site;
-    readonly authority: Authority;
+    readonly authorizer: Authorizer;
     readonly logins: LoginSessions;
     readonly accounts: Pick<ComposedAccounts, 'partialLogins'>;
     readonly servers: Pick<ComposedServers, 'servers'>;
     readonly revalidation: Pick<LoginRevalidation, 'revalidate'>;
   },
 ) {
-  const { app, site, authority, logins, accounts, servers, revalidation } = deps;
+  const { app, site, authorizer, logins, accounts, servers, revalidation } = deps;
   const { isHttps, urls } = site;
   const { Hub, Proxy: proxyConfig, basePath, publicUrl } = config;
   const csrf = createCsrfProtection({
@@ -68,7 +68,7 @@ export function composeBrowser(
       ...site.layout,
       publicUrl,
       csrf,
-      authority,
+      authorizer,
       announcements,
       formLimitBytes: proxyConfig.api_body_size,
     }),

@@ -10,7 +10,7 @@ import { createNotReadyRenderer } from '../pages/services/not-ready-renderer.ts'
 import { createForwarder } from '../proxy/forwarder.ts';
 import { createLiveConnections } from '../proxy/live-connections.ts';
 import { createWebSocketForwarder } from '../proxy/websocket-forwarder.ts';
-import type { Authority } from '../rbac/authority.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';
 import type { ComposedServers } from './compose-servers.ts';
@@ -26,14 +26,14 @@ export function composeGateway(
   deps: {
     readonly site: Site;
     readonly oauth: ComposedOAuth;
-    readonly authority: Authority;
+    readonly authorizer: Authorizer;
     readonly logins: LoginSessions;
     readonly services: ComposedServices;
     readonly servers: Pick<ComposedServers, 'activityLog'>;
     readonly revalidation: Pick<LoginRevalidation, 'hasCurrentLogin'>;
   },
 ) {
-  const { site, oauth, authority } = deps;
+  const { site, oauth, authorizer } = deps;
   const { routes, registry } = deps.services;
   const { Proxy: proxyConfig, publicUrl, basePath } = config;
   const issuer = issuerOf(publicUrl);
@@ -64,7 +64,7 @@ export function composeGateway(
   );
   const access = createRouteAccess({
     tokens: oauth.tokenVerifier,
-    authority,
+    authorizer,
     revalidation: deps.revalidation,
     activity: deps.servers.activityLog,
   });
@@ -76,7 +76,7 @@ export function composeGateway(
     database,
     assertions,
     clients: oauth.clients,
-    hubApi: { access, authority, exchangeCode: oauth.exchangeCode },
+    hubApi: { access, authorizer, exchangeCode: oauth.exchangeCode },
   });
   disposables.use(
     createLiveAccess({

@@ -7,7 +7,7 @@ import { createCodeExchange } from '../oauth/grants/code-exchange.ts';
 import { createTokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import { createTokenVerifier } from '../oauth/tokens/token-verifier.ts';
 import { createUseRecorder } from '../oauth/tokens/use-recorder.ts';
-import type { Authority } from '../rbac/authority.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
 import { createServerClients } from '../servers/server-clients.ts';
 import type { ComposedServices } from './compose-services.ts';
 import type { Foundation } from './foundation.ts';
@@ -18,12 +18,12 @@ export type ComposedOAuth = ReturnType<typeof composeOAuth>;
 export function composeOAuth(
   { config, database, stores, metrics, log, disposables }: Foundation,
   deps: {
-    readonly authority: Authority;
+    readonly authorizer: Authorizer;
     readonly services: ComposedServices;
     readonly clientAddress: ClientAddressReader;
   },
 ) {
-  const { authority } = deps;
+  const { authorizer } = deps;
   const { registry, tokens: serviceTokens } = deps.services;
   const { Hub, Spawner, basePath, publicUrl } = config;
   const { accessTokens } = stores;
@@ -43,7 +43,7 @@ export function composeOAuth(
       serviceTokens,
       users: stores.users,
       clients,
-      authority,
+      authorizer,
       database,
       useRecorder,
     }),
@@ -60,7 +60,7 @@ export function composeOAuth(
     }),
     tokenIssuer: createTokenIssuer({
       accessTokens,
-      authority,
+      authorizer,
       maxLifetimeSeconds: Hub.token_expires_in_max_seconds,
     }),
     exchangeCode: createCodeExchange({

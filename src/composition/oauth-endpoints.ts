@@ -10,7 +10,7 @@ import { createRevocationEndpoint } from '../oauth/endpoints/revocation-endpoint
 import { createTokenEndpoint } from '../oauth/endpoints/token-endpoint.ts';
 import { sendToLogin } from '../pages/login/external-login-routes.ts';
 import { showConsent } from '../pages/login/show-consent.ts';
-import type { Authority } from '../rbac/authority.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedLogin } from './compose-login.ts';
@@ -22,13 +22,13 @@ export function createOAuthEndpoints(
   { config, stores, metrics, log }: Foundation,
   deps: {
     readonly oauth: ComposedOAuth;
-    readonly authority: Authority;
+    readonly authorizer: Authorizer;
     readonly browser: Pick<ComposedBrowser, 'csrf' | 'pages'>;
     readonly login: Pick<ComposedLogin, 'authenticators' | 'externalLogins'>;
   },
 ): OAuthEndpoints {
   const { publicUrl } = config;
-  const { oauth, authority } = deps;
+  const { oauth, authorizer } = deps;
   const { csrf, pages } = deps.browser;
   const { authenticators, externalLogins } = deps.login;
   const issuer = issuerOf(publicUrl);
@@ -39,7 +39,7 @@ export function createOAuthEndpoints(
     issuer,
     authorizationCodes: stores.authorizationCodes,
     accessTokens: stores.accessTokens,
-    authority,
+    authorizer,
     findRole: (name) => stores.roles.findByName(name),
     currentLogin: async (ctx) => {
       const current = loginOf(ctx);
@@ -64,7 +64,7 @@ export function createOAuthEndpoints(
     introspection: createIntrospectionEndpoint({
       clientAuthentication,
       tokenVerifier,
-      authority,
+      authorizer,
       issuer,
       countRefusal,
     }),
@@ -74,7 +74,7 @@ export function createOAuthEndpoints(
       countRefusal,
       log,
     }),
-    metadata: createMetadataEndpoint({ publicUrl, scopeNames: authority.catalogue.names }),
+    metadata: createMetadataEndpoint({ publicUrl, scopeNames: authorizer.catalogue.names }),
     metadataPaths: metadataPaths(publicUrl),
   };
 }

@@ -4,7 +4,7 @@ import { homeRoutes } from '../pages/servers/home-routes.ts';
 import { jupyterHubRoutes } from '../pages/servers/jupyterhub-routes.ts';
 import { spawnRoutes } from '../pages/servers/spawn-routes.ts';
 import { userUrlRoutes } from '../pages/servers/user-url-routes.ts';
-import type { Authority } from '../rbac/authority.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
@@ -14,7 +14,7 @@ import type { Foundation } from './foundation.ts';
 interface ServerPageDeps {
   readonly browser: Pick<ComposedBrowser, 'pages'>;
   readonly site: Site;
-  readonly authority: Authority;
+  readonly authorizer: Authorizer;
   readonly servers: ComposedServers;
 }
 
@@ -27,7 +27,10 @@ export function addServerPages(
   const { config } = foundation;
   const shared = routeDepsOf(foundation, deps);
   const showHome = homeRoutes(router, { ...shared, config, registry: deps.services.registry });
-  const acting = createActingOnUsers({ authority: deps.authority, roles: foundation.stores.roles });
+  const acting = createActingOnUsers({
+    authorizer: deps.authorizer,
+    roles: foundation.stores.roles,
+  });
   spawnRoutes(router, { ...shared, showHome, acting });
   const { jupyterHub, assets } = deps.site;
   if (jupyterHub.hasAddresses) jupyterHubRoutes(router, { assets });
@@ -47,12 +50,12 @@ export function addOuterPages(
 
 function routeDepsOf(
   { config, stores }: Foundation,
-  { browser, site, authority, servers }: ServerPageDeps,
+  { browser, site, authorizer, servers }: ServerPageDeps,
 ) {
   return {
     pages: browser.pages,
     apiPath: site.apiPath,
-    authority,
+    authorizer,
     users: stores.users,
     store: stores.servers,
     servers: servers.servers,

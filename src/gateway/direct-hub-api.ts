@@ -4,7 +4,7 @@ import type { ClientRegistry } from '../oauth/clients/client-registry.ts';
 import type { ExchangeCode } from '../oauth/grants/code-exchange.ts';
 import { OAuthError } from '../oauth/oauth-error.ts';
 import { type AccessTarget, accessScopeFor } from '../protocol/access-scope.ts';
-import type { Authority } from '../rbac/authority.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
 import { presentScopes } from '../rbac/scope.ts';
 import type { RouteAccess } from './route-access.ts';
 
@@ -16,11 +16,11 @@ export function createDirectHubApi(deps: {
   readonly clientId: string;
   readonly target: AccessTarget;
   readonly access: Pick<RouteAccess, 'identify' | 'isGranted'>;
-  readonly authority: Pick<Authority, 'groupNamesOf'>;
+  readonly authorizer: Pick<Authorizer, 'groupNamesOf'>;
   readonly clients: Pick<ClientRegistry, 'find'>;
   readonly exchangeCode: ExchangeCode;
 }): HubApi {
-  const { clientId, target, access, authority, clients, exchangeCode } = deps;
+  const { clientId, target, access, authorizer, clients, exchangeCode } = deps;
   const accessScope = accessScopeFor(target);
 
   return {
@@ -33,7 +33,7 @@ export function createDirectHubApi(deps: {
       return {
         kind: owner.kind,
         name: owner.name,
-        groups: owner.kind === 'user' ? await authority.groupNamesOf(owner.name) : [],
+        groups: owner.kind === 'user' ? await authorizer.groupNamesOf(owner.name) : [],
         scopes: presentScopes(isGranted ? [...scopes, accessScope] : scopes),
         session_id: sessionId ?? null,
         token_id: accessToken?.id ?? null,

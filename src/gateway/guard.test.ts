@@ -51,14 +51,14 @@ function guardedWorld() {
       find: async () => client,
     },
     hubApi: {
-      authority: { groupNamesOf: async () => [] },
+      authorizer: { groupNamesOf: async () => [] },
       exchangeCode: async (_client, { code }) => ({
         issued: { id: `token-of-${code}`, token: code },
         accessToken: { owner: { kind: 'user', userId: code }, scopes: [], note: '' },
         lifetimeSeconds: 3600,
       }),
       access: createRouteAccess({
-        authority: { membershipFor: async () => emptyMembership },
+        authorizer: { membershipFor: async () => emptyMembership },
         revalidation: { hasCurrentLogin: async () => true },
         activity: { noteUser: () => {} },
         tokens: {

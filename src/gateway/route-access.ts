@@ -2,7 +2,7 @@ import type { LoginRevalidation } from '../authentication/login-revalidation.ts'
 import type { TokenVerifier } from '../oauth/tokens/token-verifier.ts';
 import { type AccessTarget, accessScopeFor } from '../protocol/access-scope.ts';
 import { mayAccess } from '../rbac/access-check.ts';
-import type { Authority } from '../rbac/authority.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Caller } from '../rbac/caller.ts';
 
 /** Decides who may use the service or server behind a guarded route, and may go on using it. */
@@ -17,15 +17,15 @@ export interface RouteAccess {
 
 export function createRouteAccess(deps: {
   readonly tokens: Pick<TokenVerifier, 'verify' | 'findBearer'>;
-  readonly authority: Pick<Authority, 'membershipFor'>;
+  readonly authorizer: Pick<Authorizer, 'membershipFor'>;
   readonly revalidation: Pick<LoginRevalidation, 'hasCurrentLogin'>;
   /** Told of each user who comes. */
   readonly activity: { noteUser(userId: string): void };
 }): RouteAccess {
-  const { tokens, authority, revalidation } = deps;
+  const { tokens, authorizer, revalidation } = deps;
 
   async function isGranted({ scopes }: Caller, target: AccessTarget): Promise<boolean> {
-    const membership = await authority.membershipFor(scopes);
+    const membership = await authorizer.membershipFor(scopes);
     return mayAccess(scopes, accessScopeFor(target), undefined, membership);
   }
 

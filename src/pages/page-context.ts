@@ -3,7 +3,7 @@ import { HubError } from '../errors.ts';
 import { readFormBody } from '../http/body.ts';
 import { safeRedirectTarget } from '../http/redirect-target.ts';
 import { checkAccess } from '../rbac/access-check.ts';
-import type { Authority } from '../rbac/authority.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { CsrfProtection } from '../sessions/csrf.ts';
 import type { Login } from '../sessions/login-sessions.ts';
@@ -41,11 +41,11 @@ export function createPageContext(deps: {
   readonly assets: AssetUrls;
   readonly publicUrl: URL;
   readonly csrf: CsrfProtection;
-  readonly authority: Authority;
+  readonly authorizer: Authorizer;
   readonly announcements: Pick<Announcements, 'at'>;
   readonly formLimitBytes: number;
 }): PageContext {
-  const { hubTitle, urls, assets, publicUrl, csrf, authority, announcements } = deps;
+  const { hubTitle, urls, assets, publicUrl, csrf, authorizer, announcements } = deps;
 
   async function layoutFor(ctx: Context): Promise<LayoutProps> {
     const login = loginOf(ctx);
@@ -60,7 +60,7 @@ export function createPageContext(deps: {
     if (login === undefined) return base;
     const { scopes } = await pages.callerOf(login);
     const mayAdminister =
-      checkAccess(scopes, 'admin-ui', undefined, await authority.membershipFor(scopes)) ===
+      checkAccess(scopes, 'admin-ui', undefined, await authorizer.membershipFor(scopes)) ===
       'granted';
     return {
       ...base,
@@ -116,7 +116,7 @@ export function createPageContext(deps: {
       return {
         owner,
         user,
-        scopes: await authority.scopesOfOwner(owner),
+        scopes: await authorizer.scopesOfOwner(owner),
         sessionId: session.sessionId,
       };
     },

@@ -35,7 +35,7 @@ import { createServiceTokens } from '../../src/oauth/tokens/service-tokens.ts';
 import { createTokenIssuer } from '../../src/oauth/tokens/token-issuer.ts';
 import { createTokenVerifier } from '../../src/oauth/tokens/token-verifier.ts';
 import { createUseRecorder } from '../../src/oauth/tokens/use-recorder.ts';
-import { createAuthority } from '../../src/rbac/authority.ts';
+import { createAuthorizer } from '../../src/rbac/authorizer.ts';
 import { defaultRoles } from '../../src/rbac/default-roles.ts';
 import { createRoleStore } from '../../src/rbac/role-store.ts';
 import { createScopeCatalogue } from '../../src/rbac/scope-definitions.ts';
@@ -113,7 +113,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     ],
   });
   const catalogue = createScopeCatalogue();
-  const authority = createAuthority({
+  const authorizer = createAuthorizer({
     catalogue,
     users,
     groups,
@@ -164,7 +164,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
       serviceTokens,
       users,
       clients,
-      authority,
+      authorizer,
       database,
       useRecorder,
       now,
@@ -177,7 +177,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     log,
     now,
   });
-  const tokenIssuer = createTokenIssuer({ accessTokens, authority, now });
+  const tokenIssuer = createTokenIssuer({ accessTokens, authorizer, now });
 
   const loginOf = async (ctx: Context) => {
     const sessionId = ctx.cookies.get('login') ?? '';
@@ -197,7 +197,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     issuer,
     authorizationCodes,
     accessTokens,
-    authority,
+    authorizer,
     findRole: (name) => roles.findByName(name),
     currentLogin: loginOf,
     redirectToLogin(ctx) {
@@ -216,7 +216,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   const introspect = createIntrospectionEndpoint({
     clientAuthentication,
     tokenVerifier,
-    authority,
+    authorizer,
     issuer,
     countRefusal,
   });
@@ -421,7 +421,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     users,
     groups,
     roles,
-    authority,
+    authorizer,
     accessTokens,
     authorizationCodes,
     serviceTokens,

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { HubError } from '../../errors.ts';
 import { readFormBody } from '../../http/body.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
-import type { Authority } from '../../rbac/authority.ts';
+import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { User } from '../../users/user-store.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { authorizationErrorUrl, authorizationResponseUrl } from '../oauth-error-response.ts';
@@ -34,7 +34,7 @@ export interface CurrentLogin {
 export interface AuthorizationEndpointDeps extends AuthorizationRequestContext {
   readonly authorizationCodes: Pick<AuthorizationCodeStore, 'create'>;
   readonly accessTokens: Pick<AccessTokenStore, 'listOfClientAndUser'>;
-  readonly authority: Pick<Authority, 'scopesOfOwner' | 'membership' | 'catalogue'>;
+  readonly authorizer: Pick<Authorizer, 'scopesOfOwner' | 'membership' | 'catalogue'>;
   readonly findRole: FindRole;
   readonly currentLogin: (ctx: Context) => Promise<CurrentLogin | undefined>;
   readonly redirectToLogin: (ctx: Context) => void | Promise<void>;
@@ -60,7 +60,7 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
   readonly show: Middleware;
   readonly decide: Middleware;
 } {
-  const { authorizationCodes, accessTokens, authority, log } = deps;
+  const { authorizationCodes, accessTokens, authorizer, log } = deps;
 
   const show = async (ctx: Context): Promise<void> => {
     await answer(ctx, async (authorization) => {
@@ -116,15 +116,15 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
     const { client } = request;
     const owner = { kind: 'user', name: login.user.name } as const;
     const [held, membership] = await Promise.all([
-      authority.scopesOfOwner(owner),
-      authority.membership(),
+      authorizer.scopesOfOwner(owner),
+      authorizer.membership(),
     ]);
     if (checkAccess(held, client.accessScope, undefined, membership) !== 'granted') {
       throw new HubError('forbidden', `You do not have permission to access ${client.name}.`, {
         hint: 'Ask your administrator for access.',
       });
     }
-    const { catalogue } = authority;
+    const { catalogue } = authorizer;
     const scopeContext = { client, owner, held, membership, catalogue };
     const scopes = await resolveRequestedScopes(request.scope, scopeContext, deps.findRole);
     return { request, login, scopes, scopeContext };
@@ -144,7 +144,7 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
   }
 
   function consentViewOf({ request, scopes }: Authorization): ConsentView {
-    return consentView({ ...request, scopes, catalogue: authority.catalogue });
+    return consentView({ ...request, scopes, catalogue: authorizer.catalogue });
   }
 
   async function allow(ctx: Context, authorization: Authorization): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa';
 import { formatScopeList } from '../../protocol/scope-list.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
-import type { Authority } from '../../rbac/authority.ts';
+import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Caller } from '../../rbac/caller.ts';
 import type { Membership } from '../../rbac/membership.ts';
 import { presentScopes } from '../../rbac/scope.ts';
@@ -38,13 +38,13 @@ type MayKnow = (about: Caller, membership: Membership) => boolean;
 export function createIntrospectionEndpoint({
   clientAuthentication,
   tokenVerifier,
-  authority,
+  authorizer,
   issuer,
   countRefusal,
 }: {
   readonly clientAuthentication: ClientAuthentication;
   readonly tokenVerifier: TokenVerifier;
-  readonly authority: Pick<Authority, 'membership'>;
+  readonly authorizer: Pick<Authorizer, 'membership'>;
   readonly issuer: string;
   readonly countRefusal: CountRefusal;
 }): Middleware {
@@ -53,7 +53,7 @@ export function createIntrospectionEndpoint({
     const mayKnow = await authorize(request);
     const about = await tokenVerifier.verify(requireParameter(request.form, 'token'));
     if (about === undefined) return inactive;
-    return mayKnow(about, await authority.membership()) ? describe(about) : inactive;
+    return mayKnow(about, await authorizer.membership()) ? describe(about) : inactive;
   });
 
   async function authorize(request: OAuthRequest): Promise<MayKnow> {

@@ -16,7 +16,7 @@ beforeEach(async () => {
 
 async function granter(name: string) {
   const owner = { kind: 'user', name } as const;
-  return { owner, scopes: await hub.authority.scopesOfOwner(owner) };
+  return { owner, scopes: await hub.authorizer.scopesOfOwner(owner) };
 }
 
 async function request(more: object = {}) {
@@ -33,7 +33,7 @@ describe('a token made by hand', () => {
     const { token } = await hub.tokenIssuer.createApiToken(await request());
     const caller = await hub.tokenVerifier.verify(token);
     expect(caller!.scopes).toEqual(
-      await hub.authority.scopesOfOwner({ kind: 'user', name: 'alice' }),
+      await hub.authorizer.scopesOfOwner({ kind: 'user', name: 'alice' }),
     );
     expect(caller!.accessToken!.expiresAt).toBeUndefined();
   });

@@ -1,7 +1,7 @@
 import { HubError } from '../../errors.ts';
 import { serverClientId } from '../../protocol/client-id.ts';
 import { scopesBeyond } from '../../rbac/access-check.ts';
-import type { Authority } from '../../rbac/authority.ts';
+import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Caller } from '../../rbac/caller.ts';
 import { grantableScopes } from '../../rbac/default-roles.ts';
 import { resolveScopes } from '../../rbac/expand-scopes.ts';
@@ -50,7 +50,7 @@ export const longestNote = 500;
 /** A longest lifetime of 0 means that tokens may last for ever. */
 export function createTokenIssuer({
   accessTokens,
-  authority,
+  authorizer,
   maxLifetimeSeconds = 0,
   now = Date.now,
 }: {
@@ -58,7 +58,7 @@ export function createTokenIssuer({
     AccessTokenStore,
     'create' | 'findById' | 'revoke' | 'revokeByServer'
   >;
-  readonly authority: Pick<Authority, 'scopesOfOwner' | 'membership' | 'catalogue'>;
+  readonly authorizer: Pick<Authorizer, 'scopesOfOwner' | 'membership' | 'catalogue'>;
   readonly maxLifetimeSeconds?: number;
   readonly now?: () => number;
 }): TokenIssuer {
@@ -89,10 +89,10 @@ export function createTokenIssuer({
     owner: Owner,
     granter: ApiTokenRequest['granter'],
   ): Promise<void> {
-    const { catalogue } = authority;
+    const { catalogue } = authorizer;
     const [inherited, membership] = await Promise.all([
-      authority.scopesOfOwner(owner),
-      authority.membership(),
+      authorizer.scopesOfOwner(owner),
+      authorizer.membership(),
     ]);
     const client = owner.kind === 'service' ? { clientId: '', service: owner.name } : undefined;
     const wanted = resolveScopes(scopes, { catalogue, owner, client, inherited });

@@ -1,5 +1,5 @@
 import { hashSecret } from '../../crypto/hash.ts';
-import type { Authority } from '../../rbac/authority.ts';
+import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Caller, CallerToken } from '../../rbac/caller.ts';
 import { createChangeAwareCache, watchChanges } from '../../store/change-aware-cache.ts';
 import type { HubDatabase } from '../../store/database.ts';
@@ -23,7 +23,7 @@ export interface TokenVerifierDeps {
   readonly serviceTokens: ServiceTokens;
   readonly users: Pick<UserStore, 'findById'>;
   readonly clients: Pick<ClientRegistry, 'find'>;
-  readonly authority: Pick<Authority, 'scopesOfOwner' | 'effectiveScopes'>;
+  readonly authorizer: Pick<Authorizer, 'scopesOfOwner' | 'effectiveScopes'>;
   readonly database: Pick<HubDatabase, 'onChange'>;
   readonly useRecorder: Pick<UseRecorder, 'recordUse'>;
   readonly now?: () => number;
@@ -42,7 +42,7 @@ export function createTokenVerifier({
   serviceTokens,
   users,
   clients,
-  authority,
+  authorizer,
   database,
   useRecorder,
   now = Date.now,
@@ -64,7 +64,7 @@ export function createTokenVerifier({
 
   async function callerOfService(name: string): Promise<Caller> {
     const owner = { kind: 'service', name } as const;
-    return { owner, scopes: await authority.scopesOfOwner(owner) };
+    return { owner, scopes: await authorizer.scopesOfOwner(owner) };
   }
 
   async function callerOf(accessToken: AccessToken | undefined): Promise<Caller | undefined> {
@@ -78,7 +78,7 @@ export function createTokenVerifier({
     const identity = client?.identity ?? (server && { clientId: '', server });
     return {
       owner,
-      scopes: await authority.effectiveScopes({ owner, scopes, client: identity }),
+      scopes: await authorizer.effectiveScopes({ owner, scopes, client: identity }),
       ...(user !== undefined && { user }),
       accessToken: callerToken(accessToken),
       ...(sessionId !== undefined && { sessionId }),

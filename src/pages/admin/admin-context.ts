@@ -2,7 +2,7 @@ import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { Resource } from '../../rbac/access-check.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
-import type { Authority } from '../../rbac/authority.ts';
+import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Caller } from '../../rbac/caller.ts';
 import type { Membership } from '../../rbac/membership.ts';
 import { requireAccess } from '../../rbac/require-access.ts';
@@ -33,11 +33,11 @@ export interface AdminContext {
 /** Every page of the router it returns needs the scope `admin-ui`. */
 export function createAdminContext(
   router: Router,
-  { pages, authority }: { readonly pages: PageContext; readonly authority: Authority },
+  { pages, authorizer }: { readonly pages: PageContext; readonly authorizer: Authorizer },
 ): AdminContext {
   async function adminOf(login: Login): Promise<Admin> {
     const caller = await pages.callerOf(login);
-    const membership = await authority.membershipFor(caller.scopes);
+    const membership = await authorizer.membershipFor(caller.scopes);
     requireAccess(caller.scopes, ['admin-ui'], membership);
     return {
       login,

@@ -2,7 +2,7 @@ import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { Config } from '../../config/config.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
-import type { Authority } from '../../rbac/authority.ts';
+import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Caller } from '../../rbac/caller.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import { hasChoices } from '../../servers/spawn-options.ts';
@@ -28,16 +28,16 @@ export function homeRoutes(
   deps: {
     readonly pages: PageContext;
     readonly config: Pick<Config, 'Hub'>;
-    readonly authority: Authority;
+    readonly authorizer: Authorizer;
     readonly store: ServerStore;
     readonly servers: UserServers;
     readonly registry: Pick<ServiceRegistry, 'services' | 'statusOf'>;
   },
 ): ShowHome {
-  const { pages, config, authority, store, servers, registry } = deps;
+  const { pages, config, authorizer, store, servers, registry } = deps;
 
   async function accessibleServices(caller: Caller): Promise<ServiceLink[]> {
-    const membership = await authority.membershipFor(caller.scopes);
+    const membership = await authorizer.membershipFor(caller.scopes);
     return registry
       .services()
       .filter(({ url, isDisplayed }) => url !== undefined && isDisplayed)

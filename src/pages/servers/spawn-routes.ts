@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type { ActingOnUsers } from '../../accounts/acting-on-users.ts';
 import { HubError } from '../../errors.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
-import type { Authority } from '../../rbac/authority.ts';
+import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Server } from '../../servers/server.ts';
 import type { ServerLifecycle } from '../../servers/server-lifecycle.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
@@ -21,7 +21,7 @@ import { spawnPendingPage, stopPendingPage } from './spawn-pending-page.ts';
 interface SpawnRouteDeps {
   readonly pages: PageContext;
   readonly apiPath: string;
-  readonly authority: Authority;
+  readonly authorizer: Authorizer;
   readonly users: UserStore;
   readonly store: ServerStore;
   readonly servers: UserServers;
@@ -56,7 +56,12 @@ export function spawnRoutes(
     const caller = await pages.callerOf(login);
     const { scopes } = caller;
     const resource = { kind: 'server', userName, serverName } as const;
-    const access = checkAccess(scopes, scope, resource, await deps.authority.membershipFor(scopes));
+    const access = checkAccess(
+      scopes,
+      scope,
+      resource,
+      await deps.authorizer.membershipFor(scopes),
+    );
     const user = await users.findByName(userName);
     if (access !== 'granted' || user === undefined) {
       throw new HubError('not_found', 'There is no such server, or it is not yours to use.');

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { HubError } from '../../errors.ts';
 import { isNavigation, prefersHtml } from '../../http/content-negotiation.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
-import type { Authority } from '../../rbac/authority.ts';
+import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { ServerLifecycle } from '../../servers/server-lifecycle.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
@@ -22,7 +22,7 @@ export function userUrlRoutes(
     readonly pages: PageContext;
     readonly basePath: string;
     readonly apiPath: string;
-    readonly authority: Authority;
+    readonly authorizer: Authorizer;
     readonly users: UserStore;
     readonly store: ServerStore;
     readonly servers: UserServers;
@@ -31,7 +31,7 @@ export function userUrlRoutes(
     readonly implicitSpawnSeconds: number;
   },
 ): void {
-  const { pages, authority, users, store, servers, basePath } = deps;
+  const { pages, authorizer, users, store, servers, basePath } = deps;
   const hubPath = pages.urls.hub;
 
   /** A named server, where the path names one that exists; else the default one. */
@@ -58,7 +58,7 @@ export function userUrlRoutes(
     const serverName = await serverAt(userName, String(ctx['params']['rest'] ?? ''));
     const { scopes } = await pages.callerOf(login);
     const resource = { kind: 'server', userName, serverName } as const;
-    const membership = await authority.membershipFor(scopes);
+    const membership = await authorizer.membershipFor(scopes);
     const may = (scope: string) => checkAccess(scopes, scope, resource, membership) === 'granted';
     if (!may('access:servers')) {
       throw new HubError('forbidden', 'You do not have permission to access this server.');

@@ -27,7 +27,7 @@ export interface TokenGrant {
  * The policy information of every check: which scopes an owner or a token holds now, roles, groups and
  * grants worked in. Whether scopes allow something is for `checkAccess` to say.
  */
-export interface Authority {
+export interface Authorizer {
   /** Everything an owner may do through all roles; nothing for an owner that does not exist. */
   scopesOfOwner(owner: Owner): Promise<ScopeSet>;
   /** What a token allows: its own scopes, as far as its owner still holds them. */
@@ -44,7 +44,7 @@ export interface Authority {
  * Answers are kept in memory, for a minute at most, until the database announces a change; announce one
  * as well when `services` tells something new.
  */
-export function createAuthority({
+export function createAuthorizer({
   catalogue,
   users,
   groups,
@@ -60,7 +60,7 @@ export function createAuthority({
   readonly services: () => readonly { readonly name: string; readonly admin: boolean }[];
   readonly database: Pick<HubDatabase, 'onChange'>;
   readonly log: Logger;
-}): Authority {
+}): Authorizer {
   const changes = watchChanges(database);
   // What an owner may do depends on users, groups and roles, never on a login or another token.
   const createCache = <Value extends {}, Miss extends undefined>(max: number) =>

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { openDatabase } from '../store/open-database.ts';
 import { createGroupStore } from '../users/group-store.ts';
 import { createUserStore } from '../users/user-store.ts';
-import { createAuthority } from './authority.ts';
+import { createAuthorizer } from './authorizer.ts';
 import { adminScopes, findDefaultRole } from './default-roles.ts';
 import { expandScopes } from './expand-scopes.ts';
 import { createRoleStore, type RoleStore } from './role-store.ts';
@@ -27,7 +27,7 @@ async function openWorld(services: { name: string; admin: boolean }[] = []) {
       return roles.heldBy(holder);
     },
   };
-  const authority = createAuthority({
+  const authorizer = createAuthorizer({
     catalogue,
     users,
     groups,
@@ -41,7 +41,7 @@ async function openWorld(services: { name: string; admin: boolean }[] = []) {
     users,
     groups,
     roles,
-    authority,
+    authorizer,
     lookups: () => lookups,
     give: async (
       name: string,
@@ -61,13 +61,13 @@ async function openWorld(services: { name: string; admin: boolean }[] = []) {
 test('every user may do everything with what is their own, and nothing else', async () => {
   await using world = await openWorld();
   await world.users.create({ name: 'alice' });
-  expect(await world.authority.scopesOfOwner(alice)).toEqual(ownScopes);
+  expect(await world.authorizer.scopesOfOwner(alice)).toEqual(ownScopes);
 });
 
 test('an administrator holds the role admin as well', async () => {
   await using world = await openWorld();
   await world.users.create({ name: 'alice', isAdmin: true });
-  expect(await world.authority.scopesOfOwner(alice)).toEqual(
+  expect(await world.authorizer.scopesOfOwner(alice)).toEqual(
     ownScopes.union(adminScopes(catalogue)),
   );
 });
@@ -78,40 +78,40 @@ test('a user holds the roles of their groups, with self references meaning the u
   await world.groups.create({ name: 'staff' });
   await world.groups.addMembers('staff', ['alice'], 'api');
   await world.give('opener', ['access:services!service=wiki', 'shares!user'], 'group', 'staff');
-  const scopes = await world.authority.scopesOfOwner(alice);
+  const scopes = await world.authorizer.scopesOfOwner(alice);
   expect(scopes).toContain('access:services!service=wiki');
   expect(scopes).toContain('shares!user=alice');
 });
 
 test('a service holds only what it was given', async () => {
   await using world = await openWorld([{ name: 'culler', admin: false }]);
-  expect(await world.authority.scopesOfOwner(culler)).toEqual(new Set());
+  expect(await world.authorizer.scopesOfOwner(culler)).toEqual(new Set());
   await world.give('culling', ['list:users', 'self', 'servers!user'], 'service', 'culler');
-  expect(await world.authority.scopesOfOwner(culler)).toEqual(
+  expect(await world.authorizer.scopesOfOwner(culler)).toEqual(
     new Set(['list:users', 'read:users:name']),
   );
 });
 
 test('a service with admin: true holds the role admin', async () => {
   await using world = await openWorld([{ name: 'culler', admin: true }]);
-  expect(await world.authority.scopesOfOwner(culler)).toEqual(adminScopes(catalogue));
+  expect(await world.authorizer.scopesOfOwner(culler)).toEqual(adminScopes(catalogue));
 });
 
 test('who does not exist may do nothing, whatever assignments are left behind', async () => {
   await using world = await openWorld();
   await world.give('left-behind', ['admin:users'], 'user', 'alice');
   await world.give('left-behind', ['admin:users'], 'service', 'culler');
-  expect(await world.authority.scopesOfOwner(alice)).toEqual(new Set());
-  expect(await world.authority.scopesOfOwner(culler)).toEqual(new Set());
+  expect(await world.authorizer.scopesOfOwner(alice)).toEqual(new Set());
+  expect(await world.authorizer.scopesOfOwner(culler)).toEqual(new Set());
   expect(
-    await world.authority.effectiveScopes({ owner: alice, scopes: ['inherit', 'admin:users'] }),
+    await world.authorizer.effectiveScopes({ owner: alice, scopes: ['inherit', 'admin:users'] }),
   ).toEqual(new Set());
 });
 
 test('the stored spelling of a user name decides, not the one asked for', async () => {
   await using world = await openWorld();
   await world.users.create({ name: 'zo\u00eb' });
-  const scopes = await world.authority.scopesOfOwner({ kind: 'user', name: 'zoe\u0308' });
+  const scopes = await world.authorizer.scopesOfOwner({ kind: 'user', name: 'zoe\u0308' });
   expect(scopes).toContain('read:users!user=zo\u00eb');
 });
 
@@ -119,13 +119,13 @@ test('a token allows what it was given, as far as its owner still may', async ()
   await using world = await openWorld();
   await world.users.create({ name: 'alice' });
   const token = { owner: alice, scopes: ['read:users', 'tokens!user=bob', 'access:services'] };
-  expect(await world.authority.effectiveScopes(token)).toEqual(
+  expect(await world.authorizer.effectiveScopes(token)).toEqual(
     expandScopes(['read:users!user=alice'], { catalogue }),
   );
   await world.give('opener', ['access:services!service=wiki'], 'user', 'alice');
-  expect(await world.authority.effectiveScopes(token)).toContain('access:services!service=wiki');
+  expect(await world.authorizer.effectiveScopes(token)).toContain('access:services!service=wiki');
   await world.roles.apply({ remove: ['opener'] });
-  expect(await world.authority.effectiveScopes(token)).not.toContain(
+  expect(await world.authorizer.effectiveScopes(token)).not.toContain(
     'access:services!service=wiki',
   );
 });
@@ -133,18 +133,18 @@ test('a token allows what it was given, as far as its owner still may', async ()
 test('inherit is everything the owner may do, alone and beside other scopes', async () => {
   await using world = await openWorld();
   await world.users.create({ name: 'alice' });
-  expect(await world.authority.effectiveScopes({ owner: alice, scopes: ['inherit'] })).toEqual(
+  expect(await world.authorizer.effectiveScopes({ owner: alice, scopes: ['inherit'] })).toEqual(
     ownScopes,
   );
   expect(
-    await world.authority.effectiveScopes({ owner: alice, scopes: ['inherit', 'admin:users'] }),
+    await world.authorizer.effectiveScopes({ owner: alice, scopes: ['inherit', 'admin:users'] }),
   ).toEqual(ownScopes);
 });
 
 test('a token without scopes allows nothing, not even to read the own name', async () => {
   await using world = await openWorld();
   await world.users.create({ name: 'alice' });
-  expect(await world.authority.effectiveScopes({ owner: alice, scopes: [] })).toEqual(new Set());
+  expect(await world.authorizer.effectiveScopes({ owner: alice, scopes: [] })).toEqual(new Set());
 });
 
 test("the token of a user's server reports activity and opens that server, no other", async () => {
@@ -153,7 +153,7 @@ test("the token of a user's server reports activity and opens that server, no ot
   const scopes = findDefaultRole('server')?.scopes ?? [];
   const server = { userName: 'alice', serverName: 'gpu' };
   const client = { clientId: 'hub-user-alice-gpu', server };
-  expect(await world.authority.effectiveScopes({ owner: alice, scopes, client })).toEqual(
+  expect(await world.authorizer.effectiveScopes({ owner: alice, scopes, client })).toEqual(
     new Set([
       'users:activity!user=alice',
       'read:users:activity!user=alice',
@@ -161,10 +161,10 @@ test("the token of a user's server reports activity and opens that server, no ot
     ]),
   );
   const other = { clientId: 'hub-user-alice', server: { userName: 'alice', serverName: '' } };
-  expect(await world.authority.effectiveScopes({ owner: alice, scopes, client: other })).toContain(
+  expect(await world.authorizer.effectiveScopes({ owner: alice, scopes, client: other })).toContain(
     'access:servers!server=alice/',
   );
-  expect(await world.authority.effectiveScopes({ owner: alice, scopes })).not.toContain(
+  expect(await world.authorizer.effectiveScopes({ owner: alice, scopes })).not.toContain(
     'access:servers!server=alice/gpu',
   );
 });
@@ -177,13 +177,13 @@ test('groups are consulted where scopes are restricted to one', async () => {
   await world.groups.addMembers('class', ['bob'], 'api');
   await world.give('teacher', ['access:servers!group=class'], 'user', 'alice');
   const token = { owner: alice, scopes: ['access:servers!server=bob/'] };
-  expect(await world.authority.effectiveScopes(token)).toEqual(
+  expect(await world.authorizer.effectiveScopes(token)).toEqual(
     new Set(['access:servers!server=bob/']),
   );
-  expect((await world.authority.membership()).groupsOf('bob')).toEqual(new Set(['class']));
+  expect((await world.authorizer.membership()).groupsOf('bob')).toEqual(new Set(['class']));
   await world.groups.removeMembers('class', ['bob']);
-  expect(await world.authority.effectiveScopes(token)).toEqual(new Set());
-  expect((await world.authority.membership()).groupsOf('bob')).toEqual(new Set());
+  expect(await world.authorizer.effectiveScopes(token)).toEqual(new Set());
+  expect((await world.authorizer.membership()).groupsOf('bob')).toEqual(new Set());
 });
 
 test('answers come from memory until something changes', async () => {
@@ -192,9 +192,9 @@ test('answers come from memory until something changes', async () => {
   const token = { owner: alice, scopes: ['tokens'] };
   const ask = () =>
     Promise.all([
-      world.authority.scopesOfOwner(alice),
-      world.authority.scopesOfOwner(culler),
-      world.authority.effectiveScopes(token),
+      world.authorizer.scopesOfOwner(alice),
+      world.authorizer.scopesOfOwner(culler),
+      world.authorizer.effectiveScopes(token),
     ]);
   const first = await ask();
   const second = await ask();
@@ -202,7 +202,7 @@ test('answers come from memory until something changes', async () => {
   first.forEach((scopes, index) => {
     expect(second[index]).toBe(scopes);
   });
-  expect(world.authority.membership()).toBe(world.authority.membership());
+  expect(world.authorizer.membership()).toBe(world.authorizer.membership());
 
   world.database.announceChange();
   await ask();
@@ -212,11 +212,11 @@ test('answers come from memory until something changes', async () => {
 test('an answer that was begun before a change is not given after it', async () => {
   await using world = await openWorld();
   const { id } = await world.users.create({ name: 'alice', isAdmin: true });
-  const begun = world.authority.effectiveScopes({ owner: alice, scopes: ['admin:users'] });
+  const begun = world.authorizer.effectiveScopes({ owner: alice, scopes: ['admin:users'] });
   await world.users.setAdmin(id, false);
   await begun;
   expect(
-    await world.authority.effectiveScopes({ owner: alice, scopes: ['admin:users'] }),
+    await world.authorizer.effectiveScopes({ owner: alice, scopes: ['admin:users'] }),
   ).not.toContain('admin:users');
 });
 
@@ -224,7 +224,7 @@ test('a failed lookup is reported to the one who asked, and tried again for the 
   await using world = await openWorld();
   await world.users.create({ name: 'alice' });
   let isDown = true;
-  const authority = createAuthority({
+  const authorizer = createAuthorizer({
     catalogue,
     users: {
       findByName: async (name) => {
@@ -238,9 +238,9 @@ test('a failed lookup is reported to the one who asked, and tried again for the 
     database: world.database,
     log,
   });
-  await expect(authority.scopesOfOwner(alice)).rejects.toThrow('away');
+  await expect(authorizer.scopesOfOwner(alice)).rejects.toThrow('away');
   isDown = false;
-  expect(await authority.scopesOfOwner(alice)).toEqual(ownScopes);
+  expect(await authorizer.scopesOfOwner(alice)).toEqual(ownScopes);
 });
 
 test('a failure that comes after a change does not remove the newer answer', async () => {
@@ -248,7 +248,7 @@ test('a failure that comes after a change does not remove the newer answer', asy
   await world.users.create({ name: 'alice' });
   const failure = Promise.withResolvers<never>();
   let isFirst = true;
-  const authority = createAuthority({
+  const authorizer = createAuthorizer({
     catalogue,
     users: {
       findByName: (name) => {
@@ -263,10 +263,10 @@ test('a failure that comes after a change does not remove the newer answer', asy
     database: world.database,
     log,
   });
-  const first = authority.scopesOfOwner(alice);
+  const first = authorizer.scopesOfOwner(alice);
   world.database.announceChange();
-  const second = authority.scopesOfOwner(alice);
+  const second = authorizer.scopesOfOwner(alice);
   failure.reject(new Error('too late'));
   await expect(first).rejects.toThrow('too late');
-  expect(authority.scopesOfOwner(alice)).toBe(second);
+  expect(authorizer.scopesOfOwner(alice)).toBe(second);
 });
