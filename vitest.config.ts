@@ -11,6 +11,7 @@ export default defineConfig({
     pool: 'forks',
     // More files at once would only make the programs they start wait for one another.
     maxWorkers: 2,
+    maxConcurrency: 2,
     coverage: { provider: 'v8', include: ['src/**', 'plugins/**'] },
   },
 });
