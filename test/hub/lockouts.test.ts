@@ -54,6 +54,7 @@ describe('a lock-out', () => {
         const { status, body, headers } = await guess(hub, name);
         const text = body
           .replaceAll(/name="_csrf" value="[^"]*"/g, '')
+          .replaceAll(/name="csrf-token" content="[^"]*"/g, '')
           .replaceAll(name, 'NAME')
           .replaceAll(/\d+ (second|minute)s?/g, 'TIME');
         answers.push({ status, text, hasRetry: headers['retry-after'] !== undefined });
