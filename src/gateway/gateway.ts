@@ -134,7 +134,7 @@ export function createGateway(deps: {
       }
       if (match.kind === 'redirect') {
         note(req, res, match.route);
-        res.writeHead(308, { Location: match.path, 'Content-Length': 0 }).end();
+        writeAnswer(req, res, { status: 308, headers: { location: match.path }, body: '' });
         return true;
       }
       const { route } = match;

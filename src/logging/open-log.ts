@@ -41,8 +41,9 @@ export function openLog(options: {
   const form = options.form === 'auto' ? (isTerminal ? 'text' : 'json') : options.form;
   // What the write of a line meets is told to its writer; without a listener it would end the program.
   stderr.on('error', () => {});
+  const { output, descriptor } = outputTo(stderr);
   const writer = createLogWriter({
-    output: outputFor(stderr),
+    output,
     onResume: (lines) =>
       log.warn({ droppedLines: lines }, 'lines of this log were lost: they were not read in time'),
   });
@@ -55,19 +56,22 @@ export function openLog(options: {
   return {
     log,
     flush: (deadlineMs) => writer.flush(deadlineMs),
-    flushNow: () => writeNow(stderr.fd, writer.takeRest()),
+    flushNow: () => writeNow(descriptor, writer.takeRest()),
     droppedLogLines: () => writer.droppedLines,
   };
 }
 
-function outputFor(stderr: StandardError): LogOutput {
-  const kind = fstatSync(stderr.fd);
-  if (kind.isFIFO() || kind.isSocket()) return streamOutput(stderr);
-  return fileOutput(stderr.isTTY === true ? patientTerminal(stderr.fd) : stderr.fd);
+/** How to write to standard error, and the descriptor for what must be written at once. */
+function outputTo(stderr: StandardError): { output: LogOutput; descriptor: number } {
+  const { fd: descriptor, isTTY: isTerminal = false } = stderr;
+  const kind = fstatSync(descriptor);
+  if (kind.isFIFO() || kind.isSocket()) return { output: streamOutput(stderr), descriptor };
+  const own = isTerminal ? reopenedTerminal(descriptor) : descriptor;
+  return { output: fileOutput(own), descriptor: own };
 }
 
 /** The terminal, opened once more, so that a write to one that was stopped (Ctrl-S) does not wait. */
-function patientTerminal(descriptor: number): number {
+function reopenedTerminal(descriptor: number): number {
   const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants;
   try {
     return openSync(`/dev/fd/${descriptor}`, O_WRONLY | O_NONBLOCK | O_NOCTTY);

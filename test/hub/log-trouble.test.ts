@@ -4,6 +4,7 @@ import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { identifyProcess, isSameProcess } from '../../src/processes/process-identity.ts';
 import { runsAsRoot } from '../../src/processes/system-user.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
 import { projectDirectory } from '../support/services.ts';
@@ -155,5 +156,29 @@ describe('a hub whose log cannot be written', () => {
     await until(async () => (await droppedLines(folder)) > 0, 'lines are counted as lost');
     expect(await isHealthy(folder)).toBe(true);
     await expectToStop(hub);
+  });
+
+  test('goes on and stops when it is told while its terminal is stopped', async () => {
+    await using folder = await createHubFolder();
+    const command = start(folder)
+      .map((word) => `'${word}'`)
+      .join(' ');
+    // A terminal for the hub; what is shown goes to a pipe.
+    await using terminal = await startWith(folder, 'pipe', [
+      '/usr/bin/script',
+      '--quiet',
+      '--return',
+      '--command',
+      `exec ${command}`,
+      '/dev/null',
+    ]);
+    const children = await readFile(`/proc/${terminal.pid}/task/${terminal.pid}/children`, 'utf8');
+    const hub = identifyProcess(Number(children));
+    if (hub === undefined) throw new Error(`no hub in the terminal: ${children}`);
+    terminal.child.stdout?.pause();
+    await untilLinesAreLost(folder);
+    expect(await isHealthy(folder)).toBe(true);
+    process.kill(hub.pid, 'SIGTERM');
+    await until(() => !isSameProcess(hub), 'the hub has stopped');
   });
 });
