@@ -21,8 +21,8 @@ export default {
   optionsSchema: z.strictObject({}),
   create: () => ({
     login: { kind: 'form', label: 'Any name', fields: [
-      { name: 'username', label: 'User name', type: 'text' },
-      { name: 'password', label: 'Password', type: 'password' },
+      { name: 'username', label: 'User name', type: 'text', autocomplete: 'username' },
+      { name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password' },
     ] },
     authenticate: async (form) => ({
       outcome: 'authenticated',
