@@ -33,6 +33,7 @@ export async function startHub(options: {
         bind_url: `http://127.0.0.1:${port}/`,
         hub_bind_url: `http://127.0.0.1:${internalPort}`,
         database_url: `sqlite:${databaseFile}`,
+        log_dir: `${databaseFile}-logs`,
         authenticator_class: 'dummy',
         log_level: 'warn',
         services: [{ name: 'bench', admin: true, api_token: adminToken }],

@@ -51,6 +51,7 @@ export async function startHub(options: {
         bind_url: url,
         hub_bind_url: `http://127.0.0.1:${internalPort}`,
         database_url: `sqlite:hub-${port}.sqlite`,
+        log_dir: `logs-${port}`,
         cookie_secret: randomBytes(32).toString('hex'),
         authenticator_class: 'dummy',
         // As operators run it: with a line for each request.
