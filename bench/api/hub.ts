@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { freePort } from '../../test/support/free-port.ts';
+import { until } from '../../test/support/test-hub.ts';
 import { startPinned } from '../gateway/pinned-process.ts';
 import { type ApiContender, adminToken } from './contender.ts';
 
@@ -49,6 +50,11 @@ export async function startHub(options: {
     port,
     isEndedByTerm: true,
   });
+  // It listens before it can answer, with 503 until then.
+  await until(
+    async () => (await fetch(`http://127.0.0.1:${port}/hub/health`)).ok,
+    'the hub is ready',
+  );
   return {
     process: hub,
     apiUrl: `http://127.0.0.1:${internalPort}/hub/api`,
