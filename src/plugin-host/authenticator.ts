@@ -7,20 +7,10 @@ import type { PluginLog } from '../logging/plugin-log.ts';
  */
 export type ContractVersion = 1;
 
-/**
- * The contract of an authenticator plugin, the default export of a file in `plugins/`.
- *
- * A plugin is a value, not a base class. It knows no web framework and no database: it returns what
- * should happen, and the hub does it. `Kind` is the kind of login it creates: `FormAuthenticator`,
- * `ExternalAuthenticator` or `RequestAuthenticator`.
- */
-export interface AuthenticatorPlugin<
-  Options = unknown,
-  Kind extends Authenticator = Authenticator,
-> {
-  readonly kind: 'authenticator';
+/** What every plugin says of itself, whatever its kind. */
+export interface PluginDeclaration<Options> {
   readonly contract?: ContractVersion;
-  /** The name in `Hub.authenticator_class`. */
+  /** The name by which the configuration chooses it: `Hub.authenticator_class`, `Spawner.class`. */
   readonly name: string;
   /** Section of the configuration with the plugin's own options, such as `PasswordAuthenticator`. */
   readonly section: string;
@@ -33,6 +23,18 @@ export interface AuthenticatorPlugin<
    * is reached. Opens nothing; runs before `create` and in `hub check`.
    */
   findProblems?(options: Options, surroundings: PluginSurroundings): readonly OptionProblem[];
+}
+
+/**
+ * The contract of an authenticator plugin, the default export of a file in `plugins/`.
+ *
+ * A plugin is a value, not a base class. It knows no web framework and no database: it returns what
+ * should happen, and the hub does it. `Kind` is the kind of login it creates: `FormAuthenticator`,
+ * `ExternalAuthenticator` or `RequestAuthenticator`.
+ */
+export interface AuthenticatorPlugin<Options = unknown, Kind extends Authenticator = Authenticator>
+  extends PluginDeclaration<Options> {
+  readonly kind: 'authenticator';
   /**
    * Puts the authenticator together; throws when that is impossible. `hub check`, every start and
    * every reload also create one for trial, with a host that keeps nothing, so this may read files,

@@ -1,6 +1,5 @@
-import type { z } from 'zod';
 import type { PluginLog } from '../logging/plugin-log.ts';
-import type { ContractVersion, OptionProblem, PluginSurroundings } from './authenticator.ts';
+import type { PluginDeclaration, PluginSurroundings } from './authenticator.ts';
 
 /**
  * The contract of a spawner plugin, the default export of a file in `plugins/`.
@@ -8,19 +7,8 @@ import type { ContractVersion, OptionProblem, PluginSurroundings } from './authe
  * A spawner starts, watches and stops the servers of users. It keeps no list of its own: what it must
  * know again after a restart of the hub is the `SpawnerState` it returns, which the hub stores.
  */
-export interface SpawnerPlugin<Options = unknown> {
+export interface SpawnerPlugin<Options = unknown> extends PluginDeclaration<Options> {
   readonly kind: 'spawner';
-  readonly contract?: ContractVersion;
-  /** The value of `Spawner.class`. */
-  readonly name: string;
-  /** Section of the configuration with the plugin's own options, such as `LocalProcessSpawner`. */
-  readonly section: string;
-  /** Strict schema of the options, made with `zod`; those named in `secretOptions` arrive as text. */
-  readonly optionsSchema: z.ZodType<Options>;
-  /** Dotted names of options that may be given as `{"env": …}` or `{"file": …}`. */
-  readonly secretOptions?: readonly string[];
-  /** Finds what a schema cannot see. Opens nothing; runs before `create` and in `hub check`. */
-  findProblems?(options: Options, surroundings: PluginSurroundings): readonly OptionProblem[];
   /**
    * Puts the spawner together; throws when that is impossible. Also called for trial, as for
    * authenticators: it connects to nothing, starts nothing and writes nothing; that is for `open`.
