@@ -2,6 +2,7 @@ import type { UserNameRules } from '../authentication/user-name-rules.ts';
 import { HubError } from '../errors.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
+import type { SystemAccountStore } from '../users/system-account-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { ActingOnUsers } from './acting-on-users.ts';
 
@@ -16,7 +17,12 @@ export interface Accounts {
   change(
     caller: Caller,
     userName: string,
-    change: { readonly name?: string; readonly isAdmin?: boolean },
+    change: {
+      readonly name?: string;
+      readonly isAdmin?: boolean;
+      /** Decided by administrators only: whoever has it has the files. */
+      readonly systemAccount?: string;
+    },
   ): Promise<User>;
   /** Stops the user's servers, ends the sessions, and deletes everything of theirs. */
   delete(caller: Caller, userName: string): Promise<void>;
@@ -27,6 +33,7 @@ export const mostNewUsers = 500;
 
 export function createAccounts(deps: {
   readonly users: UserStore;
+  readonly systemAccounts: Pick<SystemAccountStore, 'give'>;
   readonly names: Pick<UserNameRules, 'resolveNew'>;
   readonly acting: ActingOnUsers;
   readonly logins: Pick<LoginSessions, 'endAllOfUser'>;
@@ -48,12 +55,16 @@ export function createAccounts(deps: {
       return created;
     },
 
-    async change(caller, userName, { name, isAdmin }) {
+    async change(caller, userName, { name, isAdmin, systemAccount }) {
       const user = await users.getByName(userName);
       await acting.requireMayTakeOver(caller, user);
       if (isAdmin !== undefined && isAdmin !== user.isAdmin) {
         await acting.requireAdminPower(caller);
         await users.setAdmin(user.id, isAdmin);
+      }
+      if (systemAccount !== undefined) {
+        await acting.requireAdminPower(caller);
+        await deps.withoutServersOf(user, () => deps.systemAccounts.give(user, systemAccount));
       }
       const newName =
         name === undefined || name === user.name ? user.name : nameRules.resolveNew(name);

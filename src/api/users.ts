@@ -51,6 +51,12 @@ const listQuery = z.object({
 
 const isAdmin = z.boolean().describe('Whether the user is an administrator.');
 
+const systemAccount = z
+  .string()
+  .describe(
+    'What `{username}` stands for in `Spawner.system_user` and `home_dir`, and so whose files the servers have; decided by administrators only.',
+  );
+
 /** Users. */
 export const userOperations = [
   operation({
@@ -142,15 +148,20 @@ export const userOperations = [
     method: 'PATCH',
     path: '/users/{name}',
     tag: 'users',
-    summary: 'Rename a user, or make one an administrator',
+    summary: 'Change the name, the rights or the system account of a user',
     scopes: ['admin:users'],
     target: 'user',
-    body: z.strictObject({ name: z.string().optional(), admin: isAdmin.optional() }),
+    body: z.strictObject({
+      name: z.string().optional(),
+      admin: isAdmin.optional(),
+      system_account: systemAccount.optional(),
+    }),
     answers: { 200: { description: 'The changed user.', schema: userModel } },
   }).handle(async ({ params, body, caller }, deps: Deps) => {
     const user = await deps.accounts.change(caller, params.name, {
       ...(body.name === undefined ? {} : { name: body.name }),
       ...(body.admin === undefined ? {} : { isAdmin: body.admin }),
+      ...(body.system_account === undefined ? {} : { systemAccount: body.system_account }),
     });
     const details = await deps.directory.detailsOf(user);
     const may = createMay(caller, await deps.authorizer.membershipFor(caller.scopes));

@@ -32,6 +32,7 @@ export function createAccountStore(
         isInvited: false,
         createdAt,
         lastActivityAt: undefined,
+        systemAccount: undefined,
       };
       const identityId = randomUUID();
       try {

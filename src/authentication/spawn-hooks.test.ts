@@ -13,6 +13,7 @@ const ada: User = {
   isInvited: false,
   createdAt: new Date(0),
   lastActivityAt: undefined,
+  systemAccount: undefined,
 };
 const calls: string[] = [];
 

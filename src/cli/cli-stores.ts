@@ -17,12 +17,17 @@ import { type KeyvSpaces, openKeyv } from '../store/keyv.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { createSettingStore } from '../store/setting-store.ts';
 import { createPasswordCredentialStore } from '../users/password-credential-store.ts';
+import {
+  createSystemAccountStore,
+  type SystemAccountStore,
+} from '../users/system-account-store.ts';
 import { createUserStore, type UserStore } from '../users/user-store.ts';
 import type { CheckedConfig } from './checked-config.ts';
 
 /** What commands need of the hub's state, while the hub itself may or may not run. */
 export interface CliStores extends AsyncDisposable {
   readonly users: UserStore;
+  readonly systemAccounts: SystemAccountStore;
   readonly accessTokens: AccessTokenStore;
   readonly setUpLink: Pick<SetUpLink, 'issue'>;
   /** Opens the expiring state. */
@@ -54,6 +59,7 @@ export async function openCliStores({ config, plugins }: CheckedConfig): Promise
 
   return {
     users,
+    systemAccounts: createSystemAccountStore(database),
     accessTokens: createAccessTokenStore({ database }),
     setUpLink: createSetUpLink({ ...config, settings, users, credentials }),
     openKeyv: () =>

@@ -247,6 +247,22 @@ describe('hub user', () => {
     expect((await hub('user passwd bob --password-stdin')).stderr).toContain('no user bob');
   });
 
+  test('account shows whose files the servers of a user have, and gives them others', async () => {
+    for (const name of ['ada', 'bob']) await hub(`user add ${name} --no-password`);
+    expect((await hub('user account ada')).stdout).toMatch(/^not decided; ada if free/);
+    expect((await hub('user account ada files')).exitCode).toBe(0);
+    expect((await hub('user account ada')).stdout).toBe('files\n');
+    const taken = await hub('user account bob files');
+    expect(taken).toMatchObject({ exitCode: 1 });
+    expect(taken.stderr).toMatch(/files belongs to ada[\s\S]*Give ada another one/);
+    expect((await hub('user account bob a/b')).exitCode).toBe(1);
+    await hub('user delete ada --yes');
+    expect((await hub('user account bob files')).exitCode).toBe(0);
+    expect(JSON.parse((await hub('user list --json')).stdout)).toMatchObject([
+      { name: 'bob', system_account: 'files' },
+    ]);
+  });
+
   test('list shows everybody, as a table or as JSON', async () => {
     await hub('user add ada --admin --no-password');
     await hub('user add bob --no-password');

@@ -10,11 +10,12 @@ import { loadFor, withConfig } from './with-config.ts';
 
 const listPageSize = 500;
 
-/** Adds `hub user add|passwd|list|delete`. */
+/** Adds `hub user add|passwd|account|list|delete`. */
 export function addUserCommands(program: Command, io: CliIo): void {
   const user = program.command('user').description('manage user accounts');
   addAddCommand(user, io);
   addPasswdCommand(user, io);
+  addAccountCommand(user, io);
   addListCommand(user, io);
   addDeleteCommand(user, io);
 }
@@ -80,6 +81,27 @@ function addPasswdCommand(user: Command, io: CliIo): void {
     });
 }
 
+function addAccountCommand(user: Command, io: CliIo): void {
+  withConfig(user.command('account'))
+    .description("show or choose the system account and files of a user's servers")
+    .argument('<name>', 'name of the user')
+    .argument('[account]', 'what {username} stands for in Spawner.system_user and home_dir')
+    .action(async (name: string, account: string | undefined, _flags, command: Command) => {
+      await withStores(io, command, async ({ stores, checked }) => {
+        const found = await getUser(stores, namesOf(checked).resolve(name));
+        if (account === undefined) {
+          const decided =
+            found.systemAccount ?? `not decided; ${found.name} if free, when a server first starts`;
+          io.stdout.write(`${decided}\n`);
+          return;
+        }
+        await requireStopped(stores, found);
+        await stores.systemAccounts.give(found, account);
+        io.stdout.write(`The servers of ${found.name} use the account ${account} from now on.\n`);
+      });
+    });
+}
+
 function addListCommand(user: Command, io: CliIo): void {
   withConfig(user.command('list'))
     .description('list all users')
@@ -105,17 +127,7 @@ function addDeleteCommand(user: Command, io: CliIo): void {
     .action(async (name: string, flags: { readonly yes?: boolean }, command: Command) => {
       await withStores(io, command, async ({ stores, checked }) => {
         const found = await getUser(stores, namesOf(checked).resolve(name));
-        const { total } = await stores.users.list({
-          offset: 0,
-          limit: 1,
-          onlyNames: [found.name],
-          serverState: 'active',
-        });
-        if (total > 0) {
-          throw new HubError('conflict', `A server of ${found.name} is running.`, {
-            hint: 'Stop it on the admin page first; otherwise no one could stop it any more.',
-          });
-        }
+        await requireStopped(stores, found);
         if (flags.yes !== true && !(await confirm(io, `Delete ${describe(found)}?`))) {
           throw new HubError('bad_request', 'Nothing was deleted.', {
             hint: 'Use --yes to delete without being asked.',
@@ -169,18 +181,34 @@ async function getUser({ users }: CliStores, name: string): Promise<User> {
   throw new HubError('not_found', `There is no user ${name}.`, { hint: 'See: hub user list' });
 }
 
+async function requireStopped({ users }: CliStores, { name }: User): Promise<void> {
+  const { total } = await users.list({
+    offset: 0,
+    limit: 1,
+    onlyNames: [name],
+    serverState: 'active',
+  });
+  if (total === 0) return;
+  throw new HubError('conflict', `A server of ${name} is running.`, {
+    hint: 'Stop it on the admin page first; otherwise no one could stop it any more.',
+  });
+}
+
 function describe({ name, isAdmin }: User): string {
   return isAdmin ? `the administrator ${name}` : `the user ${name}`;
 }
 
 function asJson(users: readonly User[]): string {
-  const list = users.map(({ name, isAdmin, isInvited, createdAt, lastActivityAt }) => ({
-    name,
-    admin: isAdmin,
-    invited: isInvited,
-    created: createdAt,
-    last_activity: lastActivityAt ?? null,
-  }));
+  const list = users.map(
+    ({ name, isAdmin, isInvited, createdAt, lastActivityAt, systemAccount }) => ({
+      name,
+      admin: isAdmin,
+      invited: isInvited,
+      created: createdAt,
+      last_activity: lastActivityAt ?? null,
+      system_account: systemAccount ?? null,
+    }),
+  );
   return `${JSON.stringify(list, undefined, 2)}\n`;
 }
 

@@ -36,6 +36,7 @@ export function composeAccounts(
   const acting = createActingOnUsers({ authorizer, roles: stores.roles });
   const accounts = createAccounts({
     users: stores.users,
+    systemAccounts: stores.systemAccounts,
     names: login.names,
     acting,
     logins,

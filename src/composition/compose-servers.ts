@@ -7,6 +7,7 @@ import { createBoundedProbe } from '../processes/readiness-probe.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import { createActivityLog } from '../servers/activity.ts';
 import { noSpawner } from '../servers/no-spawner.ts';
+import { createDecideAccount } from '../servers/server-accounts.ts';
 import { createServerLifecycle } from '../servers/server-lifecycle.ts';
 import { createServerRoutes } from '../servers/server-routes.ts';
 import type { UnitEvents } from '../servers/server-unit.ts';
@@ -89,6 +90,7 @@ export async function composeServers(
     accessTokens: stores.accessTokens,
     tokenIssuer: oauth.tokenIssuer,
     roles: stores.roles,
+    decideAccount: createDecideAccount(spawnerConfig, stores.systemAccounts),
     beforeSpawn: spawnHooks.beforeSpawn,
     beforeStop: spawnHooks.beforeStop,
     probe: createBoundedProbe(parallelProbes),

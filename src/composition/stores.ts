@@ -14,6 +14,7 @@ import { createIdentityStore } from '../users/identity-store.ts';
 import { createInvitationStore } from '../users/invitation-store.ts';
 import { createPasswordCredentialStore } from '../users/password-credential-store.ts';
 import { createSecondFactorStore } from '../users/second-factor-store.ts';
+import { createSystemAccountStore } from '../users/system-account-store.ts';
 import { createUserStore } from '../users/user-store.ts';
 
 /** Everything the hub keeps, over one database. */
@@ -22,6 +23,7 @@ export type Stores = ReturnType<typeof createStores>;
 export function createStores(database: HubDatabase, secrets: readonly Secret[]) {
   return {
     users: createUserStore(database),
+    systemAccounts: createSystemAccountStore(database),
     groups: createGroupStore(database),
     credentials: createPasswordCredentialStore(database),
     identities: createIdentityStore(database, { sealer: createSealer(secrets, 'auth-state') }),

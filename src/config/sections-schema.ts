@@ -128,11 +128,21 @@ export const spawnerSection = z.strictObject({
   system_user: z
     .string()
     .optional()
-    .describe('System user of a server when the hub is root; {username} is replaced.'),
+    .describe(
+      "System user of a server when the hub is root; {username} is replaced by the user's account: the name when first needed, which a later rename does not change.",
+    ),
+  allowed_system_users: z
+    .array(z.union([z.string().min(1), z.int().positive()]))
+    .default([])
+    .describe(
+      'Accounts below UID_MIN of /etc/login.defs, by name or id, under which servers may run all the same; never root.',
+    ),
   home_dir: z
     .string()
     .default('homes/{username}')
-    .describe('Working directory of a server; {username} is replaced. Created when missing.'),
+    .describe(
+      'Working directory of a server; {username} is replaced as in system_user. Created when missing.',
+    ),
   profiles: z.array(profileSchema).default([]).describe('Choices a user has at start.'),
   oauth_client_allowed_scopes: z
     .array(z.string())

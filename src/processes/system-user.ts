@@ -16,6 +16,7 @@ export interface SystemUser {
 }
 
 const execFileAsync = promisify(execFile);
+const accountName = /^[A-Za-z0-9_][A-Za-z0-9_.@-]*\$?$/;
 
 /** Whether the hub runs as root, and so may run programs as other users. */
 export function runsAsRoot(): boolean {
@@ -27,7 +28,7 @@ export function runsAsRoot(): boolean {
  * when there is none.
  */
 export async function findSystemUser(name: string): Promise<SystemUser | undefined> {
-  if (!/^[A-Za-z0-9_][A-Za-z0-9_.@-]*\$?$/.test(name)) return undefined;
+  if (!accountName.test(name)) return undefined;
   const line = await passwdLine(name);
   const [entryName, , userId, groupId, , home = '/', shell = '/bin/sh'] = line?.split(':') ?? [];
   // getent also finds an account by its number; `user` is documented as a name.
@@ -41,6 +42,41 @@ export async function findSystemUser(name: string): Promise<SystemUser | undefin
     shell: shell === '' ? '/bin/sh' : shell,
   };
 }
+
+/** The id of an account; undefined when there is none. */
+export async function findUserId(name: string): Promise<number | undefined> {
+  if (!accountName.test(name)) return undefined;
+  const [entryName, , userId] = (await passwdLine(name))?.split(':') ?? [];
+  return entryName === name ? Number(userId) : undefined;
+}
+
+/**
+ * Says why users' servers may not run under an account: never as root, nor as one of the system's own
+ * (an id below `UID_MIN` of login.defs(5)) that the operator has not named. Undefined when they may.
+ */
+export async function serverAccountProblem(
+  { name, userId }: Pick<SystemUser, 'name' | 'userId'>,
+  allowed: readonly (string | number)[],
+): Promise<string | undefined> {
+  if (userId === 0) {
+    return `No server runs under the account "${name}": it administers this machine.`;
+  }
+  const least = await leastUserId();
+  if (userId >= least || allowed.includes(name) || allowed.includes(userId)) return undefined;
+  return (
+    `No server runs under the account "${name}": its id ${userId} is below UID_MIN (${least}), so it is one of the ` +
+    "system's own. The operator may name it in Spawner.allowed_system_users."
+  );
+}
+
+async function leastUserId(): Promise<number> {
+  const text = await readFile('/etc/login.defs', 'latin1').catch(() => '');
+  const value = Number(/^[ \t]*UID_MIN[ \t]+(\w+)/m.exec(text)?.[1] ?? Number.NaN);
+  return Number.isInteger(value) && value > 0 ? value : usualLeastUserId;
+}
+
+/** UID_MIN where login.defs does not say. */
+const usualLeastUserId = 1_000;
 
 /**
  * Finds the `setpriv` of util-linux, which can set supplementary groups; the one of BusyBox cannot.

@@ -12,6 +12,7 @@ import type { Owner } from '../rbac/owner.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import { isServerName, type Server, serverPrefix } from './server.ts';
+import type { DecideAccount, ServerAccount } from './server-accounts.ts';
 import { addressEnvironment, serverEnvironment } from './server-environment.ts';
 import type { AcceptedStart, AcceptedStop, ServerLifecycle } from './server-lifecycle.ts';
 import type { LaunchPlan } from './server-start.ts';
@@ -84,6 +85,7 @@ export function createUserServers(deps: {
   readonly accessTokens: Pick<AccessTokenStore, 'revokeByServer'>;
   readonly tokenIssuer: Pick<TokenIssuer, 'createServerToken'>;
   readonly roles: Pick<RoleStore, 'getByName'>;
+  readonly decideAccount: DecideAccount;
   readonly beforeSpawn: BeforeSpawn;
   readonly beforeStop: BeforeStop;
   /** Asks a server once whether it answers. */
@@ -100,8 +102,8 @@ export function createUserServers(deps: {
     // Servers run in folders of their own; this is how a command names a file beside the configuration.
     directory: config.directory,
   });
-  const fill = (template: string, userName: string) =>
-    template.replaceAll('{username}', safeFileName(userName));
+  const fill = (template: string, account: string) =>
+    template.replaceAll('{username}', safeFileName(account));
 
   async function serverFor({ user, serverName, displayName }: StartRequest): Promise<Server> {
     const existing = await store.find(user.name, serverName);
@@ -134,7 +136,7 @@ export function createUserServers(deps: {
     }
   }
 
-  function planFor(request: StartRequest, server: Server): LaunchPlan {
+  function planFor(request: StartRequest, server: Server, account: ServerAccount): LaunchPlan {
     const { user } = request;
     const chosen = chooseOptions(
       choices,
@@ -186,10 +188,8 @@ export function createUserServers(deps: {
             }),
           ),
           environmentForUrl: (url) => addressEnvironment(url, Hub.environment_prefixes),
-          workingDirectory: deps.resolvePath(fill(spawnerConfig.home_dir, user.name)),
-          ...(spawnerConfig.system_user === undefined
-            ? {}
-            : { systemUser: spawnerConfig.system_user.replaceAll('{username}', user.name) }),
+          workingDirectory: deps.resolvePath(fill(spawnerConfig.home_dir, account.name)),
+          ...(account.systemUser === undefined ? {} : { systemUser: account.systemUser }),
           ...(chosen.memoryLimitBytes === undefined
             ? {}
             : { memoryLimitBytes: chosen.memoryLimitBytes }),
@@ -273,8 +273,9 @@ export function createUserServers(deps: {
     async start(request) {
       // Before there is a record: a start that is refused leaves no server behind.
       checkedOptions(request.user.name, request.serverName, request.userOptions);
+      const account = await deps.decideAccount(request.user);
       const server = await serverFor(request);
-      return lifecycle.start(server, () => planFor(request, server));
+      return lifecycle.start(server, () => planFor(request, server, account));
     },
 
     async stop(userName, serverName, askedBy) {

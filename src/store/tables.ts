@@ -6,6 +6,7 @@ import type { Insertable, Selectable, Updateable } from 'kysely';
  */
 export interface Tables {
   users: UsersTable;
+  retired_system_accounts: RetiredSystemAccountsTable;
   password_credentials: PasswordCredentialsTable;
   identities: IdentitiesTable;
   auth_states: AuthStatesTable;
@@ -32,6 +33,14 @@ export interface UsersTable {
   invited: number;
   created_at: number;
   last_activity_at: number | null;
+  /** Name under which the servers run on the machine; null until it is decided. */
+  system_account: string | null;
+}
+
+/** Accounts of deleted users, so that no later user of the same name gets their files. */
+export interface RetiredSystemAccountsTable {
+  name: string;
+  retired_at: number;
 }
 
 export interface PasswordCredentialsTable {

@@ -18,6 +18,7 @@ export function newUserRow(user: {
     invited: Number(user.isInvited ?? false),
     created_at: Date.now(),
     last_activity_at: null,
+    system_account: null,
   };
 }
 

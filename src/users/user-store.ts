@@ -5,6 +5,7 @@ import { textsOf } from '../store/json-list.ts';
 import { prepareQuery } from '../store/prepared-query.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, Tables } from '../store/tables.ts';
+import { claimSystemAccount, retireSystemAccount } from './system-account-store.ts';
 import { normaliseUserName, validateUserName } from './user-name.ts';
 import { ensureUserRow, insertMissingUsers, newUserRow } from './user-rows-store.ts';
 
@@ -17,6 +18,8 @@ export interface User {
   readonly isInvited: boolean;
   readonly createdAt: Date;
   readonly lastActivityAt: Date | undefined;
+  /** Name under which the servers run on the machine; undefined until it is decided. */
+  readonly systemAccount: string | undefined;
 }
 
 /** The order of a list; a minus reverses it. Those who were never active come before all others. */
@@ -63,7 +66,10 @@ export interface UserStore {
   ): Promise<User[]>;
   /** Throws `not_found`. */
   setAdmin(id: string, isAdmin: boolean): Promise<void>;
-  /** Throws `not_found`, `conflict` or `bad_request`. Roles given to the user stay. */
+  /**
+   * Throws `not_found`, `conflict` or `bad_request`. Roles given to the user stay, and so does the
+   * system account, which no new name decides.
+   */
   rename(id: string, name: string): Promise<void>;
   /** Deletes the user and everything of theirs; false when there was no such user. */
   delete(id: string): Promise<boolean>;
@@ -186,6 +192,7 @@ export function createUserStore(database: HubDatabase): UserStore {
       await database.transaction(async (transaction) => {
         const former = await nameOf(transaction, id);
         if (former === undefined) throw noSuchUser();
+        await claimSystemAccount(transaction, { id, name: former });
         const renamed = transaction
           .updateTable('users')
           .set({ name: newName })
@@ -216,6 +223,7 @@ export function createUserStore(database: HubDatabase): UserStore {
           .where('subject_kind', '=', 'user')
           .where('subject_name', '=', name)
           .execute();
+        await retireSystemAccount(transaction, id);
         // Everything else refers to the user's row and goes with it.
         await transaction.deleteFrom('users').where('id', '=', id).execute();
         return true;
@@ -272,6 +280,7 @@ function toUser(row: Row<'users'>): User {
     isInvited: row.invited === 1,
     createdAt: new Date(row.created_at),
     lastActivityAt: row.last_activity_at === null ? undefined : new Date(row.last_activity_at),
+    systemAccount: row.system_account ?? undefined,
   };
 }
 

@@ -16,6 +16,8 @@ export interface AdminUserView {
     readonly isInvited: boolean;
     readonly createdAt: Date;
     readonly lastActivityAt?: Date | undefined;
+    /** Name under which the servers run on the machine. */
+    readonly systemAccount?: string | undefined;
   };
   readonly groups: readonly string[];
   readonly roles: readonly string[];
@@ -80,6 +82,7 @@ function facts(view: AdminUserView): Html {
 <dt>Groups</dt><dd>${groups.length > 0 ? groups.join(', ') : none}</dd>
 <dt>Roles</dt><dd>${roles.length > 0 ? roles.join(', ') : none}</dd>
 ${password !== undefined && html`<dt>Password</dt><dd>${passwordWords[password]}</dd>`}
+${user.systemAccount !== undefined && html`<dt>System account</dt><dd>${user.systemAccount}</dd>`}
 <dt>Second factor</dt><dd>${hasSecondFactor ? 'On' : 'Off'}</dd>
 ${identities.length > 0 && html`<dt>Identities</dt><dd>${identities.map(({ label, display }) => html`<div>${label}: ${display}</div>`)}</dd>`}
 </dl>`;

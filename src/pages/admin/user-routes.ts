@@ -191,6 +191,7 @@ async function viewOf(
       isInvited: open.some(({ purpose }) => purpose === 'invitation'),
       createdAt: user.createdAt,
       lastActivityAt: user.lastActivityAt,
+      systemAccount: mayChange ? user.systemAccount : undefined,
     },
     groups,
     roles: roles.map(({ name }) => name),

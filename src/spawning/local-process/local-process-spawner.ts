@@ -296,11 +296,16 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
 async function requireUser(name: string | undefined): Promise<SystemUser | undefined> {
   if (name === undefined) return undefined;
   const user = await findSystemUser(name);
-  if (user !== undefined) return user;
-  throw new HubError(
-    'upstream_failed',
-    `The server cannot be started: there is no system user "${name}".`,
-  );
+  if (user === undefined) {
+    throw new HubError(
+      'upstream_failed',
+      `The server cannot be started: there is no system user "${name}".`,
+      { hint: 'The operator makes it, or gives the user another account: hub user account.' },
+    );
+  }
+  // The hub has asked before; whatever it thinks, no user gets this machine.
+  if (user.userId === 0) throw new HubError('upstream_failed', 'No server runs as root.');
+  return user;
 }
 
 async function prepareDirectory(path: string, user: SystemUser | undefined): Promise<void> {

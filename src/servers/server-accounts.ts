@@ -1,0 +1,40 @@
+import type { SpawnerConfig } from '../config/config.ts';
+import { HubError } from '../errors.ts';
+import { findUserId, serverAccountProblem } from '../processes/system-user.ts';
+import type { SystemAccountStore } from '../users/system-account-store.ts';
+import type { User } from '../users/user-store.ts';
+
+/** On whose account of the machine, and with which files, a user's servers run. */
+export interface ServerAccount {
+  /** What `{username}` stands for in `home_dir`. */
+  readonly name: string;
+  readonly systemUser: string | undefined;
+}
+
+/**
+ * Decides the account of a user's servers. Throws `conflict` when it is another user's, and
+ * `bad_request` when users' servers may not run under it.
+ */
+export type DecideAccount = (user: User) => Promise<ServerAccount>;
+
+export function createDecideAccount(
+  config: Pick<SpawnerConfig, 'system_user' | 'home_dir' | 'allowed_system_users'>,
+  store: Pick<SystemAccountStore, 'claim'>,
+): DecideAccount {
+  const { system_user: template, home_dir, allowed_system_users: allowed } = config;
+  const isOfUser = [template, home_dir].some((text) => text?.includes('{username}') === true);
+
+  return async (user) => {
+    const name = isOfUser ? await store.claim(user) : user.name;
+    const systemUser = template?.replaceAll('{username}', name);
+    if (systemUser !== undefined) {
+      const userId = await findUserId(systemUser);
+      const problem =
+        userId === undefined
+          ? undefined
+          : await serverAccountProblem({ name: systemUser, userId }, allowed);
+      if (problem !== undefined) throw new HubError('bad_request', problem);
+    }
+    return { name, systemUser };
+  };
+}

@@ -1,0 +1,120 @@
+import type { Kysely } from 'kysely';
+import { HubError } from '../errors.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { isUniqueViolation } from '../store/storage-error.ts';
+import type { Tables } from '../store/tables.ts';
+import { validateUserName } from './user-name.ts';
+
+/**
+ * Who has which system account: the name that stands for `{username}` in `Spawner.system_user` and
+ * `Spawner.home_dir`. It is the user's name when first needed, and then stays: no two users ever have
+ * the same one, and that of a deleted user is kept from later users of the same name.
+ */
+export interface SystemAccountStore {
+  /** The user's account, decided now if it was not. Throws `conflict` when it is another user's or was. */
+  claim(user: { readonly id: string; readonly name: string }): Promise<string>;
+  /**
+   * Gives a user an account, also that of a deleted user; the former one is kept from others. Throws
+   * `conflict` when it is another user's, and `bad_request` when it cannot be a name.
+   */
+  give(user: { readonly id: string }, account: string): Promise<void>;
+}
+
+type Owner = { readonly id: string; readonly name: string };
+
+export function createSystemAccountStore(
+  database: Pick<HubDatabase, 'transaction'>,
+): SystemAccountStore {
+  return {
+    claim: (user) => database.transaction((transaction) => claimSystemAccount(transaction, user)),
+
+    async give({ id }, given) {
+      const account = validateUserName(given);
+      await database.transaction(async (transaction) => {
+        const holder = await transaction
+          .selectFrom('users')
+          .select(['id', 'name'])
+          .where('system_account', '=', account)
+          .executeTakeFirst();
+        if (holder?.id === id) return;
+        if (holder !== undefined) {
+          throw new HubError('conflict', `The account ${account} belongs to ${holder.name}.`, {
+            hint: `Give ${holder.name} another one first.`,
+          });
+        }
+        await retireSystemAccount(transaction, id);
+        await transaction
+          .deleteFrom('retired_system_accounts')
+          .where('name', '=', account)
+          .execute();
+        await transaction
+          .updateTable('users')
+          .set({ system_account: account })
+          .where('id', '=', id)
+          .execute();
+      });
+    },
+  };
+}
+
+/** Decides the account of a user, within a transaction. Throws as `claim`. */
+export async function claimSystemAccount(
+  transaction: Kysely<Tables>,
+  { id, name }: Owner,
+): Promise<string> {
+  const known = await transaction
+    .selectFrom('users')
+    .select('system_account')
+    .where('id', '=', id)
+    .executeTakeFirst();
+  if (known?.system_account !== null && known?.system_account !== undefined) {
+    return known.system_account;
+  }
+  try {
+    await transaction
+      .updateTable('users')
+      .set({ system_account: name })
+      .where('id', '=', id)
+      .execute();
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    throw taken(name, 'belongs to another user', error);
+  }
+  // Only now: who had it may have been deleted while the update waited for that.
+  const retired = await transaction
+    .selectFrom('retired_system_accounts')
+    .select('name')
+    .where('name', '=', name)
+    .executeTakeFirst();
+  if (retired !== undefined) throw taken(name, 'belonged to a deleted user');
+  return name;
+}
+
+/** Keeps the account of a user from all others, within a transaction. */
+export async function retireSystemAccount(transaction: Kysely<Tables>, id: string): Promise<void> {
+  await transaction
+    .insertInto('retired_system_accounts')
+    .columns(['name', 'retired_at'])
+    .expression((expression) =>
+      expression
+        .selectFrom('users')
+        .select((select) => ['system_account as name', select.val(Date.now()).as('retired_at')])
+        .where('id', '=', id)
+        .where('system_account', 'is not', null),
+    )
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .execute();
+}
+
+function taken(name: string, how: string, cause?: unknown): HubError {
+  return new HubError(
+    'conflict',
+    `The account ${name} on the machine of the servers, with its files, ${how}.`,
+    {
+      cause,
+      hint:
+        `The operator decides: "hub user account ${name} ${name}" gives the user that account where no other ` +
+        `user has it, "hub user account ${name} OTHER" another one.`,
+    },
+  );
+}
