@@ -1,3 +1,4 @@
+import type { AccountBinding } from '../authentication/account-binding.ts';
 import type { UserNameRules } from '../authentication/user-name-rules.ts';
 import { HubError } from '../errors.ts';
 import type { Caller } from '../rbac/caller.ts';
@@ -8,11 +9,14 @@ import type { ActingOnUsers } from './acting-on-users.ts';
 
 /** Creating, changing and deleting users, with the rules that hold for every caller. */
 export interface Accounts {
-  /** Creates the users that do not exist yet. Throws `conflict` when all of them do. */
+  /**
+   * Creates the users that do not exist yet. Throws `conflict` when all of them do, and `bad_request` when it
+   * is not clear by which authenticator they will come.
+   */
   create(
     caller: Caller,
     names: readonly string[],
-    options: { readonly isAdmin: boolean },
+    options: { readonly isAdmin: boolean; readonly authenticator?: string | undefined },
   ): Promise<User[]>;
   change(
     caller: Caller,
@@ -35,6 +39,7 @@ export function createAccounts(deps: {
   readonly users: UserStore;
   readonly systemAccounts: Pick<SystemAccountStore, 'give'>;
   readonly names: Pick<UserNameRules, 'resolveNew'>;
+  readonly binding: Pick<AccountBinding, 'choose'>;
   readonly acting: ActingOnUsers;
   readonly logins: Pick<LoginSessions, 'endAllOfUser'>;
   /** Stops the user's servers, and lets none start until the work is done. */
@@ -44,13 +49,14 @@ export function createAccounts(deps: {
   const { users, names: nameRules, acting, logins } = deps;
 
   return {
-    async create(caller, names, { isAdmin }) {
+    async create(caller, names, { isAdmin, authenticator }) {
       if (names.length > mostNewUsers) {
         throw new HubError('bad_request', `At most ${mostNewUsers} users can be created at once.`);
       }
       if (isAdmin) await acting.requireAdminPower(caller);
+      const madeFor = deps.binding.choose(authenticator);
       const wanted = [...new Set(names.map((name) => nameRules.resolveNew(name)))];
-      const created = await users.createMissing(wanted, { isAdmin, isInvited: true });
+      const created = await users.createMissing(wanted, { isAdmin, isInvited: true, madeFor });
       if (created.length === 0) throw new HubError('conflict', 'All of these users exist already.');
       return created;
     },

@@ -51,6 +51,13 @@ const listQuery = z.object({
 
 const isAdmin = z.boolean().describe('Whether the user is an administrator.');
 
+const authenticator = z
+  .string()
+  .optional()
+  .describe(
+    'The authenticator by which the users will come; `Authenticator.account_authenticator` by default.',
+  );
+
 const systemAccount = z
   .string()
   .describe(
@@ -101,13 +108,15 @@ export const userOperations = [
     body: z.object({
       usernames: z.array(z.string()).min(1).max(mostNewUsers),
       admin: isAdmin.default(false),
+      authenticator,
     }),
     answers: {
       201: { description: 'Those that did not exist before.', schema: z.array(userModel) },
     },
   }).handle(async ({ body, caller, may }, deps: Deps) => {
-    const { usernames, admin } = body;
-    const created = await deps.accounts.create(caller, usernames, { isAdmin: admin });
+    const { usernames, admin, authenticator } = body;
+    const options = { isAdmin: admin, authenticator };
+    const created = await deps.accounts.create(caller, usernames, options);
     const details = await deps.directory.detailsOfAll(created);
     return { status: 201, body: details.map((entry) => presentUser(entry, may)) };
   }),
@@ -135,10 +144,11 @@ export const userOperations = [
     tag: 'users',
     summary: 'Create a user',
     scopes: ['admin:users'],
-    body: z.object({ admin: isAdmin.default(false) }).prefault({}),
+    body: z.object({ admin: isAdmin.default(false), authenticator }).prefault({}),
     answers: { 201: { description: 'The new user.', schema: userModel } },
   }).handle(async ({ params, body, caller, may }, deps: Deps) => {
-    const [user] = await deps.accounts.create(caller, [params.name], { isAdmin: body.admin });
+    const options = { isAdmin: body.admin, authenticator: body.authenticator };
+    const [user] = await deps.accounts.create(caller, [params.name], options);
     if (user === undefined) throw new HubError('conflict', 'This user exists already.');
     const details = await deps.directory.detailsOf(user);
     return { status: 201, body: presentUser(details, may) };

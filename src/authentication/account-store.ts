@@ -33,6 +33,7 @@ export function createAccountStore(
         createdAt,
         lastActivityAt: undefined,
         systemAccount: undefined,
+        madeFor: undefined,
       };
       const identityId = randomUUID();
       try {

@@ -10,6 +10,8 @@ export interface Applicant {
   readonly authenticated: Pick<AuthenticatedUser, 'allowed' | 'admin'>;
   /** Whether the account exists and the authenticator is the one that keeps such accounts. */
   readonly hasOwnAccount: boolean;
+  /** Whether the name is theirs: rules that go by names count only then. */
+  readonly hasName: boolean;
   /** Whether an administrator made the account. */
   readonly isInvited: boolean;
 }
@@ -35,17 +37,15 @@ export function createAdmissionRules(
   const blocked = new Set(config.blocked_users.map(canonicalUserName));
 
   return {
-    decide({ name, authenticated, hasOwnAccount, isInvited }) {
+    decide({ name, authenticated, hasOwnAccount, hasName, isInvited }) {
       if (blocked.has(name)) return 'blocked';
       if (authenticated.allowed === false) return 'not_allowed';
       const isAllowed =
         config.allow_all ||
-        allowed.has(name) ||
-        admins.has(name) ||
         authenticated.allowed === true ||
         authenticated.admin === true ||
         hasOwnAccount ||
-        isInvited;
+        (hasName && (allowed.has(name) || admins.has(name) || isInvited));
       return isAllowed ? 'admitted' : 'not_allowed';
     },
     isBlocked: (name) => blocked.has(name),

@@ -83,6 +83,7 @@ async function createParts(
   const service = createLoginService({
     ...stores,
     config,
+    binding: { isFor: () => true, isNamed: () => false, choose: () => 'any' },
     throttle,
     log,
     authenticators: {

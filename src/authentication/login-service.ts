@@ -14,6 +14,7 @@ import { isForm } from '../plugin-host/login-kinds.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
+import type { AccountBinding } from './account-binding.ts';
 import type { AccountStore } from './account-store.ts';
 import { createAdmissionRules } from './admission-rules.ts';
 import type { Authenticators, NamedAuthenticator } from './create-authenticators.ts';
@@ -73,6 +74,7 @@ export function createLoginService(deps: {
   readonly accounts: AccountStore;
   readonly credentials: Pick<CredentialStore, 'findPasswordHash'>;
   readonly roles?: RoleAssigner;
+  readonly binding: AccountBinding;
   readonly throttle: LoginThrottle;
   readonly log: Logger;
 }): LoginService {

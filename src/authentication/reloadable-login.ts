@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
+import type { AccountBinding } from './account-binding.ts';
 import type { Authenticators } from './create-authenticators.ts';
 import type { LinkIdentity } from './identity-linking.ts';
 import type { LoginService } from './login-service.ts';
@@ -10,6 +11,7 @@ import type { UserRefresh } from './user-refresh.ts';
 /** How users log in by a configuration: replaced as a whole by a reload. */
 export interface LoginMethods {
   readonly authenticators: Authenticators;
+  readonly binding: AccountBinding;
   readonly names: UserNameRules;
   readonly loginService: LoginService;
   readonly linkIdentity: LinkIdentity;
@@ -36,6 +38,11 @@ export async function createReloadableLogin(
       },
       find: (name) => current.authenticators.find(name),
       [Symbol.asyncDispose]: () => current.authenticators[Symbol.asyncDispose](),
+    },
+    binding: {
+      isFor: (...account) => current.binding.isFor(...account),
+      isNamed: (name) => current.binding.isNamed(name),
+      choose: (asked) => current.binding.choose(asked),
     },
     names: {
       resolve: (name) => current.names.resolve(name),

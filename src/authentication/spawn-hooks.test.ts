@@ -14,6 +14,7 @@ const ada: User = {
   createdAt: new Date(0),
   lastActivityAt: undefined,
   systemAccount: undefined,
+  madeFor: undefined,
 };
 const calls: string[] = [];
 

@@ -2,6 +2,7 @@ import { HubError } from '../errors.ts';
 import type { AuthenticatedUser, CredentialStore } from '../plugin-host/authenticator.ts';
 import type { Identity, IdentityStore } from '../users/identity-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
+import type { AccountBinding } from './account-binding.ts';
 import type { AccountStore } from './account-store.ts';
 import type { AdmissionRules } from './admission-rules.ts';
 import type { NamedAuthenticator } from './create-authenticators.ts';
@@ -33,6 +34,7 @@ interface Candidate {
 export function createUserAdmission(deps: {
   readonly names: UserNameRules;
   readonly rules: AdmissionRules;
+  readonly binding: Pick<AccountBinding, 'isFor' | 'isNamed'>;
   readonly profiles: ProfileSync;
   readonly users: Pick<UserStore, 'findById' | 'findByName'>;
   readonly identities: IdentityStore;
@@ -41,7 +43,7 @@ export function createUserAdmission(deps: {
   /** Whether what the provider returned is kept, encrypted (`enable_auth_state`). */
   readonly keepsAuthState: boolean;
 }): AdmitUser {
-  const { names, rules, profiles, users, identities, accounts, credentials } = deps;
+  const { names, rules, binding, profiles, users, identities, accounts, credentials } = deps;
 
   async function findCandidate(
     authenticated: AuthenticatedUser,
@@ -83,16 +85,20 @@ export function createUserAdmission(deps: {
 
     if (names.problemOf(name) !== undefined) return refused('invalid_name');
     if (rules.isBlocked(names.resolve(authenticated.name))) return refused('blocked');
+    const hasName = ownsAccounts || identity !== undefined || binding.isFor(user, via.name);
     const admission = rules.decide({
       name,
       authenticated,
       hasOwnAccount: ownsAccounts && user !== undefined,
+      hasName,
       isInvited: user?.isInvited === true,
     });
     if (admission !== 'admitted') return refused(admission);
 
     if (user === undefined) {
       if (ownsAccounts) return refused('no_account');
+      // The next start would make it an account with the rights of that name.
+      if (!hasName && binding.isNamed(name)) return refused('other_identity');
       const created = await accounts.create({
         name,
         isAdmin: authenticated.admin === true || rules.isConfiguredAdmin(name),
@@ -100,9 +106,8 @@ export function createUserAdmission(deps: {
       });
       return await finish(created.user, created.identityId, authenticated, via);
     }
-    if (identity === undefined && !ownsAccounts && (await belongsToOther(user))) {
-      return refused('other_identity');
-    }
+    const isKnown = identity !== undefined || ownsAccounts;
+    if (!isKnown && (!hasName || (await belongsToOther(user)))) return refused('other_identity');
     const key = ownsAccounts
       ? { authenticator: via.name, issuer: via.name, subject: user.id }
       : keyOf(authenticated, via.name);

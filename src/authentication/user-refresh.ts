@@ -147,6 +147,7 @@ export function createUserRefresh(deps: {
           name: user.name,
           authenticated: result.user,
           hasOwnAccount: via.authenticator.ownsAccounts === true,
+          hasName: true,
           isInvited: user.isInvited,
         });
         if (admission !== 'admitted') return loginRequired('You may no longer log in here.');

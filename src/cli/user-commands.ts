@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { createAccountBinding } from '../authentication/account-binding.ts';
 import { createUserNameRules, type UserNameRules } from '../authentication/user-name-rules.ts';
 import { HubError } from '../errors.ts';
 import type { User } from '../users/user-store.ts';
@@ -25,6 +26,7 @@ function addAddCommand(user: Command, io: CliIo): void {
     .description('create an account and set its password')
     .argument('<name>', 'name of the new user')
     .option('--admin', 'make the user an administrator')
+    .option('--authenticator <name>', 'by which the user will come, where there are several')
     .option('--no-password', 'set none: the user logs in another way, or by an invitation')
     .option('--password-stdin', 'read the password from standard input')
     .option('--must-change', 'the first login must choose another password')
@@ -36,6 +38,8 @@ function addAddCommand(user: Command, io: CliIo): void {
             hint: `To set a new password: hub user passwd ${resolved}`,
           });
         }
+        const binding = createAccountBinding(checked.config);
+        const madeFor = binding.choose(flags.authenticator);
         await using passwords = await stores.openPasswords();
         const needsPassword = flags.password !== false && passwords.isUsed;
         const password = needsPassword
@@ -45,6 +49,7 @@ function addAddCommand(user: Command, io: CliIo): void {
           name: resolved,
           isAdmin: flags.admin === true,
           isInvited: true,
+          madeFor,
         });
         if (password !== undefined) {
           await passwords.set(created, password, { mustChange: flags.mustChange === true });
@@ -146,6 +151,7 @@ interface PasswordFlags {
 
 interface AddFlags extends PasswordFlags {
   readonly admin?: boolean;
+  readonly authenticator?: string;
   readonly password?: boolean;
 }
 

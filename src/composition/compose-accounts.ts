@@ -38,6 +38,7 @@ export function composeAccounts(
     users: stores.users,
     systemAccounts: stores.systemAccounts,
     names: login.names,
+    binding: login.binding,
     acting,
     logins,
     withoutServersOf: (user, work) => servers.servers.withoutServersOf(user, work),

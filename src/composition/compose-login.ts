@@ -1,4 +1,5 @@
 import type { Keyv } from 'keyv';
+import { createAccountBinding } from '../authentication/account-binding.ts';
 import { createAdmissionRules } from '../authentication/admission-rules.ts';
 import { createAuthorizationRequestStates } from '../authentication/authorization-request-states.ts';
 import { createAuthenticators } from '../authentication/create-authenticators.ts';
@@ -32,7 +33,9 @@ export async function composeLogin(
     records: keyv.space<ThrottleRecord>('login-throttle'),
   });
 
-  async function createMethods({ Authenticator }: Config, prepared: PreparedPlugins) {
+  async function createMethods(methods: Config, prepared: PreparedPlugins) {
+    const { Authenticator } = methods;
+    const binding = createAccountBinding(methods);
     const created = await createAuthenticators(prepared.authenticators, {
       config: Authenticator,
       credentials: stores.credentials,
@@ -50,6 +53,7 @@ export async function composeLogin(
       accounts: stores.accounts,
       credentials: stores.credentials,
       roles: stores.roles,
+      binding,
       throttle,
       log,
     });
@@ -65,6 +69,7 @@ export async function composeLogin(
     });
     return {
       authenticators: created,
+      binding,
       names: createUserNameRules(Authenticator),
       loginService: service,
       linkIdentity: createIdentityLinking({ config: Authenticator, identities }),
@@ -72,11 +77,11 @@ export async function composeLogin(
     };
   }
 
-  const { authenticators, names, loginService, linkIdentity, refresh, reload } = disposables.use(
-    await createReloadableLogin(createMethods, { config, plugins }, log),
-  );
+  const { authenticators, binding, names, loginService, linkIdentity, refresh, reload } =
+    disposables.use(await createReloadableLogin(createMethods, { config, plugins }, log));
   return {
     authenticators,
+    binding,
     names,
     throttle,
     loginService,

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import type { ConfigProblem } from '../errors.ts';
+import { accountAuthenticatorOf, usersNamedIn } from './account-authenticator.ts';
 import type { Config } from './config.ts';
 import { cookieSecretProblem } from './cookie-secret.ts';
 
@@ -129,7 +130,9 @@ function checkHub({ Hub }: Config, report: Report): void {
   }
 }
 
-function checkAuthenticators({ Authenticator, authenticators }: Config, report: Report): void {
+function checkAuthenticators(config: Config, report: Report): void {
+  const { Authenticator, authenticators } = config;
+  checkAccountAuthenticator(config, report);
   reportRepeated(authenticators, 'Hub.authenticator_class', 'authenticator', report);
   if (Authenticator.auto_login && authenticators.length > 1) {
     report('Authenticator.auto_login', 'needs exactly one authenticator to go to');
@@ -137,6 +140,25 @@ function checkAuthenticators({ Authenticator, authenticators }: Config, report: 
   if (Authenticator.lockout_delay > Authenticator.lockout_max_delay) {
     report('Authenticator.lockout_delay', 'is longer than lockout_max_delay');
   }
+}
+
+/** Names mean a person only at one authenticator: at another a stranger may have chosen the same. */
+function checkAccountAuthenticator(config: Config, report: Report): void {
+  const { authenticators } = config;
+  const choice = authenticators.map(({ name }) => JSON.stringify(name)).join(' or ');
+  const chosen = accountAuthenticatorOf(config);
+  const path = 'Authenticator.account_authenticator';
+  if (chosen !== undefined) {
+    if (authenticators.every(({ name }) => name !== chosen)) report(path, `is to be ${choice}`);
+    return;
+  }
+  const [first] = usersNamedIn(config);
+  if (first === undefined) return;
+  report(
+    path,
+    `is needed: say whether ${first} and the other users named here come by ${choice}. Choose the one ` +
+      'where no stranger can take such a name',
+  );
 }
 
 function checkSpawner({ Spawner }: Config, report: Report): void {

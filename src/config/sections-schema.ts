@@ -6,6 +6,13 @@ const names = z.array(z.string().min(1)).default([]);
 export const authenticatorSection = z.strictObject({
   admin_users: names.describe('Users who are administrators. Their accounts exist from the start.'),
   allowed_users: names.describe('Users who may log in. Their accounts exist from the start.'),
+  account_authenticator: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'With several authenticators, the one for which accounts are made before their owners come: admin_users, allowed_users, members of groups and roles, those that administrators add. By default the one that keeps passwords.',
+    ),
   allow_all: z
     .boolean()
     .default(false)

@@ -59,7 +59,7 @@ function readFixture(version: string): RowsByTable {
 function added(table: string, row: RowsByTable[string][number], all: RowsByTable) {
   if (table !== 'users') return {};
   const hasServer = all['servers']!.some(({ user_id }) => user_id === row['id']);
-  return { system_account: hasServer ? row['name'] : null };
+  return { system_account: hasServer ? row['name'] : null, made_for: null };
 }
 
 /** In an order of our own: a row that a step changes may come last. */

@@ -4,9 +4,15 @@ import type { Migration } from './migration.ts';
 import { migration0001 } from './migrations/0001-initial.ts';
 import { migration0002 } from './migrations/0002-user-order.ts';
 import { migration0003 } from './migrations/0003-system-accounts.ts';
+import { migration0004 } from './migrations/0004-account-authenticators.ts';
 
 /** Every step, in order; the version of a schema is the number of steps it has seen. Append only. */
-export const migrations: readonly Migration[] = [migration0001, migration0002, migration0003];
+export const migrations: readonly Migration[] = [
+  migration0001,
+  migration0002,
+  migration0003,
+  migration0004,
+];
 
 export interface MigrateOptions {
   // biome-ignore lint/suspicious/noExplicitAny: a migration sees tables of every past schema

@@ -35,6 +35,8 @@ export interface UsersTable {
   last_activity_at: number | null;
   /** Name under which the servers run on the machine; null until it is decided. */
   system_account: string | null;
+  /** Authenticator for which it was made before its owner came; null: as the configuration says. */
+  made_for: string | null;
 }
 
 /** Accounts of deleted users, so that no later user of the same name gets their files. */

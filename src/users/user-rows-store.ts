@@ -5,12 +5,16 @@ import { jsonRows } from '../store/json-list.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { validateUserName } from './user-name.ts';
 
-/** The row of a user who is yet to be inserted. Throws `bad_request` when it cannot be a name. */
-export function newUserRow(user: {
-  readonly name: string;
+/** What users who are created together have in common. */
+export interface NewUserFlags {
   readonly isAdmin?: boolean;
   readonly isInvited?: boolean;
-}): Row<'users'> {
+  /** Authenticator by which the owner will come; undefined: as the configuration says. */
+  readonly madeFor?: string | undefined;
+}
+
+/** The row of a user who is yet to be inserted. Throws `bad_request` when it cannot be a name. */
+export function newUserRow(user: NewUserFlags & { readonly name: string }): Row<'users'> {
   return {
     id: randomUUID(),
     name: validateUserName(user.name),
@@ -19,6 +23,7 @@ export function newUserRow(user: {
     created_at: Date.now(),
     last_activity_at: null,
     system_account: null,
+    made_for: user.madeFor ?? null,
   };
 }
 
@@ -49,19 +54,19 @@ export async function ensureUserRow(
 export async function insertMissingUsers(
   { kysely, dialect }: Pick<HubDatabase, 'kysely' | 'dialect'>,
   names: readonly string[],
-  flags: { readonly isAdmin?: boolean; readonly isInvited?: boolean } = {},
+  flags: NewUserFlags = {},
 ): Promise<Row<'users'>[]> {
   const rows = names.map((name) => newUserRow({ name, ...flags }));
   const [first] = rows;
   if (first === undefined) return [];
-  const { admin, invited, created_at } = first;
+  const { admin, invited, created_at, made_for } = first;
   const identities = rows.map(({ id, name }) => [id, name]);
   const inserted = await kysely
     .insertInto('users')
-    .columns(['id', 'name', 'admin', 'invited', 'created_at'])
+    .columns(['id', 'name', 'admin', 'invited', 'created_at', 'made_for'])
     .expression(
       sql`select value ->> 0, value ->> 1, cast(${admin} as integer), cast(${invited} as integer),
-        cast(${created_at} as bigint) from ${jsonRows(identities, { dialect })} where true`,
+        cast(${created_at} as bigint), cast(${made_for} as text) from ${jsonRows(identities, { dialect })} where true`,
     )
     .onConflict((conflict) => conflict.column('name').doNothing())
     .returning('id')

@@ -7,7 +7,12 @@ import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { claimSystemAccount, retireSystemAccount } from './system-account-store.ts';
 import { normaliseUserName, validateUserName } from './user-name.ts';
-import { ensureUserRow, insertMissingUsers, newUserRow } from './user-rows-store.ts';
+import {
+  ensureUserRow,
+  insertMissingUsers,
+  type NewUserFlags,
+  newUserRow,
+} from './user-rows-store.ts';
 
 /** A person with an account. */
 export interface User {
@@ -20,6 +25,8 @@ export interface User {
   readonly lastActivityAt: Date | undefined;
   /** Name under which the servers run on the machine; undefined until it is decided. */
   readonly systemAccount: string | undefined;
+  /** Authenticator for which it was made before its owner came; undefined: as the configuration says. */
+  readonly madeFor: string | undefined;
 }
 
 /** The order of a list; a minus reverses it. Those who were never active come before all others. */
@@ -49,21 +56,14 @@ export interface UserStore {
   list(options: UserListOptions): Promise<{ items: User[]; total: number }>;
   listAdministratorNames(): Promise<string[]>;
   /** Throws `conflict` when the name is taken and `bad_request` when it cannot be a name. */
-  create(user: {
-    readonly name: string;
-    readonly isAdmin?: boolean;
-    readonly isInvited?: boolean;
-  }): Promise<User>;
+  create(user: NewUserFlags & { readonly name: string }): Promise<User>;
   /** The user of this name, made when there is none. Throws `bad_request` when it cannot be a name. */
   ensure(name: string): Promise<User>;
   /**
    * Creates those users who do not exist, all in one step, and returns them in the order of their
    * names here. Throws `bad_request` when one cannot be a name.
    */
-  createMissing(
-    names: readonly string[],
-    flags?: { readonly isAdmin?: boolean; readonly isInvited?: boolean },
-  ): Promise<User[]>;
+  createMissing(names: readonly string[], flags?: NewUserFlags): Promise<User[]>;
   /** Throws `not_found`. */
   setAdmin(id: string, isAdmin: boolean): Promise<void>;
   /**
@@ -90,10 +90,7 @@ export function createUserStore(database: HubDatabase): UserStore {
     return row && toUser(row);
   }
 
-  async function createMissing(
-    names: readonly string[],
-    flags?: { readonly isAdmin?: boolean; readonly isInvited?: boolean },
-  ): Promise<User[]> {
+  async function createMissing(names: readonly string[], flags?: NewUserFlags): Promise<User[]> {
     const rows = await insertMissingUsers(database, names, flags);
     if (rows.length > 0) database.announceChange({ kind: 'user_added' });
     return rows.map(toUser);
@@ -281,6 +278,7 @@ function toUser(row: Row<'users'>): User {
     createdAt: new Date(row.created_at),
     lastActivityAt: row.last_activity_at === null ? undefined : new Date(row.last_activity_at),
     systemAccount: row.system_account ?? undefined,
+    madeFor: row.made_for ?? undefined,
   };
 }
 
