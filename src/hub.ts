@@ -185,7 +185,14 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         servers,
         endUpstreamLogins,
       });
-      addServerPages(router, foundation, { browser, site, authorizer, servers, services });
+      addServerPages(router, foundation, {
+        browser,
+        site,
+        authorizer,
+        servers,
+        services,
+        gateway,
+      });
       addAccountPages(router, foundation, { browser, login, logins, accounts, oauth });
       const deps = { browser, authorizer, login, logins, accounts, servers, services };
       addAdminPages(router, foundation, deps);

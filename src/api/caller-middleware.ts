@@ -1,4 +1,5 @@
 import type { Context, Middleware } from 'koa';
+import { callerOfLogin } from '../authentication/login-caller.ts';
 import { HubError } from '../errors.ts';
 import { OAuthError } from '../oauth/oauth-error.ts';
 import { readPresentedToken } from '../oauth/tokens/presented-token.ts';
@@ -52,13 +53,7 @@ export function callerMiddleware(deps: {
     const login = loginOf(ctx);
     if (login === undefined) return undefined;
     deps.csrf.requireForApi(ctx);
-    const owner = { kind: 'user', name: login.user.name } as const;
-    return {
-      owner,
-      scopes: await deps.authorizer.scopesOfOwner(owner),
-      user: login.user,
-      sessionId: login.session.sessionId,
-    };
+    return await callerOfLogin(login, deps.authorizer);
   }
 }
 

@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { isForged, mayFollowLogin } from './browser-request.ts';
+import {
+  isForged,
+  isForPage,
+  isFromBrowser,
+  isPreflight,
+  mayFollowLogin,
+} from './browser-request.ts';
 
 test.for([
   ['a browser going to a page', { 'sec-fetch-mode': 'navigate', accept: 'text/html' }, true],
@@ -18,6 +24,29 @@ test.for([
 
 test('what changes something is never sent to the login', () => {
   expect(mayFollowLogin({ method: 'POST', headers: { 'sec-fetch-mode': 'navigate' } })).toBe(false);
+});
+
+test.for([
+  ['a page of a browser', { 'sec-fetch-mode': 'navigate', accept: 'text/html' }, true, true],
+  ['a page of an older browser', { accept: 'text/html,*/*;q=0.8' }, true, true],
+  ['a frame', { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' }, true, true],
+  ['an image', { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' }, true, false],
+  ['a script in a page', { 'sec-fetch-mode': 'cors', accept: 'text/html' }, true, false],
+  ['a WebSocket', { origin: 'https://hub.example.org', upgrade: 'websocket' }, true, false],
+  ['fetch of Node.js', { 'sec-fetch-mode': 'cors', accept: '*/*' }, false, false],
+  ['curl', { accept: '*/*' }, false, false],
+] as const)(
+  '%s: %o comes from a browser: %s, may be shown as a page: %s',
+  ([, headers, fromBrowser, forPage]) => {
+    expect([isFromBrowser({ headers }), isForPage({ headers })]).toEqual([fromBrowser, forPage]);
+  },
+);
+
+test('a preflight is an OPTIONS request that asks for a method', () => {
+  const headers = { 'access-control-request-method': 'PUT' };
+  expect(isPreflight({ method: 'OPTIONS', headers })).toBe(true);
+  expect(isPreflight({ method: 'OPTIONS', headers: {} })).toBe(false);
+  expect(isPreflight({ method: 'GET', headers })).toBe(false);
 });
 
 const host = 'hub.example.org';

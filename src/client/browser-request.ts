@@ -24,6 +24,38 @@ function takesHtml(accept: string | undefined): boolean {
   return accept === undefined || /text\/html|\*\/\*/i.test(accept);
 }
 
+/**
+ * Whether a request shows itself to come from a browser, by what every browser sends and few programs do.
+ * On plain http that is Origin, and `text/html` where a page is to be shown. Sec-Fetch-Mode alone says
+ * nothing: the fetch of Node.js sends that, and neither of the other two.
+ */
+export function isFromBrowser(request: RequestLike): boolean {
+  const { headers } = request;
+  return (
+    headers['sec-fetch-site'] !== undefined ||
+    headers['sec-fetch-dest'] !== undefined ||
+    headers['origin'] !== undefined ||
+    namesHtml(headers) ||
+    isForPage(request)
+  );
+}
+
+/** Whether a browser may show the answer as a page, in a window or a frame, whatever the method. */
+export function isForPage({ headers }: RequestLike): boolean {
+  const mode = single(headers['sec-fetch-mode']);
+  if (mode === undefined) return namesHtml(headers);
+  return mode === 'navigate' || mode === 'nested-navigate';
+}
+
+function namesHtml(headers: RequestLike['headers']): boolean {
+  return single(headers['accept'])?.toLowerCase().includes('text/html') === true;
+}
+
+/** Whether a browser asks for a script what it may send (Fetch standard, CORS preflight): without any cookie or token. */
+export function isPreflight({ method, headers }: RequestLike): boolean {
+  return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
+}
+
 /** Whether another site made the browser go here; unknown counts as no. */
 export function isFromElsewhere(request: RequestLike): boolean {
   const site = single(request.headers['sec-fetch-site']);

@@ -1,9 +1,13 @@
 import type { LoginRevalidation } from '../authentication/login-revalidation.ts';
 import { createAssertionSigner } from '../gateway/assertion.ts';
+import { createDoor } from '../gateway/door.ts';
+import { createDoorAnswers } from '../gateway/door-answers.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { createGuard } from '../gateway/guard.ts';
 import { createLiveAccess } from '../gateway/live-access.ts';
+import { createLoginAccess } from '../gateway/login-access.ts';
 import { createRouteAccess } from '../gateway/route-access.ts';
+import { createBeginServerLogin } from '../gateway/server-login.ts';
 import { createTraffic } from '../gateway/traffic.ts';
 import { issuerOf } from '../oauth/endpoints/metadata-endpoint.ts';
 import { createNotReadyRenderer } from '../pages/services/not-ready-renderer.ts';
@@ -30,7 +34,7 @@ export function composeGateway(
     readonly logins: LoginSessions;
     readonly services: ComposedServices;
     readonly servers: Pick<ComposedServers, 'activityLog'>;
-    readonly revalidation: Pick<LoginRevalidation, 'hasCurrentLogin'>;
+    readonly revalidation: Pick<LoginRevalidation, 'hasCurrentLogin' | 'revalidate'>;
   },
 ) {
   const { site, oauth, authorizer } = deps;
@@ -68,6 +72,26 @@ export function composeGateway(
     revalidation: deps.revalidation,
     activity: deps.servers.activityLog,
   });
+  const loginAccess = createLoginAccess({
+    logins: deps.logins,
+    revalidation: deps.revalidation,
+    authorizer,
+    access,
+  });
+  const doorAnswers = createDoorAnswers({ secrets, isSecure: site.isHttps });
+  const door = createDoor({
+    database,
+    access,
+    logins: loginAccess,
+    answers: doorAnswers,
+    beginLogin: createBeginServerLogin({
+      forwarder,
+      publicUrl,
+      authorizePath: `${site.apiPath}oauth2/authorize`,
+    }),
+    loginUrl: site.urls.loginThen,
+    questionUrl: site.urls.openServerThen,
+  });
   const guard = createGuard({
     secrets,
     publicUrl,
@@ -84,6 +108,7 @@ export function composeGateway(
       database,
       routes,
       access,
+      loginAccess,
       logins: deps.logins,
       log,
     }),
@@ -91,6 +116,7 @@ export function composeGateway(
   const gateway = createGateway({
     routes,
     guard,
+    door,
     forwarder,
     webSockets,
     clientAddress: site.clientAddress,
@@ -103,5 +129,5 @@ export function composeGateway(
     endStreams: () => liveConnections.endStreams('shutting_down'),
     cutRest: () => void liveConnections.closeWhere(() => true, 'shutting_down'),
   };
-  return { gateway, webSockets, streams, assertions };
+  return { gateway, webSockets, streams, assertions, access, doorAnswers };
 }

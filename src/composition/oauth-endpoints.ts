@@ -10,7 +10,9 @@ import { createRevocationEndpoint } from '../oauth/endpoints/revocation-endpoint
 import { createTokenEndpoint } from '../oauth/endpoints/token-endpoint.ts';
 import { sendToLogin } from '../pages/login/external-login-routes.ts';
 import { showConsent } from '../pages/login/show-consent.ts';
+import { hasOpenedServer } from '../pages/servers/opened-servers.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
+import { serverPrefix } from '../servers/server.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedLogin } from './compose-login.ts';
@@ -48,6 +50,9 @@ export function createOAuthEndpoints(
     redirectToLogin: (ctx) =>
       sendToLogin(ctx, { pages, authenticators, externalLogins, metrics, publicUrl }),
     showConsent: (ctx, view) => showConsent(ctx, view, pages),
+    hasOpened: (ctx, { identity: { server } }) =>
+      server !== undefined &&
+      hasOpenedServer(ctx, serverPrefix(config.basePath, server.userName, server.serverName)),
     requireCsrf: (ctx, form) => csrf.require(ctx, form.get('_csrf') ?? undefined),
     countRefusal,
     log,

@@ -2,10 +2,12 @@ import type Router from '@koa/router';
 import { createActingOnUsers } from '../accounts/acting-on-users.ts';
 import { homeRoutes } from '../pages/servers/home-routes.ts';
 import { jupyterHubRoutes } from '../pages/servers/jupyterhub-routes.ts';
+import { openServerRoutes } from '../pages/servers/open-server-routes.ts';
 import { spawnRoutes } from '../pages/servers/spawn-routes.ts';
 import { userUrlRoutes } from '../pages/servers/user-url-routes.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
+import type { ComposedGateway } from './compose-gateway.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
 import type { Site } from './compose-site.ts';
@@ -22,7 +24,10 @@ interface ServerPageDeps {
 export function addServerPages(
   router: Router,
   foundation: Foundation,
-  deps: ServerPageDeps & { readonly services: ComposedServices },
+  deps: ServerPageDeps & {
+    readonly services: ComposedServices;
+    readonly gateway: Pick<ComposedGateway, 'access' | 'doorAnswers'>;
+  },
 ): void {
   const { config } = foundation;
   const shared = routeDepsOf(foundation, deps);
@@ -32,6 +37,12 @@ export function addServerPages(
     roles: foundation.stores.roles,
   });
   spawnRoutes(router, { ...shared, showHome, acting });
+  openServerRoutes(router, {
+    pages: shared.pages,
+    routes: deps.services.routes,
+    access: deps.gateway.access,
+    doorAnswers: deps.gateway.doorAnswers,
+  });
   const { jupyterHub, assets } = deps.site;
   if (jupyterHub.hasAddresses) jupyterHubRoutes(router, { assets });
 }

@@ -127,7 +127,9 @@ export const spawnerSection = z.strictObject({
   access: z
     .enum(['server', 'gateway'])
     .default('server')
-    .describe('Who checks visitors of a server.'),
+    .describe(
+      'Who checks visitors: the server itself, behind a first check by the gateway that its user cannot replace, or the gateway alone.',
+    ),
   mem_limit: byteSize.optional().describe('Memory limit of a server.'),
   cpu_limit: z.number().positive().optional().describe('CPU limit told to the server, in cores.'),
   ip: z.string().default('127.0.0.1').describe('Address on which servers listen.'),

@@ -14,7 +14,8 @@ import type { Forwarder, ForwardOptions } from '../proxy/forwarder.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { WebSocketForwarder } from '../proxy/websocket-forwarder.ts';
-import type { Authorized, Guard, GuardDecision } from './guard.ts';
+import { hasDoor } from './door.ts';
+import type { Authorized, GateDecision, Gatekeeper } from './gatekeeper.ts';
 import type { Traffic, Visitor } from './traffic.ts';
 
 /** The entry to everything behind the hub. */
@@ -27,7 +28,10 @@ export interface Gateway {
 
 export function createGateway(deps: {
   readonly routes: RouteTable;
-  readonly guard: Guard;
+  /** Before routes with `access: gateway`. */
+  readonly guard: Gatekeeper;
+  /** Before users' servers that check their visitors themselves. */
+  readonly door: Gatekeeper;
   readonly forwarder: Forwarder;
   readonly webSockets: WebSocketForwarder;
   readonly clientAddress: ClientAddressReader;
@@ -41,7 +45,7 @@ export function createGateway(deps: {
   /** The name of the user whose login has a session id, while it is open. */
   readonly userOfSession: (sessionId: string) => Promise<string | undefined>;
 }): Gateway {
-  const { routes, guard, forwarder, webSockets, clientAddress, answers, traffic } = deps;
+  const { routes, guard, door, forwarder, webSockets, clientAddress, answers, traffic } = deps;
 
   function forward(
     req: IncomingMessage,
@@ -75,7 +79,13 @@ export function createGateway(deps: {
     };
   }
 
-  /** Whose WebSocket it is where the gateway is not a guard: for the limit of one user, not a right. */
+  /** Who decides at a route that not everyone may pass. */
+  function keeperOf(route: Route): Gatekeeper | undefined {
+    if (route.access === 'gateway') return guard;
+    return hasDoor(route) ? door : undefined;
+  }
+
+  /** Whose WebSocket it is where the gateway knows no visitor: for the limit of one user, not a right. */
   function userBehind(
     { access, owner }: Route,
     sessionId: string | undefined,
@@ -101,7 +111,7 @@ export function createGateway(deps: {
   function answerDecision(
     req: IncomingMessage,
     res: ServerResponse,
-    decision: Exclude<GuardDecision, Authorized>,
+    decision: Exclude<GateDecision, Authorized>,
   ): void {
     if (decision.kind === 'redirect') {
       writeAnswer(req, res, toAnswer(decision, false));
@@ -144,16 +154,17 @@ export function createGateway(deps: {
         answers.respond(req, res, error, { page: () => html, isExpected: true });
         return true;
       }
-      if (route.access !== 'gateway') {
+      const keeper = keeperOf(route);
+      if (keeper === undefined) {
         forward(req, res, route, match.path, undefined);
         return true;
       }
-      const known = guard.known(route, req);
+      const known = keeper.known(route, req);
       if (known !== undefined) {
         forward(req, res, route, match.path, known);
         return true;
       }
-      guard.decide(route, req).then(
+      keeper.decide(route, req).then(
         (decision) => {
           if (decision.kind === 'authorized') forward(req, res, route, match.path, decision);
           else {
@@ -200,7 +211,8 @@ export function createGateway(deps: {
         answers.respondOnSocket(req, socket, error);
         return;
       }
-      if (route.access !== 'gateway') {
+      const keeper = keeperOf(route);
+      if (keeper === undefined) {
         const options = forwardOptions(req, route, match.path, undefined);
         visit.visitor = { sessionId: options.sessionId };
         const userName = userBehind(route, options.sessionId);
@@ -214,7 +226,7 @@ export function createGateway(deps: {
         );
         return;
       }
-      guard.decide(route, req).then(
+      keeper.decide(route, req).then(
         (decision) => {
           visit.visitor = visitorOf(decision);
           if (decision.kind === 'authorized') {
@@ -239,7 +251,7 @@ function sessionIdOf(req: IncomingMessage, route: Route): string | undefined {
   return cookieValues(req.headers.cookie, sessionIdCookie)[0];
 }
 
-function visitorOf(decision: GuardDecision): Visitor {
+function visitorOf(decision: GateDecision): Visitor {
   switch (decision.kind) {
     case 'authorized':
       return { userName: decision.userName };

@@ -1,46 +1,17 @@
 import { isForged } from '../client/browser-request.ts';
-import type { Denied, Redirected, RequestLike } from '../client/decision.ts';
 import type { UserModel } from '../client/hub-api.ts';
 import { HubOAuth } from '../client/hub-oauth.ts';
 import type { AnswerCache } from '../concurrency/answer-cache.ts';
 import type { Secret } from '../config/secret.ts';
 import type { ClientRegistry } from '../oauth/clients/client-registry.ts';
 import { accessScopeFor } from '../protocol/access-scope.ts';
-import { hasTokenParameter } from '../protocol/token-parameter.ts';
 import type { Route } from '../proxy/route.ts';
-import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
+import { watchChanges } from '../store/change-aware-cache.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { AssertionSigner } from './assertion.ts';
 import { createDirectHubApi } from './direct-hub-api.ts';
-
-/** A request that may pass, and what the upstream is told of its visitor. */
-export interface Authorized {
-  readonly kind: 'authorized';
-  /** Names and values in turn. */
-  readonly headers: readonly string[];
-  readonly userName: string;
-  readonly sessionId: string | undefined;
-  readonly accessTokenId: string | undefined;
-  /** When the visitor's token ends, in milliseconds since 1970. */
-  readonly expiresAtMs: number | undefined;
-  /** Whether the request's own credentials are the hub's and must not reach the upstream. */
-  readonly stripAuthorization: boolean;
-}
-
-export type GuardDecision = Authorized | Redirected | Denied;
-
-/** Decides who may pass a route that the gateway guards. */
-export interface Guard {
-  /** The decision, when it is known already: for most requests of a browser that is logged in. */
-  known(route: Route, request: RequestLike): Authorized | undefined;
-  decide(route: Route, request: RequestLike): Promise<GuardDecision>;
-}
-
-const rememberedPerRoute = 10_000;
-/** After this time the whole check runs again, which is also when activity and refresh are noted. */
-const rememberedMs = 30_000;
-/** A longer Cookie header is checked every time, so that what is remembered stays small. */
-const longestRememberedCookie = 2_048;
+import type { Authorized, Gatekeeper } from './gatekeeper.ts';
+import { createRememberedPasses, rememberedKey } from './remembered-passes.ts';
 
 interface RouteGuard {
   readonly client: HubOAuth;
@@ -61,7 +32,7 @@ export function createGuard(deps: {
     'clientId' | 'target' | 'clients'
   >;
   readonly clients: Pick<ClientRegistry, 'allowedScopes' | 'find'>;
-}): Guard {
+}): Gatekeeper {
   const { publicUrl, database, clients } = deps;
   const guards = new WeakMap<Route, RouteGuard>();
   const changes = watchChanges(database);
@@ -71,13 +42,7 @@ export function createGuard(deps: {
     if (guard === undefined) {
       guard = {
         client: clientOf(route),
-        remembered: createChangeAwareCache({
-          changes,
-          max: rememberedPerRoute,
-          ttlMs: rememberedMs,
-          expiresAtMs: ({ expiresAtMs }) => expiresAtMs,
-          voidedBy: { endOf: ({ sessionId, accessTokenId }) => [sessionId, accessTokenId] },
-        }),
+        remembered: createRememberedPasses(changes),
       };
       guards.set(route, guard);
     }
@@ -137,15 +102,6 @@ export function createGuard(deps: {
         typeof user['token_expires_at'] === 'number' ? user['token_expires_at'] : undefined,
       stripAuthorization: isHubCredential,
     };
-  }
-
-  /** Only what a cookie alone decides may be remembered under that cookie. */
-  function rememberedKey(request: RequestLike): string | undefined {
-    const { cookie, authorization } = request.headers;
-    if (typeof cookie !== 'string' || authorization !== undefined) return undefined;
-    if (cookie.length > longestRememberedCookie || hasTokenParameter(request.url ?? ''))
-      return undefined;
-    return cookie;
   }
 
   return {

@@ -35,6 +35,7 @@ function setUp() {
     },
     routes: { onRemove: () => () => {} },
     access: { isStillGranted: async (id) => id !== 'revoked' },
+    loginAccess: { isStillGranted: async () => true },
     logins: {
       find: async (sessionId) => (openSessions.has(sessionId) ? ({} as Login) : undefined),
       onEnd: () => () => {},

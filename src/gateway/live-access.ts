@@ -2,9 +2,12 @@ import type { Logger } from 'pino';
 import { createPeriodic } from '../concurrency/periodic.ts';
 import type { AccessTarget } from '../protocol/access-scope.ts';
 import type { ConnectionTags, LiveConnections } from '../proxy/live-connections.ts';
+import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { HubDatabase } from '../store/database.ts';
+import { type DooredRoute, hasDoor } from './door.ts';
+import type { LoginAccess } from './login-access.ts';
 import type { RouteAccess } from './route-access.ts';
 
 /** How often tokens that have expired, and sessions not seen before, are polled for. */
@@ -23,10 +26,11 @@ export function createLiveAccess(deps: {
   readonly database: Pick<HubDatabase, 'onChange'>;
   readonly routes: Pick<RouteTable, 'onRemove'>;
   readonly access: Pick<RouteAccess, 'isStillGranted'>;
+  readonly loginAccess: Pick<LoginAccess, 'isStillGranted'>;
   readonly logins: Pick<LoginSessions, 'find' | 'onEnd'>;
   readonly log: Logger;
 }): Disposable {
-  const { connections, access, log } = deps;
+  const { connections, access, loginAccess, log } = deps;
   /**
    * Sessions of connections that the app itself let in, with whether they were open when first polled: the
    * cookie of a visitor whom only the app knows may name anything, and is not a reason to cut them off.
@@ -43,6 +47,7 @@ export function createLiveAccess(deps: {
     isDue = false;
     try {
       await checkTokens();
+      await checkLogins();
       await checkSessions();
     } catch (error) {
       log.warn({ err: error }, 'could not check whether live connections are still allowed');
@@ -104,12 +109,33 @@ export function createLiveAccess(deps: {
     }
     for (const { accessTokenId, route } of checks.values()) {
       if (await access.isStillGranted(accessTokenId, route.owner)) continue;
-      const closed = connections.closeWhere(
-        (tags) => tags.accessTokenId === accessTokenId && tags.route.prefix === route.prefix,
-        'access_revoked',
-      );
-      log.info({ route: route.prefix, closed }, 'closed connections whose access was revoked');
+      closeRevoked(route, (tags) => tags.accessTokenId === accessTokenId);
     }
+  }
+
+  /** Ends what the door let in for a login whose user has lost the right. */
+  async function checkLogins(): Promise<void> {
+    const checks = new Map<string, { sessionId: string; route: DooredRoute }>();
+    for (const { tags } of connections.list()) {
+      const { accessTokenId, sessionId, route } = tags;
+      if (accessTokenId !== undefined || sessionId === undefined || !hasDoor(route)) continue;
+      checks.set(`${sessionId} ${route.prefix}`, { sessionId, route });
+    }
+    for (const { sessionId, route } of checks.values()) {
+      if (await loginAccess.isStillGranted(sessionId, route.owner)) continue;
+      closeRevoked(route, (tags) => tags.sessionId === sessionId);
+    }
+  }
+
+  function closeRevoked(
+    { prefix }: Pick<Route, 'prefix'>,
+    isOfVisitor: (tags: ConnectionTags) => boolean,
+  ): void {
+    const closed = connections.closeWhere(
+      (tags) => tags.route.prefix === prefix && isOfVisitor(tags),
+      'access_revoked',
+    );
+    log.info({ route: prefix, closed }, 'closed connections whose access was revoked');
   }
 
   using started = new DisposableStack();

@@ -1,4 +1,5 @@
 import type { Context } from 'koa';
+import { callerOfLogin } from '../authentication/login-caller.ts';
 import { HubError } from '../errors.ts';
 import { readFormBody } from '../http/body.ts';
 import { safeRedirectTarget } from '../http/redirect-target.ts';
@@ -97,9 +98,7 @@ export function createPageContext(deps: {
 
     redirectToLogin(ctx) {
       const next = safeRedirectTarget(ctx.originalUrl, publicUrl);
-      ctx.redirect(
-        next === undefined ? urls.login : `${urls.login}?next=${encodeURIComponent(next)}`,
-      );
+      ctx.redirect(next === undefined ? urls.login : urls.loginThen(next));
     },
 
     loggedIn: (page) => async (ctx) => {
@@ -111,15 +110,7 @@ export function createPageContext(deps: {
       });
     },
 
-    async callerOf({ user, session }) {
-      const owner = { kind: 'user', name: user.name } as const;
-      return {
-        owner,
-        user,
-        scopes: await authorizer.scopesOfOwner(owner),
-        sessionId: session.sessionId,
-      };
-    },
+    callerOf: (login) => callerOfLogin(login, authorizer),
   };
   return pages;
 }

@@ -7,6 +7,8 @@ export interface PageUrls {
   readonly hub: string;
   readonly home: string;
   readonly login: string;
+  /** Leads back to a path of the hub's origin. */
+  loginThen(next: string): string;
   /** Begins a login at an external provider. */
   loginWith(authenticator: string, next?: string): string;
   readonly loginSecondFactor: string;
@@ -15,6 +17,9 @@ export interface PageUrls {
   readonly setUp: string;
   readonly invitation: string;
 
+  /** GET asks whether to open a server of somebody else, POST keeps the answer; leads to a path of that server. */
+  readonly openServer: string;
+  openServerThen(next: string): string;
   /** GET shows the options or asks to start, POST starts. */
   spawn(userName: string, serverName?: string): string;
   spawnPending(userName: string, serverName?: string): string;
@@ -74,18 +79,25 @@ export function createPageUrls(baseUrl: string): PageUrls {
         .map((part) => encodeSegment(part ?? '')),
     ].join('/');
 
+  const withNext = (url: string, next: string): string => `${url}?next=${encodeURIComponent(next)}`;
+
   return {
     hub,
     home: `${hub}home`,
     login: `${hub}login`,
+    loginThen: (next) => withNext(`${hub}login`, next),
     loginWith: (authenticator, next) =>
-      below('login/with', authenticator) + (next ? `?next=${encodeURIComponent(next)}` : ''),
+      next
+        ? withNext(below('login/with', authenticator), next)
+        : below('login/with', authenticator),
     loginSecondFactor: `${hub}login/second-factor`,
     loginPassword: `${hub}login/password`,
     logout: `${hub}logout`,
     setUp: baseUrl + setUpPath,
     invitation: `${hub}invitation`,
 
+    openServer: `${hub}open-server`,
+    openServerThen: (next) => withNext(`${hub}open-server`, next),
     spawn: (userName, serverName) => below('spawn', userName, serverName),
     spawnPending: (userName, serverName) => below('spawn-pending', userName, serverName),
     stop: (userName, serverName) => below('stop', userName, serverName),

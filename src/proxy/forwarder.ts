@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
+import type { Dispatcher } from 'undici';
 import type { ProxyConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { ClientAddress } from '../http/client-address.ts';
@@ -9,6 +10,7 @@ import { Exchange, type ExchangeHost, isIdempotent, type UpstreamRequest } from 
 import type { ConnectionTags, LiveConnections } from './live-connections.ts';
 import { bodyTooLarge, discardBody, hasBody, RequestBody } from './request-body.ts';
 import { type HeaderPairs, upstreamRequestHeaders } from './request-headers.ts';
+import type { UpstreamResponseHeaders } from './response-headers.ts';
 import type { Route } from './route.ts';
 import type { RouteTable } from './route-table.ts';
 import { notReadyError, overloadedError, toUpstreamError } from './upstream-error.ts';
@@ -35,9 +37,25 @@ export interface ForwardOptions {
 /** Answers a request that could not be forwarded. */
 export type AnswerError = (req: IncomingMessage, res: ServerResponse, error: HubError) => void;
 
+/** How an upstream begins its answer. */
+export interface AnswerHead {
+  readonly status: number;
+  readonly headers: UpstreamResponseHeaders;
+}
+
+/** A GET of the hub's own. */
+export interface OwnRequest {
+  /** Path and query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+}
+
 /** Forwards HTTP requests. */
 export interface Forwarder extends AsyncDisposable {
   forward(req: IncomingMessage, res: ServerResponse, options: ForwardOptions): void;
+  /** Sends a request of the hub's own, and gives the head of the answer. Throws HubError when there is none. */
+  ask(route: Route, request: OwnRequest): Promise<AnswerHead>;
 }
 
 /** A larger body is not kept: then a PUT under way when its application restarts is lost. */
@@ -125,6 +143,28 @@ export function createForwarder(options: {
       liveConnections.add(exchange);
       host.dispatch(exchange);
     },
+
+    async ask(route, { path, headers, timeoutMs }) {
+      try {
+        const answering = pools.of(route).ask({
+          method: 'GET',
+          path,
+          headers,
+          servername: servernameOf(route),
+          headersTimeout: timeoutMs,
+          bodyTimeout: timeoutMs,
+          signal: AbortSignal.timeout(timeoutMs),
+        } as Dispatcher.RequestOptions);
+        if (answering === false) throw overloadedError();
+        const { statusCode, headers: answered, body } = await answering;
+        // Cut off at once: a body has no use here and may have no end.
+        body.on('error', () => {}).destroy();
+        return { status: statusCode, headers: answered };
+      } catch (error) {
+        throw toUpstreamError(error);
+      }
+    },
+
     async [Symbol.asyncDispose]() {
       stopListening();
       await pools[Symbol.asyncDispose]();
@@ -173,12 +213,15 @@ function toUpstreamRequest(
   }
   const contentLength = req.headers['content-length'];
   if (contentLength !== undefined && hasBody(req)) headers.push('content-length', contentLength);
-  const { servername, hostname } = route.upstream;
   return {
     method: req.method ?? 'GET',
     path: stripAuthorization ? withoutTokenParameter(path) : path,
     headers,
-    servername: servername === '' ? hostname : servername,
+    servername: servernameOf(route),
     body: null,
   };
+}
+
+function servernameOf({ upstream: { servername, hostname } }: Route): string {
+  return servername === '' ? hostname : servername;
 }

@@ -59,8 +59,12 @@ export function authenticatesItself({ access }: Route): boolean {
   return access === 'service' || access === 'server';
 }
 
+/** Whether a cookie is of a login under way of the route's OAuth client. */
+export function isStateCookie(name: string, { cookieName }: Route): boolean {
+  return cookieName !== undefined && name.startsWith(stateCookieName(cookieName));
+}
+
 /** The token cookie of the route's OAuth client, and its state cookies, with or without a suffix. */
-function isClientCookie(name: string, { cookieName }: Route): boolean {
-  if (cookieName === undefined || !name.startsWith(cookieName)) return false;
-  return name === cookieName || name.startsWith(stateCookieName(cookieName));
+function isClientCookie(name: string, route: Route): boolean {
+  return name === route.cookieName || isStateCookie(name, route);
 }

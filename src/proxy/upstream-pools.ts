@@ -7,6 +7,8 @@ import type { Route } from './route.ts';
 export interface Upstream {
   /** Sends a request; false when so many already wait for a connection that one more is of no use. */
   dispatch(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean;
+  /** The same for a request of the hub's own. */
+  ask(request: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData> | false;
   readonly pool: Pool;
 }
 
@@ -42,13 +44,15 @@ export function createUpstreamPools(options: UpstreamOptions): UpstreamPools {
   function open(route: Route): Upstream {
     const pool = new Pool(route.upstream.origin, poolOptions(route, options));
     let isSaturated = false;
+    const isFull = () => isSaturated && pool.stats.queued >= options.max_upstream_connections;
     const upstream: Upstream = {
       pool,
       dispatch(request, handler) {
-        if (isSaturated && pool.stats.queued >= options.max_upstream_connections) return false;
+        if (isFull()) return false;
         isSaturated = !pool.dispatch(request, handler);
         return true;
       },
+      ask: (request) => !isFull() && pool.request(request),
     };
     upstreams.set(route, upstream);
     return upstream;

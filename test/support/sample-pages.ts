@@ -26,6 +26,7 @@ import { secondFactorPage } from '../../src/pages/login/second-factor-page.ts';
 import { createPageUrls } from '../../src/pages/page-urls.ts';
 import { homePage } from '../../src/pages/servers/home-page.ts';
 import { notRunningPage } from '../../src/pages/servers/not-running-page.ts';
+import { openServerPage } from '../../src/pages/servers/open-server-page.ts';
 import type { ServerSummary, ShownServerState } from '../../src/pages/servers/server-summary.ts';
 import { spawnOptionsPage } from '../../src/pages/servers/spawn-options-page.ts';
 import { spawnPendingPage, stopPendingPage } from '../../src/pages/servers/spawn-pending-page.ts';
@@ -658,6 +659,12 @@ export function samplePages(
           lockedUntil: minutes(14).getTime(),
         },
       ],
+    }),
+    'open-server': openServerPage({
+      layout,
+      ownerName: text('evil'),
+      serverName: text('lab'),
+      next: text('/user/evil/lab/notebooks/a.ipynb'),
     }),
     'confirm-delete': confirmPage({
       layout,

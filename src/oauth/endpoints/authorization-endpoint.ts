@@ -5,6 +5,7 @@ import { readFormBody } from '../../http/body.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { User } from '../../users/user-store.ts';
+import type { Client } from '../clients/client.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { authorizationErrorUrl, authorizationResponseUrl } from '../oauth-error-response.ts';
 import {
@@ -40,6 +41,8 @@ export interface AuthorizationEndpointDeps extends AuthorizationRequestContext {
   readonly redirectToLogin: (ctx: Context) => void | Promise<void>;
   /** Answers with the page; its form posts `decision=allow` or `deny` to the same URL. */
   readonly showConsent: (ctx: Context, view: ConsentView) => void | Promise<void>;
+  /** Whether the user has said in this login that they want to open the server of a client. */
+  readonly hasOpened: (ctx: Context, client: Client) => boolean;
   /** Throws `csrf_failed` unless the form was made by the hub for this browser. */
   readonly requireCsrf: (ctx: Context, form: URLSearchParams) => void | Promise<void>;
   readonly countRefusal: CountRefusal;
@@ -64,7 +67,7 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
 
   const show = async (ctx: Context): Promise<void> => {
     await answer(ctx, async (authorization) => {
-      if (await maySkipConsent(authorization)) await allow(ctx, authorization);
+      if (await maySkipConsent(ctx, authorization)) await allow(ctx, authorization);
       else await deps.showConsent(ctx, consentViewOf(authorization));
     });
   };
@@ -130,13 +133,14 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
     return { request, login, scopes, scopeContext };
   }
 
-  async function maySkipConsent({
-    request: { client },
-    login: { user },
-    scopes,
-    scopeContext,
-  }: Authorization): Promise<boolean> {
+  async function maySkipConsent(
+    ctx: Context,
+    { request: { client }, login: { user }, scopes, scopeContext }: Authorization,
+  ): Promise<boolean> {
     if (client.ownerUserName === user.name || client.skipsConsent) return true;
+    // That question was about opening the server, which takes no more than this.
+    const isOpened = deps.hasOpened(ctx, client);
+    if (isOpened && coversScopes(requiredScopes(client), scopes, scopeContext)) return true;
     const tokens = await accessTokens.listOfClientAndUser(client.clientId, user.id);
     if (tokens.length === 0) return false;
     const granted = tokens.flatMap((token) => token.scopes);

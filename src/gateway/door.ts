@@ -1,0 +1,190 @@
+import {
+  isForPage,
+  isFromBrowser,
+  isPreflight,
+  mayFollowLogin,
+} from '../client/browser-request.ts';
+import { headerToken, single } from '../client/credentials.ts';
+import { type Denied, deny, type RequestLike } from '../client/decision.ts';
+import type { AnswerCache } from '../concurrency/answer-cache.ts';
+import { HubError } from '../errors.ts';
+import { tokenParameter, withoutTokenParameter } from '../protocol/token-parameter.ts';
+import type { Route } from '../proxy/route.ts';
+import type { Caller } from '../rbac/caller.ts';
+import { watchChanges } from '../store/change-aware-cache.ts';
+import type { HubDatabase } from '../store/database.ts';
+import type { DoorAnswers } from './door-answers.ts';
+import type { Authorized, GateDecision, Gatekeeper } from './gatekeeper.ts';
+import type { LoggedInVisitor, LoginAccess } from './login-access.ts';
+import { createRememberedPasses, rememberedKey } from './remembered-passes.ts';
+import type { RouteAccess } from './route-access.ts';
+import type { BeginServerLogin } from './server-login.ts';
+
+/** A route of a user's server that checks its visitors itself. */
+export type DooredRoute = Route & {
+  readonly owner: {
+    readonly kind: 'server';
+    readonly userName: string;
+    readonly serverName: string;
+  };
+};
+
+/** Whether the door stands before a route. */
+export function hasDoor(route: Route): route is DooredRoute {
+  return route.access === 'server' && route.owner.kind === 'server';
+}
+
+/**
+ * The door before users' servers that check their visitors themselves: its user may have replaced the check, so a
+ * browser gets there only with a login that has the right, and to somebody else's server only when its user wants
+ * to. What is no browser and shows nothing is left to the server: it comes to no page.
+ */
+export function createDoor(deps: {
+  readonly database: Pick<HubDatabase, 'onChange'>;
+  readonly access: Pick<RouteAccess, 'identify' | 'isGranted'>;
+  readonly logins: Pick<LoginAccess, 'visitorOf'>;
+  readonly answers: Pick<DoorAnswers, 'isYes'>;
+  readonly beginLogin: BeginServerLogin;
+  /** Where a browser logs in and comes back to a path. */
+  readonly loginUrl: (next: string) => string;
+  /** Where its user is asked, and comes back to a path. */
+  readonly questionUrl: (next: string) => string;
+}): Gatekeeper {
+  const { access, logins, answers } = deps;
+  const changes = watchChanges(deps.database);
+  /** By route and Cookie header. */
+  const remembered = new WeakMap<Route, AnswerCache<Authorized>>();
+
+  function rememberedOf(route: Route): AnswerCache<Authorized> {
+    let cache = remembered.get(route);
+    if (cache === undefined) {
+      cache = createRememberedPasses(changes);
+      remembered.set(route, cache);
+    }
+    return cache;
+  }
+
+  /** The decision for a request with a token that the hub knows. */
+  async function decideByToken(
+    route: DooredRoute,
+    request: RequestLike,
+  ): Promise<Authorized | Denied | undefined> {
+    for (const token of countingTokens(request)) {
+      const caller = await access.identify(token);
+      if (caller === undefined) continue;
+      if (await access.isGranted(caller, route.owner)) return passOfToken(caller);
+      // Nor does the server see the token.
+      return withoutRight(caller);
+    }
+    return undefined;
+  }
+
+  async function decideByLogin(
+    route: DooredRoute,
+    request: RequestLike,
+    { caller, expiresAtMs }: LoggedInVisitor,
+  ): Promise<GateDecision> {
+    if (!(await access.isGranted(caller, route.owner))) return withoutRight(caller);
+    const { user, sessionId } = caller;
+    const isOwn = user.name === route.owner.userName;
+    if (!isOwn && !answers.isYes(cookiesOf(request), sessionId, route)) {
+      if (mayFollowLogin(request)) return redirect(deps.questionUrl(request.url ?? '/'));
+      return deny(
+        new HubError('forbidden', 'You have not said yet that you want to open this server.', {
+          hint: `Open ${route.prefix} in a window of its own first.`,
+        }),
+      );
+    }
+    return pass({ userName: user.name, sessionId, expiresAtMs });
+  }
+
+  async function decideUnknown(route: DooredRoute, request: RequestLike): Promise<GateDecision> {
+    if (!isFromBrowser(request) || isPreflight(request)) return pass({});
+    if (mayFollowLogin(request)) {
+      const url = withoutTokenParameter(request.url ?? '/');
+      return (await deps.beginLogin(route, url, request)) ?? redirect(deps.loginUrl(url));
+    }
+    return deny(
+      new HubError('unauthenticated', 'You are not logged in.', {
+        hint: 'Open this page in your browser again, or send a token.',
+      }),
+    );
+  }
+
+  return {
+    known(route, request) {
+      const key = rememberedKey(request);
+      return key === undefined ? undefined : remembered.get(route)?.get(key);
+    },
+
+    async decide(route, request) {
+      if (!hasDoor(route)) throw new TypeError(`there is no door before ${route.prefix}`);
+      const byToken = await decideByToken(route, request);
+      if (byToken !== undefined) return byToken;
+      const cache = rememberedOf(route);
+      const beginning = cache.begin();
+      const visitor = await logins.visitorOf(cookiesOf(request));
+      if (visitor === undefined) return await decideUnknown(route, request);
+      if (visitor === 'several') return severalLogins();
+      const decision = await decideByLogin(route, request, visitor);
+      const key = rememberedKey(request);
+      if (decision.kind === 'authorized' && key !== undefined) cache.put(key, decision, beginning);
+      return decision;
+    },
+  };
+}
+
+/**
+ * The tokens of a request, in the order they are tried. One in the address of a page was chosen by whoever made the
+ * link, so it does not say who comes.
+ */
+function countingTokens(request: RequestLike): string[] {
+  const inUrl = isForPage(request) ? undefined : tokenParameter(request.url ?? '/');
+  return [headerToken(request), inUrl].filter((token) => token !== undefined);
+}
+
+function cookiesOf(request: RequestLike): string | undefined {
+  return single(request.headers['cookie']);
+}
+
+/** The server gets the request as it is: it checks the visitor once more. */
+function pass(visitor: Partial<Authorized>): Authorized {
+  return {
+    kind: 'authorized',
+    headers: [],
+    userName: undefined,
+    sessionId: undefined,
+    accessTokenId: undefined,
+    expiresAtMs: undefined,
+    stripAuthorization: false,
+    ...visitor,
+  };
+}
+
+function passOfToken({ owner, sessionId, accessToken }: Caller): Authorized {
+  return pass({
+    userName: owner.name,
+    sessionId,
+    accessTokenId: accessToken?.id,
+    expiresAtMs: accessToken?.expiresAt?.getTime(),
+  });
+}
+
+function redirect(location: string): GateDecision {
+  return { kind: 'redirect', location, setCookies: [] };
+}
+
+function withoutRight({ owner }: Caller): Denied {
+  const error = new HubError('forbidden', 'You do not have permission to access this server.', {
+    hint: 'Ask its user or an administrator if you should have it.',
+  });
+  return deny(error, { user: { kind: owner.kind, name: owner.name } });
+}
+
+function severalLogins(): Denied {
+  return deny(
+    new HubError('forbidden', 'This browser shows the hub more than one login.', {
+      hint: 'Remove the cookies of this site and log in again.',
+    }),
+  );
+}

@@ -1,0 +1,34 @@
+import { csrfField, hiddenFields } from '../elements/form.ts';
+import { focusLayout } from '../elements/layout.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { notice } from '../elements/notice.ts';
+import { type Html, html } from '../html.ts';
+
+export interface OpenServerView {
+  readonly layout: FormLayoutProps;
+  /** Whose server it is. */
+  readonly ownerName: string;
+  /** Empty for the default one. */
+  readonly serverName: string;
+  /** The page wanted, a path of that server. */
+  readonly next: string;
+}
+
+/** Asks before a browser opens the server of somebody else. */
+export function openServerPage({ layout, ownerName, serverName, next }: OpenServerView): Html {
+  return focusLayout(layout, {
+    title: `Open the server of ${ownerName}?`,
+    body: html`<div class="panel">
+<header class="titles"><h1>Open the server of ${ownerName}?</h1>${serverName !== '' && html`<p class="lead">The server is called ${serverName}.</p>`}</header>
+${notice(
+  'warn',
+  html`<div class="stack"><p>This server belongs to <b>${ownerName}</b>, who decides what runs on it.</p><p>Its pages can show you anything, also a false login page. Open it only if you trust ${ownerName}, and type no password there.</p></div>`,
+)}
+<form class="fields" method="post" action="${layout.urls.openServer}">
+${csrfField(layout)}${hiddenFields({ next })}
+<div class="decision"><a class="button" href="${layout.urls.home}">Cancel</a><button class="button primary" name="decision" value="allow">Open server</button></div>
+</form>
+<p class="small soft">You are asked once for each server until you log out.</p>
+</div>`,
+  });
+}

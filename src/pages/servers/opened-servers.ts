@@ -1,0 +1,25 @@
+import type { Context } from 'koa';
+
+/** More servers than this are asked for again, the oldest first. */
+const mostOpened = 100;
+
+interface StoredAnswers {
+  openedServers?: readonly string[];
+}
+
+/** Whether the user said in this login that a server, by its prefix, may be opened. */
+export function hasOpenedServer(ctx: Context, prefix: string): boolean {
+  return storedIn(ctx)?.openedServers?.includes(prefix) === true;
+}
+
+/** Keeps that for the rest of the login. */
+export function noteOpenedServer(ctx: Context, prefix: string): void {
+  const stored = storedIn(ctx);
+  if (stored === undefined) return;
+  const others = (stored.openedServers ?? []).filter((other) => other !== prefix);
+  stored.openedServers = [...others, prefix].slice(-mostOpened);
+}
+
+function storedIn(ctx: Context): StoredAnswers | undefined {
+  return (ctx['session'] as StoredAnswers | null) ?? undefined;
+}
