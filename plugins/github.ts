@@ -49,6 +49,7 @@ export default defineOAuth2Plugin<Options>({
     userdataUrl: `${apiOf(options)}/user`,
   }),
   urlsOf: ({ github_url, api_url }) => ({ github_url, api_url }),
+  askAgainParameters: { prompt: 'select_account' },
   sendsSecretInHeader: () => false,
   // The number stays; a name can be given up and taken by somebody else.
   subjectClaimsOf: () => ['id'],

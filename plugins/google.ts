@@ -29,6 +29,8 @@ export default defineOidcPlugin({
   optionsSchema,
   issuerOf: ({ issuer }) => ({ url: issuer, option: 'issuer' }),
   defaults: { usernameClaim: 'email' },
+  // Google knows no other prompt that stops for the user.
+  askAgainParameters: { prompt: 'select_account', max_age: '0' },
   authorizeParametersOf: ({ hosted_domain: domains }) => {
     const [only, ...others] = domains;
     // Without a refresh token nobody could be asked about the person after an hour.

@@ -5,6 +5,7 @@ export type HubErrorCode =
   | 'unauthenticated'
   | 'forbidden'
   | 'csrf_failed'
+  | 'recent_login_required'
   | 'not_found'
   | 'method_not_allowed'
   | 'not_acceptable'

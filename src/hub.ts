@@ -172,7 +172,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     addApiRoutes(router) {
       const { assertions } = gateway;
       const info = hubInfo(config, { ...options, apiVersion: jupyterHub.apiVersion });
-      const deps = { site, authorizer, oauth, logins, accounts, servers, services };
+      const deps = { site, browser, authorizer, oauth, logins, accounts, servers, services };
       addApi(router, foundation, { ...deps, assertions, stop, info });
     },
     addPageRoutes(router) {

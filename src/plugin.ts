@@ -16,6 +16,7 @@ export type {
   CredentialStore,
   ExternalAuthenticator,
   ExternalCallback,
+  ExternalLoginOptions,
   ExternalLoginStart,
   ExternalMethod,
   FormAuthenticator,

@@ -32,6 +32,8 @@ export interface ExternalLogin {
   readonly connector: Connector;
   readonly scopes: readonly string[];
   readonly authorizeParameters: Readonly<Record<string, string>>;
+  /** Added where the provider is to ask for credentials again, even if it knows the browser. */
+  readonly askAgainParameters: Readonly<Record<string, string>>;
   /** Whether the provider speaks OpenID Connect: then a signed ID token must come. */
   readonly hasIdToken: boolean;
   readonly usernameClaim: string;
@@ -115,7 +117,7 @@ export function createExternalAuthenticator(
     pending: Readonly<Record<string, string>>,
   ): Promise<AuthenticatedUser> {
     const connection = await connector.get();
-    const { nonce, codeVerifier } = pending;
+    const { nonce, codeVerifier, askedAgainAt } = pending;
     if (codeVerifier === undefined || (login.hasIdToken && nonce === undefined)) {
       throw new UntrustedAnswer('the login was begun in another way');
     }
@@ -127,6 +129,7 @@ export function createExternalAuthenticator(
     });
     const idClaims = await checkedIdClaims(tokens, connection);
     requireNoFuture(idClaims);
+    if (askedAgainAt !== undefined) requireAskedAgain(idClaims, Number(askedAgainAt));
     const accessToken = tokens.access_token;
     const answer = await login.readUser({ connection, accessToken, idClaims });
     const claims = merge(idClaims, answer);
@@ -217,18 +220,31 @@ export function createExternalAuthenticator(
     );
   }
 
+  /**
+   * A provider that tells when the user gave their credentials must not tell of a time before it was asked
+   * (OpenID Connect Core 1.0 §3.1.2.1, max_age). Not all tell it.
+   */
+  function requireAskedAgain({ auth_time: authTime }: Claims, askedAt: number): void {
+    if (typeof authTime !== 'number' || authTime >= askedAt - login.clockToleranceSeconds) return;
+    throw new UntrustedAnswer(
+      'the provider did not ask for the credentials again, although it was told to (prompt=login)',
+    );
+  }
+
   return {
     login: { kind: 'external', label: login.label, icon: login.icon },
 
     open: () => connector.start(),
 
-    async beginLogin() {
+    async beginLogin(_request, options) {
       const { config } = await connector.get();
+      const asksAgain = options?.asksAgain === true;
       const state = randomState();
       const nonce = randomNonce();
       const codeVerifier = randomPKCECodeVerifier();
       const location = buildAuthorizationUrl(config, {
         ...login.authorizeParameters,
+        ...(asksAgain && login.askAgainParameters),
         redirect_uri: host.callbackUrl,
         ...(login.scopes.length > 0 && { scope: login.scopes.join(' ') }),
         state,
@@ -236,7 +252,11 @@ export function createExternalAuthenticator(
         code_challenge_method: 'S256',
         ...(login.hasIdToken && { nonce }),
       });
-      const pending = { codeVerifier, ...(login.hasIdToken && { nonce }) };
+      const pending = {
+        codeVerifier,
+        ...(login.hasIdToken && { nonce }),
+        ...(asksAgain && { askedAgainAt: String(Math.floor(Date.now() / 1000)) }),
+      };
       return { location: location.href, state, pending };
     },
 

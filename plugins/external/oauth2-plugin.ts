@@ -42,6 +42,8 @@ export interface OAuth2Preset<Options extends ExternalOptions> {
   readonly endpointsOf: (options: Options) => OAuth2Endpoints;
   /** URLs of the configuration to check, by option. */
   readonly urlsOf: (options: Options) => Readonly<Record<string, string | undefined>>;
+  /** What makes the provider ask again; plain OAuth 2 has no standard for it. */
+  readonly askAgainParameters?: Readonly<Record<string, string>>;
   readonly sendsSecretInHeader: (options: Options) => boolean;
   readonly subjectClaimsOf: (options: Options) => readonly string[];
   readonly defaults: {
@@ -95,6 +97,7 @@ function createOAuth2Authenticator<Options extends ExternalOptions>(
       connector: createConnector({ connect, log: host.log }),
       scopes: options.scope ?? defaults.scopesOf(options),
       authorizeParameters: options.extra_authorize_params,
+      askAgainParameters: preset.askAgainParameters ?? {},
       hasIdToken: false,
       usernameClaim: options.username_claim ?? defaults.usernameClaim,
       rules: {

@@ -43,6 +43,8 @@ export interface OidcPreset<Options extends OidcOptions> {
     readonly usernameClaim?: string;
     readonly groupsClaim?: string;
   };
+  /** In place of `prompt=login` and `max_age=0`. */
+  readonly askAgainParameters?: Readonly<Record<string, string>>;
   readonly authorizeParametersOf?: (options: Options) => Readonly<Record<string, string>>;
   /** Further rules that must be met, each with the name of its option. */
   readonly gatesOf?: (options: Options) => readonly ClaimRule[];
@@ -92,6 +94,7 @@ function createOidcAuthenticator<Options extends OidcOptions>(
         ...preset.authorizeParametersOf?.(options),
         ...options.extra_authorize_params,
       },
+      askAgainParameters: preset.askAgainParameters ?? { prompt: 'login', max_age: '0' },
       hasIdToken: true,
       usernameClaim,
       rules: {

@@ -24,6 +24,10 @@ const explanations = {
     'A change by cookie came without the token of the page it should come from.',
     'Reload the page and send the form again; programs should use an API token.',
   ],
+  recent_login_required: [
+    'A change that outlives the login came by cookie, and the user gave no password, code or external login within `Authenticator.recent_login_seconds`.',
+    'Open the page that `confirm_url` names, then send the change again; programs should use an API token.',
+  ],
   not_found: [
     'There is no such thing, or the caller may not know of it.',
     'Check the name, and whether a filter of your scope covers it.',

@@ -1,7 +1,7 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { Authorizer } from '../rbac/authorizer.ts';
-import type { Caller } from '../rbac/caller.ts';
+import { type Caller, presentsToken } from '../rbac/caller.ts';
 import { emptyMembership } from '../rbac/membership.ts';
 import { authorise, createMay } from './authorise.ts';
 import { callerOf } from './caller-middleware.ts';
@@ -32,6 +32,8 @@ export function addOperations<Deps>(
       userName: string,
       scopes: OperationDeclaration['scopes'],
     ) => Promise<void>;
+    /** Throws `recent_login_required` for a login by cookie that is not recent. */
+    readonly requireRecentLogin: (ctx: Context) => Promise<void>;
     readonly publicOrigin: string;
     readonly bodyLimitBytes: number;
     readonly pageLimits: PageLimits;
@@ -54,6 +56,9 @@ export function addOperations<Deps>(
     const rows = authorise(operation, params, caller, membership);
     if (operation.actsOnUser === true && caller !== undefined) {
       await options.requireMayActOn(caller, params['name'] ?? '', operation.scopes);
+    }
+    if (operation.needsRecentLogin === true && caller !== undefined && !presentsToken(caller)) {
+      await options.requireRecentLogin(ctx);
     }
     const page =
       operation.isPaged === true ? parsePage(ctx, options.pageLimits) : { offset: 0, limit: 0 };

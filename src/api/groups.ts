@@ -53,6 +53,7 @@ export const groupOperations = [
     tag: 'groups',
     summary: 'Create groups',
     scopes: ['admin:groups'],
+    needsRecentLogin: true,
     body: creation,
     answers: { 201: { description: 'The new groups.', schema: z.array(groupModel) } },
   }).handle(async ({ body, caller, may }, deps: Deps) => {
@@ -80,6 +81,7 @@ export const groupOperations = [
     tag: 'groups',
     summary: 'Create a group',
     scopes: ['admin:groups'],
+    needsRecentLogin: true,
     body: optionalMembers,
     answers: { 201: { description: 'The new group.', schema: groupModel } },
   }).handle(async ({ params, body, caller, may }, deps: Deps) => {
@@ -95,6 +97,7 @@ export const groupOperations = [
     tag: 'groups',
     summary: 'Delete a group',
     scopes: ['delete:groups'],
+    needsRecentLogin: true,
     target: 'group',
     answers: { 204: { description: 'The group is gone.' } },
   }).handle(async ({ params }, { groups }: Deps) => {
@@ -109,6 +112,7 @@ export const groupOperations = [
     tag: 'groups',
     summary: 'Add members to a group',
     scopes: ['groups'],
+    needsRecentLogin: true,
     target: 'group',
     body: members,
     answers: { 200: { description: 'The group.', schema: groupModel } },
@@ -124,6 +128,7 @@ export const groupOperations = [
     tag: 'groups',
     summary: 'Remove members from a group',
     scopes: ['groups'],
+    needsRecentLogin: true,
     target: 'group',
     body: members,
     answers: { 200: { description: 'The group.', schema: groupModel } },
@@ -139,6 +144,7 @@ export const groupOperations = [
     tag: 'groups',
     summary: 'Replace the properties of a group',
     scopes: ['groups'],
+    needsRecentLogin: true,
     target: 'group',
     body: freeData,
     answers: { 200: { description: 'The group.', schema: groupModel } },

@@ -17,6 +17,7 @@ export const invitationOperations = [
     summary: 'Make a one-time link with which a user chooses a password',
     description: 'An earlier link of the user stops working.',
     scopes: ['admin:users'],
+    needsRecentLogin: true,
     target: 'user',
     answers: {
       201: {

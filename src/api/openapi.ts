@@ -82,6 +82,10 @@ const errorModel = z
     code: z.string().describe('What went wrong; never changes its meaning.'),
     message: z.string(),
     hint: z.string().optional().describe('What to do about it.'),
+    confirm_url: z
+      .url()
+      .optional()
+      .describe('With `recent_login_required`: the page to open in the same browser.'),
     error_id: z.string().optional().describe('Ties the answer to a line of the log.'),
   })
   .meta({ id: 'Error' });
@@ -94,6 +98,7 @@ function describe(declaration: OperationDeclaration, schemas: JsonSchemas): obje
     aliasText(declaration),
     pagedText(declaration),
     scopeText(scopes),
+    recentLoginText(declaration),
   ]
     .filter((text) => text !== undefined)
     .join('\n\n');
@@ -168,6 +173,12 @@ function parameter(
 function scopeText(scopes: OperationDeclaration['scopes']): string | undefined {
   if (typeof scopes === 'string') return undefined;
   return `Needs ${scopes.length > 1 ? 'any of ' : ''}${scopes.map((scope) => `\`${scope}\``).join(', ')}.`;
+}
+
+function recentLoginText({ needsRecentLogin }: OperationDeclaration): string | undefined {
+  return needsRecentLogin === true
+    ? 'With a login cookie it needs a login that is recent (`Authenticator.recent_login_seconds`), else 403 with the code `recent_login_required` and `confirm_url`, the page on which users confirm who they are. Tokens need none.'
+    : undefined;
 }
 
 function aliasText({ aliases = [] }: OperationDeclaration): string | undefined {

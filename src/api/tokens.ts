@@ -98,6 +98,7 @@ export const tokenOperations = [
     description:
       'A token holds no more than its owner and its maker may do. Made with another token, it expires with that one at the latest and ends with the login that one belongs to.',
     scopes: ['tokens'],
+    needsRecentLogin: true,
     actsOnUser: true,
     target: 'user',
     beyondFilter: 'forbidden',

@@ -105,6 +105,7 @@ export const userOperations = [
     tag: 'users',
     summary: 'Create users',
     scopes: ['admin:users'],
+    needsRecentLogin: true,
     body: z.object({
       usernames: z.array(z.string()).min(1).max(mostNewUsers),
       admin: isAdmin.default(false),
@@ -144,6 +145,7 @@ export const userOperations = [
     tag: 'users',
     summary: 'Create a user',
     scopes: ['admin:users'],
+    needsRecentLogin: true,
     body: z.object({ admin: isAdmin.default(false), authenticator }).prefault({}),
     answers: { 201: { description: 'The new user.', schema: userModel } },
   }).handle(async ({ params, body, caller, may }, deps: Deps) => {
@@ -160,6 +162,7 @@ export const userOperations = [
     tag: 'users',
     summary: 'Change the name, the rights or the system account of a user',
     scopes: ['admin:users'],
+    needsRecentLogin: true,
     target: 'user',
     body: z.strictObject({
       name: z.string().optional(),
@@ -185,6 +188,7 @@ export const userOperations = [
     tag: 'users',
     summary: 'Delete a user, with servers, tokens and logins',
     scopes: ['delete:users'],
+    needsRecentLogin: true,
     target: 'user',
     answers: { 204: { description: 'The user is gone.' } },
   }).handle(async ({ params, caller }, { accounts }: Deps) => {

@@ -11,6 +11,10 @@ export interface AuthorizationRequest extends PendingState {
   readonly pending: Readonly<Record<string, string>>;
   /** Set when an identity is being linked: the session of the user it will belong to. */
   readonly linkToSession?: string | undefined;
+  /** Set when the user of a session is to show again who they are. */
+  readonly confirmSession?: string | undefined;
+  /** Key of the form that waits for that. */
+  readonly waitingForm?: string | undefined;
 }
 
 /** The authorization requests under way, by their `state`: each works once, in the browser that began it. */

@@ -28,7 +28,9 @@ export type ExternalLoginFailureReason =
   | 'cancelled'
   | 'refused'
   | 'link_session_ended'
-  | 'link_refused';
+  | 'link_refused'
+  | 'confirm_session_ended'
+  | 'confirm_other_user';
 
 export interface ExternalLoginFailure {
   readonly outcome: 'failed';
@@ -38,7 +40,10 @@ export interface ExternalLoginFailure {
   readonly message?: string;
   /** The provider, as the login page calls it, and the request that failed; undefined without a valid state. */
   readonly provider?: string;
-  readonly request?: Pick<AuthorizationRequest, 'authenticator' | 'next' | 'linkToSession'>;
+  readonly request?: Pick<
+    AuthorizationRequest,
+    'authenticator' | 'next' | 'linkToSession' | 'confirmSession'
+  >;
 }
 
 export type ExternalLoginBegun =
@@ -54,6 +59,11 @@ export type ExternalLoginBegun =
 export type ExternalLoginCompleted = (
   | { readonly outcome: 'logged_in'; readonly result: LoggedIn; readonly next: string | undefined }
   | { readonly outcome: 'linked'; readonly display: string }
+  | {
+      readonly outcome: 'confirmed';
+      readonly result: LoggedIn;
+      readonly request: Pick<AuthorizationRequest, 'next' | 'waitingForm'>;
+    }
   | ExternalLoginFailure
 ) & { readonly setCookies: readonly string[] };
 
@@ -123,6 +133,18 @@ export function createExternalLogins(deps: {
     return { outcome: 'failed', reason: 'link_refused', status: 403, message, request } as const;
   }
 
+  /** Whoever comes back must be the user whose login it is. */
+  function confirm(request: AuthorizationRequest, result: LoggedIn, current: Login | undefined) {
+    const failed = { outcome: 'failed', status: 403, request } as const;
+    if (current === undefined || current.session.sessionId !== request.confirmSession) {
+      return { ...failed, reason: 'confirm_session_ended' } as const;
+    }
+    if (result.user.id !== current.user.id) {
+      return { ...failed, reason: 'confirm_other_user' } as const;
+    }
+    return { outcome: 'confirmed', result, request } as const;
+  }
+
   async function finish(
     { login }: BrowserRequest,
     search: string,
@@ -148,6 +170,7 @@ export function createExternalLogins(deps: {
     if (request.linkToSession !== undefined) return await link(request, result, current);
     const concluded = await loginService.concludeLogin(result, via.name);
     if (concluded.outcome === 'logged_in') {
+      if (request.confirmSession !== undefined) return confirm(request, concluded, current);
       return { outcome: 'logged_in', result: concluded, next: request.next } as const;
     }
     const isCancelled = result.outcome === 'refused' && result.reason === 'cancelled';
@@ -159,13 +182,14 @@ export function createExternalLogins(deps: {
     async begin({ cookieHeader, login }, wish) {
       const via = getExternal(wish.authenticator);
       const provider = via.authenticator.login.label;
-      const started = await via.authenticator.beginLogin(login).catch((error: unknown) => {
-        log.warn(
-          { err: error, authenticator: via.name },
-          'a login could not begin at the provider',
-        );
-        return undefined;
-      });
+      const asksAgain = wish.confirmSession !== undefined;
+      const started = await via.authenticator
+        .beginLogin(login, { asksAgain })
+        .catch((error: unknown) => {
+          const fields = { err: error, authenticator: via.name };
+          log.warn(fields, 'a login could not begin at the provider');
+          return undefined;
+        });
       if (started === undefined) {
         return { outcome: 'failed', reason: 'unavailable', status: 503, provider, request: wish };
       }

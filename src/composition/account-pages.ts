@@ -15,7 +15,7 @@ export function addAccountPages(
   router: Router,
   { config, stores }: Foundation,
   deps: {
-    readonly browser: Pick<ComposedBrowser, 'pages'>;
+    readonly browser: Pick<ComposedBrowser, 'pages' | 'confirmLogin'>;
     readonly login: ComposedLogin;
     readonly logins: LoginSessions;
     readonly accounts: ComposedAccounts;
@@ -23,11 +23,12 @@ export function addAccountPages(
   },
 ): void {
   const { login, logins, accounts, oauth } = deps;
-  const { pages } = deps.browser;
+  const { pages, confirmLogin } = deps.browser;
   const { credentials, groups } = stores;
   const { secondFactors, passwords, identityLinks } = accounts;
   accountRoutes(router, {
     pages,
+    confirmLogin,
     groups,
     credentials,
     passwords,
@@ -37,10 +38,11 @@ export function addAccountPages(
     identityLinks,
     authenticators: login.authenticators,
   });
-  secondFactorRoutes(router, { pages, secondFactors, credentials });
+  secondFactorRoutes(router, { pages, confirmLogin, secondFactors, credentials });
   sessionPageRoutes(router, { pages, logins });
   tokenPageRoutes(router, {
     pages,
+    confirmLogin,
     accessTokens: stores.accessTokens,
     tokenIssuer: oauth.tokenIssuer,
     maxLifetimeSeconds: config.Hub.token_expires_in_max_seconds,

@@ -18,7 +18,7 @@ export function addAdminPages(
   router: Router,
   { stores, log }: Foundation,
   deps: {
-    readonly browser: Pick<ComposedBrowser, 'pages'>;
+    readonly browser: Pick<ComposedBrowser, 'pages' | 'confirmLogin'>;
     readonly authorizer: Authorizer;
     readonly login: ComposedLogin;
     readonly logins: LoginSessions;
@@ -30,7 +30,11 @@ export function addAdminPages(
   const { login, logins, authorizer } = deps;
   const { accounts, acting, invitations, secondFactors, groupMembers, lockouts } = deps.accounts;
   const { users, groups, roles, identities, credentials } = stores;
-  const admin = createAdminContext(router, { pages: deps.browser.pages, authorizer });
+  const admin = createAdminContext(router, {
+    pages: deps.browser.pages,
+    authorizer,
+    readForm: deps.browser.confirmLogin.readForm,
+  });
   const shared = { users, accounts, invitations, invitationStore: stores.invitations };
   adminUserListRoutes(admin, { ...shared, servers: stores.servers });
   adminUserRoutes(admin, {

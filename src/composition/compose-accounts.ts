@@ -6,6 +6,7 @@ import { createIdentityLinks } from '../accounts/identity-links.ts';
 import { createInvitations } from '../accounts/invitations.ts';
 import { createLockouts } from '../accounts/lockouts.ts';
 import { createPartialLogins, type PartialLogin } from '../accounts/partial-logins.ts';
+import { createRecentLogin } from '../accounts/recent-login.ts';
 import { createSecondFactors } from '../accounts/second-factors.ts';
 import { createSetUpLink } from '../accounts/set-up-link.ts';
 import { createAccountPasswords } from '../authentication/account-passwords.ts';
@@ -22,7 +23,7 @@ import type { Foundation } from './foundation.ts';
 export type ComposedAccounts = ReturnType<typeof composeAccounts>;
 
 export function composeAccounts(
-  { config, stores, keyv }: Foundation,
+  { config, stores, keyv, log }: Foundation,
   deps: {
     readonly site: Site;
     readonly login: ComposedLogin;
@@ -72,6 +73,13 @@ export function composeAccounts(
       users: stores.users,
       secondFactors,
       accountOwner: () => accountOwnerOf(authenticators)?.name,
+    }),
+    recentLogin: createRecentLogin({
+      maxAgeSeconds: config.Authenticator.recent_login_seconds,
+      authenticators,
+      loginService: login.loginService,
+      secondFactors,
+      log,
     }),
     invitations: createInvitations({
       store: stores.invitations,

@@ -12,6 +12,7 @@ import { presentServer } from '../servers/server-model.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import { watchChanges } from '../store/change-aware-cache.ts';
 import type { ComposedAccounts } from './compose-accounts.ts';
+import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
@@ -25,6 +26,7 @@ export function addApi(
   { config, database, stores, disposables }: Foundation,
   deps: {
     readonly site: Site;
+    readonly browser: Pick<ComposedBrowser, 'confirmLogin'>;
     readonly authorizer: Authorizer;
     readonly oauth: ComposedOAuth;
     readonly logins: LoginSessions;
@@ -103,6 +105,7 @@ export function addApi(
       if (user === undefined || typeof scopes === 'string') return;
       await acting.requireMayActOn(caller, user, scopes);
     },
+    requireRecentLogin: (ctx) => deps.browser.confirmLogin.require(ctx),
     publicOrigin,
     bodyLimitBytes: config.Proxy.api_body_size,
     pageLimits: { default: config.Hub.api_page_default_limit, max: config.Hub.api_page_max_limit },

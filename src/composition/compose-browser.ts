@@ -3,7 +3,9 @@ import type { LoginRevalidation } from '../authentication/login-revalidation.ts'
 import { createKeyedHash } from '../crypto/keyed-hash.ts';
 import { createSealer } from '../crypto/sealer.ts';
 import { createAnnouncements } from '../pages/announcements.ts';
+import { createConfirmLogin } from '../pages/login/confirm-login.ts';
 import { createLogIn } from '../pages/login/log-in.ts';
+import { createWaitingForms } from '../pages/login/waiting-forms.ts';
 import { createPageContext } from '../pages/page-context.ts';
 import { createLanding } from '../pages/servers/landing.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
@@ -19,13 +21,13 @@ import type { Foundation } from './foundation.ts';
 export type ComposedBrowser = ReturnType<typeof composeBrowser>;
 
 export function composeBrowser(
-  { config, keyv, metrics, secrets, stores }: Foundation,
+  { config, keyv, log, metrics, secrets, stores }: Foundation,
   deps: {
     readonly app: Koa;
     readonly site: Site;
     readonly authorizer: Authorizer;
     readonly logins: LoginSessions;
-    readonly accounts: Pick<ComposedAccounts, 'partialLogins'>;
+    readonly accounts: Pick<ComposedAccounts, 'partialLogins' | 'recentLogin'>;
     readonly servers: Pick<ComposedServers, 'servers'>;
     readonly revalidation: Pick<LoginRevalidation, 'revalidate'>;
   },
@@ -59,27 +61,37 @@ export function composeBrowser(
     store: stores.servers,
     servers: servers.servers,
   });
-  return {
+  const formLimitBytes = proxyConfig.api_body_size;
+  const pages = createPageContext({
+    ...site.layout,
+    publicUrl,
     csrf,
-    sessions,
-    landing,
+    authorizer,
     announcements,
-    pages: createPageContext({
-      ...site.layout,
-      publicUrl,
-      csrf,
-      authorizer,
-      announcements,
-      formLimitBytes: proxyConfig.api_body_size,
+    formLimitBytes,
+  });
+  const logIn = createLogIn({
+    urls,
+    sessions,
+    partialLogins: accounts.partialLogins,
+    sealer: createSealer(secrets, 'login-step'),
+    metrics,
+    landingUrl: landing.url,
+    isSecure: isHttps,
+  });
+  const confirmLogin = createConfirmLogin({
+    pages,
+    recentLogin: accounts.recentLogin,
+    sessions,
+    logins,
+    logIn,
+    waitingForms: createWaitingForms({
+      sealer: createSealer(secrets, 'waiting-form'),
+      formLimitBytes,
     }),
-    logIn: createLogIn({
-      urls,
-      sessions,
-      partialLogins: accounts.partialLogins,
-      sealer: createSealer(secrets, 'login-step'),
-      metrics,
-      landingUrl: landing.url,
-      isSecure: isHttps,
-    }),
-  };
+    kept: keyv.space('waiting-forms'),
+    publicUrl,
+    log,
+  });
+  return { csrf, sessions, landing, announcements, pages, logIn, confirmLogin };
 }

@@ -2,6 +2,7 @@ import type Router from '@koa/router';
 import type { EndUpstreamLogins } from '../authentication/upstream-logout.ts';
 import { createSealer } from '../crypto/sealer.ts';
 import { createRedirectLoopGuard } from '../http/redirect-loop-guard.ts';
+import { confirmLoginRoutes } from '../pages/login/confirm-login-routes.ts';
 import { externalLoginRoutes } from '../pages/login/external-login-routes.ts';
 import { invitationRoutes } from '../pages/login/invitation-routes.ts';
 import { loginRoutes } from '../pages/login/login-routes.ts';
@@ -27,9 +28,9 @@ export function addLoginPages(
     readonly endUpstreamLogins: EndUpstreamLogins;
   },
 ): void {
-  const { pages, logIn, sessions } = deps.browser;
+  const { pages, logIn, confirmLogin, sessions } = deps.browser;
   const { authenticators, loginService, passwordHasher, externalLogins } = deps.login;
-  const { passwords, secondFactors, partialLogins, invitations, firstAdministrator } =
+  const { passwords, secondFactors, partialLogins, invitations, firstAdministrator, recentLogin } =
     deps.accounts;
   loginRoutes(router, {
     pages,
@@ -62,6 +63,15 @@ export function addLoginPages(
     externalLogins,
     endUpstreamLogins: deps.endUpstreamLogins,
     logIn,
+    confirmLogin,
+    metrics,
+  });
+  confirmLoginRoutes(router, {
+    pages,
+    confirmLogin,
+    recentLogin,
+    externalLogins,
+    authenticators,
     metrics,
   });
   invitationRoutes(router, { pages, invitations, loginService, authenticators, passwords, logIn });

@@ -33,6 +33,7 @@ const keptAuthenticatorSettings = new Set([
   'lockout_attempts',
   'lockout_delay',
   'lockout_max_delay',
+  'recent_login_seconds',
 ]);
 
 /** Takes over services, roles, groups and authenticators of a new, already checked configuration. */

@@ -63,6 +63,11 @@ export const authenticatorSection = z.strictObject({
     .default(30)
     .describe('First delay in seconds; it doubles with each failure.'),
   lockout_max_delay: seconds.default(900).describe('Longest delay in seconds.'),
+  recent_login_seconds: seconds
+    .default(600)
+    .describe(
+      'Seconds for which a login counts as recent. With an older one, users confirm who they are before what outlives a stolen browser session, such as new tokens, links to other accounts and changes of rights; 0 never asks.',
+    ),
   concurrent_logins: z
     .int()
     .positive()

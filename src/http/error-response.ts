@@ -7,6 +7,7 @@ const statusByCode = {
   unauthenticated: 401,
   forbidden: 403,
   csrf_failed: 403,
+  recent_login_required: 403,
   not_found: 404,
   method_not_allowed: 405,
   not_acceptable: 406,

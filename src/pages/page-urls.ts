@@ -13,6 +13,8 @@ export interface PageUrls {
   loginWith(authenticator: string, next?: string): string;
   readonly loginSecondFactor: string;
   readonly loginPassword: string;
+  /** Where users show again who they are; sent back to `next`. */
+  confirmLogin(next?: string): string;
   readonly logout: string;
   readonly setUp: string;
   readonly invitation: string;
@@ -92,6 +94,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
         : below('login/with', authenticator),
     loginSecondFactor: `${hub}login/second-factor`,
     loginPassword: `${hub}login/password`,
+    confirmLogin: (next) => `${hub}confirm-login${next ? `?next=${encodeURIComponent(next)}` : ''}`,
     logout: `${hub}logout`,
     setUp: baseUrl + setUpPath,
     invitation: `${hub}invitation`,

@@ -139,7 +139,7 @@ export interface FormAuthenticator extends AuthenticatorHooks {
 export interface ExternalAuthenticator extends AuthenticatorHooks {
   readonly login: ExternalMethod;
   /** Says where the browser goes. Throws when the provider cannot be reached. */
-  beginLogin(request: LoginRequest): Promise<ExternalLoginStart>;
+  beginLogin(request: LoginRequest, options?: ExternalLoginOptions): Promise<ExternalLoginStart>;
   /** Completes the login with what the browser brought back to the callback. */
   completeLogin(callback: ExternalCallback, request: LoginRequest): Promise<AuthenticationResult>;
   /** Verifies a logout token of the provider (OpenID Connect Back-Channel Logout 1.0 §2.6). */
@@ -246,6 +246,14 @@ export interface LoginRequest extends CallOptions {
 
 export interface CallOptions {
   readonly signal: AbortSignal;
+}
+
+export interface ExternalLoginOptions {
+  /**
+   * Set when a user who is logged in is to show again who they are: the provider should ask for their
+   * credentials, even if it knows the browser, as with `prompt=login` (OpenID Connect Core 1.0 §3.1.2.1).
+   */
+  readonly asksAgain: boolean;
 }
 
 export interface ExternalLoginStart {

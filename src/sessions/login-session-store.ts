@@ -20,6 +20,8 @@ export interface LoginSession {
 
 export type NewLoginSession = Omit<LoginSession, 'lastSeenAt'>;
 
+export type UpstreamSession = Partial<Pick<LoginSession, 'upstreamSessionId' | 'idTokenSealed'>>;
+
 export interface LoginSessionStore {
   find(sessionId: string): Promise<LoginSession | undefined>;
   listOfUser(userId: string): Promise<LoginSession[]>;
@@ -30,6 +32,8 @@ export interface LoginSessionStore {
   create(session: NewLoginSession): Promise<void>;
   /** Ends a session with its tokens and codes; false when it was not there. */
   end(sessionId: string): Promise<boolean>;
+  /** Keeps what the provider said of its session when the user confirmed a login there. */
+  setUpstreamSession(sessionId: string, upstream: UpstreamSession): Promise<void>;
   recordSeen(sessionIds: ReadonlyMap<string, Date>): Promise<void>;
   purgeExpired(now: Date): Promise<number>;
 }
@@ -110,6 +114,17 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
       });
       database.announceChange({ kind: 'session_ended', sessionId });
       return isEnded;
+    },
+
+    async setUpstreamSession(sessionId, { upstreamSessionId, idTokenSealed }) {
+      await kysely
+        .updateTable('login_sessions')
+        .set({
+          upstream_session_id: upstreamSessionId ?? null,
+          id_token_encrypted: idTokenSealed ?? null,
+        })
+        .where('session_id', '=', sessionId)
+        .execute();
     },
 
     async recordSeen(sessionIds) {

@@ -24,6 +24,11 @@ export interface LoginSessions extends AsyncDisposable {
   /** The login of a session id, unless it ended, expired or lost its user. */
   find(sessionId: string): Promise<Login | undefined>;
   start(login: LoginSessionStart): Promise<LoginSession>;
+  /** Takes over the session that the provider has now, whose end ends the login. */
+  setUpstreamSession(
+    sessionId: string,
+    upstream: Partial<Pick<LoginSessionStart, 'upstreamSessionId' | 'idToken'>>,
+  ): Promise<void>;
   end(sessionId: string): Promise<boolean>;
   /** Ends every login of a user, but for one that may stay. Returns how many ended. */
   endAllOfUser(userId: string, options?: { readonly except?: string }): Promise<number>;
@@ -110,6 +115,11 @@ export function createLoginSessions(deps: {
       await store.create(session);
       await users.recordActivity(new Map([[session.userId, createdAt]]));
       return { ...session, lastSeenAt: createdAt };
+    },
+
+    async setUpstreamSession(sessionId, { upstreamSessionId, idToken }) {
+      const idTokenSealed = idToken && sealer.seal(idToken, idTokenContext(sessionId));
+      await store.setUpstreamSession(sessionId, { upstreamSessionId, idTokenSealed });
     },
 
     end,

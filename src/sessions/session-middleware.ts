@@ -14,6 +14,8 @@ import type { Login, LoginSessionStart, LoginSessions } from './login-sessions.t
 /** What the external store holds for a browser. */
 interface StoredSession {
   readonly sessionId?: string;
+  /** When the user last gave a password, a code or an external login; milliseconds since 1970. */
+  readonly authenticatedAt?: number;
 }
 
 /** Logs browsers in and out. */
@@ -22,6 +24,11 @@ export interface BrowserSessions {
   readonly middleware: Middleware;
   /** Begins a login; an earlier one of the same browser ends. */
   begin(ctx: Context, login: LoginSessionStart): Promise<void>;
+  /**
+   * Records that the user of this browser has just shown again who they are. The browser gets a new
+   * cookie and the former one ends, so that who has stolen that gains nothing.
+   */
+  confirm(ctx: Context): Promise<void>;
   /** Ends the login of this browser; its tokens are revoked. */
   end(ctx: Context): Promise<void>;
 }
@@ -29,6 +36,12 @@ export interface BrowserSessions {
 /** The login of a request, when there is one. */
 export function loginOf(ctx: Context): Login | undefined {
   return ctx.state['login'] as Login | undefined;
+}
+
+/** When the user of a request's login last showed who they are; undefined where that is not known. */
+export function authenticatedAtOf(ctx: Context): Date | undefined {
+  const { authenticatedAt } = (ctx['session'] ?? {}) as StoredSession;
+  return authenticatedAt === undefined ? undefined : new Date(authenticatedAt);
 }
 
 /**
@@ -111,6 +124,12 @@ export function createBrowserSessions(options: {
     }
   }
 
+  /** A new key: one that was planted before a login must not become one, nor one that was stolen gain power. */
+  async function renew(ctx: Context, sessionId: string): Promise<void> {
+    ctx['session'] = { sessionId, authenticatedAt: Date.now() };
+    await (ctx['session'] as { regenerate(): Promise<void> }).regenerate();
+  }
+
   const readLogin: Middleware = async (ctx, next) => {
     // Koa believes that the connection is plain http when TLS ends at a proxy in front of the hub.
     ctx.cookies.secure = isSecure;
@@ -136,11 +155,14 @@ export function createBrowserSessions(options: {
       const former = (ctx['session'] as StoredSession | null)?.sessionId;
       if (former !== undefined) await logins.end(former);
       const session = await logins.start(start);
-      // A new key at login: one that an attacker planted before must not become a login.
-      ctx['session'] = { sessionId: session.sessionId };
-      await (ctx['session'] as { regenerate(): Promise<void> }).regenerate();
+      await renew(ctx, session.sessionId);
       setSessionId(ctx, session.sessionId);
       ctx.state['login'] = await logins.find(session.sessionId);
+    },
+
+    async confirm(ctx) {
+      const { sessionId } = (ctx['session'] ?? {}) as StoredSession;
+      if (sessionId !== undefined) await renew(ctx, sessionId);
     },
 
     async end(ctx) {

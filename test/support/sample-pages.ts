@@ -17,6 +17,7 @@ import { confirmPage } from '../../src/pages/errors/confirm-page.ts';
 import { errorPage, notFoundPage } from '../../src/pages/errors/error-page.ts';
 import { type Html, html } from '../../src/pages/html.ts';
 import { choosePasswordPage } from '../../src/pages/login/choose-password-page.ts';
+import { confirmLoginPage, goOnPage } from '../../src/pages/login/confirm-login-page.ts';
 import { consentPage } from '../../src/pages/login/consent-page.ts';
 import { interstitialPage } from '../../src/pages/login/interstitial-page.ts';
 import { loggedOutPage } from '../../src/pages/login/logged-out-page.ts';
@@ -75,20 +76,21 @@ export function samplePages(
     displayName: text('Thesis, chapter two'),
   };
 
+  const passwordFields = [
+    { name: 'username', label: text('User name'), type: 'text', autocomplete: 'username' },
+    {
+      name: 'password',
+      label: text('Password'),
+      type: 'password',
+      autocomplete: 'current-password',
+    },
+  ] as const;
   const password: LoginChoice = {
     authenticator: text('password'),
     method: {
       kind: 'form',
       label: text('Log in'),
-      fields: [
-        { name: 'username', label: text('User name'), type: 'text', autocomplete: 'username' },
-        {
-          name: 'password',
-          label: text('Password'),
-          type: 'password',
-          autocomplete: 'current-password',
-        },
-      ],
+      fields: passwordFields,
     },
   };
   const external = (
@@ -275,6 +277,14 @@ export function samplePages(
   };
   const exit = { code: 1, signal: null, leftBehind: 0, ranForMs: 400, at: minutes(-1) };
 
+  const confirmation = {
+    layout,
+    userName: text('alice'),
+    action: text('/hub/token'),
+    fields: { waiting_form: text('AbC') },
+    cancelUrl: text('/hub/token'),
+  };
+
   return {
     login: loginPage({ layout: anonymous, choices: [password], next: text('/user/alice/') }),
     'login-several': loginPage({
@@ -296,6 +306,38 @@ export function samplePages(
       ],
     }),
     'login-wait': loginPage({ layout: anonymous, choices: [password], waitSeconds: 120 }),
+    'confirm-password': confirmLoginPage({
+      ...confirmation,
+      confirmation: {
+        kind: 'form',
+        authenticator: 'password',
+        ownsAccounts: true,
+        method: { kind: 'form', label: text('Password'), fields: passwordFields },
+      },
+      problem: text('This is not your password.'),
+    }),
+    'confirm-directory': confirmLoginPage({
+      ...confirmation,
+      confirmation: {
+        kind: 'form',
+        authenticator: 'ldap',
+        ownsAccounts: false,
+        method: { kind: 'form', label: text('Directory'), fields: passwordFields },
+      },
+      waitSeconds: 40,
+      typedName: text('Ada'),
+    }),
+    'confirm-code': confirmLoginPage({ ...confirmation, confirmation: { kind: 'code' } }),
+    'confirm-external': confirmLoginPage({
+      ...confirmation,
+      confirmation: { kind: 'external', authenticator: 'oidc', provider: text('Example Login') },
+    }),
+    'confirm-go-on': goOnPage({
+      layout,
+      action: text('/hub/token'),
+      fields: { waiting_form: text('AbC') },
+      cancelUrl: text('/hub/token'),
+    }),
     'second-factor': secondFactorPage({
       layout: anonymous,
       next: text('/hub/home'),

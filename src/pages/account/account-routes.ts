@@ -11,6 +11,7 @@ import { isExternal } from '../../plugin-host/login-kinds.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { GroupStore } from '../../users/group-store.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
+import type { ConfirmLogin } from '../login/confirm-login.ts';
 import { newPasswordProblems } from '../login/new-password-fields.ts';
 import type { PageContext } from '../page-context.ts';
 import { accountPage, type PasswordSection } from './account-page.ts';
@@ -20,6 +21,7 @@ export function accountRoutes(
   router: Router,
   deps: {
     readonly pages: PageContext;
+    readonly confirmLogin: ConfirmLogin;
     readonly groups: Pick<GroupStore, 'groupNamesOf'>;
     readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
     readonly passwords: AccountPasswords;
@@ -30,7 +32,7 @@ export function accountRoutes(
     readonly authenticators: Pick<Authenticators, 'list'>;
   },
 ): void {
-  const { pages, passwords, secondFactors, identityLinks } = deps;
+  const { pages, confirmLogin, passwords, secondFactors, identityLinks } = deps;
 
   async function show(
     ctx: Context,
@@ -83,7 +85,10 @@ export function accountRoutes(
     '/account/password',
     pages.loggedIn(async (ctx, login) => {
       const { user, session } = login;
-      const form = await pages.readForm(ctx);
+      // The form asks for the password itself, which is all that a login needs without a second factor.
+      const hasFactor = (await secondFactors.find(user.id)) !== undefined;
+      const form = await confirmLogin.readForm(ctx, login, () => hasFactor);
+      if (form === undefined) return;
       const password = form.get('new_password') ?? '';
       const current = form.get('current_password') ?? '';
       const problems = newPasswordProblems(form, passwords.problemWith(password, user.name));
@@ -119,8 +124,7 @@ export function accountRoutes(
 
   router.post(
     '/account/identities/unlink',
-    pages.loggedIn(async (ctx, { user, session }) => {
-      const form = await pages.readForm(ctx);
+    confirmLogin.change(async (ctx, { user, session }, form) => {
       const keepSessionId = session.sessionId;
       await identityLinks.unlink(user, form.get('identity_id') ?? '', { keepSessionId });
       pages.redirectWithNotice(ctx, pages.urls.account, { kind: 'good', text: 'It is unlinked.' });

@@ -6,6 +6,7 @@ import { HubError } from '../../errors.ts';
 import type { ClientAddress } from '../../http/client-address.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
+import type { ConfirmLogin } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
 import {
   confirmWithCodePage,
@@ -18,11 +19,12 @@ export function secondFactorRoutes(
   router: Router,
   deps: {
     readonly pages: PageContext;
+    readonly confirmLogin: ConfirmLogin;
     readonly secondFactors: SecondFactors;
     readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
   },
 ): void {
-  const { pages, secondFactors } = deps;
+  const { pages, confirmLogin, secondFactors } = deps;
   const { urls } = pages;
 
   async function showSetUp(
@@ -48,15 +50,14 @@ export function secondFactorRoutes(
     );
   }
 
-  async function attemptOf(ctx: Context, { user }: Login) {
-    const form = await pages.readForm(ctx);
+  function attemptOf(ctx: Context, { user }: Login, form: URLSearchParams) {
     const { address } = ctx.state['client'] as ClientAddress;
     return { user, address, code: form.get('code') ?? '' };
   }
 
   router.get(
     '/account/second-factor',
-    pages.loggedIn(async (ctx, login) => {
+    confirmLogin.page(async (ctx, login) => {
       await requirePassword(login);
       await showSetUp(ctx, await secondFactors.begin(login.user));
     }),
@@ -64,9 +65,9 @@ export function secondFactorRoutes(
 
   router.post(
     '/account/second-factor',
-    pages.loggedIn(async (ctx, login) => {
+    confirmLogin.change(async (ctx, login, form) => {
       await requirePassword(login);
-      const result = await secondFactors.confirm(await attemptOf(ctx, login));
+      const result = await secondFactors.confirm(attemptOf(ctx, login, form));
       if (result.outcome === 'on') {
         const layout = await pages.layoutFor(ctx);
         const page = recoveryCodesPage({ layout, codes: result.recoveryCodes, isFirstTime: true });
@@ -139,7 +140,8 @@ export function secondFactorRoutes(
     router.post(
       action.path,
       pages.loggedIn(async (ctx, login) => {
-        const result = await secondFactors.check(await attemptOf(ctx, login));
+        const form = await pages.readForm(ctx);
+        const result = await secondFactors.check(attemptOf(ctx, login, form));
         if (result.outcome === 'right') await action.run(ctx, login);
         else await show(ctx, failureOf(ctx, result));
       }),

@@ -5,6 +5,7 @@ import type { AccessToken } from '../../oauth/tokens/access-token.ts';
 import type { AccessTokenStore } from '../../oauth/tokens/access-token-store.ts';
 import type { TokenIssuer } from '../../oauth/tokens/token-issuer.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
+import type { ConfirmLogin } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
 import { type AuthorizedClient, type TokenView, tokenPage } from './token-page.ts';
 
@@ -23,6 +24,7 @@ export function tokenPageRoutes(
   router: Router,
   deps: {
     readonly pages: PageContext;
+    readonly confirmLogin: ConfirmLogin;
     readonly accessTokens: AccessTokenStore;
     readonly tokenIssuer: TokenIssuer;
     /** `Hub.token_expires_in_max_seconds`; 0 for none. */
@@ -83,8 +85,7 @@ export function tokenPageRoutes(
 
   router.post(
     '/token',
-    pages.loggedIn(async (ctx, login) => {
-      const form = await pages.readForm(ctx);
+    deps.confirmLogin.change(async (ctx, login, form) => {
       const note = (form.get('note') ?? '').trim();
       const scopes = (form.get('scopes') ?? '').split(/\s+/).filter((scope) => scope !== '');
       const lifetime = form.get('expires_in') ?? '';

@@ -7,6 +7,7 @@ import type { Caller } from '../../rbac/caller.ts';
 import type { Membership } from '../../rbac/membership.ts';
 import { requireAccess } from '../../rbac/require-access.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
+import type { ReadForm } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
 
 /** A user on the administration pages, and what they may do there. */
@@ -23,17 +24,30 @@ export interface Admin {
 export interface AdminContext {
   readonly pages: PageContext;
   get(path: string, page: (ctx: Context, admin: Admin) => Promise<void>): void;
-  /** The form has been read and its CSRF token checked. */
+  /**
+   * The form has been read, its CSRF token checked, and the login is a recent one: without a word to the
+   * contrary, what is done here outlives it.
+   */
   post(
     path: string,
     action: (ctx: Context, admin: Admin, form: URLSearchParams) => Promise<void>,
+    options?: { readonly needsRecentLogin: boolean },
   ): void;
 }
 
 /** Every page of the router it returns needs the scope `admin-ui`. */
 export function createAdminContext(
   router: Router,
-  { pages, authorizer }: { readonly pages: PageContext; readonly authorizer: Authorizer },
+  {
+    pages,
+    authorizer,
+    readForm,
+  }: {
+    readonly pages: PageContext;
+    readonly authorizer: Authorizer;
+    /** Reads a form once the login is recent. */
+    readonly readForm: ReadForm;
+  },
 ): AdminContext {
   async function adminOf(login: Login): Promise<Admin> {
     const caller = await pages.callerOf(login);
@@ -59,12 +73,13 @@ export function createAdminContext(
       );
     },
 
-    post(path, action) {
+    post(path, action, { needsRecentLogin } = { needsRecentLogin: true }) {
       router.post(
         path,
         pages.loggedIn(async (ctx, login) => {
-          const form = await pages.readForm(ctx);
-          await action(ctx, await adminOf(login), form);
+          const who = await adminOf(login);
+          const form = await readForm(ctx, login, () => needsRecentLogin);
+          if (form !== undefined) await action(ctx, who, form);
         }),
       );
     },

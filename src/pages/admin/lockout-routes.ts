@@ -16,18 +16,22 @@ export function adminLockoutRoutes(
     pages.send(ctx, lockoutsPage({ layout: await pages.formLayoutFor(ctx), lockouts }));
   });
 
-  admin.post('/admin/lockouts/lift', async (ctx, who, form) => {
-    who.require('admin:users');
-    const kind = form.get('kind') === 'address' ? 'address' : 'user';
-    const subject = form.get('subject') ?? '';
-    const isLifted = await deps.lockouts.lift({ kind, subject });
-    if (isLifted) {
-      const fields = { kind, subject: subject.slice(0, 100), by: who.login.user.name };
-      deps.log.info(fields, 'lifted a lock-out');
-    }
-    pages.redirectWithNotice(ctx, pages.urls.adminLockouts, {
-      kind: 'good',
-      text: isLifted ? `${subject} may try again.` : 'That lock-out has ended already.',
-    });
-  });
+  admin.post(
+    '/admin/lockouts/lift',
+    async (ctx, who, form) => {
+      who.require('admin:users');
+      const kind = form.get('kind') === 'address' ? 'address' : 'user';
+      const subject = form.get('subject') ?? '';
+      const isLifted = await deps.lockouts.lift({ kind, subject });
+      if (isLifted) {
+        const fields = { kind, subject: subject.slice(0, 100), by: who.login.user.name };
+        deps.log.info(fields, 'lifted a lock-out');
+      }
+      pages.redirectWithNotice(ctx, pages.urls.adminLockouts, {
+        kind: 'good',
+        text: isLifted ? `${subject} may try again.` : 'That lock-out has ended already.',
+      });
+    },
+    { needsRecentLogin: false },
+  );
 }

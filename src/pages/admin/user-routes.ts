@@ -125,23 +125,31 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
     );
   });
 
-  admin.post('/admin/users/:name/end-session', async (ctx, who, form) => {
-    const user = await userFor(ctx, who, 'tokens');
-    await deps.acting.requireMayActOn(who.caller, user, ['tokens']);
-    const sessions = await logins.listOfUser(user.id);
-    const session = sessions.find(({ sessionId }) => sessionId === form.get('session_id'));
-    if (session === undefined) throw new HubError('not_found', 'This login has ended already.');
-    await logins.end(session.sessionId);
-    back(ctx, user, 'That login has ended.');
-  });
+  admin.post(
+    '/admin/users/:name/end-session',
+    async (ctx, who, form) => {
+      const user = await userFor(ctx, who, 'tokens');
+      await deps.acting.requireMayActOn(who.caller, user, ['tokens']);
+      const sessions = await logins.listOfUser(user.id);
+      const session = sessions.find(({ sessionId }) => sessionId === form.get('session_id'));
+      if (session === undefined) throw new HubError('not_found', 'This login has ended already.');
+      await logins.end(session.sessionId);
+      back(ctx, user, 'That login has ended.');
+    },
+    { needsRecentLogin: false },
+  );
 
-  admin.post('/admin/users/:name/end-sessions', async (ctx, who) => {
-    const user = await userFor(ctx, who, 'tokens');
-    await deps.acting.requireMayActOn(who.caller, user, ['tokens']);
-    const isSelf = user.id === who.login.user.id;
-    await logins.endAllOfUser(user.id, isSelf ? { except: who.login.session.sessionId } : {});
-    back(ctx, user, isSelf ? 'Your other logins have ended.' : 'All logins have ended.');
-  });
+  admin.post(
+    '/admin/users/:name/end-sessions',
+    async (ctx, who) => {
+      const user = await userFor(ctx, who, 'tokens');
+      await deps.acting.requireMayActOn(who.caller, user, ['tokens']);
+      const isSelf = user.id === who.login.user.id;
+      await logins.endAllOfUser(user.id, isSelf ? { except: who.login.session.sessionId } : {});
+      back(ctx, user, isSelf ? 'Your other logins have ended.' : 'All logins have ended.');
+    },
+    { needsRecentLogin: false },
+  );
 
   admin.post('/admin/users/:name/remove-second-factor', async (ctx, who) => {
     const user = await userFor(ctx, who, 'admin:users');

@@ -28,11 +28,15 @@ export async function showExternalLoginFailure(
     metrics.countLogin(request.authenticator, counted);
   }
   const isLink = request?.linkToSession !== undefined;
+  const isConfirmation = request?.confirmSession !== undefined;
   const retryUrl =
     request === undefined
       ? pages.urls.login
-      : pages.urls.loginWith(request.authenticator, request.next);
-  const hasOtherWays = !isLink && request !== undefined && authenticators.list.length > 1;
+      : isConfirmation
+        ? pages.urls.confirmLogin(request.next)
+        : pages.urls.loginWith(request.authenticator, request.next);
+  const hasOtherWays =
+    !isLink && !isConfirmation && request !== undefined && authenticators.list.length > 1;
   const page = loginFailedPage({
     layout: await pages.layoutFor(ctx),
     title,
@@ -101,6 +105,16 @@ const failurePages: Readonly<
     title: 'The account was not linked',
     message: () => 'You are no longer logged in as the person this account was to be linked to.',
     hint: 'Log in again, then link it from your account page.',
+  },
+  confirm_session_ended: {
+    title: 'The login has ended',
+    message: () => 'You are no longer logged in as the user who was to confirm the login.',
+    hint: 'Log in again, then repeat what you were about to do.',
+  },
+  confirm_other_user: {
+    title: 'This is another user',
+    message: (provider) => `${provider} sent you back as another user of this hub.`,
+    hint: 'You are still logged in as before. Try again with the account you are logged in with.',
   },
   link_refused: {
     title: 'The account was not linked',

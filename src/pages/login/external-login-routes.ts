@@ -1,7 +1,7 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { type Authenticators, onlyExternalOf } from '../../authentication/create-authenticators.ts';
-import type { BrowserRequest, ExternalLogins } from '../../authentication/external-logins.ts';
+import type { ExternalLogins } from '../../authentication/external-logins.ts';
 import type { EndUpstreamLogins } from '../../authentication/upstream-logout.ts';
 import { readFormBody } from '../../http/body.ts';
 import { safeRedirectTarget } from '../../http/redirect-target.ts';
@@ -9,10 +9,11 @@ import { addCookies } from '../../http/set-cookie.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { loginOf } from '../../sessions/session-middleware.ts';
 import type { PageContext } from '../page-context.ts';
+import type { ConfirmLogin } from './confirm-login.ts';
 import { showExternalLoginFailure } from './external-login-failure.ts';
 import { interstitialRedirect } from './interstitial-redirect.ts';
 import type { LogIn } from './log-in.ts';
-import { loginRequestOf } from './login-request.ts';
+import { browserRequestOf } from './login-request.ts';
 
 const logoutTokenLimitBytes = 32 * 1024;
 const verificationTimeoutMs = 15_000;
@@ -54,6 +55,7 @@ export function externalLoginRoutes(
   router: Router,
   deps: ExternalLoginDeps & {
     readonly logIn: LogIn;
+    readonly confirmLogin: ConfirmLogin;
     readonly endUpstreamLogins: EndUpstreamLogins;
   },
 ): void {
@@ -81,6 +83,8 @@ export function externalLoginRoutes(
           kind: 'good',
           text: `${completed.display} is linked to your account.`,
         });
+      case 'confirmed':
+        return deps.confirmLogin.goOn(ctx, completed);
       case 'logged_in': {
         const { result, next } = completed;
         return logIn.logIn(ctx, result, next, { keepsSameSession: true });
@@ -90,8 +94,7 @@ export function externalLoginRoutes(
 
   router.post(
     '/account/identities/link',
-    pages.loggedIn(async (ctx, { session }) => {
-      const form = await pages.readForm(ctx);
+    deps.confirmLogin.change(async (ctx, { session }, form) => {
       const authenticator = form.get('authenticator') ?? '';
       const begun = await externalLogins.begin(browserRequestOf(ctx), {
         authenticator,
@@ -129,8 +132,4 @@ export function externalLoginRoutes(
 function refuse(ctx: Context, description: string): void {
   ctx.status = 400;
   ctx.body = { error: 'invalid_request', error_description: description };
-}
-
-function browserRequestOf(ctx: Context): BrowserRequest {
-  return { cookieHeader: ctx.req.headers.cookie, login: loginRequestOf(ctx) };
 }

@@ -99,7 +99,7 @@ ${choice.isUnavailable && unavailableNote(method.label)}
 </form>`;
 }
 
-function loginField(
+export function loginField(
   field: LoginField,
   { id, value, isFocused }: { id: string; value: string | undefined; isFocused: boolean },
 ): Html {

@@ -1,8 +1,14 @@
 import type { Context } from 'koa';
+import type { BrowserRequest } from '../../authentication/external-logins.ts';
 import type { ClientAddress } from '../../http/client-address.ts';
 import type { LoginRequest } from '../../plugin-host/authenticator.ts';
 
 const authenticationTimeoutMs = 30_000;
+
+/** What the logins at external providers need of a request. */
+export function browserRequestOf(ctx: Context): BrowserRequest {
+  return { cookieHeader: ctx.req.headers.cookie, login: loginRequestOf(ctx) };
+}
 
 /** What an authenticator may know of the request of a user who logs in. */
 export function loginRequestOf(ctx: Context): LoginRequest {

@@ -1,0 +1,112 @@
+import type { Confirmation } from '../../accounts/recent-login.ts';
+import { csrfField, hiddenFields, textField } from '../elements/form.ts';
+import { focusLayout } from '../elements/layout.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { notice } from '../elements/notice.ts';
+import { duration } from '../elements/time.ts';
+import { type Html, html } from '../html.ts';
+import { loginField } from './login-page.ts';
+
+export interface ConfirmLoginView {
+  readonly layout: FormLayoutProps;
+  readonly userName: string;
+  readonly confirmation: Exclude<Confirmation, { kind: 'none' }>;
+  /** Where the form goes: to what waits for the confirmation, or to the page itself. */
+  readonly action: string;
+  /** Carried along: the sealed form that waits, or where to go on. */
+  readonly fields: Readonly<Record<string, string | undefined>>;
+  readonly cancelUrl: string;
+  readonly problem?: string | undefined;
+  /** Seconds until another attempt is accepted, after too many failures. */
+  readonly waitSeconds?: number | undefined;
+  /** The user name that was typed, where one is asked for. */
+  readonly typedName?: string | undefined;
+}
+
+/** Asks users who are logged in to show again who they are, before what outlives their login. */
+export function confirmLoginPage(view: ConfirmLoginView): Html {
+  const { layout, confirmation, action, fields, cancelUrl, problem, waitSeconds } = view;
+  const isExternal = confirmation.kind === 'external';
+  return focusLayout(layout, {
+    title: 'Confirm it’s you',
+    scripts: confirmation.kind === 'form' ? ['password-toggle.js'] : [],
+    body: html`<div class="panel">
+<header class="titles"><h1>Confirm it’s you</h1><p class="lead">${lead(view)}</p></header>
+${
+  waitSeconds
+    ? notice('warn', `Too many attempts. Wait ${duration(waitSeconds)}, then try again.`)
+    : problem !== undefined && notice('bad', problem)
+}
+<form class="fields" method="post" action="${action}">
+${csrfField(layout)}${hiddenFields(fields)}
+${confirmation.kind === 'code' && codeField()}
+${confirmation.kind === 'form' && formFields(view, confirmation)}
+<div class="decision"><a class="button" href="${cancelUrl}">Cancel</a><button class="button primary">${isExternal ? `Continue to ${confirmation.provider}` : 'Confirm'}</button></div>
+</form>
+</div>`,
+  });
+}
+
+function lead({ confirmation, userName }: ConfirmLoginView): Html {
+  const who = html`You are logged in as <b>${userName}</b>.`;
+  switch (confirmation.kind) {
+    case 'code':
+      return html`${who} Before this change, type a code once more.`;
+    case 'form':
+      return confirmation.ownsAccounts
+        ? html`${who} Before this change, type your password once more.`
+        : html`${who} Before this change, log in once more.`;
+    case 'external':
+      return html`${who} Before this change, log in at ${confirmation.provider} once more.`;
+  }
+}
+
+function codeField(): Html {
+  return textField({
+    name: 'code',
+    label: 'Code',
+    autocomplete: 'one-time-code',
+    isLiteral: true,
+    isFocused: true,
+    maxLength: 32,
+    help: 'From your authenticator app, or one of your recovery codes.',
+  });
+}
+
+function formFields(
+  { userName, typedName }: ConfirmLoginView,
+  { method, ownsAccounts }: Extract<Confirmation, { kind: 'form' }>,
+): Html {
+  const asked = method.fields.filter(({ name }) => !ownsAccounts || name !== 'username');
+  const focused = asked.find(({ name }) => name !== 'username');
+  return html`${
+    ownsAccounts &&
+    html`<input class="visually-hidden" type="text" name="username" value="${userName}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">`
+  }${asked.map((field) =>
+    loginField(field, {
+      id: `confirm-${field.name}`,
+      value: field.name === 'username' ? (typedName ?? userName) : undefined,
+      isFocused: field === focused,
+    }),
+  )}`;
+}
+
+/** Goes on with a form that waited for a login elsewhere. */
+export function goOnPage(view: {
+  readonly layout: FormLayoutProps;
+  readonly action: string;
+  readonly fields: Readonly<Record<string, string>>;
+  readonly cancelUrl: string;
+}): Html {
+  const { layout, action, fields, cancelUrl } = view;
+  return focusLayout(layout, {
+    title: 'It’s you',
+    body: html`<div class="panel">
+<header class="titles"><h1>It’s you</h1><p class="lead">Go on with what you were about to do.</p></header>
+<form class="fields" method="post" action="${action}">
+${csrfField(layout)}${hiddenFields(fields)}
+<div class="decision"><a class="button" href="${cancelUrl}">Cancel</a><button class="button primary">Continue</button></div>
+</form>
+</div>`,
+  });
+}

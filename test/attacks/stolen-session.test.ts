@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { declarations } from '../../src/api/openapi.ts';
+import type { BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
+import { ageLogins, withStolenCookies } from '../support/login-age.ts';
+import { submitTo } from '../support/pages.ts';
+import { createPasswordHub, testPassword } from '../support/password-hub.ts';
+import type { TestHub } from '../support/test-hub.ts';
+
+// Who has stolen a browser's cookies is an administrator until the login ends: what they make then must
+// not go on for longer.
+let hub: TestHub;
+let victim: FakeBrowser;
+let thief: FakeBrowser;
+
+beforeAll(async () => {
+  hub = await createPasswordHub(['ada', 'bob']);
+  await hub.api('/groups/crew', 'admin-service-token', { method: 'POST', body: '{}' });
+  await hub.api('/groups/crew/users', 'admin-service-token', {
+    method: 'POST',
+    body: JSON.stringify({ users: ['bob'] }),
+  });
+});
+afterAll(() => hub[Symbol.asyncDispose]());
+beforeEach(async () => {
+  victim = await hub.logIn('ada', testPassword);
+  ageLogins(hub);
+  thief = withStolenCookies(victim);
+});
+
+async function csrfOf(browser: FakeBrowser): Promise<string> {
+  const { body } = await browser.request(`${hub.url}hub/token`);
+  return /name="_csrf" value="([^"]+)"/.exec(body)?.[1] ?? '';
+}
+
+async function post(
+  browser: FakeBrowser,
+  path: string,
+  fields: Readonly<Record<string, string>> = {},
+): Promise<BrowserAnswer> {
+  return browser.request(`${hub.url}hub/${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams({ _csrf: await csrfOf(browser), ...fields }).toString(),
+  });
+}
+
+async function callApi(browser: FakeBrowser, method: string, path: string, body?: unknown) {
+  const text = body === undefined ? '' : JSON.stringify(body);
+  return browser.request(`${hub.url}hub/api${path}`, {
+    method,
+    headers: {
+      'x-csrf-token': await csrfOf(browser),
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(text)),
+    },
+    body: text,
+  });
+}
+
+/** Everything that a thief could want to leave behind. */
+async function stateOfHub(): Promise<unknown> {
+  const read = async (path: string) => {
+    const answer = (await (await hub.api(path, 'admin-service-token')).json()) as object;
+    return JSON.stringify(answer).replaceAll(/"(last_activity|created)":("[^"]*"|null)/g, '');
+  };
+  return [await read('/users'), await read('/groups'), await read('/users/ada/tokens')];
+}
+
+const forms: readonly [path: string, fields?: Readonly<Record<string, string>>][] = [
+  ['token', { note: 'everlasting', expires_in: '' }],
+  ['account/identities/link', { authenticator: 'github' }],
+  ['account/identities/unlink', { identity_id: 'any' }],
+  ['account/second-factor', { code: '123456' }],
+  ['admin/new-users', { names: 'x1', admin: 'true', invite: 'true' }],
+  ['admin/users/bob/admin', { admin: 'true' }],
+  ['admin/users/bob/invitation'],
+  ['admin/users/bob/remove-second-factor'],
+  ['admin/users/bob/delete', { confirmation: 'bob' }],
+  ['admin/groups', { name: 'mine' }],
+  ['admin/groups/crew/add-members', { names: 'ada' }],
+  ['admin/groups/crew/remove-member', { name: 'bob' }],
+  ['admin/groups/crew/delete'],
+];
+
+const calls: readonly [method: string, path: string, body?: unknown][] = [
+  ['POST', '/users/ada/tokens', { note: 'everlasting' }],
+  ['POST', '/users', { usernames: ['x1'], admin: true }],
+  ['POST', '/users/x1', { admin: true }],
+  ['PATCH', '/users/bob', { admin: true }],
+  ['DELETE', '/users/bob'],
+  ['POST', '/users/bob/invitation'],
+  ['POST', '/groups', { groups: ['mine'] }],
+  ['POST', '/groups/mine'],
+  ['POST', '/groups/crew/users', { users: ['ada'] }],
+  ['DELETE', '/groups/crew/users', { users: ['bob'] }],
+  ['PUT', '/groups/crew/properties', { mine: true }],
+  ['DELETE', '/groups/crew'],
+];
+
+describe('with the cookies of an administrator who logged in an hour ago', () => {
+  test.each(forms)('the form %s is not done, but asks who is there', async (path, fields) => {
+    const before = await stateOfHub();
+    const answer = await post(thief, path, fields);
+    expect(answer.status, answer.body).toBe(403);
+    expect(answer.body).toContain('Confirm it’s you');
+    expect(answer.body).not.toContain('hub_');
+    expect(await stateOfHub()).toEqual(before);
+  });
+
+  test.each(calls)('the API refuses %s %s and says what to do', async (method, path, body) => {
+    const before = await stateOfHub();
+    const answer = await callApi(thief, method, path, body);
+    expect(answer.status, answer.body).toBe(403);
+    expect(JSON.parse(answer.body)).toMatchObject({
+      code: 'recent_login_required',
+      confirm_url: `${hub.url}hub/confirm-login`,
+    });
+    expect(await stateOfHub()).toEqual(before);
+  });
+
+  test('the secret of a second factor is not shown', async () => {
+    const answer = await thief.request(`${hub.url}hub/account/second-factor`);
+    expect(answer.status).toBe(302);
+    expect(answer.headers.location).toBe(
+      '/hub/confirm-login?next=%2Fhub%2Faccount%2Fsecond-factor',
+    );
+  });
+
+  test('guessing the password there is guessing at the login', async () => {
+    await using own = await createPasswordHub(['ada'], { Authenticator: { lockout_attempts: 3 } });
+    const browser = await own.logIn('ada', testPassword);
+    ageLogins(own);
+    const asks = await browser.request(`${own.url}hub/confirm-login`);
+    const statuses: number[] = [];
+    for (let round = 0; round < 5; round += 1) {
+      const answer = await submitTo(browser, asks, '/hub/confirm-login', { password: `${round}` });
+      statuses.push(answer.status);
+    }
+    expect(statuses).toEqual([403, 403, 403, 429, 429]);
+  });
+
+  test('the cookies are worth nothing once the user has confirmed, and never gain by it', async () => {
+    const asks = await victim.request(`${hub.url}hub/confirm-login`);
+    const confirmed = await submitTo(victim, asks, '/hub/confirm-login', {
+      password: testPassword,
+    });
+    expect(confirmed.status).toBe(303);
+    expect((await post(victim, 'token', { note: 'mine' })).body).toContain('Your new token');
+    expect((await thief.request(`${hub.url}hub/home`)).status).toBe(302);
+    expect((await post(thief, 'token', { note: 'theirs' })).status).toBe(403);
+    const { body } = await victim.request(`${hub.url}hub/token`);
+    expect(body).not.toContain('theirs');
+  });
+
+  test('a form that waits in one session cannot be sent on in another, nor elsewhere', async () => {
+    const own = await hub.logIn('bob', testPassword);
+    const fields = { names: 'x1', admin: 'true' };
+    const { body } = await post(thief, 'admin/new-users', fields);
+    const waiting = /name="waiting_form" value="([^"]+)"/.exec(body)?.[1] ?? '';
+    expect(waiting).not.toBe('');
+    const inOther = await post(own, 'token', { waiting_form: waiting });
+    expect(inOther.status).toBe(400);
+    const elsewhere = await post(thief, 'token', {
+      waiting_form: waiting,
+      password: testPassword,
+    });
+    expect(elsewhere.status).toBe(400);
+  });
+});
+
+test('every change of the API is among them, but for what ends things or is over with the login', () => {
+  const unasked = declarations
+    .filter(({ method, needsRecentLogin }) => method !== 'GET' && needsRecentLogin !== true)
+    .map(({ id }) => id);
+  expect(unasked.toSorted()).toEqual(
+    [
+      // Logins, tokens and links that end.
+      'endSession',
+      'endSessions',
+      'revokeToken',
+      'revokeInvitation',
+      'liftLockout',
+      'revokeOAuthToken',
+      // Servers, services and the hub itself, which stay as they are configured.
+      'createNamedServer',
+      'changeNamedServer',
+      'startDefaultServer',
+      'startNamedServer',
+      'stopDefaultServer',
+      'stopNamedServer',
+      'reportActivity',
+      'restartService',
+      'shutDown',
+      // Of OAuth clients; what they get ends with the login.
+      'decideAuthorization',
+      'exchangeCode',
+      'introspectToken',
+    ].toSorted(),
+  );
+});
+
+test('with an old login users still do what only ends things, and log out', async () => {
+  const other = await hub.logIn('ada', testPassword);
+  expect((await post(thief, 'sessions/end-others')).status).toBe(303);
+  expect((await other.request(`${hub.url}hub/home`)).status).toBe(302);
+  expect((await post(thief, 'admin/users/bob/end-sessions')).status).toBe(303);
+  expect((await callApi(thief, 'DELETE', '/users/bob/sessions')).status).toBe(204);
+  expect((await post(thief, 'logout')).status).toBe(200);
+});
+
+test('API tokens are asked for nothing, and the setting turns it off', async () => {
+  await using off = await createPasswordHub(['ada'], {
+    Authenticator: { recent_login_seconds: 0 },
+  });
+  const browser = await off.logIn('ada', testPassword);
+  ageLogins(off);
+  const page = await browser.request(`${off.url}hub/token`);
+  const made = await submitTo(browser, page, '/hub/token', { note: 'x' });
+  expect(made.status).toBe(200);
+  const token = /hub_[\w-]{43}/.exec(made.body)?.[0];
+  const answer = await off.api('/users/ada/tokens', token, { method: 'POST', body: '{}' });
+  expect(answer.status).toBe(201);
+});
