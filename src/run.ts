@@ -13,7 +13,7 @@ async function startHub(
   signals: Signals,
 ): Promise<void> {
   signals.takeOver();
-  openedLog = openLogFor(checked);
+  openedLog = await openLogFor(checked);
   const { log, droppedLogLines } = openedLog;
   for (const { path, message } of checked.warnings) log.warn({ setting: path }, message);
   const stopping = Promise.withResolvers<void>();
@@ -78,7 +78,7 @@ const flushMs = 1_000;
 
 let openedLog: OpenedLog | undefined;
 
-function openLogFor({ config }: CheckedConfig): OpenedLog {
+function openLogFor({ config }: CheckedConfig): Promise<OpenedLog> {
   const { log_level, log_format, log_time_format, log_level_format } = config.Hub;
   return openLog({
     stderr: process.stderr,

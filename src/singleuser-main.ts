@@ -5,7 +5,7 @@ import { type SingleuserOptions, startSingleuser } from './singleuser/singleuser
 
 const passedSignals = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'] as const;
 
-const { log, flushNow } = openLog({
+const { log, flushNow } = await openLog({
   stderr: process.stderr,
   level: 'info',
   form: 'json',

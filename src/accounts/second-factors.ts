@@ -4,7 +4,6 @@ import { hashSecret } from '../crypto/hash.ts';
 import { HubError } from '../errors.ts';
 import type { SecondFactorStore } from '../users/second-factor-store.ts';
 import type { User } from '../users/user-store.ts';
-import { newTotpSecret, timeStepOf, totpUri } from './totp.ts';
 
 /** Whose second factor it is, and from where a code comes. */
 export interface CodeAttempt {
@@ -47,6 +46,9 @@ export interface SecondFactors {
   remove(userId: string): Promise<boolean>;
 }
 
+/** At first use: most hubs are without second factors. */
+const loadTotp = () => import('./totp.ts');
+
 const recoveryCodeCount = 10;
 /** 80 bits: enough that the hash of one gives nothing away. */
 const recoveryCodeBytes = 10;
@@ -65,6 +67,7 @@ export function createSecondFactors(deps: {
   async function isRight({ user, code }: CodeAttempt): Promise<boolean> {
     const factor = await store.find(user.id);
     if (factor?.confirmedAt === undefined) return false;
+    const { timeStepOf } = await loadTotp();
     const step = timeStepOf(factor.totpSecret, code, now());
     if (step !== undefined) return store.takeStep(user.id, step);
     return store.takeRecoveryCode(user.id, recoveryCodeHash(user.id, code));
@@ -80,7 +83,8 @@ export function createSecondFactors(deps: {
     );
   }
 
-  function setUpOf(user: Pick<User, 'name'>, secret: string): SetUp {
+  async function setUpOf(user: Pick<User, 'name'>, secret: string): Promise<SetUp> {
+    const { totpUri } = await loadTotp();
     return { secret, uri: totpUri({ issuer: hubTitle, userName: user.name, secret }) };
   }
 
@@ -93,6 +97,7 @@ export function createSecondFactors(deps: {
 
     async begin(user) {
       // A new secret each time: a page that was seen by others must not give away the one that counts.
+      const { newTotpSecret } = await loadTotp();
       const secret = newTotpSecret();
       await store.begin(user.id, secret);
       return setUpOf(user, secret);
@@ -111,6 +116,7 @@ export function createSecondFactors(deps: {
         async () => {
           const factor = await store.find(user.id);
           if (factor === undefined || factor.confirmedAt !== undefined) return false;
+          const { timeStepOf } = await loadTotp();
           const step = timeStepOf(factor.totpSecret, code, now());
           if (step === undefined) return false;
           const recoveryCodeHashes = recoveryCodes.map((each) => recoveryCodeHash(user.id, each));

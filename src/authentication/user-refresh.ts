@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
+import { growingUpTo } from '../concurrency/lru-options.ts';
 import type { AuthenticatorConfig } from '../config/config.ts';
 import type { AuthenticatedUser, RefreshResult } from '../plugin-host/authenticator.ts';
 import type { Identity, IdentityStore, StoredAuthState } from '../users/identity-store.ts';
@@ -55,11 +56,11 @@ export function createUserRefresh(deps: {
   const ageMs = config.auth_refresh_age * 1000;
   const graceMs = config.refresh_grace * 1000;
   /** When each identity is due again (monotonic): most requests ask neither provider nor database. */
-  const dueAt = new LRUCache<string, number>({ max: rememberedIdentities });
+  const dueAt = new LRUCache<string, number>(growingUpTo(rememberedIdentities));
   /** What a provider no longer confirms stays so until the next login: it is not asked again. */
-  const ended = new LRUCache<string, { readonly refreshedAt: number; readonly message: string }>({
-    max: rememberedIdentities,
-  });
+  const ended = new LRUCache<string, { readonly refreshedAt: number; readonly message: string }>(
+    growingUpTo(rememberedIdentities),
+  );
   const underWay = new Map<string, Promise<RefreshOutcome>>();
 
   function refreshableOf(login: RefreshableLogin): RefreshTarget | undefined {

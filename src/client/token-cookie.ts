@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { growingUpTo } from '../concurrency/lru-options.ts';
 import type { Sealer } from '../crypto/sealer.ts';
 import { type CookieAttributes, serializeCookie } from '../http/cookies.ts';
 import { openOnlyCookie } from '../http/sealed-cookies.ts';
@@ -18,8 +19,7 @@ export interface TokenCookie {
 /** What has been opened once is remembered, so that decrypting is rare. */
 export function createTokenCookie(sealer: Sealer, clientId: string): TokenCookie {
   const name = tokenCookieName(clientId);
-  // By size, so that an idle cookie takes no room for all that it may come to hold.
-  const opened = new LRUCache<string, string>({ maxSize: maxOpened, sizeCalculation: () => 1 });
+  const opened = new LRUCache<string, string>(growingUpTo(maxOpened));
   const rememberingSealer: Pick<Sealer, 'open'> = {
     open(sealed, context) {
       const known = opened.get(sealed);

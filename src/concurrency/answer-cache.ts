@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { growingUpTo } from './lru-options.ts';
 
 /** What makes remembered answers void before their time. */
 export interface Voiding<Value> {
@@ -82,13 +83,9 @@ export function createAnswerCache<Value extends {}, Miss extends undefined = und
   now = Date.now,
 }: AnswerCacheOptions<Value>): AnswerCache<Value, Miss> {
   type Answer = Value | Miss;
-  // By size and not by number, which would take the room for all of them from the beginning: a gateway
-  // has caches for each of hundreds of servers.
-  const hits = new LRUCache<string, Hit<Value, Answer>>({ maxSize: max, sizeCalculation: () => 1 });
-  const misses = new LRUCache<string, Lookup<Answer>>({
-    maxSize: Math.max(1, maxMisses),
-    sizeCalculation: () => 1,
-  });
+  // A gateway has caches for each of hundreds of servers.
+  const hits = new LRUCache<string, Hit<Value, Answer>>(growingUpTo(max));
+  const misses = new LRUCache<string, Lookup<Answer>>(growingUpTo(Math.max(1, maxMisses)));
   const underWay = new Map<string, LookupUnderWay<Answer>>();
 
   const begin = (): Beginning => ({ epoch: voiding.epoch(), atMs: now() });

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, hkdfSync } from 'node:crypto';
-import { calculateJwkThumbprint, exportJWK, SignJWT } from 'jose';
 import { LRUCache } from 'lru-cache';
+import { growingUpTo } from '../concurrency/lru-options.ts';
 import type { Secret } from '../config/secret.ts';
 
 /** Who is there, as told to an upstream. */
@@ -19,6 +19,9 @@ export interface AssertionSigner {
   /** The public keys (RFC 7517): of the current and of every former cookie secret. */
   keySet(): Promise<{ readonly keys: readonly object[] }>;
 }
+
+/** At first use: a hub without guarded routes signs nothing. */
+const loadJose = () => import('jose');
 
 const lifetimeSeconds = 300;
 /** An assertion is used again while at least this much of its life is left. */
@@ -43,16 +46,30 @@ export function createAssertionSigner(options: {
   const [signingKey] = privateKeys;
   if (signingKey === undefined)
     throw new TypeError('an assertion signer needs at least one secret');
-  const publicKeys = Promise.all(
-    privateKeys.map(async (key) => {
-      const jwk = await exportJWK(createPublicKey(key));
-      return { ...jwk, kid: await calculateJwkThumbprint(jwk), use: 'sig', alg: 'EdDSA' };
-    }),
-  );
-  const signed = new LRUCache<string, Promise<string>>({ max: 10_000, ttl: remainingMs });
+  let publicKeys: ReturnType<typeof exportPublicKeys> | undefined;
+  const signed = new LRUCache<string, Promise<string>>({
+    ...growingUpTo(10_000),
+    ttl: remainingMs,
+  });
+
+  async function exportPublicKeys() {
+    const { calculateJwkThumbprint, exportJWK } = await loadJose();
+    return Promise.all(
+      privateKeys.map(async (key) => {
+        const jwk = await exportJWK(createPublicKey(key));
+        return { ...jwk, kid: await calculateJwkThumbprint(jwk), use: 'sig', alg: 'EdDSA' };
+      }),
+    );
+  }
+
+  function getPublicKeys() {
+    publicKeys ??= exportPublicKeys();
+    return publicKeys;
+  }
 
   async function sign(identity: AssertedIdentity): Promise<string> {
-    const kid = (await publicKeys)[0]?.kid ?? '';
+    const { SignJWT } = await loadJose();
+    const kid = (await getPublicKeys())[0]?.kid ?? '';
     return new SignJWT({ groups: identity.groups, scope: identity.scopes.join(' ') })
       .setProtectedHeader({ alg: 'EdDSA', kid, typ: 'JWT' })
       .setIssuer(options.issuer)
@@ -60,7 +77,7 @@ export function createAssertionSigner(options: {
       .setAudience(identity.audience)
       .setIssuedAt()
       .setExpirationTime(`${lifetimeSeconds}s`)
-      .sign(signingKey as Parameters<SignJWT['sign']>[0]);
+      .sign(signingKey as Parameters<InstanceType<typeof SignJWT>['sign']>[0]);
   }
 
   return {
@@ -73,6 +90,6 @@ export function createAssertionSigner(options: {
       }
       return assertion;
     },
-    keySet: async () => ({ keys: await publicKeys }),
+    keySet: async () => ({ keys: await getPublicKeys() }),
   };
 }

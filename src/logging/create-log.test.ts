@@ -7,9 +7,9 @@ const formats: LogFormat[] = [
   { form: 'text', time: 'iso8601', level: 'name', isTerminal: false },
 ];
 
-function setUp(format: LogFormat, level = 'info') {
+async function setUp(format: LogFormat, level = 'info') {
   const lines: string[] = [];
-  const log = createLog({ level, format, name: 'hub', write: (line) => lines.push(line) });
+  const log = await createLog({ level, format, name: 'hub', write: (line) => lines.push(line) });
   return { lines, log, often: frequentInfo(log) };
 }
 
@@ -18,19 +18,22 @@ function timeless(line = ''): string {
   return line.replace(/"time":("[^"]*"|\d+)|^\[[^\]]*\]/, 'TIME');
 }
 
-test.each(formats)('a frequent event is the same line as any other in $form, $time', (format) => {
-  const { lines, log, often } = setUp(format);
-  const fields = { path: '/a"b\\c', user: undefined, status: 200 };
-  log.info(fields, 'forwarded');
-  often({ ...fields, msg: 'forwarded' });
-  expect(timeless(lines[1])).toBe(timeless(lines[0]));
-  expect(lines[1]).toContain('200');
-});
+test.each(formats)(
+  'a frequent event is the same line as any other in $form, $time',
+  async (format) => {
+    const { lines, log, often } = await setUp(format);
+    const fields = { path: '/a"b\\c', user: undefined, status: 200 };
+    log.info(fields, 'forwarded');
+    often({ ...fields, msg: 'forwarded' });
+    expect(timeless(lines[1])).toBe(timeless(lines[0]));
+    expect(lines[1]).toContain('200');
+  },
+);
 
-test('a frequent event is not written where the level is above it', () => {
+test('a frequent event is not written where the level is above it', async () => {
   const [format] = formats;
   if (format === undefined) throw new Error('there is no format');
-  const { lines, often } = setUp(format, 'warn');
+  const { lines, often } = await setUp(format, 'warn');
   often({ msg: 'forwarded' });
   expect(lines).toEqual([]);
 });
@@ -38,7 +41,7 @@ test('a frequent event is not written where the level is above it', () => {
 test('the time of a line is the moment it was written', async () => {
   const [format] = formats;
   if (format === undefined) throw new Error('there is no format');
-  const { lines, log } = setUp(format);
+  const { lines, log } = await setUp(format);
   for (const line of ['one', 'two']) {
     const before = Date.now();
     log.info(line);
@@ -49,8 +52,13 @@ test('the time of a line is the moment it was written', async () => {
   }
 });
 
-test('an error is one line of text, with its place and its cause', () => {
-  const { lines, log } = setUp({ form: 'text', time: 'iso8601', level: 'name', isTerminal: false });
+test('an error is one line of text, with its place and its cause', async () => {
+  const { lines, log } = await setUp({
+    form: 'text',
+    time: 'iso8601',
+    level: 'name',
+    isTerminal: false,
+  });
   const cause = new Error('connect ECONNREFUSED\n127.0.0.1:9');
   log.error({ err: new TypeError('no such badge', { cause }) }, 'it\nfailed');
   expect(lines).toHaveLength(1);

@@ -1,7 +1,6 @@
 import { hostname } from 'node:os';
 import { pid } from 'node:process';
 import { type Logger, type LoggerOptions, pino } from 'pino';
-import pinoPretty from 'pino-pretty';
 
 /** The format of the lines of a log. */
 export interface LogFormat {
@@ -15,17 +14,17 @@ export interface LogFormat {
 }
 
 /** A log that hands each event over as one line. */
-export function createLog(options: {
+export async function createLog(options: {
   readonly level: string;
   readonly format: LogFormat;
   readonly name?: string;
   readonly write: (line: string) => void;
-}): Logger {
+}): Promise<Logger> {
   const { level, format, name, write } = options;
   const base = { pid, hostname: hostname(), ...(name !== undefined && { name }) };
   const own: LoggerOptions = { level, base };
   if (format.form === 'text') {
-    const toText = textFormat(format);
+    const toText = await textFormat(format);
     return pino(
       { ...own, serializers: { err: errorInOneLine } },
       { write: (line) => write(toText(line)) },
@@ -79,7 +78,8 @@ function createIsoTime(): () => string {
   };
 }
 
-function textFormat({ isTerminal }: LogFormat): (line: string) => string {
+async function textFormat({ isTerminal }: LogFormat): Promise<(line: string) => string> {
+  const { default: pinoPretty } = await import('pino-pretty');
   const pretty = pinoPretty.prettyFactory({
     colorize: isTerminal,
     singleLine: true,

@@ -28,14 +28,14 @@ export type StandardError = Writable & { readonly fd: number; readonly isTTY?: b
  * Opens the log on standard error. Neither a full disk nor a reader who stands still or has gone stops
  * or slows the program: lines wait, within bounds, and what goes beyond is counted and said later.
  */
-export function openLog(options: {
+export async function openLog(options: {
   readonly stderr: StandardError;
   readonly level: string;
   readonly form: 'auto' | LogFormat['form'];
   readonly time: LogFormat['time'];
   readonly levelForm: LogFormat['level'];
   readonly name?: string;
-}): OpenedLog {
+}): Promise<OpenedLog> {
   const { stderr, level, time, levelForm, name } = options;
   const isTerminal = stderr.isTTY === true;
   const form = options.form === 'auto' ? (isTerminal ? 'text' : 'json') : options.form;
@@ -47,7 +47,7 @@ export function openLog(options: {
     onResume: (lines) =>
       log.warn({ droppedLines: lines }, 'lines of this log were lost: they were not read in time'),
   });
-  const log = createLog({
+  const log = await createLog({
     level,
     format: { form, time, level: levelForm, isTerminal },
     ...(name !== undefined && { name }),

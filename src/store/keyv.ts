@@ -9,8 +9,6 @@ import {
   type KeyvTables,
   purgeExpiredKeys,
 } from './keyv-database-adapter.ts';
-import { openKeyvRedis } from './keyv-redis.ts';
-import { openPostgresConnection } from './postgres-connection.ts';
 import { openSqliteConnection } from './sqlite-connection.ts';
 
 const purgeIntervalMs = 60_000;
@@ -48,6 +46,7 @@ export async function openKeyv(options: OpenKeyvOptions): Promise<KeyvSpaces> {
     });
   }
   if (/^rediss?:\/\//.test(url)) {
+    const { openKeyvRedis } = await import('./keyv-redis.ts');
     const redis = await openKeyvRedis({ url, log });
     return createSpaces(redis.createAdapter, async () => await redis[Symbol.asyncDispose]());
   }
@@ -63,7 +62,11 @@ async function openOwnDatabase(
     throw new StartupError('Hub.keyv_url must begin with redis://, postgresql:// or sqlite:');
   }
   const { kysely, close, explain } = isPostgres
-    ? openPostgresConnection<KeyvTables>({ url, log, setting })
+    ? (await import('./postgres-connection.ts')).openPostgresConnection<KeyvTables>({
+        url,
+        log,
+        setting,
+      })
     : await openSqliteConnection<KeyvTables>({
         path: url.slice('sqlite:'.length),
         directory,

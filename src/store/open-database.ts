@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import { StartupError } from '../errors.ts';
 import type { HubDatabase } from './database.ts';
-import { openPostgresDatabase } from './postgres-database.ts';
 import { openSqliteDatabase } from './sqlite-database.ts';
 
 export interface OpenDatabaseOptions {
@@ -28,6 +27,9 @@ export async function openDatabase(
       lockTimeoutMs,
     });
   }
-  if (/^postgres(ql)?:\/\//.test(url)) return await openPostgresDatabase({ url, log });
+  if (/^postgres(ql)?:\/\//.test(url)) {
+    const { openPostgresDatabase } = await import('./postgres-database.ts');
+    return await openPostgresDatabase({ url, log });
+  }
   throw new StartupError('Hub.database_url must begin with sqlite: or postgresql://');
 }

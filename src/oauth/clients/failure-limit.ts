@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { growingUpTo } from '../../concurrency/lru-options.ts';
 
 /** Counts failures and says when there were too many. */
 export interface FailureLimit {
@@ -29,7 +30,7 @@ export function createFailureLimit({
   readonly maxKeys?: number;
   readonly now?: () => number;
 } = {}): FailureLimit {
-  const windows = new LRUCache<string, FailureWindow>({ max: maxKeys });
+  const windows = new LRUCache<string, FailureWindow>(growingUpTo(maxKeys));
 
   const currentWindow = (key: string): FailureWindow | undefined => {
     const window = windows.get(key.slice(0, longestKey));

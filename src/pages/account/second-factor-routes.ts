@@ -1,6 +1,5 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { create as createQrCode } from 'qrcode';
 import type { CodeResult, SecondFactors, SetUp } from '../../accounts/second-factors.ts';
 import { HubError } from '../../errors.ts';
 import type { ClientAddress } from '../../http/client-address.ts';
@@ -32,6 +31,7 @@ export function secondFactorRoutes(
     { secret, uri }: SetUp,
     failure?: { readonly problem: string; readonly status: number },
   ): Promise<void> {
+    const { create: createQrCode } = await import('qrcode');
     const page = secondFactorSetUpPage({
       layout: await pages.formLayoutFor(ctx),
       qr: createQrCode(uri).modules,

@@ -1,0 +1,35 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+
+const run = promisify(execFile);
+const program = pathToFileURL(join(import.meta.dirname, '..', '..', 'src', 'run.ts')).href;
+const trace = `
+  import { registerHooks } from 'node:module';
+  registerHooks({
+    load(url, context, nextLoad) {
+      if (url.startsWith('file:')) console.log(url);
+      return nextLoad(url, context);
+    },
+  });
+`;
+
+/** What only some configurations and some requests need. */
+const onDemand = ['@keyv/redis', '@redis/client', 'jose', 'otplib', 'pg', 'pino-pretty', 'qrcode'];
+
+test('packages that only some hubs need are not loaded with the program', async () => {
+  const { stdout } = await run(process.execPath, [
+    '--import',
+    `data:text/javascript,${encodeURIComponent(trace)}`,
+    '--input-type=module',
+    '--eval',
+    `await import(${JSON.stringify(program)})`,
+  ]);
+  const loaded = new Set(
+    [...stdout.matchAll(/\/node_modules\/((?:@[^/\s]+\/)?[^/\s]+)/g)].map(([, name]) => name),
+  );
+  expect(loaded).toContain('koa');
+  expect(onDemand.filter((name) => loaded.has(name))).toEqual([]);
+});
