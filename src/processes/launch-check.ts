@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, stat } from 'node:fs/promises';
+import { access, open, stat } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
 
 /**
@@ -31,10 +31,29 @@ export async function explainLaunchProblem(
     const found = await stat(candidate).catch(() => undefined);
     if (found === undefined) continue;
     if (found.isDirectory()) problem = `${candidate} is a directory, not a program`;
-    else if (await isExecutable(candidate)) return undefined;
+    else if (await isExecutable(candidate)) return explainScriptProblem(program, candidate);
     else problem = `permission denied: ${candidate} is not executable`;
   }
   return problem;
+}
+
+/** A script names the program that runs it in its first line, at most 255 characters (execve(2)). */
+async function explainScriptProblem(program: string, file: string): Promise<string | undefined> {
+  const [, interpreter] = /^#![ \t]*([^\s\0]+)/.exec(await readStart(file)) ?? [];
+  if (interpreter === undefined || (await stat(interpreter).catch(() => undefined)) !== undefined)
+    return undefined;
+  return `${program} or the interpreter named in its first line does not exist`;
+}
+
+async function readStart(file: string): Promise<string> {
+  try {
+    await using handle = await open(file);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(256), 0, 256, 0);
+    return buffer.toString('latin1', 0, bytesRead);
+  } catch {
+    // It may be executable and not readable.
+    return '';
+  }
 }
 
 async function isExecutable(file: string): Promise<boolean> {

@@ -1,9 +1,10 @@
-import { kill } from 'node:process';
+import { kill, pid as ownPid } from 'node:process';
+import { type Cgroups, systemCgroups } from './cgroup.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { collectTrees } from './process-table.ts';
 import { directView, type ProcessView } from './process-view.ts';
 
-/** What is to be ended: a process group, whatever came from it, and whatever carries its tag. */
+/** What is to be ended: a process group, whatever came from it, and whatever carries its tag or is in its cgroup. */
 export interface ProcessGroup {
   /** Pid of the group's leader, or undefined when only the tag is known. */
   readonly groupId: number | undefined;
@@ -11,7 +12,7 @@ export interface ProcessGroup {
 }
 
 export interface EndedGroup {
-  /** How many processes were alive when ending began. */
+  /** How many processes were alive. */
   readonly found: number;
   /** Pids that outlived SIGKILL: in an uninterruptible wait, or of a user the hub may not signal. */
   readonly survivors: readonly number[];
@@ -24,8 +25,23 @@ const killPatienceMs = 5_000;
 const longestPollMs = 250;
 
 /**
+ * How long to wait for each further look when one has found nothing: a process that is forked, or
+ * begins another program, in the very moment of a look is not seen.
+ */
+const secondLooksMs = [50, 200];
+/** How often what turns up late is ended as well, before it counts as a survivor. */
+const mostRounds = 5;
+
+/** How to look and wait; the defaults are right for those who end few processes. */
+export interface EndingTools {
+  readonly clock?: Clock | undefined;
+  readonly view?: ProcessView | undefined;
+  readonly cgroups?: Cgroups | undefined;
+}
+
+/**
  * Ends a process group and everything it started: SIGTERM to the group, grace, SIGTERM to those that
- * left the group, SIGKILL to whatever remains. Never throws.
+ * left the group, SIGKILL to whatever remains, until several looks in a row find nothing. Never throws.
  */
 export async function endProcessGroup(
   group: ProcessGroup,
@@ -33,45 +49,83 @@ export async function endProcessGroup(
     graceMs,
     clock = systemClock,
     view = directView,
-  }: { graceMs: number; clock?: Clock; view?: ProcessView },
+    cgroups = systemCgroups,
+  }: EndingTools & { readonly graceMs: number },
 ): Promise<EndedGroup> {
-  const { groupId } = group;
-  const found = (await livingMembers(group, view)).length;
-  if (found === 0) return { found, survivors: [] };
+  const found = new Set<number>();
+  async function scan(): Promise<readonly number[]> {
+    const members = await livingMembers(group, view, cgroups);
+    for (const pid of members) found.add(pid);
+    return members;
+  }
 
+  let survivors = await scan();
+  for (let round = 0; round < mostRounds; round += 1) {
+    if (survivors.length > 0) {
+      survivors = await endMembers(group, { graceMs, scan, clock, view, cgroups });
+      if (survivors.length > 0) break;
+    }
+    for (const waitMs of secondLooksMs) {
+      if (survivors.length > 0) break;
+      await clock.sleep(waitMs);
+      survivors = await scan();
+    }
+    if (survivors.length === 0) break;
+  }
+  if (survivors.length === 0) await cgroups.remove(group.tag);
+  return { found: found.size, survivors };
+}
+
+async function endMembers(
+  { groupId, tag }: ProcessGroup,
+  {
+    graceMs,
+    scan,
+    clock,
+    view,
+    cgroups,
+  }: {
+    readonly graceMs: number;
+    readonly scan: () => Promise<readonly number[]>;
+    readonly clock: Clock;
+    readonly view: ProcessView;
+    readonly cgroups: Cgroups;
+  },
+): Promise<readonly number[]> {
   if (groupId !== undefined) {
     // Only the group at first: a server ends its own kernels and terminals in order, given the time.
     signalGroup(groupId, 'SIGTERM');
     await waitUntilEmpty(() => membersOfGroup(groupId, view), graceMs, clock);
   }
   const inGroup = new Set(groupId === undefined ? [] : await membersOfGroup(groupId, view));
-  const stragglers = (await livingMembers(group, view)).filter((pid) => !inGroup.has(pid));
+  const stragglers = (await scan()).filter((pid) => !inGroup.has(pid));
   for (const pid of stragglers) terminate(pid);
   const patienceMs = stragglers.length === 0 ? 0 : Math.min(graceMs, stragglerGraceMs);
-  await waitUntilEmpty(() => livingMembers(group, view), patienceMs, clock);
+  await waitUntilEmpty(scan, patienceMs, clock);
 
-  const survivors = await waitUntilEmpty(
+  return waitUntilEmpty(
     async () => {
       if (groupId !== undefined) signalGroup(groupId, 'SIGKILL');
-      const remaining = await livingMembers(group, view);
+      cgroups.kill(tag);
+      const remaining = await scan();
       for (const pid of remaining) sendSignal(pid, 'SIGKILL');
       return remaining;
     },
     killPatienceMs,
     clock,
   );
-  return { found, survivors };
 }
 
-/** Lists the living processes of a group, its descendants and those that carry its tag. */
+/** Lists the living processes of a group, its descendants and those with its tag or in its cgroup. */
 export async function livingMembers(
   { groupId, tag }: ProcessGroup,
   view = directView,
+  cgroups = systemCgroups,
 ): Promise<readonly number[]> {
   const tagged = await view.taggedWith(tag);
-  const leaders = groupId === undefined ? tagged : [groupId, ...tagged];
+  const leaders = [...(groupId === undefined ? [] : [groupId]), ...tagged, ...cgroups.members(tag)];
   const trees = collectTrees(await view.processes(), leaders);
-  return [...new Set([...trees.values()].flat())];
+  return [...new Set([...trees.values()].flat())].filter((pid) => pid !== ownPid);
 }
 
 async function membersOfGroup(groupId: number, view: ProcessView): Promise<readonly number[]> {

@@ -1,16 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { env, execPath, kill, memoryUsage } from 'node:process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { noCgroups, systemCgroups } from './cgroup.ts';
 import { type OutputLog, type OutputLogOptions, openOutputLog } from './output-log.ts';
-import { livingMembers } from './process-group.ts';
+import { endProcessGroup, livingMembers } from './process-group.ts';
 import { identifyProcess, isSameProcess } from './process-identity.ts';
 import { measureUsage } from './process-usage.ts';
+import { directView, type ProcessView } from './process-view.ts';
 import {
   adoptProcess,
   type StartOptions,
@@ -208,6 +211,107 @@ describe('a supervised process', () => {
     expect(usage.get(process.identity.pid)).toMatchObject({ processes: 3 });
     expect(usage.get(process.identity.pid)?.memoryBytes).toBeGreaterThan(30 * 1024 * 1024);
     expect(usage.has(gone)).toBe(false);
+  });
+});
+
+const canMakeCgroups = (await systemCgroups.make('trial')) !== undefined;
+await systemCgroups.remove('trial');
+
+describe('daemons that a process leaves behind', () => {
+  const daemonizes = (...how: string[]) => [
+    'perl',
+    fileURLToPath(new URL('../../fixtures/apps/daemonizes.pl', import.meta.url)),
+    ...how,
+  ];
+
+  async function daemons(): Promise<readonly number[]> {
+    await output.flush();
+    return output.tail().flatMap((line) => {
+      const [, pid] = /^daemon (\d+)$/.exec(line) ?? [];
+      return pid === undefined ? [] : [Number(pid)];
+    });
+  }
+
+  async function survivors(): Promise<readonly number[]> {
+    return (await daemons()).filter((pid) => identifyProcess(pid) !== undefined);
+  }
+
+  afterEach(async () => {
+    for (const pid of await survivors()) kill(pid, 'SIGKILL');
+  });
+
+  /** What stands between the daemon and the leader may be seen as well. */
+  const endedWithDaemon = { code: 0, leftBehind: expect.toSatisfy((found) => found >= 1) };
+
+  /** A process table that is read at the wrong moment: at first it shows nothing that is tagged. */
+  function lateView(looksInVain: number): ProcessView {
+    let looks = 0;
+    return {
+      ...directView,
+      async taggedWith(tag) {
+        looks += 1;
+        return looks <= looksInVain ? [] : directView.taggedWith(tag);
+      },
+    };
+  }
+
+  test.each([1, 2])('are found also when %i looks come at the wrong moment', async (looks) => {
+    const view = lateView(looks);
+    const process = await start(daemonizes('settled'), { view, cgroups: noCgroups });
+    expect(await process.exited).toMatchObject(endedWithDaemon);
+    expect(await daemons()).toHaveLength(1);
+    expect(await survivors()).toEqual([]);
+  });
+
+  test('are all ended, of many that daemonize at the same time and ignore SIGTERM', async () => {
+    const many = Array.from({ length: 20 }, () =>
+      start(daemonizes('deaf'), { cgroups: noCgroups, tag: randomUUID() }),
+    );
+    const ends = await Promise.all((await Promise.all(many)).map(({ exited }) => exited));
+    expect(ends).toMatchObject(many.map(() => endedWithDaemon));
+    expect(await survivors()).toEqual([]);
+  });
+
+  describe.runIf(canMakeCgroups)('where the hub may make cgroups', () => {
+    test.each(['settled clean', 'settled clean deaf'])(
+      'are found also with an empty environment (%s)',
+      async (how) => {
+        const process = await start(daemonizes(...how.split(' ')));
+        expect(await process.exited).toMatchObject(endedWithDaemon);
+        expect(await daemons()).toHaveLength(1);
+        expect(await survivors()).toEqual([]);
+      },
+    );
+
+    test('are ended along with a server that is stopped by another hub than the one that started it', async () => {
+      const process = await start(daemonizes('settled', 'clean', 'stay'));
+      await lineWith('daemon');
+      const ended = await endProcessGroup({ groupId: undefined, tag: logFile }, { graceMs: 1_000 });
+      expect(ended).toEqual({ found: expect.toSatisfy((found) => found >= 2), survivors: [] });
+      await process.exited;
+      expect(await survivors()).toEqual([]);
+    });
+
+    test.runIf(runsAsRoot())('are found also when they run as another user', async () => {
+      await chmod(directory, 0o755);
+      const user = await findSystemUser('nobody');
+      const command = daemonizes('clean').slice(1);
+      const script = join(directory, 'daemonizes.pl');
+      await copyFile(command[0] ?? '', script);
+      await chmod(script, 0o644);
+      const process = await start(['perl', script, 'settled', 'clean'], { user });
+      expect(await process.exited).toMatchObject(endedWithDaemon);
+      expect(await daemons()).toHaveLength(1);
+      expect(await survivors()).toEqual([]);
+    });
+
+    test('leave no cgroup behind', async () => {
+      const process = await start(daemonizes('clean'));
+      const folder = await systemCgroups.make(logFile);
+      await process.exited;
+      expect(folder).toContain('/hub-');
+      await expect(stat(folder ?? '')).rejects.toThrow('ENOENT');
+    });
   });
 });
 

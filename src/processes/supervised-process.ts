@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { geteuid } from 'node:process';
-import { type Clock, systemClock } from './clock.ts';
+import { type Cgroups, isShellProof, joiningCommand, systemCgroups } from './cgroup.ts';
+import type { Clock } from './clock.ts';
 import { findClosedPlace } from './closed-path.ts';
 import { explainLaunchProblem } from './launch-check.ts';
 import type { OutputLog } from './output-log.ts';
-import { type EndedGroup, endProcessGroup } from './process-group.ts';
+import { type EndedGroup, type EndingTools, endProcessGroup } from './process-group.ts';
 import { identifyChild, isSameProcess, type ProcessIdentity } from './process-identity.ts';
 import { processTagVariable } from './process-tag.ts';
 import type { ProcessView } from './process-view.ts';
@@ -22,6 +23,7 @@ export interface StartOptions {
   readonly user?: SystemUser | undefined;
   readonly clock?: Clock;
   readonly view?: ProcessView;
+  readonly cgroups?: Cgroups;
 }
 
 export type StartOutcome =
@@ -65,7 +67,8 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
     output,
     tag,
     view,
-    clock = systemClock,
+    clock,
+    cgroups = systemCgroups,
   } = options;
   const problem =
     explainUserProblem(options.user) ??
@@ -76,7 +79,8 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
 
   try {
     if (user !== undefined) await output.giveTo(user);
-    const { program, programArguments, account } = await asUser(command, user);
+    const cgroup = await cgroupFor({ command, environment, user, tag, cgroups });
+    const { program, programArguments, account } = await asUser(command, user, cgroup);
     const child = spawn(program, programArguments, {
       ...account,
       cwd: workingDirectory,
@@ -93,8 +97,12 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
     // A hub that stops must not wait for servers that outlive it.
     child.unref();
     if (identity === undefined) return { started: false, reason: 'it ended while it was started' };
-    return { started: true, process: supervise({ identity, ended, tag, output, clock, view }) };
+    return {
+      started: true,
+      process: supervise({ identity, ended, tag, output, clock, view, cgroups }),
+    };
   } catch (thrown) {
+    await cgroups.remove(tag);
     return { started: false, reason: await explainSpawnError(thrown, command, options.user) };
   }
 }
@@ -110,7 +118,7 @@ export function adoptProcess(options: {
   readonly clock?: Clock;
   readonly view?: ProcessView;
 }): SupervisedProcess | undefined {
-  const { identity, clock = systemClock } = options;
+  const { identity } = options;
   if (!isSameProcess(identity)) return undefined;
   const { promise: ended, resolve } = Promise.withResolvers<EndOfLeader>();
   function poll(): void {
@@ -119,7 +127,7 @@ export function adoptProcess(options: {
     resolve({ code: null, signal: null });
   }
   const timer = setInterval(poll, adoptedPollMs).unref();
-  return supervise({ ...options, ended, clock, pollForEnd: poll });
+  return supervise({ ...options, ended, pollForEnd: poll });
 }
 
 interface EndOfLeader {
@@ -127,16 +135,16 @@ interface EndOfLeader {
   readonly signal: string | null;
 }
 
-function supervise(options: {
-  readonly identity: ProcessIdentity;
-  readonly ended: Promise<EndOfLeader>;
-  readonly tag: string;
-  readonly output: OutputLog;
-  readonly clock: Clock;
-  readonly view?: ProcessView | undefined;
-  readonly pollForEnd?: () => void;
-}): SupervisedProcess {
-  const { identity, ended, tag, output, clock, view, pollForEnd } = options;
+function supervise(
+  options: EndingTools & {
+    readonly identity: ProcessIdentity;
+    readonly ended: Promise<EndOfLeader>;
+    readonly tag: string;
+    readonly output: OutputLog;
+    readonly pollForEnd?: () => void;
+  },
+): SupervisedProcess {
+  const { identity, ended, tag, output, clock, view, cgroups, pollForEnd } = options;
   const group = { groupId: identity.pid, tag };
   let isRunning = true;
   let stopping: Promise<EndedGroup> | undefined;
@@ -144,8 +152,7 @@ function supervise(options: {
   const exited = ended.then(async (end) => {
     isRunning = false;
     const leftover =
-      stopping ??
-      endProcessGroup(group, { graceMs: leftoverGraceMs, clock, ...(view && { view }) });
+      stopping ?? endProcessGroup(group, { graceMs: leftoverGraceMs, clock, view, cgroups });
     const { found } = await leftover;
     // So that the last output is there when the exit is reported.
     await output.flush().catch(() => undefined);
@@ -158,7 +165,7 @@ function supervise(options: {
     isRunning: () => isRunning,
     async stop({ graceMs }) {
       // Once the leader is reaped its pid may belong to another process.
-      if (isRunning) stopping ??= endProcessGroup(group, { graceMs, clock, ...(view && { view }) });
+      if (isRunning) stopping ??= endProcessGroup(group, { graceMs, clock, view, cgroups });
       const survivors = (await stopping)?.survivors ?? [];
       if (survivors.includes(identity.pid)) return { survivors };
       pollForEnd?.();
@@ -182,25 +189,60 @@ interface Launch {
   readonly account: { readonly uid?: number; readonly gid?: number };
 }
 
-/** Adds the switch of the account: by `spawn` itself or, to keep further groups, by `setpriv`. */
-async function asUser(command: readonly string[], user: SystemUser | undefined): Promise<Launch> {
-  const [program = '', ...programArguments] = command;
-  if (user === undefined) return { program, programArguments, account: {} };
-  const { userId, groupId, groupIds } = user;
-  const account = { uid: userId, gid: groupId };
-  // `spawn` drops every group but the primary one.
-  const setpriv = groupIds.length > 1 ? await findSetpriv() : undefined;
-  if (setpriv === undefined) return { program, programArguments, account };
+/**
+ * Makes the cgroup that a command joins before it begins; undefined where it is started without one,
+ * because it could not be started in the same way.
+ */
+async function cgroupFor(options: {
+  readonly command: readonly string[];
+  readonly environment: StartOptions['environment'];
+  readonly user: SystemUser | undefined;
+  readonly tag: string;
+  readonly cgroups: Cgroups;
+}): Promise<string | undefined> {
+  const { command, environment, user, tag, cgroups } = options;
+  const [program = ''] = command;
+  if (!isShellProof(environment)) return undefined;
+  if (user !== undefined) {
+    // Without the cgroup `spawn` tells who may not execute what.
+    if (program.includes('/') && (await findClosedPlace(program, user)) !== undefined)
+      return undefined;
+    if ((await findSetpriv()) === undefined) return undefined;
+  }
+  return cgroups.make(tag);
+}
+
+/** Adds the cgroup and the switch of the account: by `spawn` itself or, where that cannot, by `setpriv`. */
+async function asUser(
+  command: readonly string[],
+  user: SystemUser | undefined,
+  cgroup: string | undefined,
+): Promise<Launch> {
+  const switched = user === undefined ? undefined : await switchingCommand(command, user, cgroup);
+  const full = switched ?? command;
+  const [program = '', ...programArguments] =
+    cgroup === undefined ? full : joiningCommand(cgroup, full);
+  const account =
+    user === undefined || switched !== undefined ? {} : { uid: user.userId, gid: user.groupId };
+  return { program, programArguments, account };
+}
+
+/** A command that switches to an account; undefined where `spawn` can, or there is no `setpriv`. */
+async function switchingCommand(
+  command: readonly string[],
+  { userId, groupId, groupIds }: SystemUser,
+  cgroup: string | undefined,
+): Promise<readonly string[] | undefined> {
+  // `spawn` drops every group but the primary one, and may not join a cgroup any more.
+  const isNeeded = groupIds.length > 1 || cgroup !== undefined;
+  const setpriv = isNeeded ? await findSetpriv() : undefined;
+  if (setpriv === undefined) return undefined;
   const switchArguments = [
     `--reuid=${userId}`,
     `--regid=${groupId}`,
     `--groups=${groupIds.join()}`,
   ];
-  return {
-    program: setpriv,
-    programArguments: [...switchArguments, '--', ...command],
-    account: {},
-  };
+  return [setpriv, ...switchArguments, '--', ...command];
 }
 
 function explainUserProblem(user: SystemUser | undefined): string | undefined {

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { type Clock, systemClock } from '../processes/clock.ts';
 import { createLineLimit } from '../processes/line-limit.ts';
 import { type OutputLog, openOutputLog } from '../processes/output-log.ts';
+import { endProcessGroup } from '../processes/process-group.ts';
 import type { probeReadiness } from '../processes/readiness-probe.ts';
 import {
   type StartOutcome,
@@ -209,13 +210,24 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
       if (stopping.signal.aborted) break;
       closeRoute(lastError ?? 'it is restarting');
       restarts += 1;
-      if (delayMs > 0) await clock.sleep(delayMs, AbortSignal.any([stopping.signal, wake.signal]));
+      if (delayMs > 0) {
+        const waiting = clock.sleep(delayMs, AbortSignal.any([stopping.signal, wake.signal]));
+        // A daemon that came up late would hold the port of the next run, or outlive the hub.
+        await Promise.all([endLeftovers(), waiting]);
+      }
     }
     closeRoute('it is stopped');
     state = 'stopped';
     await store.forget(service.name).catch(warnOfStore);
     await output?.[Symbol.asyncDispose]();
     loggedOutput[Symbol.dispose]();
+  }
+
+  async function endLeftovers(): Promise<void> {
+    const { stopGraceMs: graceMs } = launch;
+    const { found, survivors } = await endProcessGroup({ groupId: undefined, tag }, { graceMs });
+    if (found > 0)
+      log.warn({ processes: found, survivors }, 'ended what a service left in the background');
   }
 
   async function remember(started: SupervisedProcess): Promise<void> {

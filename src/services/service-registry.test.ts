@@ -302,6 +302,19 @@ describe('a managed service without a url', () => {
     expect(status.lastError).toContain('a service must stay in the foreground');
   });
 
+  test('cannot be started while a daemon of an earlier run lives on: the daemon is ended', async () => {
+    const registry = await started([{ name: 'a', command: ['no-such-program'] }]);
+    await until(registry, inState('crash_looping'));
+    const daemon = spawn('sleep', ['600'], {
+      env: {
+        PATH: env['PATH'],
+        HUB_PROCESS_TAG: `${join(directory, 'logs', 'service-a.log')}#hub-1`,
+      },
+    });
+    const [, signal] = await once(daemon, 'exit');
+    expect(signal).toBe('SIGTERM');
+  });
+
   test('that ignores SIGTERM does not hold up the end of the hub', async () => {
     const entry = { name: 'a', command: app('ignores-sigterm'), stop_timeout: 0.2 };
     const registry = await started([entry]);
