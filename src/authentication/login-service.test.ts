@@ -6,7 +6,6 @@ import { authenticatorSection } from '../config/sections-schema.ts';
 import { createSealer } from '../crypto/sealer.ts';
 import type {
   AuthenticatedUser,
-  AuthenticationResult,
   Authenticator,
   LoginRequest,
 } from '../plugin-host/authenticator.ts';
@@ -344,20 +343,38 @@ describe('a login form', () => {
     expect(await login('ada', 'right')).toMatchObject({ status: 429 });
   });
 
-  test('bounds the password checks that run and wait', async () => {
-    const gate = Promise.withResolvers<AuthenticationResult>();
-    const slow: Authenticator = { login: formLogin, authenticate: () => gate.promise };
-    const settings = { allow_all: true, concurrent_logins: 1, lockout_attempts: 100 };
-    const { login } = await createParts(settings, { slow });
+  test('bounds the password checks that run, and those that wait for them', async () => {
+    const gate = Promise.withResolvers<void>();
+    let running = 0;
+    let most = 0;
+    const slow: Authenticator = {
+      login: formLogin,
+      async authenticate() {
+        running += 1;
+        most = Math.max(most, running);
+        await gate.promise;
+        running -= 1;
+        return { outcome: 'refused', reason: 'credentials' };
+      },
+    };
+    const limits = { concurrent_logins: 2, max_pending_logins: 9, lockout_attempts: 100 };
+    const { login } = await createParts({ allow_all: true, ...limits }, { slow });
     const logins = Array.from({ length: 12 }, (_, index) => login(`u${index}`, 'x', 'slow'));
     const first = await Promise.race(logins);
-    expect(first).toMatchObject({ outcome: 'refused', status: 429, retryAfterSeconds: 2 });
-    gate.resolve({ outcome: 'refused', reason: 'credentials' });
+    expect(first).toMatchObject({ outcome: 'refused', status: 429 });
+    expect(first).toHaveProperty(
+      'retryAfterSeconds',
+      expect.toSatisfy((n) => n >= 2 && n <= 10),
+    );
+    expect(first).toHaveProperty('message', expect.stringContaining('Many users are logging in'));
+    await expect.poll(() => running).toBe(2);
+    gate.resolve();
     const statuses = (await Promise.all(logins)).map(
       (result) => 'status' in result && result.status,
     );
     expect(statuses.filter((status) => status === 401)).toHaveLength(9);
     expect(statuses.filter((status) => status === 429)).toHaveLength(3);
+    expect(most).toBe(2);
   });
 
   test('does not blame the person when the provider fails', async () => {

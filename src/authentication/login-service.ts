@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { createSemaphore } from '../concurrency/semaphore.ts';
+import { createLimiter } from '../concurrency/limiter.ts';
 import type { AuthenticatorConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type {
@@ -62,9 +62,6 @@ export interface LoginService {
   concludeLogin(result: AuthenticationResult, authenticatorName: string): Promise<LoginResult>;
 }
 
-/** Requests that may wait for a password check, per check that may run. */
-const waitingPerRunning = 8;
-
 export function createLoginService(deps: {
   readonly config: AuthenticatorConfig;
   readonly authenticators: Pick<Authenticators, 'find'>;
@@ -88,10 +85,7 @@ export function createLoginService(deps: {
     profiles: createProfileSync({ ...deps, rules }),
     keepsAuthState: config.enable_auth_state,
   });
-  const capacity = createSemaphore({
-    running: config.concurrent_logins,
-    waiting: config.concurrent_logins * waitingPerRunning,
-  });
+  const checks = createLimiter(config.concurrent_logins);
 
   function getAuthenticator(name: string): NamedAuthenticator {
     const found = authenticators.find(name);
@@ -148,30 +142,24 @@ export function createLoginService(deps: {
       const userName = names.resolve(form.get('username') ?? '');
       if (userName === '') return wrongCredentials;
 
+      const { address, signal } = request;
       const throttled = await throttle.attempt(
-        { userName, address: request.address, knownBrowser: knownBrowserFor?.(userName) },
-        () => capacity.run(() => authenticate(authenticator, form, request)),
+        { userName, address, signal, knownBrowser: knownBrowserFor?.(userName) },
+        (patience) => checks(() => authenticate(authenticator, form, request), patience),
         (result) => {
-          if (result === undefined) return 'neutral';
           if (result.outcome === 'authenticated') return 'success';
           return result.reason === 'credentials' ? 'failure' : 'neutral';
         },
       );
-      const logFields = {
-        user: userName.slice(0, 100),
-        authenticator: name,
-        address: request.address,
-      };
+      const logFields = { user: userName.slice(0, 100), authenticator: name, address };
       if (throttled.outcome === 'delayed') {
-        log.warn(logFields, 'login delayed after too many failures');
-        const { retryAfterSeconds } = throttled;
-        const message = `Too many attempts. Try again in ${inWords(retryAfterSeconds)}.`;
+        const { retryAfterSeconds, isCrowded = false } = throttled;
+        const reason = isCrowded ? 'too many logins at once' : 'too many failures';
+        log.warn({ ...logFields, reason }, 'login delayed');
+        const message = isCrowded
+          ? `Many users are logging in right now. Try again in ${inWords(retryAfterSeconds)}.`
+          : `Too many attempts. Try again in ${inWords(retryAfterSeconds)}.`;
         return { outcome: 'refused', status: 429, message, retryAfterSeconds };
-      }
-      if (throttled.result === undefined) {
-        log.warn(logFields, 'login refused because too many are being checked');
-        const message = 'Many users are logging in right now. Try again in a moment.';
-        return { outcome: 'refused', status: 429, message, retryAfterSeconds: 2 };
       }
       if (throttled.result.outcome === 'refused') {
         log.info({ ...logFields, reason: throttled.result.reason }, 'login failed');

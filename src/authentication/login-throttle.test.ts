@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import {
   createLoginThrottle,
   type LoginThrottle,
+  type LoginThrottleOptions,
   networkOf,
   type ThrottleRecord,
 } from './login-throttle.ts';
@@ -18,13 +19,15 @@ beforeEach(() => {
   throttle = createThrottle();
 });
 
-function createThrottle(): LoginThrottle {
+function createThrottle(options: Partial<LoginThrottleOptions> = {}): LoginThrottle {
   return createLoginThrottle({
     records,
     lockout_attempts: 3,
     lockout_delay: 10,
     lockout_max_delay: 60,
+    max_pending_logins: 500,
     now: () => nowMs,
+    ...options,
   });
 }
 
@@ -182,6 +185,82 @@ test('of many guesses at many names at once, an address gets only so many', asyn
   gate.resolve(false);
   await Promise.all(guesses);
   expect(compared).toBeLessThanOrEqual(30);
+});
+
+test('people with right passwords behind one address all get in, however many come at once', async () => {
+  let inside = 0;
+  let most = 0;
+  const logins = Array.from({ length: 200 }, (_, index) =>
+    throttle.attempt(
+      { userName: `pupil${index}`, address: '192.0.2.1' },
+      async () => {
+        inside += 1;
+        most = Math.max(most, inside);
+        await new Promise((resolve) => setImmediate(resolve));
+        inside -= 1;
+      },
+      () => 'success',
+    ),
+  );
+  const outcomes = (await Promise.all(logins)).map(({ outcome }) => outcome);
+  expect(outcomes.filter((outcome) => outcome !== 'tried')).toEqual([]);
+  expect(most).toBeLessThanOrEqual(30);
+});
+
+test('one whose turn does not come in time is told when to come back, not that they failed', async () => {
+  throttle = createThrottle({ longestWaitMs: 20 });
+  const gate = Promise.withResolvers<void>();
+  const attempts = Array.from({ length: 40 }, (_, index) =>
+    throttle.attempt(
+      { userName: `pupil${index}`, address: '192.0.2.1' },
+      () => gate.promise,
+      () => 'success',
+    ),
+  );
+  const late = await Promise.all(attempts.slice(30));
+  for (const result of late) expect(result).toMatchObject({ outcome: 'delayed', isCrowded: true });
+  gate.resolve();
+  for (const result of await Promise.all(attempts.slice(0, 30))) {
+    expect(result.outcome).toBe('tried');
+  }
+  expect(await throttle.list()).toEqual([]);
+});
+
+test('one who leaves the line makes room for the next', async () => {
+  const gate = Promise.withResolvers<void>();
+  const leaving = new AbortController();
+  const attempt = (userName: string, signal?: AbortSignal) =>
+    throttle.attempt(
+      { userName, address: '192.0.2.1', signal },
+      () => gate.promise,
+      () => 'success',
+    );
+  const first = Array.from({ length: 30 }, (_, index) => attempt(`pupil${index}`));
+  const left = attempt('left', leaving.signal);
+  const last = attempt('last');
+  leaving.abort();
+  expect(await left).toMatchObject({ outcome: 'delayed', isCrowded: true });
+  gate.resolve();
+  expect((await Promise.all([...first, last])).map(({ outcome }) => outcome)).toEqual(
+    Array.from({ length: 31 }, () => 'tried'),
+  );
+});
+
+test('beyond the attempts that may be pending, one is refused at once', async () => {
+  throttle = createThrottle({ max_pending_logins: 5 });
+  const gate = Promise.withResolvers<void>();
+  const attempts = Array.from({ length: 6 }, (_, index) =>
+    throttle.attempt(
+      { userName: `pupil${index}`, address: `192.0.2.${index}` },
+      () => gate.promise,
+      () => 'success',
+    ),
+  );
+  expect(await attempts[5]).toMatchObject({ outcome: 'delayed', isCrowded: true });
+  gate.resolve();
+  for (const result of await Promise.all(attempts.slice(0, 5))) {
+    expect(result.outcome).toBe('tried');
+  }
 });
 
 test('an address in IPv6 is its /64 network', async () => {

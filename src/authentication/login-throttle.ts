@@ -1,6 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import type { Keyv } from 'keyv';
 import { hashSecret } from '../crypto/hash.ts';
+import { createAddressLines } from './address-lines.ts';
 import { createKeyedQueue } from './keyed-queue.ts';
 
 /** Failed logins counted against one user name or one address. */
@@ -21,6 +22,10 @@ export interface LoginThrottleOptions {
   readonly lockout_attempts: number;
   readonly lockout_delay: number;
   readonly lockout_max_delay: number;
+  /** Attempts under way at once, most of which wait in line. */
+  readonly max_pending_logins: number;
+  /** How long an attempt waits for its turn; 20 seconds by default. */
+  readonly longestWaitMs?: number;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
@@ -31,6 +36,8 @@ export interface LoginAttempt {
   readonly address: string;
   /** Id of the browser, when the same user has logged in with it before. */
   readonly knownBrowser?: string | undefined;
+  /** Aborted when nobody waits for the result any more: the attempt leaves the line. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** How a login attempt counts: `neutral` when the password was never compared. */
@@ -38,7 +45,15 @@ export type AttemptVerdict = 'success' | 'failure' | 'neutral';
 
 export type ThrottledResult<Result> =
   | { readonly outcome: 'tried'; readonly result: Result }
-  | { readonly outcome: 'delayed'; readonly retryAfterSeconds: number };
+  | Delayed;
+
+/** An attempt that was not made. */
+export interface Delayed {
+  readonly outcome: 'delayed';
+  readonly retryAfterSeconds: number;
+  /** True: for no fault of its own, but because so many others log in. */
+  readonly isCrowded?: true;
+}
 
 /**
  * Slows down guessing. Failures are counted in the store, so that several processes and a restart do not
@@ -49,11 +64,13 @@ export type ThrottledResult<Result> =
 export interface LoginThrottle {
   /**
    * Runs a login attempt unless it must wait. Attempts for one user name from one address run one after
-   * another: of many at once, those behind the limit find it reached.
+   * another, and of an address no more at once than may fail: of many at once, those behind the limit find
+   * it reached, and those with right passwords wait their turn. `work` gets a signal that is aborted when
+   * the attempt has waited too long: what it then rejects with means that it was not made.
    */
   attempt<Result>(
     attempt: LoginAttempt,
-    work: () => Promise<Result>,
+    work: (patience: AbortSignal) => Promise<Result>,
     judge: (result: Result) => AttemptVerdict,
   ): Promise<ThrottledResult<Result>>;
   /** User names and addresses that must wait now. */
@@ -71,15 +88,19 @@ const addressFactor = 10;
 const anywhereFactor = 100;
 const longestSubject = 255;
 const longestQueue = 20;
+/** Shorter than the time after which browsers and proxies give up. */
+const defaultLongestWaitMs = 20_000;
+/** Those who are sent away together do not come back together. */
+const retryAfterCrowdSeconds = { least: 2, most: 10 };
 
 export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottle {
-  const { records, now = Date.now } = options;
+  const { records, longestWaitMs = defaultLongestWaitMs, now = Date.now } = options;
   const maxDelayMs = options.lockout_max_delay * 1000;
   const forgetAfterMs = Math.max(2 * maxDelayMs, 60_000);
   const attempts = createKeyedQueue({ longestQueue });
   const bookkeeping = createKeyedQueue({ longestQueue: Number.POSITIVE_INFINITY });
-  /** Attempts under way per address; each counts as a failure until it is known to be none. */
-  const underWay = new Map<string, number>();
+  const lines = createAddressLines();
+  let pending = 0;
 
   function delayAfter(failures: number, limit: number): number {
     if (failures < limit) return 0;
@@ -138,16 +159,14 @@ export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottl
     }
   }
 
-  /** Whether so many attempts are under way that all failing would lock the address. */
-  async function isCrowded(address: string): Promise<boolean> {
+  /** How many attempts of an address may be under way: were all to fail, it would be locked. */
+  async function roomOf(address: string): Promise<number> {
     const failures =
       (await records.get(keyOf({ kind: 'address', subject: address })))?.failures ?? 0;
-    const limit = Math.max(options.lockout_attempts * addressFactor - failures, 1);
-    return (underWay.get(address) ?? 0) > limit;
+    return Math.max(options.lockout_attempts * addressFactor - failures, 1);
   }
 
   async function tryLogin<Result>(
-    attempt: LoginAttempt,
     counters: Counters,
     work: () => Promise<Result>,
     judge: (result: Result) => AttemptVerdict,
@@ -155,7 +174,6 @@ export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottl
     const all = [counters.own, ...(counters.shared ?? [])];
     const waitMs = Math.max(...(await Promise.all(all.map(waitFor))));
     if (waitMs > 0) return delayed(waitMs);
-    if (counters.shared !== undefined && (await isCrowded(attempt.address))) return delayed(1000);
     const result = await work();
     const verdict = judge(result);
     if (verdict === 'failure') await Promise.all(all.map(addFailure));
@@ -165,18 +183,24 @@ export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottl
 
   return {
     async attempt(attempt, work, judge) {
+      if (pending >= options.max_pending_logins) return crowded();
       const address = networkOf(attempt.address);
-      underWay.set(address, (underWay.get(address) ?? 0) + 1);
+      const counters = countersOf({ ...attempt, address });
+      const deadline = AbortSignal.timeout(longestWaitMs);
+      const patience = AbortSignal.any([deadline, ...(attempt.signal ? [attempt.signal] : [])]);
+      const turn = { limitOf: () => roomOf(address), signal: patience };
+      const tryNow = () => tryLogin(counters, () => work(patience), judge);
+      pending += 1;
       try {
-        const counters = countersOf({ ...attempt, address });
         const queued = await attempts.run(keyOf(counters.own), () =>
-          tryLogin({ ...attempt, address }, counters, work, judge),
+          counters.shared === undefined ? tryNow() : lines.run(address, turn, tryNow),
         );
         return queued === undefined ? delayed(1000) : queued;
+      } catch (error) {
+        if (patience.aborted && error === patience.reason) return crowded();
+        throw error;
       } finally {
-        const rest = (underWay.get(address) ?? 1) - 1;
-        if (rest === 0) underWay.delete(address);
-        else underWay.set(address, rest);
+        pending -= 1;
       }
     },
 
@@ -213,8 +237,14 @@ interface Counters {
   readonly shared?: readonly Counter[];
 }
 
-function delayed(waitMs: number): { outcome: 'delayed'; retryAfterSeconds: number } {
+function delayed(waitMs: number): Delayed {
   return { outcome: 'delayed', retryAfterSeconds: Math.ceil(waitMs / 1000) };
+}
+
+function crowded(): Delayed {
+  const { least, most } = retryAfterCrowdSeconds;
+  const retryAfterSeconds = least + Math.floor(Math.random() * (most - least + 1));
+  return { outcome: 'delayed', retryAfterSeconds, isCrowded: true };
 }
 
 /** A hash of the beginning, because a name may be as long as a request body and hold any character. */

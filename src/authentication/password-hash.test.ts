@@ -1,4 +1,6 @@
 import { scryptSync } from 'node:crypto';
+import { lookup } from 'node:dns/promises';
+import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { createPasswordHasher, defaultArgon2Cost, isPasswordHash } from './password-hash.ts';
 
@@ -74,4 +76,26 @@ test.for([
 
 test('the default cost is that of the OWASP recommendation', () => {
   expect(defaultArgon2Cost).toEqual({ memoryKib: 19_456, passes: 2, parallelism: 1 });
+});
+
+test('names are looked up and files read while many passwords are compared', async () => {
+  const hasher = createPasswordHasher();
+  let compared = 0;
+  const all = Array.from({ length: 24 }, async () => {
+    await hasher.verify('x', undefined);
+    compared += 1;
+  });
+  // The first has begun when the first is done.
+  await Promise.race(all);
+  await Promise.all([lookup('localhost'), readFile(import.meta.filename)]);
+  expect(compared).toBeLessThan(12);
+  await Promise.all(all);
+});
+
+test('more passwords than threads are each compared with the hash of their own', async () => {
+  const hasher = createPasswordHasher(cheap);
+  const texts = Array.from({ length: 50 }, (_, index) => `password ${index}`);
+  const hashes = await Promise.all(texts.map((text) => hasher.hash(text)));
+  const results = await Promise.all(texts.map((text, index) => hasher.verify(text, hashes[index])));
+  expect(results.filter(({ matches }) => !matches)).toEqual([]);
 });

@@ -1,6 +1,6 @@
-import { argon2, type BinaryLike, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
-import { promisify } from 'node:util';
+import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { PasswordHasher } from '../plugin-host/authenticator.ts';
+import { hashInThread } from './hash-threads.ts';
 
 /** Cost of Argon2id (RFC 9106): memory in KiB, passes over it, lanes. */
 export interface Argon2Cost {
@@ -14,17 +14,6 @@ export const defaultArgon2Cost: Argon2Cost = { memoryKib: 19_456, passes: 2, par
 
 const saltBytes = 16;
 const tagBytes = 32;
-
-const argon2Async = promisify(argon2);
-const scryptAsync = promisify(
-  (
-    password: BinaryLike,
-    salt: BinaryLike,
-    length: number,
-    options: { N: number; r: number; p: number; maxmem: number },
-    done: (error: Error | null, key: Buffer) => void,
-  ) => scrypt(password, salt, length, options, done),
-);
 
 /**
  * Writes Argon2id in PHC string format and reads Argon2id and scrypt. Passwords
@@ -45,7 +34,10 @@ export function createPasswordHasher(cost: Argon2Cost = defaultArgon2Cost): Pass
 
     async verify(password, passwordHash) {
       // The same work for an unknown user: the time must not tell who has an account.
-      decoy ??= hash(randomBytes(saltBytes).toString('hex'));
+      decoy ??= hash(randomBytes(saltBytes).toString('hex')).catch((error: unknown) => {
+        decoy = undefined;
+        throw error;
+      });
       const parsed = parsePasswordHash(passwordHash ?? (await decoy));
       if (parsed === undefined) return { matches: false, needsRehash: false };
       const tag = await parsed.derive(password);
@@ -101,10 +93,18 @@ function parseScrypt(text: string): ParsedPasswordHash | undefined {
   const tag = decode(match[5]);
   if (logarithm < 1 || logarithm > 20 || r < 1 || p < 1 || tag.length < 16) return undefined;
   const N = 2 ** logarithm;
-  const maxmem = 128 * r * (N + p + 2);
   return {
     tag,
-    derive: (password) => scryptAsync(normalise(password), salt, tag.length, { N, r, p, maxmem }),
+    derive: (password) =>
+      hashInThread({
+        algorithm: 'scrypt',
+        password: normalise(password),
+        salt,
+        tagBytes: tag.length,
+        N,
+        r,
+        p,
+      }),
     hasCost: () => false,
   };
 }
@@ -114,14 +114,7 @@ function argon2Tag(
   salt: Buffer,
   cost: Argon2Cost & { readonly tagBytes: number },
 ): Promise<Buffer> {
-  return argon2Async('argon2id', {
-    message: normalise(password),
-    nonce: salt,
-    parallelism: cost.parallelism,
-    tagLength: cost.tagBytes,
-    memory: cost.memoryKib,
-    passes: cost.passes,
-  });
+  return hashInThread({ algorithm: 'argon2id', password: normalise(password), salt, ...cost });
 }
 
 function normalise(password: string): string {

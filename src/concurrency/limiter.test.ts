@@ -26,3 +26,19 @@ test('no more run at once than the limit, in order, also after one that fails', 
   expect(most).toBe(2);
   expect(order).toEqual([0, 1, 2, 3, 4]);
 });
+
+test('who gives up waiting leaves the line, and its work is never done', async () => {
+  const limiter = createLimiter(1);
+  const gate = Promise.withResolvers<string>();
+  const first = limiter(() => gate.promise);
+  const givingUp = new AbortController();
+  const second = limiter(() => Promise.reject(new Error('it must not run')), givingUp.signal);
+  const third = limiter(async () => 'third', givingUp.signal);
+  const fourth = limiter(async () => 'fourth');
+  givingUp.abort(new Error('too late'));
+  await expect(second).rejects.toThrow('too late');
+  await expect(third).rejects.toThrow('too late');
+  await expect(limiter(async () => 'never', givingUp.signal)).rejects.toThrow('too late');
+  gate.resolve('first');
+  expect(await Promise.all([first, fourth])).toEqual(['first', 'fourth']);
+});

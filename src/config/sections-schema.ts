@@ -72,7 +72,12 @@ export const authenticatorSection = z.strictObject({
     .int()
     .positive()
     .default(8)
-    .describe('Password checks that may run at once.'),
+    .describe('Password checks that may run at once; further ones wait in line, up to 20 seconds.'),
+  max_pending_logins: z
+    .int()
+    .positive()
+    .default(500)
+    .describe('Logins that may be under way at once, those in line included; more get 429.'),
 });
 
 const profileSchema = z.strictObject({

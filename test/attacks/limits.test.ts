@@ -151,7 +151,7 @@ describe('over a limit', () => {
   test('of logins at once: 429, and none is lost', async () => {
     await using hub = await startAttackedHub({
       Hub: { authenticator_class: 'password' },
-      Authenticator: { concurrent_logins: 1, lockout_attempts: 1_000 },
+      Authenticator: { concurrent_logins: 1, max_pending_logins: 9, lockout_attempts: 1_000 },
     });
     const answers = await Promise.all(
       Array.from({ length: 30 }, async (_, index) =>

@@ -4,9 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { head, rawRequest, statusOf } from '../attacks/proxy-harness.ts';
 import { createRandom } from '../attacks/request-mutator.ts';
+import { FakeBrowser } from '../support/fake-browser.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
+import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { untilState } from '../support/services.ts';
-import { createTestHub, until } from '../support/test-hub.ts';
+import { createTestHub, submitLogin, until } from '../support/test-hub.ts';
 
 async function startApp(name: string) {
   const server = createServer((_req, res) => res.end(name)).listen(0, '127.0.0.1');
@@ -53,6 +55,17 @@ describe('a reload under load', () => {
     expect(new Set(answers['moving'])).toEqual(new Set(['200 first', '200 second']));
     expect(answers['moving']?.at(-1)).toBe('200 first');
   });
+});
+
+test('a class that logs in at one moment from behind one address gets in, each of them', async () => {
+  const names = Array.from({ length: 40 }, (_, index) => `pupil-${index}`);
+  // A tenth of what is allowed by default, to go with a fifth of the people.
+  const limits = { lockout_attempts: 1, concurrent_logins: 2 };
+  await using hub = await createPasswordHub(names, { Authenticator: limits });
+  const answers = await Promise.all(
+    names.map((name) => submitLogin(new FakeBrowser(), hub.url, name, testPassword)),
+  );
+  expect(answers.filter(({ status }) => status !== 302)).toEqual([]);
 });
 
 describe('a hub that is killed at any moment', () => {
