@@ -150,9 +150,9 @@ function findProblems(
     problems.push({
       option: 'secret',
       message:
-        `is needed: Hub.trusted_proxies holds ${trustedLocalAddress}, an address of this machine, ` +
-        "so each program here, a user's server among them, could log in as any user. " +
-        `Let the proxy send a secret in ${options.secret_header}`,
+        `is needed: the hub believes a proxy at ${trustedLocalAddress}, on this machine, so each program ` +
+        "here, a user's server among them, could log in as any user. Let the proxy send a secret in " +
+        `${options.secret_header}, or listen on a Unix socket (Hub.bind_url) that only the proxy may open`,
     });
   }
   for (const option of ['user_header', 'email_header', 'groups_header', 'secret_header'] as const) {

@@ -57,9 +57,12 @@ export async function openListeners(
   });
   // What is closed in order further below is closed already when these have their turn.
   disposables.defer(() => internalServer.close(0));
-  await listen(internalServer.server, Hub.hub_bind_url, 'Hub.hub_bind_url');
+  await listen(internalServer.server, Hub.hub_bind_url, { key: 'Hub.hub_bind_url' });
   disposables.defer(() => publicServer.close(0));
-  await listen(publicServer.server, Hub.bind_url, 'Hub.bind_url');
+  await listen(publicServer.server, Hub.bind_url, {
+    key: 'Hub.bind_url',
+    socketMode: Hub.bind_socket_mode,
+  });
 
   return {
     publicServer: publicServer.server,

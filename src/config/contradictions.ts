@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import type { ConfigProblem } from '../errors.ts';
 import { accountAuthenticatorOf, usersNamedIn } from './account-authenticator.ts';
+import { socketPathOf } from './bind-address.ts';
 import type { Config } from './config.ts';
 import { cookieSecretProblem } from './cookie-secret.ts';
 
@@ -72,6 +73,12 @@ function checkAddresses({ Hub, basePath }: Config, report: Report): void {
     ['hub_bind_url', internal],
   ] as const) {
     if (url.username !== '' || url.password !== '') report(`Hub.${key}`, 'cannot hold a user name');
+  }
+  if (socketPathOf(Hub.bind_url) !== undefined && Hub.public_url === undefined) {
+    report(
+      'Hub.public_url',
+      'is needed, since bind_url is a socket: the address of the proxy in front of it',
+    );
   }
   if (!isBasePath(basePath)) {
     report(

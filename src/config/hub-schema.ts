@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { normaliseBindUrl, socketPathOf, socketPathProblem } from './bind-address.ts';
 import { count, seconds, secretReference, secretUrl, serverNamePattern } from './common-schema.ts';
 import { serviceSchema } from './service-schema.ts';
 
@@ -45,12 +46,33 @@ const bindUrl = z.string().refine((text) => {
   return url !== null && url.protocol === 'http:' && url.search === '' && url.hash === '';
 }, 'is not an http:// URL without query or fragment, such as http://127.0.0.1:8000/');
 
+const publicBindUrl = z.string().transform((text, context) => {
+  const url = normaliseBindUrl(text);
+  const path = socketPathOf(url);
+  const parsed = URL.parse(url);
+  const isUrl = path === undefined ? bindUrl.safeParse(url).success : parsed !== null;
+  const problem = path === undefined ? undefined : socketPathProblem(path);
+  if (isUrl && problem === undefined && parsed?.search === '' && parsed.hash === '') return url;
+  const message =
+    problem ??
+    'is not an http:// URL without query or fragment, such as http://127.0.0.1:8000/, nor a socket, such as unix:///run/hub/hub.sock';
+  context.addIssue({ code: 'custom', message });
+  return z.NEVER;
+});
+
 const announcement = z.string().max(2_000).optional();
 
 export const hubSection = z.strictObject({
-  bind_url: bindUrl
+  bind_url: publicBindUrl
     .default('http://127.0.0.1:8000/')
-    .describe('Where the public gateway listens; its path is the base URL of everything.'),
+    .describe(
+      'Where the public gateway listens; its path is the base URL of everything. On a Unix socket for a reverse proxy: unix:///run/hub/hub.sock, or with a base URL http+unix://%2Frun%2Fhub%2Fhub.sock/team/.',
+    ),
+  bind_socket_mode: z
+    .string()
+    .regex(/^0?[0-7]{3}$/, 'is no mode of a file, such as 0660')
+    .default('0660')
+    .describe('Mode of the Unix socket: who may open it is believed as a trusted proxy.'),
   hub_bind_url: bindUrl
     .default('http://127.0.0.1:8080')
     .describe('Where servers and services reach the API directly.'),

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
 import { ConfigError, type ConfigProblem } from '../errors.ts';
+import { socketPathOf } from './bind-address.ts';
 import type { AuthenticatorEntry, Config } from './config.ts';
 import { type ConfigCheck, runChecks } from './config-check.ts';
 import { findContradictions, findWarnings, isWildcard } from './contradictions.ts';
@@ -120,7 +121,9 @@ function listAuthenticators(configured: AuthenticatorClass): AuthenticatorEntry[
 
 /** What users type in the address bar: public_url, or else the address the gateway listens on. */
 function publicUrlOf(hub: z.output<typeof hubSection>, basePath: string): URL {
-  const url = new URL(hub.public_url ?? hub.bind_url);
+  // A contradiction of its own: browsers do not come by a socket.
+  const bound = socketPathOf(hub.bind_url) === undefined ? hub.bind_url : 'http://localhost/';
+  const url = new URL(hub.public_url ?? bound);
   if (hub.public_url === undefined && isWildcard(url.hostname)) url.hostname = '127.0.0.1';
   url.pathname = basePath;
   url.search = '';

@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { createAddressList } from '../config/local-addresses.ts';
+import { isUnixPeer } from './unix-peers.ts';
 
 /** Who is asking, after believing only the proxies the operator trusts. */
 export interface ClientAddress {
   readonly address: string;
-  /** The peer of the connection itself. */
+  /** The peer of the connection itself; `unix` over a Unix socket. */
   readonly peerAddress: string;
   readonly isTrustedProxy: boolean;
   readonly protocol: 'http' | 'https';
@@ -20,7 +21,8 @@ export type TrustedPeer = (address: string) => boolean;
 export type ClientAddressReader = (request: IncomingMessage) => ClientAddress;
 
 /**
- * `trustedProxies` are addresses or CIDR ranges. X-Forwarded-For is read
+ * `trustedProxies` are addresses or CIDR ranges; who may open a Unix socket of the hub is a trusted proxy
+ * too. X-Forwarded-For is read
  * from the right, and the first address that is not a trusted proxy is the client: anything further left
  * is the client's own claim.
  */
@@ -28,9 +30,10 @@ export function createClientAddressReader(trustedProxies: readonly string[]): Cl
   const isTrusted = createTrustedPeer(trustedProxies);
 
   return (request) => {
-    const peerAddress = plainAddress(request.socket.remoteAddress ?? '');
+    const isUnix = isUnixPeer(request.socket);
+    const peerAddress = isUnix ? 'unix' : plainAddress(request.socket.remoteAddress ?? '');
     const host = request.headers.host ?? '';
-    if (trustedProxies.length === 0 || !isTrusted(peerAddress)) {
+    if (!isUnix && (trustedProxies.length === 0 || !isTrusted(peerAddress))) {
       return { address: peerAddress, peerAddress, isTrustedProxy: false, protocol: 'http', host };
     }
     const forwardedFor = String(request.headers['x-forwarded-for'] ?? '')
@@ -40,7 +43,7 @@ export function createClientAddressReader(trustedProxies: readonly string[]): Cl
     const address = forwardedFor.findLast((part) => !isTrusted(part)) ?? forwardedFor[0];
     const protocol = lastOf(request.headers['x-forwarded-proto']) === 'https' ? 'https' : 'http';
     return {
-      address: address ?? peerAddress,
+      address: address ?? (isUnix ? 'unknown' : peerAddress),
       peerAddress,
       isTrustedProxy: true,
       protocol,

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { HubError } from '../errors.ts';
 import type { TrustedPeer } from './client-address.ts';
+import { isUnixPeer } from './unix-peers.ts';
 
 /** Counts open client connections and says which are too many. */
 export interface ConnectionLimits {
@@ -13,7 +14,7 @@ export interface ConnectionLimits {
 const retryAfterSeconds = 5;
 
 /**
- * 0 stands for no limit. The addresses of trusted proxies stand for many clients, so
+ * 0 stands for no limit. The addresses of trusted proxies, and a Unix socket, stand for many clients, so
  * only the limit in all holds for them. Of an IPv6 address the first half counts: the rest is the
  * client's own choice.
  */
@@ -43,7 +44,7 @@ export function createConnectionLimits(options: {
       const peer = socket.remoteAddress ?? '';
       const address = networkOf(peer);
       const isOver = perAddress > 0 && (openByAddress.get(address) ?? 0) >= perAddress;
-      if (isOver && !isTrustedPeer(peer)) {
+      if (isOver && !isUnixPeer(socket) && !isTrustedPeer(peer)) {
         return new HubError('too_many_requests', 'Your address has too many connections open.', {
           hint: 'Close some and try again.',
           retryAfterSeconds,

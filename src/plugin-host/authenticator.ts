@@ -59,8 +59,8 @@ export interface PluginSurroundings {
   /** Whether the public gateway listens on a loopback address only. */
   readonly isLoopbackOnly: boolean;
   /**
-   * An address of this machine from which the hub believes what a proxy says, so that each program on
-   * the machine could say it; undefined when only other machines are trusted.
+   * An address of this machine, or a socket open to all, from which the hub believes what a proxy says, so
+   * that each program on the machine could say it; undefined when only others are trusted.
    */
   readonly trustedLocalAddress: string | undefined;
   /** Name of the hub, shown on every page. */

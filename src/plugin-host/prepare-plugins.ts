@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { isOpenToAll, socketPathOf } from '../config/bind-address.ts';
 import type { Config } from '../config/config.ts';
 import { firstLocalAddressIn } from '../config/local-addresses.ts';
 import { formatPath } from '../config/problem-path.ts';
@@ -175,10 +176,21 @@ function surroundingsOf({ Hub, publicUrl, directory }: Config, name: string): Pl
     name,
     publicUrl: publicUrl.href,
     isLoopbackOnly: isLoopback(new URL(Hub.bind_url).hostname),
-    trustedLocalAddress: firstLocalAddressIn(Hub.trusted_proxies),
+    trustedLocalAddress: trustedLocalAddressOf(Hub),
     hubTitle: Hub.title,
     directory,
   };
+}
+
+/** Over a Unix socket it is the mode that says who is believed, and not an address. */
+function trustedLocalAddressOf({
+  bind_url,
+  bind_socket_mode,
+  trusted_proxies,
+}: Config['Hub']): string | undefined {
+  const path = socketPathOf(bind_url);
+  if (path === undefined) return firstLocalAddressIn(trusted_proxies);
+  return isOpenToAll(bind_socket_mode) ? path : undefined;
 }
 
 function isLoopback(hostname: string): boolean {

@@ -29,8 +29,38 @@ export async function startWebServer(name: WebServerName, path: string): Promise
   const port = await freePort();
   mkdirSync(join(directory, 'root', path, 'docs'), { recursive: true });
   writeFileSync(join(directory, 'root', path, 'docs/index.html'), 'the page of docs');
+  return await run(name, { directory, port, configuration: configurations[name](directory, port) });
+}
+
+/** Starts nginx as a proxy; `upstream` is what its `proxy_pass` names, `extra` further directives. */
+export async function startProxy(upstream: string, extra = ''): Promise<WebServer> {
+  const directory = mkdtempSync(join(tmpdir(), 'hub-proxy-'));
+  const port = await freePort();
+  const server = `
+  listen 127.0.0.1:${port};
+  location / {
+    proxy_pass ${upstream};
+    proxy_http_version 1.1;
+    proxy_set_header Host $http_host;
+    proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+    proxy_set_header X-Forwarded-Proto $scheme;
+    proxy_set_header Upgrade $http_upgrade;
+    proxy_set_header Connection $http_connection;
+    ${extra}
+  }`;
+  return await run('nginx', { directory, port, configuration: nginxOf(directory, server) });
+}
+
+async function run(
+  name: WebServerName,
+  {
+    directory,
+    port,
+    configuration,
+  }: { readonly directory: string; readonly port: number; readonly configuration: string },
+): Promise<WebServer> {
   const file = join(directory, 'server.conf');
-  writeFileSync(file, configurations[name](directory, port));
+  writeFileSync(file, configuration);
   const child = spawn(
     programs[name],
     name === 'nginx' ? ['-c', file, '-p', directory] : ['-f', file, '-DFOREGROUND'],
@@ -48,9 +78,9 @@ export async function startWebServer(name: WebServerName, path: string): Promise
   };
 }
 
-const configurations: Readonly<Record<WebServerName, (directory: string, port: number) => string>> =
-  {
-    nginx: (directory, port) => `
+/** nginx with one server, whose directives these are. */
+function nginxOf(directory: string, server: string): string {
+  return `
 daemon off;
 master_process off;
 pid ${directory}/nginx.pid;
@@ -63,9 +93,15 @@ http {
   fastcgi_temp_path ${directory}/fastcgi;
   uwsgi_temp_path ${directory}/uwsgi;
   scgi_temp_path ${directory}/scgi;
-  server { listen 127.0.0.1:${port}; root ${directory}/root; }
+  server { ${server} }
 }
-`,
+`;
+}
+
+const configurations: Readonly<Record<WebServerName, (directory: string, port: number) => string>> =
+  {
+    nginx: (directory, port) =>
+      nginxOf(directory, `listen 127.0.0.1:${port}; root ${directory}/root;`),
     Apache: (directory, port) => `
 ServerRoot ${directory}
 DefaultRuntimeDir ${directory}

@@ -8,6 +8,7 @@ import { interceptConnections, responseOn } from '../../undocumented/node-http.t
 import type { ConnectionLimits } from '../connection-limits.ts';
 import { recordOf } from '../request-record.ts';
 import { answerErrorOnSocket } from '../socket-response.ts';
+import { markUnixPeer } from '../unix-peers.ts';
 import { isOpeningHandshake } from '../websocket-handshake.ts';
 import { createSlowClients } from './slow-clients.ts';
 
@@ -180,7 +181,12 @@ function acceptWithin(
     answerErrorOnSocket(socket, error);
   }
 
+  let isOnSocket = false;
+  server.on('listening', () => {
+    isOnSocket = typeof server.address() === 'string';
+  });
   interceptConnections(server, (socket) => {
+    if (isOnSocket) markUnixPeer(socket);
     const error = limits?.accept(socket);
     if (error === undefined) accepted(socket);
     else refuse(socket, error);

@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { longestSocketPath } from '../../config/bind-address.ts';
 import { HubError } from '../../errors.ts';
 import type { SystemUser } from '../../processes/system-user.ts';
 import { makeTemporaryDirectory } from './owned-directory.ts';
@@ -29,8 +30,6 @@ export interface AddressBook {
   keep(url: string, socketDirectory: string | undefined): () => Promise<void>;
 }
 
-/** Room for the path of a Unix socket, without its final NUL (unix(7)). */
-const longestSocketPath = 107;
 const portAttempts = 20;
 
 export function createAddressBook(): AddressBook {
