@@ -56,12 +56,6 @@ export function isPreflight({ method, headers }: RequestLike): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
 }
 
-/** Whether another site made the browser go here; unknown counts as no. */
-export function isFromElsewhere(request: RequestLike): boolean {
-  const site = single(request.headers['sec-fetch-site']);
-  return site === 'cross-site' || site === 'same-site';
-}
-
 /**
  * Whether a request that a cookie authenticates may have been made by a page of another origin:
  * one that changes something, or a WebSocket handshake, which browsers let any page open.

@@ -5,10 +5,12 @@ export { isAllowed } from './access-rule.ts';
 export type { Environment, HubAuthOptions, HubOAuthOptions } from './client-options.ts';
 export type {
   Allowed,
+  Answered,
   Decision,
   Denied,
   Redirected,
   RequestLike,
+  Shown,
   TokenSource,
 } from './decision.ts';
 export { toAnswer } from './decision.ts';

@@ -44,8 +44,17 @@ export interface Denied {
   readonly user?: UserModel;
 }
 
+/** The browser is shown a page of the client library itself (200). */
+export interface Shown {
+  readonly kind: 'page';
+  readonly html: string;
+}
+
 /** What shall happen to a request. */
-export type Decision = Allowed | Redirected | Denied;
+export type Decision = Allowed | Redirected | Denied | Shown;
+
+/** What happens to a request that the service does not get to serve. */
+export type Answered = Exclude<Decision, Allowed>;
 
 /** Turns an error into a denial. */
 export function deny(
@@ -63,43 +72,76 @@ export function deny(
   };
 }
 
-/** Writes a redirect or a denial as an answer: a small page for browsers, JSON for programs. */
-export function toAnswer(decision: Redirected | Denied, wantsPage: boolean): Answer {
-  const setCookies =
-    decision.setCookies.length === 0 ? {} : { 'set-cookie': [...decision.setCookies] };
-  if (decision.kind === 'redirect') {
-    const headers = { 'cache-control': 'no-store', 'referrer-policy': 'same-origin' };
-    return {
-      status: 302,
-      headers: { ...headers, ...setCookies, location: decision.location },
-      body: '',
-    };
+/** Writes a decision as an answer; a denial as a small page for browsers, JSON for programs. */
+export function toAnswer(decision: Answered, wantsPage: boolean): Answer {
+  switch (decision.kind) {
+    case 'redirect':
+      return {
+        status: 302,
+        headers: {
+          'cache-control': 'no-store',
+          'referrer-policy': 'same-origin',
+          ...setCookieHeader(decision.setCookies),
+          location: decision.location,
+        },
+        body: '',
+      };
+    case 'page':
+      return { status: 200, headers: questionHeaders, body: decision.html };
+    case 'denied': {
+      const answer = errorAnswer(toErrorResponse(decision.error), {
+        headers: {
+          ...decision.headers,
+          ...setCookieHeader(decision.setCookies),
+          ...(wantsPage && { 'content-security-policy': pagePolicy("frame-ancestors 'self'") }),
+        },
+        ...(wantsPage && { page: denialPage(decision.error) }),
+      });
+      return { ...answer, status: decision.status };
+    }
   }
-  const answer = errorAnswer(toErrorResponse(decision.error), {
-    headers: {
-      ...decision.headers,
-      ...setCookies,
-      ...(wantsPage && { 'content-security-policy': pagePolicy }),
-    },
-    ...(wantsPage && { page: denialPage(decision.error) }),
-  });
-  return { ...answer, status: decision.status };
 }
 
-const pagePolicy =
-  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'; base-uri 'none'";
+function setCookieHeader(setCookies: readonly string[]): Answer['headers'] {
+  return setCookies.length === 0 ? {} : { 'set-cookie': [...setCookies] };
+}
+
+function pagePolicy(...directives: readonly string[]): string {
+  return ["default-src 'none'", "style-src 'unsafe-inline'", "base-uri 'none'", ...directives].join(
+    '; ',
+  );
+}
+
+/** Of a page that asks something: no other page may show it in a frame or press its button. */
+const questionHeaders = {
+  'cache-control': 'no-store',
+  'referrer-policy': 'same-origin',
+  'x-content-type-options': 'nosniff',
+  'cross-origin-opener-policy': 'same-origin',
+  'content-security-policy': pagePolicy("form-action 'self'", "frame-ancestors 'none'"),
+  'content-type': 'text/html; charset=utf-8',
+};
+
+/** Shows a small page; `content` is HTML. */
+export function show(page: { readonly title: string; readonly content: string }): Shown {
+  return { kind: 'page', html: smallPage(page) };
+}
 
 function denialPage(error: HubError): string {
-  const hint = error.hint === undefined ? '' : `<p>${escapeHtml(error.hint)}</p>`;
+  const content = error.hint === undefined ? '' : `<p>${escapeHtml(error.hint)}</p>`;
+  return smallPage({ title: error.message, content });
+}
+
+function smallPage({ title, content }: { title: string; content: string }): string {
   return `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>${escapeHtml(error.message)}</title>
-<style>:root{color-scheme:light dark}body{font:1rem/1.6 system-ui,sans-serif;max-width:36rem;margin:15vh auto;padding:0 1rem}h1{font-size:1.4rem}</style>
-<h1>${escapeHtml(error.message)}</h1>${hint}
+<title>${escapeHtml(title)}</title>
+<style>:root{color-scheme:light dark}body{font:1rem/1.6 system-ui,sans-serif;max-width:36rem;margin:15vh auto;padding:0 1rem;overflow-wrap:anywhere}h1{font-size:1.4rem;line-height:1.3}form{display:flex;flex-wrap:wrap;gap:1rem 1.5rem;align-items:center;margin-top:2rem}button{font:inherit;padding:.5rem 1rem}</style>
+<h1>${escapeHtml(title)}</h1>${content}
 </html>
 `;
 }
 
-function escapeHtml(text: string): string {
+export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -10,14 +10,21 @@ import { safeRedirectTarget } from '../http/redirect-target.ts';
 import { createStateCookies, type PendingState, type StateCookies } from '../http/state-cookies.ts';
 import { stateCookieName, tokenCookieName } from '../protocol/cookie-names.ts';
 import { formatScopeList } from '../protocol/scope-list.ts';
-import { withoutTokenParameter } from '../protocol/token-parameter.ts';
-import { isForged, isFromElsewhere, mayFollowLogin } from './browser-request.ts';
+import { tokenParameter, withoutTokenParameter } from '../protocol/token-parameter.ts';
+import { isForged, mayFollowLogin } from './browser-request.ts';
 import { type HubOAuthOptions, missing, resolveOptions, scopeList } from './client-options.ts';
-import { type PresentedToken, single } from './credentials.ts';
+import { headerToken, type PresentedToken, single } from './credentials.ts';
 import { type Decision, type Denied, deny, type Redirected, type RequestLike } from './decision.ts';
 import type { UserModel } from './hub-api.ts';
 import { denyUnidentified, HubAuth, sessionIdOf } from './hub-auth.ts';
 import { createTokenCookie, type TokenCookie } from './token-cookie.ts';
+import {
+  createTokenLinks,
+  linkIdOf,
+  linkUrl,
+  type PendingLink,
+  tokenLinkPage,
+} from './token-link.ts';
 
 /** A login that has left for the hub and not come back. `next`: undefined for the service's prefix. */
 interface PendingAuthorization extends PendingState {
@@ -53,6 +60,7 @@ export class HubOAuth extends HubAuth {
   readonly #issuer: string | undefined;
   readonly #tokenCookie: TokenCookie;
   readonly #stateCookies: StateCookies<PendingAuthorization>;
+  readonly #tokenLinks: StateCookies<PendingLink>;
   readonly #redirectLoopGuard: RedirectLoopGuard;
 
   constructor(options: HubOAuthOptions = {}) {
@@ -79,6 +87,7 @@ export class HubOAuth extends HubAuth {
     const sealer = createSealer(secrets, 'client-cookies');
     this.#tokenCookie = createTokenCookie(sealer, clientId);
     this.#stateCookies = createStateCookies(sealer, this.state_cookie_name);
+    this.#tokenLinks = createTokenLinks(sealer, this.state_cookie_name);
     this.#redirectLoopGuard = createRedirectLoopGuard(
       sealer,
       `${this.#tokenCookie.name}-oauth-state-round`,
@@ -142,9 +151,13 @@ export class HubOAuth extends HubAuth {
   }
 
   protected override async decide(request: RequestLike): Promise<Decision> {
-    const isGet = request.method === undefined || request.method === 'GET';
-    if (isGet && this.isCallback(request.url ?? '/')) return this.#finishLogin(request);
-    return super.decide(request);
+    const { method = 'GET', url = '/' } = request;
+    if (this.isCallback(url)) {
+      const linkId = linkIdOf(url);
+      if (linkId !== undefined) return await this.#answerLink(request, linkId);
+      if (method === 'GET') return await this.#finishLogin(request);
+    }
+    return (await this.#followLink(request)) ?? (await super.decide(request));
   }
 
   protected override presentedTokens(request: RequestLike): readonly PresentedToken[] {
@@ -161,15 +174,7 @@ export class HubOAuth extends HubAuth {
     const decision = super.decideForUser(request, user, presented);
     if (decision.kind !== 'allowed') return decision;
     if (presented.source === 'cookie' && isForged(request, this.#publicOrigin)) {
-      return deny(
-        new HubError('csrf_failed', 'This request came from another site.', {
-          hint: 'Go to the page itself and try again.',
-        }),
-        { user },
-      );
-    }
-    if (presented.source === 'url' && isNavigation(request.method, request.headers)) {
-      return this.#moveTokenIntoCookie(request, presented.token);
+      return denyForged(user);
     }
     return decision;
   }
@@ -183,15 +188,68 @@ export class HubOAuth extends HubAuth {
     return this.login(request, isStale ? withoutTokenParameter(request.url ?? '/') : request.url);
   }
 
-  /** A token in the address would stay in the history and leak with it. */
-  #moveTokenIntoCookie(request: RequestLike, token: string): Redirected {
-    const url = withoutTokenParameter(request.url ?? '/');
-    const location =
-      returnTarget(url, this.service_prefix, this.#callbackPath) ?? this.service_prefix;
-    // A link on another site must not decide as whom the visitor is logged in.
-    if (isFromElsewhere(request)) return { kind: 'redirect', location, setCookies: [] };
-    const cookie = this.#tokenCookie.write(token, this.#cookieAttributes(request));
-    return { kind: 'redirect', location, setCookies: [cookie] };
+  /**
+   * A token in the address of a page would stay in the history and leak with it, so it goes into the cookie. But a
+   * link was made by another person, who must not decide as whom its reader is logged in: a login that there is
+   * stays, and else the reader is asked. Undefined for what is no such link.
+   */
+  async #followLink(request: RequestLike): Promise<Decision | undefined> {
+    const { method, url = '/', headers } = request;
+    const token = this.allow_token_in_url ? tokenParameter(url) : undefined;
+    if (token === undefined || headerToken(request) !== undefined) return undefined;
+    if (!isNavigation(method, headers)) return undefined;
+    const sessionId = sessionIdOf(request);
+    const user = await this.user_for_token(token, { sessionId });
+    if (user === null) return undefined;
+    const target =
+      returnTarget(withoutTokenParameter(url), this.service_prefix, this.#callbackPath) ??
+      this.service_prefix;
+    const cookies = single(headers['cookie']);
+    const ownToken = this.cookieToken(cookies);
+    const current =
+      ownToken === undefined ? null : await this.user_for_token(ownToken, { sessionId });
+    if (current !== null) return { kind: 'redirect', location: target, setCookies: [] };
+    if (!this.allows(user)) return undefined;
+    const linkId = randomSecret(24);
+    return {
+      kind: 'redirect',
+      location: linkUrl(this.#callbackPath, linkId),
+      setCookies: this.#tokenLinks.begin(
+        cookies,
+        linkId,
+        { next: target, token },
+        this.#cookieAttributes(request),
+      ),
+    };
+  }
+
+  /** Asks the reader of a link (GET), and goes on as the user of its token (POST). */
+  async #answerLink(request: RequestLike, linkId: string): Promise<Decision> {
+    const link = this.#tokenLinks.find(single(request.headers['cookie']), linkId);
+    const user =
+      link && (await this.user_for_token(link.token, { sessionId: sessionIdOf(request) }));
+    if (link === undefined || user === undefined || user === null || !this.allows(user)) {
+      return deny(
+        new HubError('forbidden', 'This link was not followed in this browser, or too long ago.', {
+          hint: 'Follow the link again.',
+        }),
+      );
+    }
+    const { next = this.service_prefix, token } = link;
+    if (request.method !== 'POST') {
+      const action = linkUrl(this.#callbackPath, linkId);
+      return tokenLinkPage({ userName: user.name, action, ownUrl: next });
+    }
+    if (isForged(request, this.#publicOrigin)) return denyForged(user);
+    const attributes = this.#cookieAttributes(request);
+    return {
+      kind: 'redirect',
+      location: next,
+      setCookies: [
+        ...this.#tokenLinks.end(linkId, attributes),
+        this.#tokenCookie.write(token, attributes),
+      ],
+    };
   }
 
   /** Specification: Service callback rules, 2 to 4. */
@@ -273,6 +331,15 @@ export class HubOAuth extends HubAuth {
         : this.#publicOrigin.startsWith('https:');
     return { path: this.service_prefix, secure: isHttps, httpOnly: true, sameSite: 'Lax' };
   }
+}
+
+function denyForged(user: UserModel): Denied {
+  return deny(
+    new HubError('csrf_failed', 'This request came from another site.', {
+      hint: 'Go to the page itself and try again.',
+    }),
+    { user },
+  );
 }
 
 function loginFailed(message: string): HubError {

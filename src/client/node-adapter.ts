@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { writeAnswer } from '../http/answer.ts';
 import { prefersHtml } from '../http/content-negotiation.ts';
 import { answerOnSocket } from '../http/socket-response.ts';
-import { type Allowed, type Denied, type Redirected, toAnswer } from './decision.ts';
+import { type Allowed, type Answered, toAnswer } from './decision.ts';
 import type { HubAuth } from './hub-auth.ts';
 
 /** Told of every failure that is not the visitor's: the hub's, the setup's, the handler's. */
@@ -83,6 +83,6 @@ export function nodeUpgradeListener(
 }
 
 /** Tells the listener about a denial that is not the visitor's doing. */
-export function reportFailure(decision: Redirected | Denied, onError: ErrorListener): void {
+export function reportFailure(decision: Answered, onError: ErrorListener): void {
   if (decision.kind === 'denied' && decision.status >= 500) onError(decision.error);
 }

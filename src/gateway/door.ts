@@ -95,7 +95,19 @@ export function createDoor(deps: {
         }),
       );
     }
+    if (isForPage(request) && (await hasTokenOfAnother(request, caller))) {
+      return redirect(withoutTokenParameter(request.url ?? '/'));
+    }
     return pass({ userName: user.name, sessionId, expiresAtMs });
+  }
+
+  /** Whether a link would make a server that takes its token log the visitor in as another user. */
+  async function hasTokenOfAnother(request: RequestLike, visitor: Caller): Promise<boolean> {
+    const token = tokenParameter(request.url ?? '/');
+    const caller = token === undefined ? undefined : await access.identify(token);
+    if (caller === undefined) return false;
+    const { kind, name } = caller.owner;
+    return kind !== visitor.owner.kind || name !== visitor.owner.name;
   }
 
   async function decideUnknown(route: DooredRoute, request: RequestLike): Promise<GateDecision> {

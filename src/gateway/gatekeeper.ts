@@ -1,4 +1,4 @@
-import type { Denied, Redirected, RequestLike } from '../client/decision.ts';
+import type { Answered, RequestLike } from '../client/decision.ts';
 import type { Route } from '../proxy/route.ts';
 
 /** A request that may pass, and what the upstream is told of its visitor. */
@@ -16,7 +16,7 @@ export interface Authorized {
   readonly stripAuthorization: boolean;
 }
 
-export type GateDecision = Authorized | Redirected | Denied;
+export type GateDecision = Authorized | Answered;
 
 /** Decides who may pass a route. */
 export interface Gatekeeper {

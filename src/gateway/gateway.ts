@@ -113,7 +113,7 @@ export function createGateway(deps: {
     res: ServerResponse,
     decision: Exclude<GateDecision, Authorized>,
   ): void {
-    if (decision.kind === 'redirect') {
+    if (decision.kind !== 'denied') {
       writeAnswer(req, res, toAnswer(decision, false));
       return;
     }
@@ -258,6 +258,7 @@ function visitorOf(decision: GateDecision): Visitor {
     case 'denied':
       return { userName: decision.user?.name };
     case 'redirect':
+    case 'page':
       return {};
   }
 }

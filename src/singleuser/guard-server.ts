@@ -2,7 +2,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import { isWebSocketHandshake } from '../client/browser-request.ts';
-import { type Allowed, type Denied, deny, type Redirected, toAnswer } from '../client/decision.ts';
+import {
+  type Allowed,
+  type Answered,
+  type Decision,
+  type Denied,
+  deny,
+  toAnswer,
+} from '../client/decision.ts';
 import { sessionIdOf } from '../client/hub-auth.ts';
 import type { HubOAuth } from '../client/hub-oauth.ts';
 import { createPeriodic } from '../concurrency/periodic.ts';
@@ -48,7 +55,7 @@ export function createGuardServer(options: {
     );
   }
 
-  async function decide(request: IncomingMessage): Promise<Allowed | Redirected | Denied> {
+  async function decide(request: IncomingMessage): Promise<Decision> {
     const decision = obstacle(request) ?? (await hubAuth.authenticate(request));
     if (decision.kind === 'allowed') onTraffic();
     if (decision.kind === 'denied' && decision.error.cause !== undefined) {
@@ -130,11 +137,7 @@ export function createGuardServer(options: {
   return server;
 }
 
-function answer(
-  request: IncomingMessage,
-  response: ServerResponse,
-  decision: Redirected | Denied,
-): void {
+function answer(request: IncomingMessage, response: ServerResponse, decision: Answered): void {
   writeAnswer(request, response, toAnswer(decision, prefersHtml(request.headers)));
 }
 

@@ -7,7 +7,7 @@ import WebSocket from 'ws';
 import type { FakeBrowser } from '../support/fake-browser.ts';
 import { freePort } from '../support/free-port.ts';
 import { managedService, openWithConsent, untilState } from '../support/services.ts';
-import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
+import { createTestHub, submitForm, type TestHub, until } from '../support/test-hub.ts';
 
 let hub: TestHub;
 let appUrl: string;
@@ -121,10 +121,13 @@ describe('tokens at a guarded service', () => {
     expect(answer.body).not.toContain(token);
   });
 
-  test('in the address of a page move into the cookie of the service', async () => {
+  test('in the address of a page move into the cookie of the service, once its reader says so', async () => {
     const token = await tokenOf('alice');
     const browser = await hub.logIn('alice');
-    const answer = await browser.request(`${appUrl}data?a=1&token=${token}`);
+    const asked = await browser.open(`${appUrl}data?a=1&token=${token}`);
+    expect(asked.body).toContain('Continue as alice?');
+    expect(browser.cookie('service-app')).toBeUndefined();
+    const answer = await submitForm(browser, asked, {});
     expect(answer.status).toBe(302);
     expect(answer.headers.location).toBe('/services/app/data?a=1');
     expect(browser.cookie('service-app')?.path).toBe('/services/app/');
