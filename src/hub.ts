@@ -104,6 +104,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       database,
       sealer: createSealer(secrets, 'id-token'),
       lifetimeSeconds,
+      limitPerUser: Hub.session_limit_per_user,
       log,
     }),
   );

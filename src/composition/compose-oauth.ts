@@ -62,6 +62,7 @@ export function composeOAuth(
       accessTokens,
       authorizer,
       maxLifetimeSeconds: Hub.token_expires_in_max_seconds,
+      limitPerUser: Hub.api_token_limit_per_user,
     }),
     exchangeCode: createCodeExchange({
       authorizationCodes: stores.authorizationCodes,

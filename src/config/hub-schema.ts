@@ -141,8 +141,16 @@ export const hubSection = z.strictObject({
     .default(false)
     .describe('Whether users may have several servers.'),
   named_server_limit_per_user: count
-    .default(0)
+    .default(50)
     .describe('Most named servers of a user; 0 for no limit.'),
+  api_token_limit_per_user: count
+    .default(100)
+    .describe('Most tokens that a user may have made by hand or by the API; 0 for no limit.'),
+  session_limit_per_user: count
+    .default(100)
+    .describe(
+      'Most logins of a user at once; with one more, the one that was not used for longest ends. 0 for no limit.',
+    ),
   concurrent_spawn_limit: count.default(100).describe('Servers starting at once; 0 for no limit.'),
   active_server_limit: count.default(0).describe('Servers running at once; 0 for no limit.'),
   api_page_default_limit: pageLength

@@ -33,6 +33,20 @@ describeEachDatabase('the store of servers', (open) => {
     expect(await store.find('bob', 'lab')).toBeUndefined();
   });
 
+  test('makes no more named servers than allowed, of many that are asked for at once', async () => {
+    const { store, users, ann } = await create();
+    await store.ensure(ann.id, '');
+    const made = await Promise.all(
+      Array.from({ length: 8 }, (_, index) => store.ensureWithin(3, ann.id, `lab-${index}`)),
+    );
+    expect(made.filter((server) => server !== undefined)).toHaveLength(3);
+    expect(await store.listOfUser('ann')).toHaveLength(4);
+    const [lab] = made.filter((server) => server !== undefined);
+    expect(await store.ensureWithin(3, ann.id, lab!.name)).toEqual(lab);
+    const bob = await users.create({ name: 'bob' });
+    expect(await store.ensureWithin(3, bob.id, 'lab')).toBeDefined();
+  });
+
   test('lists the servers of many users at once, stopped ones when they are asked for', async () => {
     const { users, store, ann } = await create();
     const bob = await users.create({ name: 'bob' });

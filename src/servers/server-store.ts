@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import type { Kysely } from 'kysely';
 import { HubError } from '../errors.ts';
 import type { SpawnerState } from '../plugin-host/spawner.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { textsIn } from '../store/json-list.ts';
 import { prepareQuery } from '../store/prepared-query.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
-import type { Row, RowChange } from '../store/tables.ts';
+import type { Row, RowChange, Tables } from '../store/tables.ts';
+import { lockUser } from '../store/user-lock.ts';
 import { nextStates, type Server, type ServerFailure, type ServerState } from './server.ts';
 
 /** What may change when a server moves to another state. */
@@ -29,6 +31,13 @@ export interface ServerStore {
   listActive(): Promise<Server[]>;
   /** Creates a stopped server, or returns the one that exists. */
   ensure(userId: string, serverName: string, displayName?: string): Promise<Server>;
+  /** As `ensure`, for a named server; undefined where the user has as many of these as are allowed. */
+  ensureWithin(
+    limit: number,
+    userId: string,
+    serverName: string,
+    displayName?: string,
+  ): Promise<Server | undefined>;
   /**
    * Moves a server to another state in one statement; false when it was not in a state from which
    * that one can be reached, for example because another request was faster, or has another name than
@@ -51,8 +60,8 @@ export interface ServerStore {
 
 export function createServerStore(database: HubDatabase): ServerStore {
   const { kysely } = database;
-  const select = () =>
-    kysely
+  const select = (on = kysely) =>
+    on
       .selectFrom('servers')
       .innerJoin('users', 'users.id', 'servers.user_id')
       .selectAll('servers')
@@ -68,6 +77,37 @@ export function createServerStore(database: HubDatabase): ServerStore {
   const selectActiveByUser = prepareQuery(kysely, (given: ByUser) =>
     ofUsers(given).where('servers.state', '!=', 'stopped'),
   );
+
+  async function ensure(
+    on: Kysely<Tables>,
+    userId: string,
+    serverName: string,
+    displayName: string | undefined,
+  ): Promise<Server> {
+    await on
+      .insertInto('servers')
+      .values({
+        id: randomUUID(),
+        user_id: userId,
+        name: serverName,
+        display_name: displayName ?? null,
+        state: 'stopped',
+        url: null,
+        spawner_state: '{}',
+        user_options: '{}',
+        failure: null,
+        created_at: Date.now(),
+        started_at: null,
+        last_activity_at: null,
+      })
+      .onConflict((conflict) => conflict.columns(['user_id', 'name']).doNothing())
+      .execute();
+    const row = await select(on)
+      .where('servers.user_id', '=', userId)
+      .where('servers.name', '=', serverName)
+      .executeTakeFirstOrThrow();
+    return toServer(row);
+  }
 
   const store: ServerStore = {
     async find(userName, serverName) {
@@ -97,31 +137,21 @@ export function createServerStore(database: HubDatabase): ServerStore {
       return rows.map(toServer);
     },
 
-    async ensure(userId, serverName, displayName) {
-      await kysely
-        .insertInto('servers')
-        .values({
-          id: randomUUID(),
-          user_id: userId,
-          name: serverName,
-          display_name: displayName ?? null,
-          state: 'stopped',
-          url: null,
-          spawner_state: '{}',
-          user_options: '{}',
-          failure: null,
-          created_at: Date.now(),
-          started_at: null,
-          last_activity_at: null,
-        })
-        .onConflict((conflict) => conflict.columns(['user_id', 'name']).doNothing())
-        .execute();
-      const row = await select()
-        .where('servers.user_id', '=', userId)
-        .where('servers.name', '=', serverName)
-        .executeTakeFirstOrThrow();
-      return toServer(row);
-    },
+    ensure: (userId, serverName, displayName) => ensure(kysely, userId, serverName, displayName),
+
+    ensureWithin: (limit, userId, serverName, displayName) =>
+      database.transaction(async (transaction) => {
+        await lockUser(transaction, database, userId);
+        const named = await transaction
+          .selectFrom('servers')
+          .select('name')
+          .where('user_id', '=', userId)
+          .where('name', '!=', '')
+          .execute();
+        const isThere = named.some(({ name }) => name === serverName);
+        if (!isThere && named.length >= limit) return undefined;
+        return ensure(transaction, userId, serverName, displayName);
+      }),
 
     async moveTo(id, state, change = {}, ifNamed) {
       const formerStates = (Object.keys(nextStates) as ServerState[]).filter((former) =>

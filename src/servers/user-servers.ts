@@ -109,8 +109,14 @@ export function createUserServers(deps: {
     const existing = await store.find(user.name, serverName);
     if (serverName !== '') await requireOwnClientId(user, serverName);
     if (existing !== undefined) return existing;
-    if (serverName !== '') await requireNamedServerAllowed(user, serverName);
-    return store.ensure(user.id, serverName, displayName);
+    const { named_server_limit_per_user: limit } = Hub;
+    if (serverName === '') return store.ensure(user.id, serverName, displayName);
+    if (!Hub.allow_named_servers) throw namedServersOff();
+    requireServerName(serverName);
+    if (limit === 0) return store.ensure(user.id, serverName, displayName);
+    const server = await store.ensureWithin(limit, user.id, serverName, displayName);
+    if (server === undefined) throw tooManyServers(limit);
+    return server;
   }
 
   /** The default server of a user `a-b` and the server `b` of a user `a` would be one OAuth client. */
@@ -119,21 +125,6 @@ export function createUserServers(deps: {
     // A hyphen in the name of the user is encoded in the ids of named servers, so there is no rival.
     if (user.name.includes('-') || (await deps.users.findByName(rival)) === undefined) return;
     throw new HubError('conflict', 'This server name is not available to you; choose another.');
-  }
-
-  async function requireNamedServerAllowed(user: User, serverName: string): Promise<void> {
-    if (!Hub.allow_named_servers) throw namedServersOff();
-    requireServerName(serverName);
-    const named = (await store.listOfUser(user.name)).filter(({ name }) => name !== '');
-    if (Hub.named_server_limit_per_user > 0 && named.length >= Hub.named_server_limit_per_user) {
-      throw new HubError(
-        'bad_request',
-        `You may have ${Hub.named_server_limit_per_user} named servers.`,
-        {
-          hint: 'Delete one that you no longer need.',
-        },
-      );
-    }
   }
 
   function planFor(request: StartRequest, server: Server, account: ServerAccount): LaunchPlan {
@@ -317,6 +308,11 @@ function requireServerName(name: string): void {
   throw new HubError('bad_request', 'This cannot be the name of a server.', {
     hint: 'Use 1 to 30 of a-z and 0-9 with single hyphens between, beginning with a letter.',
   });
+}
+
+function tooManyServers(limit: number): HubError {
+  const message = `There are ${limit} named servers already, the most that a user may have here.`;
+  return new HubError('bad_request', message, { hint: 'Delete one that is no longer needed.' });
 }
 
 function namedServersOff(): HubError {

@@ -32,19 +32,22 @@ describeEachDatabase('login session store', (open, dialect) => {
       tokens,
       code,
       token,
-      logIn: (sessionId: string, expiresAt = new Date(Date.now() + 3_600_000)) =>
-        sessions.create({
-          sessionId,
-          userId,
-          authenticator: 'dummy',
-          identityId: undefined,
-          createdAt: new Date(),
-          expiresAt,
-          address: '',
-          userAgent: '',
-          upstreamSessionId: undefined,
-          idTokenSealed: undefined,
-        }),
+      logIn: (sessionId: string, expiresAt = new Date(Date.now() + 3_600_000), limit = 0) =>
+        sessions.create(
+          {
+            sessionId,
+            userId,
+            authenticator: 'dummy',
+            identityId: undefined,
+            createdAt: new Date(),
+            expiresAt,
+            address: '',
+            userAgent: '',
+            upstreamSessionId: undefined,
+            idTokenSealed: undefined,
+          },
+          { limit },
+        ),
       async rowsOf(sessionId: string) {
         const counts: Record<string, number> = {};
         for (const table of ['login_sessions', 'access_tokens', 'authorization_codes'] as const) {
@@ -110,6 +113,37 @@ describeEachDatabase('login session store', (open, dialect) => {
     expect((await exchange).outcome).toBe('granted');
     expect(await end).toBe(true);
     expect(await rowsOf('one')).toEqual(nothing);
+  });
+
+  test('ends those of a user that were not used for longest, beyond a limit, with their tokens', async () => {
+    const { database, sessions, tokens, token, logIn, rowsOf } = await start();
+    for (const sessionId of ['old', 'used', 'idle']) await logIn(sessionId);
+    await tokens.create(token('old'));
+    const later = (ms: number) => new Date(Date.now() + ms);
+    await sessions.recordSeen(
+      new Map([
+        ['old', later(-3000)],
+        ['used', later(-1000)],
+        ['idle', later(-2000)],
+      ]),
+    );
+    const subjects: unknown[] = [];
+    database.onChange((subject) => subjects.push(subject));
+    expect(await logIn('new', later(1000), 3)).toEqual(['old']);
+    expect(await rowsOf('old')).toEqual(nothing);
+    expect(subjects).toContainEqual({ kind: 'session_ended', sessionId: 'old' });
+    expect(await rowsOf('used')).toMatchObject({ login_sessions: 1 });
+  });
+
+  test('holds the limit when many logins begin at once', async () => {
+    const { sessions, logIn, database } = await start();
+    const ids = Array.from({ length: 8 }, (_, index) => `session-${index}`);
+    await Promise.all(ids.map((sessionId) => logIn(sessionId, undefined, 3)));
+    const { user_id } = await database.kysely
+      .selectFrom('login_sessions')
+      .select('user_id')
+      .executeTakeFirstOrThrow();
+    expect(await sessions.listOfUser(user_id)).toHaveLength(3);
   });
 
   test('purges what has expired, with its tokens, and keeps the rest', async () => {

@@ -1,6 +1,8 @@
+import type { Kysely } from 'kysely';
 import type { HubDatabase } from '../store/database.ts';
 import { deleteSessionGrants } from '../store/session-grants.ts';
-import type { Row } from '../store/tables.ts';
+import type { Row, Tables } from '../store/tables.ts';
+import { lockUser } from '../store/user-lock.ts';
 
 /** A browser's login: who, since when, from where. */
 export interface LoginSession {
@@ -29,7 +31,14 @@ export interface LoginSessionStore {
   listOfIdentity(identityId: string, upstreamSessionId?: string): Promise<LoginSession[]>;
   /** Logins through an authenticator that belong to one session at its provider. */
   listOfUpstreamSession(authenticator: string, upstreamSessionId: string): Promise<LoginSession[]>;
-  create(session: NewLoginSession): Promise<void>;
+  /**
+   * Creates a session. Of more than `limit` those of the user end that were not used for longest; tells
+   * which. Without a limit none do.
+   */
+  create(
+    session: NewLoginSession,
+    options?: { readonly limit: number },
+  ): Promise<readonly string[]>;
   /** Ends a session with its tokens and codes; false when it was not there. */
   end(sessionId: string): Promise<boolean>;
   /** Keeps what the provider said of its session when the user confirmed a login there. */
@@ -40,6 +49,8 @@ export interface LoginSessionStore {
 
 export function createLoginSessionStore(database: HubDatabase): LoginSessionStore {
   const { kysely } = database;
+  const announceEnd = (sessionId: string) =>
+    database.announceChange({ kind: 'session_ended', sessionId });
 
   return {
     async find(sessionId) {
@@ -84,35 +95,23 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
       return rows.map(toLoginSession);
     },
 
-    async create(session) {
-      await kysely
-        .insertInto('login_sessions')
-        .values({
-          session_id: session.sessionId,
-          user_id: session.userId,
-          authenticator: session.authenticator,
-          identity_id: session.identityId ?? null,
-          created_at: session.createdAt.getTime(),
-          last_seen_at: session.createdAt.getTime(),
-          expires_at: session.expiresAt.getTime(),
-          address: session.address.slice(0, 100),
-          user_agent: session.userAgent.slice(0, 400),
-          upstream_session_id: session.upstreamSessionId ?? null,
-          id_token_encrypted: session.idTokenSealed ?? null,
-        })
-        .execute();
+    async create(session, { limit } = { limit: 0 }) {
+      const ended = await database.transaction(async (transaction) => {
+        if (limit > 0) await lockUser(transaction, database, session.userId);
+        await insert(transaction, session);
+        const surplus = limit > 0 ? await surplusOf(transaction, session, limit) : [];
+        for (const sessionId of surplus) await deleteSession(transaction, sessionId);
+        return surplus;
+      });
+      for (const sessionId of ended) announceEnd(sessionId);
+      return ended;
     },
 
     async end(sessionId) {
-      const isEnded = await database.transaction(async (transaction) => {
-        await deleteSessionGrants(transaction, sessionId);
-        const result = await transaction
-          .deleteFrom('login_sessions')
-          .where('session_id', '=', sessionId)
-          .executeTakeFirst();
-        return result.numDeletedRows > 0n;
-      });
-      database.announceChange({ kind: 'session_ended', sessionId });
+      const isEnded = await database.transaction((transaction) =>
+        deleteSession(transaction, sessionId),
+      );
+      announceEnd(sessionId);
       return isEnded;
     },
 
@@ -148,6 +147,51 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
       return expired.length;
     },
   };
+}
+
+async function insert(transaction: Kysely<Tables>, session: NewLoginSession): Promise<void> {
+  await transaction
+    .insertInto('login_sessions')
+    .values({
+      session_id: session.sessionId,
+      user_id: session.userId,
+      authenticator: session.authenticator,
+      identity_id: session.identityId ?? null,
+      created_at: session.createdAt.getTime(),
+      last_seen_at: session.createdAt.getTime(),
+      expires_at: session.expiresAt.getTime(),
+      address: session.address.slice(0, 100),
+      user_agent: session.userAgent.slice(0, 400),
+      upstream_session_id: session.upstreamSessionId ?? null,
+      id_token_encrypted: session.idTokenSealed ?? null,
+    })
+    .execute();
+}
+
+/** The sessions of a user beyond a limit, but for a new one. */
+async function surplusOf(
+  transaction: Kysely<Tables>,
+  { userId, sessionId }: NewLoginSession,
+  limit: number,
+): Promise<string[]> {
+  const others = await transaction
+    .selectFrom('login_sessions')
+    .select('session_id')
+    .where('user_id', '=', userId)
+    .where('session_id', '!=', sessionId)
+    .orderBy('last_seen_at', 'desc')
+    .execute();
+  return others.slice(limit - 1).map((other) => other.session_id);
+}
+
+/** Deletes a session with what it gave; false when it was not there. */
+async function deleteSession(transaction: Kysely<Tables>, sessionId: string): Promise<boolean> {
+  await deleteSessionGrants(transaction, sessionId);
+  const result = await transaction
+    .deleteFrom('login_sessions')
+    .where('session_id', '=', sessionId)
+    .executeTakeFirst();
+  return result.numDeletedRows > 0n;
 }
 
 function toLoginSession(row: Row<'login_sessions'>): LoginSession {

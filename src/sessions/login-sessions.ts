@@ -53,6 +53,8 @@ export function createLoginSessions(deps: {
   /** Encrypts the ID tokens of providers. */
   readonly sealer: Sealer;
   readonly lifetimeSeconds: number;
+  /** `Hub.session_limit_per_user`; 0 for none. */
+  readonly limitPerUser: number;
   readonly log: Logger;
 }): LoginSessions {
   const { store, users, database, sealer, lifetimeSeconds, log } = deps;
@@ -73,9 +75,13 @@ export function createLoginSessions(deps: {
     return user && { session, user };
   }
 
+  function tellEnd(sessionId: string): void {
+    for (const listener of endListeners) listener(sessionId);
+  }
+
   async function end(sessionId: string): Promise<boolean> {
     const isEnded = await store.end(sessionId);
-    if (isEnded) for (const listener of endListeners) listener(sessionId);
+    if (isEnded) tellEnd(sessionId);
     return isEnded;
   }
 
@@ -112,7 +118,8 @@ export function createLoginSessions(deps: {
         createdAt,
         expiresAt: new Date(createdAt.getTime() + lifetimeSeconds * 1000),
       };
-      await store.create(session);
+      const ended = await store.create(session, { limit: deps.limitPerUser });
+      for (const each of ended) tellEnd(each);
       await users.recordActivity(new Map([[session.userId, createdAt]]));
       return { ...session, lastSeenAt: createdAt };
     },

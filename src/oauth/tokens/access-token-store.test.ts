@@ -34,6 +34,21 @@ describeEachDatabase('access token store', (open) => {
     };
   }
 
+  test('makes no more by hand than allowed, of many that are asked for at once', async () => {
+    const { store, create, alice, owner, now, skipSeconds } = await start();
+    await create({ clientId: 'service-wiki', sessionId: 'session' });
+    const make = (more: object = {}) =>
+      store.createWithin(3, alice.id, { owner, scopes: [], note: 'n', ...more });
+    const expiring = await make({ expiresAt: new Date(now() + 1000) });
+    const made = await Promise.all(Array.from({ length: 8 }, () => make()));
+    expect(made.filter((token) => token !== undefined)).toHaveLength(2);
+    expect(await store.listOfUser(alice.id)).toHaveLength(4);
+    expect(expiring).toBeDefined();
+    skipSeconds(2);
+    expect(await make()).toBeDefined();
+    expect(await make()).toBeUndefined();
+  });
+
   test('finds a token by its hash and keeps nothing that could be used', async () => {
     const { store, create, database, alice, now } = await start();
     const { id, token } = await create({

@@ -5,11 +5,18 @@ import { randomToken } from '../../crypto/random.ts';
 import { tokensRevoked } from '../../store/change-subject.ts';
 import type { HubDatabase } from '../../store/database.ts';
 import type { Row, Tables } from '../../store/tables.ts';
+import { lockUser } from '../../store/user-lock.ts';
 import type { AccessToken, IssuedAccessToken, NewAccessToken } from './access-token.ts';
 
 /** Access tokens that live in the database. Expired ones are never found. */
 export interface AccessTokenStore {
   create(token: NewAccessToken): Promise<IssuedAccessToken>;
+  /** Creates a token made by hand, unless its user has as many of these as are allowed. */
+  createWithin(
+    limit: number,
+    userId: string,
+    token: NewAccessToken,
+  ): Promise<IssuedAccessToken | undefined>;
   findByHash(tokenHash: string): Promise<AccessToken | undefined>;
   findById(id: string): Promise<AccessToken | undefined>;
   /** Newest first. */
@@ -73,6 +80,16 @@ export function createAccessTokenStore({
   return {
     create: (token) => insertAccessToken(kysely, token, { codeHash: null, now: now() }),
 
+    createWithin: (limit, userId, token) =>
+      database.transaction(async (transaction) => {
+        await lockUser(transaction, database, userId);
+        const { count } = await madeByHand(transaction, userId, now())
+          .select((select) => select.fn.countAll<number | string>().as('count'))
+          .executeTakeFirstOrThrow();
+        if (Number(count) >= limit) return undefined;
+        return insertAccessToken(transaction, token, { codeHash: null, now: now() });
+      }),
+
     async findByHash(tokenHash) {
       const row = await liveTokens().where('token_hash', '=', tokenHash).executeTakeFirst();
       return row && toAccessToken(row);
@@ -129,6 +146,16 @@ export function createAccessTokenStore({
       return Number(codes.numDeletedRows + tokens.numDeletedRows);
     },
   };
+}
+
+/** The tokens of a user that work, and belong to no application and no server. */
+function madeByHand(kysely: Kysely<Tables>, userId: string, now: number) {
+  return kysely
+    .selectFrom('access_tokens')
+    .where('user_id', '=', userId)
+    .where('client_id', 'is', null)
+    .where('server_id', 'is', null)
+    .where((is) => is.or([is('expires_at', 'is', null), is('expires_at', '>', now)]));
 }
 
 /** Inserts an access token, alone or as a part of a transaction. */

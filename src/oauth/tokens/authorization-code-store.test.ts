@@ -77,6 +77,26 @@ describeEachDatabase('authorization code store', (open) => {
     expect(result.outcome).toBe('granted');
   });
 
+  test('keeps the newest tokens of a client for each login, however often it asks', async () => {
+    const { codes, tokens, code, alice, skipSeconds, database } = await start();
+    const revoked: unknown[] = [];
+    database.onChange((subject) => revoked.push(subject));
+    const other = await codes.exchange(await codes.create({ ...code, clientId: 'other' }), grant);
+    const ids: string[] = [];
+    for (let round = 0; round < 23; round += 1) {
+      skipSeconds(1);
+      const result = await codes.exchange(await codes.create(code), grant);
+      if (result.outcome === 'granted') ids.push(result.issued.id);
+    }
+    const left = (await tokens.listOfUser(alice.id)).map(({ id }) => id);
+    expect(left).toHaveLength(21);
+    expect(left).toEqual(expect.arrayContaining(ids.slice(3)));
+    expect(other.outcome === 'granted' && left).toContain(
+      other.outcome === 'granted' && other.issued.id,
+    );
+    expect(revoked).toContainEqual({ kind: 'tokens_revoked', tokenIds: [ids[0]] });
+  });
+
   test('keeps what was left out of the request left out', async () => {
     const { codes, code } = await start();
     const secret = await codes.create({

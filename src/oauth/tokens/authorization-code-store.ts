@@ -1,7 +1,9 @@
+import type { Kysely } from 'kysely';
 import { hashSecret } from '../../crypto/hash.ts';
 import { randomSecret } from '../../crypto/random.ts';
 import { tokensRevoked } from '../../store/change-subject.ts';
 import type { HubDatabase } from '../../store/database.ts';
+import type { Row, Tables } from '../../store/tables.ts';
 import type { OAuthError } from '../oauth-error.ts';
 import type { IssuedAccessToken, NewAccessToken } from './access-token.ts';
 import { insertAccessToken } from './access-token-store.ts';
@@ -115,10 +117,34 @@ export function createAuthorizationCodeStore({
         if (decision.outcome === 'refused') return decision;
         const { accessToken } = decision;
         const issued = await insertAccessToken(transaction, accessToken, { codeHash, now: time });
+        revokedIds = await endSurplus(transaction, row, issued.id);
         return { outcome: 'granted', issued, accessToken };
       });
-      if (result.outcome === 'replayed') database.announceChange(tokensRevoked(revokedIds));
+      if (revokedIds.length > 0) database.announceChange(tokensRevoked(revokedIds));
       return result;
     },
   };
+}
+
+/** What one login may hold of one client: a client that lost its cookie gets another, and another. */
+const mostTokensOfLogin = 20;
+
+/** Ends the oldest tokens that a login holds of a client beyond that; tells their ids. */
+async function endSurplus(
+  transaction: Kysely<Tables>,
+  code: Pick<Row<'authorization_codes'>, 'client_id' | 'session_id'>,
+  newestId: string,
+): Promise<string[]> {
+  const others = await transaction
+    .selectFrom('access_tokens')
+    .select('id')
+    .where('session_id', '=', code.session_id)
+    .where('client_id', '=', code.client_id)
+    .where('id', '!=', newestId)
+    .orderBy('created_at', 'desc')
+    .execute();
+  const ids = others.slice(mostTokensOfLogin - 1).map(({ id }) => id);
+  if (ids.length > 0)
+    await transaction.deleteFrom('access_tokens').where('id', 'in', ids).execute();
+  return ids;
 }

@@ -8,7 +8,7 @@ import { resolveScopes } from '../../rbac/expand-scopes.ts';
 import type { Owner } from '../../rbac/owner.ts';
 import { quoteScope, type ScopeSet } from '../../rbac/scope.ts';
 import type { User } from '../../users/user-store.ts';
-import type { IssuedAccessToken } from './access-token.ts';
+import type { IssuedAccessToken, NewAccessToken } from './access-token.ts';
 import type { AccessTokenStore } from './access-token-store.ts';
 
 /** A request for a token made by hand, on the token page or through the API. */
@@ -37,7 +37,8 @@ export interface TokenIssuer {
   /**
    * Creates a token that outlives none that made it: it expires with that one at the latest, and ends
    * with the login that one hangs on. Throws `bad_request` for an unknown scope, for scopes beyond those of the owner and for a lifetime
-   * that is not possible, and `forbidden` for scopes beyond those of the granter.
+   * that is not possible, `forbidden` for scopes beyond those of the granter, and `conflict` for an owner
+   * who has as many tokens as are allowed.
    */
   createApiToken(request: ApiTokenRequest): Promise<IssuedAccessToken>;
   /** The token a server starts with, which is its client secret too; earlier ones end. */
@@ -47,19 +48,21 @@ export interface TokenIssuer {
 /** Characters of a note that are kept. */
 export const longestNote = 500;
 
-/** A longest lifetime of 0 means that tokens may last for ever. */
+/** A longest lifetime of 0 means that tokens may last for ever, a limit of 0 that there is none. */
 export function createTokenIssuer({
   accessTokens,
   authorizer,
   maxLifetimeSeconds = 0,
+  limitPerUser = 0,
   now = Date.now,
 }: {
   readonly accessTokens: Pick<
     AccessTokenStore,
-    'create' | 'findById' | 'revoke' | 'revokeByServer'
+    'create' | 'createWithin' | 'findById' | 'revoke' | 'revokeByServer'
   >;
   readonly authorizer: Pick<Authorizer, 'scopesOfOwner' | 'membership' | 'catalogue'>;
   readonly maxLifetimeSeconds?: number;
+  readonly limitPerUser?: number;
   readonly now?: () => number;
 }): TokenIssuer {
   const expiryOf = (expiresInSeconds: number | undefined): Date | undefined => {
@@ -133,7 +136,7 @@ export function createTokenIssuer({
       const { sessionId } = granter.accessToken ?? {};
       const name = owner.kind === 'user' ? owner.user.name : owner.name;
       await requireGrantable(scopes, { kind: owner.kind, name }, granter);
-      const issued = await accessTokens.create({
+      const token: NewAccessToken = {
         owner:
           owner.kind === 'user'
             ? { kind: 'user', userId: owner.user.id }
@@ -142,7 +145,12 @@ export function createTokenIssuer({
         note: note.slice(0, longestNote),
         ...(expiresAt !== undefined && { expiresAt }),
         ...(sessionId !== undefined && { sessionId }),
-      });
+      };
+      const issued =
+        owner.kind === 'user' && limitPerUser > 0
+          ? await accessTokens.createWithin(limitPerUser, owner.user.id, token)
+          : await accessTokens.create(token);
+      if (issued === undefined) throw tooManyTokens(limitPerUser, name, granter.owner);
       await requireStillValid(granter.accessToken, issued);
       return issued;
     },
@@ -157,6 +165,17 @@ export function createTokenIssuer({
       });
     },
   };
+}
+
+function tooManyTokens(limit: number, name: string, granter: Owner): HubError {
+  const who = granter.kind === 'user' && granter.name === name ? 'You have' : `${name} has`;
+  return new HubError(
+    'conflict',
+    `${who} ${limit} API tokens, the most that a user may have here.`,
+    {
+      hint: `Revoke one that is no longer needed, under Tokens or with DELETE /hub/api/users/${encodeURIComponent(name)}/tokens/{id}.`,
+    },
+  );
 }
 
 function earlier(left: Date | undefined, right: Date | undefined): Date | undefined {

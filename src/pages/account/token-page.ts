@@ -1,6 +1,7 @@
 import { actionForm, type Choice, csrfField, selectField, textField } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { notice } from '../elements/notice.ts';
 import { formatCount } from '../elements/quantity.ts';
 import { copyableText } from '../elements/secret.ts';
 import { table } from '../elements/table.ts';
@@ -18,6 +19,8 @@ export interface TokenView {
   readonly typed?:
     | { readonly note?: string; readonly expires_in?: string; readonly scopes?: string }
     | undefined;
+  /** Why no token was made, where that lies with no field. */
+  readonly error?: string | undefined;
   readonly problems?:
     | { readonly note?: string | undefined; readonly scopes?: string | undefined }
     | undefined;
@@ -74,7 +77,7 @@ function newTokenPanel({ token, note }: { readonly token: string; readonly note:
 ${copyableText(token, 'New token')}</section>`;
 }
 
-function requestForm({ layout, lifetimes, typed, problems }: TokenView): Html {
+function requestForm({ layout, lifetimes, typed, error, problems }: TokenView): Html {
   const scopes = textField({
     name: 'scopes',
     label: 'Scopes',
@@ -88,6 +91,7 @@ function requestForm({ layout, lifetimes, typed, problems }: TokenView): Html {
   });
   return html`<form class="fields" method="post" action="${layout.urls.tokens}">
 ${csrfField(layout)}
+${error !== undefined && notice('bad', html`${error} Revoke one that you no longer need.`)}
 ${textField({
   name: 'note',
   label: 'What is it for?',

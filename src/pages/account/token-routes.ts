@@ -41,7 +41,7 @@ export function tokenPageRoutes(
   async function show(
     ctx: Context,
     login: Login,
-    rest: Pick<TokenView, 'newToken' | 'problems' | 'typed'>,
+    rest: Pick<TokenView, 'newToken' | 'problems' | 'typed' | 'error'>,
     status = 200,
   ): Promise<void> {
     const tokens = await accessTokens.listOfUser(login.user.id);
@@ -101,7 +101,9 @@ export function tokenPageRoutes(
         await show(ctx, login, { newToken: { token: issued.token, note } });
       } catch (error) {
         if (!(error instanceof HubError) || error.code === 'storage_unavailable') throw error;
-        await show(ctx, login, { typed, problems: { scopes: error.message } }, 400);
+        if (error.code === 'conflict') {
+          await show(ctx, login, { typed, error: error.message }, 409);
+        } else await show(ctx, login, { typed, problems: { scopes: error.message } }, 400);
       }
     }),
   );
