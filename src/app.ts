@@ -8,6 +8,9 @@ import { baseRedirectFor } from './http/base-path.ts';
 import type { ClientAddressReader } from './http/client-address.ts';
 import type { ErrorAnswers } from './http/error-answers.ts';
 import { errorMiddleware } from './http/error-middleware.ts';
+import { hostCookies } from './http/host-cookies.ts';
+import { hostRedirects } from './http/host-redirects.ts';
+import type { Origins } from './http/origins.ts';
 import { requestLog } from './http/request-log.ts';
 import { securityHeaders } from './http/security-headers.ts';
 import type { Metrics } from './metrics/metrics.ts';
@@ -30,6 +33,7 @@ export function createApp(deps: {
   readonly app: Koa;
   readonly basePath: string;
   readonly isHttps: boolean;
+  readonly origins: Origins;
   readonly log: Logger;
   readonly clientAddress: ClientAddressReader;
   readonly metrics: Metrics;
@@ -49,7 +53,7 @@ export function createApp(deps: {
   /** Headers that software written for JupyterHub expects. */
   readonly compatibilityHeaders: Readonly<Record<string, string>>;
 }): Koa {
-  const { app, basePath, isHttps, log, clientAddress, metrics, oauth } = deps;
+  const { app, basePath, isHttps, origins, log, clientAddress, metrics, oauth } = deps;
   const hubPath = `${basePath}hub/`;
   const apiPath = `${hubPath}api/`;
   const pathOf = (endpoint: { readonly path: string }) => apiPath + endpoint.path.slice(1);
@@ -58,7 +62,9 @@ export function createApp(deps: {
   app.on('error', (error: unknown) => log.debug({ err: error }, 'a client left before its answer'));
   app.use(requestLog({ log, clientAddress, observe: metrics.countRequest }));
   app.use(errorMiddleware({ apiPath, answers: deps.errorAnswers }));
-  app.use(securityHeaders({ isHttps }));
+  app.use(securityHeaders({ isHttps, formTargets: origins.otherSources }));
+  if (origins.areSeparate) app.use(hostRedirects(origins));
+  if (origins.hasHostCookies) app.use(hostCookies());
   app.use(async (ctx, next) => {
     ctx.set({ ...deps.compatibilityHeaders });
     await next();

@@ -13,6 +13,7 @@ export type HubErrorCode =
   | 'request_timeout'
   | 'payload_too_large'
   | 'unsupported_media_type'
+  | 'misdirected'
   | 'server_not_running'
   | 'too_many_requests'
   | 'header_too_large'

@@ -108,7 +108,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       log,
     }),
   );
-  const oauth = composeOAuth(foundation, { authorizer, services, clientAddress });
+  const oauth = composeOAuth(foundation, { authorizer, services, site });
   const login = await composeLogin(foundation, { plugins, site });
   const revalidating = composeRevalidation(foundation, { login, logins });
   const { revalidation, spawnHooks, endUpstreamLogins } = revalidating;
@@ -150,6 +150,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     app,
     basePath: config.basePath,
     isHttps: site.isHttps,
+    origins: site.origins,
     log,
     clientAddress,
     metrics,

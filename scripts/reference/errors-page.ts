@@ -50,6 +50,10 @@ const explanations = {
     'The body is not of a type that the address takes.',
     'Send `application/json` to the API, a form to a page.',
   ],
+  misdirected: [
+    'With `Hub.subdomain_host`, the address belongs to another host: a page or API call of the hub on the host of a user or service, or the other way round; or the hub does not go by the name in `Host`.',
+    'Go to the host that the hint names. Let a proxy in front of the hub pass on `Host` as it came.',
+  ],
   server_not_running: [
     "The user's server is stopped.",
     'Start it on the home page, or with `POST /hub/api/users/{name}/server`.',

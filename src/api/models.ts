@@ -22,7 +22,9 @@ export const serverModel = z
     pending,
     ready: z.boolean(),
     stopped: z.boolean(),
-    url: z.string().describe('Path of the server.'),
+    url: z
+      .string()
+      .describe('Path of the server; its whole URL where it has an origin of its own.'),
     full_url: z.string(),
     user_options: freeData,
     progress_url: z.string().describe('Path of its progress as server-sent events.'),
@@ -48,7 +50,7 @@ export const userModel = z
       .string()
       .nullable()
       .optional()
-      .describe('Path of the default server while it is ready.'),
+      .describe('`url` of the default server while it is ready.'),
     pending: pending.optional(),
     servers: z.record(z.string(), serverModel).optional(),
   })

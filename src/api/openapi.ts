@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { loginCookie } from '../protocol/cookie-names.ts';
 import { endpoints } from './endpoints.ts';
 import {
   type AnswerDeclaration,
@@ -35,6 +34,8 @@ export function createOpenApiDocument(options: {
   readonly version: string;
   /** Public URL of the hub; the paths are relative to it. */
   readonly publicUrl: URL;
+  /** Name of the cookie of a login. */
+  readonly loginCookie: string;
 }): OpenApiDocument {
   const schemas = toJsonSchemas(declarations.flatMap(schemasOf));
   const paths: Record<string, Record<string, object>> = {};
@@ -60,7 +61,7 @@ export function createOpenApiDocument(options: {
         login: {
           type: 'apiKey',
           in: 'cookie',
-          name: loginCookie,
+          name: options.loginCookie,
           description:
             'Needs the CSRF token of the page in the header X-CSRF-Token, too, unless a window of its own reads the address.',
         },

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { HubError } from '../errors.ts';
+import type { Origins } from '../http/origins.ts';
 import type { Server, ServerProgress } from '../servers/server.ts';
 import type { ServerLifecycle } from '../servers/server-lifecycle.ts';
 import { presentServer, type ServerModel } from '../servers/server-model.ts';
@@ -15,7 +16,7 @@ interface Deps {
   readonly servers: UserServers;
   readonly lifecycle: Pick<ServerLifecycle, 'unitOf'>;
   readonly apiPath: string;
-  readonly publicOrigin: string;
+  readonly origins: Origins;
   /** A start answers within this time: 201 when the server is ready by then, 202 when not. */
   readonly slowStartMs: number;
   /** As `slowStartMs`, for a stop: 204 or 202. */
@@ -164,7 +165,7 @@ function startedAt(
       const server = await getServer(params, deps);
       const log = deps.lifecycle.unitOf(server.id)?.progress;
       if (log !== undefined) return { status: 200, events: (signal) => log.follow(signal) };
-      const event = settledProgress(server, deps.servers.prefixOf(server));
+      const event = settledProgress(server, deps.origins.urlOf(deps.servers.prefixOf(server)));
       if (event === undefined) throw new HubError('not_found', 'The server is not starting.');
       return {
         status: 200,
@@ -246,13 +247,13 @@ async function getServer(params: ServerParams, { users, serverStore }: Deps): Pr
 function present(
   server: Server,
   may: OperationRequest<never>['may'],
-  { servers, apiPath, publicOrigin }: Deps,
+  { servers, apiPath, origins }: Deps,
 ): ServerModel {
   const { userName, name } = server;
   return presentServer(server, {
     prefix: servers.prefixOf(server),
     apiPath,
-    publicOrigin,
+    origins,
     withState: may('admin:server_state', { kind: 'server', userName, serverName: name }),
   });
 }

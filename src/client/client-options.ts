@@ -53,6 +53,11 @@ export interface HubOAuthOptions extends HubAuthOptions {
   readonly state_cookie_name?: string | undefined;
   /** Key or keys of the cookies: the first encrypts, all decrypt. `api_token` unless given. */
   readonly cookie_secret?: string | readonly string[] | undefined;
+  /**
+   * HUB_COOKIE_HOST_PREFIX_ENABLED (`1` for yes); no. Names cookies `__Host-…`, so that pages of neighbours
+   * below the same domain cannot plant them. Needs https and an origin of the service's own.
+   */
+  readonly cookie_host_prefix?: boolean | undefined;
   /** Issuer the hub must name in `iss` when it sends one (RFC 9207); `hub_base_url` unless given. */
   readonly issuer?: string | undefined;
 }
@@ -69,6 +74,7 @@ export interface HubAuthSettings {
   readonly cacheMaxAgeSeconds: number;
   readonly allowsTokenInUrl: boolean;
   readonly requestTimeoutMs: number;
+  readonly hasHostCookies: boolean;
   readonly clientId: string | undefined;
 }
 
@@ -95,6 +101,9 @@ export function resolveOptions(options: HubOAuthOptions): HubAuthSettings {
     allowsTokenInUrl:
       options.allow_token_in_url ?? !/^(0|false|no)$/i.test(env['HUB_ALLOW_TOKEN_IN_URL'] ?? ''),
     requestTimeoutMs: (options.request_timeout ?? 10) * 1000,
+    hasHostCookies:
+      options.cookie_host_prefix ??
+      /^(1|true|yes)$/i.test(env['HUB_COOKIE_HOST_PREFIX_ENABLED'] ?? ''),
     clientId:
       options.oauth_client_id ??
       filled(env['HUB_CLIENT_ID']) ??

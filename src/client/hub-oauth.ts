@@ -8,7 +8,7 @@ import { type CookieAttributes, serializeCookie } from '../http/cookies.ts';
 import { createRedirectLoopGuard, type RedirectLoopGuard } from '../http/redirect-loop-guard.ts';
 import { safeRedirectTarget } from '../http/redirect-target.ts';
 import { createStateCookies, type PendingState, type StateCookies } from '../http/state-cookies.ts';
-import { stateCookieName, tokenCookieName } from '../protocol/cookie-names.ts';
+import { hostPrefix, stateCookieName, tokenCookieName } from '../protocol/cookie-names.ts';
 import { formatScopeList } from '../protocol/scope-list.ts';
 import { tokenParameter, withoutTokenParameter } from '../protocol/token-parameter.ts';
 import { isForged, mayFollowLogin } from './browser-request.ts';
@@ -58,6 +58,7 @@ export class HubOAuth extends HubAuth {
   readonly #publicOrigin: string | undefined;
   readonly #callbackPath: string;
   readonly #issuer: string | undefined;
+  readonly #hasHostCookies: boolean;
   readonly #tokenCookie: TokenCookie;
   readonly #stateCookies: StateCookies<PendingAuthorization>;
   readonly #tokenLinks: StateCookies<PendingLink>;
@@ -66,7 +67,8 @@ export class HubOAuth extends HubAuth {
   constructor(options: HubOAuthOptions = {}) {
     super(options);
     const env = options.environment ?? process.env;
-    const { clientId, publicOrigin, hubBaseUrl, apiToken, servicePrefix } = resolveOptions(options);
+    const settings = resolveOptions(options);
+    const { clientId, publicOrigin, hubBaseUrl, apiToken, servicePrefix } = settings;
     if (clientId === undefined) {
       throw missing('oauth_client_id', 'HUB_CLIENT_ID (or HUB_SERVICE_NAME)');
     }
@@ -74,23 +76,24 @@ export class HubOAuth extends HubAuth {
     this.oauth_redirect_uri =
       options.oauth_redirect_uri ??
       (env['HUB_OAUTH_CALLBACK_URL'] || `${servicePrefix}oauth_callback`);
-    this.state_cookie_name =
-      options.state_cookie_name ?? stateCookieName(tokenCookieName(clientId));
+    const cookieName = (settings.hasHostCookies ? hostPrefix : '') + tokenCookieName(clientId);
+    this.state_cookie_name = options.state_cookie_name ?? stateCookieName(cookieName);
     this.request_scopes =
       options.request_scopes ??
       scopeList(env, 'request_scopes', 'HUB_OAUTH_CLIENT_ALLOWED_SCOPES') ??
       [];
     this.#publicOrigin = publicOrigin;
+    this.#hasHostCookies = settings.hasHostCookies;
     this.#callbackPath = new URL(this.oauth_redirect_uri, placeholderOrigin).pathname;
     this.#issuer = options.issuer ?? (hubBaseUrl.startsWith('/') ? undefined : hubBaseUrl);
     const secrets = [options.cookie_secret ?? apiToken].flat().map((text) => new Secret(text));
     const sealer = createSealer(secrets, 'client-cookies');
-    this.#tokenCookie = createTokenCookie(sealer, clientId);
+    this.#tokenCookie = createTokenCookie(sealer, cookieName);
     this.#stateCookies = createStateCookies(sealer, this.state_cookie_name);
     this.#tokenLinks = createTokenLinks(sealer, this.state_cookie_name);
     this.#redirectLoopGuard = createRedirectLoopGuard(
       sealer,
-      `${this.#tokenCookie.name}-oauth-state-round`,
+      `${stateCookieName(cookieName)}-round`,
     );
   }
 
@@ -329,7 +332,8 @@ export class HubOAuth extends HubAuth {
       this.#publicOrigin === undefined
         ? single(request.headers['x-forwarded-proto']) === 'https'
         : this.#publicOrigin.startsWith('https:');
-    return { path: this.service_prefix, secure: isHttps, httpOnly: true, sameSite: 'Lax' };
+    const path = this.#hasHostCookies ? '/' : this.service_prefix;
+    return { path, secure: isHttps || this.#hasHostCookies, httpOnly: true, sameSite: 'Lax' };
   }
 }
 

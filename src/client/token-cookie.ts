@@ -3,7 +3,6 @@ import { growingUpTo } from '../concurrency/lru-options.ts';
 import type { Sealer } from '../crypto/sealer.ts';
 import { type CookieAttributes, serializeCookie } from '../http/cookies.ts';
 import { openOnlyCookie } from '../http/sealed-cookies.ts';
-import { tokenCookieName } from '../protocol/cookie-names.ts';
 
 const maxOpened = 10_000;
 
@@ -17,8 +16,7 @@ export interface TokenCookie {
 }
 
 /** What has been opened once is remembered, so that decrypting is rare. */
-export function createTokenCookie(sealer: Sealer, clientId: string): TokenCookie {
-  const name = tokenCookieName(clientId);
+export function createTokenCookie(sealer: Sealer, name: string): TokenCookie {
   const opened = new LRUCache<string, string>(growingUpTo(maxOpened));
   const rememberingSealer: Pick<Sealer, 'open'> = {
     open(sealed, context) {

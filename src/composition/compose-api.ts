@@ -5,6 +5,7 @@ import { createOpenApiDocument } from '../api/openapi.ts';
 import { type ApiDeps, operations } from '../api/operations.ts';
 import { createUserDirectory } from '../api/user-directory.ts';
 import type { AssertionSigner } from '../gateway/assertion.ts';
+import { hostPrefix, loginCookie } from '../protocol/cookie-names.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import { rememberRoleNames } from '../rbac/remembered-role-names.ts';
 import type { Server } from '../servers/server.ts';
@@ -39,11 +40,10 @@ export function addApi(
   },
 ): void {
   const { authorizer, info, servers, services } = deps;
-  const { apiPath } = deps.site;
+  const { apiPath, origins } = deps.site;
   const { registry, routes } = services;
   const { accounts, acting, invitations, lockouts, groupMembers } = deps.accounts;
   const { users, groups, roles, accessTokens } = stores;
-  const publicOrigin = config.publicUrl.origin;
 
   const changes = disposables.use(watchChanges(database));
   const directory = createUserDirectory({
@@ -58,7 +58,7 @@ export function addApi(
           presentServer(each, {
             prefix: servers.servers.prefixOf(each),
             apiPath,
-            publicOrigin,
+            origins,
             withState: true,
           }),
         ]);
@@ -70,7 +70,11 @@ export function addApi(
 
   const apiDeps: ApiDeps = {
     info,
-    description: createOpenApiDocument({ version: info.version, publicUrl: config.publicUrl }),
+    description: createOpenApiDocument({
+      version: info.version,
+      publicUrl: config.publicUrl,
+      loginCookie: (origins.hasHostCookies ? hostPrefix : '') + loginCookie,
+    }),
     authorizer,
     assertions: deps.assertions,
     requestStop: (request) => deps.stop.request(request),
@@ -85,7 +89,7 @@ export function addApi(
     servers: servers.servers,
     lifecycle: servers.lifecycle,
     apiPath,
-    publicOrigin,
+    origins,
     slowStartMs: config.Spawner.slow_start_timeout * 1000,
     slowStopMs: config.Spawner.slow_stop_timeout * 1000,
     accessTokens,
@@ -106,7 +110,7 @@ export function addApi(
       await acting.requireMayActOn(caller, user, scopes);
     },
     requireRecentLogin: (ctx) => deps.browser.confirmLogin.require(ctx),
-    publicOrigin,
+    publicOrigin: origins.hub,
     bodyLimitBytes: config.Proxy.api_body_size,
     pageLimits: { default: config.Hub.api_page_default_limit, max: config.Hub.api_page_max_limit },
   });

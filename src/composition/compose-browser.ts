@@ -65,6 +65,7 @@ export function composeBrowser(
   const pages = createPageContext({
     ...site.layout,
     publicUrl,
+    origins: site.origins,
     csrf,
     authorizer,
     announcements,

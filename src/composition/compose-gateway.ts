@@ -1,9 +1,12 @@
 import type { LoginRevalidation } from '../authentication/login-revalidation.ts';
+import { createArrivals } from '../gateway/arrivals.ts';
 import { createAssertionSigner } from '../gateway/assertion.ts';
 import { createDoor } from '../gateway/door.ts';
 import { createDoorAnswers } from '../gateway/door-answers.ts';
+import { createDoorWays } from '../gateway/door-ways.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { createGuard } from '../gateway/guard.ts';
+import { createHostRules } from '../gateway/host-rules.ts';
 import { createLiveAccess } from '../gateway/live-access.ts';
 import { createLoginAccess } from '../gateway/login-access.ts';
 import { createRouteAccess } from '../gateway/route-access.ts';
@@ -11,6 +14,7 @@ import { createBeginServerLogin } from '../gateway/server-login.ts';
 import { createTraffic } from '../gateway/traffic.ts';
 import { issuerOf } from '../oauth/endpoints/metadata-endpoint.ts';
 import { createNotReadyRenderer } from '../pages/services/not-ready-renderer.ts';
+import { sessionIdCookie } from '../protocol/cookie-names.ts';
 import { createForwarder } from '../proxy/forwarder.ts';
 import { createLiveConnections } from '../proxy/live-connections.ts';
 import { createWebSocketForwarder } from '../proxy/websocket-forwarder.ts';
@@ -39,7 +43,7 @@ export function composeGateway(
 ) {
   const { site, oauth, authorizer } = deps;
   const { routes, registry } = deps.services;
-  const { Proxy: proxyConfig, publicUrl, basePath } = config;
+  const { Proxy: proxyConfig, publicUrl } = config;
   const issuer = issuerOf(publicUrl);
   const { errorAnswers } = site;
   const liveConnections = createLiveConnections();
@@ -72,30 +76,44 @@ export function composeGateway(
     revalidation: deps.revalidation,
     activity: deps.servers.activityLog,
   });
+  const doorAnswers = createDoorAnswers({ secrets, isSecure: site.isHttps });
+  const arrivals = createArrivals({
+    secrets,
+    origins: site.origins,
+    clientAddress: site.clientAddress,
+    isSecure: site.isHttps,
+    path: `${site.urls.hub}arrive`,
+    questionUrl: site.urls.openServerThen,
+    sessionIdAliases: site.jupyterHub.sessionIdAliases,
+    answers: doorAnswers,
+  });
   const loginAccess = createLoginAccess({
     logins: deps.logins,
     revalidation: deps.revalidation,
     authorizer,
     access,
+    cookieName: arrivals?.cookieName ?? sessionIdCookie,
   });
-  const doorAnswers = createDoorAnswers({ secrets, isSecure: site.isHttps });
   const door = createDoor({
     database,
     access,
     logins: loginAccess,
     answers: doorAnswers,
-    beginLogin: createBeginServerLogin({
-      forwarder,
-      publicUrl,
-      authorizePath: `${site.apiPath}oauth2/authorize`,
+    ways: createDoorWays({
+      arrivals,
+      beginLogin: createBeginServerLogin({
+        forwarder,
+        publicUrl,
+        authorizePath: `${site.apiPath}oauth2/authorize`,
+      }),
+      loginUrl: site.urls.loginThen,
+      questionUrl: site.urls.openServerThen,
     }),
-    loginUrl: site.urls.loginThen,
-    questionUrl: site.urls.openServerThen,
   });
   const guard = createGuard({
     secrets,
+    origins: site.origins,
     publicUrl,
-    basePath,
     issuer,
     database,
     assertions,
@@ -115,6 +133,13 @@ export function composeGateway(
   );
   const gateway = createGateway({
     routes,
+    hostRules: createHostRules({
+      origins: site.origins,
+      clientAddress: site.clientAddress,
+      hubPath: site.urls.hub,
+      apiPath: site.apiPath,
+    }),
+    arrivals,
     guard,
     door,
     forwarder,
@@ -129,5 +154,5 @@ export function composeGateway(
     endStreams: () => liveConnections.endStreams('shutting_down'),
     cutRest: () => void liveConnections.closeWhere(() => true, 'shutting_down'),
   };
-  return { gateway, webSockets, streams, assertions, access, doorAnswers };
+  return { gateway, webSockets, streams, assertions, access, doorAnswers, arrivals };
 }

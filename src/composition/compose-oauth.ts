@@ -1,4 +1,3 @@
-import type { ClientAddressReader } from '../http/client-address.ts';
 import { createClientAuthentication } from '../oauth/clients/client-authentication.ts';
 import { createClientRegistry } from '../oauth/clients/client-registry.ts';
 import { createClientSecretVerifier } from '../oauth/clients/client-secret.ts';
@@ -10,6 +9,7 @@ import { createUseRecorder } from '../oauth/tokens/use-recorder.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import { createServerClients } from '../servers/server-clients.ts';
 import type { ComposedServices } from './compose-services.ts';
+import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
 
 /** The authorization server without its endpoints. */
@@ -20,15 +20,16 @@ export function composeOAuth(
   deps: {
     readonly authorizer: Authorizer;
     readonly services: ComposedServices;
-    readonly clientAddress: ClientAddressReader;
+    readonly site: Site;
   },
 ) {
   const { authorizer } = deps;
   const { registry, tokens: serviceTokens } = deps.services;
-  const { Hub, Spawner, basePath, publicUrl } = config;
+  const { Hub, Spawner, basePath } = config;
   const { accessTokens } = stores;
   const clients = createClientRegistry({
     services: () => registry.services(),
+    originOf: deps.site.origins.of,
     servers: createServerClients({
       users: stores.users,
       servers: stores.servers,
@@ -56,7 +57,7 @@ export function composeOAuth(
       clients,
       verifyClientSecret,
       failureLimit: createFailureLimit({}),
-      clientAddress: deps.clientAddress,
+      clientAddress: deps.site.clientAddress,
     }),
     tokenIssuer: createTokenIssuer({
       accessTokens,
@@ -66,7 +67,6 @@ export function composeOAuth(
     }),
     exchangeCode: createCodeExchange({
       authorizationCodes: stores.authorizationCodes,
-      publicUrl,
       tokenLifetimeSeconds: Hub.oauth_token_expires_in ?? config.loginLifetimeSeconds,
       countGrant: metrics.countGrant,
       log,

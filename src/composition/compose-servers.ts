@@ -51,6 +51,7 @@ export async function composeServers(
   const routes = createServerRoutes({
     routes: deps.routes,
     basePath,
+    origins: deps.site.origins,
     access: spawnerConfig.access === 'gateway' ? 'gateway' : 'server',
   });
   const events: UnitEvents = {
@@ -81,6 +82,7 @@ export async function composeServers(
   const servers = createUserServers({
     config,
     isConfigured: plugins.spawner !== undefined,
+    origins: deps.site.origins,
     apiUrl: deps.site.apiUrl,
     environment: deps.environment,
     users: stores.users,

@@ -19,8 +19,8 @@ export function composeServices(
     readonly environment: Readonly<Record<string, string | undefined>>;
   },
 ) {
-  const { Hub, basePath, publicUrl, directory } = config;
-  const { urls, apiUrl, jupyterHub } = deps.site;
+  const { Hub, basePath, directory } = config;
+  const { origins, urls, apiUrl, jupyterHub } = deps.site;
   const routes = createRouteTable({
     reservedPrefixes: [urls.hub],
     sessionIdAliases: jupyterHub.sessionIdAliases,
@@ -36,7 +36,7 @@ export function composeServices(
       prefixes: Hub.environment_prefixes,
       inherited: deps.environment,
       apiUrl,
-      publicUrl,
+      origins,
       basePath,
       routes: createServiceRoutes(routes),
       store: stores.managedProcesses,

@@ -1,5 +1,7 @@
+import { ownHostLabel } from '../config/subdomain-host.ts';
 import { createClientAddressReader } from '../http/client-address.ts';
 import { createErrorAnswers } from '../http/error-answers.ts';
+import { createOrigins } from '../http/origins.ts';
 import { loadAssets } from '../pages/assets/assets.ts';
 import { createErrorPageRenderer } from '../pages/errors/error-page-renderer.ts';
 import { createPageUrls } from '../pages/page-urls.ts';
@@ -21,9 +23,16 @@ export async function composeSite(
     accentColour: Hub.accent_color,
   });
   const isHttps = publicUrl.protocol === 'https:';
+  const origins = createOrigins({
+    publicUrl,
+    basePath,
+    subdomainHost: config.subdomainHost,
+    ownLabel: ownHostLabel(config),
+  });
   const layout = { hubTitle: Hub.title, urls, assets };
   return {
     isHttps,
+    origins,
     urls,
     apiPath,
     /** Where servers and services reach the API, without a slash at its end. */
@@ -34,6 +43,7 @@ export async function composeSite(
     errorAnswers: createErrorAnswers({
       renderErrorPage: createErrorPageRenderer(layout),
       isHttps,
+      formTargets: origins.otherSources,
       log,
     }),
     clientAddress: createClientAddressReader(Hub.trusted_proxies),

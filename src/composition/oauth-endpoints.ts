@@ -37,7 +37,6 @@ export function createOAuthEndpoints(
   const countRefusal = metrics.countOAuthRefusal;
   const authorization = createAuthorizationEndpoint({
     clients: oauth.clients,
-    publicUrl,
     issuer,
     authorizationCodes: stores.authorizationCodes,
     accessTokens: stores.accessTokens,

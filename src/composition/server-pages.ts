@@ -26,7 +26,7 @@ export function addServerPages(
   foundation: Foundation,
   deps: ServerPageDeps & {
     readonly services: ComposedServices;
-    readonly gateway: Pick<ComposedGateway, 'access' | 'doorAnswers'>;
+    readonly gateway: Pick<ComposedGateway, 'access' | 'doorAnswers' | 'arrivals'>;
   },
 ): void {
   const { config } = foundation;
@@ -42,6 +42,7 @@ export function addServerPages(
     routes: deps.services.routes,
     access: deps.gateway.access,
     doorAnswers: deps.gateway.doorAnswers,
+    arrivals: deps.gateway.arrivals,
   });
   const { jupyterHub, assets } = deps.site;
   if (jupyterHub.hasAddresses) jupyterHubRoutes(router, { assets });

@@ -52,6 +52,8 @@ export interface Config {
   readonly file: string | undefined;
   /** `Hub.public_url`, or what `Hub.bind_url` implies; ends in the base path. */
   readonly publicUrl: URL;
+  /** `Hub.subdomain_host`; undefined where users' servers and services share the hub's origin. */
+  readonly subdomainHost: URL | undefined;
   /** Lifetime of a login: `Hub.cookie_max_age_days`. */
   readonly loginLifetimeSeconds: number;
   /** Path of the base URL, with a slash at both ends: `/` or `/team/`. */

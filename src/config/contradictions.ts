@@ -4,6 +4,7 @@ import { accountAuthenticatorOf, usersNamedIn } from './account-authenticator.ts
 import { socketPathOf } from './bind-address.ts';
 import type { Config } from './config.ts';
 import { cookieSecretProblem } from './cookie-secret.ts';
+import { findSubdomainProblems, findSubdomainWarnings } from './subdomain-host.ts';
 
 type Report = (path: string, message: string) => void;
 
@@ -16,7 +17,7 @@ export function findContradictions(config: Config): ConfigProblem[] {
   checkAuthenticators(config, report);
   checkSpawner(config, report);
   checkProxy(config, report);
-  return problems;
+  return [...problems, ...findSubdomainProblems(config)];
 }
 
 /** Points at settings that work but are probably not what was meant. */
@@ -27,7 +28,7 @@ export function findWarnings(config: Config): ConfigProblem[] {
   if (Hub.public_url === undefined && isWildcard(new URL(Hub.bind_url).hostname)) {
     report('Hub.public_url', `is not set; browsers are sent to ${config.publicUrl.href}`);
   }
-  if (!tellsHowRequestsComeAbout(config.publicUrl)) {
+  if (config.subdomainHost === undefined && !tellsHowRequestsComeAbout(config.publicUrl)) {
     report(
       Hub.public_url === undefined ? 'Hub.bind_url' : 'Hub.public_url',
       `${config.publicUrl.origin} is plain http: browsers do not say there whether a person or a script asks, so a ` +
@@ -45,7 +46,7 @@ export function findWarnings(config: Config): ConfigProblem[] {
     const both = Authenticator[key].filter((name) => blocked.has(name));
     if (both.length > 0) report(`Authenticator.${key}`, `${both.join(', ')}: blocked all the same`);
   }
-  return warnings;
+  return [...warnings, ...findSubdomainWarnings(config)];
 }
 
 /**

@@ -81,6 +81,13 @@ export const hubSection = z.strictObject({
     .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), 'is not an http(s) URL')
     .optional()
     .describe('How browsers reach the hub. Redirects, callbacks and Secure cookies follow it.'),
+  subdomain_host: z
+    .string()
+    .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), 'is not an http(s) URL')
+    .optional()
+    .describe(
+      "Origin below which every user's servers and every service get an origin of their own, such as https://hub.example.org for https://<user>.hub.example.org. Needs wildcard DNS and a wildcard certificate. Without it all share the origin of public_url.",
+    ),
   database_url: secretUrl(
     /^(sqlite:.|postgres(ql)?:\/\/)/,
     'must begin with sqlite: and a file, or with postgresql://',

@@ -12,6 +12,7 @@ import { readJsonc } from './read-jsonc.ts';
 import { Secret } from './secret.ts';
 import { reasonOf } from './secrets.ts';
 import { type ParsedSections, parseSections } from './sections.ts';
+import { parseSubdomainHost } from './subdomain-host.ts';
 
 export interface LoadConfigOptions {
   /** Path of the file; without it `hub.config.json`, else `hub.config.example.json`. */
@@ -104,6 +105,7 @@ function createConfig(
     directory,
     file,
     publicUrl: publicUrlOf(Hub, basePath),
+    subdomainHost: parseSubdomainHost(Hub.subdomain_host),
     loginLifetimeSeconds: Math.round(Hub.cookie_max_age_days * secondsPerDay),
     basePath,
   });

@@ -14,11 +14,11 @@ import type { Caller } from '../rbac/caller.ts';
 import { watchChanges } from '../store/change-aware-cache.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { DoorAnswers } from './door-answers.ts';
+import type { DoorWays } from './door-ways.ts';
 import type { Authorized, GateDecision, Gatekeeper } from './gatekeeper.ts';
 import type { LoggedInVisitor, LoginAccess } from './login-access.ts';
 import { createRememberedPasses, rememberedKey } from './remembered-passes.ts';
 import type { RouteAccess } from './route-access.ts';
-import type { BeginServerLogin } from './server-login.ts';
 
 /** A route of a user's server that checks its visitors itself. */
 export type DooredRoute = Route & {
@@ -44,11 +44,7 @@ export function createDoor(deps: {
   readonly access: Pick<RouteAccess, 'identify' | 'isGranted'>;
   readonly logins: Pick<LoginAccess, 'visitorOf'>;
   readonly answers: Pick<DoorAnswers, 'isYes'>;
-  readonly beginLogin: BeginServerLogin;
-  /** Where a browser logs in and comes back to a path. */
-  readonly loginUrl: (next: string) => string;
-  /** Where its user is asked, and comes back to a path. */
-  readonly questionUrl: (next: string) => string;
+  readonly ways: DoorWays;
 }): Gatekeeper {
   const { access, logins, answers } = deps;
   const changes = watchChanges(deps.database);
@@ -88,7 +84,7 @@ export function createDoor(deps: {
     const { user, sessionId } = caller;
     const isOwn = user.name === route.owner.userName;
     if (!isOwn && !answers.isYes(cookiesOf(request), sessionId, route)) {
-      if (mayFollowLogin(request)) return redirect(deps.questionUrl(request.url ?? '/'));
+      if (mayFollowLogin(request)) return deps.ways.toQuestion(request.url ?? '/', request);
       return deny(
         new HubError('forbidden', 'You have not said yet that you want to open this server.', {
           hint: `Open ${route.prefix} in a window of its own first.`,
@@ -96,7 +92,8 @@ export function createDoor(deps: {
       );
     }
     if (isForPage(request) && (await hasTokenOfAnother(request, caller))) {
-      return redirect(withoutTokenParameter(request.url ?? '/'));
+      const location = withoutTokenParameter(request.url ?? '/');
+      return { kind: 'redirect', location, setCookies: [] };
     }
     return pass({ userName: user.name, sessionId, expiresAtMs });
   }
@@ -114,7 +111,7 @@ export function createDoor(deps: {
     if (!isFromBrowser(request) || isPreflight(request)) return pass({});
     if (mayFollowLogin(request)) {
       const url = withoutTokenParameter(request.url ?? '/');
-      return (await deps.beginLogin(route, url, request)) ?? redirect(deps.loginUrl(url));
+      return await deps.ways.toLogin(route, url, request);
     }
     return deny(
       new HubError('unauthenticated', 'You are not logged in.', {
@@ -180,10 +177,6 @@ function passOfToken({ owner, sessionId, accessToken }: Caller): Authorized {
     accessTokenId: accessToken?.id,
     expiresAtMs: accessToken?.expiresAt?.getTime(),
   });
-}
-
-function redirect(location: string): GateDecision {
-  return { kind: 'redirect', location, setCookies: [] };
 }
 
 function withoutRight({ owner }: Caller): Denied {

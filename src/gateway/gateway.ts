@@ -14,8 +14,10 @@ import type { Forwarder, ForwardOptions } from '../proxy/forwarder.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { WebSocketForwarder } from '../proxy/websocket-forwarder.ts';
+import type { Arrivals } from './arrivals.ts';
 import { hasDoor } from './door.ts';
 import type { Authorized, GateDecision, Gatekeeper } from './gatekeeper.ts';
+import type { HostRefusal, HostRules } from './host-rules.ts';
 import type { Traffic, Visitor } from './traffic.ts';
 
 /** The entry to everything behind the hub. */
@@ -28,6 +30,10 @@ export interface Gateway {
 
 export function createGateway(deps: {
   readonly routes: RouteTable;
+  /** Undefined where all routes have one origin. */
+  readonly hostRules: HostRules | undefined;
+  /** Undefined where all routes have one origin. */
+  readonly arrivals: Pick<Arrivals, 'finish'> | undefined;
   /** Before routes with `access: gateway`. */
   readonly guard: Gatekeeper;
   /** Before users' servers that check their visitors themselves. */
@@ -45,7 +51,8 @@ export function createGateway(deps: {
   /** The name of the user whose login has a session id, while it is open. */
   readonly userOfSession: (sessionId: string) => Promise<string | undefined>;
 }): Gateway {
-  const { routes, guard, door, forwarder, webSockets, clientAddress, answers, traffic } = deps;
+  const { routes, hostRules, guard, door, forwarder, webSockets } = deps;
+  const { arrivals, clientAddress, answers, traffic } = deps;
 
   function forward(
     req: IncomingMessage,
@@ -122,6 +129,19 @@ export function createGateway(deps: {
     answers.respond(req, res, decision.error);
   }
 
+  function answerMisdirected(
+    req: IncomingMessage,
+    res: ServerResponse,
+    { error, location }: HostRefusal,
+  ): void {
+    if (location === undefined) {
+      answers.respond(req, res, error);
+      return;
+    }
+    const headers = { 'cache-control': 'no-store', 'referrer-policy': 'same-origin', location };
+    writeAnswer(req, res, { status: 302, headers, body: '' });
+  }
+
   return {
     handleRequest(req, res) {
       if (hasSeveralHosts(req)) {
@@ -136,12 +156,24 @@ export function createGateway(deps: {
         return true;
       }
       const match = routes.match(path);
-      if (match === undefined) return false;
-      if (match.kind === 'ambiguous') {
+      if (match?.kind === 'ambiguous') {
         note(req, res, undefined);
         answers.respond(req, res, ambiguousPath());
         return true;
       }
+      const arrived = match === undefined ? arrivals?.finish(req, path) : undefined;
+      if (arrived !== undefined) {
+        note(req, res, undefined);
+        answerDecision(req, res, arrived);
+        return true;
+      }
+      const misdirected = hostRules?.check(req, path, match?.route);
+      if (misdirected !== undefined) {
+        note(req, res, match?.route);
+        answerMisdirected(req, res, misdirected);
+        return true;
+      }
+      if (match === undefined) return false;
       if (match.kind === 'redirect') {
         note(req, res, match.route);
         writeAnswer(req, res, { status: 308, headers: { location: match.path }, body: '' });
@@ -204,6 +236,11 @@ export function createGateway(deps: {
       }
       const { route } = match;
       const visit = traffic.followUpgrade(req, socket, route);
+      const misdirected = hostRules?.check(req, path, route);
+      if (misdirected !== undefined) {
+        answers.respondOnSocket(req, socket, misdirected.error);
+        return;
+      }
       if (!route.isReady) {
         const error = new HubError('unavailable', 'This is starting; try again.', {
           retryAfterSeconds: 2,

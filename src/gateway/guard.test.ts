@@ -25,6 +25,7 @@ const client: Client = {
   clientId: 'service-app',
   kind: 'service',
   name: 'app',
+  origin: 'http://hub.test',
   redirectUri: '/services/app/oauth_callback',
   allowedScopes: [],
   accessScope: 'access:services!service=app',
@@ -42,7 +43,7 @@ function guardedWorld() {
   const guard = createGuard({
     secrets,
     publicUrl: new URL('http://hub.test/'),
-    basePath: '/',
+    origins: { of: () => 'http://hub.test', hasHostCookies: false },
     issuer: 'http://hub.test',
     database: { onChange: changes.add },
     assertions: createAssertionSigner({ secrets, issuer: 'http://hub.test' }),

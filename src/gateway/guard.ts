@@ -3,6 +3,7 @@ import type { UserModel } from '../client/hub-api.ts';
 import { HubOAuth } from '../client/hub-oauth.ts';
 import type { AnswerCache } from '../concurrency/answer-cache.ts';
 import type { Secret } from '../config/secret.ts';
+import type { Origins } from '../http/origins.ts';
 import type { ClientRegistry } from '../oauth/clients/client-registry.ts';
 import { accessScopeFor } from '../protocol/access-scope.ts';
 import type { Route } from '../proxy/route.ts';
@@ -14,6 +15,8 @@ import type { Authorized, Gatekeeper } from './gatekeeper.ts';
 import { createRememberedPasses, rememberedKey } from './remembered-passes.ts';
 
 interface RouteGuard {
+  /** Where browsers reach the route. */
+  readonly origin: string;
   readonly client: HubOAuth;
   /** By Cookie header. */
   readonly remembered: AnswerCache<Authorized>;
@@ -22,8 +25,8 @@ interface RouteGuard {
 /** The guard plays the OAuth client of each guarded route. */
 export function createGuard(deps: {
   readonly secrets: readonly Secret[];
+  readonly origins: Pick<Origins, 'of' | 'hasHostCookies'>;
   readonly publicUrl: URL;
-  readonly basePath: string;
   readonly issuer: string;
   readonly database: Pick<HubDatabase, 'onChange'>;
   readonly assertions: AssertionSigner;
@@ -33,7 +36,7 @@ export function createGuard(deps: {
   >;
   readonly clients: Pick<ClientRegistry, 'allowedScopes' | 'find'>;
 }): Gatekeeper {
-  const { publicUrl, database, clients } = deps;
+  const { origins, publicUrl, database, clients } = deps;
   const guards = new WeakMap<Route, RouteGuard>();
   const changes = watchChanges(database);
 
@@ -41,6 +44,7 @@ export function createGuard(deps: {
     let guard = guards.get(route);
     if (guard === undefined) {
       guard = {
+        origin: origins.of(route.owner),
         client: clientOf(route),
         remembered: createRememberedPasses(changes),
       };
@@ -53,14 +57,17 @@ export function createGuard(deps: {
     if (owner.kind === 'extra' || clientId === undefined) {
       throw new TypeError(`the route ${prefix} has no OAuth client`);
     }
+    const origin = origins.of(owner);
     return new HubOAuth({
       // The gateway needs no token of its own: it asks the hub without HTTP.
       api_token: 'unused-by-the-gateway',
       cookie_secret: deps.secrets.map((secret) => secret.reveal()),
       cache_max_age: 0,
       hub_api: createDirectHubApi({ ...deps.hubApi, clients, clientId, target: owner }),
-      hub_base_url: deps.basePath,
-      public_url: publicUrl.href,
+      // On the hub's own origin a path is enough, and right by whatever name the browser knows the hub.
+      hub_base_url: origin === publicUrl.origin ? publicUrl.pathname : publicUrl.href,
+      public_url: origin,
+      cookie_host_prefix: origins.hasHostCookies,
       issuer: deps.issuer,
       service_prefix: prefix,
       oauth_client_id: clientId,
@@ -112,7 +119,7 @@ export function createGuard(deps: {
       if (key === undefined) return undefined;
       const authorized = guard.remembered.get(key);
       if (authorized === undefined) return undefined;
-      if (request.method !== 'GET' && isForged(request, publicUrl.origin)) return undefined;
+      if (request.method !== 'GET' && isForged(request, guard.origin)) return undefined;
       if (request.headers['upgrade'] !== undefined) return undefined;
       return guard.client.isCallback(request.url ?? '/') ? undefined : authorized;
     },

@@ -2,7 +2,6 @@ import { callerOfLogin, type LoginCaller } from '../authentication/login-caller.
 import type { LoginRevalidation } from '../authentication/login-revalidation.ts';
 import { cookieValues } from '../http/cookies.ts';
 import type { AccessTarget } from '../protocol/access-scope.ts';
-import { sessionIdCookie } from '../protocol/cookie-names.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Login, LoginSessions } from '../sessions/login-sessions.ts';
 import type { RouteAccess } from './route-access.ts';
@@ -29,6 +28,8 @@ const mostSessionIds = 8;
 
 export function createLoginAccess(deps: {
   readonly logins: Pick<LoginSessions, 'find'>;
+  /** Name of the cookie with the session id. */
+  readonly cookieName: string;
   readonly revalidation: Pick<LoginRevalidation, 'revalidate'>;
   readonly authorizer: Pick<Authorizer, 'scopesOfOwner'>;
   readonly access: Pick<RouteAccess, 'isGranted'>;
@@ -42,7 +43,7 @@ export function createLoginAccess(deps: {
 
   return {
     async visitorOf(cookieHeader) {
-      const sessionIds = new Set(cookieValues(cookieHeader, sessionIdCookie));
+      const sessionIds = new Set(cookieValues(cookieHeader, deps.cookieName));
       if (sessionIds.size > mostSessionIds) return 'several';
       const found = await Promise.all([...sessionIds].map(findLive));
       const [login, ...others] = found.filter((each) => each !== undefined);

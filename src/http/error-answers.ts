@@ -35,10 +35,11 @@ export interface ErrorAnswers {
 export function createErrorAnswers(deps: {
   readonly renderErrorPage: RenderErrorPage;
   readonly isHttps: boolean;
+  readonly formTargets?: readonly string[];
   readonly log: Logger;
 }): ErrorAnswers {
   const { renderErrorPage, log } = deps;
-  const headers = securityHeaderValues(deps.isHttps);
+  const headers = securityHeaderValues(deps);
 
   /** What is not the visitor's doing is for the log. */
   function report(error: ErrorResponse, requestId: string, thrown: unknown): void {

@@ -15,6 +15,7 @@ const statusByCode = {
   conflict: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
+  misdirected: 421,
   server_not_running: 424,
   too_many_requests: 429,
   header_too_large: 431,

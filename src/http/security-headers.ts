@@ -13,12 +13,16 @@ const contentSecurityPolicy = (formTargets: readonly string[]): string =>
     "frame-ancestors 'none'",
   ].join('; ');
 
-/** The policy of a page without special needs. */
-const pageContentSecurityPolicy = contentSecurityPolicy([]);
+/** What the security headers depend on. */
+export interface SecurityHeaderOptions {
+  readonly isHttps: boolean;
+  /** Where the redirects that follow a form may lead, beside the hub's own origin. */
+  readonly formTargets?: readonly string[];
+}
 
 /** Sets the headers that every answer of the hub itself carries. */
-export function securityHeaders(options: { readonly isHttps: boolean }): Middleware {
-  const values = securityHeaderValues(options.isHttps);
+export function securityHeaders(options: SecurityHeaderOptions): Middleware {
+  const values = securityHeaderValues(options);
   return async (ctx, next) => {
     ctx.set(values);
     await next();
@@ -26,9 +30,12 @@ export function securityHeaders(options: { readonly isHttps: boolean }): Middlew
 }
 
 /** The security headers by lower-case name. */
-export function securityHeaderValues(isHttps: boolean): Record<string, string> {
+export function securityHeaderValues({
+  isHttps,
+  formTargets = [],
+}: SecurityHeaderOptions): Record<string, string> {
   return {
-    'content-security-policy': pageContentSecurityPolicy,
+    'content-security-policy': contentSecurityPolicy(formTargets),
     'x-content-type-options': 'nosniff',
     'referrer-policy': 'same-origin',
     'cross-origin-opener-policy': 'same-origin',

@@ -20,6 +20,7 @@ function context(
     clientId: 'service-wiki',
     kind: 'service',
     name: 'wiki',
+    origin: 'https://hub.example',
     redirectUri: '/cb',
     allowedScopes,
     accessScope: 'access:services!service=wiki',

@@ -2,6 +2,7 @@ import type { Context } from 'koa';
 import { callerOfLogin } from '../authentication/login-caller.ts';
 import { HubError } from '../errors.ts';
 import { readFormBody } from '../http/body.ts';
+import type { Origins } from '../http/origins.ts';
 import { safeRedirectTarget } from '../http/redirect-target.ts';
 import { checkAccess } from '../rbac/access-check.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
@@ -18,6 +19,8 @@ import type { PageUrls } from './page-urls.ts';
 /** What every page route needs: the layout, forms that are safe, and who is logged in. */
 export interface PageContext {
   readonly urls: PageUrls;
+  /** A path as browsers are sent there: absolute for that of a server or service with its own origin. */
+  urlOf(path: string): string;
   layoutFor(ctx: Context): Promise<LayoutProps>;
   formLayoutFor(ctx: Context): Promise<FormLayoutProps>;
   /** Answers with a page. */
@@ -41,12 +44,13 @@ export function createPageContext(deps: {
   readonly urls: PageUrls;
   readonly assets: AssetUrls;
   readonly publicUrl: URL;
+  readonly origins: Origins;
   readonly csrf: CsrfProtection;
   readonly authorizer: Authorizer;
   readonly announcements: Pick<Announcements, 'at'>;
   readonly formLimitBytes: number;
 }): PageContext {
-  const { hubTitle, urls, assets, publicUrl, csrf, authorizer, announcements } = deps;
+  const { hubTitle, urls, assets, publicUrl, origins, csrf, authorizer, announcements } = deps;
 
   async function layoutFor(ctx: Context): Promise<LayoutProps> {
     const login = loginOf(ctx);
@@ -73,6 +77,7 @@ export function createPageContext(deps: {
 
   const pages: PageContext = {
     urls,
+    urlOf: origins.urlOf,
     layoutFor,
     formLayoutFor: async (ctx) => ({ ...(await layoutFor(ctx)), csrfToken: csrf.token(ctx) }),
 
@@ -94,7 +99,7 @@ export function createPageContext(deps: {
       ctx.status = 303;
     },
 
-    nextOf: (values) => safeRedirectTarget(values.get('next') ?? undefined, publicUrl),
+    nextOf: (values) => safeRedirectTarget(values.get('next') ?? undefined, publicUrl, origins),
 
     redirectToLogin(ctx) {
       const next = safeRedirectTarget(ctx.originalUrl, publicUrl);

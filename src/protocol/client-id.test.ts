@@ -104,6 +104,7 @@ describe('for any names', () => {
                 : undefined,
             allowedScopes: [],
           },
+          originOf: () => 'https://hub.example',
         });
         for (const each of live) {
           const client = await clients.find(serverClientId(each.userName, each.serverName));

@@ -23,6 +23,12 @@ export function tokenCookieName(clientId: string): string {
   );
 }
 
+/**
+ * Browsers keep a cookie of a name that begins so only from an https answer of the very host, without
+ * Domain and for the whole of it (RFC 6265bis §4.1.3.2): no page of a neighbour can plant it.
+ */
+export const hostPrefix = '__Host-';
+
 /** The cookie of an OAuth client's login under way; logins beside it have a suffix to this name. */
 export function stateCookieName(tokenCookie: string): string {
   return `${tokenCookie}-oauth-state`;

@@ -1,4 +1,4 @@
-import { sessionIdCookie, stateCookieName } from '../protocol/cookie-names.ts';
+import { hostPrefix, sessionIdCookie, stateCookieName } from '../protocol/cookie-names.ts';
 import type { Route } from './route.ts';
 
 /** Names the hub and its OAuth clients use. Some readers ignore case, so it does not count here. */
@@ -61,10 +61,14 @@ export function authenticatesItself({ access }: Route): boolean {
 
 /** Whether a cookie is of a login under way of the route's OAuth client. */
 export function isStateCookie(name: string, { cookieName }: Route): boolean {
-  return cookieName !== undefined && name.startsWith(stateCookieName(cookieName));
+  return cookieName !== undefined && withoutPrefix(name).startsWith(stateCookieName(cookieName));
 }
 
-/** The token cookie of the route's OAuth client, and its state cookies, with or without a suffix. */
+/** The token cookie of the route's OAuth client, and its state cookies, with or without prefix and suffix. */
 function isClientCookie(name: string, route: Route): boolean {
-  return name === route.cookieName || isStateCookie(name, route);
+  return withoutPrefix(name) === route.cookieName || isStateCookie(name, route);
+}
+
+function withoutPrefix(name: string): string {
+  return name.startsWith(hostPrefix) ? name.slice(hostPrefix.length) : name;
 }

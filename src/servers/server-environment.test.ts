@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createOrigins } from '../http/origins.ts';
 import { addressEnvironment, serverEnvironment } from './server-environment.ts';
 
 const options = {
@@ -7,7 +8,10 @@ const options = {
   clientId: 'hub-user-ann%40x-lab',
   apiToken: 'secret-of-the-server',
   apiUrl: 'http://127.0.0.1:8080/team/hub/api',
-  publicUrl: new URL('https://hub.example/team/'),
+  origins: createOrigins({
+    publicUrl: new URL('https://hub.example/team/'),
+    basePath: '/team/',
+  }),
   basePath: '/team/',
   prefix: '/team/user/ann@x/lab/',
   defaultUrl: '/tree',
@@ -71,6 +75,26 @@ test('software written for JupyterHub finds the same under its own names, its ba
     HUB_SERVICE_URL: 'http://127.0.0.1:9',
     JUPYTERHUB_SERVICE_URL: 'http://127.0.0.1:9',
   });
+});
+
+test('a server with an origin of its own is told both, and to keep its cookies from its neighbours', () => {
+  const origins = createOrigins({
+    publicUrl: new URL('https://hub.example/team/'),
+    basePath: '/team/',
+    subdomainHost: new URL('https://servers.example:8443'),
+  });
+  const environment = serverEnvironment({ ...options, origins, prefixes: ['HUB', 'JUPYTERHUB'] });
+  const own = /^https:\/\/u-ann-x--[a-z2-7]{26}\.servers\.example:8443\/team\/user\/ann@x\/lab\//;
+  for (const prefix of ['HUB', 'JUPYTERHUB']) {
+    expect(environment[`${prefix}_HOST`]).toBe('https://hub.example');
+    expect(environment[`${prefix}_PUBLIC_URL`]).toMatch(own);
+    expect(environment[`${prefix}_OAUTH_CALLBACK_URL`]).toBe(
+      `${environment[`${prefix}_PUBLIC_URL`]}oauth_callback`,
+    );
+    expect(environment[`${prefix}_PUBLIC_HUB_URL`]).toBe('https://hub.example/team/hub/');
+    expect(environment[`${prefix}_COOKIE_HOST_PREFIX_ENABLED`]).toBe('1');
+  }
+  expect(environment['HUB_BASE_URL']).toBe('https://hub.example/team/');
 });
 
 test('what is not set is not passed, and what is configured wins', () => {

@@ -1,3 +1,5 @@
+import { originVariables } from '../http/origin-variables.ts';
+import type { Origins } from '../http/origins.ts';
 import { type HubVariables, prefixVariables } from '../processes/child-environment.ts';
 import { accessScopesFor } from '../protocol/access-scope.ts';
 
@@ -9,7 +11,7 @@ export interface ServerEnvironmentOptions {
   /** The server's own token for the hub API. */
   readonly apiToken: string;
   readonly apiUrl: string;
-  readonly publicUrl: URL;
+  readonly origins: Origins;
   readonly basePath: string;
   /** Public path of the server, ends in a slash. */
   readonly prefix: string;
@@ -51,26 +53,22 @@ export function addressEnvironment(
 }
 
 function variables(options: ServerEnvironmentOptions): HubVariables {
-  const { userName, serverName, clientId, publicUrl, basePath, apiUrl, prefix } = options;
-  const accessScopes = JSON.stringify(accessScopesFor({ kind: 'server', userName, serverName }));
-  const publicOrigin = publicUrl.origin;
+  const { userName, serverName, clientId, origins, basePath, apiUrl, prefix } = options;
+  const owner = { kind: 'server', userName, serverName } as const;
+  const accessScopes = JSON.stringify(accessScopesFor(owner));
   return {
     API_TOKEN: options.apiToken,
     API_URL: apiUrl,
     ACTIVITY_URL: `${apiUrl}/users/${encodeURIComponent(userName)}/activity`,
-    BASE_URL: publicUrl.href,
-    HOST: '',
+    ...originVariables(origins, { owner, basePath, redirectUri: `${prefix}oauth_callback` }),
     USER: userName,
     SERVER_NAME: serverName,
     CLIENT_ID: clientId,
     SERVICE_PREFIX: prefix,
-    OAUTH_CALLBACK_URL: `${prefix}oauth_callback`,
     OAUTH_SCOPES: accessScopes,
     OAUTH_ACCESS_SCOPES: accessScopes,
     OAUTH_CLIENT_ALLOWED_SCOPES: JSON.stringify(options.allowedScopes),
-    COOKIE_HOST_PREFIX_ENABLED: '0',
-    PUBLIC_URL: publicOrigin + prefix,
-    PUBLIC_HUB_URL: `${publicOrigin}${basePath}hub/`,
+    PUBLIC_URL: origins.of(owner) + prefix,
     DEFAULT_URL: options.defaultUrl === '' ? undefined : options.defaultUrl,
   };
 }

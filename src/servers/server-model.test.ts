@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createOrigins } from '../http/origins.ts';
 import type { Server } from './server.ts';
 import { presentServer } from './server-model.ts';
 
@@ -20,7 +21,7 @@ const server: Server = {
 const options = {
   prefix: '/user/ann%20b/',
   apiPath: '/hub/api/',
-  publicOrigin: 'https://hub.example',
+  origins: createOrigins({ publicUrl: new URL('https://hub.example/'), basePath: '/' }),
   withState: false,
 };
 
@@ -49,5 +50,22 @@ test('a named server has its own progress, and its state only for who may see it
     full_name: 'ann b/lab',
     progress_url: '/hub/api/users/ann%20b/servers/lab/progress',
     state: { pid: 4 },
+  });
+});
+
+test('a server with an origin of its own is shown with its whole URL', () => {
+  const origins = createOrigins({
+    publicUrl: new URL('https://hub.example/'),
+    basePath: '/',
+    subdomainHost: new URL('https://hub.example'),
+  });
+  const model = presentServer(
+    { ...server, userName: 'ann' },
+    { ...options, prefix: '/user/ann/', origins },
+  );
+  expect(model).toMatchObject({
+    url: 'https://ann.hub.example/user/ann/',
+    full_url: 'https://ann.hub.example/user/ann/',
+    full_progress_url: 'https://hub.example/hub/api/users/ann/server/progress',
   });
 });

@@ -1,3 +1,4 @@
+import type { Origins } from '../http/origins.ts';
 import type { Server, ServerState } from './server.ts';
 
 /** How the API shows a server; field names as on the wire. */
@@ -37,11 +38,12 @@ export function presentServer(
   options: {
     readonly prefix: string;
     readonly apiPath: string;
-    readonly publicOrigin: string;
+    readonly origins: Pick<Origins, 'hub' | 'of' | 'urlOf'>;
     readonly withState: boolean;
   },
 ): ServerModel {
-  const { prefix, apiPath, publicOrigin } = options;
+  const { prefix, apiPath, origins } = options;
+  const owner = { kind: 'server', userName: server.userName, serverName: server.name } as const;
   const user = `${apiPath}users/${encodeURIComponent(server.userName)}`;
   const progressUrl =
     server.name === ''
@@ -56,11 +58,11 @@ export function presentServer(
     pending: pendingByState[server.state],
     ready: server.state === 'running',
     stopped: server.state === 'stopped',
-    url: prefix,
-    full_url: publicOrigin + prefix,
+    url: origins.urlOf(prefix),
+    full_url: origins.of(owner) + prefix,
     user_options: server.userOptions,
     progress_url: progressUrl,
-    full_progress_url: publicOrigin + progressUrl,
+    full_progress_url: origins.hub + progressUrl,
     failure:
       server.failure === undefined
         ? null

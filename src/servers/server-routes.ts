@@ -1,3 +1,4 @@
+import type { Origins } from '../http/origins.ts';
 import { serverClientId } from '../protocol/client-id.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
@@ -11,7 +12,7 @@ interface Traffic {
 
 /** The proxy table, as far as users' servers change it. */
 export interface ServerRoutes {
-  /** Leads to a server that answers at a URL; gives its public path. */
+  /** Leads to a server that answers at a URL; gives its address as browsers are sent there. */
   open(server: Server, url: string): string;
   close(server: Server): void;
   /** The servers that had traffic since this was called last. */
@@ -21,9 +22,10 @@ export interface ServerRoutes {
 export function createServerRoutes(deps: {
   readonly routes: Pick<RouteTable, 'find' | 'remove' | 'replace'>;
   readonly basePath: string;
+  readonly origins: Pick<Origins, 'urlOf'>;
   readonly access: Route['access'];
 }): ServerRoutes {
-  const { routes, basePath, access } = deps;
+  const { routes, basePath, origins, access } = deps;
   const open = new Map<string, Omit<Traffic, 'at'>>();
   let collectedAtMs = Date.now();
   const prefixOf = ({ userName, name }: Server) => serverPrefix(basePath, userName, name);
@@ -40,7 +42,7 @@ export function createServerRoutes(deps: {
         clientId: serverClientId(userName, serverName),
       });
       open.set(prefix, { serverId, userId });
-      return prefix;
+      return origins.urlOf(prefix);
     },
 
     close(server) {

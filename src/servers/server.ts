@@ -45,7 +45,7 @@ export interface ServerProgress {
   readonly message: string;
   readonly ready?: true;
   readonly failed?: true;
-  /** Public path of the server, once ready. */
+  /** Where browsers reach the server, once ready: a path, or a URL where it has an origin of its own. */
   readonly url?: string;
   /** Last lines of output, when failed. */
   readonly output?: readonly string[];

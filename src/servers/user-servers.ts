@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { hashSecret } from '../crypto/hash.ts';
 import { HubError } from '../errors.ts';
+import type { Origins } from '../http/origins.ts';
 import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import type { TokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import type { Spawner } from '../plugin-host/spawner.ts';
@@ -73,7 +74,8 @@ export type BeforeSpawn = (
 export type BeforeStop = (userName: string, askedBy: Owner) => Promise<void>;
 
 export function createUserServers(deps: {
-  readonly config: Pick<Config, 'Hub' | 'Spawner' | 'publicUrl' | 'basePath' | 'directory'>;
+  readonly config: Pick<Config, 'Hub' | 'Spawner' | 'basePath' | 'directory'>;
+  readonly origins: Origins;
   readonly isConfigured: boolean;
   readonly apiUrl: string;
   /** The hub's own environment. */
@@ -94,7 +96,7 @@ export function createUserServers(deps: {
   readonly log: Logger;
 }): UserServers {
   const { config, store, lifecycle, spawner, accessTokens, log } = deps;
-  const { Hub, Spawner: spawnerConfig, basePath, publicUrl } = config;
+  const { Hub, Spawner: spawnerConfig, basePath } = config;
   const choices: SpawnChoices = { profiles: spawnerConfig.profiles, form: spawner.optionsForm };
   const placeholdersOf = (userName: string, serverName: string) => ({
     username: userName,
@@ -165,7 +167,7 @@ export function createUserServers(deps: {
               clientId: serverClientId(user.name, server.name),
               apiToken: token,
               apiUrl: deps.apiUrl,
-              publicUrl,
+              origins: deps.origins,
               basePath,
               prefix,
               defaultUrl: chosen.defaultUrl,

@@ -1,10 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { Secret } from '../config/secret.ts';
 import { serviceSchema } from '../config/service-schema.ts';
+import { createOrigins } from '../http/origins.ts';
 import { createService } from './service.ts';
 import { serviceEnvironment } from './service-environment.ts';
 
-function environmentOf(entry: Record<string, unknown>, prefixes: readonly string[], path = '/') {
+function environmentOf(
+  entry: Record<string, unknown>,
+  prefixes: readonly string[],
+  path = '/',
+  subdomainHost?: URL,
+) {
   const { api_token: _, ...config } = serviceSchema.parse({
     name: 'board',
     command: 'x',
@@ -13,7 +19,11 @@ function environmentOf(entry: Record<string, unknown>, prefixes: readonly string
   const context = { apiToken: new Secret('hub_token'), basePath: path, directory: '/hub' };
   return serviceEnvironment(createService(config, context), {
     apiUrl: `http://127.0.0.1:8080${path}hub/api`,
-    publicUrl: new URL(path, 'https://hub.example:8443'),
+    origins: createOrigins({
+      publicUrl: new URL(path, 'https://hub.example:8443'),
+      basePath: path,
+      subdomainHost,
+    }),
     basePath: path,
     prefixes,
     inherited: { PATH: '/bin', HUB_COOKIE_SECRET: 'no', DATABASE_PASSWORD: 'no' },
@@ -74,6 +84,22 @@ describe('the environment of a managed service', () => {
     );
     expect(environment['HUB_OAUTH_CALLBACK_URL']).toBe('/team/services/board/cb?x=1');
     expect(environment['JUPYTERHUB_OAUTH_CALLBACK_URL']).toBe('/team/services/board/cb?x=1');
+  });
+
+  test('a service with an origin of its own is told both', () => {
+    const environment = environmentOf(
+      { url: 'http://127.0.0.1:9000' },
+      ['HUB'],
+      '/',
+      new URL('https://apps.example'),
+    );
+    expect(environment).toMatchObject({
+      HUB_HOST: 'https://hub.example:8443',
+      HUB_BASE_URL: 'https://hub.example:8443/',
+      HUB_PUBLIC_URL: 'https://board--service.apps.example/services/board/',
+      HUB_OAUTH_CALLBACK_URL: 'https://board--service.apps.example/services/board/oauth_callback',
+      HUB_COOKIE_HOST_PREFIX_ENABLED: '1',
+    });
   });
 
   test('what the configuration sets about OAuth is passed on', () => {

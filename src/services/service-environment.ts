@@ -1,3 +1,5 @@
+import { originVariables } from '../http/origin-variables.ts';
+import type { Origins } from '../http/origins.ts';
 import { childEnvironment, type HubVariables } from '../processes/child-environment.ts';
 import type { SystemUser } from '../processes/system-user.ts';
 import type { Service } from './service.ts';
@@ -6,8 +8,7 @@ import type { Service } from './service.ts';
 export interface HubLocation {
   /** Of the API, without a slash at the end: `http://127.0.0.1:8080/hub/api`. */
   readonly apiUrl: string;
-  /** As browsers reach the hub; ends in the base path. */
-  readonly publicUrl: URL;
+  readonly origins: Origins;
   readonly basePath: string;
 }
 
@@ -38,35 +39,22 @@ export function serviceEnvironment(
 /** The variables of the specification's table, and those that JupyterHub software reads too. */
 function serviceVariables(
   service: Service,
-  { apiUrl, publicUrl, basePath }: HubLocation,
+  { apiUrl, origins, basePath }: HubLocation,
 ): HubVariables {
   const { name, prefix, url, apiToken, clientId, redirectUri, allowedScopes } = service;
+  const owner = { kind: 'service', name } as const;
   const accessScopes = JSON.stringify(service.accessScopes);
   return {
     SERVICE_NAME: name,
     API_TOKEN: apiToken?.reveal(),
     API_URL: apiUrl,
-    BASE_URL: publicUrl.href,
+    ...originVariables(origins, { owner, basePath, redirectUri }),
     SERVICE_PREFIX: prefix,
     SERVICE_URL: url,
     OAUTH_SCOPES: accessScopes,
     OAUTH_ACCESS_SCOPES: accessScopes,
     OAUTH_CLIENT_ALLOWED_SCOPES: JSON.stringify(allowedScopes),
-    OAUTH_CALLBACK_URL: pathOnOrigin(redirectUri, publicUrl),
     CLIENT_ID: clientId,
-    // Set only where each user has a host name of her own, which this hub does not do.
-    HOST: '',
-    PUBLIC_URL: url === undefined ? undefined : publicUrl.origin + prefix,
-    PUBLIC_HUB_URL: `${publicUrl.origin}${basePath}hub/`,
-    COOKIE_HOST_PREFIX_ENABLED: '0',
+    PUBLIC_URL: url === undefined ? undefined : origins.of(owner) + prefix,
   };
-}
-
-/**
- * A redirect URI as services expect it: a path where it is on the hub's own origin, since programs
- * written for JupyterHub make a route of it. Both forms are the same URI to the hub.
- */
-function pathOnOrigin(redirectUri: string, publicUrl: URL): string {
-  const { origin, pathname, search } = new URL(redirectUri, publicUrl);
-  return origin === publicUrl.origin ? pathname + search : redirectUri;
 }

@@ -15,6 +15,7 @@ import { sharePrograms } from '../../test/support/shared-programs.ts';
 import type { ServiceConfig } from '../config/config.ts';
 import { Secret } from '../config/secret.ts';
 import { serviceSchema } from '../config/service-schema.ts';
+import { createOrigins } from '../http/origins.ts';
 import {
   identifyProcess,
   isSameProcess,
@@ -72,7 +73,10 @@ function createRegistry(
     prefixes: ['HUB'],
     inherited: { PATH: env['PATH'] },
     apiUrl: 'http://127.0.0.1:8080/hub/api',
-    publicUrl: new URL('http://127.0.0.1:8000/'),
+    origins: createOrigins({
+      publicUrl: new URL('http://127.0.0.1:8000/'),
+      basePath: '/',
+    }),
     basePath: '/',
     routes: {
       open: ({ name }) => routes.set(name, 'open'),

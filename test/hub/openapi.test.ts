@@ -20,6 +20,7 @@ function registeredOperations(): string[] {
     app,
     basePath: '/',
     isHttps: false,
+    origins: anything,
     log: anything,
     clientAddress: anything,
     metrics: anything,
@@ -94,7 +95,11 @@ describe('the operations of the API', () => {
 });
 
 describe('the description of the API', () => {
-  const document = createOpenApiDocument({ version: '1', publicUrl: new URL('http://hub/') });
+  const document = createOpenApiDocument({
+    version: '1',
+    publicUrl: new URL('http://hub/'),
+    loginCookie: 'hub-hub-login',
+  });
   const described = (name: string): Record<string, unknown> => {
     const [method = '', path = ''] = name.split(' ');
     return document.paths[path]?.[method.toLowerCase()] as Record<string, unknown>;

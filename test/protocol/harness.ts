@@ -151,6 +151,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
       },
       allowedScopes: [],
     },
+    originOf: () => origin,
   });
   const clientAuthentication = createClientAuthentication({
     clients,
@@ -172,7 +173,6 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   );
   const exchangeCode = createCodeExchange({
     authorizationCodes,
-    publicUrl,
     tokenLifetimeSeconds,
     log,
     now,
@@ -193,7 +193,6 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   const countRefusal = () => undefined;
   const authorizationEndpoint = createAuthorizationEndpoint({
     clients,
-    publicUrl,
     issuer,
     authorizationCodes,
     accessTokens,

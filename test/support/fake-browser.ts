@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
+import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 
 /** What a request is made of, beside its URL and cookies. */
@@ -20,11 +21,13 @@ export interface BrowserAnswer {
 interface StoredCookie {
   readonly name: string;
   readonly value: string;
+  /** The host that set it, and alone gets it; undefined for all. */
+  readonly host: string | undefined;
   readonly path: string;
   readonly attributes: string;
 }
 
-/** A browser as far as logins go: cookies with paths, and redirects one at a time or all at once. */
+/** A browser as far as logins go: cookies of hosts and paths, and redirects one at a time or all at once. */
 export class FakeBrowser {
   #cookies: StoredCookie[] = [];
 
@@ -38,10 +41,15 @@ export class FakeBrowser {
     const cookies = this.cookieHeader(url);
     if (cookies !== '') headers['cookie'] = cookies;
     // Not fetch: that sets Sec-Fetch-Mode to its own value.
-    const outgoing = request(url, { method: init.method ?? 'GET', headers });
+    const outgoing = request(url, {
+      method: init.method ?? 'GET',
+      headers,
+      ...connectingLocally(url),
+    });
     outgoing.end(init.body);
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
-    for (const line of response.headers['set-cookie'] ?? []) this.#store(line);
+    for (const line of response.headers['set-cookie'] ?? [])
+      this.#store(line, new URL(url).hostname);
     const body = await text(response);
     return { status: response.statusCode ?? 0, headers: response.headers, body, url };
   }
@@ -57,8 +65,9 @@ export class FakeBrowser {
 
   /** The Cookie header for a URL. */
   cookieHeader(url: string): string {
-    const { pathname } = new URL(url);
+    const { pathname, hostname } = new URL(url);
     return this.#cookies
+      .filter(({ host }) => host === undefined || host === hostname)
       .filter(({ path }) => pathname.startsWith(path))
       .map(({ name, value }) => `${name}=${value}`)
       .join('; ');
@@ -73,18 +82,29 @@ export class FakeBrowser {
   }
 
   setCookie(name: string, value: string, path = '/'): void {
-    this.#store(`${name}=${value}; Path=${path}`);
+    this.#store(`${name}=${value}; Path=${path}`, undefined);
   }
 
-  #store(line: string): void {
+  #store(line: string, host: string | undefined): void {
     const [pair = '', ...attributes] = line.split(';').map((part) => part.trim());
     const name = pair.slice(0, pair.indexOf('='));
     const path = attributes.find((item) => /^path=/i.test(item))?.slice(5) ?? '/';
-    this.#cookies = this.#cookies.filter((old) => old.name !== name || old.path !== path);
+    const isOther = (old: StoredCookie) =>
+      old.name !== name ||
+      old.path !== path ||
+      (host !== undefined && old.host !== undefined && old.host !== host);
+    this.#cookies = this.#cookies.filter(isOther);
     const expires = attributes.find((item) => /^expires=/i.test(item))?.slice(8);
     if (expires !== undefined && Date.parse(expires) <= Date.now()) return;
     if (attributes.some((item) => /^max-age=0$/i.test(item))) return;
     const value = pair.slice(pair.indexOf('=') + 1);
-    this.#cookies.push({ name, value, path, attributes: attributes.join('; ') });
+    this.#cookies.push({ name, value, host, path, attributes: attributes.join('; ') });
   }
+}
+
+/** Browsers know that names below localhost are this machine (RFC 6761 §6.3); resolvers need not. */
+function connectingLocally(url: string): { createConnection?: () => ReturnType<typeof connect> } {
+  const { hostname, port } = new URL(url);
+  if (!hostname.endsWith('.localhost')) return {};
+  return { createConnection: () => connect(Number(port || 80), '127.0.0.1') };
 }

@@ -12,7 +12,7 @@ export interface RawAnswer {
 /** Sends bytes as they are to the host of a URL and reads until the other side closes. */
 export async function sendRaw(url: string, bytes: string | Buffer): Promise<RawAnswer> {
   const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname);
+  const socket = connect(Number(port), hostname.endsWith('.localhost') ? '127.0.0.1' : hostname);
   await once(socket, 'connect');
   // The hub may answer and close while the rest is still being sent.
   socket.on('error', () => undefined);

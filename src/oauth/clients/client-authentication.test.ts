@@ -9,6 +9,7 @@ const client: Client = {
   clientId: 'service-a',
   kind: 'service',
   name: 'a',
+  origin: 'https://hub.example',
   redirectUri: '/cb',
   allowedScopes: [],
   accessScope: 'access:services!service=a',

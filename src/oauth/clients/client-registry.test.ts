@@ -20,6 +20,8 @@ const clients = createClientRegistry({
     },
     allowedScopes: ['list:groups'],
   },
+  originOf: (target) =>
+    target.kind === 'service' ? 'https://hub.example' : `https://${target.userName}.example`,
 });
 
 test('knows services by their client id', async () => {
@@ -27,6 +29,7 @@ test('knows services by their client id', async () => {
     clientId: 'service-wiki',
     kind: 'service',
     name: 'wiki',
+    origin: 'https://hub.example',
     redirectUri: '/services/wiki/oauth_callback',
     allowedScopes: ['read:users'],
     accessScope: 'access:services!service=wiki',
@@ -39,6 +42,7 @@ test('keeps a default server and a named server of similar names apart', async (
   expect(await clients.find('hub-user-a-b')).toMatchObject({
     kind: 'server',
     ownerUserName: 'a-b',
+    origin: 'https://a-b.example',
     redirectUri: '/user/a-b/oauth_callback',
     accessScope: 'access:servers!server=a-b/',
     allowedScopes: ['list:groups'],

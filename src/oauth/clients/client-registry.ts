@@ -1,4 +1,4 @@
-import { accessScopeFor } from '../../protocol/access-scope.ts';
+import { type AccessTarget, accessScopeFor } from '../../protocol/access-scope.ts';
 import { readServerClientId, type ServerName, serverClientId } from '../../protocol/client-id.ts';
 import type { Client } from './client.ts';
 
@@ -7,7 +7,7 @@ export interface ServiceClientSource {
   readonly name: string;
   /** `service-<name>` unless configured otherwise. */
   readonly clientId: string;
-  /** A path on the public origin, or an absolute URI. */
+  /** A path on the service's origin, or an absolute URI. */
   readonly redirectUri: string;
   readonly allowedScopes: readonly string[];
   readonly skipsConsent: boolean;
@@ -24,9 +24,11 @@ export interface ServerClientSource {
 
 /** What a user's server tells about itself as a client. */
 export interface ServerClient {
-  /** Path of the server on the public origin, with a slash at both ends. */
+  /** Path of the server, with a slash at both ends. */
   readonly prefix: string;
 }
+
+type OriginOf = (target: AccessTarget) => string;
 
 /** The registered clients (RFC 6749 §2). */
 export interface ClientRegistry {
@@ -42,9 +44,12 @@ export interface ClientRegistry {
 export function createClientRegistry({
   services,
   servers,
+  originOf,
 }: {
   readonly services: () => readonly ServiceClientSource[];
   readonly servers: ServerClientSource;
+  /** Where browsers reach a service or server. */
+  readonly originOf: OriginOf;
 }): ClientRegistry {
   const findService = (clientId: string) =>
     services().find((candidate) => candidate.clientId === clientId);
@@ -54,12 +59,15 @@ export function createClientRegistry({
 
     async find(clientId) {
       const service = findService(clientId);
-      if (service !== undefined) return serviceClient(service);
+      if (service !== undefined) return serviceClient(service, originOf);
       const readings = readServerClientId(clientId);
       for (const { userName, serverName } of readings) {
         const server = await servers.find(userName, serverName);
         if (server !== undefined)
-          return serverClient({ userName, serverName }, server, servers.allowedScopes);
+          return serverClient({ userName, serverName }, server, {
+            allowedScopes: servers.allowedScopes,
+            originOf,
+          });
         // The id is that of their default server, also before they first start it.
         if (readings.length > 1 && (await servers.isUser(userName))) return undefined;
       }
@@ -68,15 +76,17 @@ export function createClientRegistry({
   };
 }
 
-function serviceClient(service: ServiceClientSource): Client {
+function serviceClient(service: ServiceClientSource, originOf: OriginOf): Client {
   const { name, clientId, redirectUri, allowedScopes, skipsConsent } = service;
+  const target = { kind: 'service', name } as const;
   return {
     clientId,
     kind: 'service',
     name,
+    origin: originOf(target),
     redirectUri,
     allowedScopes,
-    accessScope: accessScopeFor({ kind: 'service', name }),
+    accessScope: accessScopeFor(target),
     skipsConsent,
     identity: { clientId, service: name },
   };
@@ -85,16 +95,21 @@ function serviceClient(service: ServiceClientSource): Client {
 function serverClient(
   { userName, serverName }: ServerName,
   { prefix }: ServerClient,
-  allowedScopes: readonly string[],
+  {
+    allowedScopes,
+    originOf,
+  }: { readonly allowedScopes: readonly string[]; readonly originOf: OriginOf },
 ): Client {
+  const target = { kind: 'server', userName, serverName } as const;
   const clientId = serverClientId(userName, serverName);
   return {
     clientId,
     kind: 'server',
     name: serverName === '' ? userName : `${userName}/${serverName}`,
+    origin: originOf(target),
     redirectUri: `${prefix}oauth_callback`,
     allowedScopes,
-    accessScope: accessScopeFor({ kind: 'server', userName, serverName }),
+    accessScope: accessScopeFor(target),
     skipsConsent: false,
     ownerUserName: userName,
     identity: { clientId, server: { userName, serverName } },

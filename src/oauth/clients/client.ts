@@ -7,7 +7,9 @@ export interface Client {
   readonly kind: 'service' | 'server';
   /** Display name: of the service, or of the server with its user's name. */
   readonly name: string;
-  /** As registered: an absolute URI, or a path on the hub's public origin. */
+  /** Where browsers reach the client, as far as it is behind the gateway. */
+  readonly origin: string;
+  /** As registered: an absolute URI, or a path on `origin`. */
   readonly redirectUri: string;
   /** Scopes the client may ask a user for, beside identity and access to itself. */
   readonly allowedScopes: readonly string[];

@@ -36,7 +36,6 @@ export type AuthorizationRequestReading =
 /** What the checks of an authorization request compare it with. */
 export interface AuthorizationRequestContext {
   readonly clients: Pick<ClientRegistry, 'find'>;
-  readonly publicUrl: URL;
   readonly issuer: string;
 }
 
@@ -60,7 +59,7 @@ export async function readAuthorizationRequest(
 ): Promise<AuthorizationRequestReading> {
   rejectRepeatedClientOrRedirectUri(parameters);
   const client = await requireKnownClient(parameters, context);
-  const redirectUri = requireRegisteredRedirectUri(parameters, client, context);
+  const redirectUri = requireRegisteredRedirectUri(parameters, client);
   const target = responseTarget(parameters, client, context);
   try {
     rejectRepeatedParameters(parameters, otherParameters);
@@ -95,21 +94,20 @@ async function requireKnownClient(
 function requireRegisteredRedirectUri(
   parameters: URLSearchParams,
   client: Client,
-  { publicUrl }: AuthorizationRequestContext,
 ): string | undefined {
   const redirectUri = parameterValue(parameters, 'redirect_uri');
   if (redirectUri === undefined) return undefined;
-  if (isSameRedirectUri(redirectUri, client.redirectUri, publicUrl)) return redirectUri;
+  if (isSameRedirectUri(redirectUri, client.redirectUri, client.origin)) return redirectUri;
   throw badRequest('The application asked to send you to an address it has not registered.');
 }
 
 function responseTarget(
   parameters: URLSearchParams,
   client: Client,
-  { publicUrl, issuer }: AuthorizationRequestContext,
+  { issuer }: AuthorizationRequestContext,
 ): AuthorizationResponseTarget {
   return {
-    redirectUri: absoluteRedirectUri(client.redirectUri, publicUrl),
+    redirectUri: absoluteRedirectUri(client.redirectUri, client.origin),
     // Which of several states would be the client's? None is sent back then.
     state:
       findRepeatedParameter(parameters, ['state']) === undefined

@@ -15,10 +15,9 @@ export interface CodePresentation {
 export function verifyCodePresentation(
   code: AuthorizationCode,
   presentation: CodePresentation,
-  publicUrl: URL,
 ): void {
   requireIssuedToClient(code, presentation);
-  requireSameRedirectUri(code, presentation, publicUrl);
+  requireSameRedirectUri(code, presentation);
   requireMatchingCodeVerifier(code, presentation);
 }
 
@@ -33,13 +32,12 @@ function requireIssuedToClient(code: AuthorizationCode, { client }: CodePresenta
 function requireSameRedirectUri(
   code: AuthorizationCode,
   { client, redirectUri }: CodePresentation,
-  publicUrl: URL,
 ): void {
   if (redirectUri === undefined) {
     if (code.redirectUri === undefined) return;
     throw new OAuthError('invalid_grant', 'The parameter redirect_uri is missing.');
   }
-  if (!isSameRedirectUri(redirectUri, code.redirectUri ?? client.redirectUri, publicUrl)) {
+  if (!isSameRedirectUri(redirectUri, code.redirectUri ?? client.redirectUri, client.origin)) {
     throw new OAuthError(
       'invalid_grant',
       'The redirect_uri is not that of the authorization request.',

@@ -29,14 +29,12 @@ export type ExchangeCode = (client: Client, presented: PresentedCode) => Promise
 /** The client's identity must be proven before it is called. */
 export function createCodeExchange({
   authorizationCodes,
-  publicUrl,
   tokenLifetimeSeconds,
   countGrant,
   log,
   now = Date.now,
 }: {
   readonly authorizationCodes: Pick<AuthorizationCodeStore, 'exchange'>;
-  readonly publicUrl: URL;
   readonly tokenLifetimeSeconds: number;
   readonly countGrant?: (clientKind: Client['kind']) => void;
   readonly log: Logger;
@@ -45,7 +43,7 @@ export function createCodeExchange({
   return async (client, { code, redirectUri, codeVerifier }) => {
     const decide = (authorizationCode: AuthorizationCode): ExchangeDecision => {
       try {
-        verifyCodePresentation(authorizationCode, { client, redirectUri, codeVerifier }, publicUrl);
+        verifyCodePresentation(authorizationCode, { client, redirectUri, codeVerifier });
       } catch (error) {
         if (error instanceof OAuthError) return { outcome: 'refused', error };
         throw error;

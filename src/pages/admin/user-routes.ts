@@ -186,9 +186,12 @@ async function viewOf(
     secondFactors.find(user.id),
     deps.invitationStore.listForUser(user.id, new Date()),
   ]);
-  const summaries = own.map((server) => summaryOf(server, servers.prefixOf(server)));
+  const summaries = own.map((server) => summaryOf(server, pages.urlOf(servers.prefixOf(server))));
   const hasDefault = summaries.some(({ name }) => name === '');
-  const untouched = untouchedServer(user.name, servers.prefixOf({ userName: user.name, name: '' }));
+  const untouched = untouchedServer(
+    user.name,
+    pages.urlOf(servers.prefixOf({ userName: user.name, name: '' })),
+  );
   const passwordState =
     credential === undefined ? 'none' : credential.mustChange ? 'must-change' : 'set';
   return {

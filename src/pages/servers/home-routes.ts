@@ -45,17 +45,19 @@ export function homeRoutes(
         const resource = { kind: 'service', name } as const;
         return checkAccess(caller.scopes, 'access:services', resource, membership) === 'granted';
       })
-      .map((service) => toServiceLink(service, registry.statusOf(service.name)));
+      .map((service) =>
+        toServiceLink(service, pages.urlOf(service.prefix), registry.statusOf(service.name)),
+      );
   }
 
   const showHome: ShowHome = async (ctx, login, failure) => {
     const { name: userName } = login.user;
     const caller = await pages.callerOf(login);
     const own = await store.listOfUser(userName);
-    const summaries = own.map((server) => summaryOf(server, servers.prefixOf(server)));
+    const summaries = own.map((server) => summaryOf(server, pages.urlOf(servers.prefixOf(server))));
     const defaultServer =
       summaries.find(({ name }) => name === '') ??
-      untouchedServer(userName, servers.prefixOf({ userName, name: '' }));
+      untouchedServer(userName, pages.urlOf(servers.prefixOf({ userName, name: '' })));
     const page = homePage({
       layout: await pages.formLayoutFor(ctx),
       userName,

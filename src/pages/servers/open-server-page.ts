@@ -12,10 +12,18 @@ export interface OpenServerView {
   readonly serverName: string;
   /** The page wanted, a path of that server. */
   readonly next: string;
+  /** Of the door that sent the browser, if one did. */
+  readonly state?: string | undefined;
 }
 
 /** Asks before a browser opens the server of somebody else. */
-export function openServerPage({ layout, ownerName, serverName, next }: OpenServerView): Html {
+export function openServerPage({
+  layout,
+  ownerName,
+  serverName,
+  next,
+  state,
+}: OpenServerView): Html {
   return focusLayout(layout, {
     title: `Open the server of ${ownerName}?`,
     body: html`<div class="panel">
@@ -25,7 +33,7 @@ ${notice(
   html`<div class="stack"><p>This server belongs to <b>${ownerName}</b>, who decides what runs on it.</p><p>Its pages can show you anything, also a false login page. Open it only if you trust ${ownerName}, and type no password there.</p></div>`,
 )}
 <form class="fields" method="post" action="${layout.urls.openServer}">
-${csrfField(layout)}${hiddenFields({ next })}
+${csrfField(layout)}${hiddenFields(state === undefined ? { next } : { next, state })}
 <div class="decision"><a class="button" href="${layout.urls.home}">Cancel</a><button class="button primary" name="decision" value="allow">Open server</button></div>
 </form>
 <p class="small soft">You are asked once for each server until you log out.</p>

@@ -1,6 +1,7 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { HubError } from '../../errors.ts';
+import type { Arrivals } from '../../gateway/arrivals.ts';
 import { type DooredRoute, hasDoor } from '../../gateway/door.ts';
 import type { DoorAnswers } from '../../gateway/door-answers.ts';
 import type { RouteAccess } from '../../gateway/route-access.ts';
@@ -12,6 +13,15 @@ import type { PageContext } from '../page-context.ts';
 import { openServerPage } from './open-server-page.ts';
 import { hasOpenedServer, noteOpenedServer } from './opened-servers.ts';
 
+/** What a visitor is asked about. */
+interface Asked {
+  /** The page wanted, a path of that server. */
+  readonly next: string;
+  readonly route: DooredRoute;
+  /** Of the door that sent the browser; undefined where none did. */
+  readonly state: string | undefined;
+}
+
 /** `/hub/open-server`, where a visitor is asked before the door lets them into the server of somebody else. */
 export function openServerRoutes(
   router: Router,
@@ -20,9 +30,11 @@ export function openServerRoutes(
     readonly routes: Pick<RouteTable, 'match'>;
     readonly access: Pick<RouteAccess, 'isGranted'>;
     readonly doorAnswers: Pick<DoorAnswers, 'yes'>;
+    /** Undefined where the hub's cookies reach servers. */
+    readonly arrivals: Pick<Arrivals, 'ticketUrl'> | undefined;
   },
 ): void {
-  const { pages, routes, access, doorAnswers } = deps;
+  const { pages, routes, access, doorAnswers, arrivals } = deps;
 
   function routeOf(next: string): DooredRoute | undefined {
     const path = canonicalPath(next);
@@ -34,16 +46,22 @@ export function openServerRoutes(
   async function askedFor(
     ctx: Context,
     login: Login,
-    next: string | undefined,
-  ): Promise<{ readonly next: string; readonly route: DooredRoute } | undefined> {
+    values: URLSearchParams,
+  ): Promise<Asked | undefined> {
+    const next = pages.nextOf(values);
+    const state = values.get('state') ?? undefined;
     ctx.set('Cache-Control', 'no-store');
     if (next === undefined) {
       throw new HubError('bad_request', 'The address does not say which server to open.');
     }
     const route = routeOf(next);
     const isOwn = route?.owner.userName === login.user.name;
-    if (route === undefined || isOwn) {
+    if (route === undefined) {
       goTo(ctx, next);
+      return undefined;
+    }
+    if (isOwn) {
+      leaveFor(ctx, login, { next, route, state }, false);
       return undefined;
     }
     if (!(await access.isGranted(await pages.callerOf(login), route.owner))) {
@@ -51,33 +69,50 @@ export function openServerRoutes(
         hint: 'Ask its user or an administrator if you should have it.',
       });
     }
-    return { next, route };
+    return { next, route, state };
   }
 
-  function open(ctx: Context, { session }: Login, route: DooredRoute, next: string): void {
-    noteOpenedServer(ctx, route.prefix);
-    addCookies(ctx, [doorAnswers.yes(session.sessionId, route)]);
-    goTo(ctx, next);
+  function open(ctx: Context, login: Login, asked: Asked): void {
+    noteOpenedServer(ctx, asked.route.prefix);
+    leaveFor(ctx, login, asked, true);
+  }
+
+  /** Back to the door, with what it needs to let the browser in. */
+  function leaveFor(
+    ctx: Context,
+    { session: { sessionId } }: Login,
+    { next, route, state }: Asked,
+    isOpened: boolean,
+  ): void {
+    if (arrivals === undefined) {
+      if (isOpened) addCookies(ctx, [doorAnswers.yes(sessionId, route)]);
+      goTo(ctx, next);
+    } else if (state === undefined) {
+      // The door has not sent this browser, and will do so.
+      goTo(ctx, next);
+    } else {
+      goTo(ctx, arrivals.ticketUrl(route, { sessionId, state, isOpened }));
+    }
   }
 
   router.get(
     '/open-server',
     pages.loggedIn(async (ctx, login) => {
-      const asked = await askedFor(ctx, login, pages.nextOf(new URLSearchParams(ctx.querystring)));
+      const asked = await askedFor(ctx, login, new URLSearchParams(ctx.querystring));
       if (asked === undefined) return;
-      const { next, route } = asked;
-      if (hasOpenedServer(ctx, route.prefix)) return open(ctx, login, route, next);
+      const { next, route, state } = asked;
+      if (hasOpenedServer(ctx, route.prefix)) return open(ctx, login, asked);
       const { userName: ownerName, serverName } = route.owner;
       const layout = await pages.formLayoutFor(ctx);
-      pages.send(ctx, openServerPage({ layout, ownerName, serverName, next }));
+      pages.send(ctx, openServerPage({ layout, ownerName, serverName, next, state }));
     }),
   );
 
   router.post(
     '/open-server',
     pages.loggedIn(async (ctx, login) => {
-      const asked = await askedFor(ctx, login, pages.nextOf(await pages.readForm(ctx)));
-      if (asked !== undefined) open(ctx, login, asked.route, asked.next);
+      const asked = await askedFor(ctx, login, await pages.readForm(ctx));
+      if (asked !== undefined) open(ctx, login, asked);
     }),
   );
 }

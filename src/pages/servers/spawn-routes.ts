@@ -246,7 +246,8 @@ export async function showServerState(
   const server = await store.find(user.name, serverName);
   const summary = { userName: user.name, name: serverName, displayName: server?.displayName };
   const layout = await pages.formLayoutFor(ctx);
-  const readyUrl = options.next ?? servers.prefixOf({ userName: user.name, name: serverName });
+  const prefix = servers.prefixOf({ userName: user.name, name: serverName });
+  const readyUrl = pages.urlOf(options.next ?? prefix);
   switch (server?.state) {
     case 'running':
       // Its route is not there, so that leading to it would lead back to here.

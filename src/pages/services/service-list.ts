@@ -11,13 +11,17 @@ export interface ServiceLink {
   readonly state: ServiceState;
 }
 
-export function toServiceLink(service: Service, status: ServiceStatus | undefined): ServiceLink {
+export function toServiceLink(
+  service: Service,
+  url: string,
+  status: ServiceStatus | undefined,
+): ServiceLink {
   const { title, description } = service.info;
   return {
     name: service.name,
     displayName: typeof title === 'string' ? title : undefined,
     description: typeof description === 'string' ? description : undefined,
-    url: service.prefix,
+    url,
     state: status?.state ?? 'stopped',
   };
 }
