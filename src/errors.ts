@@ -53,6 +53,11 @@ export class HubError extends Error {
   }
 }
 
+/** Whether it failed only because the storage did not work, so that it may succeed later. */
+export function isStorageUnavailable(error: unknown): boolean {
+  return error instanceof HubError && error.code === 'storage_unavailable';
+}
+
 /** One problem of a configuration file: where it is and how to mend it. */
 export interface ConfigProblem {
   /** Dotted path, for example `Hub.services[0].url`. */

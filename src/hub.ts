@@ -80,7 +80,9 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const listeners = await openListeners({ config, log, disposables: building }, site);
   await takeInstanceLocks(config, building);
   signal?.throwIfAborted();
-  const foundation = await openFoundation(config, log, building);
+  const ending = new AbortController();
+  const stopping = AbortSignal.any([ending.signal, ...(signal === undefined ? [] : [signal])]);
+  const foundation = await openFoundation({ config, log, disposables: building }, stopping);
   const { database, stores, secrets, metrics } = foundation;
   building.use(startPurging(foundation));
   const catalogue = createScopeCatalogue(Hub.custom_scopes);
@@ -213,6 +215,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
 
   // Before requests in flight are waited for: some of them follow a start to its end.
   building.defer(() => servers.lifecycle.close());
+  building.defer(() => ending.abort());
 
   const built = building.move();
   isReady = true;

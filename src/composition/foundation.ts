@@ -25,19 +25,22 @@ export interface Foundation {
   readonly disposables: AsyncDisposableStack;
 }
 
-/** Opens the database and the expiring state; both are closed with the stack. */
+/**
+ * Opens the database and the expiring state; both are closed with the stack, which waits only briefly
+ * for what gives no answer after `stopping` was aborted.
+ */
 export async function openFoundation(
-  config: Config,
-  log: Logger,
-  disposables: AsyncDisposableStack,
+  { config, log, disposables }: Pick<Foundation, 'config' | 'log' | 'disposables'>,
+  stopping: AbortSignal,
 ): Promise<Foundation> {
   const { directory, Hub } = config;
   const secrets = await loadCookieSecrets({
     configured: Hub.cookie_secret,
     file: resolve(directory, Hub.cookie_secret_file),
   });
-  const database = disposables.use(await openDatabase(Hub.database_url, { directory, log }));
-  const keyv = disposables.use(await openKeyv({ url: Hub.keyv_url, database, directory, log }));
+  const options = { directory, log, stopping };
+  const database = disposables.use(await openDatabase(Hub.database_url, options));
+  const keyv = disposables.use(await openKeyv({ url: Hub.keyv_url, database, ...options }));
   const stores = createStores(database, secrets);
   return {
     config,

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { createPeriodic } from '../concurrency/periodic.ts';
-import { HubError } from '../errors.ts';
+import { isStorageUnavailable } from '../errors.ts';
 import type { UserStore } from '../users/user-store.ts';
 import type { ServerStore } from './server-store.ts';
 
@@ -76,7 +76,7 @@ export function createActivityLog(deps: {
     try {
       return await into.recordActivity(batch);
     } catch (error) {
-      if (isOutage(error)) {
+      if (isStorageUnavailable(error)) {
         for (const [id, at] of batch) putBack(id, at);
         throw error;
       }
@@ -91,7 +91,7 @@ export function createActivityLog(deps: {
       try {
         await into.recordActivity(new Map([[id, at]]));
       } catch (error) {
-        if (isOutage(error)) {
+        if (isStorageUnavailable(error)) {
           outage = error;
           putBack(id, at);
         } else deps.log.warn({ err: error, id, at }, 'left out an activity that cannot be stored');
@@ -125,9 +125,4 @@ export function createActivityLog(deps: {
       await flush();
     },
   };
-}
-
-/** Whether the database did not work at all, so that the same entries may be stored later. */
-function isOutage(error: unknown): boolean {
-  return error instanceof HubError && error.code === 'storage_unavailable';
 }

@@ -2,12 +2,13 @@ import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { describeEachDatabase } from '../../test/support/databases.ts';
-import { limitPages } from '../../test/support/full-disk-store.ts';
+import { limitPages, setReadOnly } from '../../test/support/faulty-store.ts';
 import {
   createScriptedSpawner,
   type ScriptedSpawner,
 } from '../../test/support/scripted-spawner.ts';
 import { until } from '../../test/support/test-hub.ts';
+import { HubError } from '../errors.ts';
 import type { Spawner } from '../plugin-host/spawner.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { openDatabase } from '../store/open-database.ts';
@@ -30,6 +31,8 @@ interface World {
   readonly happened: string[];
   readonly routes: Set<string>;
   readonly plan: (server: Server) => () => LaunchPlan;
+  /** What the clean-up after a server waits for; nothing unless a test says so. */
+  gone: () => Promise<void>;
   /** What readiness waits for; nothing unless a test says so. */
   readiness: (signal: AbortSignal) => Promise<void>;
   startTimeoutMs: number;
@@ -76,6 +79,7 @@ function createWorld(
         routes.delete(`${userName}/${name}`);
       },
       async onGone({ userName, name }) {
+        await world.gone();
         happened.push(`gone ${userName}/${name}`);
       },
       onStartEnded: (outcome) => happened.push(outcome),
@@ -93,6 +97,7 @@ function createWorld(
     lifecycle,
     happened,
     routes,
+    gone: async () => undefined,
     readiness: async () => undefined,
     startTimeoutMs: 60_000,
     async addServer(userName, serverName = '') {
@@ -540,6 +545,38 @@ test('a full disk fails the start, leaves no process, and is made up for when th
   world.readiness = async () => undefined;
   await world.start(server);
   expect(await world.stored(server)).toMatchObject({ state: 'running' });
+});
+
+test('a server that dies while the database is away is told as stopped once it is back', async () => {
+  await using database = await openDatabase('sqlite::memory:', { directory: '.', log });
+  const world = createWorld(database);
+  const server = await world.addServer('ann');
+  await world.start(server);
+  world.happened.length = 0;
+  let isAway = true;
+  world.gone = async () => {
+    if (isAway) throw new HubError('storage_unavailable', 'The database cannot be reached.');
+  };
+  await setReadOnly(database, true);
+  world.spawner.die(server.id, { code: 7, signal: null });
+  await until(() => world.lifecycle.unitOf(server.id)?.state === 'stopped', 'its end is known');
+  expect(world.routes.size).toBe(0);
+  expect(await world.stored(server)).toMatchObject({ state: 'running' });
+
+  // What comes back in part is not enough: the token of the server is still to be revoked.
+  await setReadOnly(database, false);
+  await until(async () => (await world.stored(server)).state === 'stopped', 'it is stored');
+  expect(world.lifecycle.unitOf(server.id)?.state).toBe('stopped');
+  isAway = false;
+  await until(
+    () => world.lifecycle.unitOf(server.id)?.state === undefined,
+    'nothing is left to do',
+  );
+  expect(world.happened.filter((what) => what === 'gone ann/')).toHaveLength(1);
+  expect(await world.stored(server)).toMatchObject({
+    state: 'stopped',
+    failure: { message: 'The server ended with exit code 7.' },
+  });
 });
 
 test('whatever is asked for in whatever order, in the end what is said is what is there', async () => {

@@ -58,6 +58,8 @@ export interface ServerLifecycle extends AsyncDisposable {
 const throttleRetrySeconds = { least: 5, spread: 10 };
 const parallelRestores = 32;
 const parallelPolls = 8;
+/** How soon after an outage of the database it knows which servers have ended meanwhile. */
+const catchUpIntervalMs = 2_000;
 const parallelClearings = 4;
 
 export function createServerLifecycle(deps: {
@@ -84,6 +86,14 @@ export function createServerLifecycle(deps: {
     intervalMs: deps.pollIntervalMs,
     work: pollAll,
     onError: (error) => log.warn({ err: error }, 'could not poll the servers'),
+  });
+  const catchingUp = createPeriodic({
+    intervalMs: catchUpIntervalMs,
+    async work() {
+      const behind = [...units.values()].filter(({ isRecordBehind }) => isRecordBehind);
+      await forEachAtOnce(parallelPolls, behind, (unit) => unit.catchUp());
+    },
+    onError: (error) => log.warn({ err: error }, 'could not record which servers are stopped'),
   });
 
   async function pollAll(): Promise<void> {
@@ -262,7 +272,7 @@ export function createServerLifecycle(deps: {
     close,
 
     async [Symbol.asyncDispose]() {
-      await polling[Symbol.asyncDispose]();
+      await Promise.all([polling, catchingUp].map((each) => each[Symbol.asyncDispose]()));
       await close();
       if (deps.stopsServersAtEnd()) await stopThose(() => true);
       for (const unit of units.values()) unit.release();

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Limiter } from '../concurrency/limiter.ts';
-import { HubError } from '../errors.ts';
+import { HubError, isStorageUnavailable } from '../errors.ts';
 import type { SpawnedServer, Spawner, SpawnerState } from '../plugin-host/spawner.ts';
 import { createProgressLog, type ProgressLog } from './progress-log.ts';
 import type { Server, ServerFailure, ServerState } from './server.ts';
@@ -37,6 +37,10 @@ export interface ServerUnit {
   clearAway(failure: string | null, limiter: Limiter): Promise<void>;
   /** Polls whether the server still runs. */
   poll(): Promise<void>;
+  /** Whether the server is gone, which the database could not be told. */
+  readonly isRecordBehind: boolean;
+  /** Tells the database of an end that it could not be told of. Never throws. */
+  catchUp(): Promise<void>;
   /** Tells of the output of an adopted server. */
   onOutput(line: string): void;
   /** Leaves a running server alone from now on. */
@@ -69,8 +73,10 @@ export function createServerUnit(
   let start: { readonly cancel: AbortController; readonly steps: ProgressLog } | undefined;
   let spawned: SpawnedServer | undefined;
   let output: string[] = [];
-  /** The database could not be told that the server is stopped; it is told before the next start. */
-  let isRecordBehind = false;
+  /** An end that the database could not be told of: it is told later, or before the next start. */
+  let untold: { readonly failure: ServerFailure | null } | undefined;
+  /** Whether what belongs to the run that ended is cleaned up. */
+  let isCleanedUp = false;
 
   function onOutput(line: string): void {
     output.push(line);
@@ -87,7 +93,7 @@ export function createServerUnit(
     state = 'stopped';
     spawned = undefined;
     start = undefined;
-    if (!isRecordBehind) deps.onSettled(unit);
+    if (untold === undefined) deps.onSettled(unit);
   }
 
   /** Begins a transition after the one before it. */
@@ -172,7 +178,8 @@ export function createServerUnit(
 
   /** Takes the server for this process: another process of the hub may want to start it too. */
   async function claim({ userOptions }: LaunchPlan): Promise<void> {
-    if (isRecordBehind) await recordStopped(null);
+    if (untold !== undefined) await recordStopped(null);
+    isCleanedUp = false;
     const change = { failure: null, userOptions };
     // The plan was made for the name: a server that was renamed in the meantime is another one.
     if (await store.moveTo(server.id, 'starting', change, server.name)) return;
@@ -206,24 +213,46 @@ export function createServerUnit(
 
   /** Records the end of a server. It never throws: the server is gone, whatever the database says. */
   async function recordStopped(failure: ServerFailure | null): Promise<void> {
+    const wasUntold = untold !== undefined;
+    untold = undefined;
+    const isLate = (error: unknown, message: string): void => {
+      untold = { failure };
+      // Said once; it is tried again every few seconds.
+      if (!wasUntold) log.error({ err: error }, message);
+    };
     try {
-      await events.onGone(server);
+      if (!isCleanedUp) await events.onGone(server);
+      isCleanedUp = true;
     } catch (error) {
-      log.error({ err: error }, 'could not clean up after a server');
+      isCleanedUp = !isStorageUnavailable(error);
+      if (isCleanedUp) log.error({ err: error }, 'could not clean up after a server');
+      else isLate(error, 'could not clean up after a server yet');
     }
     try {
       const nothing = { url: null, spawnerState: {}, startedAt: null };
       await store.moveTo(server.id, 'stopped', { failure, ...nothing });
-      isRecordBehind = false;
+      if (wasUntold && untold === undefined) log.info('recorded late that a server is stopped');
     } catch (error) {
-      isRecordBehind = true;
-      log.error({ err: error }, 'could not record that a server is stopped');
+      isLate(error, 'could not record yet that a server is stopped');
     }
+  }
+
+  async function catchUp(): Promise<void> {
+    await then(async () => {
+      if (state !== 'stopped' || untold === undefined) return;
+      await recordStopped(untold.failure);
+      // A start that came in the meantime needs the unit.
+      if (state === 'stopped') settle();
+    });
   }
 
   const unit: ServerUnit = {
     server,
     onOutput,
+    catchUp,
+    get isRecordBehind() {
+      return untold !== undefined;
+    },
     get state() {
       return state;
     },
@@ -280,6 +309,8 @@ export function createServerUnit(
           settle();
         });
         await recorded;
+      } else if (state === 'stopped') {
+        void catchUp();
       }
       return { stopped: transition };
     },

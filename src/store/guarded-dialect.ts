@@ -1,11 +1,12 @@
 import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely';
 import { HubError } from '../errors.ts';
+import { type AnswerWatch, createAnswerWatch } from './answer-watch.ts';
 import { toStorageError } from './storage-error.ts';
 
 /** A dialect whose failures are HubErrors. */
 export interface GuardedDialect {
   readonly dialect: Dialect;
-  /** Waits for what is under way and closes. A query after that is a `storage_unavailable`. */
+  /** Waits for what gets an answer and closes. A query after that is a `storage_unavailable`. */
   close(): Promise<void>;
 }
 
@@ -13,17 +14,23 @@ export interface GuardedDialect {
  * Wraps a dialect so that every failure of the storage leaves it as a HubError. This is the one
  * place where that happens: stores need not care.
  */
-export function guardDialect(dialect: Dialect): GuardedDialect {
+export function guardDialect(
+  dialect: Dialect,
+  answers: AnswerWatch = createAnswerWatch(undefined),
+): GuardedDialect {
   const driver = dialect.createDriver();
   let closing: Promise<void> | undefined;
   // Kysely's own destroy() would make later queries fail with an error that looks like a bug.
   const close = () => {
-    closing ??= driver.destroy();
+    closing ??= answers.wait(driver.destroy()).catch((error: unknown) => {
+      if (answers.givenUp === undefined) throw error;
+    });
     return closing;
   };
   return {
     dialect: {
-      createDriver: () => guardDriver(driver, { isClosed: () => closing !== undefined, close }),
+      createDriver: () =>
+        guardDriver(driver, { answers, isClosed: () => closing !== undefined, close }),
       createQueryCompiler: () => dialect.createQueryCompiler(),
       createAdapter: () => dialect.createAdapter(),
       createIntrospector: (kysely) => dialect.createIntrospector(kysely),
@@ -32,12 +39,14 @@ export function guardDialect(dialect: Dialect): GuardedDialect {
   };
 }
 
-interface Closing {
+interface Guard {
+  readonly answers: AnswerWatch;
   isClosed(): boolean;
   close(): Promise<void>;
 }
 
-function guardDriver(driver: Driver, { isClosed, close }: Closing): Driver {
+function guardDriver(driver: Driver, { answers, isClosed, close }: Guard): Driver {
+  const translated = <T>(answer: Promise<T>) => translate(answers.wait(answer));
   const guarded = new WeakMap<DatabaseConnection, GuardedConnection>();
   const innerOf = (connection: DatabaseConnection) => (connection as GuardedConnection).inner;
 
@@ -45,8 +54,9 @@ function guardDriver(driver: Driver, { isClosed, close }: Closing): Driver {
     init: (options) => translated(driver.init(options)),
     async acquireConnection(options) {
       if (isClosed()) throw new HubError('storage_unavailable', 'The database is closed.');
+      if (answers.givenUp !== undefined) throw answers.givenUp;
       const inner = await translated(driver.acquireConnection(options));
-      const connection = guarded.get(inner) ?? new GuardedConnection(inner);
+      const connection = guarded.get(inner) ?? new GuardedConnection(inner, answers);
       guarded.set(inner, connection);
       return connection;
     },
@@ -55,7 +65,7 @@ function guardDriver(driver: Driver, { isClosed, close }: Closing): Driver {
     commitTransaction: (connection) => translated(driver.commitTransaction(innerOf(connection))),
     async rollbackTransaction(connection) {
       try {
-        await driver.rollbackTransaction(innerOf(connection));
+        await answers.wait(driver.rollbackTransaction(innerOf(connection)));
       } catch {
         // The server ends the transaction of a lost connection, and the driver discards the
         // connection. Throwing here would hide the error that made the rollback necessary.
@@ -69,13 +79,15 @@ function guardDriver(driver: Driver, { isClosed, close }: Closing): Driver {
 
 class GuardedConnection implements DatabaseConnection {
   readonly inner: DatabaseConnection;
+  readonly #answers: AnswerWatch;
 
-  constructor(inner: DatabaseConnection) {
+  constructor(inner: DatabaseConnection, answers: AnswerWatch) {
     this.inner = inner;
+    this.#answers = answers;
   }
 
   executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    return translated(this.inner.executeQuery<R>(query));
+    return translate(this.#answers.wait(this.inner.executeQuery<R>(query)));
   }
 
   async *streamQuery<R>(query: CompiledQuery, chunkSize: number) {
@@ -87,9 +99,9 @@ class GuardedConnection implements DatabaseConnection {
   }
 }
 
-async function translated<T>(result: Promise<T>): Promise<T> {
+async function translate<T>(answer: Promise<T>): Promise<T> {
   try {
-    return await result;
+    return await answer;
   } catch (error) {
     throw toStorageError(error);
   }

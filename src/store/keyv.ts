@@ -32,6 +32,8 @@ export interface OpenKeyvOptions {
   readonly database: HubDatabase;
   readonly directory: string;
   readonly log: Logger;
+  /** Aborted when the hub is about to stop: a database that hangs does not keep it. */
+  readonly stopping?: AbortSignal;
 }
 
 /** Opens the expiring state. Throws a StartupError that tells what is wrong and how to fix it. */
@@ -55,7 +57,7 @@ export async function openKeyv(options: OpenKeyvOptions): Promise<KeyvSpaces> {
 
 async function openOwnDatabase(
   url: string,
-  { directory, log }: OpenKeyvOptions,
+  { directory, log, stopping }: OpenKeyvOptions,
 ): Promise<KeyvSpaces> {
   const isPostgres = /^postgres(ql)?:\/\//.test(url);
   if (!isPostgres && !url.startsWith('sqlite:')) {
@@ -66,6 +68,7 @@ async function openOwnDatabase(
         url,
         log,
         setting,
+        stopping,
       })
     : await openSqliteConnection<KeyvTables>({
         path: url.slice('sqlite:'.length),

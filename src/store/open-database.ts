@@ -9,6 +9,8 @@ export interface OpenDatabaseOptions {
   readonly log: Logger;
   /** How long to wait for another process's lock on an SQLite file. */
   readonly lockTimeoutMs?: number;
+  /** Aborted when the hub is about to stop: a database that hangs does not keep it. */
+  readonly stopping?: AbortSignal;
 }
 
 /**
@@ -17,7 +19,7 @@ export interface OpenDatabaseOptions {
  */
 export async function openDatabase(
   url: string,
-  { directory, log, lockTimeoutMs = 5000 }: OpenDatabaseOptions,
+  { directory, log, lockTimeoutMs = 5000, stopping }: OpenDatabaseOptions,
 ): Promise<HubDatabase> {
   if (url.startsWith('sqlite:')) {
     return await openSqliteDatabase({
@@ -29,7 +31,7 @@ export async function openDatabase(
   }
   if (/^postgres(ql)?:\/\//.test(url)) {
     const { openPostgresDatabase } = await import('./postgres-database.ts');
-    return await openPostgresDatabase({ url, log });
+    return await openPostgresDatabase({ url, log, stopping });
   }
   throw new StartupError('Hub.database_url must begin with sqlite: or postgresql://');
 }

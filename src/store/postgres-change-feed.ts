@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from 'pg';
 import type { Logger } from 'pino';
+import type { AnswerWatch } from './answer-watch.ts';
 import type { ChangeListener } from './change-listeners.ts';
 import { type ChangeSubject, parseChangeSubject } from './change-subject.ts';
 
@@ -18,6 +19,7 @@ export interface PostgresChangeFeedOptions {
   readonly createClient: () => Client;
   /** Another process announced a change, or one may have been missed. */
   readonly onChange: ChangeListener;
+  readonly answers: AnswerWatch;
   readonly log: Logger;
 }
 
@@ -25,6 +27,7 @@ export interface PostgresChangeFeedOptions {
 export async function openPostgresChangeFeed({
   createClient,
   onChange,
+  answers,
   log,
 }: PostgresChangeFeedOptions): Promise<PostgresChangeFeed> {
   const ownId = randomUUID();
@@ -45,8 +48,8 @@ export async function openPostgresChangeFeed({
       if (from !== ownId) onChange(subject);
     });
     try {
-      await opened.connect();
-      await opened.query(`listen ${channel}`);
+      await answers.wait(opened.connect());
+      await answers.wait(opened.query(`listen ${channel}`));
     } catch (error) {
       await opened.end().catch(() => {});
       throw error;

@@ -1,7 +1,9 @@
+import { Socket } from 'node:net';
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import type { Logger } from 'pino';
 import { HubError, StartupError } from '../errors.ts';
+import { type AnswerWatch, createAnswerWatch } from './answer-watch.ts';
 import { guardDialect } from './guarded-dialect.ts';
 
 const connectionCount = 10;
@@ -9,6 +11,8 @@ const connectionTimeoutMs = 5000;
 const keepAliveDelayMs = 10_000;
 const statementTimeoutMs = 15_000;
 const idleTransactionTimeoutMs = 30_000;
+/** How long the server may take to close a connection that has said goodbye. */
+const endGraceMs = 1_000;
 
 export interface PostgresConnectionOptions {
   readonly url: string;
@@ -17,11 +21,15 @@ export interface PostgresConnectionOptions {
   readonly setting?: string;
   /** How long a statement may take. */
   readonly statementTimeoutMs?: number;
+  /** Aborted when the hub is about to stop: a database that hangs does not keep it. */
+  readonly stopping?: AbortSignal | undefined;
 }
 
 /** A pool of connections to a PostgreSQL database. */
 export interface PostgresConnection<Tables> {
   readonly kysely: Kysely<Tables>;
+  readonly answers: AnswerWatch;
+  /** Closes the pool and, if that has not happened, the connections of all clients. */
   close(): Promise<void>;
   /** Makes a client outside the pool; it is not yet connected. */
   createClient(): pg.Client;
@@ -33,7 +41,7 @@ export interface PostgresConnection<Tables> {
 export function openPostgresConnection<Tables>(
   options: PostgresConnectionOptions,
 ): PostgresConnection<Tables> {
-  const { url, log, setting = 'Hub.database_url' } = options;
+  const { url, log, stopping, setting = 'Hub.database_url' } = options;
   const address = describeAddress(url);
   const timeoutMs = options.statementTimeoutMs ?? statementTimeoutMs;
   const settings: pg.ClientConfig = {
@@ -48,38 +56,66 @@ export function openPostgresConnection<Tables>(
     idle_in_transaction_session_timeout: idleTransactionTimeoutMs,
     types: { getTypeParser: findTypeParser },
   };
-  const pool = new pg.Pool({ ...settings, Client: SelfClosingClient, max: connectionCount });
+  const sockets = new Set<Socket>();
+  const BoundedClient = boundClient(sockets);
+  const pool = new pg.Pool({ ...settings, Client: BoundedClient, max: connectionCount });
   // Without a listener the loss of an idle connection would end the process.
   pool.on('error', (error) => {
     log.warn({ address, reason: error.message }, 'lost a connection to the database');
   });
   pool.on('connect', (client) => client.on('error', () => {}));
 
-  const { dialect, close } = guardDialect(new PostgresDialect({ pool }));
+  const answers = createAnswerWatch(stopping);
+  const { dialect, close } = guardDialect(new PostgresDialect({ pool }), answers);
   return {
     kysely: new Kysely<Tables>({ dialect }),
-    close,
-    createClient: () => new pg.Client(settings),
+    answers,
+    async close() {
+      await close();
+      if (answers.givenUp !== undefined) for (const socket of sockets) socket.destroy();
+    },
+    createClient: () => new BoundedClient(settings),
     explain: (thrown) => explain(thrown, address, setting),
   };
 }
 
-/** Leaves the pool after a query that got no answer: every later one would wait behind it. */
-class SelfClosingClient extends pg.Client {
-  // biome-ignore lint/suspicious/noExplicitAny: the overloads are those of the base class
-  override query(...parts: any): any {
-    const result: unknown = super.query.apply(this, parts);
-    if (result instanceof Promise) {
-      result.catch((error: unknown) => {
-        if (error instanceof Error && error.message === 'Query read timeout') {
-          this.end().catch(() => {
-            // It is of no use any more, however it ends.
-          });
-        }
-      });
+/**
+ * Clients whose end never waits long, and that leave the pool after a query that got no answer: every
+ * later one would wait behind it. What they hold open is in `sockets`.
+ */
+function boundClient(sockets: Set<Socket>): typeof pg.Client {
+  return class BoundedClient extends pg.Client {
+    readonly #socket: Socket;
+
+    constructor(config: pg.ClientConfig) {
+      const socket = new Socket();
+      super({ ...config, stream: () => socket });
+      this.#socket = socket;
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
     }
-    return result;
-  }
+
+    // biome-ignore lint/suspicious/noExplicitAny: the overloads are those of the base class
+    override query(...parts: any): any {
+      const result: unknown = super.query.apply(this, parts);
+      if (result instanceof Promise) {
+        result.catch((error: unknown) => {
+          if (error instanceof Error && error.message === 'Query read timeout') {
+            this.end().catch(() => {
+              // It is of no use any more, however it ends.
+            });
+          }
+        });
+      }
+      return result;
+    }
+
+    // biome-ignore lint/suspicious/noExplicitAny: the overloads are those of the base class
+    override end(...parts: any): any {
+      setTimeout(() => this.#socket.destroy(), endGraceMs).unref();
+      return super.end.apply(this, parts);
+    }
+  };
 }
 
 /** Parses int8 as a number: times and counts are far below 2^53. */

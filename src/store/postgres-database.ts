@@ -10,12 +10,17 @@ export async function openPostgresDatabase(
   options: PostgresConnectionOptions,
 ): Promise<HubDatabase> {
   const { log } = options;
-  const { kysely, close, createClient, explain } = openPostgresConnection<Tables>(options);
+  const { kysely, answers, close, createClient, explain } = openPostgresConnection<Tables>(options);
   try {
     const steps = await migrate({ kysely, dialect: 'postgres' });
     if (steps.length > 0) log.info({ steps }, 'the schema of the database is up to date');
     const listeners = createChangeListeners({ log });
-    const feed = await openPostgresChangeFeed({ createClient, onChange: listeners.callAll, log });
+    const feed = await openPostgresChangeFeed({
+      createClient,
+      onChange: listeners.callAll,
+      answers,
+      log,
+    });
     return {
       kysely,
       dialect: 'postgres',

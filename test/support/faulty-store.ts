@@ -5,3 +5,8 @@ import type { HubDatabase } from '../../src/store/database.ts';
 export async function limitPages(database: HubDatabase, pages: number): Promise<void> {
   await sql.raw(`PRAGMA max_page_count = ${pages}`).execute(database.kysely);
 }
+
+/** Lets an SQLite database be read and not be written, as on a file system that has gone read-only. */
+export async function setReadOnly(database: HubDatabase, isReadOnly: boolean): Promise<void> {
+  await sql.raw(`PRAGMA query_only = ${isReadOnly ? 'on' : 'off'}`).execute(database.kysely);
+}
