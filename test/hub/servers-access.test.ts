@@ -169,6 +169,50 @@ describe.each([
   });
 });
 
+describe('a server that checks visitors itself', () => {
+  const Spawner = { access: 'server', cmd: guarded(...fixtureApp('gateway-app')) };
+
+  test('lets an administrator in by one question, and asks for consent only to what goes beyond it', async () => {
+    const scopes = ['read:users!user'];
+    for (const oauth_client_allowed_scopes of [[], scopes]) {
+      await using hub = await createServerHub({
+        ...admins,
+        Spawner: { ...Spawner, oauth_client_allowed_scopes },
+      });
+      await createUsers(hub, 'alice');
+      await startFor(hub, 'alice');
+      const root = await hub.logIn('root');
+      const question = (await follow(root, `${hub.url}user/alice/x`)).at(-1);
+      const answer = await submitFormTo(root, question!, /open-server/);
+      const steps = await follow(root, new URL(answer.headers.location ?? '', hub.url).href);
+      const last = steps.at(-1);
+      if (oauth_client_allowed_scopes.length === 0) {
+        expect([last?.status, pathOf(last!)]).toEqual([200, '/user/alice/x']);
+      } else {
+        expect(pathOf(last!)).toBe('/hub/api/oauth2/authorize');
+        expect(last?.body).toContain('read:users!user');
+      }
+    }
+  });
+
+  test('opens again in a browser that was closed, which keeps no session id', async () => {
+    await using hub = await createServerHub({ Spawner });
+    const browser = await hub.logIn('alice');
+    await startFor(hub, 'alice');
+    expect((await browser.open(`${hub.url}user/alice/`)).status).toBe(200);
+    browser.setCookie('hub-session-id', 'lost; Max-Age=0');
+    expect(browser.cookieNames()).not.toContain('hub-session-id');
+    const steps = await follow(browser, `${hub.url}user/alice/notes`);
+    expect(steps.map(pathOf)).toEqual([
+      '/user/alice/notes',
+      '/hub/api/oauth2/authorize',
+      '/user/alice/oauth_callback',
+      '/user/alice/notes',
+    ]);
+    expect(steps.at(-1)?.status).toBe(200);
+  });
+});
+
 describe('a user whose name is unusual', () => {
   const names = [
     'ann smith',
