@@ -3,8 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import type { Browser, BrowserContext, BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
+import { hasChromium, startChromium } from '../support/chromium.ts';
 import type { BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
 import {
   adminToken,
@@ -17,6 +19,7 @@ import {
   tokenOf,
 } from '../support/server-hub.ts';
 import { type TestHub, until } from '../support/test-hub.ts';
+import { startUpstream } from './proxy-harness.ts';
 
 // The attacker's server asks no visitor who they are: its guard was replaced. Only the hub's own door keeps its
 // pages from browsers that have no business there.
@@ -36,9 +39,15 @@ const script = {
 
 let hub: TestHub;
 let evilUrl: string;
+/** A page on the hub's origin on which the attacker has a script. */
+let neighbour: Awaited<ReturnType<typeof startUpstream>>;
 let pageNumber = 0;
 
 beforeAll(async () => {
+  neighbour = await startUpstream((_req, res) => {
+    res.setHeader('content-type', 'text/html');
+    res.end('<!doctype html><title>neighbour</title><body>');
+  });
   hub = await createServerHub({
     Hub: {
       load_groups: [{ name: 'friends', users: ['friend'] }],
@@ -48,13 +57,17 @@ beforeAll(async () => {
     },
     Authenticator: { admin_users: ['root'] },
     Spawner: { access: 'server', cmd: fixtureApp('hostile-server') },
+    Proxy: { extra_routes: { '/open/': neighbour.url } },
   });
   await createUsers(hub, 'evil', 'bystander');
   await startUntilReady(hub, serverPath('evil'));
   await startUntilReady(hub, serverPath('bystander'));
   evilUrl = `${hub.url}user/evil/`;
 });
-afterAll(async () => hub[Symbol.asyncDispose]());
+afterAll(async () => {
+  await hub[Symbol.asyncDispose]();
+  await neighbour[Symbol.asyncDispose]();
+});
 
 /** A page of the attacker's server that no other test asks for. */
 function newPage(): string {
@@ -335,6 +348,19 @@ describe('the door lets in', () => {
     expect((await ask(url, { ...navigation, cookie })).status).toBe(200);
   });
 
+  test('the owner, and shows the server no token of another user that a link brought', async () => {
+    const evil = await hub.logIn('evil');
+    const [own, foreign] = [await tokenOf(hub, 'evil'), await tokenOf(hub, 'root')];
+    const url = newPage();
+    const answer = await ask(`${url}?a=1&token=${foreign}`, asVisitor(evil, url, navigation));
+    expect([answer.status, answer.location]).toEqual([302, `${new URL(url).pathname}?a=1`]);
+    expect(await hasSeen(url)).toBe(false);
+    for (const token of [own, 'token-of-the-app-itself']) {
+      const kept = await ask(`${url}?token=${token}`, asVisitor(evil, url, navigation));
+      expect(kept.status).toBe(200);
+    }
+  });
+
   test.each(['root', 'friend'])('%s, who is asked once for each login and server', async (name) => {
     const visitor = await hub.logIn(name);
     const url = newPage();
@@ -411,4 +437,115 @@ describe('the door lets in', () => {
       expect(await hasSeen(after)).toBe(false);
     }
   });
+});
+
+describe.runIf(hasChromium())('in a real browser', () => {
+  let chromium: Browser;
+  beforeAll(async () => {
+    chromium = await startChromium();
+  });
+  afterAll(async () => chromium.close());
+
+  /** A browser profile with the cookies of a login; without a name, of none. */
+  async function profile(
+    userName: string | undefined,
+    options: BrowserContextOptions = {},
+  ): Promise<BrowserContext> {
+    const context = await chromium.newContext(options);
+    if (userName === undefined) return context;
+    const visitor = await hub.logIn(userName);
+    await context.addCookies(
+      visitor.cookieNames().map((name) => ({
+        name,
+        value: visitor.cookie(name)?.value ?? '',
+        domain: '127.0.0.1',
+        path: visitor.cookie(name)?.path ?? '/',
+        httpOnly: true,
+        sameSite: 'Lax' as const,
+      })),
+    );
+    return context;
+  }
+
+  test.each([undefined, 'victim', 'root'])(
+    'a page on the hub’s origin brings %s to the server in no way',
+    async (userName) => {
+      const context = await profile(userName);
+      const page = await context.newPage();
+      await page.goto(`${hub.url}open/`);
+      const url = newPage();
+      const path = new URL(url).pathname;
+      const opened = context.waitForEvent('page');
+      await page.evaluate(`(async () => {
+        const add = (name, attributes) =>
+          document.body.append(Object.assign(document.createElement(name), attributes));
+        add('iframe', { src: '${path}' });
+        add('object', { data: '${path}' });
+        add('embed', { src: '${path}' });
+        add('img', { src: '${path}' });
+        add('script', { src: '${path}' });
+        add('link', { rel: 'prefetch', href: '${path}' });
+        add('script', {
+          type: 'speculationrules',
+          text: JSON.stringify({ prefetch: [{ urls: ['${path}'] }], prerender: [{ urls: ['${path}'] }] }),
+        });
+        navigator.sendBeacon('${path}', 'x');
+        await fetch('${path}').catch(() => 0);
+        await fetch('${path}', { method: 'POST', body: 'x', headers: { authorization: 'token x' } });
+        await new Promise((resolve) => {
+          new WebSocket('${path}').onerror = resolve;
+        });
+        await navigator.serviceWorker.register('${path}').catch(() => 0);
+        await new Promise((resolve) => {
+          new Worker('${path}').onerror = resolve;
+        });
+        globalThis.popup = globalThis.open('${path}');
+      })()`);
+      const popup = await opened;
+      await popup.waitForLoadState();
+      expect(await popup.content()).not.toContain('a page of the attacker');
+      const seen = await page.evaluate(
+        "(() => { try { return popup.document.documentElement.innerHTML } catch (error) { return '' } })()",
+      );
+      expect(seen).toBe('');
+      const asked = await page.evaluate(
+        `fetch('/hub/open-server?next=${encodeURIComponent(path)}').then((answer) => answer.text())`,
+      );
+      expect(asked).not.toContain('_csrf');
+      expect(await hasSeen(url)).toBe(false);
+      await context.close();
+    },
+  );
+
+  test.each([
+    ['light', 1_000, 'evil'],
+    ['dark', 360, 'evil'],
+    ['dark', 360, 'e'.repeat(100)],
+  ] as const)(
+    'the question is answered by keyboard, without scripts (%s, %i px, server of %s)',
+    async (colorScheme, width, ownerName) => {
+      if (ownerName !== 'evil') {
+        await createUsers(hub, ownerName);
+        await startUntilReady(hub, serverPath(ownerName));
+      }
+      const context = await profile('root', {
+        colorScheme,
+        javaScriptEnabled: false,
+        viewport: { width, height: 700 },
+      });
+      const page = await context.newPage();
+      const url = `${hub.url}user/${ownerName}/lure`;
+      await page.goto(url);
+      await page.getByRole('heading', { name: `Open the server of ${ownerName}?` }).waitFor();
+      await page.getByRole('button', { name: 'Open server' }).focus();
+      await page.keyboard.press('Shift+Tab');
+      await page.keyboard.press('Tab');
+      const overflow = 'document.documentElement.scrollWidth - innerWidth';
+      expect(await page.evaluate(overflow)).toBeLessThanOrEqual(0);
+      await page.keyboard.press('Enter');
+      await page.getByText('a page of the attacker').waitFor();
+      expect(page.url()).toBe(url);
+      await context.close();
+    },
+  );
 });
