@@ -14,7 +14,7 @@ import { isClaims } from './claims.ts';
 import { UntrustedAnswer } from './provider-errors.ts';
 
 /** Signatures by the provider's private key only: with HS256 its public key would be the secret. */
-const acceptedAlgorithms = [
+export const acceptedAlgorithms = [
   'RS256',
   'RS384',
   'RS512',

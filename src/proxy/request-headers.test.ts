@@ -171,13 +171,18 @@ describe('upstreamRequestHeaders', () => {
     expect(sent(['X-Hub-User', 'root'], { access: 'service' })).not.toHaveProperty('x-hub-user');
   });
 
-  test.for(['Impersonate-User', 'X-HTTP-Method-Override', 'X-Method-Override', 'X-HTTP-Method'])(
-    '%s reaches no upstream',
-    (name) => {
-      for (const access of ['gateway', 'service', 'server', 'public'] as const)
-        expect(sent([name, 'x'], { access })).not.toHaveProperty(name.toLowerCase());
-    },
-  );
+  test.for([
+    'Impersonate-User',
+    'X-HTTP-Method-Override',
+    'X-Method-Override',
+    'X-HTTP-Method',
+    'Cf-Access-Jwt-Assertion',
+    'X-Pomerium-Jwt-Assertion',
+    'X-authentik-jwt',
+  ])('%s reaches no upstream', (name) => {
+    for (const access of ['gateway', 'service', 'server', 'public'] as const)
+      expect(sent([name, 'x'], { access })).not.toHaveProperty(name.toLowerCase());
+  });
 
   test('what only sounds like an identity is kept', () => {
     for (const name of ['X-User-Agent', 'X-Grpc-User-Agent', 'X-Csrf-Token', 'X-Upload-Id'])

@@ -79,6 +79,9 @@ const proxyClaims = new RegExp(
     'x-auth-request-.*',
     'x-auth-(?:user|email|groups?|name|token-claims)',
     'x-authenticated-.*',
+    // Who has one can log in with it where the hub believes the proxy that signed it.
+    '.*-jwt-assertion',
+    'x-authentik-jwt',
     'x-remote-.*',
     'x-webauth-.*',
     'x-original-.*',

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { globSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { parse } from 'jsonc-parser';
@@ -46,11 +48,12 @@ describe.skipIf(!hasPostgres() || !hasRedis())('every configuration that is show
   test.concurrent.for(shown)('starts a hub from an empty folder: $where', async ({ config }) => {
     const directory = await mkdtemp(join(tmpdir(), 'hub-shown-'));
     try {
-      const { publicUrl, environment } = await prepare(directory, config, {
+      const { publicUrl, environment, socket } = await prepare(directory, config, {
         database_url: await cluster().createDatabase(),
         keyv_url: redis().url,
       });
       await using hub = await startHubProcess(['start'], { cwd: directory, env: environment });
+      await using _ = socket === undefined ? undefined : await forwardTo(socket, publicUrl);
       expect((await fetch(`${publicUrl}hub/health`)).status).toBe(200);
       const page = await new FakeBrowser().open(`${publicUrl}hub/login`);
       expect([200, 401], page.body).toContain(page.status);
@@ -136,11 +139,13 @@ async function prepare(
   await visit(config);
 
   const hub = (config['Hub'] ?? {}) as Json;
-  const bindUrl = new URL(String(hub['bind_url'] ?? 'http://127.0.0.1:8000/'));
+  const shownUrl = String(hub['bind_url'] ?? 'http://127.0.0.1:8000/');
+  const socket = shownUrl.startsWith('unix:') ? join(directory, 'hub.sock') : undefined;
+  const bindUrl = new URL(socket === undefined ? shownUrl : 'http://127.0.0.1:8000/');
   bindUrl.port = await portOf('public');
   config['Hub'] = {
     ...hub,
-    bind_url: bindUrl.href,
+    bind_url: socket === undefined ? bindUrl.href : `unix://${socket}`,
     hub_bind_url: `http://127.0.0.1:${await portOf('internal')}`,
     ...('keyv_url' in hub && { keyv_url: storage.keyv_url }),
   };
@@ -148,7 +153,22 @@ async function prepare(
   if (JSON.stringify(config).includes('examples/')) {
     await symlink(join(projectDirectory, 'examples'), join(directory, 'examples'));
   }
-  return { publicUrl: bindUrl.href, environment };
+  return { publicUrl: bindUrl.href, environment, socket };
+}
+
+/** Stands in for the proxy in front of a socket: passes bytes on and nothing else. */
+async function forwardTo(path: string, url: string): Promise<AsyncDisposable> {
+  const forwarder = createServer((client) => {
+    const upstream = connect(path);
+    client.on('error', () => upstream.destroy()).pipe(upstream);
+    upstream.on('error', () => client.destroy()).pipe(client);
+  });
+  await once(forwarder.listen(Number(new URL(url).port), '127.0.0.1'), 'listening');
+  return {
+    async [Symbol.asyncDispose]() {
+      forwarder.close();
+    },
+  };
 }
 
 function servicesOfExamples(config: Json): string[] {

@@ -1,7 +1,10 @@
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
+import { createHubFolder } from '../support/hub-process.ts';
 import { createTestHub } from '../support/test-hub.ts';
 
 const proxySecret = 'what only the proxy knows';
@@ -65,4 +68,42 @@ test('a program on this machine cannot name a user, nor run a hub that would bel
     const open = { Hub: behindProxy([range]).Hub, HeaderAuthenticator: {} };
     await expect(createTestHub(open)).rejects.toThrow(/secret.*is needed|HeaderAuthenticator/s);
   }
+});
+
+test('a name that a proxy has signed logs in without a secret, and no other does', async () => {
+  const { publicKey, privateKey } = await generateKeyPair('ES256');
+  await using folder = await createHubFolder();
+  await writeFile(
+    `${folder.directory}/keys.json`,
+    JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: 'a', alg: 'ES256' }] }),
+  );
+  await using hub = await createTestHub({
+    Hub: { authenticator_class: 'header', trusted_proxies: ['127.0.0.1'] },
+    HeaderAuthenticator: {
+      jwt_header: 'X-Pomerium-Jwt-Assertion',
+      jwt_keys: `${folder.directory}/keys.json`,
+      jwt_issuer: 'hub.example.org',
+      jwt_audience: 'hub.example.org',
+    },
+  });
+  const logIn = async (audience: string) => {
+    const token = await new SignJWT({ email: 'ada@example.org' })
+      .setProtectedHeader({ alg: 'ES256', kid: 'a' })
+      .setIssuer('hub.example.org')
+      .setAudience(audience)
+      .setExpirationTime('1m')
+      .sign(privateKey);
+    const browser = new FakeBrowser();
+    const headers = { 'x-pomerium-jwt-assertion': token, 'x-forwarded-user': 'eve' };
+    const { status } = await browser.request(`${hub.url}hub/login`, { headers });
+    return { status, home: (await browser.request(`${hub.url}hub/home`)).body };
+  };
+  expect(await logIn('hub.example.org')).toMatchObject({
+    status: 302,
+    home: expect.stringContaining('Hello, ada@example.org'),
+  });
+  expect(await logIn('other.example.org')).toMatchObject({ status: 403 });
+  const forger = new FakeBrowser();
+  const headers = { 'x-forwarded-user': 'ada@example.org' };
+  expect((await forger.request(`${hub.url}hub/login`, { headers })).status).toBe(200);
 });
