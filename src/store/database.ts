@@ -12,6 +12,8 @@ export interface HubDatabase extends AsyncDisposable {
    * handed in: SQLite has one connection, and a query past the transaction would wait for its end.
    */
   transaction<T>(work: (transaction: Kysely<Tables>) => Promise<T>): Promise<T>;
+  /** Why nothing can be written, as far as that is known without a query. */
+  problem(): string | undefined;
   /**
    * Tells every process on this database (this one at once) that users, roles, groups, sessions or
    * tokens changed. Call it after the change is committed, and with a subject only where nothing

@@ -63,7 +63,7 @@ async function openOwnDatabase(
   if (!isPostgres && !url.startsWith('sqlite:')) {
     throw new StartupError('Hub.keyv_url must begin with redis://, postgresql:// or sqlite:');
   }
-  const { kysely, close, explain } = isPostgres
+  const connection = isPostgres
     ? (await import('./postgres-connection.ts')).openPostgresConnection<KeyvTables>({
         url,
         log,
@@ -74,11 +74,14 @@ async function openOwnDatabase(
         path: url.slice('sqlite:'.length),
         directory,
         lockTimeoutMs,
+        log,
         setting,
       });
+  const { kysely, close, explain } = connection;
   const dialect = isPostgres ? 'postgres' : 'sqlite';
   try {
     await createTable(kysely, dialect);
+    if ('watchFile' in connection) connection.watchFile();
   } catch (error) {
     await close();
     throw explain(error);

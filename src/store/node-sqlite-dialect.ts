@@ -26,6 +26,8 @@ export interface NodeSqliteDialectOptions {
   readonly lockTimeoutMs: number;
   /** How long a statement waits for the writer. */
   readonly queueTimeoutMs: number;
+  /** Why nothing may be written at this moment; reading goes on. */
+  readonly problem?: () => string | undefined;
 }
 
 /**
@@ -52,17 +54,28 @@ class NodeSqliteDriver implements Driver {
   readonly #writer: PatientEngine;
   readonly #reader: PatientEngine | undefined;
   readonly #queue: WriterQueue;
+  readonly #requireWritable: () => void;
 
-  constructor({ writer, reader, lockTimeoutMs, queueTimeoutMs }: NodeSqliteDialectOptions) {
+  constructor(options: NodeSqliteDialectOptions) {
+    const { writer, reader, lockTimeoutMs, queueTimeoutMs } = options;
     this.#writer = new PatientEngine(writer, lockTimeoutMs);
     this.#reader = reader && new PatientEngine(reader, lockTimeoutMs);
     this.#queue = new WriterQueue(queueTimeoutMs);
+    this.#requireWritable = () => {
+      const problem = options.problem?.();
+      if (problem !== undefined) throw unwritable(problem);
+    };
   }
 
   async init(): Promise<void> {}
 
   async acquireConnection(): Promise<NodeSqliteConnection> {
-    return new NodeSqliteConnection(this.#writer, this.#reader, this.#queue);
+    return new NodeSqliteConnection({
+      writer: this.#writer,
+      reader: this.#reader,
+      queue: this.#queue,
+      requireWritable: this.#requireWritable,
+    });
   }
 
   async releaseConnection(connection: DatabaseConnection): Promise<void> {
@@ -74,6 +87,7 @@ class NodeSqliteDriver implements Driver {
   }
 
   async commitTransaction(): Promise<void> {
+    this.#requireWritable();
     await this.#writer.run('commit', []);
   }
 
@@ -94,12 +108,19 @@ class NodeSqliteConnection implements DatabaseConnection {
   readonly #writer: PatientEngine;
   readonly #reader: PatientEngine | undefined;
   readonly #queue: WriterQueue;
+  readonly #requireWritable: () => void;
   #holdsWriter = false;
 
-  constructor(writer: PatientEngine, reader: PatientEngine | undefined, queue: WriterQueue) {
-    this.#writer = writer;
-    this.#reader = reader;
-    this.#queue = queue;
+  constructor(parts: {
+    readonly writer: PatientEngine;
+    readonly reader: PatientEngine | undefined;
+    readonly queue: WriterQueue;
+    readonly requireWritable: () => void;
+  }) {
+    this.#writer = parts.writer;
+    this.#reader = parts.reader;
+    this.#queue = parts.queue;
+    this.#requireWritable = parts.requireWritable;
   }
 
   async executeQuery<R>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<R>> {
@@ -108,6 +129,7 @@ class NodeSqliteConnection implements DatabaseConnection {
     if (this.#reader !== undefined && query.kind === 'SelectQueryNode') {
       return toQueryResult(await this.#reader.run(sql, values));
     }
+    this.#requireWritable();
     await this.#queue.enter();
     try {
       return toQueryResult(await this.#writer.run(sql, values));
@@ -123,6 +145,7 @@ class NodeSqliteConnection implements DatabaseConnection {
 
   /** Begins a transaction, which has the writer to itself until the connection is released. */
   async begin(accessMode: TransactionSettings['accessMode']): Promise<void> {
+    if (accessMode !== 'read only') this.#requireWritable();
     await this.#queue.enter();
     this.#holdsWriter = true;
     // A deferred transaction that reads first and writes later fails when another process wrote in
@@ -135,6 +158,13 @@ class NodeSqliteConnection implements DatabaseConnection {
     this.#holdsWriter = false;
     this.#queue.leave();
   }
+}
+
+function unwritable(problem: string): HubError {
+  return new HubError('storage_unavailable', problem, {
+    hint: 'Tell the operator of this hub.',
+    retryAfterSeconds: 60,
+  });
 }
 
 function toQueryResult<R>(result: StatementResult): QueryResult<R> {

@@ -25,6 +25,7 @@ export async function openPostgresDatabase(
       kysely,
       dialect: 'postgres',
       transaction: (work) => kysely.transaction().execute(work),
+      problem: () => undefined,
       announceChange(subject) {
         listeners.callAll(subject);
         feed.announce(subject);

@@ -1,10 +1,12 @@
 import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { Kysely } from 'kysely';
+import { Kysely, sql } from 'kysely';
+import type { Logger } from 'pino';
 import { HubError, StartupError } from '../errors.ts';
 import { guardDialect } from './guarded-dialect.ts';
 import { createNodeSqliteDialect } from './node-sqlite-dialect.ts';
 import { createDirectEngine, openDatabaseFile, type SqliteEngine } from './sqlite-engine.ts';
+import { createSqliteFileWatch } from './sqlite-file-watch.ts';
 import { storageFailureOf } from './storage-error.ts';
 import { openThreadedEngine } from './threaded-sqlite-engine.ts';
 
@@ -15,6 +17,7 @@ export interface SqliteConnectionOptions {
   readonly path: string;
   readonly directory: string;
   readonly lockTimeoutMs: number;
+  readonly log: Logger;
   /** Where the path stands in the configuration. */
   readonly setting?: string;
 }
@@ -25,6 +28,10 @@ export interface SqliteConnection<Tables> {
   readonly writer: SqliteEngine;
   readonly isInMemory: boolean;
   close(): Promise<void>;
+  /** To be called once there are tables. */
+  watchFile(): void;
+  /** Why nothing is written, if the file is not the one any more that was opened. */
+  problem(): string | undefined;
   /** Turns what went wrong during the start into a StartupError that names the file. */
   explain(thrown: unknown): Error;
 }
@@ -34,6 +41,7 @@ export async function openSqliteConnection<Tables>({
   path,
   directory,
   lockTimeoutMs,
+  log,
   setting = 'Hub.database_url',
 }: SqliteConnectionOptions): Promise<SqliteConnection<Tables>> {
   const isInMemory = path === ':memory:';
@@ -41,12 +49,24 @@ export async function openSqliteConnection<Tables>({
   const engines = isInMemory
     ? { writer: createDirectEngine(openDatabaseFile({ file, lockTimeoutMs })) }
     : await openEngines(file, { lockTimeoutMs, setting });
+  const watch = isInMemory ? undefined : createSqliteFileWatch({ file, log });
+  const problem = () => watch?.problem;
   const { dialect, close } = guardDialect(
-    createNodeSqliteDialect({ ...engines, lockTimeoutMs, queueTimeoutMs }),
+    createNodeSqliteDialect({ ...engines, lockTimeoutMs, queueTimeoutMs, problem }),
   );
+  const kysely = new Kysely<Tables>({ dialect });
   return {
-    kysely: new Kysely<Tables>({ dialect }),
-    close,
+    kysely,
+    watchFile() {
+      watch?.start(async () => {
+        await sql`pragma wal_checkpoint(truncate)`.execute(kysely);
+      });
+    },
+    async close() {
+      watch?.[Symbol.dispose]();
+      await close();
+    },
+    problem,
     writer: engines.writer,
     isInMemory,
     explain: (thrown) => explain(thrown, file, setting),

@@ -2,9 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
+  copyFileSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -36,8 +38,8 @@ afterEach(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-async function open(url = 'sqlite:hub.sqlite'): Promise<HubDatabase> {
-  const database = await openDatabase(url, { directory, log, lockTimeoutMs });
+async function open(url = 'sqlite:hub.sqlite', openLog = log): Promise<HubDatabase> {
+  const database = await openDatabase(url, { directory, log: openLog, lockTimeoutMs });
   opened.push(database);
   return database;
 }
@@ -278,6 +280,76 @@ describe('an SQLite database', () => {
     await database[Symbol.asyncDispose]();
     await expect(userNames(database)).rejects.toMatchObject({ code: 'storage_unavailable' });
     await database[Symbol.asyncDispose]();
+  });
+
+  test.each([
+    ['deleted', () => rmSync(file)],
+    [
+      'replaced',
+      () => {
+        copyFileSync(file, join(directory, 'backup'));
+        renameSync(join(directory, 'backup'), file);
+      },
+    ],
+  ])('refuses writes when its file was %s under it, and says so', async (happened, act) => {
+    const lines: Record<string, unknown>[] = [];
+    const telling = pino({}, { write: (line) => lines.push(JSON.parse(line)) });
+    const database = await open('sqlite:hub.sqlite', telling);
+    await addUser(database, 'alice');
+    expect(await userNames(database)).toEqual(['alice']);
+    act();
+    await expect.poll(() => `${database.problem()}`, { timeout: 20_000 }).toContain(happened);
+    const refusal = { code: 'storage_unavailable', message: expect.stringContaining(happened) };
+    await expect(addUser(database, 'bob')).rejects.toMatchObject(refusal);
+    const transaction = database.transaction(async () => 'never');
+    await expect(transaction).rejects.toMatchObject(refusal);
+    expect(await userNames(database)).toEqual(['alice']);
+    expect(lines.filter(({ level }) => level === 50)).toMatchObject([
+      { file, msg: expect.stringContaining(happened) },
+    ]);
+  });
+
+  test('refuses writes while its log file is away, and takes them once it is back', async () => {
+    const database = await open();
+    await addUser(database, 'alice');
+    renameSync(`${file}-wal`, join(directory, 'aside'));
+    await expect.poll(() => `${database.problem()}`, { timeout: 20_000 }).toContain('deleted');
+    await expect(addUser(database, 'bob')).rejects.toMatchObject({ code: 'storage_unavailable' });
+    renameSync(join(directory, 'aside'), `${file}-wal`);
+    await expect.poll(() => database.problem(), { timeout: 20_000 }).toBeUndefined();
+    await addUser(database, 'carol');
+    await database[Symbol.asyncDispose]();
+    expect(await userNames(await open())).toEqual(['alice', 'carol']);
+  });
+
+  test('refuses to commit what began before its file was deleted', async () => {
+    const database = await open();
+    expect(await userNames(database)).toEqual([]);
+    const transaction = database.transaction(async (within) => {
+      await within.insertInto('users').values(user('alice')).execute();
+      rmSync(file);
+      await expect.poll(() => `${database.problem()}`, { timeout: 20_000 }).toContain('deleted');
+    });
+    await expect(transaction).rejects.toMatchObject({ code: 'storage_unavailable' });
+    expect(await userNames(database)).toEqual([]);
+  });
+
+  test('gives the disk back what a long reader made its log take', async () => {
+    const database = await open();
+    using reader = new DatabaseSync(file, { readOnly: true });
+    reader.exec('begin');
+    reader.prepare('select count(*) from users').get();
+    const value = 'x'.repeat(1_000_000);
+    for (let index = 0; index < 24; index += 1) {
+      await database.kysely
+        .insertInto('settings')
+        .values({ key: `k${index}`, value })
+        .execute();
+    }
+    const walBytes = () => statSync(`${file}-wal`).size;
+    expect(walBytes()).toBeGreaterThan(24_000_000);
+    reader.exec('commit');
+    await expect.poll(walBytes, { timeout: 20_000 }).toBeLessThan(1_000_000);
   });
 
   test('calls the listeners when another process committed something', async () => {

@@ -10,11 +10,9 @@ import type { Tables } from './tables.ts';
 const changePollMs = 500;
 
 /** Opens an SQLite file as the hub's database and brings its schema up to date. */
-export async function openSqliteDatabase({
-  log,
-  ...options
-}: SqliteConnectionOptions & { readonly log: Logger }): Promise<HubDatabase> {
-  const { kysely, close, writer, isInMemory, explain } =
+export async function openSqliteDatabase(options: SqliteConnectionOptions): Promise<HubDatabase> {
+  const { log } = options;
+  const { kysely, close, writer, isInMemory, watchFile, problem, explain } =
     await openSqliteConnection<Tables>(options);
   try {
     const steps = await migrate({ kysely, dialect: 'sqlite' });
@@ -24,6 +22,7 @@ export async function openSqliteDatabase({
     throw explain(error);
   }
 
+  watchFile();
   const listeners = createChangeListeners({ log });
   const stopWatching = isInMemory
     ? () => {}
@@ -33,6 +32,7 @@ export async function openSqliteDatabase({
     kysely,
     dialect: 'sqlite',
     transaction: (work) => kysely.transaction().execute(work),
+    problem,
     announceChange: listeners.callAll,
     onChange: listeners.add,
     async [Symbol.asyncDispose]() {

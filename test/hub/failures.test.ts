@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -153,6 +153,26 @@ describe('a database', () => {
     expect((await create()).status).toBe(201);
     const users = (await (await hub.api('/users', 'admin-service-token')).json()) as unknown[];
     expect(users).toHaveLength(2);
+  });
+
+  test('whose file is deleted under the hub makes writing 503, and reading goes on', async () => {
+    await using hub = await createTestHub();
+    const browser = await hub.logIn('alice');
+    await rm(join(hub.directory, 'hub.sqlite'));
+    let number = 0;
+    let refused: Response | undefined;
+    await until(async () => {
+      number += 1;
+      refused = await hub.api(`/users/user-${number}`, 'admin-service-token', { method: 'POST' });
+      return refused.status !== 201;
+    }, 'writing is refused');
+    expect(refused?.status).toBe(503);
+    expect(await refused?.json()).toMatchObject({
+      code: 'storage_unavailable',
+      message: 'The file of the database was deleted.',
+    });
+    expect((await browser.request(`${hub.url}hub/home`)).status).toBe(200);
+    expect(await isHealthy(hub)).toBe(true);
   });
 
   test('whose file may not grow any more makes writing 503, reading goes on, what was answered stays', async () => {
