@@ -1,4 +1,4 @@
-import type { AccountPasswords } from '../authentication/account-passwords.ts';
+import type { AccountPasswords, SetPasswordOptions } from '../authentication/account-passwords.ts';
 import { hashSecret } from '../crypto/hash.ts';
 import { HubError } from '../errors.ts';
 import type { Caller } from '../rbac/caller.ts';
@@ -33,7 +33,11 @@ export interface Invitations {
     secret: string,
   ): Promise<{ readonly invitation: Invitation; readonly user: User } | undefined>;
   /** Uses a link up. Throws `bad_request` for a bad password, which leaves the link as it is. */
-  accept(secret: string, password: string): Promise<User>;
+  accept(
+    secret: string,
+    password: string,
+    options?: Pick<SetPasswordOptions, 'endsApiTokens'>,
+  ): Promise<User>;
 }
 
 /** How long a link works, by what it is for. */
@@ -92,13 +96,13 @@ export function createInvitations(deps: {
       return open.length;
     },
 
-    async accept(secret, password) {
+    async accept(secret, password, options) {
       const found = await find(secret);
       if (found === undefined) throw usedUp();
       const problem = passwords.problemWith(password, found.user.name);
       if (problem !== undefined) throw new HubError('bad_request', problem);
       if ((await store.takeInvitation(hashSecret(secret), now())) === undefined) throw usedUp();
-      await passwords.set(found.user, password);
+      await passwords.set(found.user, password, options);
       // A user who has chosen a password needs no other link that is still on its way.
       for (const { id } of await store.listForUser(found.user.id, now())) await store.delete(id);
       return found.user;

@@ -1,5 +1,8 @@
 import type { PasswordHasher } from '../plugin-host/authenticator.ts';
-import type { PasswordCredentialStore } from '../users/password-credential-store.ts';
+import type {
+  PasswordChangeOptions,
+  PasswordCredentialStore,
+} from '../users/password-credential-store.ts';
 import type { User } from '../users/user-store.ts';
 import { type Authenticators, accountOwnerOf } from './create-authenticators.ts';
 
@@ -11,6 +14,8 @@ export interface AccountPasswords {
   readonly minimumLength: number | undefined;
   /** Says why a new password is not good enough, in a sentence; undefined when it is. */
   problemWith(password: string, userName: string): string | undefined;
+  /** How many tokens the user has that a new password can end. */
+  apiTokenCount(userId: string): Promise<number>;
   /** Stores a new password and ends the user's other logins, so that a stolen one is of no more use. */
   set(
     user: Pick<User, 'id' | 'name'>,
@@ -19,9 +24,7 @@ export interface AccountPasswords {
   ): Promise<void>;
 }
 
-export interface SetPasswordOptions {
-  /** The next login must choose another one. */
-  readonly mustChange?: boolean;
+export interface SetPasswordOptions extends PasswordChangeOptions {
   /** The session in which the person changed it, which goes on. */
   readonly keepSessionId?: string;
 }
@@ -30,6 +33,7 @@ export function createAccountPasswords(deps: {
   readonly authenticators: Pick<Authenticators, 'list'>;
   readonly credentials: Pick<PasswordCredentialStore, 'setPasswordHash'>;
   readonly passwordHasher: Pick<PasswordHasher, 'hash'>;
+  readonly countApiTokens: (userId: string) => Promise<number>;
   readonly endLoginsOf: (userId: string, options: { readonly except?: string }) => Promise<unknown>;
 }): AccountPasswords {
   // Looked up each time: a reload of the configuration changes the list.
@@ -49,9 +53,11 @@ export function createAccountPasswords(deps: {
       return problem ?? (password === '' ? 'A password cannot be empty.' : undefined);
     },
 
-    async set({ id, name }, password, { mustChange = false, keepSessionId } = {}) {
+    apiTokenCount: deps.countApiTokens,
+
+    async set({ id, name }, password, { keepSessionId, ...change } = {}) {
       const passwordHash = await deps.passwordHasher.hash(password);
-      await deps.credentials.setPasswordHash(name, passwordHash, { mustChange });
+      await deps.credentials.setPasswordHash(name, passwordHash, change);
       await deps.endLoginsOf(id, keepSessionId === undefined ? {} : { except: keepSessionId });
     },
   };

@@ -56,11 +56,12 @@ export async function openCliStores({ config, plugins }: CheckedConfig): Promise
   }
 
   const users = createUserStore(database);
+  const accessTokens = createAccessTokenStore({ database });
 
   return {
     users,
     systemAccounts: createSystemAccountStore(database),
-    accessTokens: createAccessTokenStore({ database }),
+    accessTokens,
     setUpLink: createSetUpLink({ ...config, settings, users, credentials }),
     openKeyv: () =>
       openKeyv({ url: config.Hub.keyv_url, database, directory: config.directory, log }),
@@ -76,7 +77,13 @@ export async function openCliStores({ config, plugins }: CheckedConfig): Promise
         log,
       });
       return {
-        ...createAccountPasswords({ authenticators, credentials, passwordHasher, endLoginsOf }),
+        ...createAccountPasswords({
+          authenticators,
+          credentials,
+          passwordHasher,
+          countApiTokens: (userId) => accessTokens.countOfUser(userId),
+          endLoginsOf,
+        }),
         [Symbol.asyncDispose]: () => authenticators[Symbol.asyncDispose](),
       };
     },

@@ -247,6 +247,20 @@ describe('hub user', () => {
     expect((await hub('user passwd bob --password-stdin')).stderr).toContain('no user bob');
   });
 
+  test('passwd tells of API tokens that go on, and ends them when it is asked to', async () => {
+    await hub('user add ada --no-password');
+    await hub('token ada');
+    const piped = 'another fine phrase';
+    const kept = await hub('user passwd ada --password-stdin', { piped });
+    expect(kept.stdout).toContain('API tokens that they keep: 1; --end-tokens ends those too.');
+    const ended = await hub('user passwd ada --password-stdin --end-tokens', { piped });
+    expect(ended.stdout).toContain('all their logins and API tokens have ended');
+    await withDatabase(async (database) => {
+      const { id } = await createUserStore(database).getByName('ada');
+      expect(await createAccessTokenStore({ database }).countOfUser(id)).toBe(0);
+    });
+  });
+
   test('account shows whose files the servers of a user have, and gives them others', async () => {
     for (const name of ['ada', 'bob']) await hub(`user add ${name} --no-password`);
     expect((await hub('user account ada')).stdout).toMatch(/^not decided; ada if free/);

@@ -65,7 +65,8 @@ function addPasswdCommand(user: Command, io: CliIo): void {
     .argument('<name>', 'name of the user')
     .option('--password-stdin', 'read the password from standard input')
     .option('--must-change', 'the next login must choose another password')
-    .action(async (name: string, flags: PasswordFlags, command: Command) => {
+    .option('--end-tokens', 'end the API tokens of the user too')
+    .action(async (name: string, flags: PasswdFlags, command: Command) => {
       await withStores(io, command, async ({ stores, checked }) => {
         const found = await getUser(stores, namesOf(checked).resolve(name));
         await using passwords = await stores.openPasswords();
@@ -80,8 +81,15 @@ function addPasswdCommand(user: Command, io: CliIo): void {
         }
         const isPiped = flags.passwordStdin === true;
         const password = await newPassword(io, passwords, found.name, isPiped);
-        await passwords.set(found, password, { mustChange: flags.mustChange === true });
-        io.stdout.write(`The password of ${found.name} is set; all their logins have ended.\n`);
+        const tokens = await passwords.apiTokenCount(found.id);
+        const endsApiTokens = flags.endTokens === true;
+        const mustChange = flags.mustChange === true;
+        await passwords.set(found, password, { mustChange, endsApiTokens });
+        const ended = endsApiTokens ? 'logins and API tokens' : 'logins';
+        io.stdout.write(`The password of ${found.name} is set; all their ${ended} have ended.\n`);
+        if (tokens > 0 && !endsApiTokens) {
+          io.stdout.write(`API tokens that they keep: ${tokens}; --end-tokens ends those too.\n`);
+        }
       });
     });
 }
@@ -147,6 +155,10 @@ function addDeleteCommand(user: Command, io: CliIo): void {
 interface PasswordFlags {
   readonly passwordStdin?: boolean;
   readonly mustChange?: boolean;
+}
+
+interface PasswdFlags extends PasswordFlags {
+  readonly endTokens?: boolean;
 }
 
 interface AddFlags extends PasswordFlags {

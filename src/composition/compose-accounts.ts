@@ -52,6 +52,7 @@ export function composeAccounts(
     authenticators,
     credentials: stores.credentials,
     passwordHasher: login.passwordHasher,
+    countApiTokens: (userId) => stores.accessTokens.countOfUser(userId),
     endLoginsOf: (userId, options) => logins.endAllOfUser(userId, options),
   });
   const secondFactorThrottle = createLoginThrottle({

@@ -7,11 +7,11 @@ describeEachDatabase('the password credential store', (open) => {
   const openStore = async () => {
     const database = await open();
     await createUserStore(database).create({ name: 'alice' });
-    return createPasswordCredentialStore(database);
+    return { database, credentials: createPasswordCredentialStore(database) };
   };
 
   test('finds the hash that was set last', async () => {
-    const credentials = await openStore();
+    const { credentials } = await openStore();
     expect(await credentials.findPasswordHash('alice')).toBeUndefined();
     await credentials.setPasswordHash('alice', 'first', { mustChange: true });
     expect(await credentials.findPasswordHash('alice')).toEqual({
@@ -25,8 +25,17 @@ describeEachDatabase('the password credential store', (open) => {
     });
   });
 
+  test('changes nothing when the tokens cannot be ended with it', async () => {
+    const { database, credentials } = await openStore();
+    await credentials.setPasswordHash('alice', 'first');
+    await database.kysely.schema.dropTable('access_tokens').execute();
+    const change = credentials.setPasswordHash('alice', 'second', { endsApiTokens: true });
+    await expect(change).rejects.toThrow();
+    expect((await credentials.findPasswordHash('alice'))?.passwordHash).toBe('first');
+  });
+
   test('keeps no password for a user that is not there', async () => {
-    const credentials = await openStore();
+    const { credentials } = await openStore();
     const setting = credentials.setPasswordHash('ghost', 'hash');
     await expect(setting).rejects.toMatchObject({ code: 'not_found' });
     expect(await credentials.findPasswordHash('ghost')).toBeUndefined();

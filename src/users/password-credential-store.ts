@@ -1,5 +1,7 @@
 import type { Kysely } from 'kysely';
 import { HubError } from '../errors.ts';
+import { apiTokensOf } from '../store/api-tokens.ts';
+import { tokensRevoked } from '../store/change-subject.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { Tables } from '../store/tables.ts';
 import { normaliseUserName } from './user-name.ts';
@@ -11,6 +13,13 @@ export interface PasswordCredential {
   readonly mustChange: boolean;
 }
 
+export interface PasswordChangeOptions {
+  /** The next login must choose another one. */
+  readonly mustChange?: boolean;
+  /** Ends the tokens that the user made by hand or by the API, with the old password. */
+  readonly endsApiTokens?: boolean;
+}
+
 /** The hashes of the passwords of the hub's own accounts. */
 export interface PasswordCredentialStore {
   findPasswordHash(userName: string): Promise<PasswordCredential | undefined>;
@@ -18,11 +27,12 @@ export interface PasswordCredentialStore {
   setPasswordHash(
     userName: string,
     passwordHash: string,
-    options?: { readonly mustChange?: boolean },
+    options?: PasswordChangeOptions,
   ): Promise<void>;
 }
 
-export function createPasswordCredentialStore({ kysely }: HubDatabase): PasswordCredentialStore {
+export function createPasswordCredentialStore(database: HubDatabase): PasswordCredentialStore {
+  const { kysely } = database;
   return {
     async findPasswordHash(userName) {
       const row = await kysely
@@ -34,7 +44,11 @@ export function createPasswordCredentialStore({ kysely }: HubDatabase): Password
       return row && { passwordHash: row.password_hash, mustChange: row.must_change === 1 };
     },
 
-    async setPasswordHash(userName, passwordHash, { mustChange = false } = {}) {
+    async setPasswordHash(
+      userName,
+      passwordHash,
+      { mustChange = false, endsApiTokens = false } = {},
+    ) {
       const values = {
         password_hash: passwordHash,
         must_change: Number(mustChange),
@@ -42,13 +56,26 @@ export function createPasswordCredentialStore({ kysely }: HubDatabase): Password
       };
       const userId = await findUserId(kysely, userName);
       if (userId === undefined) throw new HubError('not_found', 'There is no such user.');
-      await kysely
-        .insertInto('password_credentials')
-        .values({ user_id: userId, ...values })
-        .onConflict((conflict) => conflict.column('user_id').doUpdateSet(values))
-        .execute();
+      const ended = await database.transaction(async (transaction) => {
+        await transaction
+          .insertInto('password_credentials')
+          .values({ user_id: userId, ...values })
+          .onConflict((conflict) => conflict.column('user_id').doUpdateSet(values))
+          .execute();
+        return endsApiTokens ? await deleteApiTokens(transaction, userId) : [];
+      });
+      if (ended.length > 0) database.announceChange(tokensRevoked(ended));
     },
   };
+}
+
+async function deleteApiTokens(transaction: Kysely<Tables>, userId: string): Promise<string[]> {
+  const deleted = await transaction
+    .deleteFrom('access_tokens')
+    .where('id', 'in', apiTokensOf(transaction, userId, Date.now()).select('id'))
+    .returning('id')
+    .execute();
+  return deleted.map(({ id }) => id);
 }
 
 async function findUserId(kysely: Kysely<Tables>, userName: string): Promise<string | undefined> {

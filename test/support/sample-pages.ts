@@ -233,7 +233,7 @@ export function samplePages(
     layout,
     userName: text('alice'),
     groups: [text('physics'), text('staff')],
-    password: { rules },
+    password: { rules, tokens: { count: 0, isChosen: true } },
     identities: [
       {
         id: text('i1'),
@@ -557,6 +557,7 @@ export function samplePages(
       ...account,
       password: {
         rules,
+        tokens: { count: 3, isChosen: true },
         problems: { current: text('This is not your password.'), password: text('Too short.') },
       },
       secondFactor: { isOn: true, isRequired: false, recoveryCodesLeft: 3 },

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { hashSecret } from '../../crypto/hash.ts';
 import { randomToken } from '../../crypto/random.ts';
+import { countApiTokens } from '../../store/api-tokens.ts';
 import { tokensRevoked } from '../../store/change-subject.ts';
 import type { HubDatabase } from '../../store/database.ts';
 import type { Row, Tables } from '../../store/tables.ts';
@@ -17,6 +18,8 @@ export interface AccessTokenStore {
     userId: string,
     token: NewAccessToken,
   ): Promise<IssuedAccessToken | undefined>;
+  /** How many tokens a user has that were made by hand or by the API. */
+  countOfUser(userId: string): Promise<number>;
   findByHash(tokenHash: string): Promise<AccessToken | undefined>;
   findById(id: string): Promise<AccessToken | undefined>;
   /** Newest first. */
@@ -83,12 +86,11 @@ export function createAccessTokenStore({
     createWithin: (limit, userId, token) =>
       database.transaction(async (transaction) => {
         await lockUser(transaction, database, userId);
-        const { count } = await madeByHand(transaction, userId, now())
-          .select((select) => select.fn.countAll<number | string>().as('count'))
-          .executeTakeFirstOrThrow();
-        if (Number(count) >= limit) return undefined;
+        if ((await countApiTokens(transaction, userId, now())) >= limit) return undefined;
         return insertAccessToken(transaction, token, { codeHash: null, now: now() });
       }),
+
+    countOfUser: (userId) => countApiTokens(kysely, userId, now()),
 
     async findByHash(tokenHash) {
       const row = await liveTokens().where('token_hash', '=', tokenHash).executeTakeFirst();
@@ -146,16 +148,6 @@ export function createAccessTokenStore({
       return Number(codes.numDeletedRows + tokens.numDeletedRows);
     },
   };
-}
-
-/** The tokens of a user that work, and belong to no application and no server. */
-function madeByHand(kysely: Kysely<Tables>, userId: string, now: number) {
-  return kysely
-    .selectFrom('access_tokens')
-    .where('user_id', '=', userId)
-    .where('client_id', 'is', null)
-    .where('server_id', 'is', null)
-    .where((is) => is.or([is('expires_at', 'is', null), is('expires_at', '>', now)]));
 }
 
 /** Inserts an access token, alone or as a part of a transaction. */

@@ -5,9 +5,11 @@ import { formatCount } from '../elements/quantity.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import {
+  endTokensField,
   type NewPasswordProblems,
   type NewPasswordRules,
   newPasswordFields,
+  type TokensChoice,
 } from '../login/new-password-fields.ts';
 
 export interface AccountView {
@@ -25,6 +27,7 @@ export interface AccountView {
 
 export interface PasswordSection {
   readonly rules: NewPasswordRules;
+  readonly tokens: TokensChoice;
   readonly problems?: (NewPasswordProblems & { readonly current?: string | undefined }) | undefined;
 }
 
@@ -61,7 +64,7 @@ ${identitySection(view)}`,
 function passwordSection(
   layout: FormLayoutProps,
   userName: string,
-  { rules, problems }: PasswordSection,
+  { rules, tokens, problems }: PasswordSection,
 ): Html {
   return html`<section class="block"><h2>Password</h2><p class="soft">A new password logs you out everywhere else.</p>
 <form class="fields" method="post" action="${layout.urls.changePassword}">
@@ -75,6 +78,7 @@ ${textField({
   problem: problems?.current,
 })}
 ${newPasswordFields(rules, problems)}
+${endTokensField(tokens)}
 <div class="actions"><button class="button primary">Change password</button></div>
 </form></section>`;
 }

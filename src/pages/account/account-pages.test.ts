@@ -116,7 +116,11 @@ describe('the account page', () => {
 
   test('asks for the current password before a new one', () => {
     const page = account({
-      password: { rules: { minimumLength: 10 }, problems: { current: 'Not your password.' } },
+      password: {
+        rules: { minimumLength: 10 },
+        tokens: { count: 0, isChosen: true },
+        problems: { current: 'Not your password.' },
+      },
     });
     expect(page.indexOf('current_password')).toBeLessThan(page.indexOf('new_password'));
     expect(page).toContain('Not your password.');

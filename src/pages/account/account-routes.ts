@@ -12,7 +12,7 @@ import type { Login } from '../../sessions/login-sessions.ts';
 import type { GroupStore } from '../../users/group-store.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
-import { newPasswordProblems } from '../login/new-password-fields.ts';
+import { endsApiTokens, newPasswordProblems } from '../login/new-password-fields.ts';
 import type { PageContext } from '../page-context.ts';
 import { accountPage, type PasswordSection } from './account-page.ts';
 
@@ -37,8 +37,11 @@ export function accountRoutes(
   async function show(
     ctx: Context,
     { user }: Login,
-    problems?: PasswordSection['problems'],
-    status = problems === undefined ? 200 : 400,
+    failure?: {
+      readonly form: URLSearchParams;
+      readonly problems: PasswordSection['problems'];
+      readonly status?: number;
+    },
   ): Promise<void> {
     const credential = passwords.isUsed
       ? await deps.credentials.findPasswordHash(user.name)
@@ -51,7 +54,11 @@ export function accountRoutes(
       groups: await deps.groups.groupNamesOf(user.name),
       password: credential && {
         rules: { minimumLength: passwords.minimumLength },
-        problems,
+        tokens: {
+          count: await passwords.apiTokenCount(user.id),
+          isChosen: endsApiTokens(failure?.form),
+        },
+        problems: failure?.problems,
       },
       identities: links.map(({ id, label, display, subject, createdAt, mayUnlink }) => ({
         id,
@@ -73,7 +80,7 @@ export function accountRoutes(
         recoveryCodesLeft: factor?.recoveryCodesLeft ?? 0,
       },
     });
-    pages.send(ctx, page, status);
+    pages.send(ctx, page, failure === undefined ? 200 : (failure.status ?? 400));
   }
 
   router.get(
@@ -92,9 +99,10 @@ export function accountRoutes(
       const password = form.get('new_password') ?? '';
       const current = form.get('current_password') ?? '';
       const problems = newPasswordProblems(form, passwords.problemWith(password, user.name));
-      if (problems !== undefined) return show(ctx, login, problems);
+      if (problems !== undefined) return show(ctx, login, { form, problems });
       if (current === password) {
-        return show(ctx, login, { password: 'This is the password you have now.' });
+        const same = { password: 'This is the password you have now.' };
+        return show(ctx, login, { form, problems: same });
       }
       const { address } = ctx.state['client'] as ClientAddress;
       // Guessing here is guessing at the login: it counts there, so that neither helps the other.
@@ -108,16 +116,23 @@ export function accountRoutes(
       );
       if (tried.outcome === 'delayed') {
         ctx.set('Retry-After', String(tried.retryAfterSeconds));
-        const problem = 'Too many wrong passwords. Wait a while, then try again.';
-        return show(ctx, login, { current: problem }, 429);
+        const current = 'Too many wrong passwords. Wait a while, then try again.';
+        return show(ctx, login, { form, problems: { current }, status: 429 });
       }
       if (!tried.result.matches) {
-        return show(ctx, login, { current: 'This is not your password.' }, 403);
+        const wrong = { current: 'This is not your password.' };
+        return show(ctx, login, { form, problems: wrong, status: 403 });
       }
-      await passwords.set(user, password, { keepSessionId: session.sessionId });
+      const endsTokens = endsApiTokens(form);
+      await passwords.set(user, password, {
+        keepSessionId: session.sessionId,
+        endsApiTokens: endsTokens,
+      });
       pages.redirectWithNotice(ctx, pages.urls.account, {
         kind: 'good',
-        text: 'Your password is changed. You are logged out everywhere else.',
+        text: endsTokens
+          ? 'Your password is changed. You are logged out everywhere else, and your API tokens have ended.'
+          : 'Your password is changed. You are logged out everywhere else.',
       });
     }),
   );

@@ -4,15 +4,19 @@ import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
 import { type Html, html } from '../html.ts';
 import {
+  endTokensField,
   type NewPasswordProblems,
   type NewPasswordRules,
   newPasswordFields,
+  type TokensChoice,
 } from './new-password-fields.ts';
 
 export interface ChoosePasswordView {
   readonly layout: FormLayoutProps;
   readonly purpose: ChoosePasswordPurpose;
   readonly rules: NewPasswordRules;
+  /** Left out for an account that is only being made. */
+  readonly tokens?: TokensChoice;
   readonly problems?: (NewPasswordProblems & { readonly name?: string | undefined }) | undefined;
   /** A problem that belongs to no single field. */
   readonly error?: string | undefined;
@@ -40,7 +44,7 @@ export type ChoosePasswordPurpose =
 
 /** The page where a password is chosen: first administrator, invitation, reset, or forced. */
 export function choosePasswordPage(view: ChoosePasswordView): Html {
-  const { layout, purpose, rules, problems, error } = view;
+  const { layout, purpose, rules, tokens, problems, error } = view;
   const { title, lead, button, action } = wording(view);
   return focusLayout(layout, {
     title,
@@ -65,6 +69,7 @@ ${
     : html`<input class="visually-hidden" type="text" name="username" value="${purpose.userName}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">`
 }
 ${newPasswordFields(rules, problems)}
+${tokens !== undefined && endTokensField(tokens)}
 <button class="button primary wide">${button}</button>
 </form>
 </div>`,

@@ -8,6 +8,7 @@ import { HubError } from '../../errors.ts';
 import type { PageContext } from '../page-context.ts';
 import { type ChoosePasswordView, choosePasswordPage } from './choose-password-page.ts';
 import type { LogIn } from './log-in.ts';
+import { endsApiTokens } from './new-password-fields.ts';
 
 /** `/hub/invitation`: what an invitation or a password-reset link opens. */
 export function invitationRoutes(
@@ -17,7 +18,7 @@ export function invitationRoutes(
     readonly invitations: Invitations;
     readonly loginService: Pick<LoginService, 'admitUser'>;
     readonly authenticators: Pick<Authenticators, 'list'>;
-    readonly passwords: Pick<AccountPasswords, 'minimumLength'>;
+    readonly passwords: Pick<AccountPasswords, 'minimumLength' | 'apiTokenCount'>;
     readonly logIn: LogIn;
   },
 ): void {
@@ -26,7 +27,10 @@ export function invitationRoutes(
   async function show(
     ctx: Context,
     secret: string,
-    problems?: ChoosePasswordView['problems'],
+    failure?: {
+      readonly form: URLSearchParams;
+      readonly problems: ChoosePasswordView['problems'];
+    },
   ): Promise<void> {
     const found = await invitations.find(secret);
     if (found === undefined) throw usedUp();
@@ -41,9 +45,13 @@ export function invitationRoutes(
         ...(isReset ? {} : { invitedBy: invitation.createdBy }),
       },
       rules: { minimumLength: deps.passwords.minimumLength },
-      problems,
+      tokens: {
+        count: await deps.passwords.apiTokenCount(user.id),
+        isChosen: endsApiTokens(failure?.form),
+      },
+      problems: failure?.problems,
     });
-    pages.send(ctx, page, problems === undefined ? 200 : 400);
+    pages.send(ctx, page, failure === undefined ? 200 : 400);
   }
 
   router.get('/invitation', async (ctx) => {
@@ -55,14 +63,17 @@ export function invitationRoutes(
     const form = await pages.readForm(ctx);
     const secret = form.get('secret') ?? '';
     if (form.get('new_password') !== form.get('repeat_password')) {
-      return show(ctx, secret, { repeated: 'The two passwords are not the same.' });
+      const repeated = 'The two passwords are not the same.';
+      return show(ctx, secret, { form, problems: { repeated } });
     }
     let name: string;
     try {
-      ({ name } = await invitations.accept(secret, form.get('new_password') ?? ''));
+      ({ name } = await invitations.accept(secret, form.get('new_password') ?? '', {
+        endsApiTokens: endsApiTokens(form),
+      }));
     } catch (error) {
       if (!(error instanceof HubError) || error.code !== 'bad_request') throw error;
-      return show(ctx, secret, { password: error.message });
+      return show(ctx, secret, { form, problems: { password: error.message } });
     }
     // Rules about who may log in hold for those who were invited, too.
     const via = accountOwnerOf(deps.authenticators)?.name ?? '';

@@ -11,7 +11,11 @@ import type { User } from '../../users/user-store.ts';
 import type { PageContext } from '../page-context.ts';
 import { choosePasswordPage } from './choose-password-page.ts';
 import type { LogIn } from './log-in.ts';
-import { type NewPasswordProblems, newPasswordProblems } from './new-password-fields.ts';
+import {
+  endsApiTokens,
+  type NewPasswordProblems,
+  newPasswordProblems,
+} from './new-password-fields.ts';
 import { secondFactorPage } from './second-factor-page.ts';
 
 /** `/hub/login/second-factor` and `/hub/login/password`: the steps of a login after the password. */
@@ -33,15 +37,19 @@ export function loginStepRoutes(
   async function showPasswordStep(
     ctx: Context,
     { login, user }: { login: PartialLogin; user: User },
-    problems?: NewPasswordProblems,
+    failure?: { readonly form: URLSearchParams; readonly problems: NewPasswordProblems },
   ): Promise<void> {
     const page = choosePasswordPage({
       layout: await pages.formLayoutFor(ctx),
       purpose: { kind: 'required', userName: user.name, next: login.next },
       rules: { minimumLength: passwords.minimumLength },
-      problems,
+      tokens: {
+        count: await passwords.apiTokenCount(user.id),
+        isChosen: endsApiTokens(failure?.form),
+      },
+      problems: failure?.problems,
     });
-    pages.send(ctx, page, problems === undefined ? 200 : 400);
+    pages.send(ctx, page, failure === undefined ? 200 : 400);
   }
 
   router.get('/login/second-factor', async (ctx) => {
@@ -87,14 +95,14 @@ export function loginStepRoutes(
     const { user } = pending;
     const password = form.get('new_password') ?? '';
     const problems = newPasswordProblems(form, passwords.problemWith(password, user.name));
-    if (problems !== undefined) return showPasswordStep(ctx, pending, problems);
+    if (problems !== undefined) return showPasswordStep(ctx, pending, { form, problems });
     const credential = await deps.credentials.findPasswordHash(user.name);
     const { verify } = deps.passwordHasher;
     if ((await verify(password, credential?.passwordHash)).matches) {
       const problem = 'This is the password you have now. Choose another one.';
-      return showPasswordStep(ctx, pending, { password: problem });
+      return showPasswordStep(ctx, pending, { form, problems: { password: problem } });
     }
-    await passwords.set(user, password);
+    await passwords.set(user, password, { endsApiTokens: endsApiTokens(form) });
     return logIn.completeStep(ctx);
   });
 }

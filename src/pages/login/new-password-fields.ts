@@ -1,5 +1,5 @@
-import { textField } from '../elements/form.ts';
-import { type Html, html } from '../html.ts';
+import { checkBox, textField } from '../elements/form.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
 
 export interface NewPasswordRules {
   /** Fewest characters, where the authenticator tells beforehand. */
@@ -34,6 +34,30 @@ export function newPasswordFields(
     maxLength: 1024,
     problem: problems.repeated,
   })}`;
+}
+
+const endsTokensName = 'end_api_tokens';
+
+/** What a new password does to the tokens of its user. */
+export interface TokensChoice {
+  readonly count: number;
+  readonly isChosen: boolean;
+}
+
+/** Offers to end the user's tokens with the old password, where there are any. */
+export function endTokensField({ count, isChosen }: TokensChoice): HtmlValue {
+  if (count === 0) return false;
+  return checkBox({
+    name: endsTokensName,
+    label: count === 1 ? 'End your API token too' : `End your ${count} API tokens too`,
+    isChecked: isChosen,
+    help: 'Scripts and programs that use them stop working. Anyone who knew the old password may have made some.',
+  });
+}
+
+/** Whether the form chooses so; a form that has not been sent yet does. */
+export function endsApiTokens(form: URLSearchParams | undefined): boolean {
+  return form === undefined || form.get(endsTokensName) === 'true';
 }
 
 /** What is wrong with the two fields of a new password; undefined when nothing is. */
