@@ -65,8 +65,9 @@ export function createApp(deps: {
   app.use(securityHeaders({ isHttps, formTargets: origins.otherSources }));
   if (origins.areSeparate) app.use(hostRedirects(origins));
   if (origins.hasHostCookies) app.use(hostCookies());
+  const compatibilityHeaders = Object.entries(deps.compatibilityHeaders);
   app.use(async (ctx, next) => {
-    ctx.set({ ...deps.compatibilityHeaders });
+    for (const [name, value] of compatibilityHeaders) ctx.res.setHeader(name, value);
     await next();
   });
 

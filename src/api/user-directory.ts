@@ -1,3 +1,4 @@
+import { createBatchLoader } from '../concurrency/batch-loader.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import { type ChangeWatch, createChangeAwareCache } from '../store/change-aware-cache.ts';
 import type { GroupStore } from '../users/group-store.ts';
@@ -17,10 +18,7 @@ interface DetailOptions {
 }
 
 /** What changes by none but announced changes, so that it can be remembered. */
-interface Holdings {
-  readonly groups: readonly string[];
-  readonly roles: readonly string[];
-}
+type Holdings = Pick<UserDetails, 'groups' | 'roles' | 'created'>;
 
 const rememberedUsers = 10_000;
 
@@ -38,6 +36,13 @@ export function createUserDirectory(deps: {
   const remembered = createChangeAwareCache<Holdings>({ changes, max: rememberedUsers });
   // With all that implicit roles and assignments depend on: the user may have been read before a change.
   const keyOf = ({ id, isAdmin, name }: User) => `${id} ${isAdmin} ${name}`;
+
+  const allServersOf = createBatchLoader((userIds: readonly string[]) =>
+    deps.serverModelsByUser(userIds, { withStopped: true }),
+  );
+  const activeServersOf = createBatchLoader((userIds: readonly string[]) =>
+    deps.serverModelsByUser(userIds, { withStopped: false }),
+  );
 
   async function holdingsOf(users: readonly User[]): Promise<ReadonlyMap<User, Holdings>> {
     const found = new Map<User, Holdings>();
@@ -63,10 +68,11 @@ export function createUserDirectory(deps: {
       })),
     );
     for (const user of users) {
-      const holdings = {
-        groups: groupNames.get(user.id) ?? [],
-        roles: roleNames.get(user.name) ?? [],
-      };
+      const holdings = toHoldings(
+        user,
+        groupNames.get(user.id) ?? [],
+        roleNames.get(user.name) ?? [],
+      );
       remembered.put(keyOf(user), holdings, beginning);
       into.set(user, holdings);
     }
@@ -75,22 +81,38 @@ export function createUserDirectory(deps: {
   async function loadDetails(
     users: readonly User[],
     { withStoppedServers } = { withStoppedServers: false },
-  ) {
+  ): Promise<UserDetails[]> {
     const ids = users.map(({ id }) => id);
     const [holdings, servers] = await Promise.all([
       holdingsOf(users),
       deps.serverModelsByUser(ids, { withStopped: withStoppedServers }),
     ]);
-    return (user: User): UserDetails => ({
-      user,
-      groups: holdings.get(user)?.groups ?? [],
-      roles: holdings.get(user)?.roles ?? [],
-      servers: servers.get(user.id) ?? {},
-    });
+    return users.map((user) => detailsFrom(user, holdings, servers.get(user.id)));
+  }
+
+  function detailsFrom(
+    user: User,
+    holdings: ReadonlyMap<User, Holdings>,
+    servers: UserDetails['servers'] = {},
+  ): UserDetails {
+    const { groups, roles, created } = holdings.get(user) ?? toHoldings(user, [], []);
+    return { user, groups, roles, created, servers };
   }
 
   return {
-    detailsOf: async (user, options) => (await loadDetails([user], options))(user),
-    detailsOfAll: async (users, options) => users.map(await loadDetails(users, options)),
+    async detailsOf(user, { withStoppedServers } = { withStoppedServers: false }) {
+      const serversOf = withStoppedServers ? allServersOf : activeServersOf;
+      const [holdings, servers] = await Promise.all([holdingsOf([user]), serversOf(user.id)]);
+      return detailsFrom(user, holdings, servers);
+    },
+    detailsOfAll: loadDetails,
   };
+}
+
+function toHoldings(
+  { createdAt }: User,
+  groups: readonly string[],
+  roles: readonly string[],
+): Holdings {
+  return { groups, roles, created: createdAt.toISOString() };
 }

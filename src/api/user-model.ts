@@ -8,6 +8,8 @@ export interface UserDetails {
   readonly user: User;
   readonly groups: readonly string[];
   readonly roles: readonly string[];
+  /** When the account was made, as ISO 8601. */
+  readonly created: string;
   /** Models of the user's servers by name, with their state; the default one has the empty name. */
   readonly servers: Readonly<Record<string, ServerModel>>;
 }
@@ -48,7 +50,7 @@ const readField = {
   admin: ({ user }) => user.isAdmin,
   groups: ({ groups }) => groups,
   roles: ({ roles }) => roles,
-  created: ({ user }) => user.createdAt.toISOString(),
+  created: ({ created }) => created,
   last_activity: ({ user }) => user.lastActivityAt?.toISOString() ?? null,
   server: ({ servers: { '': server } }) => (server?.ready === true ? server.url : null),
   pending: ({ servers }) => servers['']?.pending ?? null,
@@ -56,8 +58,8 @@ const readField = {
 } as const satisfies { [Name in Field]: (details: UserDetails, may: May) => UserModel[Name] };
 
 const fieldsInOrder = Object.keys(readField) as Field[];
-/** By the scopes that open them, of which there are few combinations. */
-const fieldsByGrant = new Map<string, readonly Field[]>();
+/** By the scopes that open them, one bit each. */
+const fieldsByGrant = new Map<number, readonly Field[]>();
 
 /**
  * The part of a user's model that the caller may see; empty when that is nothing. Some scopes may be
@@ -69,19 +71,22 @@ export function presentUser(
   taken: readonly UserReadScope[] = [],
 ): UserModel {
   const resource = { kind: 'user', name: details.user.name } as const;
-  const granted = userReadScopes.filter((scope) => taken.includes(scope) || may(scope, resource));
+  let granted = 0;
+  for (const [bit, scope] of userReadScopes.entries()) {
+    if (taken.includes(scope) || may(scope, resource)) granted |= 1 << bit;
+  }
   const model: Partial<Record<Field, unknown>> = {};
   for (const field of fieldsOpenedBy(granted)) model[field] = readField[field](details, may);
   return model as UserModel;
 }
 
-function fieldsOpenedBy(granted: readonly UserReadScope[]): readonly Field[] {
-  const key = granted.join();
-  const known = fieldsByGrant.get(key);
+function fieldsOpenedBy(granted: number): readonly Field[] {
+  const known = fieldsByGrant.get(granted);
   if (known !== undefined) return known;
-  const opened = new Set<Field>(granted.flatMap((scope) => fieldsByScope[scope]));
+  const scopes = userReadScopes.filter((_, bit) => (granted & (1 << bit)) !== 0);
+  const opened = new Set<Field>(scopes.flatMap((scope) => fieldsByScope[scope]));
   const fields = fieldsInOrder.filter((field) => opened.has(field));
-  fieldsByGrant.set(key, fields);
+  fieldsByGrant.set(granted, fields);
   return fields;
 }
 

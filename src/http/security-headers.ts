@@ -22,9 +22,9 @@ export interface SecurityHeaderOptions {
 
 /** Sets the headers that every answer of the hub itself carries. */
 export function securityHeaders(options: SecurityHeaderOptions): Middleware {
-  const values = securityHeaderValues(options);
+  const values = Object.entries(securityHeaderValues(options));
   return async (ctx, next) => {
-    ctx.set(values);
+    for (const [name, value] of values) ctx.res.setHeader(name, value);
     await next();
   };
 }

@@ -63,6 +63,7 @@ export function createBrowserSessions(options: {
 }): BrowserSessions {
   const { store, sealer, logins, basePath, isSecure, lifetimeSeconds } = options;
   const path = `${basePath}hub/`;
+  const apiPath = `${path}api/`;
   const maxAgeMs = lifetimeSeconds * 1000;
   const sessionIdCookies = [sessionIdCookie, ...options.sessionIdAliases];
 
@@ -148,8 +149,14 @@ export function createBrowserSessions(options: {
     await next();
   };
 
+  /** Most calls of the API are by token: no session has to be made up for those. */
+  function canHaveSession({ path, req }: Context): boolean {
+    return !path.startsWith(apiPath) || cookieValues(req.headers.cookie, loginCookie).length > 0;
+  }
+
   return {
-    middleware: (ctx, next) => koaSession(ctx, () => readLogin(ctx, next)),
+    middleware: (ctx, next) =>
+      canHaveSession(ctx) ? koaSession(ctx, () => readLogin(ctx, next)) : next(),
 
     async begin(ctx, start) {
       const former = (ctx['session'] as StoredSession | null)?.sessionId;

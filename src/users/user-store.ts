@@ -1,5 +1,6 @@
-import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
+import { type ExpressionBuilder, type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import { HubError } from '../errors.ts';
+import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
 import { prepareQuery } from '../store/prepared-query.ts';
@@ -90,6 +91,37 @@ export function createUserStore(database: HubDatabase): UserStore {
     return row && toUser(row);
   }
 
+  const counted = createChangeAwareCache<number, never>({
+    changes: watchChanges(database),
+    max: 1,
+    voidedBy: { newUsers: true },
+  });
+  const pageQueries = new Map<string, ReturnType<typeof preparePage>>();
+
+  /** The pages of all users in one order, which is what is listed most. */
+  function preparePage(sort: UserSort, isFromEnd: boolean) {
+    return prepareQuery(kysely, ({ limit, offset }: { limit: number; offset: number }) =>
+      inOrder(kysely.selectFrom('users').selectAll('users'), sort, isFromEnd)
+        .limit(limit)
+        .offset(offset),
+    );
+  }
+
+  function pageQueryOf(sort: UserSort, isFromEnd: boolean) {
+    const key = `${sort} ${isFromEnd}`;
+    const known = pageQueries.get(key) ?? preparePage(sort, isFromEnd);
+    pageQueries.set(key, known);
+    return known;
+  }
+
+  async function count(): Promise<number> {
+    const { total } = await kysely
+      .selectFrom('users')
+      .select((select) => select.fn.countAll<number>().as('total'))
+      .executeTakeFirstOrThrow();
+    return Number(total);
+  }
+
   async function createMissing(names: readonly string[], flags?: NewUserFlags): Promise<User[]> {
     const rows = await insertMissingUsers(database, names, flags);
     if (rows.length > 0) database.announceChange({ kind: 'user_added' });
@@ -115,8 +147,15 @@ export function createUserStore(database: HubDatabase): UserStore {
     },
 
     async list(options) {
-      let query = kysely.selectFrom('users');
       const { nameFilter, onlyNames, serverState, sort = 'name' } = options;
+      if (!nameFilter && onlyNames === undefined && serverState === undefined) {
+        const total = await counted.getOrLoad('all', count);
+        const { isFromEnd, ...part } = nearerEnd(options, total);
+        const rows = await pageQueryOf(sort, isFromEnd)(part);
+        if (isFromEnd) rows.reverse();
+        return { items: rows.map(toUser), total };
+      }
+      let query = kysely.selectFrom('users');
       if (nameFilter !== undefined && nameFilter !== '') {
         query = query.where(
           sql<boolean>`lower(users.name) like ${containing(nameFilter)} escape '\\'`,
@@ -129,19 +168,7 @@ export function createUserStore(database: HubDatabase): UserStore {
         .select((select) => select.fn.countAll<number>().as('total'))
         .executeTakeFirstOrThrow();
       const { isFromEnd, ...part } = nearerEnd(options, Number(total));
-      const isDescending = sort.startsWith('-') !== isFromEnd;
-      const direction = isDescending ? 'desc' : 'asc';
-      const column = columnBySort[sort];
-      let sorted = query.selectAll('users');
-      if (column === 'created_at') sorted = sorted.orderBy(column, direction);
-      if (column === 'last_activity_at') {
-        sorted = sorted.orderBy(column, (order) =>
-          isDescending ? order.desc().nullsLast() : order.asc().nullsFirst(),
-        );
-      }
-      // Equal times would come in any order, and a user be on two pages or on none.
-      const rows = await sorted
-        .orderBy('name', direction)
+      const rows = await inOrder(query.selectAll('users'), sort, isFromEnd)
         .limit(part.limit)
         .offset(part.offset)
         .execute();
@@ -250,13 +277,7 @@ export function createUserStore(database: HubDatabase): UserStore {
       });
     },
 
-    async count() {
-      const { total } = await kysely
-        .selectFrom('users')
-        .select((select) => select.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow();
-      return Number(total);
-    },
+    count,
   };
 }
 
@@ -268,6 +289,25 @@ const columnBySort = {
   lastActivity: 'last_activity_at',
   '-lastActivity': 'last_activity_at',
 } as const satisfies Record<UserSort, keyof Row<'users'>>;
+
+function inOrder(
+  query: SelectQueryBuilder<Tables, 'users', Row<'users'>>,
+  sort: UserSort,
+  isFromEnd: boolean,
+) {
+  const isDescending = sort.startsWith('-') !== isFromEnd;
+  const direction = isDescending ? 'desc' : 'asc';
+  const column = columnBySort[sort];
+  let sorted = query;
+  if (column === 'created_at') sorted = sorted.orderBy(column, direction);
+  if (column === 'last_activity_at') {
+    sorted = sorted.orderBy(column, (order) =>
+      isDescending ? order.desc().nullsLast() : order.asc().nullsFirst(),
+    );
+  }
+  // Equal times would come in any order, and a user be on two pages or on none.
+  return sorted.orderBy('name', direction);
+}
 
 function toUser(row: Row<'users'>): User {
   return {

@@ -3,6 +3,7 @@ import { createExternalHub } from '../support/external-hub.ts';
 import { createOwnService } from '../support/own-service.ts';
 import { untilState } from '../support/services.ts';
 import { watchStatements } from '../support/statements.ts';
+import { createTestHub } from '../support/test-hub.ts';
 
 const adminToken = 'admin-service-token';
 
@@ -47,3 +48,33 @@ test('who may do what is known without the database, as long as nothing changes'
     expect([await reads(), await reads(), await reads()], what).toContainEqual([]);
   }
 });
+
+test('owners of tokens who ask who they are at once share the query for their servers', async () => {
+  await using hub = await createTestHub();
+  const names = Array.from({ length: 12 }, (_, index) => `user-${index}`);
+  const created = await hub.api('/users', adminToken, {
+    method: 'POST',
+    body: JSON.stringify({ usernames: names }),
+  });
+  expect(created.status).toBe(201);
+  const tokens = await Promise.all(
+    names.map(async (name) => {
+      const issued = await hub.api(`/users/${name}/tokens`, adminToken, { method: 'POST' });
+      return ((await issued.json()) as { token: string }).token;
+    }),
+  );
+  const askAll = async () => {
+    const answers = await Promise.all(tokens.map((token) => hub.api('/user', token)));
+    return Promise.all(answers.map(async (answer) => ((await answer.json()) as User).name));
+  };
+  expect(await askAll()).toEqual(names);
+  using watch = watchStatements();
+  const statements = await watch.during(askAll);
+  const ofServers = statements.filter((statement) => statement.includes('from "servers"'));
+  expect(ofServers.length).toBeGreaterThan(0);
+  expect(ofServers.length).toBeLessThan(names.length);
+});
+
+interface User {
+  readonly name: string;
+}
