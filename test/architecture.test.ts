@@ -43,6 +43,13 @@ const processMembers = /^(env|argv|exit|exitCode|stdin|stdout|stderr|cwd|chdir|u
 const processPlaces =
   /^(main|run|singleuser-main)\.ts$|^cli\/|^config\/load\.ts$|^client\/(client-options|hub-oauth)\.ts$/;
 
+/**
+ * Where the time of day may be asked for: it can be set, so it is for what is stored, sealed or shown,
+ * and no duration is measured by it.
+ */
+const wallClockPlaces =
+  /^store\/|-store\.ts$|^oauth\/(grants|tokens)\/|^accounts\/|^pages\/|^cli\/|^logging\/create-log\.ts$|^concurrency\/(monotonic-clock|answer-cache)\.ts$|^processes\/clock\.ts$|^http\/(cookies|state-cookies|redirect-loop-guard)\.ts$|^sessions\/(login-sessions|session-middleware)\.ts$|^gateway\/(live-access|arrivals)\.ts$|^servers\/(activity|server-unit)\.ts$|^singleuser\/(singleuser|activity-report)\.ts$|^composition\/purge\.ts$|^authentication\/(login-throttle|upstream-logout|user-admission|account-store|identity-linking|user-refresh)\.ts$/;
+
 const longestFile = 400;
 
 const root = posix.join(import.meta.dirname, '..');
@@ -115,6 +122,11 @@ function processProblems({ path, text }: SourceFile): string[] {
     .map((member) => `${path} uses process.${member}`);
 }
 
+function wallClockProblems({ path, text }: SourceFile): string[] {
+  const isUsed = /Date\.now\b|new Date\(\)/.test(withoutComments(text));
+  return isUsed && !wallClockPlaces.test(path) ? [`${path} asks for the time of day`] : [];
+}
+
 describe('the floors', () => {
   test('are imported downwards only, types included', () => {
     expect(sourceFiles().flatMap(floorProblems)).toEqual([]);
@@ -134,6 +146,12 @@ describe('the floors', () => {
     expect(upward("import '../cli/run-cli.ts';")).toHaveLength(1);
     expect(upward("import { HubError } from '../errors.ts';\nimport './tables.ts';")).toEqual([]);
   });
+});
+
+test('durations are measured by a clock that cannot be set', () => {
+  expect(sourceFiles().flatMap(wallClockProblems)).toEqual([]);
+  const text = 'const deadline = Date.now() + patienceMs;';
+  expect(wallClockProblems({ path: 'proxy/forwarder.ts', text })).toHaveLength(1);
 });
 
 describe('what one part alone may know', () => {

@@ -51,7 +51,7 @@ export function createConnector(parts: {
         (made) => {
           if (failure !== undefined) log.info({}, 'the login provider answers again');
           connection = made;
-          connectedAt = Date.now();
+          connectedAt = performance.now();
           failure = undefined;
           pauseMs = shortestPauseMs;
           return made;
@@ -61,7 +61,7 @@ export function createConnector(parts: {
           if (failure?.message !== explanation) {
             log.warn({ reason: explanation }, 'the login provider cannot be used; trying again');
           }
-          failure = { message: explanation, at: Date.now() };
+          failure = { message: explanation, at: performance.now() };
           if (connection === undefined) retryLater();
           throw error;
         },
@@ -87,7 +87,7 @@ export function createConnector(parts: {
       startAttempt().catch(() => {});
     },
     async get() {
-      if (connection !== undefined && Date.now() - connectedAt < metadataLifetimeMs) {
+      if (connection !== undefined && performance.now() - connectedAt < metadataLifetimeMs) {
         return connection;
       }
       const former = connection;
@@ -97,14 +97,15 @@ export function createConnector(parts: {
     },
     current: () => connection,
     noteFailure(message) {
-      failure = { message, at: Date.now() };
+      failure = { message, at: performance.now() };
     },
     noteSuccess() {
       failure = undefined;
     },
     status() {
       if (failure === undefined) return { state: 'ready' };
-      const isOver = connection !== undefined && Date.now() - failure.at > rememberedFailureMs;
+      const isOver =
+        connection !== undefined && performance.now() - failure.at > rememberedFailureMs;
       return isOver ? { state: 'ready' } : { state: 'unavailable', message: failure.message };
     },
     close() {

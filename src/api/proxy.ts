@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { dateOf } from '../concurrency/monotonic-clock.ts';
 import type { RouteOwner } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import { time } from './models.ts';
@@ -73,7 +74,7 @@ function toRouteModel(route: ReturnType<Deps['routes']['list']>[number]): RouteM
     target: route.target,
     access: route.access,
     ready: route.isReady,
-    last_activity: new Date(route.lastActivityMs).toISOString(),
+    last_activity: dateOf(route.lastActivityMs).toISOString(),
     data: dataOf(route.owner),
   };
 }

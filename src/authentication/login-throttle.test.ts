@@ -80,6 +80,16 @@ test('attempts during the delay do not prolong it', async () => {
   expect(await isTried('ada', true)).toBe(true);
 });
 
+test('a clock that is set back by an hour makes nobody wait an hour longer', async () => {
+  for (let failure = 0; failure < 3; failure++) await isTried('ada', false);
+  nowMs -= 3_600_000;
+  expect(await retryAfter('ada')).toBe(10);
+  nowMs += 9_000;
+  expect(await retryAfter('ada')).toBe(1);
+  nowMs += 1_000;
+  expect(await isTried('ada', true)).toBe(true);
+});
+
 test('a success clears the name', async () => {
   await isTried('ada', false);
   await isTried('ada', false);

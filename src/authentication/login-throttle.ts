@@ -121,8 +121,23 @@ export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottl
   }
 
   async function waitFor(counter: Counter): Promise<number> {
-    const record = await records.get(keyOf(counter));
+    const key = keyOf(counter);
+    let record = await records.get(key);
+    if (record !== undefined && record.lastFailureAt > now()) record = await countFromNow(key);
     return Math.max(0, (record?.lockedUntil ?? 0) - now());
+  }
+
+  /** Of a failure in the future, which is one from before the clock was set back. */
+  async function countFromNow(key: string): Promise<ThrottleRecord | undefined> {
+    return bookkeeping.run(key, async () => {
+      const former = await records.get(key);
+      if (former === undefined || former.lastFailureAt <= now()) return former;
+      const delayMs = Math.max(0, former.lockedUntil - former.lastFailureAt);
+      const lockedUntil = delayMs === 0 ? 0 : now() + delayMs;
+      const record = { ...former, lastFailureAt: now(), lockedUntil };
+      await records.set(key, record, delayMs + forgetAfterMs);
+      return record;
+    });
   }
 
   async function addFailure({ limit, ...counter }: Counter): Promise<void> {

@@ -27,7 +27,7 @@ export function registerMetricSources(
         restarts: status.restarts,
         cpuCores: status.usage?.cpuCores,
         memoryBytes: status.usage?.memoryBytes,
-        uptimeSeconds: status.startedAt && (Date.now() - status.startedAt.getTime()) / 1000,
+        uptimeSeconds: status.uptimeMs && status.uptimeMs / 1000,
       })),
     serversByState() {
       const totals: Record<string, number> = { stopped: 0, starting: 0, running: 0, stopping: 0 };

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { growingUpTo } from './lru-options.ts';
+import { monotonicMs as systemMonotonicMs } from './monotonic-clock.ts';
 
 /** What makes remembered answers void before their time. */
 export interface Voiding<Value> {
@@ -50,7 +51,9 @@ export interface AnswerCacheOptions<Value> {
   /** When an answer ends by itself, in milliseconds since 1970. */
   readonly expiresAtMs?: (value: Value) => number | undefined;
   readonly voiding?: Voiding<Value>;
+  /** The time of day, for what ends by itself. */
   readonly now?: () => number;
+  readonly monotonicMs?: () => number;
 }
 
 interface Lookup<Answer> {
@@ -81,6 +84,7 @@ export function createAnswerCache<Value extends {}, Miss extends undefined = und
   expiresAtMs = () => undefined,
   voiding = neverVoid,
   now = Date.now,
+  monotonicMs = systemMonotonicMs,
 }: AnswerCacheOptions<Value>): AnswerCache<Value, Miss> {
   type Answer = Value | Miss;
   // A gateway has caches for each of hundreds of servers.
@@ -88,20 +92,23 @@ export function createAnswerCache<Value extends {}, Miss extends undefined = und
   const misses = new LRUCache<string, Lookup<Answer>>(growingUpTo(Math.max(1, maxMisses)));
   const underWay = new Map<string, LookupUnderWay<Answer>>();
 
-  const begin = (): Beginning => ({ epoch: voiding.epoch(), atMs: now() });
+  const begin = (): Beginning => ({ epoch: voiding.epoch(), atMs: monotonicMs() });
 
-  /** False also when the clock was set back to before the beginning. */
   function isRecent({ epoch, atMs }: Beginning, timeMs: number, ttl: number): boolean {
-    return epoch === voiding.epoch() && atMs <= timeMs && timeMs < atMs + ttl;
+    return epoch === voiding.epoch() && timeMs < atMs + ttl;
+  }
+
+  function isExpired(value: Value): boolean {
+    const endsAtMs = expiresAtMs(value);
+    return endsAtMs !== undefined && endsAtMs <= now();
   }
 
   function find(key: string): Hit<Value, Answer> | undefined {
     const entry = hits.get(key);
     if (entry === undefined) return undefined;
-    const timeMs = now();
     const holds =
-      isRecent(entry.beginning, timeMs, ttlMs()) &&
-      timeMs < (expiresAtMs(entry.value) ?? Number.POSITIVE_INFINITY) &&
+      isRecent(entry.beginning, monotonicMs(), ttlMs()) &&
+      !isExpired(entry.value) &&
       !voiding.isRevoked(entry.value);
     if (holds) return entry;
     hits.delete(key);
@@ -111,7 +118,9 @@ export function createAnswerCache<Value extends {}, Miss extends undefined = und
   function findMiss(key: string): Lookup<Answer> | undefined {
     if (maxMisses === 0) return undefined;
     const miss = misses.get(key);
-    return miss !== undefined && isRecent(miss.beginning, now(), missTtlMs()) ? miss : undefined;
+    return miss !== undefined && isRecent(miss.beginning, monotonicMs(), missTtlMs())
+      ? miss
+      : undefined;
   }
 
   function findUnderWay(key: string): Lookup<Answer> | undefined {

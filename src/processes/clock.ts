@@ -1,9 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 
 /** Time as a part sees it, so that tests of waiting do not wait. */
 export interface Clock {
-  /** Milliseconds since 1970. */
+  /** The time of day in milliseconds since 1970: for what is stored and shown. */
   now(): number;
+  /** See `monotonic-clock.ts`: for durations. */
+  monotonicMs(): number;
   /** Waits; ends early, without an error, when the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
@@ -11,6 +14,7 @@ export interface Clock {
 /** The machine's own clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonicMs,
   async sleep(ms, signal) {
     try {
       await delay(ms, undefined, signal === undefined ? {} : { signal });

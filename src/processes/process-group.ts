@@ -174,10 +174,10 @@ async function waitUntilEmpty(
   patienceMs: number,
   clock: Clock,
 ): Promise<readonly number[]> {
-  const deadline = clock.now() + patienceMs;
+  const deadline = clock.monotonicMs() + patienceMs;
   let remaining = await scan();
   for (let pollMs = 5; remaining.length > 0; pollMs = Math.min(pollMs * 2, longestPollMs)) {
-    const leftMs = deadline - clock.now();
+    const leftMs = deadline - clock.monotonicMs();
     if (leftMs <= 0) break;
     await clock.sleep(Math.min(pollMs, leftMs));
     remaining = await scan();

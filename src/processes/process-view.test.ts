@@ -12,7 +12,8 @@ describe('a shared look', () => {
     const begun: number[] = [];
     const waiting: (() => void)[] = [];
     const clock: Clock = {
-      now: () => now,
+      now: () => Date.now(),
+      monotonicMs: () => now,
       async sleep(ms: number) {
         now += ms;
       },

@@ -56,18 +56,18 @@ export function createSharedScan<Seen>(
   let next: Promise<Seen> | undefined;
 
   async function scanNow(): Promise<Seen> {
-    const begunAt = clock.now();
+    const begunAt = clock.monotonicMs();
     try {
       return await scan();
     } finally {
-      const now = clock.now();
+      const now = clock.monotonicMs();
       restsUntil = now + (now - begunAt) * restFactor;
     }
   }
 
   async function scanInTurn(): Promise<Seen> {
     await last;
-    const restMs = restsUntil - clock.now();
+    const restMs = restsUntil - clock.monotonicMs();
     if (restMs > 0) await clock.sleep(restMs);
     next = undefined;
     const seen = scanNow();

@@ -98,7 +98,8 @@ describe('a readiness probe', () => {
     const url = await serve(answer(500));
     let now = 0;
     const clock = {
-      now: () => now,
+      now: () => Date.now(),
+      monotonicMs: () => now,
       sleep: async (ms: number) => {
         now += ms;
       },

@@ -65,14 +65,14 @@ const longestProbeMs = 10_000;
  */
 export async function waitUntilReady(options: WaitOptions): Promise<ProbeResult> {
   const { timeoutMs, signal, clock = systemClock, probe = probeReadiness } = options;
-  const deadline = clock.now() + timeoutMs;
+  const deadline = clock.monotonicMs() + timeoutMs;
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
-    const leftMs = Math.max(1, deadline - clock.now());
+    const leftMs = Math.max(1, deadline - clock.monotonicMs());
     const result = await probe({
       ...options,
-      timeoutMs: Math.min(leftMs, longestProbeMs),
+      timeoutMs: Math.min(Math.ceil(leftMs), longestProbeMs),
     });
-    const isOver = clock.now() + pauseMs >= deadline;
+    const isOver = clock.monotonicMs() + pauseMs >= deadline;
     if (result.ready || isOver || signal?.aborted) return result;
     await clock.sleep(pauseMs, signal);
   }

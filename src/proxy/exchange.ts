@@ -26,6 +26,7 @@ export interface ExchangeHost {
   /** Called once, when the client has its whole answer or is gone. */
   closed(exchange: Exchange, res: ServerResponse): void;
   failed(exchange: Exchange, error: unknown): void;
+  /** Milliseconds on a monotonic clock. */
   now(): number;
   /** How long an upstream that restarts is waited for. */
   readonly reconnectMs: number;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { Dispatcher } from 'undici';
+import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import type { ProxyConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { ClientAddress } from '../http/client-address.ts';
@@ -73,9 +74,18 @@ export function createForwarder(options: {
   readonly answerError: AnswerError;
   /** Called once for each request, when the client has its whole answer or is gone. */
   readonly onClosed: (req: IncomingMessage, res: ServerResponse, tags: ConnectionTags) => void;
+  /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
 }): Forwarder {
-  const { config, log, routes, liveConnections, answerError, onClosed, now = Date.now } = options;
+  const {
+    config,
+    log,
+    routes,
+    liveConnections,
+    answerError,
+    onClosed,
+    now = monotonicMs,
+  } = options;
   const pools = createUpstreamPools(config);
   const stopListening = routes.onRemove((route) => pools.release(route));
   const host: ExchangeHost = {

@@ -1,3 +1,4 @@
+import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { HubError } from '../errors.ts';
 import { type CanonicalPath, canonicalPath, decodePath } from '../http/canonical-path.ts';
 import { createRoute, type Route, type RouteDefinition } from './route.ts';
@@ -43,10 +44,11 @@ export function createRouteTable(
     readonly reservedPrefixes?: readonly string[];
     /** Of every route; see `RouteDefinition`. */
     readonly sessionIdAliases?: readonly string[];
+    /** Milliseconds on a monotonic clock. */
     readonly now?: () => number;
   } = {},
 ): RouteTable {
-  const { reservedPrefixes = [], sessionIdAliases, now = Date.now } = options;
+  const { reservedPrefixes = [], sessionIdAliases, now = monotonicMs } = options;
   const root = createNode();
   const routes = new Map<string, Route>();
   const listeners = new Set<(route: Route, replacement: Route | undefined) => void>();

@@ -43,9 +43,9 @@ export interface Route {
   readonly sessionIdAliases: readonly string[];
   /** Changed by `RouteTable.setReady` only. */
   isReady: boolean;
-  /** When traffic last went either way, in milliseconds since the epoch; kept by the forwarders. */
+  /** When traffic last went either way, by the monotonic clock; kept by the forwarders. */
   lastActivityMs: number;
-  /** When the upstream last began an answer; 0 before its first. */
+  /** When the upstream last began an answer, by the monotonic clock; -Infinity before its first. */
   lastAnswerMs: number;
 }
 
@@ -65,6 +65,6 @@ export function createRoute(definition: RouteDefinition, nowMs: number): Route {
     sessionIdAliases: definition.sessionIdAliases ?? [],
     isReady,
     lastActivityMs: nowMs,
-    lastAnswerMs: 0,
+    lastAnswerMs: Number.NEGATIVE_INFINITY,
   };
 }

@@ -3,6 +3,7 @@ import { Agent as HttpsAgent } from 'node:https';
 import type { Socket } from 'node:net';
 import { ProxyServer, type ServerOptions } from 'http-proxy-3';
 import type { Logger } from 'pino';
+import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../concurrency/periodic.ts';
 import type { ProxyConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
@@ -57,11 +58,12 @@ export function createWebSocketForwarder(options: {
   readonly config: WebSocketOptions;
   readonly log: Logger;
   readonly liveConnections: LiveConnections;
+  /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
   /** How long one side of a WebSocket may take to close after the other has. */
   readonly closeGraceMs?: number;
 }): WebSocketForwarder {
-  const { config, log, liveConnections, now = Date.now, closeGraceMs = 5_000 } = options;
+  const { config, log, liveConnections, now = monotonicMs, closeGraceMs = 5_000 } = options;
   const tunnels = new Set<WebSocketTunnel>();
   const countByUser = new Map<string, number>();
   const agents = { 'http:': new HttpAgent(), 'https:': new HttpsAgent() };

@@ -20,6 +20,7 @@ export interface TunnelHost {
   /** Called once, when the client's connection is closed. */
   closed(tunnel: WebSocketTunnel): void;
   failed(tunnel: WebSocketTunnel, error: unknown): void;
+  /** Milliseconds on a monotonic clock. */
   now(): number;
 }
 

@@ -1,3 +1,4 @@
+import { dateOf, monotonicMs } from '../concurrency/monotonic-clock.ts';
 import type { Origins } from '../http/origins.ts';
 import { serverClientId } from '../protocol/client-id.ts';
 import type { Route } from '../proxy/route.ts';
@@ -27,7 +28,7 @@ export function createServerRoutes(deps: {
 }): ServerRoutes {
   const { routes, basePath, origins, access } = deps;
   const open = new Map<string, Omit<Traffic, 'at'>>();
-  let collectedAtMs = Date.now();
+  let collectedAtMs = monotonicMs();
   const prefixOf = ({ userName, name }: Server) => serverPrefix(basePath, userName, name);
 
   return {
@@ -53,10 +54,10 @@ export function createServerRoutes(deps: {
 
     *collectTraffic() {
       const sinceMs = collectedAtMs;
-      collectedAtMs = Date.now();
+      collectedAtMs = monotonicMs();
       for (const [prefix, ids] of open) {
-        const lastActivityMs = routes.find(prefix)?.lastActivityMs ?? 0;
-        if (lastActivityMs >= sinceMs) yield { ...ids, at: new Date(lastActivityMs) };
+        const lastActivityMs = routes.find(prefix)?.lastActivityMs ?? Number.NEGATIVE_INFINITY;
+        if (lastActivityMs >= sinceMs) yield { ...ids, at: dateOf(lastActivityMs) };
       }
     },
   };

@@ -77,6 +77,7 @@ export function createExternalService(options: {
       isReady: state === 'ready',
       pid: undefined,
       startedAt: undefined,
+      uptimeMs: undefined,
       nextStartAt: undefined,
       restarts: 0,
       lastExit: undefined,

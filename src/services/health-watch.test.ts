@@ -22,7 +22,8 @@ async function watchedAnswers(command: string | undefined, answers: readonly Pro
     service,
     signal: end.signal,
     clock: {
-      now: () => now,
+      now: () => Date.now(),
+      monotonicMs: () => now,
       async sleep(ms) {
         now += ms;
         if (left.length === 0) end.abort();

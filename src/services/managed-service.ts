@@ -72,6 +72,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
   let output: OutputLog | undefined;
   let process: SupervisedProcess | undefined;
   let startedAt: Date | undefined;
+  let uptimeMs: (() => number) | undefined;
   let nextStartAt: Date | undefined;
   let restarts = 0;
   let failures = 0;
@@ -162,8 +163,9 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
   /** Lives through one run of the command and returns how long to wait for the next one. */
   async function runOnce(started: SupervisedProcess): Promise<number> {
     process = started;
-    const began = clock.now();
-    startedAt = new Date(began);
+    startedAt = new Date(clock.now());
+    const beganMs = clock.monotonicMs();
+    uptimeMs = () => clock.monotonicMs() - beganMs;
     log.info({ servicePid: started.identity.pid }, 'service started');
     await remember(started);
     if (stopping.signal.aborted) await started.stop({ graceMs: launch.stopGraceMs });
@@ -177,7 +179,8 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     await Promise.all([watching, settling]);
     process = undefined;
     startedAt = undefined;
-    const ranForMs = clock.now() - began;
+    uptimeMs = undefined;
+    const ranForMs = clock.monotonicMs() - beganMs;
     lastExit = { code, signal, leftBehind, ranForMs, at: new Date(clock.now()) };
     if (stopping.signal.aborted || isRestartWanted) return 0;
     return fail(explainExit(lastExit), ranForMs);
@@ -276,6 +279,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
       isReady: state === 'ready',
       pid: process?.identity.pid,
       startedAt,
+      uptimeMs: uptimeMs?.(),
       nextStartAt,
       restarts,
       lastExit,

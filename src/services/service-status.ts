@@ -40,6 +40,8 @@ export interface ServiceStatus {
   readonly pid: number | undefined;
   /** When the present run began. */
   readonly startedAt: Date | undefined;
+  /** For how long it has lasted, whatever the clock was set to meanwhile. */
+  readonly uptimeMs: number | undefined;
   /** When the next start is due, while it waits for one. */
   readonly nextStartAt: Date | undefined;
   /** Restarts since the hub started. */

@@ -12,8 +12,8 @@ interface Right {
 function world() {
   const listeners = createChangeListeners({ log: pino({ level: 'silent' }) });
   let timeMs = 0;
-  const now = () => timeMs;
-  const changes = watchChanges({ onChange: listeners.add }, now);
+  const monotonicMs = () => timeMs;
+  const changes = watchChanges({ onChange: listeners.add }, { monotonicMs });
   const endOf = ({ sessionId, tokenId }: Right) => [sessionId, tokenId];
   return {
     listeners,
@@ -21,8 +21,13 @@ function world() {
     skipMs(ms: number) {
       timeMs += ms;
     },
-    rights: createChangeAwareCache<Right>({ changes, max: 10, voidedBy: { endOf }, now }),
-    people: createChangeAwareCache<Right>({ changes, max: 10, voidedBy: { newUsers: true }, now }),
+    rights: createChangeAwareCache<Right>({ changes, max: 10, voidedBy: { endOf }, monotonicMs }),
+    people: createChangeAwareCache<Right>({
+      changes,
+      max: 10,
+      voidedBy: { newUsers: true },
+      monotonicMs,
+    }),
   };
 }
 

@@ -34,6 +34,7 @@ export interface ChangeAwareCacheOptions<Value> {
   readonly expiresAtMs?: (value: Value) => number | undefined;
   readonly voidedBy?: VoidedBy<Value>;
   readonly now?: () => number;
+  readonly monotonicMs?: () => number;
 }
 
 export const longestTtlMs = 60_000;
@@ -43,12 +44,16 @@ const mostRevocations = 50_000;
 /** Watches the changes of a database, in this process and others. */
 export function watchChanges(
   database: Pick<HubDatabase, 'onChange'>,
-  now: () => number = Date.now,
+  options: { readonly monotonicMs?: () => number } = {},
 ): ChangeWatch {
   let epoch = 0;
   let userCount = 0;
   let revocationCount = 0;
-  const revoked = createRevocationSet({ forMs: 2 * longestTtlMs, max: mostRevocations, now });
+  const revoked = createRevocationSet({
+    ...options,
+    forMs: 2 * longestTtlMs,
+    max: mostRevocations,
+  });
 
   /** Notes what ended; false when that is more than can be kept. */
   function revoke(ids: readonly string[]): boolean {

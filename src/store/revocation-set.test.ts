@@ -3,7 +3,10 @@ import { createRevocationSet } from './revocation-set.ts';
 
 function marksAt(most = 100) {
   const clock = { time: 0 };
-  return { clock, marks: createRevocationSet({ forMs: 1_000, max: most, now: () => clock.time }) };
+  return {
+    clock,
+    marks: createRevocationSet({ forMs: 1_000, max: most, monotonicMs: () => clock.time }),
+  };
 }
 
 test('a mark stays for its whole time, whatever is marked meanwhile', () => {

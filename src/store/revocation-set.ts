@@ -1,3 +1,5 @@
+import { monotonicMs as systemMonotonicMs } from '../concurrency/monotonic-clock.ts';
+
 /** Ids of what ended lately, kept as long as anything remembered from before may still be asked for. */
 export interface RevocationSet {
   /** Adds an id; false when there are too many to keep, and everything must count as ended. */
@@ -12,19 +14,19 @@ export interface RevocationSet {
 export function createRevocationSet(options: {
   readonly forMs: number;
   readonly max: number;
-  readonly now?: () => number;
+  readonly monotonicMs?: () => number;
 }): RevocationSet {
-  const { forMs, max, now = Date.now } = options;
+  const { forMs, max, monotonicMs = systemMonotonicMs } = options;
   let current = new Set<string>();
   let former = new Set<string>();
-  let turnedAtMs = now();
+  let turnedAtMs = monotonicMs();
 
   return {
     add(id) {
-      if (now() - turnedAtMs >= forMs) {
+      if (monotonicMs() - turnedAtMs >= forMs) {
         former = current;
         current = new Set();
-        turnedAtMs = now();
+        turnedAtMs = monotonicMs();
       }
       if (current.size >= max) {
         current = new Set();

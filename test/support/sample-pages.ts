@@ -268,6 +268,7 @@ export function samplePages(
     isReady: true,
     pid: 4711,
     startedAt: minutes(-4000),
+    uptimeMs: 4000 * 60_000,
     nextStartAt: undefined,
     restarts: 0,
     lastExit: undefined,

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
+import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../../concurrency/periodic.ts';
 import type { ProxyConfig } from '../../config/config.ts';
 import { HubError } from '../../errors.ts';
@@ -97,7 +98,7 @@ export function createHubServer(deps: {
   const slowCheck = createPeriodic({
     intervalMs: timeoutCheckMs,
     work() {
-      const nowMs = performance.now();
+      const nowMs = monotonicMs();
       for (const socket of sockets) {
         const response = responseOn(socket);
         if (response !== undefined) slowClients.check(socket, response, nowMs);
@@ -131,11 +132,11 @@ export function createHubServer(deps: {
     async close(deadlineMs, streams) {
       if (!server.listening) return;
       isClosing = true;
-      const startedAt = Date.now();
+      const startedAtMs = monotonicMs();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       function endUnused(): void {
         streams?.endStreams();
-        closeUnused(Date.now() - startedAt > silentGraceMs);
+        closeUnused(monotonicMs() - startedAtMs > silentGraceMs);
       }
       for (const socket of sockets) tellToClose(socket);
       endUnused();
@@ -163,11 +164,11 @@ function acceptWithin(
 ): void {
   const { limits, log, accepted } = options;
   let refusals = 0;
-  let loggedAt = 0;
+  let loggedAtMs = Number.NEGATIVE_INFINITY;
 
   function refuse(socket: Socket, error: HubError): void {
-    if (Date.now() - loggedAt > refusalsLoggedEveryMs) {
-      loggedAt = Date.now();
+    if (monotonicMs() - loggedAtMs > refusalsLoggedEveryMs) {
+      loggedAtMs = monotonicMs();
       log.warn({ address: socket.remoteAddress, code: error.code }, error.message);
     }
     if (refusals >= mostRefusals) {

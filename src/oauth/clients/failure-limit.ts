@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { growingUpTo } from '../../concurrency/lru-options.ts';
+import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
 
 /** Counts failures and says when there were too many. */
 export interface FailureLimit {
@@ -23,11 +24,12 @@ export function createFailureLimit({
   limit = 30,
   windowMs = 60_000,
   maxKeys = 10_000,
-  now = Date.now,
+  now = monotonicMs,
 }: {
   readonly limit?: number;
   readonly windowMs?: number;
   readonly maxKeys?: number;
+  /** Milliseconds on a monotonic clock. */
   readonly now?: () => number;
 } = {}): FailureLimit {
   const windows = new LRUCache<string, FailureWindow>(growingUpTo(maxKeys));

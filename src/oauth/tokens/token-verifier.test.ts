@@ -162,7 +162,7 @@ describe('memory', () => {
 
   test('keeps a refusal for a short time only', async () => {
     let time = 0;
-    const { verifier, lookups } = countingVerifier({ now: () => time });
+    const { verifier, lookups } = countingVerifier({ monotonicMs: () => time });
     await verifier.verify('guess');
     time = 5000;
     await verifier.verify('guess');

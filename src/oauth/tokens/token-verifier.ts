@@ -26,7 +26,9 @@ export interface TokenVerifierDeps {
   readonly authorizer: Pick<Authorizer, 'scopesOfOwner' | 'effectiveScopes'>;
   readonly database: Pick<HubDatabase, 'onChange'>;
   readonly useRecorder: Pick<UseRecorder, 'recordUse'>;
+  /** The time of day, by which tokens expire. */
   readonly now?: () => number;
+  readonly monotonicMs?: () => number;
   readonly cacheSize?: number;
 }
 
@@ -46,9 +48,11 @@ export function createTokenVerifier({
   database,
   useRecorder,
   now = Date.now,
+  monotonicMs,
   cacheSize = 10_000,
 }: TokenVerifierDeps): TokenVerifier {
-  const changes = watchChanges(database, now);
+  const clock = monotonicMs === undefined ? {} : { monotonicMs };
+  const changes = watchChanges(database, clock);
   const createCache = () =>
     createChangeAwareCache<Caller>({
       changes,
@@ -58,6 +62,7 @@ export function createTokenVerifier({
       expiresAtMs: ({ accessToken }) => accessToken?.expiresAt?.getTime(),
       voidedBy: { endOf: ({ sessionId, accessToken }) => [sessionId, accessToken?.id] },
       now,
+      ...clock,
     });
   const byHash = createCache();
   const byId = createCache();

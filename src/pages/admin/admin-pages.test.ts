@@ -129,6 +129,7 @@ describe('services', () => {
     isReady: false,
     pid: undefined,
     startedAt: undefined,
+    uptimeMs: undefined,
     nextStartAt: new Date(now.getTime() + 30_000),
     restarts: 17,
     lastExit: { code: null, signal: 'SIGKILL', leftBehind: 0, ranForMs: 5, at: now },

@@ -147,9 +147,9 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
    */
   function startInTurn(options: StartOptions): Promise<StartOutcome> {
     return forkLimiter(async () => {
-      const begunAt = systemClock.now();
+      const begunAt = systemClock.monotonicMs();
       const outcome = await startProcess(options);
-      await systemClock.sleep(Math.min(systemClock.now() - begunAt, longestForkPauseMs));
+      await systemClock.sleep(Math.min(systemClock.monotonicMs() - begunAt, longestForkPauseMs));
       return outcome;
     });
   }

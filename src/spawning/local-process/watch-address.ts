@@ -33,13 +33,13 @@ export async function watchAddress(start: WatchedStart): Promise<boolean> {
   const ended = new AbortController();
   void process.exited.then(() => ended.abort());
   const wake = AbortSignal.any([signal, ended.signal]);
-  const deadline = systemClock.now() + patienceMs;
+  const deadline = systemClock.monotonicMs() + patienceMs;
 
-  let nextWideScan = systemClock.now() + wideScanMs;
+  let nextWideScan = systemClock.monotonicMs() + wideScanMs;
 
   for (
     let pollMs = 10;
-    systemClock.now() < deadline;
+    systemClock.monotonicMs() < deadline;
     pollMs = Math.min(pollMs * 2, longestPollMs)
   ) {
     if (signal.aborted) {
@@ -50,8 +50,8 @@ export async function watchAddress(start: WatchedStart): Promise<boolean> {
       await process.exited;
       return address.port === undefined || !(await isPortTaken(ip, address.port));
     }
-    const isWide = systemClock.now() >= nextWideScan;
-    if (isWide) nextWideScan = systemClock.now() + wideScanMs;
+    const isWide = systemClock.monotonicMs() >= nextWideScan;
+    if (isWide) nextWideScan = systemClock.monotonicMs() + wideScanMs;
     const listening = await isListening(start, isWide);
     if (listening === 'yes') return true;
     if (listening === 'stolen') {
