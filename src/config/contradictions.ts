@@ -4,6 +4,7 @@ import { accountAuthenticatorOf, usersNamedIn } from './account-authenticator.ts
 import { socketPathOf } from './bind-address.ts';
 import type { Config } from './config.ts';
 import { cookieSecretProblem } from './cookie-secret.ts';
+import { firstLocalAddressIn } from './local-addresses.ts';
 import { findSubdomainProblems, findSubdomainWarnings } from './subdomain-host.ts';
 
 type Report = (path: string, message: string) => void;
@@ -41,12 +42,33 @@ export function findWarnings(config: Config): ConfigProblem[] {
   if (Authenticator.allow_all && Authenticator.allowed_users.length > 0) {
     report('Authenticator.allowed_users', 'has no effect because allow_all is true');
   }
+  warnOfForgedAddresses(config, report);
   const blocked = new Set(Authenticator.blocked_users);
   for (const key of ['admin_users', 'allowed_users'] as const) {
     const both = Authenticator[key].filter((name) => blocked.has(name));
     if (both.length > 0) report(`Authenticator.${key}`, `${both.join(', ')}: blocked all the same`);
   }
   return [...warnings, ...findSubdomainWarnings(config)];
+}
+
+/** A proxy on this machine has no address that others on the machine do not have too. */
+function warnOfForgedAddresses({ Hub, Spawner }: Config, report: Report): void {
+  const commands = [Spawner.cmd, ...Spawner.profiles.map(({ cmd }) => cmd)];
+  const hasLocalServers =
+    Spawner.class === 'local-process' && commands.some((command) => command !== undefined);
+  if (!hasLocalServers) return;
+  const address = firstLocalAddressIn(Hub.trusted_proxies.filter(isAddressRange));
+  if (address === undefined) return;
+  const isOnSocket = socketPathOf(Hub.bind_url) !== undefined;
+  report(
+    'Hub.trusted_proxies',
+    `${address} is this machine, on which users' servers run: they can give any address as theirs in ` +
+      'X-Forwarded-For, and so lock the logins of another address out, get around the limits for an address and ' +
+      'put false ones into the log; ' +
+      (isOnSocket
+        ? 'remove it, the socket in bind_url is trusted without'
+        : 'let the hub listen on a Unix socket that only the proxy may open (bind_url), or run the proxy elsewhere'),
+  );
 }
 
 /**

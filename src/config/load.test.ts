@@ -119,6 +119,26 @@ describe('a sound configuration', () => {
     expect(warnings.map(({ path }) => path)).toEqual(paths);
   });
 
+  const onSocket = { bind_url: 'unix:///run/hub.sock', public_url: 'https://hub.example.org/' };
+
+  test.for<[string, object, RegExp | undefined]>([
+    ['a proxy on this machine', {}, /^127\.0\.0\.1 is this machine.*lock .*Unix socket/],
+    ['a range', { Hub: { trusted_proxies: ['10.0.0.0/8', '127.0.0.0/8'] } }, /^127\.0\.0\.1/],
+    ['a hub on a socket', { Hub: onSocket }, /remove it/],
+    ['a proxy elsewhere', { Hub: { trusted_proxies: ['192.0.2.1'] } }, undefined],
+    ['no servers of users', { Spawner: {} }, undefined],
+    ['servers elsewhere', { Spawner: { cmd: ['a'], class: 'docker' } }, undefined],
+  ])('warns where users can forge addresses: %s', async ([, given, expected]) => {
+    const { Hub, Spawner } = given as { Hub?: object; Spawner?: object };
+    const { warnings } = await load({
+      Hub: { trusted_proxies: ['127.0.0.1'], ...Hub },
+      Spawner: Spawner ?? { cmd: ['a'] },
+    });
+    const found = warnings.find(({ path }) => path === 'Hub.trusted_proxies')?.message;
+    if (expected === undefined) expect(found).toBeUndefined();
+    else expect(found).toMatch(expected);
+  });
+
   test('is frozen through and through', async () => {
     const { config } = await load({ Hub: { services: [{ name: 'a', info: { x: [1] } }] } });
     const info = config.Hub.services[0]?.info as { x: number[] };
