@@ -34,6 +34,8 @@ export function createHostRules(deps: {
   if (!origins.areSeparate) return undefined;
   const originsOfRoutes = new WeakMap<Route, string>();
   const staticPath = `${hubPath}static/`;
+  // Pages of JupyterHub software show it from their own host.
+  const logoPath = `${hubPath}logo`;
   const openPaths = new Set([`${hubPath}health`, `${hubPath}metrics`]);
 
   function originOfRoute(route: Route): string {
@@ -52,9 +54,9 @@ export function createHostRules(deps: {
     return own === here && own !== undefined ? own : origins.hub;
   }
 
-  /** What is the same for everybody: error pages of every host show themselves with it. */
+  /** What is the same for all visitors: error pages of every host show themselves with it. */
   function isForAll(req: IncomingMessage, { pathname }: CanonicalPath): boolean {
-    return req.method === 'GET' && pathname.startsWith(staticPath);
+    return req.method === 'GET' && (pathname.startsWith(staticPath) || pathname === logoPath);
   }
 
   /** Probes and programs come by whatever name the machine has; without a cookie there is no login to use. */

@@ -9,7 +9,9 @@ export function hasChromium(): boolean {
 }
 
 /** Starts the system's Chromium without a window and without traffic of its own. */
-export function startChromium(): Promise<Browser> {
+export function startChromium(
+  options: { readonly acceptsEveryCertificate?: boolean } = {},
+): Promise<Browser> {
   return chromium.launch({
     executablePath: program,
     args: [
@@ -19,6 +21,7 @@ export function startChromium(): Promise<Browser> {
       '--disable-component-update',
       '--disable-sync',
       '--no-first-run',
+      ...(options.acceptsEveryCertificate === true ? ['--ignore-certificate-errors'] : []),
     ],
   });
 }

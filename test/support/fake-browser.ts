@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
-import { connect } from 'node:net';
+import { request as secureRequest } from 'node:https';
+import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { connect as connectSecurely } from 'node:tls';
 
 /** What a request is made of, beside its URL and cookies. */
 export interface BrowserRequest {
@@ -41,7 +43,8 @@ export class FakeBrowser {
     const cookies = this.cookieHeader(url);
     if (cookies !== '') headers['cookie'] = cookies;
     // Not fetch: that sets Sec-Fetch-Mode to its own value.
-    const outgoing = request(url, {
+    const send = url.startsWith('https:') ? secureRequest : request;
+    const outgoing = send(url, {
       method: init.method ?? 'GET',
       headers,
       ...connectingLocally(url),
@@ -103,8 +106,12 @@ export class FakeBrowser {
 }
 
 /** Browsers know that names below localhost are this machine (RFC 6761 §6.3); resolvers need not. */
-function connectingLocally(url: string): { createConnection?: () => ReturnType<typeof connect> } {
-  const { hostname, port } = new URL(url);
+function connectingLocally(url: string): { createConnection?: () => Socket } {
+  const { hostname, port, protocol } = new URL(url);
   if (!hostname.endsWith('.localhost')) return {};
-  return { createConnection: () => connect(Number(port || 80), '127.0.0.1') };
+  const isSecure = protocol === 'https:';
+  const address = { port: Number(port || (isSecure ? 443 : 80)), host: '127.0.0.1' };
+  // The certificates of tests are signed by nobody.
+  const secure = { ...address, servername: hostname, rejectUnauthorized: false };
+  return { createConnection: () => (isSecure ? connectSecurely(secure) : connect(address)) };
 }

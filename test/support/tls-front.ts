@@ -1,0 +1,52 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { type AddressInfo, connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createServer } from 'node:tls';
+
+/** Ends TLS before a port of this machine, and changes nothing of what goes through. */
+export interface TlsFront extends AsyncDisposable {
+  readonly port: number;
+}
+
+/** Listens with a certificate of its own for these names, which may begin with `*.`. */
+export async function startTlsFront(
+  names: readonly string[],
+  targetPort: number,
+): Promise<TlsFront> {
+  const server = createServer(selfSigned(names), (secure) => {
+    const plain = connect(targetPort, '127.0.0.1');
+    secure.on('error', () => plain.destroy());
+    plain.on('error', () => secure.destroy());
+    secure.pipe(plain).pipe(secure);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      server.close();
+    },
+  };
+}
+
+function selfSigned(names: readonly string[]): { readonly key: Buffer; readonly cert: Buffer } {
+  const directory = mkdtempSync(join(tmpdir(), 'hub-certificate-'));
+  const [key, cert] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')];
+  try {
+    const subject = ['-subj', `/CN=${names[0] ?? ''}`];
+    const alternatives = `subjectAltName=${names.map((name) => `DNS:${name}`).join(',')}`;
+    execFileSync(
+      '/usr/bin/openssl',
+      [
+        ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
+        ...['-days', '2', '-keyout', key, '-out', cert, ...subject, '-addext', alternatives],
+      ],
+      { stdio: 'ignore' },
+    );
+    return { key: readFileSync(key), cert: readFileSync(cert) };
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
