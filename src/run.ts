@@ -6,6 +6,7 @@ import { readVersion, runCli } from './cli/run-cli.ts';
 import { catchSignals, type Signals } from './cli/signals.ts';
 import { createHub, type Hub } from './hub.ts';
 import { type OpenedLog, openLog } from './logging/open-log.ts';
+import { connectServiceManager } from './processes/service-manager.ts';
 
 /** Runs a hub until SIGTERM or SIGINT, also while it starts; SIGHUP reloads its configuration. */
 async function startHub(
@@ -16,9 +17,13 @@ async function startHub(
   openedLog = await openLogFor(checked);
   const { log, droppedLogLines } = openedLog;
   for (const { path, message } of checked.warnings) log.warn({ setting: path }, message);
+  using manager = await connectServiceManager(process.env, (error) =>
+    log.warn({ err: error }, 'the service manager (NOTIFY_SOCKET) cannot be told how the hub is'),
+  );
   const stopping = Promise.withResolvers<void>();
   function beginStop(signal: string): void {
     log.info({ signal }, 'the hub is stopping');
+    manager.stopping();
     endLate(log, checked.config.Hub.shutdown_timeout + stopReserveSeconds);
     stopping.resolve();
   }
@@ -39,17 +44,22 @@ async function startHub(
   });
   if (hub !== undefined) {
     log.info({ url: hub.publicUrl.href }, 'the hub is ready');
+    const status = `Ready at ${hub.publicUrl.href}`;
+    manager.ready(status);
     void announce(hub, openedLog);
     signals.onHangup(() => {
       if (signals.stop.aborted) return;
+      manager.reloading();
       reload()
         .then((reloaded) => hub.reload(reloaded))
-        .catch((error: unknown) => {
-          log.error(
-            { err: error },
-            'the configuration was not reloaded; the former one stays in force',
-          );
-        });
+        .then(
+          () => manager.ready(status),
+          (error: unknown) => {
+            const message = 'the configuration was not reloaded; the former one stays in force';
+            log.error({ err: error }, message);
+            manager.ready(`${status}; ${message}`);
+          },
+        );
     });
     void hub.stopRequested.then(() => beginStop('POST /hub/api/shutdown'));
     await stopping.promise;

@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../support/free-port.ts';
+import { adminToken } from '../support/server-hub.ts';
+import { hasSystemd, type Systemd, startSystemd } from '../support/systemd.ts';
+import { until } from '../support/test-hub.ts';
+
+const page = 'run-with-systemd.md';
+
+describe.runIf(hasSystemd())(
+  'a hub under systemd, installed by docs/how-to/run-with-systemd.md',
+  () => {
+    let systemd: Systemd;
+    let url: string;
+    let config: Record<string, Record<string, unknown>>;
+
+    beforeAll(async () => {
+      // Shorter than in the unit, which would be a minute of waiting.
+      systemd = await startSystemd('WatchdogSec=6\n');
+      const [publicPort, internalPort] = [await freePort(), await freePort()];
+      url = `http://127.0.0.1:${publicPort}/`;
+      config = {
+        Hub: {
+          bind_url: url,
+          hub_bind_url: `http://127.0.0.1:${internalPort}/`,
+          authenticator_class: 'hangs',
+          services: [{ name: 'admin', admin: true, api_token: adminToken }],
+        },
+        Spawner: { cmd: 'perl /opt/hub/fixtures/apps/trivial.pl' },
+      };
+      await systemd.follow(page, 'Install', 0);
+      await systemd.write('hub.config.json', JSON.stringify(config));
+      // Lets the hub hang, in the way that only a bug can: the event loop does not turn any more.
+      await systemd.write(
+        'plugins/hangs.ts',
+        `
+      import { z } from 'zod';
+      export default {
+        kind: 'authenticator',
+        name: 'hangs',
+        section: 'HangsAuthenticator',
+        contract: 1,
+        optionsSchema: z.strictObject({}),
+        create: () => ({
+          login: { kind: 'form', label: 'Never', fields: [{ name: 'username', label: 'Name', type: 'text', autocomplete: 'username' }] },
+          async authenticate() { return { outcome: 'refused', reason: 'credentials' }; },
+          async beforeSpawn({ name }) { for (;;) if (name !== 'hang') return {}; },
+        }),
+      };
+    `,
+      );
+    });
+    afterAll(() => systemd[Symbol.asyncDispose]());
+
+    const systemctl = (...args: string[]) => systemd.run('systemctl', ...args);
+
+    async function api(path: string, method = 'GET'): Promise<Response> {
+      const headers = { authorization: `token ${adminToken}` };
+      return fetch(`${url}hub/api${path}`, { method, headers });
+    }
+
+    async function stateOf(user: string): Promise<{ pid: number; cgroup: string }> {
+      const { servers } = (await (await api(`/users/${user}?include_stopped_servers`)).json()) as {
+        servers: Record<string, { state: { pid: number } }>;
+      };
+      const pid = servers['']?.state.pid ?? 0;
+      const { output } = await systemd.run('cat', `/proc/${pid}/cgroup`);
+      return { pid, cgroup: /^0::(.*)$/m.exec(output)?.[1] ?? '' };
+    }
+
+    test('the unit is understood, every line of it', async () => {
+      const found = await systemd.run('systemd-analyze', 'verify', '/opt/hub/deploy/hub.service');
+      expect(found).toEqual({ code: 0, output: '' });
+    });
+
+    test('is started when it is ready, not before, and says so', async () => {
+      await systemd.follow(page, 'Install', 1);
+      expect((await fetch(`${url}hub/health`)).status).toBe(200);
+      await until(() => systemd.output().includes('The hub is ready'), 'the hub says so itself');
+      expect(await systemd.property('StatusText')).toBe(`Ready at ${url}`);
+      expect(await systemd.property('NotifyAccess')).toBe('main');
+    });
+
+    test('reloads, and tells of a configuration that is wrong', async () => {
+      expect(await systemctl('reload', 'hub')).toEqual({ code: 0, output: '' });
+      await systemd.write('hub.config.json', '{ "Hub": { "bind_ulr": "x" } }');
+      expect((await systemctl('reload', 'hub')).code).not.toBe(0);
+      expect(systemd.output()).toContain('Hub.bind_ulr: is not a known setting');
+      await systemd.write('hub.config.json', JSON.stringify(config));
+      await systemd.run('sh', '-c', 'kill -HUP $(systemctl show hub --value -p MainPID)');
+      await until(
+        () => systemd.output().split('the new configuration is in force').length === 3,
+        'a reload by signal is in the log',
+      );
+      await until(
+        async () => (await systemd.property('ActiveState')) === 'active',
+        'systemd was told that the reload is over',
+      );
+      expect(await systemd.property('StatusText')).toBe(`Ready at ${url}`);
+    });
+
+    test("leaves users' servers running when it is restarted, each in a cgroup of its own", async () => {
+      await api('/users/alice', 'POST');
+      expect((await api('/users/alice/server', 'POST')).status).toBe(201);
+      const before = await stateOf('alice');
+      expect(before.cgroup).toMatch(/^\/system\.slice\/hub\.service\/hub-[0-9a-f]+$/);
+      expect((await systemctl('restart', 'hub')).code).toBe(0);
+      expect(await stateOf('alice')).toEqual(before);
+      expect(await (await fetch(`${url}user/alice/`)).text()).toBe('ok\n');
+      expect((await api('/users/alice/server', 'DELETE')).status).toBe(204);
+      const { code } = await systemd.run('test', '-e', `/proc/${before.pid}`);
+      expect(code).toBe(1);
+    });
+
+    test("is not spoken for by a user's server", async () => {
+      expect((await api('/users/alice/server', 'POST')).status).toBe(201);
+      const { cgroup } = await stateOf('alice');
+      const speak = `echo $$ > /sys/fs/cgroup${cgroup}/cgroup.procs
+      NOTIFY_SOCKET=/run/systemd/notify systemd-notify --status=taken MAINPID=$$ STOPPING=1`;
+      await systemd.run('sh', '-c', speak);
+      expect((await systemctl('reload', 'hub')).code).toBe(0);
+      expect(await systemd.property('StatusText')).toBe(`Ready at ${url}`);
+      expect(await systemd.property('ActiveState')).toBe('active');
+    });
+
+    test('is started again when its event loop hangs', async () => {
+      const before = await systemd.property('MainPID');
+      const { pid } = await stateOf('alice');
+      await api('/users/hang', 'POST');
+      await expect(api('/users/hang/server', 'POST')).rejects.toThrow();
+      await until(
+        async () => (await fetch(`${url}hub/health`).catch(() => undefined))?.status === 200,
+        'the hub is back',
+      );
+      expect(await systemd.property('MainPID')).not.toBe(before);
+      expect(await systemd.property('NRestarts')).toBe('1');
+      expect((await stateOf('alice')).pid).toBe(pid);
+    });
+
+    test('stops cleanly, and stays down', async () => {
+      expect((await systemctl('stop', 'hub')).code).toBe(0);
+      expect(await systemd.property('ActiveState')).toBe('inactive');
+      expect(await systemd.property('Result')).toBe('success');
+      expect(systemd.output()).toContain('the hub has stopped');
+    });
+
+    test('runs as root where it starts servers under other accounts', async () => {
+      await systemd.follow(page, "Servers under users' own accounts", 0);
+      expect(await systemd.property('StatusText')).toBe(`Ready at ${url}`);
+      const pid = await systemd.property('MainPID');
+      expect((await systemd.run('stat', '-c', '%u', `/proc/${pid}`)).output).toBe('0\n');
+    });
+  },
+);
