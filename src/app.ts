@@ -91,12 +91,14 @@ export function createApp(deps: {
   app.use(operation.routes());
 
   const authorizePaths = [endpoints.showAuthorization, endpoints.decideAuthorization].map(pathOf);
+  // Metrics are asked for as the API is; the others are asked for by pages of JupyterHub software, and tell nothing.
+  const openPaths = ['metrics', 'logo', 'security/csp-report'].map((path) => hubPath + path);
   app.use(deps.sessions);
   app.use(async (ctx, next) => {
     const isPage = ctx.path.startsWith(hubPath) && !ctx.path.startsWith(apiPath);
-    // Without a cookie there is no login that a script could use. Metrics are asked for as the API is.
+    // Without a cookie there is no login that a script could use.
     const hasCookie = ctx.req.headers.cookie !== undefined;
-    if (isPage && ctx.path !== `${hubPath}metrics` && hasCookie) deps.csrf.requireDocument(ctx);
+    if (isPage && !openPaths.includes(ctx.path) && hasCookie) deps.csrf.requireDocument(ctx);
     if (authorizePaths.includes(ctx.path) && hasCookie) deps.csrf.requireNavigation(ctx);
     await next();
   });
