@@ -96,7 +96,7 @@ export const tokenOperations = [
     tag: 'tokens',
     summary: 'Make a token for a user',
     description:
-      'A token holds no more than its owner and its maker may do. Made with another token, it expires with that one at the latest and ends with the login that one belongs to.',
+      'A token holds no more than its owner and its maker may do. Made with another token, it ends with that one: it expires no later, and when that one is revoked or its login ends, it ends too. Tokens made on the token page, with a login cookie or with the configured token of a service last by themselves.',
     scopes: ['tokens'],
     needsRecentLogin: true,
     actsOnUser: true,

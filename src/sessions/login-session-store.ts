@@ -100,7 +100,7 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
         if (limit > 0) await lockUser(transaction, database, session.userId);
         await insert(transaction, session);
         const surplus = limit > 0 ? await surplusOf(transaction, session, limit) : [];
-        for (const sessionId of surplus) await deleteSession(transaction, sessionId);
+        for (const sessionId of surplus) await deleteSession(transaction, database, sessionId);
         return surplus;
       });
       for (const sessionId of ended) announceEnd(sessionId);
@@ -109,7 +109,7 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
 
     async end(sessionId) {
       const isEnded = await database.transaction((transaction) =>
-        deleteSession(transaction, sessionId),
+        deleteSession(transaction, database, sessionId),
       );
       announceEnd(sessionId);
       return isEnded;
@@ -185,8 +185,12 @@ async function surplusOf(
 }
 
 /** Deletes a session with what it gave; false when it was not there. */
-async function deleteSession(transaction: Kysely<Tables>, sessionId: string): Promise<boolean> {
-  await deleteSessionGrants(transaction, sessionId);
+async function deleteSession(
+  transaction: Kysely<Tables>,
+  database: Pick<HubDatabase, 'dialect'>,
+  sessionId: string,
+): Promise<boolean> {
+  await deleteSessionGrants(transaction, database, sessionId);
   const result = await transaction
     .deleteFrom('login_sessions')
     .where('session_id', '=', sessionId)

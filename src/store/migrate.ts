@@ -5,6 +5,7 @@ import { migration0001 } from './migrations/0001-initial.ts';
 import { migration0002 } from './migrations/0002-user-order.ts';
 import { migration0003 } from './migrations/0003-system-accounts.ts';
 import { migration0004 } from './migrations/0004-account-authenticators.ts';
+import { migration0005 } from './migrations/0005-token-makers.ts';
 
 /** Every step, in order; the version of a schema is the number of steps it has seen. Append only. */
 export const migrations: readonly Migration[] = [
@@ -12,6 +13,7 @@ export const migrations: readonly Migration[] = [
   migration0002,
   migration0003,
   migration0004,
+  migration0005,
 ];
 
 export interface MigrateOptions {

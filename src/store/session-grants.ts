@@ -1,13 +1,26 @@
 import type { Kysely } from 'kysely';
+import type { HubDatabase } from './database.ts';
 import type { Tables } from './tables.ts';
+import { deleteMadeWith } from './token-makers.ts';
 
 /** Deletes everything that a browser's login gave: its codes not yet exchanged, and its tokens. */
 export async function deleteSessionGrants(
   transaction: Kysely<Tables>,
+  database: Pick<HubDatabase, 'dialect'>,
   sessionId: string,
 ): Promise<void> {
   // Codes first: an exchange under way holds the row of its code, so this waits for it, and the token it
   // gave is there when the tokens go. Codes made later are refused because the session is gone.
   await transaction.deleteFrom('authorization_codes').where('session_id', '=', sessionId).execute();
-  await transaction.deleteFrom('access_tokens').where('session_id', '=', sessionId).execute();
+  const tokens = await transaction
+    .deleteFrom('access_tokens')
+    .where('session_id', '=', sessionId)
+    .returning('id')
+    .execute();
+  // Those made with them belong to the session too; one that is being made is seen only now.
+  await deleteMadeWith(
+    transaction,
+    database,
+    tokens.map(({ id }) => id),
+  );
 }

@@ -171,6 +171,8 @@ export interface AccessTokensTable {
   client_id: string | null;
   /** Browser session that consented; logging it out revokes the token. */
   session_id: string | null;
+  /** The token it was made with; it ends with that one. */
+  made_by: string | null;
   /** Hash of the authorization code it came from, so that a replayed code revokes it. */
   code_hash: string | null;
   scopes: string;

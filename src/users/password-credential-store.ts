@@ -4,6 +4,7 @@ import { apiTokensOf } from '../store/api-tokens.ts';
 import { tokensRevoked } from '../store/change-subject.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { Tables } from '../store/tables.ts';
+import { deleteMadeWith } from '../store/token-makers.ts';
 import { normaliseUserName } from './user-name.ts';
 
 /** What is stored of a password. */
@@ -62,7 +63,9 @@ export function createPasswordCredentialStore(database: HubDatabase): PasswordCr
           .values({ user_id: userId, ...values })
           .onConflict((conflict) => conflict.column('user_id').doUpdateSet(values))
           .execute();
-        return endsApiTokens ? await deleteApiTokens(transaction, userId) : [];
+        if (!endsApiTokens) return [];
+        const deleted = await deleteApiTokens(transaction, userId);
+        return deleteMadeWith(transaction, database, deleted);
       });
       if (ended.length > 0) database.announceChange(tokensRevoked(ended));
     },

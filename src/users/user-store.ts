@@ -6,6 +6,7 @@ import { textsOf } from '../store/json-list.ts';
 import { prepareQuery } from '../store/prepared-query.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, Tables } from '../store/tables.ts';
+import { deleteMadeWith } from '../store/token-makers.ts';
 import { claimSystemAccount, retireSystemAccount } from './system-account-store.ts';
 import { normaliseUserName, validateUserName } from './user-name.ts';
 import {
@@ -236,12 +237,16 @@ export function createUserStore(database: HubDatabase): UserStore {
       const isDeleted = await database.transaction(async (transaction) => {
         const name = await nameOf(transaction, id);
         if (name === undefined) return false;
-        await transaction
+        const tokens = await transaction
           .deleteFrom('access_tokens')
-          .where('server_id', 'in', (select) =>
-            select.selectFrom('servers').select('servers.id').where('servers.user_id', '=', id),
-          )
+          .where('user_id', '=', id)
+          .returning('id')
           .execute();
+        await deleteMadeWith(
+          transaction,
+          database,
+          tokens.map((token) => token.id),
+        );
         await transaction
           .deleteFrom('role_assignments')
           .where('subject_kind', '=', 'user')

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { usePostgres } from '../support/databases.ts';
+import { submitTo } from '../support/pages.ts';
 import { hasPostgres } from '../support/postgres.ts';
 import { createTestHub, type TestHub, type TestHubConfig } from '../support/test-hub.ts';
 
@@ -173,6 +174,51 @@ test('custom scopes of a user are no obstacle to administrators', async () => {
   expect((await asAda('/users/lea', 'DELETE')).status).toBe(204);
 });
 
+/** A hub with an application, and a token that it holds of a user who is logged in. */
+async function createHubWithApplication() {
+  const client = { clientId: 'service-app', redirectUri: 'http://127.0.0.1:9/callback' };
+  const hub = await createPopulatedHub(
+    {
+      Hub: {
+        services: [
+          {
+            name: 'app',
+            oauth_client_id: client.clientId,
+            oauth_redirect_uri: client.redirectUri,
+            api_token: 'app-service-token',
+            oauth_no_confirm: true,
+            oauth_client_allowed_scopes: ['self'],
+          },
+        ],
+        load_roles: [{ name: 'user', scopes: ['self', 'access:services'] }],
+      },
+    },
+    ['bob'],
+  );
+  const browser = await hub.logIn('bob');
+  const query = new URLSearchParams({
+    response_type: 'code',
+    client_id: client.clientId,
+    redirect_uri: client.redirectUri,
+    scope: 'tokens!user',
+    state: 's',
+  });
+  const answer = await browser.request(`${hub.url}hub/api/oauth2/authorize?${query}`);
+  const { searchParams } = new URL(String(answer.headers['location']), hub.url);
+  const exchanged = await fetch(`${hub.apiUrl}/oauth2/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'authorization_code',
+      code: searchParams.get('code') ?? '',
+      redirect_uri: client.redirectUri,
+      client_id: client.clientId,
+      client_secret: 'app-service-token',
+    }),
+  });
+  const { access_token: granted } = (await exchanged.json()) as { access_token: string };
+  return { hub, granted, browser };
+}
+
 describe('a token made with another', () => {
   test('expires no later than that one', async () => {
     await using hub = await createPopulatedHub({}, ['bob']);
@@ -187,52 +233,77 @@ describe('a token made with another', () => {
     expect(String(shorter.body['expires_at']) < String(short.body['expires_at'])).toBe(true);
   });
 
-  test('ends with the login that the other hangs on', async () => {
-    const client = { clientId: 'service-app', redirectUri: 'http://127.0.0.1:9/callback' };
-    await using hub = await createPopulatedHub(
-      {
-        Hub: {
-          services: [
-            {
-              name: 'app',
-              oauth_client_id: client.clientId,
-              oauth_redirect_uri: client.redirectUri,
-              api_token: 'app-service-token',
-              oauth_no_confirm: true,
-              oauth_client_allowed_scopes: ['self'],
-            },
-          ],
-          load_roles: [{ name: 'user', scopes: ['self', 'access:services'] }],
-        },
-      },
-      ['bob'],
-    );
-    const browser = await hub.logIn('bob');
-    const query = new URLSearchParams({
-      response_type: 'code',
-      client_id: client.clientId,
-      redirect_uri: client.redirectUri,
-      scope: 'tokens!user',
-      state: 's',
-    });
-    const answer = await browser.request(`${hub.url}hub/api/oauth2/authorize?${query}`);
-    const { searchParams } = new URL(String(answer.headers['location']), hub.url);
-    const exchanged = await fetch(`${hub.apiUrl}/oauth2/token`, {
-      method: 'POST',
-      body: new URLSearchParams({
-        grant_type: 'authorization_code',
-        code: searchParams.get('code') ?? '',
-        redirect_uri: client.redirectUri,
-        client_id: client.clientId,
-        client_secret: 'app-service-token',
-      }),
-    });
-    const { access_token: granted } = (await exchanged.json()) as { access_token: string };
+  test.each([
+    ['the login that the other hangs on ends', '/users/bob/sessions'],
+    ['the application that holds the other loses it', ''],
+  ])('ends when %s', async (_what, ended) => {
+    const { hub, granted, browser } = await createHubWithApplication();
+    await using _hub = hub;
     const made = await call(hub, granted, '/users/bob/tokens', 'POST', { scopes: ['tokens!user'] });
     expect(made.status).toBe(201);
     const token = String(made.body['token']);
     expect((await call(hub, token, '/users/bob/tokens')).status).toBe(200);
-    await asAdmin(hub, '/users/bob/sessions', 'DELETE');
+    if (ended === '') {
+      const page = await browser.request(`${hub.url}hub/token`);
+      expect((await submitTo(browser, page, '/hub/token/revoke-client')).status).toBe(303);
+    } else await asAdmin(hub, ended, 'DELETE');
     expect((await call(hub, token, '/users/bob/tokens')).status).toBe(403);
+  });
+
+  test('ends when that one is revoked, and takes along what was made with it', async () => {
+    await using hub = await createPopulatedHub({}, ['bob', 'eve']);
+    const make = async (token: string, owner = 'bob') => {
+      const { status, body } = await call(hub, token, `/users/${owner}/tokens`, 'POST');
+      expect(status).toBe(201);
+      return { id: String(body['id']), token: String(body['token']) };
+    };
+    const isGood = async ({ token }: { readonly token: string }) =>
+      (await call(hub, token, '/user')).status === 200;
+    const stolen = await make(adminToken);
+    const child = await make(stolen.token);
+    const grandchild = await make(child.token);
+    const other = await make(hub.tokens.bob);
+    expect(await Promise.all([stolen, child, grandchild, other].map(isGood))).toEqual(
+      Array(4).fill(true),
+    );
+    await asAdmin(hub, `/users/bob/tokens/${stolen.id}`, 'DELETE');
+    expect(await Promise.all([stolen, child, grandchild].map(isGood))).toEqual(
+      Array(3).fill(false),
+    );
+    expect(await isGood(other)).toBe(true);
+
+    await asAdmin(hub, '/users/eve', 'PATCH', { admin: true });
+    const ofEve = await make(hub.tokens.eve, 'bob');
+    expect(await isGood(ofEve)).toBe(true);
+    await asAdmin(hub, '/users/eve', 'DELETE');
+    expect(await isGood(ofEve)).toBe(false);
+  });
+
+  test('outlives a login by cookie only because it was asked for while that was recent', async () => {
+    await using hub = await createPopulatedHub({}, ['bob']);
+    const browser = await hub.logIn('bob');
+    const page = await browser.request(`${hub.url}hub/token`);
+    const { body } = await submitTo(browser, page, '/hub/token', { note: 'x' });
+    const token = /hub_[\w-]{43}/.exec(body)?.[0] ?? '';
+    await asAdmin(hub, '/users/bob/sessions', 'DELETE');
+    expect((await call(hub, token, '/user')).status).toBe(200);
+  });
+
+  test('may not do more than that one, now or later', async () => {
+    await using hub = await createPopulatedHub({}, ['bob']);
+    const weak = await call(hub, hub.tokens.bob, '/users/bob/tokens', 'POST', {
+      scopes: ['tokens!user', 'read:users:name!user'],
+    });
+    const token = String(weak.body['token']);
+    for (const scopes of [undefined, ['inherit'], ['self'], ['servers!user']]) {
+      const made = await call(hub, token, '/users/bob/tokens', 'POST', { scopes });
+      expect(made.status, String(scopes)).toBe(403);
+    }
+    const made = await call(hub, token, '/users/bob/tokens', 'POST', { scopes: ['tokens!user'] });
+    await asAdmin(hub, '/users/bob', 'PATCH', { admin: true });
+    const power = await call(hub, String(made.body['token']), '/users', 'POST', {
+      usernames: ['x1'],
+    });
+    expect(power.status).toBe(403);
   });
 });

@@ -49,6 +49,21 @@ describeEachDatabase('access token store', (open) => {
     expect(await make()).toBeUndefined();
   });
 
+  test('leaves none behind that was made with a token while that was revoked', async () => {
+    const { store, create, alice, owner } = await start();
+    for (let round = 0; round < 5; round += 1) {
+      const { id } = await create();
+      const child = await create({ madeBy: id });
+      const make = async (madeBy: string) =>
+        store.create({ owner, scopes: [], note: 'n', madeBy }).catch((error: unknown) => {
+          expect(error).toMatchObject({ code: 'forbidden' });
+        });
+      await Promise.all([make(id), make(child.id), store.revoke(id), make(child.id), make(id)]);
+      expect(await store.listOfUser(alice.id)).toEqual([]);
+      await expect(create({ madeBy: id })).rejects.toMatchObject({ code: 'forbidden' });
+    }
+  });
+
   test('finds a token by its hash and keeps nothing that could be used', async () => {
     const { store, create, database, alice, now } = await start();
     const { id, token } = await create({

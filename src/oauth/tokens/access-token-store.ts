@@ -2,15 +2,18 @@ import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { hashSecret } from '../../crypto/hash.ts';
 import { randomToken } from '../../crypto/random.ts';
+import { HubError } from '../../errors.ts';
 import { countApiTokens } from '../../store/api-tokens.ts';
 import { tokensRevoked } from '../../store/change-subject.ts';
 import type { HubDatabase } from '../../store/database.ts';
 import type { Row, Tables } from '../../store/tables.ts';
+import { deleteMadeWith, holdToken } from '../../store/token-makers.ts';
 import { lockUser } from '../../store/user-lock.ts';
 import type { AccessToken, IssuedAccessToken, NewAccessToken } from './access-token.ts';
 
 /** Access tokens that live in the database. Expired ones are never found. */
 export interface AccessTokenStore {
+  /** Throws `forbidden` when the token it is made with has ended. */
   create(token: NewAccessToken): Promise<IssuedAccessToken>;
   /** Creates a token made by hand, unless its user has as many of these as are allowed. */
   createWithin(
@@ -26,7 +29,10 @@ export interface AccessTokenStore {
   listOfUser(userId: string): Promise<AccessToken[]>;
   /** What a user has granted to a client. */
   listOfClientAndUser(clientId: string, userId: string): Promise<AccessToken[]>;
-  /** Each `revoke` returns how many tokens it ended, and announces the change. */
+  /**
+   * Each `revoke` ends tokens with all that were made with them, announces it, and returns how many
+   * there were.
+   */
   revoke(id: string): Promise<number>;
   revokeByClientAndUser(clientId: string, userId: string): Promise<number>;
   /** Ends a server's own tokens, not those that its visitors hold. */
@@ -64,27 +70,45 @@ export function createAccessTokenStore({
   const newestFirst = () =>
     liveTokens().orderBy('access_tokens.created_at', 'desc').orderBy('access_tokens.id');
 
-  const announced = (revoked: readonly { readonly id: string }[]): number => {
-    if (revoked.length > 0) database.announceChange(tokensRevoked(revoked.map(({ id }) => id)));
-    return revoked.length;
+  const announced = (revokedIds: readonly string[]): number => {
+    if (revokedIds.length > 0) database.announceChange(tokensRevoked(revokedIds));
+    return revokedIds.length;
   };
 
   const revokeWhere = async (
     values: Partial<Record<'id' | 'client_id' | 'user_id' | 'server_id', string>>,
   ) =>
     announced(
-      await kysely
-        .deleteFrom('access_tokens')
-        .where((is) => is.and(values))
-        .returning('id')
-        .execute(),
+      await database.transaction(async (transaction) => {
+        const revoked = await transaction
+          .deleteFrom('access_tokens')
+          .where((is) => is.and(values))
+          .returning('id')
+          .execute();
+        return deleteMadeWith(
+          transaction,
+          database,
+          revoked.map(({ id }) => id),
+        );
+      }),
     );
 
+  /** Throws `forbidden` when the token it is made with has ended. */
+  async function holdMaker(transaction: Kysely<Tables>, { madeBy }: NewAccessToken): Promise<void> {
+    if (madeBy === undefined || (await holdToken(transaction, database, madeBy))) return;
+    throw new HubError('forbidden', 'The token of this request has ended.');
+  }
+
   return {
-    create: (token) => insertAccessToken(kysely, token, { codeHash: null, now: now() }),
+    create: (token) =>
+      database.transaction(async (transaction) => {
+        await holdMaker(transaction, token);
+        return insertAccessToken(transaction, token, { codeHash: null, now: now() });
+      }),
 
     createWithin: (limit, userId, token) =>
       database.transaction(async (transaction) => {
+        await holdMaker(transaction, token);
         await lockUser(transaction, database, userId);
         if ((await countApiTokens(transaction, userId, now())) >= limit) return undefined;
         return insertAccessToken(transaction, token, { codeHash: null, now: now() });
@@ -168,6 +192,7 @@ export async function insertAccessToken(
       server_id: token.serverId ?? null,
       client_id: token.clientId ?? null,
       session_id: token.sessionId ?? null,
+      made_by: token.madeBy ?? null,
       code_hash: codeHash,
       scopes: JSON.stringify(token.scopes),
       note: token.note,

@@ -33,6 +33,8 @@ export interface NewAccessToken {
   readonly serverId?: string;
   readonly clientId?: string;
   readonly sessionId?: string;
+  /** Id of the token it is made with: it ends with that one. */
+  readonly madeBy?: string;
   readonly scopes: readonly string[];
   readonly note: string;
   readonly expiresAt?: Date;

@@ -4,6 +4,7 @@ import { randomSecret } from '../../crypto/random.ts';
 import { tokensRevoked } from '../../store/change-subject.ts';
 import type { HubDatabase } from '../../store/database.ts';
 import type { Row, Tables } from '../../store/tables.ts';
+import { deleteMadeWith } from '../../store/token-makers.ts';
 import type { OAuthError } from '../oauth-error.ts';
 import type { IssuedAccessToken, NewAccessToken } from './access-token.ts';
 import { insertAccessToken } from './access-token-store.ts';
@@ -94,7 +95,11 @@ export function createAuthorizationCodeStore({
             .where('code_hash', '=', codeHash)
             .returning('id')
             .execute();
-          revokedIds = revoked.map(({ id }) => id);
+          revokedIds = await deleteMadeWith(
+            transaction,
+            database,
+            revoked.map(({ id }) => id),
+          );
           if (revokedIds.length === 0) return { outcome: 'unknown' };
           return { outcome: 'replayed', revokedCount: revokedIds.length };
         }
@@ -117,7 +122,8 @@ export function createAuthorizationCodeStore({
         if (decision.outcome === 'refused') return decision;
         const { accessToken } = decision;
         const issued = await insertAccessToken(transaction, accessToken, { codeHash, now: time });
-        revokedIds = await endSurplus(transaction, row, issued.id);
+        const surplus = await endSurplus(transaction, row, issued.id);
+        revokedIds = await deleteMadeWith(transaction, database, surplus);
         return { outcome: 'granted', issued, accessToken };
       });
       if (revokedIds.length > 0) database.announceChange(tokensRevoked(revokedIds));

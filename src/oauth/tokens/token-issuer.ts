@@ -35,8 +35,8 @@ export interface ServerTokenRequest {
 /** Issues access tokens that do not come from an authorization code. */
 export interface TokenIssuer {
   /**
-   * Creates a token that outlives none that made it: it expires with that one at the latest, and ends
-   * with the login that one hangs on. Throws `bad_request` for an unknown scope, for scopes beyond those of the owner and for a lifetime
+   * Creates a token that never outlives the one it is made with: it expires with that one at the latest,
+   * and ends when that one is revoked or the login that it hangs on ends. Throws `bad_request` for an unknown scope, for scopes beyond those of the owner and for a lifetime
    * that is not possible, `forbidden` for scopes beyond those of the granter, and `conflict` for an owner
    * who has as many tokens as are allowed.
    */
@@ -56,10 +56,7 @@ export function createTokenIssuer({
   limitPerUser = 0,
   now = Date.now,
 }: {
-  readonly accessTokens: Pick<
-    AccessTokenStore,
-    'create' | 'createWithin' | 'findById' | 'revoke' | 'revokeByServer'
-  >;
+  readonly accessTokens: Pick<AccessTokenStore, 'create' | 'createWithin' | 'revokeByServer'>;
   readonly authorizer: Pick<Authorizer, 'scopesOfOwner' | 'membership' | 'catalogue'>;
   readonly maxLifetimeSeconds?: number;
   readonly limitPerUser?: number;
@@ -119,17 +116,6 @@ export function createTokenIssuer({
     requireWithin(inherited, 'bad_request', 'the owner of the token');
   }
 
-  /** A logout that came while the token was made did not see it. */
-  async function requireStillValid(
-    granted: ApiTokenRequest['granter']['accessToken'],
-    issued: IssuedAccessToken,
-  ): Promise<void> {
-    if (granted?.sessionId === undefined) return;
-    if ((await accessTokens.findById(granted.id)) !== undefined) return;
-    await accessTokens.revoke(issued.id);
-    throw new HubError('forbidden', 'The token of this request has ended.');
-  }
-
   return {
     async createApiToken({ owner, scopes = ['inherit'], note, expiresInSeconds, granter }) {
       const expiresAt = earlier(expiryOf(expiresInSeconds), granter.accessToken?.expiresAt);
@@ -145,13 +131,13 @@ export function createTokenIssuer({
         note: note.slice(0, longestNote),
         ...(expiresAt !== undefined && { expiresAt }),
         ...(sessionId !== undefined && { sessionId }),
+        ...(granter.accessToken !== undefined && { madeBy: granter.accessToken.id }),
       };
       const issued =
         owner.kind === 'user' && limitPerUser > 0
           ? await accessTokens.createWithin(limitPerUser, owner.user.id, token)
           : await accessTokens.create(token);
       if (issued === undefined) throw tooManyTokens(limitPerUser, name, granter.owner);
-      await requireStillValid(granter.accessToken, issued);
       return issued;
     },
 

@@ -1,0 +1,43 @@
+import type { Kysely } from 'kysely';
+import type { HubDatabase } from './database.ts';
+import { textsOf } from './json-list.ts';
+import type { Tables } from './tables.ts';
+
+/**
+ * Holds a token that another one is made with until the transaction ends: who deletes it meanwhile waits,
+ * and finds the new one. False when it is gone.
+ */
+export async function holdToken(
+  transaction: Kysely<Tables>,
+  { dialect }: Pick<HubDatabase, 'dialect'>,
+  id: string,
+): Promise<boolean> {
+  const select = transaction.selectFrom('access_tokens').select('id').where('id', '=', id);
+  // Transactions of SQLite come one after another anyway.
+  const row = await (dialect === 'sqlite' ? select : select.forKeyShare()).executeTakeFirst();
+  return row !== undefined;
+}
+
+/**
+ * Deletes the tokens that were made with deleted ones, and with those in turn. Returns the ids of all of
+ * them. Generation by generation: a token that is being made holds its maker, so it is there to be seen
+ * once that one is deleted.
+ */
+export async function deleteMadeWith(
+  transaction: Kysely<Tables>,
+  database: Pick<HubDatabase, 'dialect'>,
+  deletedIds: readonly string[],
+): Promise<string[]> {
+  const all = [...deletedIds];
+  let makers = deletedIds;
+  while (makers.length > 0) {
+    const deleted = await transaction
+      .deleteFrom('access_tokens')
+      .where('made_by', 'in', textsOf(makers, database))
+      .returning('id')
+      .execute();
+    makers = deleted.map(({ id }) => id);
+    all.push(...makers);
+  }
+  return all;
+}
