@@ -44,6 +44,8 @@ export function createApp(deps: {
   readonly callerMiddleware: Middleware;
   readonly csrf: Pick<CsrfProtection, 'requireDocument' | 'requireNavigation'>;
   readonly oauth: OAuthEndpoints;
+  /** Says whether the hub can do its work now. */
+  readonly readiness: Middleware;
   /** Refuses who may not read the metrics. */
   readonly requireMetricsAccess: Middleware;
   readonly addApiRoutes: (router: Router) => void;
@@ -83,6 +85,7 @@ export function createApp(deps: {
   operation.get([`${hubPath}health`, pathOf(endpoints.health)], (ctx) => {
     ctx.body = { status: 'ok' };
   });
+  operation.get([`${hubPath}ready`, pathOf(endpoints.readiness)], deps.readiness);
   operation.get(`${hubPath}static/:name`, (ctx) => serveAsset(ctx, deps.assets));
   for (const path of oauth.metadataPaths) operation.get(path, oauth.metadata);
   operation.post(pathOf(endpoints.token), oauth.token);

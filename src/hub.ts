@@ -1,11 +1,12 @@
 import type { Server } from 'node:http';
-import Koa from 'koa';
+import Koa, { type Context } from 'koa';
 import type { Logger } from 'pino';
 import { loadDirectory } from './accounts/load-directory.ts';
 import { authorise } from './api/authorise.ts';
 import { callerMiddleware, callerOf } from './api/caller-middleware.ts';
 import { endpoints } from './api/endpoints.ts';
 import type { HubInfo } from './api/info.ts';
+import { readinessMiddleware } from './api/readiness.ts';
 import { createApp } from './app.ts';
 import { addAccountPages } from './composition/account-pages.ts';
 import { addAdminPages } from './composition/admin-pages.ts';
@@ -25,6 +26,7 @@ import { addLoginPages } from './composition/login-pages.ts';
 import { createOAuthEndpoints } from './composition/oauth-endpoints.ts';
 import { openListeners } from './composition/open-listeners.ts';
 import { startPurging } from './composition/purge.ts';
+import { createReadiness } from './composition/readiness.ts';
 import { registerMetricSources } from './composition/register-metric-sources.ts';
 import { createReload, type ReloadedConfig } from './composition/reload.ts';
 import { addOuterPages, addServerPages } from './composition/server-pages.ts';
@@ -135,7 +137,9 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     servers,
     revalidation,
   });
-  registerMetricSources(foundation, { services, servers, gateway, droppedLogLines });
+  const { publicServer, internalServer } = listeners;
+  const readiness = createReadiness(foundation, [publicServer, internalServer]);
+  registerMetricSources(foundation, { services, servers, gateway, readiness, droppedLogLines });
 
   const accounts = composeAccounts(foundation, { site, login, logins, authorizer, servers });
   const app = new Koa();
@@ -148,6 +152,16 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     servers,
     revalidation,
   });
+  const identify = callerMiddleware({
+    tokens: oauth.tokenVerifier,
+    authorizer,
+    csrf: browser.csrf,
+    hasCurrentLogin: revalidation.hasCurrentLogin,
+  });
+  async function requireMetricsAccess(ctx: Context): Promise<void> {
+    if (!Hub.authenticate_prometheus) return;
+    authorise(endpoints.metrics, {}, callerOf(ctx), await authorizer.membership());
+  }
   createApp({
     app,
     basePath: config.basePath,
@@ -161,16 +175,14 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     compatibilityHeaders: jupyterHub.headers,
     sessions: browser.sessions.middleware,
     csrf: browser.csrf,
-    callerMiddleware: callerMiddleware({
-      tokens: oauth.tokenVerifier,
-      authorizer,
-      csrf: browser.csrf,
-      hasCurrentLogin: revalidation.hasCurrentLogin,
+    callerMiddleware: identify,
+    readiness: readinessMiddleware({
+      check: readiness.check,
+      requireDetailAccess: (ctx) => identify(ctx, () => requireMetricsAccess(ctx)),
     }),
     oauth: createOAuthEndpoints(foundation, { oauth, authorizer, browser, login }),
     async requireMetricsAccess(ctx, next) {
-      if (Hub.authenticate_prometheus)
-        authorise(endpoints.metrics, {}, callerOf(ctx), await authorizer.membership());
+      await requireMetricsAccess(ctx);
       await next();
     },
     addApiRoutes(router) {

@@ -10,6 +10,7 @@ export function listMetrics(): readonly MetricDescription[] {
     serviceStates,
     serversByState: () => ({}),
     users: () => Promise.resolve(0),
+    storagesUp: () => Promise.resolve({}),
     openWebSockets: () => 0,
     droppedLogLines: () => 0,
   });

@@ -20,6 +20,21 @@ const tokenForm = z.object({
   ...clientCredentials,
 });
 
+const partModel = z.object({
+  ready: z.boolean(),
+  problem: z.string().optional().describe('What is wrong, where something is.'),
+});
+
+const readiness = z
+  .object({
+    status: z.enum(['ready', 'not_ready']),
+    checks: z
+      .object({ database: partModel, store: partModel, listeners: partModel })
+      .optional()
+      .describe('For those who may read the metrics.'),
+  })
+  .meta({ id: 'Readiness', description: 'Whether the hub can do its work now.' });
+
 /** What answers below `/hub/api` without being an operation of the API itself, by its name. */
 export const endpoints = {
   health: {
@@ -32,6 +47,20 @@ export const endpoints = {
     scopes: 'public',
     answers: {
       200: { description: 'It does.', schema: z.object({ status: z.literal('ok') }) },
+    },
+  },
+  readiness: {
+    id: 'getReadiness',
+    method: 'GET',
+    path: '/ready',
+    tag: 'hub',
+    summary: 'Ask whether the hub can do its work now',
+    description:
+      'Also at `/hub/ready`. Answers within two seconds. Who may read the metrics learns how each part is.',
+    scopes: 'public',
+    answers: {
+      200: { description: 'It can.', schema: readiness },
+      503: { description: 'The database, the store or a listener is missing.', schema: readiness },
     },
   },
   metrics: {

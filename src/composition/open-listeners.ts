@@ -68,7 +68,8 @@ export async function openListeners(
     publicServer: publicServer.server,
     internalServer: internalServer.server,
     serve({ app, gateway: { gateway, streams } }) {
-      const answer = createFairListener(app.callback(), [`${urls.hub}health`, `${apiPath}health`]);
+      const urgentPaths = ['health', 'ready'].flatMap((name) => [urls.hub + name, apiPath + name]);
+      const answer = createFairListener(app.callback(), urgentPaths);
       answerPublic = (req, res) => {
         if (!gateway.handleRequest(req, res)) answer(req, res);
       };

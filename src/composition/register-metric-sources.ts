@@ -3,6 +3,7 @@ import type { ComposedGateway } from './compose-gateway.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
 import type { Foundation } from './foundation.ts';
+import type { Readiness } from './readiness.ts';
 
 /** Registers what the metrics read from the running hub at each scrape. */
 export function registerMetricSources(
@@ -11,9 +12,11 @@ export function registerMetricSources(
     readonly services: ComposedServices;
     readonly servers: ComposedServers;
     readonly gateway: ComposedGateway;
+    readonly readiness: Readiness;
     readonly droppedLogLines: () => number;
   },
 ): void {
+  const { readiness } = deps;
   const { registry } = deps.services;
   const { lifecycle } = deps.servers;
   const { webSockets } = deps.gateway;
@@ -34,7 +37,14 @@ export function registerMetricSources(
       for (const { state } of lifecycle.units()) totals[state] = (totals[state] ?? 0) + 1;
       return totals;
     },
-    users: () => stores.users.count(),
+    async users() {
+      const { database } = await readiness.check();
+      return database === undefined ? await stores.users.count() : undefined;
+    },
+    async storagesUp() {
+      const { database, store } = await readiness.check();
+      return { database: database === undefined, store: store === undefined };
+    },
     openWebSockets: () => webSockets.openWebSockets,
     droppedLogLines: deps.droppedLogLines,
   });

@@ -36,7 +36,7 @@ export function createHostRules(deps: {
   const staticPath = `${hubPath}static/`;
   // Pages of JupyterHub software show it from their own host.
   const logoPath = `${hubPath}logo`;
-  const openPaths = new Set([`${hubPath}health`, `${hubPath}metrics`]);
+  const openPaths = new Set(['health', 'ready', 'metrics'].map((name) => hubPath + name));
 
   function originOfRoute(route: Route): string {
     let origin = originsOfRoutes.get(route);

@@ -71,7 +71,7 @@ export function requestLog(options: {
         address: client.address,
         user: ctx.state['logName'] as string | undefined,
       };
-      if (ctx.path.endsWith('/hub/health')) options.log.debug(fields, 'request');
+      if (/\/hub\/(health|ready)$/.test(ctx.path)) options.log.debug(fields, 'request');
       else writeEvent({ ...fields, msg: 'request' });
     });
     await next();

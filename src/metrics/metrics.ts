@@ -17,7 +17,10 @@ export interface MetricSources {
   services(): readonly ServiceFigures[];
   serviceStates: readonly string[];
   serversByState(): Readonly<Record<string, number>>;
-  users(): Promise<number>;
+  /** Undefined while the database does not tell. */
+  users(): Promise<number | undefined>;
+  /** Whether each storage answers. */
+  storagesUp(): Promise<Readonly<Record<string, boolean>>>;
   openWebSockets(): number;
   droppedLogLines(): number;
 }
@@ -216,7 +219,19 @@ function registerSources(sources: MetricSources, registers: Registry[]): void {
     help: 'Users known to the hub.',
     registers,
     async collect() {
-      this.set(await sources.users());
+      const users = await sources.users();
+      if (users === undefined) this.remove();
+      else this.set(users);
+    },
+  });
+  new Gauge({
+    name: 'hub_storage_up',
+    help: 'Whether the database, and the store of expiring state, answer (1) or not (0).',
+    labelNames: ['storage'],
+    registers,
+    async collect() {
+      for (const [storage, isUp] of Object.entries(await sources.storagesUp()))
+        this.set({ storage }, Number(isUp));
     },
   });
   new Counter({

@@ -6,11 +6,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listMetrics } from '../../scripts/reference/metrics-page.ts';
 import { promtool } from '../support/promtool.ts';
 import { projectDirectory } from '../support/services.ts';
+import { createTestHub } from '../support/test-hub.ts';
 
 const page = readFileSync(join(projectDirectory, 'docs', 'how-to', 'monitor.md'), 'utf8');
-const [prometheusConfig = '', rules = ''] = [...page.matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(
-  ([, block = '']) => block,
-);
+const [prometheusConfig = '', rules = '', probes = ''] = [
+  ...page.matchAll(/^```yaml\n([\s\S]*?)^```/gm),
+].map(([, block = '']) => block);
 
 let directory: string;
 
@@ -127,6 +128,18 @@ test.each<[what: string, situation: Situation]>([
     },
   ],
   [
+    'a database that is away',
+    {
+      series: {
+        'hub_storage_up{storage="database"}': '1x4 0x10',
+        'hub_storage_up{storage="store"}': '1x20',
+      },
+      minute: 8,
+      alert: 'HubStorageDown',
+      due: [{ storage: 'database' }],
+    },
+  ],
+  [
     'four failed starts of servers within some minutes, the first ever',
     {
       series: {
@@ -186,4 +199,14 @@ test.each<[what: string, situation: Situation]>([
   ],
 ])('the rules and %s', async (_what, situation) => {
   await expectAlerts(situation);
+});
+
+test('the probes ask for what a hub answers', async () => {
+  await using hub = await createTestHub();
+  const paths = [...probes.matchAll(/path: (\S+),/g)].map(([, path = '']) => path);
+  expect(paths).toHaveLength(3);
+  for (const path of paths) {
+    const answer = await fetch(new URL(path, hub.url));
+    expect([path, answer.status]).toEqual([path, 200]);
+  }
 });

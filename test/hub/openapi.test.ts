@@ -29,6 +29,7 @@ function registeredOperations(): string[] {
     sessions: anything,
     csrf: anything,
     callerMiddleware: anything,
+    readiness: anything,
     requireMetricsAccess: anything,
     oauth: {
       showAuthorization: anything,

@@ -4,7 +4,7 @@ import { canonicalPath } from '../canonical-path.ts';
 import type { ErrorAnswers } from '../error-answers.ts';
 
 /**
- * The listener of the internal address: the API, health and metrics, and nothing for
+ * The listener of the internal address: the API, health, readiness and metrics, and nothing for
  * browsers. `/hub/api` without the base path is answered too, since clients have it as a default.
  */
 export function createInternalListener(options: {
@@ -14,7 +14,7 @@ export function createInternalListener(options: {
   readonly errorAnswers: ErrorAnswers;
 }): RequestListener {
   const { answerHub, apiPath, hubPath, errorAnswers } = options;
-  const allowed = [apiPath, `${hubPath}health`, `${hubPath}metrics`];
+  const allowed = [apiPath, `${hubPath}health`, `${hubPath}ready`, `${hubPath}metrics`];
 
   function refuse(req: IncomingMessage, res: ServerResponse, error: HubError): void {
     errorAnswers.respond(req, res, error, { wantsPage: false });

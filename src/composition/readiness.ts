@@ -1,0 +1,58 @@
+import type { Server } from 'node:http';
+import { createBoundedCheck } from '../concurrency/bounded-check.ts';
+import { HubError } from '../errors.ts';
+import type { Foundation } from './foundation.ts';
+
+/** What the hub cannot do its work without. */
+type ReadinessPart = 'database' | 'store' | 'listeners';
+
+/** What is wrong with each part, in a sentence; undefined where nothing is. */
+type ReadinessReport = Readonly<Record<ReadinessPart, string | undefined>>;
+
+/** Whether requests that need the database can be answered now. */
+export interface Readiness {
+  /** Answers within two seconds, also when the database does not. Never rejects. */
+  check(): Promise<ReadinessReport>;
+}
+
+/** With what else has to be done, an answer comes within two seconds. */
+const limitMs = 1_500;
+/** However many ask, the database is asked once in this time. */
+const freshMs = 1_000;
+
+/** Logs when the hub stops being ready and when it is again, as far as anyone asks. */
+export function createReadiness(
+  { database, keyv, stores, log }: Pick<Foundation, 'database' | 'keyv' | 'stores' | 'log'>,
+  servers: readonly Server[],
+): Readiness {
+  const limits = { describe, limitMs, freshMs };
+  const checkDatabase = createBoundedCheck({
+    ...limits,
+    check: () => stores.settings.find('hub_id'),
+  });
+  const space = keyv.space('readiness');
+  const checkStore = createBoundedCheck({ ...limits, check: () => space.get('any') });
+  let wasReady = true;
+
+  return {
+    async check() {
+      const [answer, store] = await Promise.all([checkDatabase(), checkStore()]);
+      const report: ReadinessReport = {
+        database: database.problem() ?? answer,
+        store,
+        listeners: servers.every(({ listening }) => listening) ? undefined : 'the hub is stopping',
+      };
+      const isReady = Object.values(report).every((problem) => problem === undefined);
+      if (isReady !== wasReady) {
+        if (isReady) log.info({}, 'the hub is ready again');
+        else log.warn({ problems: report }, 'the hub is not ready');
+      }
+      wasReady = isReady;
+      return report;
+    },
+  };
+}
+
+function describe(error: unknown): string {
+  return error instanceof HubError ? error.message : String(error);
+}
