@@ -56,7 +56,11 @@ describe('the reference', () => {
   });
 
   test('says every variable that a service and a server get, and every cookie', () => {
-    const variables = ['src/services/service-environment.ts', 'src/servers/server-environment.ts']
+    const variables = [
+      'src/services/service-environment.ts',
+      'src/servers/server-environment.ts',
+      'src/http/origin-variables.ts',
+    ]
       .flatMap((path) => [...read(path).matchAll(/^ {4}([A-Z][A-Z_]+)[:,]/gm)])
       // What has no prefix tells other programs who the user is.
       .filter(([, name]) => name !== 'LOGNAME')

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { ConfigProblem } from '../errors.ts';
 import type { CheckedConfig } from './checked-config.ts';
 import type { CliIo } from './cli-io.ts';
+import { checkSubdomainSetup, recommendSubdomains } from './subdomain-check.ts';
 import { loadFor, withConfig } from './with-config.ts';
 
 /** Adds `hub check`. */
@@ -10,14 +11,21 @@ export function addCheckCommand(program: Command, io: CliIo): void {
     .description('check the configuration and load its plugins, without starting anything')
     .action(async (_flags: unknown, command: Command) => {
       const checked = await loadFor(command, io);
-      io.stderr.write(formatWarnings(checked.warnings));
+      const { config, plugins, warnings } = checked;
+      const found = await checkSubdomainSetup(config);
+      io.stderr.write(formatWarnings([...warnings, ...found]));
       io.stdout.write(summarise(checked));
+      io.stdout.write(format('recommended', recommendSubdomains(config, plugins)));
     });
 }
 
 /** Formats what works but is probably a mistake, a line each. */
 export function formatWarnings(warnings: readonly ConfigProblem[]): string {
-  return warnings.map(({ path, message }) => `warning: ${path}: ${message}\n`).join('');
+  return format('warning', warnings);
+}
+
+function format(label: string, problems: readonly ConfigProblem[]): string {
+  return problems.map(({ path, message }) => `${label}: ${path}: ${message}\n`).join('');
 }
 
 function summarise({ config, plugins }: CheckedConfig): string {

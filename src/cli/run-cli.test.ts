@@ -150,6 +150,24 @@ describe('hub check', () => {
     expect(stderr).toMatch(/^warning: Authenticator\.allowed_users: /);
   });
 
+  test('recommends an origin for each user where users run code on that of the hub', async () => {
+    const recommended = /^recommended: Hub\.subdomain_host: .* http:\/\/127\.0\.0\.1:8000 /m;
+    writeConfig({ Spawner: { cmd: ['true'] } });
+    expect((await hub('check')).stdout).toMatch(recommended);
+    writeConfig({});
+    expect((await hub('check')).stdout).not.toContain('recommended');
+    writeConfig({
+      Hub: {
+        public_url: 'http://hub.localhost:8000/',
+        subdomain_host: 'http://hub.localhost:8000',
+      },
+      Spawner: { cmd: ['true'] },
+    });
+    const separate = await hub('check');
+    expect(separate.stdout).not.toContain('recommended');
+    expect(separate.stderr).toMatch(/^warning: Hub\.subdomain_host: .* is plain http/m);
+  });
+
   test('takes another file', async () => {
     writeFileSync(join(directory, 'other.json'), '{"Hub": {"bind_url": "http://127.0.0.1:8765/"}}');
     expect((await hub('check --config other.json')).stdout).toContain('http://127.0.0.1:8765/');

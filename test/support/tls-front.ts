@@ -31,7 +31,11 @@ export async function startTlsFront(
   };
 }
 
-function selfSigned(names: readonly string[]): { readonly key: Buffer; readonly cert: Buffer } {
+/** A key and a certificate for these names. */
+export function selfSigned(names: readonly string[]): {
+  readonly key: Buffer;
+  readonly cert: Buffer;
+} {
   const directory = mkdtempSync(join(tmpdir(), 'hub-certificate-'));
   const [key, cert] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')];
   try {
