@@ -96,15 +96,14 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
     },
 
     async create(session, { limit } = { limit: 0 }) {
-      const ended = await database.transaction(async (transaction) => {
+      const surplus = await database.transaction(async (transaction) => {
         if (limit > 0) await lockUser(transaction, database, session.userId);
         await insert(transaction, session);
-        const surplus = limit > 0 ? await surplusOf(transaction, session, limit) : [];
-        for (const sessionId of surplus) await deleteSession(transaction, database, sessionId);
-        return surplus;
+        return limit > 0 ? surplusOf(transaction, session, limit) : [];
       });
-      for (const sessionId of ended) announceEnd(sessionId);
-      return ended;
+      // After the lock: who makes a token with one of theirs holds that one and waits for the user.
+      for (const sessionId of surplus) await this.end(sessionId);
+      return surplus;
     },
 
     async end(sessionId) {
