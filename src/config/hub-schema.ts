@@ -64,7 +64,7 @@ const announcement = z.string().max(2_000).optional();
 
 export const hubSection = z.strictObject({
   bind_url: publicBindUrl
-    .default('http://127.0.0.1:8000/')
+    .prefault('http://127.0.0.1:8000/')
     .describe(
       'Where the public gateway listens; its path is the base URL of everything. On a Unix socket for a reverse proxy: unix:///run/hub/hub.sock, or with a base URL http+unix://%2Frun%2Fhub%2Fhub.sock/team/.',
     ),
