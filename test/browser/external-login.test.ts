@@ -2,6 +2,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasChromium, openProfile, startChromium } from '../support/chromium.ts';
 import { createExternalHub, type ExternalHub } from '../support/external-hub.ts';
+import { ageLogins } from '../support/login-age.ts';
 import { listenForPages, type PageServer } from '../support/page-server.ts';
 
 describe.runIf(hasChromium())('in a real browser, at a real provider', () => {
@@ -26,11 +27,15 @@ describe.runIf(hasChromium())('in a real browser, at a real provider', () => {
     await service?.[Symbol.asyncDispose]();
   });
 
-  /** What a person does on the provider's own pages. */
-  async function passProviderPages(page: Page, name: string): Promise<void> {
+  async function signIn(page: Page, name: string): Promise<void> {
     await page.getByPlaceholder('Enter any login').fill(name);
     await page.getByPlaceholder('and password').fill('any password');
     await page.getByRole('button', { name: 'Sign-in' }).click();
+  }
+
+  /** What a person does on the provider's own pages. */
+  async function passProviderPages(page: Page, name: string): Promise<void> {
+    await signIn(page, name);
     await page.getByRole('button', { name: 'Continue' }).click();
   }
 
@@ -73,6 +78,27 @@ describe.runIf(hasChromium())('in a real browser, at a real provider', () => {
     await page.getByRole('link', { name: 'Try again' }).click();
     await passProviderPages(page, 'bob');
     await page.getByRole('heading', { name: 'Hello, bob' }).waitFor();
+  });
+
+  test('somebody logs in once more before a token is made, and finds what was typed', async () => {
+    const { page, complaints } = await openProfile(browser);
+    await page.goto(`${external.hub.url}hub/login/with/oidc`);
+    await passProviderPages(page, 'carol');
+    await page.getByRole('heading', { name: 'Hello, carol' }).waitFor();
+    ageLogins(external.hub);
+    await page.goto(`${external.hub.url}hub/token`);
+    await page.getByLabel('What is it for?').fill('Nightly report');
+    await page.getByRole('button', { name: 'Create token' }).click();
+    await page.getByRole('heading', { name: 'Confirm it’s you' }).waitFor();
+    await page.getByRole('button', { name: 'Continue to Example Login' }).click();
+    // By itself, although a form of the hub may end at no other site; and the provider asks again.
+    await page.waitForURL(`${external.provider.issuer}/**`);
+    await signIn(page, 'carol');
+    await page.getByRole('heading', { name: 'It’s you' }).waitFor();
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByText('Your new token “Nightly report”').waitFor();
+    const answers = complaints.filter((text) => text.includes(external.hub.url));
+    expect(answers.filter((text) => !text.includes('403'))).toEqual([]);
   });
 
   test('two tabs log in at once', async () => {
