@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { ConfigError, HubError, StartupError } from '../errors.ts';
+import { addBackupCommands } from './backup-commands.ts';
 import { addCheckCommand } from './check-command.ts';
 import type { CliIo } from './cli-io.ts';
 import { addLockoutCommands } from './lockout-commands.ts';
@@ -49,6 +50,7 @@ export function createProgram(io: CliIo): Command {
   addTokenCommand(program, io);
   addLockoutCommands(program, io);
   addSetupLinkCommand(program, io);
+  addBackupCommands(program, io);
   addSchemaCommand(program, io);
   addTestPluginsCommand(program, io);
   return program;

@@ -26,6 +26,8 @@ export interface SqliteConnectionOptions {
 export interface SqliteConnection<Tables> {
   readonly kysely: Kysely<Tables>;
   readonly writer: SqliteEngine;
+  /** Absolute path; undefined for a database in memory. */
+  readonly file: string | undefined;
   readonly isInMemory: boolean;
   close(): Promise<void>;
   /** To be called once there are tables. */
@@ -68,6 +70,7 @@ export async function openSqliteConnection<Tables>({
     },
     problem,
     writer: engines.writer,
+    file: isInMemory ? undefined : file,
     isInMemory,
     explain: (thrown) => explain(thrown, file, setting),
   };

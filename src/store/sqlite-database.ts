@@ -5,6 +5,7 @@ import type { HubDatabase } from './database.ts';
 import { migrate } from './migrate.ts';
 import { openSqliteConnection, type SqliteConnectionOptions } from './sqlite-connection.ts';
 import type { SqliteEngine } from './sqlite-engine.ts';
+import { keepCopyBeforeMigration } from './sqlite-kept-copies.ts';
 import type { Tables } from './tables.ts';
 
 const changePollMs = 500;
@@ -12,9 +13,10 @@ const changePollMs = 500;
 /** Opens an SQLite file as the hub's database and brings its schema up to date. */
 export async function openSqliteDatabase(options: SqliteConnectionOptions): Promise<HubDatabase> {
   const { log } = options;
-  const { kysely, close, writer, isInMemory, watchFile, problem, explain } =
+  const { kysely, close, writer, file, isInMemory, watchFile, problem, explain } =
     await openSqliteConnection<Tables>(options);
   try {
+    if (file !== undefined) await keepCopyBeforeMigration(kysely, file, log);
     const steps = await migrate({ kysely, dialect: 'sqlite' });
     if (steps.length > 0) log.info({ steps }, 'the schema of the database is up to date');
   } catch (error) {

@@ -1,0 +1,92 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { open, realpath, rm } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { StartupError } from '../errors.ts';
+import { lockDatabase } from './database-lock.ts';
+import { backUpSqlite, restoreSqlite } from './sqlite-backup.ts';
+
+const execFileAsync = promisify(execFile);
+
+/** A database as the configuration names it. */
+export interface DatabaseLocation {
+  /** `Hub.database_url`. */
+  readonly url: string;
+  /** Folder against which the path of an SQLite file is resolved. */
+  readonly directory: string;
+  /** The hub's environment, for `pg_dump`. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Writes a backup of a database to a new file of mode 0600, also while a hub runs. PostgreSQL is backed up
+ * by `pg_dump`. Throws StartupError.
+ */
+export async function backUpDatabase(location: DatabaseLocation, target: string): Promise<void> {
+  const source = sqliteFile(location);
+  if (source === undefined) return dumpPostgres(location, target);
+  if (!existsSync(source)) throw new StartupError(`there is no database ${source}`);
+  await backUpSqlite(source, target);
+}
+
+/**
+ * Replaces an SQLite database by a backup, while no hub uses it; returns where the former one is now.
+ * Throws StartupError.
+ */
+export async function restoreDatabase(
+  location: DatabaseLocation,
+  source: string,
+): Promise<string | undefined> {
+  const target = sqliteFile(location);
+  if (target === undefined) {
+    throw new StartupError(
+      `PostgreSQL restores a backup with its own program: pg_restore --clean --if-exists --dbname=NAME ${source}`,
+    );
+  }
+  using _lock = await lockDatabase(location.url, {
+    directory: location.directory,
+    explain: (holder, file) => `A hub (${holder}) uses ${file}: stop it first.`,
+  });
+  // The file itself, where a link leads to it.
+  return await restoreSqlite(source, await realpath(target).catch(() => target));
+}
+
+/** Undefined for PostgreSQL. */
+function sqliteFile({ url, directory }: DatabaseLocation): string | undefined {
+  if (!url.startsWith('sqlite:')) return undefined;
+  const path = url.slice('sqlite:'.length);
+  if (path === ':memory:') throw new StartupError('a database in memory has no backup');
+  return resolve(directory, path);
+}
+
+async function dumpPostgres({ url, environment }: DatabaseLocation, target: string): Promise<void> {
+  const address = new URL(url);
+  const password = decodeURIComponent(address.password);
+  // Other accounts can read the arguments of a program, not its environment.
+  address.password = '';
+  let isMine = false;
+  try {
+    // Before pg_dump, which would make it readable by others.
+    await (await open(target, 'wx', 0o600)).close();
+    isMine = true;
+    await execFileAsync(
+      'pg_dump',
+      ['--format=custom', '--no-password', `--file=${target}`, `--dbname=${address.href}`],
+      { env: { ...environment, ...(password !== '' && { PGPASSWORD: password }) } },
+    );
+  } catch (thrown) {
+    if (isMine) await rm(target, { force: true });
+    throw new StartupError(explainDump(thrown, target), { cause: thrown });
+  }
+}
+
+function explainDump(thrown: unknown, target: string): string {
+  const { code, stderr, message } = thrown as { code?: unknown; stderr?: string; message: string };
+  if (code === 'EEXIST') return `${target} exists already; name another file`;
+  if (code === 'ENOENT' && stderr === undefined)
+    return `${target} cannot be made: its folder does not exist`;
+  if (code === 'ENOENT')
+    return 'pg_dump is not installed; it comes with the client programs of PostgreSQL';
+  return `the database cannot be backed up: ${stderr?.trim() || message}`;
+}

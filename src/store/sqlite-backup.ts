@@ -1,0 +1,129 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { chmod, chown, link, open, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { backup, DatabaseSync } from 'node:sqlite';
+import { StartupError } from '../errors.ts';
+import { migrations } from './migrate.ts';
+
+/** More pages than a database can have: one step, so that no writer makes it begin again. */
+const allPages = 2 ** 31 - 1;
+const lockTimeoutMs = 10_000;
+/** What SQLite keeps beside a database that is open or was not closed. */
+const companions = ['', '-wal', '-shm'];
+
+/**
+ * Copies an SQLite database to a new file, as it is at one moment, also while a hub writes to it. The
+ * copy is complete before it has its name, and readable by its owner alone. Throws StartupError, with
+ * nothing left behind, also when there is a file of that name already.
+ */
+export async function backUpSqlite(source: string, target: string): Promise<void> {
+  if (existsSync(target)) throw new StartupError(`${target} exists already; name another file`);
+  await using made = await copyOf(source, target);
+  // Unlike rename this replaces nothing that has come up meanwhile.
+  await link(made.path, target);
+  await syncFolder(target);
+}
+
+/** Copies a database before its schema changes; replaces an earlier copy of that name. */
+export async function keepSqlite(source: string, target: string): Promise<void> {
+  await using made = await copyOf(source, target);
+  const { mode, uid, gid } = await stat(source);
+  await chmod(made.path, mode & 0o777);
+  await giveTo(made.path, { uid, gid });
+  await rename(made.path, target);
+  await syncFolder(target);
+}
+
+/**
+ * Replaces a database that no hub uses by a backup. What was there is kept under another name, which is
+ * returned; mode and owner stay. Throws StartupError, with nothing changed, when the backup cannot be used.
+ */
+export async function restoreSqlite(source: string, target: string): Promise<string | undefined> {
+  if (!existsSync(source)) throw new StartupError(`there is no file ${source}`);
+  checkDatabase(source);
+  await using made = await copyOf(source, target);
+  const former = await stat(target).catch(() => undefined);
+  const owner = former ?? (await stat(dirname(target)));
+  if (former !== undefined) await chmod(made.path, former.mode & 0o777);
+  await giveTo(made.path, owner);
+
+  const kept = `${target}.replaced-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`;
+  for (const suffix of companions) {
+    // The log goes along: it may hold what is not yet in the file.
+    if (existsSync(target + suffix)) await rename(target + suffix, kept + suffix);
+  }
+  await rename(made.path, target);
+  await syncFolder(target);
+  return former === undefined ? undefined : kept;
+}
+
+/** Disposing of it removes the file, if it still has this name. */
+interface TemporaryFile extends AsyncDisposable {
+  readonly path: string;
+}
+
+async function copyOf(source: string, target: string): Promise<TemporaryFile> {
+  const path = `${target}.${randomBytes(6).toString('hex')}.part`;
+  const made: TemporaryFile = {
+    path,
+    async [Symbol.asyncDispose]() {
+      for (const suffix of [...companions, '-journal']) await rm(path + suffix, { force: true });
+    },
+  };
+  try {
+    await using file = await open(path, 'wx', 0o600);
+    using database = openReadOnly(source);
+    await backup(database, path, { rate: allPages });
+    makeSelfContained(path);
+    checkDatabase(path);
+    await file.sync();
+    return made;
+  } catch (thrown) {
+    await made[Symbol.asyncDispose]();
+    if (thrown instanceof StartupError) throw thrown;
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new StartupError(`${source} cannot be copied to ${target}: ${reason}`, { cause: thrown });
+  }
+}
+
+/** A copy is in the mode of its source, in which not even a reader leaves the folder as it is. */
+function makeSelfContained(path: string): void {
+  using database = new DatabaseSync(path);
+  database.exec('pragma journal_mode = delete');
+}
+
+/** Throws StartupError when a file is not a database of this hub or an earlier one, and whole. */
+function checkDatabase(path: string): void {
+  let version: unknown;
+  try {
+    using database = openReadOnly(path);
+    const [result] = Object.values(database.prepare('pragma integrity_check(1)').get() ?? {});
+    if (result !== 'ok') throw new Error(String(result));
+    version = database.prepare('select version from hub_schema').get()?.['version'];
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new StartupError(`${path} is damaged or no database of a hub (${reason})`, {
+      cause: thrown,
+    });
+  }
+  if (Number(version) <= migrations.length) return;
+  throw new StartupError(
+    `${path} has version ${version}, this hub knows ${migrations.length}: use the newer hub`,
+  );
+}
+
+function openReadOnly(path: string): DatabaseSync {
+  return new DatabaseSync(path, { readOnly: true, timeout: lockTimeoutMs });
+}
+
+async function giveTo(path: string, { uid, gid }: { uid: number; gid: number }): Promise<void> {
+  const own = await stat(path);
+  // Only root can, and only root has a reason to: everyone else owns the database.
+  if (own.uid !== uid || own.gid !== gid) await chown(path, uid, gid);
+}
+
+async function syncFolder(path: string): Promise<void> {
+  await using folder = await open(dirname(path));
+  await folder.sync();
+}

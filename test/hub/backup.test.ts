@@ -1,0 +1,251 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { migrations } from '../../src/store/migrate.ts';
+import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
+import { hasPostgres, type PostgresCluster, startPostgres } from '../support/postgres.ts';
+import { projectDirectory } from '../support/services.ts';
+import { until } from '../support/test-hub.ts';
+
+const manual = readFileSync(join(projectDirectory, 'docs/how-to/backup-and-upgrade.md'), 'utf8');
+
+/** The commands under a heading of the manual, word by word. */
+function commandsUnder(heading: string): string {
+  const [, section = ''] = manual.split(`\n## ${heading}\n`);
+  return /^```sh\n([\s\S]*?)^```$/m.exec(section)?.[1] ?? '';
+}
+
+interface Ran {
+  readonly code: number;
+  readonly output: string;
+}
+
+/** Runs commands in a folder, as somebody who has `hub` on the PATH. */
+async function follow({ directory }: HubFolder, commands: string): Promise<Ran> {
+  const programs = join(directory, 'bin');
+  await mkdir(programs, { recursive: true });
+  const script = `#!/bin/sh\nexec ${process.execPath} ${projectDirectory}/src/main.ts "$@"\n`;
+  await writeFile(join(programs, 'hub'), script, { mode: 0o755 });
+  const env = { ...process.env, PATH: `${programs}:${process.env['PATH']}` };
+  return new Promise((resolve) => {
+    execFile('sh', ['-ec', commands], { cwd: directory, env }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : Number(error.code), output: stdout + stderr }),
+    );
+  });
+}
+
+async function addUser({ apiUrl }: HubFolder, name: string): Promise<boolean> {
+  const headers = { authorization: 'token admin-service-token' };
+  const answer = await fetch(`${apiUrl}/users/${name}`, { method: 'POST', headers });
+  return answer.status === 201;
+}
+
+async function hasUser({ apiUrl }: HubFolder, name: string): Promise<boolean> {
+  const headers = { authorization: 'token admin-service-token' };
+  return (await fetch(`${apiUrl}/users/${name}`, { headers })).status === 200;
+}
+
+const database = ({ directory }: HubFolder) => join(directory, 'hub.sqlite');
+const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
+
+function userNames(path: string): string[] {
+  using open = new DatabaseSync(path, { readOnly: true });
+  return open
+    .prepare('select name from users')
+    .all()
+    .map(({ name }) => String(name));
+}
+
+/** Writes until it is told to stop; the names that were acknowledged. */
+function keepWriting(folder: HubFolder) {
+  const acknowledged: string[] = [];
+  let isStopped = false;
+  async function write(): Promise<void> {
+    for (let count = 0; !isStopped; count += 1)
+      if (await addUser(folder, `writer-${count}`)) acknowledged.push(`writer-${count}`);
+  }
+  const writing = write();
+  return {
+    acknowledged,
+    async [Symbol.asyncDispose]() {
+      isStopped = true;
+      await writing;
+    },
+  };
+}
+
+describe('a backup', () => {
+  test('is taken and restored by the manual, under writes and with nothing acknowledged lost', async () => {
+    await using folder = await createHubFolder();
+    const hub = await folder.start();
+    let before: string[];
+    {
+      await using writing = keepWriting(folder);
+      await until(() => writing.acknowledged.length > 20, 'users are written');
+      before = [...writing.acknowledged];
+      const backup = await follow(folder, commandsUnder('Take a backup'));
+      expect(backup).toEqual({ code: 0, output: expect.stringContaining('hub_cookie_secret') });
+    }
+
+    const [name = ''] = readdirSync(join(folder.directory, 'backup'));
+    const file = join(folder.directory, 'backup', name);
+    expect(readdirSync(join(folder.directory, 'backup'))).toEqual([
+      `hub-${new Date().toISOString().slice(0, 10)}.sqlite`,
+    ]);
+    expect(await modeOf(file)).toBe('600');
+    expect(userNames(file)).toEqual(expect.arrayContaining(before));
+
+    expect(await addUser(folder, 'after')).toBe(true);
+    const restore = commandsUnder('Restore').replace('hub-2026-01-31.sqlite', name);
+    expect(await follow(folder, restore)).toEqual({
+      code: 1,
+      output: `A hub (process ${hub.pid}) uses ${database(folder)}: stop it first.\n`,
+    });
+    await hub[Symbol.asyncDispose]();
+    await chmod(database(folder), 0o640);
+    const { code, output } = await follow(folder, restore);
+    expect(code).toBe(0);
+    const [kept = ''] = /\S+\.replaced-\S+(?=\.\n)/.exec(output) ?? [];
+    expect(userNames(kept)).toContain('after');
+    expect(await modeOf(database(folder))).toBe('640');
+
+    await folder.start();
+    expect(await hasUser(folder, before[0] ?? '')).toBe(true);
+    expect(await hasUser(folder, before.at(-1) ?? '')).toBe(true);
+    expect(await hasUser(folder, 'after')).toBe(false);
+  });
+
+  test('overwrites nothing', async () => {
+    await using folder = await createHubFolder();
+    await folder.run(['user', 'list']);
+    await writeFile(join(folder.directory, 'precious'), 'precious');
+    const { code, stderr } = await folder.run(['backup', 'precious']);
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: /precious exists already/ });
+    expect(await readFile(join(folder.directory, 'precious'), 'utf8')).toBe('precious');
+    const lost = await folder.run(['backup', 'no/such/folder']);
+    expect(lost.stderr).toContain('cannot be copied to');
+    expect(readdirSync(folder.directory).filter((name) => name.endsWith('.part'))).toEqual([]);
+  });
+
+  test('that cannot be used replaces nothing', async () => {
+    await using folder = await createHubFolder();
+    await folder.run(['user', 'list']);
+    const path = (name: string) => join(folder.directory, name);
+    await folder.run(['backup', 'newer']);
+    {
+      using newer = new DatabaseSync(path('newer'));
+      newer.exec('update hub_schema set version = 999');
+      using other = new DatabaseSync(path('other'));
+      other.exec('create table notes (text)');
+    }
+    await folder.run(['backup', 'torn']);
+    const torn = await readFile(path('torn'));
+    await writeFile(path('torn'), torn.fill(0x55, 4096 * 3, 4096 * 9));
+    await writeFile(path('text'), 'no database at all '.repeat(100));
+    const before = await readFile(database(folder));
+    for (const [name, reason] of [
+      ['newer', `has version 999, this hub knows ${migrations.length}: use the newer hub`],
+      ['other', 'is damaged or no database of a hub'],
+      ['torn', 'is damaged or no database of a hub'],
+      ['text', 'is damaged or no database of a hub'],
+      ['absent', 'there is no file'],
+    ] as const) {
+      const { code, stderr } = await folder.run(['restore', name]);
+      expect([name, code]).toEqual([name, 1]);
+      expect(stderr).toContain(reason);
+    }
+    expect((await readFile(database(folder))).equals(before)).toBe(true);
+    expect(readdirSync(folder.directory).filter((name) => /replaced|part/.test(name))).toEqual([]);
+  });
+});
+
+describe('a database of the first schema', () => {
+  test('is brought up to date at start, with a copy to go back to', async () => {
+    await using folder = await createHubFolder();
+    {
+      using first = new DatabaseSync(database(folder));
+      const dump = join(projectDirectory, 'fixtures/databases/0001.sql');
+      first.exec(await readFile(dump, 'utf8'));
+    }
+    await chmod(database(folder), 0o640);
+    const names = userNames(database(folder));
+    expect(names.length).toBeGreaterThan(0);
+    const copy = `${database(folder)}.before-0002-user-order`;
+
+    for (let round = 0; round < 2; round += 1) {
+      await using hub = await folder.start();
+      expect(hub.logged(/copied the database/)).toMatchObject([{ copy }]);
+      expect(await hasUser(folder, names[0] ?? '')).toBe(true);
+      expect(await modeOf(copy)).toBe('640');
+      expect(userNames(copy)).toEqual(names);
+      using old = new DatabaseSync(copy, { readOnly: true });
+      expect(old.prepare('select version from hub_schema').all()).toEqual([{ version: 1 }]);
+      old.close();
+      hub.signal('SIGTERM');
+      await hub.exited;
+      expect((await folder.run(['restore', copy])).code).toBe(0);
+    }
+  });
+
+  test('is left as it is when there is no room for the copy', async () => {
+    await using folder = await createHubFolder();
+    {
+      using first = new DatabaseSync(database(folder));
+      const dump = join(projectDirectory, 'fixtures/databases/0001.sql');
+      first.exec(await readFile(dump, 'utf8'));
+    }
+    // A folder stands where the copy belongs.
+    await mkdir(`${database(folder)}.before-0002-user-order`);
+    const { code, stderr } = await folder.run(['start']);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('before-0002-user-order')]);
+    using untouched = new DatabaseSync(database(folder), { readOnly: true });
+    expect(untouched.prepare('select version from hub_schema').all()).toEqual([{ version: 1 }]);
+  });
+});
+
+describe.skipIf(!hasPostgres())('a backup of PostgreSQL', () => {
+  let cluster: PostgresCluster;
+  beforeAll(async () => {
+    cluster = await startPostgres();
+  });
+  afterAll(() => cluster[Symbol.asyncDispose]());
+
+  test('is what pg_restore takes, and tells the password to nobody', async () => {
+    const url = await cluster.createDatabase();
+    await using folder = await createHubFolder({ Hub: { database_url: url } });
+    expect(
+      (await folder.run(['user', 'add', 'ada', '--admin'], 'four words in a row\n')).code,
+    ).toBe(0);
+    const backup = await folder.run(['backup', 'hub.dump']);
+    expect([backup.code, backup.stderr]).toEqual([0, '']);
+    const file = join(folder.directory, 'hub.dump');
+    expect(await modeOf(file)).toBe('600');
+
+    const { username, password, hostname, port, pathname } = new URL(
+      await cluster.createDatabase(),
+    );
+    const env = { ...process.env, PGPASSWORD: password };
+    const where = ['-U', username, '-h', hostname, '-p', port, `--dbname=${pathname.slice(1)}`];
+    const restoring = execFile('pg_restore', ['--clean', '--if-exists', ...where, file], { env });
+    expect(await once(restoring, 'exit')).toEqual([0, null]);
+    const target = new URL(url);
+    target.pathname = pathname;
+    await folder.configure({ Hub: { database_url: target.href } });
+    expect((await folder.run(['user', 'list'])).stdout).toContain('ada');
+
+    expect((await folder.run(['restore', 'hub.dump'])).stderr).toContain('pg_restore');
+    target.password = 'wrong-password';
+    await folder.configure({ Hub: { database_url: target.href } });
+    const refused = await folder.run(['backup', 'other.dump']);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining('cannot be backed up'),
+    ]);
+    expect(refused.stderr).not.toContain('wrong-password');
+    expect(readdirSync(folder.directory)).not.toContain('other.dump');
+  });
+});
