@@ -9,8 +9,10 @@ import { createHubServer } from '../http/server/http-server.ts';
 import { createInternalListener } from '../http/server/internal-listener.ts';
 import { listen } from '../http/server/listener.ts';
 import { answerErrorOnSocket } from '../http/socket-response.ts';
+import { openFilesLimit } from '../processes/open-files.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
 import type { Site } from './compose-site.ts';
+import { budgetConnections } from './connection-budget.ts';
 import type { Foundation } from './foundation.ts';
 
 /** The addresses of the hub, taken before anything else and answering 503 until there is a hub. */
@@ -39,14 +41,21 @@ export async function openListeners(
   let answerInternal = refuse;
   let upgrade: Upgrade = (_req, socket) => answerErrorOnSocket(socket, starting());
 
+  const budget = budgetConnections({
+    configured: proxyConfig.max_connections,
+    openFiles: openFilesLimit(),
+  });
+  if (budget.warning !== undefined) log.warn({}, budget.warning);
+
   const publicServer = createHubServer({
     config: proxyConfig,
     log,
     limits: createConnectionLimits({
       perAddress: proxyConfig.max_connections_per_address,
-      inAll: proxyConfig.max_connections,
+      inAll: budget.maxConnections,
       isTrustedPeer: createTrustedPeer(Hub.trusted_proxies),
     }),
+    maxRefusals: budget.maxRefusals,
     request: (req, res) => answerPublic(req, res),
     upgrade: (req, socket, head) => upgrade(req, socket, head),
   });

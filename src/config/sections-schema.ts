@@ -217,8 +217,10 @@ export const proxySection = z.strictObject({
       'Seconds a request waits for an upstream that answered shortly before and takes no connections now.',
     ),
   upstream_timeout: seconds
-    .default(0)
-    .describe('Seconds an upstream has to begin its answer; 0 for no limit.'),
+    .default(300)
+    .describe(
+      'Seconds an upstream has to begin its answer once it has the request; 0 for no limit. Answers that have begun, such as downloads and event streams, may last as long as they like.',
+    ),
   body_timeout: seconds
     .default(0)
     .describe('Seconds between two pieces of an answer; 0 for no limit.'),
@@ -237,7 +239,11 @@ export const proxySection = z.strictObject({
     .describe(
       'Client connections from one address, or one IPv6 /64; 0 for no limit. Not for trusted_proxies.',
     ),
-  max_connections: count.default(20_000).describe('Client connections in all; 0 for no limit.'),
+  max_connections: count
+    .default(20_000)
+    .describe(
+      'Client connections in all; 0 for no limit but that of open files, of which the hub keeps some to itself.',
+    ),
   max_websockets_per_user: count
     .default(200)
     .describe('Open WebSockets of one user; 0 for no limit.'),

@@ -11,6 +11,7 @@ import {
   startUpstream,
   statusOf,
 } from '../../test/attacks/proxy-harness.ts';
+import { proxySection } from '../config/sections-schema.ts';
 
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
@@ -104,6 +105,40 @@ describe('when one side fails', () => {
     proxy.addService('a', upstream.url);
     const response = await rawRequest(proxy.port, head('GET /services/a/', 'Connection: close'));
     expect(statusOf(response)).toBe(504);
+  });
+
+  test('by default an upstream has five minutes to begin its answer', () => {
+    expect(proxySection.parse({}).upstream_timeout).toBe(300);
+  });
+
+  test('only the time until an answer begins is bound: uploads and streams may take longer', async () => {
+    let endStream = () => {};
+    await using upstream = await startUpstream((req, res) => {
+      if (req.url?.endsWith('/stream') === true) {
+        res.write('begun');
+        endStream = () => res.end(' and ended');
+      } else if (req.method === 'POST') {
+        req.resume();
+        req.once('end', () => res.end('uploaded'));
+      }
+    });
+    await using proxy = await startProxy({ upstream_timeout: 0.2 });
+    proxy.addService('a', upstream.url);
+    const stream = await rawClient(proxy.port, head('GET /services/a/stream', 'Connection: close'));
+    await stream.until('begun');
+    const upload = await rawClient(
+      proxy.port,
+      `${head('POST /services/a/', 'Connection: close', 'Content-Length: 2')}x`,
+    );
+    // By then the other two have had longer than they would be given.
+    for (let round = 0; round < 2; round += 1) {
+      const silent = await rawRequest(proxy.port, head('GET /services/a/', 'Connection: close'));
+      expect(statusOf(silent)).toBe(504);
+    }
+    endStream();
+    await stream.until('and ended');
+    upload.write('x');
+    await upload.until('uploaded');
   });
 
   test('the timeout of a route stands over that of the configuration', async () => {

@@ -121,14 +121,19 @@ export interface HubSurroundings {
   readonly env?: Readonly<Record<string, string>>;
   /** File of the program; the one of the project by default. */
   readonly program?: string;
+  /** How many files the process may have open. */
+  readonly openFiles?: number;
 }
 
 /** Starts the program, and waits for nothing. */
 export function spawnHubProcess(
   args: readonly string[],
-  { cwd, env = {}, program: file = program }: HubSurroundings,
+  { cwd, env = {}, program: file = program, openFiles }: HubSurroundings,
 ): HubProcess {
-  const child = spawn(process.execPath, [file, ...args], {
+  // It becomes the program, so that signals reach that.
+  const limit = openFiles === undefined ? [] : ['prlimit', `--nofile=${openFiles}:${openFiles}`];
+  const [command = '', ...rest] = [...limit, process.execPath, file, ...args];
+  const child = spawn(command, rest, {
     cwd,
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

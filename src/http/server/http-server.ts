@@ -37,8 +37,6 @@ const idlePollMs = 50;
 const silentGraceMs = 500;
 /** How long the last words to clients that were cut may take. */
 const cutGraceMs = 500;
-/** Refusals on their way at once; beyond them a flood is cut without a word. */
-const mostRefusals = 1_024;
 const refusalsLoggedEveryMs = 10_000;
 
 /** The caller makes the server listen. Without `upgrade` it takes no WebSockets. */
@@ -54,10 +52,12 @@ export function createHubServer(deps: {
   >;
   readonly log: Logger;
   readonly limits?: ConnectionLimits;
+  /** Refusals on their way at once; beyond them a flood is cut without a word. */
+  readonly maxRefusals?: number;
   readonly request: (req: IncomingMessage, res: ServerResponse) => void;
   readonly upgrade?: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
 }): HubServer {
-  const { config, log, limits, request, upgrade } = deps;
+  const { config, log, limits, maxRefusals = 0, request, upgrade } = deps;
   const sockets = new Set<Socket>();
   let isClosing = false;
 
@@ -92,7 +92,7 @@ export function createHubServer(deps: {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     answerClientError(error, socket as Socket);
   });
-  acceptWithin(server, { limits, log, accepted: (socket) => track(socket) });
+  acceptWithin(server, { limits, maxRefusals, log, accepted: (socket) => track(socket) });
 
   const slowClients = createSlowClients(config);
   const slowCheck = createPeriodic({
@@ -158,11 +158,12 @@ function acceptWithin(
   server: Server,
   options: {
     readonly limits: ConnectionLimits | undefined;
+    readonly maxRefusals: number;
     readonly log: Logger;
     readonly accepted: (socket: Socket) => void;
   },
 ): void {
-  const { limits, log, accepted } = options;
+  const { limits, maxRefusals, log, accepted } = options;
   let refusals = 0;
   let loggedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -171,7 +172,7 @@ function acceptWithin(
       loggedAtMs = monotonicMs();
       log.warn({ address: socket.remoteAddress, code: error.code }, error.message);
     }
-    if (refusals >= mostRefusals) {
+    if (refusals >= maxRefusals) {
       socket.destroy();
       return;
     }

@@ -1,0 +1,46 @@
+/** How many connections of clients the hub takes, as far as its open files last. */
+export interface ConnectionBudget {
+  /** 0 for no limit. */
+  readonly maxConnections: number;
+  /** Refusals on their way at once; beyond them a flood is cut without a word. */
+  readonly maxRefusals: number;
+  /** What the operator should know: the open files do not last for what is configured. */
+  readonly warning: string | undefined;
+}
+
+/** Files that are no client's: the database, logs, programs, and connections to the internal address. */
+const largestReserve = 1_000;
+const shareOfReserve = 1 / 3;
+/** One of the client, and one to the server or service that it uses. */
+const filesPerConnection = 2;
+const mostRefusals = 1_024;
+
+/**
+ * Keeps a part of the open files from clients: without it, they could take so many that neither servers
+ * and services nor the hub itself get one.
+ */
+export function budgetConnections(options: {
+  /** `Proxy.max_connections`. */
+  readonly configured: number;
+  /** Undefined where there is no limit. */
+  readonly openFiles: number | undefined;
+}): ConnectionBudget {
+  const { configured, openFiles } = options;
+  if (openFiles === undefined) {
+    return { maxConnections: configured, maxRefusals: mostRefusals, warning: undefined };
+  }
+  const reserve = Math.min(largestReserve, Math.ceil(openFiles * shareOfReserve));
+  const affordable = Math.max(1, Math.floor((openFiles - reserve) / filesPerConnection));
+  const isEnough = configured > 0 && configured <= affordable;
+  return {
+    maxConnections: isEnough ? configured : affordable,
+    maxRefusals: Math.min(mostRefusals, Math.ceil(reserve / 4)),
+    warning:
+      configured <= affordable
+        ? undefined
+        : `the limit of open files, ${openFiles}, lasts for ${affordable} client connections and not for ` +
+          `Proxy.max_connections (${configured}): raise it to ${configured * filesPerConnection + largestReserve} ` +
+          '(LimitNOFILE= of a systemd unit, --ulimit nofile= of a container, ulimit -Hn of a shell), or lower ' +
+          'Proxy.max_connections',
+  };
+}
