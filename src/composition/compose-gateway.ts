@@ -12,6 +12,7 @@ import { createLoginAccess } from '../gateway/login-access.ts';
 import { createRouteAccess } from '../gateway/route-access.ts';
 import { createBeginServerLogin } from '../gateway/server-login.ts';
 import { createTraffic } from '../gateway/traffic.ts';
+import { cookieValues } from '../http/cookies.ts';
 import { issuerOf } from '../oauth/endpoints/metadata-endpoint.ts';
 import { createNotReadyRenderer } from '../pages/services/not-ready-renderer.ts';
 import { sessionIdCookie } from '../protocol/cookie-names.ts';
@@ -92,7 +93,8 @@ export function composeGateway(
     revalidation: deps.revalidation,
     authorizer,
     access,
-    cookieName: arrivals?.cookieName ?? sessionIdCookie,
+    sessionIdsIn:
+      arrivals?.sessionIdsIn ?? ((cookieHeader) => cookieValues(cookieHeader, sessionIdCookie)),
   });
   const door = createDoor({
     database,

@@ -9,6 +9,7 @@ import type { CanonicalPath } from '../http/canonical-path.ts';
 import type { ClientAddressReader } from '../http/client-address.ts';
 import { serializeCookie } from '../http/cookies.ts';
 import type { Origins } from '../http/origins.ts';
+import { openCookies } from '../http/sealed-cookies.ts';
 import { createStateCookies, type PendingState } from '../http/state-cookies.ts';
 import { hostPrefix, sessionIdCookie } from '../protocol/cookie-names.ts';
 import type { Route } from '../proxy/route.ts';
@@ -19,8 +20,8 @@ import type { DoorAnswers } from './door-answers.ts';
  * there sends the browser to the hub, which sends it back with a ticket that only this browser can use, once.
  */
 export interface Arrivals {
-  /** Name of the cookie with the session id that the door believes. */
-  readonly cookieName: string;
+  /** The session ids that a browser was given on this host; a server cannot make one up. */
+  sessionIdsIn(cookieHeader: string | undefined): readonly string[];
   /** Sends a browser to the hub, to come back to a path of this host. */
   begin(url: string, request: RequestLike): Redirected;
   /** Where the hub sends a browser back to. `isOpened`: its user wants to open this server of somebody else. */
@@ -64,11 +65,11 @@ export function createArrivals(deps: {
   if (!origins.areSeparate) return undefined;
   const sealer = createSealer(deps.secrets, 'arrival');
   const prefixOfNames = origins.hasHostCookies ? hostPrefix : '';
-  const cookieName = prefixOfNames + sessionIdCookie;
+  const arrivedCookie = `${prefixOfNames}hub-arrived`;
   const states = createStateCookies<PendingState>(sealer, `${prefixOfNames}hub-arrival`);
   const attributes = { path: '/', secure: deps.isSecure };
-  // Servers read it under the plain names, as a key of what they remember; the door does not believe those.
-  const cookieNames = new Set([cookieName, sessionIdCookie, ...deps.sessionIdAliases]);
+  // Servers read it under these, as a key of what they remember; the door does not believe them.
+  const plainNames = [sessionIdCookie, ...deps.sessionIdAliases];
 
   function openTicket(text: string | null): Ticket | undefined {
     const sealed = text === null ? undefined : sealer.open(text, sealingContext);
@@ -76,7 +77,7 @@ export function createArrivals(deps: {
   }
 
   return {
-    cookieName,
+    sessionIdsIn: (cookieHeader) => openCookies(sealer, cookieHeader, arrivedCookie),
 
     begin(url, request) {
       const state = randomSecret(24);
@@ -116,7 +117,8 @@ export function createArrivals(deps: {
         location: pending.next ?? prefix,
         setCookies: [
           ...states.end(ticket.state, attributes),
-          ...[...cookieNames].map((name) => serializeCookie(name, sessionId, attributes)),
+          serializeCookie(arrivedCookie, sealer.seal(sessionId, arrivedCookie), attributes),
+          ...plainNames.map((name) => serializeCookie(name, sessionId, attributes)),
           ...(isOpened ? [deps.answers.yes(sessionId, { prefix })] : []),
         ],
       };

@@ -1,6 +1,5 @@
 import { callerOfLogin, type LoginCaller } from '../authentication/login-caller.ts';
 import type { LoginRevalidation } from '../authentication/login-revalidation.ts';
-import { cookieValues } from '../http/cookies.ts';
 import type { AccessTarget } from '../protocol/access-scope.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Login, LoginSessions } from '../sessions/login-sessions.ts';
@@ -28,8 +27,8 @@ const mostSessionIds = 8;
 
 export function createLoginAccess(deps: {
   readonly logins: Pick<LoginSessions, 'find'>;
-  /** Name of the cookie with the session id. */
-  readonly cookieName: string;
+  /** The session ids that a browser shows where servers are. */
+  readonly sessionIdsIn: (cookieHeader: string | undefined) => readonly string[];
   readonly revalidation: Pick<LoginRevalidation, 'revalidate'>;
   readonly authorizer: Pick<Authorizer, 'scopesOfOwner'>;
   readonly access: Pick<RouteAccess, 'isGranted'>;
@@ -43,7 +42,7 @@ export function createLoginAccess(deps: {
 
   return {
     async visitorOf(cookieHeader) {
-      const sessionIds = new Set(cookieValues(cookieHeader, deps.cookieName));
+      const sessionIds = new Set(deps.sessionIdsIn(cookieHeader));
       if (sessionIds.size > mostSessionIds) return 'several';
       const found = await Promise.all([...sessionIds].map(findLive));
       const [login, ...others] = found.filter((each) => each !== undefined);

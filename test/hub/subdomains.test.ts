@@ -15,7 +15,11 @@ import {
   startUntilReady,
 } from '../support/server-hub.ts';
 import { usersOpenServices } from '../support/services.ts';
-import { createSubdomainHub, originBelow } from '../support/subdomain-hub.ts';
+import {
+  createSubdomainHub,
+  createTlsSubdomainHub,
+  originBelow,
+} from '../support/subdomain-hub.ts';
 import { submitForm, submitLogin, type TestHub } from '../support/test-hub.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -158,6 +162,17 @@ describe('the door of a server', () => {
     }
     expect((await browser.request(ticket)).status).toBe(302);
     expect((await browser.request(ticket)).status).toBe(403);
+  });
+
+  test('believes no session id that a visitor names, as a server that has seen it could', async () => {
+    const browser = await hub.logIn('alice');
+    const sessionId = browser.cookie('hub-session-id')?.value ?? '';
+    expect(sessionId).not.toBe('');
+    const stranger = new FakeBrowser();
+    for (const name of ['hub-session-id', 'hub-arrived', '__Host-hub-arrived'])
+      stranger.setCookie(name, sessionId);
+    const answer = await stranger.request(`${alice()}/user/alice/`);
+    expect(answer.headers.location).toMatch(`${hub.url}hub/open-server?next=`);
   });
 
   test('asks before an administrator opens it, and once', async () => {
@@ -383,4 +398,33 @@ describe('the Host header', () => {
 test('no two names look alike to the certificate', () => {
   expect(serviceHostLabel('wiki')).toBe('wiki--service');
   expect(userHostLabel('wiki--service')).not.toBe(serviceHostLabel('wiki'));
+});
+
+test('on https, a server behind hub-singleuser keeps its cookies from its neighbours', async () => {
+  await using secure = await createTlsSubdomainHub({
+    Spawner: { access: 'server', cmd: guarded(...fixtureApp('plain-web-app')) },
+  });
+  await createUsers(secure, 'alice');
+  await startUntilReady(secure, serverPath('alice'));
+  const browser = await secure.logIn('alice');
+  const origin = originBelow(secure, 'alice');
+  const page = await browser.open(`${origin}/user/alice/x`);
+  expect(page).toMatchObject({ status: 200, url: `${origin}/user/alice/x` });
+  const names = browser
+    .cookieHeader(`${origin}/user/alice/`)
+    .split('; ')
+    .map((pair) => pair.split('=')[0]);
+  expect(names).toContain('__Host-hub-user-alice');
+  expect(names).toContain('__Host-hub-arrived');
+  const seen =
+    (JSON.parse(page.body) as { headers: Record<string, string> }).headers['cookie'] ?? '';
+  expect(seen).not.toMatch(/hub-arrived|__Host-hub-user-alice/);
+  // Of a neighbour, with the value of a login there that is real.
+  const [login = ''] = /__Host-hub-user-alice=[^;]*/.exec(browser.cookieHeader(`${origin}/`)) ?? [];
+  const planted = new FakeBrowser();
+  planted.setCookie('hub-user-alice', login.split('=')[1] ?? '');
+  const answer = await planted.request(`${origin}/user/alice/x`, {
+    headers: { 'sec-fetch-mode': 'cors' },
+  });
+  expect(answer.status).toBe(401);
 });
