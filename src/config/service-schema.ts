@@ -65,6 +65,12 @@ export const serviceSchema = z.strictObject({
     .describe('Path below the prefix that answers below 500 when the service is ready.'),
   timeout: seconds.default(30).describe('Seconds a service has to become ready after its start.'),
   stop_timeout: seconds.default(10).describe('Seconds between SIGTERM and SIGKILL.'),
+  listens_elsewhere: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Whether a program that the command did not start listens on a managed service's port, as under systemd-run. Otherwise no other program gets its visitors.",
+    ),
   upstream_timeout: seconds
     .optional()
     .describe(

@@ -68,6 +68,11 @@ export interface SpawnedServer {
   /** Where it answers: `http://127.0.0.1:1234` or `http+unix://%2Frun%2Fx.sock`. */
   readonly url: string;
   readonly state: SpawnerState;
+  /**
+   * Asked when something answers at `url`, before the server gets its visitors: says in a sentence which other
+   * program that is; undefined when it is the server. Left out where no other program can take its address.
+   */
+  readonly findStranger?: () => Promise<string | undefined>;
   /** Resolves once when the server has ended; never rejects. Undefined when only polling can tell. */
   readonly exited?: Promise<ServerExit>;
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { platform } from 'node:os';
 import { geteuid, pid, ppid } from 'node:process';
 import { expect, test } from 'vitest';
-import { findListeners, holdsSocket } from './port-listener.ts';
+import { findListeners, holdsSocket, listenersFor } from './port-listener.ts';
 
 test.runIf(platform() === 'linux')(
   'who listens on a port is known, and when nobody does',
@@ -13,10 +13,37 @@ test.runIf(platform() === 'linux')(
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     const listeners = (await findListeners(port)) ?? [];
-    expect(listeners).toEqual([{ userId: geteuid?.(), socketId: expect.stringMatching(/^\d+$/) }]);
+    expect(listeners).toEqual([
+      { address: '0100007F', port, userId: geteuid?.(), socketId: expect.stringMatching(/^\d+$/) },
+    ]);
     expect(holdsSocket([pid], listeners)).toBe(true);
     expect(holdsSocket([ppid, 4_194_305], listeners)).toBe(false);
     await once(server.close(), 'close');
     expect(await findListeners(port)).toEqual([]);
+  },
+);
+
+test.runIf(platform() === 'linux')(
+  'a URL leads to who listens closest to its address, and none but those',
+  async () => {
+    const any = createServer().listen(0);
+    await once(any, 'listening');
+    const { port } = any.address() as AddressInfo;
+    const [wide] = (await findListeners(port)) ?? [];
+    const to = (host: string) => listenersFor(`http://${host}:${port}/path`);
+    for (const host of ['127.0.0.1', '127.8.8.8', 'localhost']) {
+      expect(await to(host)).toContainEqual(wide);
+    }
+    expect(await to('192.0.2.1')).toEqual([]);
+    expect(await listenersFor('http+unix://%2Frun%2Fx.sock')).toEqual([]);
+    await once(any.close(), 'close');
+
+    const near = createServer().listen(port, '127.0.0.1');
+    const other = createServer().listen(port, '127.0.0.2');
+    await Promise.all([once(near, 'listening'), once(other, 'listening')]);
+    expect(await to('127.0.0.1')).toMatchObject([{ address: '0100007F' }]);
+    expect(await to('127.0.0.2')).toMatchObject([{ address: '0200007F' }]);
+    expect(await to('127.0.0.3')).toEqual([]);
+    await Promise.all([once(near.close(), 'close'), once(other.close(), 'close')]);
   },
 );

@@ -1,9 +1,13 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { platform } from 'node:os';
+import { isIP } from 'node:net';
+import { networkInterfaces, platform } from 'node:os';
 
 /** A program's socket that waits for connections. */
 export interface PortListener {
+  /** Address it listens on, as the system writes it: 32-bit words in hexadecimal, all zero for any. */
+  readonly address: string;
+  readonly port: number;
   /** Account of the program. */
   readonly userId: number;
   /** Identifies the socket on this machine. */
@@ -27,33 +31,81 @@ export async function listListeners(): Promise<
   const found = new Map<number, PortListener[]>();
   for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
     // A busy machine has thousands of connections in this table and few listeners.
-    for (const [, port = '', userId, socketId = ''] of (await readTable(file)).matchAll(
-      listeningLine,
-    )) {
-      const listener = { userId: Number(userId), socketId };
-      const number = Number.parseInt(port, 16);
-      const others = found.get(number);
-      if (others === undefined) found.set(number, [listener]);
+    for (const [, address = '', portText = '', userId, socketId = ''] of (
+      await readTable(file)
+    ).matchAll(listeningLine)) {
+      const port = Number.parseInt(portText, 16);
+      const listener = { address, port, userId: Number(userId), socketId };
+      const others = found.get(port);
+      if (others === undefined) found.set(port, [listener]);
       else others.push(listener);
     }
   }
   return found;
 }
 
+/**
+ * Finds who gets the connections to a URL of this machine: of those who listen on its port the ones on the
+ * very address, else those on every address. Empty for a URL elsewhere; undefined where the system does not
+ * tell.
+ */
+export async function listenersFor(
+  url: string,
+  listenersOn: (port: number) => Promise<readonly PortListener[] | undefined> = findListeners,
+): Promise<readonly PortListener[] | undefined> {
+  const { protocol, hostname, port } = new URL(url);
+  const addresses = localAddresses(hostname);
+  if (!/^https?:$/.test(protocol) || addresses.length === 0) return [];
+  const all = await listenersOn(port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port));
+  return (
+    all &&
+    addresses.flatMap((candidates) => {
+      const [first] = candidates.flatMap((address) => {
+        const listeners = all.filter((listener) => listener.address === address);
+        return listeners.length > 0 ? [listeners] : [];
+      });
+      return first ?? [];
+    })
+  );
+}
+
+const anyOfIpv4 = '0'.repeat(8);
+const anyOfIpv6 = '0'.repeat(32);
+const loopbackOfIpv6 = `${'0'.repeat(24)}01000000`;
+
+/** For each address that a host name of this machine may mean: where to listen for it, the closest first. */
+function localAddresses(hostname: string): readonly (readonly string[])[] {
+  const ipv6 = [loopbackOfIpv6, anyOfIpv6];
+  if (hostname === '[::1]') return [ipv6];
+  const isName = hostname === 'localhost' || hostname.endsWith('.localhost');
+  const text = isName ? '127.0.0.1' : hostname;
+  if (isIP(text) !== 4 || !(text.startsWith('127.') || isOwnAddress(text))) return [];
+  const bytes = text.split('.').map((part) => Number(part).toString(16).padStart(2, '0'));
+  const address = bytes.toReversed().join('').toUpperCase();
+  const mapped = `${'0'.repeat(16)}FFFF0000${address}`;
+  const ipv4 = [address, mapped, anyOfIpv4, anyOfIpv6];
+  return isName ? [ipv4, ipv6] : [ipv4];
+}
+
+function isOwnAddress(text: string): boolean {
+  const interfaces = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return interfaces.some(({ address }) => address === text);
+}
+
 /** Whether a process holds any socket at all: cheap to tell, and without one it listens nowhere. */
 export function holdsAnySocket(pid: number): boolean {
-  return descriptorsOf(pid).some((link) => link.startsWith('socket:'));
+  return (descriptorsOf(pid) ?? []).some((link) => link.startsWith('socket:'));
 }
 
 /** Whether one of the processes holds one of the sockets. Linux only. */
 export function holdsSocket(pids: readonly number[], listeners: readonly PortListener[]): boolean {
-  const links = new Set(listeners.map(({ socketId }) => `socket:[${socketId}]`));
-  return pids.some((pid) => descriptorsOf(pid).some((link) => links.has(link)));
+  const links = new Set(listeners.map(({ socketId }) => socketLink(socketId)));
+  return pids.some((pid) => descriptorsOf(pid)?.some((link) => links.has(link)) === true);
 }
 
 /** Local address and port, remote ones, the state LISTEN, three columns, account, timeout, socket. */
 const listeningLine =
-  /^ *\d+: [\dA-F]+:([\dA-F]{4}) [\dA-F]+:[\dA-F]{4} 0A \S+ \S+ \S+ +(\d+) +\d+ (\d+)/gm;
+  /^ *\d+: ([\dA-F]+):([\dA-F]{4}) [\dA-F]+:[\dA-F]{4} 0A \S+ \S+ \S+ +(\d+) +\d+ (\d+)/gm;
 
 async function readTable(file: string): Promise<string> {
   // In the thread pool: the kernel takes tens of milliseconds for this table where memory is large.
@@ -61,11 +113,17 @@ async function readTable(file: string): Promise<string> {
   return readFile(file, 'latin1').catch(() => '');
 }
 
-function descriptorsOf(pid: number): string[] {
+/** What the descriptor of a socket points to. */
+export function socketLink(socketId: string): string {
+  return `socket:[${socketId}]`;
+}
+
+/** What the descriptors of a process point to; undefined when the hub may not see, or it is gone. */
+export function descriptorsOf(pid: number): readonly string[] | undefined {
   try {
     return readdirSync(`/proc/${pid}/fd`).flatMap((name) => linkTarget(`/proc/${pid}/fd/${name}`));
   } catch {
-    return [];
+    return undefined;
   }
 }
 

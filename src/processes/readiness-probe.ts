@@ -7,8 +7,11 @@ export type ProbeResult =
   | { readonly ready: true; readonly status: number }
   | {
       readonly ready: false;
-      /** `refused`: no process listens there. `timeout`: one may, but does not answer. */
-      readonly problem: 'refused' | 'timeout' | 'status' | 'failed';
+      /**
+       * `refused`: no process listens there. `timeout`: one may, but does not answer. `stranger`: another program
+       * than the one that was started answers.
+       */
+      readonly problem: 'refused' | 'stranger' | 'timeout' | 'status' | 'failed';
       readonly reason: string;
     };
 
@@ -40,6 +43,18 @@ export async function probeReadiness(options: ProbeOptions): Promise<ProbeResult
     }
     return explainFailure(url, thrown);
   }
+}
+
+/** A probe that takes no answer from another program than the one that was started. */
+export function createOwnProbe(
+  probe: typeof probeReadiness,
+  findStranger: (url: string) => Promise<string | undefined>,
+): typeof probeReadiness {
+  return async (options) => {
+    const result = await probe(options);
+    const reason = result.ready ? await findStranger(options.url) : undefined;
+    return reason === undefined ? result : { ready: false, problem: 'stranger', reason };
+  };
 }
 
 /** A probe of which at most `limit` run at once; the others wait. */

@@ -130,7 +130,7 @@ function createWorld(
           onOutput,
           onProgress,
         }),
-      waitUntilReady: (_url, signal) => world.readiness(signal),
+      waitUntilReady: (_server, signal) => world.readiness(signal),
     }),
     async start(server) {
       const { ready } = await lifecycle.start(server, world.plan(server));
@@ -355,6 +355,26 @@ describeEachDatabase('the life of servers', (open) => {
     expect(await world.stored(server)).toMatchObject({
       failure: { message: 'The server is no longer running.' },
     });
+  });
+
+  test('a server whose address another program has taken is ended at the second look', async () => {
+    const world = createWorld(await open());
+    const server = await world.addServer('ann');
+    await world.start(server);
+    const poll = () => world.lifecycle.unitOf(server.id)?.poll();
+    world.spawner.script.stranger = 'pid 812 (thief) holds the port 9000';
+    await poll();
+    delete world.spawner.script.stranger;
+    await poll();
+    expect(world.routes.size).toBe(1);
+    world.spawner.script.stranger = 'pid 812 (thief) holds the port 9000';
+    await poll();
+    await poll();
+    expect(world.routes.size).toBe(0);
+    expect(world.spawner.running.size).toBe(0);
+    expect((await world.stored(server)).failure?.message).toBe(
+      'Another program has the address of the server: pid 812 (thief) holds the port 9000.',
+    );
   });
 
   test('no more servers start at once, and no more run, than the limits allow', async () => {

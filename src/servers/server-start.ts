@@ -10,8 +10,11 @@ export interface LaunchPlan {
     readonly onOutput: (line: string) => void;
     readonly onProgress: ProgressLog['add'];
   }): Promise<SpawnedServer>;
-  /** Resolves when the server at this address answers; rejects when it takes too long. */
-  waitUntilReady(url: string, signal: AbortSignal): Promise<void>;
+  /** Resolves when the server itself answers at its address; rejects when it takes too long. */
+  waitUntilReady(
+    server: Pick<SpawnedServer, 'url' | 'findStranger'>,
+    signal: AbortSignal,
+  ): Promise<void>;
   readonly startTimeoutMs: number;
   /** The choice this start is made with, to be stored together with the start. */
   readonly userOptions: Readonly<Record<string, unknown>>;
@@ -86,7 +89,7 @@ async function waitUntilReady(
   });
   died?.catch(() => undefined);
   try {
-    const ready = plan.waitUntilReady(launched.url, AbortSignal.any([cancelled, over.signal]));
+    const ready = plan.waitUntilReady(launched, AbortSignal.any([cancelled, over.signal]));
     ready.catch(() => undefined);
     await (died === undefined ? ready : Promise.race([ready, died]));
   } finally {

@@ -73,6 +73,7 @@ export function createServerUnit(
   let start: { readonly cancel: AbortController; readonly steps: ProgressLog } | undefined;
   let spawned: SpawnedServer | undefined;
   let output: string[] = [];
+  let lastStranger: string | undefined;
   /** An end that the database could not be told of: it is told later, or before the next start. */
   let untold: { readonly failure: ServerFailure | null } | undefined;
   /** Whether what belongs to the run that ended is cleaned up. */
@@ -338,7 +339,16 @@ export function createServerUnit(
       const running = spawned;
       if (running === undefined || state !== 'running') return;
       const result = await spawner.poll(running.state);
-      if (!result.running) await onDeath(running, 'The server is no longer running.');
+      if (!result.running) {
+        await onDeath(running, 'The server is no longer running.');
+        return;
+      }
+      const stranger = await running.findStranger?.();
+      // Once may be a server that is about to listen again.
+      if (stranger !== undefined && stranger === lastStranger) {
+        await onDeath(running, `Another program has the address of the server: ${stranger}.`);
+      }
+      lastStranger = stranger;
     },
 
     release() {

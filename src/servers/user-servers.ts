@@ -6,7 +6,11 @@ import type { Origins } from '../http/origins.ts';
 import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import type { TokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import type { Spawner } from '../plugin-host/spawner.ts';
-import { type probeReadiness, waitUntilReady } from '../processes/readiness-probe.ts';
+import {
+  createOwnProbe,
+  type probeReadiness,
+  waitUntilReady,
+} from '../processes/readiness-probe.ts';
 import { withSingleuserOnPath } from '../processes/singleuser-program.ts';
 import { serverClientId } from '../protocol/client-id.ts';
 import type { Owner } from '../rbac/owner.ts';
@@ -142,10 +146,13 @@ export function createUserServers(deps: {
     return {
       startTimeoutMs: spawnerConfig.start_timeout * 1000,
       userOptions: chosen.userOptions,
-      async waitUntilReady(url, signal) {
+      async waitUntilReady({ url, findStranger }, signal) {
         const { http_timeout: seconds } = spawnerConfig;
         const timeoutMs = seconds * 1000;
-        const { probe } = deps;
+        const probe =
+          findStranger === undefined
+            ? deps.probe
+            : createOwnProbe(deps.probe, () => findStranger());
         const result = await waitUntilReady({ url, path: prefix, timeoutMs, signal, probe });
         if (result.ready) return;
         throw new Error(

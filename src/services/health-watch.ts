@@ -52,7 +52,8 @@ export async function watchHealth(options: HealthWatchOptions): Promise<void> {
       continue;
     }
     misses += 1;
-    if (misses < missesUntilUnhealthy && result.problem !== 'refused') continue;
+    const isCertain = result.problem === 'refused' || result.problem === 'stranger';
+    if (misses < missesUntilUnhealthy && !isCertain) continue;
     isReady = false;
     onUnhealthy(result.reason);
   }

@@ -1,9 +1,11 @@
+import { geteuid } from 'node:process';
 import type { Logger } from 'pino';
 import { type Clock, systemClock } from '../processes/clock.ts';
 import { createLineLimit } from '../processes/line-limit.ts';
 import { type OutputLog, openOutputLog } from '../processes/output-log.ts';
+import { createFindStranger } from '../processes/port-owner.ts';
 import { endProcessGroup } from '../processes/process-group.ts';
-import type { probeReadiness } from '../processes/readiness-probe.ts';
+import { createOwnProbe, type probeReadiness } from '../processes/readiness-probe.ts';
 import {
   type StartOutcome,
   type SupervisedProcess,
@@ -16,7 +18,6 @@ import { decideRestart, defaultRestartLimits, type RestartLimits } from './resta
 import type { Service, ServiceLaunch } from './service.ts';
 import type { ServiceRoutes } from './service-routes.ts';
 import type { ServiceExit, ServiceState, SupervisedService } from './service-status.ts';
-import { createTrustedListenerProbe } from './trusted-listener-probe.ts';
 
 export interface ManagedServiceOptions {
   readonly service: Service & { readonly launch: ServiceLaunch };
@@ -51,8 +52,15 @@ const longestLoggedLine = 1_000;
  */
 export function createManagedService(options: ManagedServiceOptions): SupervisedService {
   const { logFile, tag, routes, store, clock = systemClock, random = Math.random } = options;
-  const probe = createTrustedListenerProbe(options.probe, () => user?.userId);
   const { launch } = options.service;
+  const findStranger = createFindStranger({
+    accounts: () => [0, geteuid?.(), user?.userId],
+    trustsAccounts: launch.listensElsewhere,
+  });
+  // While it is down, any program of the machine could listen on its port and get its visitors.
+  const probe = createOwnProbe(options.probe, (url) =>
+    findStranger(url, { groupId: process?.identity.pid, tag }),
+  );
   const limits = options.limits ?? defaultRestartLimits;
   const stopping = new AbortController();
   let service: Service = options.service;
@@ -127,6 +135,11 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
       if (launch.user !== undefined && user === undefined) {
         return { started: false, reason: `there is no user "${launch.user}" on this machine` };
       }
+      const stranger =
+        service.url === undefined || launch.listensElsewhere
+          ? undefined
+          : await findStranger(service.url, undefined);
+      if (stranger !== undefined) return { started: false, reason: stranger };
       const { command, workingDirectory } = launch;
       const environment = options.environmentFor(service, user);
       return await startProcess({

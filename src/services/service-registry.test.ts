@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { env, execPath, kill } from 'node:process';
+import { env, execPath, kill, pid as ownPid } from 'node:process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
@@ -219,18 +219,72 @@ describe('a managed web service', () => {
         const url = `http://127.0.0.1:${port}`;
         const entry = { name: 'a', url, command: app('never-listens'), timeout: 0.3 };
         const registry = await started([entry]);
-        // A busy machine may not have asked before the time was over.
-        await until(
-          registry,
-          ({ state, lastError }) =>
-            state === 'unhealthy' && lastError?.includes('a program of user id 65534') === true,
-        );
+        const { lastError } = await until(registry, inState('crash_looping'));
+        expect(lastError).toBe(`pid ${stranger.pid} (node) holds the port ${port}`);
         expect(routes.get('a')).toBe('closed');
       } finally {
         stranger.kill('SIGKILL');
       }
     },
   );
+});
+
+describe('the port of a managed service', () => {
+  async function listen(port = 0) {
+    const server = createServer((_request, response) => response.end());
+    await once(server.listen(port, '127.0.0.1'), 'listening');
+    return {
+      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      async [Symbol.asyncDispose]() {
+        server.closeAllConnections();
+        server.close();
+      },
+    };
+  }
+
+  test('that another program of its account holds keeps it from starting, until it is free', async () => {
+    const stranger = await listen();
+    const registry = await started([{ name: 'a', url: stranger.url, command: app('web-server') }]);
+    const { lastError, pid } = await until(registry, inState('crash_looping'));
+    expect(lastError).toMatch(
+      new RegExp(`^pid ${ownPid} \\(.+\\) holds the port ${new URL(stranger.url).port}$`),
+    );
+    expect(pid).toBeUndefined();
+    expect(routes.get('a')).toBe('closed');
+    await stranger[Symbol.asyncDispose]();
+    await until(registry, ({ isReady }) => isReady);
+    expect(routes.get('a')).toBe('open');
+  });
+
+  test('that another program takes while it starts is not its own, unless it is to be so', async () => {
+    const url = await freeUrl();
+    const entry = { name: 'a', url, command: app('never-listens'), timeout: 0.3 };
+    const registry = await started([entry]);
+    await until(registry, ({ pid }) => pid !== undefined);
+    await using _stranger = await listen(Number(new URL(url).port));
+    await until(
+      registry,
+      ({ lastError }) => lastError?.endsWith(`holds the port ${new URL(url).port}`) === true,
+    );
+    expect(routes.get('a')).toBe('closed');
+    await registry.applyConfig([config({ ...entry, listens_elsewhere: true })]);
+    await until(registry, inState('ready'));
+  });
+
+  test('may be held by whatever the command has started', async () => {
+    const [execPath, file] = app('web-server');
+    const url = await freeUrl();
+    // One that left its process group, its session and its parent.
+    const command = [
+      'sh',
+      '-c',
+      'setsid sh -c \'"$0" "$1" & \' "$0" "$1"; exec sleep 600',
+      execPath,
+      file,
+    ];
+    const registry = await started([{ name: 'a', url, command }]);
+    await until(registry, inState('ready'));
+  });
 });
 
 describe('a managed service without a url', () => {

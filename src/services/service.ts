@@ -13,6 +13,8 @@ export interface ServiceLaunch {
   readonly user: string | undefined;
   readonly workingDirectory: string;
   readonly stopGraceMs: number;
+  /** Whether a program that the command did not start listens for it. */
+  readonly listensElsewhere: boolean;
 }
 
 /** Something the hub runs (managed) or trusts (external), as the configuration describes it. */
@@ -92,6 +94,7 @@ export function createService(
             user: config.user,
             workingDirectory: resolve(directory, config.cwd ?? '.'),
             stopGraceMs: config.stop_timeout * 1000,
+            listensElsewhere: config.listens_elsewhere,
           },
   };
 }

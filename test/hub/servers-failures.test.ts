@@ -1,7 +1,10 @@
+import { once } from 'node:events';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
+  adminToken,
   createServerHub,
   createUsers,
   fixtureApp,
@@ -38,6 +41,34 @@ async function pidsOf(hub: TestHub): Promise<number[]> {
   );
   return found.flat();
 }
+
+test('a program that takes the port of a slow server gets no visitors', async () => {
+  // Says where it should listen, and does not.
+  const cmd = ['sh', '-c', 'echo "$HUB_SERVICE_URL" >url; exec sleep 600'];
+  await using hub = await createServerHub({
+    Spawner: { cmd, start_timeout: 200, http_timeout: 1 },
+  });
+  await createUsers(hub, 'alice');
+  const failing = startServer(hub, path);
+  // From then on the hub only waits for an answer.
+  await until(async () => (await hub.api(path, adminToken)).ok, 'there is a server');
+  const isLaunched = ({ state }: ServerModel) => state?.['pid'] !== undefined;
+  const { state } = await untilServer(hub, path, isLaunched, 'it is launched');
+  const thief = createServer((_request, response) => response.end('give me your cookies'));
+  await once(thief.listen(Number(new URL(String(state?.['url'])).port), '127.0.0.1'), 'listening');
+  try {
+    await failing;
+    const server = await untilServer(hub, path, ({ failure }) => failure !== null, 'it failed');
+    expect(server.failure?.message).toMatch(
+      new RegExp(`did not answer within 1 seconds: pid ${process.pid} \\(.+\\) holds the port`),
+    );
+    const visit = await fetch(`${hub.url}user/alice/`, { redirect: 'manual' });
+    expect(await visit.text()).not.toContain('cookies');
+  } finally {
+    thief.closeAllConnections();
+    thief.close();
+  }
+});
 
 /** Seconds for a program that is heard of before they are over, and for one that never is. */
 const [patient, hurried] = [100, 1];

@@ -14,6 +14,8 @@ export interface SpawnerScript {
   afterStart?: (request: SpawnRequest) => Promise<void>;
   beforeStop?: (serverId: string) => Promise<void>;
   beforeRestore?: (serverId: string) => Promise<void>;
+  /** Which other program has the address of every server. */
+  stranger?: string;
   /** Whether only polling tells that a server has ended. */
   tellsNoExit?: boolean;
 }
@@ -48,6 +50,7 @@ export function createScriptedSpawner(): ScriptedSpawner {
     return {
       url: `http://127.0.0.1:${10_000 + generation}`,
       state: { serverId, generation },
+      findStranger: async () => spawner.script.stranger,
       ...(spawner.script.tellsNoExit === true ? {} : { exited }),
     };
   }

@@ -11,6 +11,7 @@ import type {
 import { systemClock } from '../../processes/clock.ts';
 import { makeDirectory } from '../../processes/make-directory.ts';
 import { type OutputLog, openOutputLog } from '../../processes/output-log.ts';
+import { createFindStranger } from '../../processes/port-owner.ts';
 import { endProcessGroup } from '../../processes/process-group.ts';
 import { isSameProcess } from '../../processes/process-identity.ts';
 import { measureUsage } from '../../processes/process-usage.ts';
@@ -95,8 +96,17 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     await server.process.stop({ graceMs: 2_000 });
   }
 
-  function follow(server: LiveServer, release: () => Promise<void>): SpawnedServer {
+  function follow(
+    server: LiveServer,
+    release: () => Promise<void>,
+    user?: SystemUser,
+  ): SpawnedServer {
     const { state, process, output } = server;
+    const group = { groupId: process.identity.pid, tag: state.logFile };
+    const findStranger = createFindStranger({
+      view,
+      accounts: () => [0, user?.userId ?? geteuid?.()],
+    });
     live.set(state.serverId, server);
     const exited = process.exited.then(async (exit) => {
       server.exit = exit;
@@ -110,7 +120,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       return { code: exit.code, signal: exit.signal };
     });
     server.cleanedUp = exited;
-    return { url: state.url, state, exited };
+    return { url: state.url, state, findStranger: () => findStranger(state.url, group), exited };
   }
 
   /** Ends what an earlier hub started and could not write down any more. */
@@ -199,16 +209,15 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       isEnding: false,
       cleanedUp: process.exited,
     };
-    const spawned = follow(server, address.release);
+    const spawned = follow(server, address.release, user);
     request.onProgress({ progress: 30, message: 'The program is started.' });
-    const userId = user?.userId ?? geteuid?.();
     const { ip, signal } = request;
     const isOurs = await watchAddress({
       process,
       address,
       ip,
       signal,
-      userId,
+      findStranger: spawned.findStranger ?? (async () => undefined),
       patienceMs,
       view,
     });

@@ -1,8 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { HubError } from '../../errors.ts';
 import { systemClock } from '../../processes/clock.ts';
-import { holdsAnySocket, holdsSocket } from '../../processes/port-listener.ts';
-import { collectTrees } from '../../processes/process-table.ts';
+import { holdsAnySocket, listenersFor } from '../../processes/port-listener.ts';
 import type { ProcessView } from '../../processes/process-view.ts';
 import type { SupervisedProcess } from '../../processes/supervised-process.ts';
 import { isPortTaken, type ServerAddress } from './server-address.ts';
@@ -15,8 +14,8 @@ export interface WatchedStart {
   readonly process: SupervisedProcess;
   readonly address: ServerAddress;
   readonly ip: string;
-  /** Account the server runs as. */
-  readonly userId: number | undefined;
+  /** Says which other program has the address of the server. */
+  readonly findStranger: () => Promise<string | undefined>;
   readonly signal: AbortSignal;
   readonly view: ProcessView;
   /** How long to wait to see the server listen; a slower one is let be. */
@@ -35,6 +34,7 @@ export async function watchAddress(start: WatchedStart): Promise<boolean> {
   const wake = AbortSignal.any([signal, ended.signal]);
   const deadline = systemClock.monotonicMs() + patienceMs;
 
+  let thefts = 0;
   let nextWideScan = systemClock.monotonicMs() + wideScanMs;
 
   for (
@@ -54,7 +54,9 @@ export async function watchAddress(start: WatchedStart): Promise<boolean> {
     if (isWide) nextWideScan = systemClock.monotonicMs() + wideScanMs;
     const listening = await isListening(start, isWide);
     if (listening === 'yes') return true;
-    if (listening === 'stolen') {
+    thefts = listening === 'stolen' ? thefts + 1 : 0;
+    // The second look finds a program that began in the middle of the first.
+    if (thefts > 1) {
       await process.stop({ graceMs: 0 });
       return false;
     }
@@ -63,9 +65,9 @@ export async function watchAddress(start: WatchedStart): Promise<boolean> {
   return true;
 }
 
-/** `stolen`: a program of another account listens in its place. */
+/** `stolen`: another program listens in its place. */
 async function isListening(
-  { process, address, userId, view }: WatchedStart,
+  { process, address, findStranger, view }: WatchedStart,
   isWide: boolean,
 ): Promise<'yes' | 'no' | 'stolen'> {
   const { port, socket } = address;
@@ -74,15 +76,9 @@ async function isListening(
   }
   const { pid } = process.identity;
   if (port === undefined || !(isWide || holdsAnySocket(pid))) return 'no';
-  const listeners = await view.listenersOn(port);
+  const listeners = await listenersFor(address.url, view.listenersOn);
   // Where the system does not tell, the readiness probe will.
   if (listeners === undefined) return 'yes';
   if (listeners.length === 0) return 'no';
-  if (holdsSocket([pid], listeners)) return 'yes';
-  const trees = collectTrees(await view.processes(), [pid]);
-  if (holdsSocket(trees.get(pid) ?? [], listeners)) return 'yes';
-  // Root may listen on behalf of the server, as container engines do, and the own account may be a
-  // program that left the tree; if it is a thief instead, the server will end for want of its port.
-  const isTrusted = listeners.every((each) => each.userId === 0 || each.userId === userId);
-  return isTrusted ? 'no' : 'stolen';
+  return (await findStranger()) === undefined ? 'yes' : 'stolen';
 }

@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { geteuid } from 'node:process';
+import {
+  descriptorsOf,
+  holdsSocket,
+  listenersFor,
+  type PortListener,
+  socketLink,
+} from './port-listener.ts';
+import { livingMembers, type ProcessGroup } from './process-group.ts';
+import { forEachPid } from './process-table.ts';
+import { directView, type ProcessView } from './process-view.ts';
+
+/**
+ * Says which other program takes the connections to a URL of this machine, in a sentence such as "pid 812
+ * (nginx) holds the port 8080"; undefined when that is the group itself, when no program listens, and where
+ * the system does not tell. Without a group every program is another one.
+ */
+export type FindStranger = (
+  url: string,
+  group: ProcessGroup | undefined,
+) => Promise<string | undefined>;
+
+const longestCommand = 40;
+
+/** Programs of root that listen on behalf of a container. */
+const portForwarders = /^(?:docker-proxy|rootlessport|rootlesskit|conmon|pasta|passt|slirp4netns)/;
+
+/**
+ * Creates the check for one program. What it has found once costs no more than reading the table of
+ * sockets. Whoever has started the program may hold its port for it; another program must not, of
+ * whatever account.
+ */
+export function createFindStranger({
+  view = directView,
+  accounts = () => [],
+  trustsAccounts = false,
+}: {
+  readonly view?: ProcessView;
+  /** Accounts to trust where the system does not let the hub see what a program of the group holds. */
+  readonly accounts?: () => readonly (number | undefined)[];
+  /** Whether to trust them in any case: the program is known to have another one listen for it. */
+  readonly trustsAccounts?: boolean;
+} = {}): FindStranger {
+  const own = new Set<string>();
+  let last: { readonly socketId: string; readonly sentence: string } | undefined;
+
+  return async (url, group) => {
+    const listeners = listenersFor(url, view.listenersOn);
+    const unknown = ((await listeners) ?? []).filter(({ socketId }) => !own.has(socketId));
+    if (unknown.length === 0) return undefined;
+    const isHeldBy = (pids: readonly number[]) => {
+      for (const listener of unknown) if (holdsSocket(pids, [listener])) own.add(listener.socketId);
+      return unknown.every(({ socketId }) => own.has(socketId));
+    };
+    let members: readonly number[] = [];
+    if (group !== undefined) {
+      if (group.groupId !== undefined && isHeldBy([group.groupId])) return undefined;
+      members = await livingMembers(group, view);
+      if (isHeldBy(members)) return undefined;
+    }
+    const isHidden = members.some((pid) => descriptorsOf(pid) === undefined);
+    const trusted = trustsAccounts || isHidden ? accounts() : [];
+    for (const listener of unknown) {
+      if (own.has(listener.socketId) || trusted.includes(listener.userId)) continue;
+      const holder = await findHolder(listener);
+      const isForwarder = listener.userId === 0 && portForwarders.test(holder?.command ?? '');
+      if (isForwarder) continue;
+      if (last?.socketId !== listener.socketId) {
+        last = { socketId: listener.socketId, sentence: describe(listener, holder) };
+      }
+      return last.sentence;
+    }
+    return undefined;
+  };
+}
+
+interface Holder {
+  readonly pid: number;
+  readonly command: string;
+}
+
+function describe({ userId, port }: PortListener, holder: Holder | undefined): string {
+  if (holder !== undefined) return `pid ${holder.pid} (${holder.command}) holds the port ${port}`;
+  // Only root sees what programs of other accounts hold.
+  return `a program of user id ${userId} holds the port ${port}`;
+}
+
+async function findHolder({ socketId, userId }: PortListener): Promise<Holder | undefined> {
+  const me = geteuid?.();
+  if (me !== 0 && me !== userId) return undefined;
+  let found: number | undefined;
+  await forEachPid((pid) => {
+    if (found === undefined && descriptorsOf(pid)?.includes(socketLink(socketId)) === true)
+      found = pid;
+  });
+  return found === undefined ? undefined : { pid: found, command: commandOf(found) };
+}
+
+/** The name of the program it was started as; a long or odd one is cut for the message it goes into. */
+function commandOf(pid: number): string {
+  try {
+    const [first = ''] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+    const name = basename(first) || readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+    return name.replaceAll(/\P{ASCII}|[^ -~]/gu, '?').slice(0, longestCommand);
+  } catch {
+    return 'ended';
+  }
+}
