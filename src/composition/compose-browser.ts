@@ -8,6 +8,7 @@ import { createLogIn } from '../pages/login/log-in.ts';
 import { createWaitingForms } from '../pages/login/waiting-forms.ts';
 import { createPageContext } from '../pages/page-context.ts';
 import { createLanding } from '../pages/servers/landing.ts';
+import { sessionIdCookie } from '../protocol/cookie-names.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import { createCsrfProtection } from '../sessions/csrf.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
@@ -48,7 +49,11 @@ export function composeBrowser(
     basePath,
     isSecure: isHttps,
     lifetimeSeconds: config.loginLifetimeSeconds,
-    sessionIdAliases: site.jupyterHub.sessionIdAliases,
+    sessionIdCookies: new Set([
+      sessionIdCookie,
+      site.doorSessionIdCookie,
+      ...site.jupyterHub.sessionIdAliases,
+    ]),
     // Logging out works whatever the provider says.
     revalidate: async (found, ctx) =>
       ctx.path === urls.logout ? found : revalidation.revalidate(found),

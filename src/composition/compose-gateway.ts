@@ -15,7 +15,6 @@ import { createTraffic } from '../gateway/traffic.ts';
 import { cookieValues } from '../http/cookies.ts';
 import { issuerOf } from '../oauth/endpoints/metadata-endpoint.ts';
 import { createNotReadyRenderer } from '../pages/services/not-ready-renderer.ts';
-import { sessionIdCookie } from '../protocol/cookie-names.ts';
 import { createForwarder } from '../proxy/forwarder.ts';
 import { createLiveConnections } from '../proxy/live-connections.ts';
 import { createWebSocketForwarder } from '../proxy/websocket-forwarder.ts';
@@ -94,7 +93,8 @@ export function composeGateway(
     authorizer,
     access,
     sessionIdsIn:
-      arrivals?.sessionIdsIn ?? ((cookieHeader) => cookieValues(cookieHeader, sessionIdCookie)),
+      arrivals?.sessionIdsIn ??
+      ((cookieHeader) => cookieValues(cookieHeader, site.doorSessionIdCookie)),
   });
   const door = createDoor({
     database,

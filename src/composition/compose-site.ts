@@ -5,6 +5,7 @@ import { createOrigins } from '../http/origins.ts';
 import { loadAssets } from '../pages/assets/assets.ts';
 import { createErrorPageRenderer } from '../pages/errors/error-page-renderer.ts';
 import { createPageUrls } from '../pages/page-urls.ts';
+import { hostPrefix, sessionIdCookie } from '../protocol/cookie-names.ts';
 import type { Foundation } from './foundation.ts';
 import { jupyterHubCompatibility } from './jupyterhub-compatibility.ts';
 
@@ -29,6 +30,9 @@ export async function composeSite(
     subdomainHost: config.subdomainHost,
     ownLabel: ownHostLabel(config),
   });
+  const jupyterHub = jupyterHubCompatibility(Hub.environment_prefixes, version);
+  // On origins of their own, servers have a cookie of their own for it.
+  const canHaveHostCookie = isHttps && basePath === '/' && !origins.areSeparate;
   const layout = { hubTitle: Hub.title, urls, assets };
   return {
     isHttps,
@@ -47,6 +51,8 @@ export async function composeSite(
       log,
     }),
     clientAddress: createClientAddressReader(Hub.trusted_proxies),
-    jupyterHub: jupyterHubCompatibility(Hub.environment_prefixes, version),
+    jupyterHub,
+    /** The name of the session id that the door believes: one that no neighbour can plant, where that can be. */
+    doorSessionIdCookie: canHaveHostCookie ? hostPrefix + sessionIdCookie : sessionIdCookie,
   };
 }

@@ -8,7 +8,7 @@ import type { Sealer } from '../crypto/sealer.ts';
 import { cookieValues } from '../http/cookies.ts';
 import { openOnlyCookie } from '../http/sealed-cookies.ts';
 import { setCookie } from '../http/set-cookie.ts';
-import { loginCookie, sessionIdCookie } from '../protocol/cookie-names.ts';
+import { loginCookie } from '../protocol/cookie-names.ts';
 import type { Login, LoginSessionStart, LoginSessions } from './login-sessions.ts';
 
 /** What the external store holds for a browser. */
@@ -56,8 +56,8 @@ export function createBrowserSessions(options: {
   readonly basePath: string;
   readonly isSecure: boolean;
   readonly lifetimeSeconds: number;
-  /** Further names under which the session id is given to browsers, such as `jupyterhub-session-id`. */
-  readonly sessionIdAliases: readonly string[];
+  /** Names under which the session id is given to browsers. */
+  readonly sessionIdCookies: ReadonlySet<string>;
   /** The login as it is now, or undefined when it has ended at its provider. */
   readonly revalidate: (login: Login, ctx: Context) => Promise<Login | undefined>;
 }): BrowserSessions {
@@ -65,7 +65,7 @@ export function createBrowserSessions(options: {
   const path = `${basePath}hub/`;
   const apiPath = `${path}api/`;
   const maxAgeMs = lifetimeSeconds * 1000;
-  const sessionIdCookies = [sessionIdCookie, ...options.sessionIdAliases];
+  const sessionIdCookies = [...options.sessionIdCookies];
 
   const sessionOptions = {
     key: loginCookie,

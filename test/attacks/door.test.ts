@@ -1,13 +1,14 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Browser, BrowserContext, BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
 import { hasChromium, startChromium } from '../support/chromium.ts';
-import type { BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
+import { type BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
 import {
   adminToken,
   createServerHub,
@@ -18,7 +19,7 @@ import {
   submitFormTo,
   tokenOf,
 } from '../support/server-hub.ts';
-import { type TestHub, until } from '../support/test-hub.ts';
+import { submitLogin, type TestHub, until } from '../support/test-hub.ts';
 import { startUpstream } from './proxy-harness.ts';
 
 // The attacker's server asks no visitor who they are: its guard was replaced. Only the hub's own door keeps its
@@ -324,6 +325,30 @@ describe('a server whose guard was replaced by its user sees no request of', () 
     const flood = Array.from({ length: 20 }, (_, index) => `hub-session-id=${index}`).join('; ');
     expect((await ask(url, { ...navigation, cookie: `${flood}; ${planted}` })).status).toBe(403);
     expect(await hasSeen(url)).toBe(false);
+  });
+
+  test('a browser in which a neighbour of the host has planted the session id of the attacker', async () => {
+    await using https = await createServerHub({
+      Hub: { public_url: 'https://hub.example.org/' },
+      Spawner: { access: 'server', cmd: fixtureApp('hostile-server') },
+    });
+    const { port } = https.hub.publicServer.address() as AddressInfo;
+    const local = { ...https, url: `http://127.0.0.1:${port}/` };
+    await createUsers(https, 'evil');
+    await startUntilReady(https, serverPath('evil'));
+    const evil = new FakeBrowser();
+    await submitLogin(evil, local.url, 'evil', 'test');
+    const id = evil.cookie('hub-session-id')?.value;
+    expect(evil.cookie('__Host-hub-session-id')).toMatchObject({ value: id, path: '/' });
+    const url = `${local.url}user/evil/lure`;
+    // A neighbour plants cookies for its whole domain, but none whose name begins with __Host-.
+    const planted = await ask(url, { ...navigation, cookie: `hub-session-id=${id}` });
+    expect(planted.status).toBe(302);
+    const own = await ask(url, { ...navigation, cookie: `__Host-hub-session-id=${id}` });
+    expect(own.status).toBe(200);
+    const home = await evil.open(`${local.url}hub/home`);
+    await submitFormTo(evil, home, /logout/);
+    expect(evil.cookieNames().filter((name) => name.includes('session-id'))).toEqual([]);
   });
 
   test('a program with the token of someone without the right, which stays secret', async () => {
