@@ -45,6 +45,7 @@ export function toMarkdown(report: ApiReport): string {
       'users; so is the hub. "Of a user" means the token of an ordinary user.',
     '- A ratio is the median over the rounds of the ratio within each round; by CPU time it is that of ' +
       "the processes' own time for one request, which other load on the machine changes less.",
+    '- JupyterHub creates 500 users, in its empty database; the others are copied into it.',
     '- Servers on record are of a machine that lost its power: recorded as running, their processes gone.',
     '',
     '| what | ratio or figure | by CPU time | wanted | |',
