@@ -40,7 +40,7 @@ const names = userNames(10_000);
 const manyNames = userNames(100_000);
 const serverCount = 2_000;
 /** How long a program that has nothing to do is left alone before its memory is read. */
-const settleMs = 5_000;
+const settleMs = 8_000;
 
 const core = proxyCore;
 const progress = (line: string) => process.stderr.write(`${line}\n`);
@@ -168,6 +168,7 @@ async function measureSideBySide(): Promise<void> {
     connections,
     progress,
   });
+  await new Promise((resolve) => setTimeout(resolve, settleMs));
   for (const [name, contender, goal] of [
     ['from source', hub, 240],
     ['from the package', packaged, 200],

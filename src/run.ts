@@ -7,6 +7,7 @@ import { catchSignals, type Signals } from './cli/signals.ts';
 import { createHub, type Hub } from './hub.ts';
 import { type OpenedLog, openLog } from './logging/open-log.ts';
 import { connectServiceManager } from './processes/service-manager.ts';
+import { collectWhenQuiet } from './undocumented/collect-garbage.ts';
 
 /** Runs a hub until SIGTERM or SIGINT, also while it starts; SIGHUP reloads its configuration. */
 async function startHub(
@@ -47,6 +48,7 @@ async function startHub(
     const status = `Ready at ${hub.publicUrl.href}`;
     manager.ready(status);
     void announce(hub, openedLog);
+    collectWhenQuiet();
     signals.onHangup(() => {
       if (signals.stop.aborted) return;
       manager.reloading();

@@ -23,7 +23,7 @@ interface Deps extends ServiceDeps {
   readonly directory: UserDirectory;
   readonly assertions: Pick<AssertionSigner, 'keySet'>;
   /** The OpenAPI document. */
-  readonly description: Readonly<Record<string, unknown>>;
+  readonly describe: () => Readonly<Record<string, unknown>>;
 }
 
 const versions = {
@@ -143,10 +143,10 @@ export const infoOperations = [
     summary: 'Read this description',
     scopes: 'public',
     answers: { 200: { description: 'OpenAPI 3.1.', schema: freeData } },
-  }).handle((_request, { description }: Deps) => ({
+  }).handle((_request, { describe }: Deps) => ({
     status: 200,
     headers: { 'Cache-Control': 'public, max-age=300' },
-    body: description,
+    body: describe(),
   })),
 ];
 

@@ -68,13 +68,16 @@ export function addApi(
     },
   });
 
+  // Few hubs are ever asked for it, and it takes a megabyte.
+  let document: ReturnType<typeof createOpenApiDocument> | undefined;
   const apiDeps: ApiDeps = {
     info,
-    description: createOpenApiDocument({
-      version: info.version,
-      publicUrl: config.publicUrl,
-      loginCookie: (origins.hasHostCookies ? hostPrefix : '') + loginCookie,
-    }),
+    describe: () =>
+      (document ??= createOpenApiDocument({
+        version: info.version,
+        publicUrl: config.publicUrl,
+        loginCookie: (origins.hasHostCookies ? hostPrefix : '') + loginCookie,
+      })),
     authorizer,
     assertions: deps.assertions,
     requestStop: (request) => deps.stop.request(request),

@@ -1,4 +1,4 @@
-import pidusage from 'pidusage';
+import type { Status } from 'pidusage';
 import { collectTrees, listProcesses } from './process-table.ts';
 
 /** What a process and everything it started use of the machine. */
@@ -35,10 +35,11 @@ export async function measureUsage(
   }
 }
 
-type Figures = pidusage.Status;
+type Figures = Status;
 
 async function readFigures(pids: readonly number[]): Promise<ReadonlyMap<number, Figures>> {
   if (pids.length === 0) return new Map();
+  const { default: pidusage } = await import('pidusage');
   // The types do not say it, but a process that ended in between has no figures.
   const figures: Record<string, Figures | null | undefined> = await pidusage([...pids]);
   return new Map(

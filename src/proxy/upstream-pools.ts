@@ -1,6 +1,7 @@
-import { buildConnector, type Dispatcher, Pool } from 'undici';
+import type { buildConnector as connectors, Dispatcher, Pool } from 'undici';
 import type { ProxyConfig } from '../config/config.ts';
 import { giveBackSentPieces } from '../undocumented/sent-pieces.ts';
+import { buildConnector, Pool as UndiciPool } from '../undocumented/undici-pool.ts';
 import type { Route } from './route.ts';
 
 /** The connections to one upstream. */
@@ -42,7 +43,7 @@ export function createUpstreamPools(options: UpstreamOptions): UpstreamPools {
   const upstreams = new Map<Route, Upstream>();
 
   function open(route: Route): Upstream {
-    const pool = new Pool(route.upstream.origin, poolOptions(route, options));
+    const pool = new UndiciPool(route.upstream.origin, poolOptions(route, options));
     let isSaturated = false;
     const isFull = () => isSaturated && pool.stats.queued >= options.max_upstream_connections;
     const upstream: Upstream = {
@@ -97,7 +98,7 @@ function poolOptions(
 function connectorTo(
   { protocol, servername, socketPath }: Route['upstream'],
   timeout: number,
-): buildConnector.connector {
+): connectors.connector {
   const hasTls = protocol === 'https:';
   const connect = buildConnector({
     timeout,

@@ -8,6 +8,8 @@ const alice = {
   invited: 0,
   created_at: 1_700_000_000_000,
   last_activity_at: null,
+  made_for: null,
+  system_account: null,
 };
 
 describeEachDatabase('a database', (open) => {
