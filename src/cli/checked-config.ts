@@ -5,6 +5,7 @@ import { type PreparedPlugins, preparePlugins } from '../plugin-host/prepare-plu
 import { roleWarnings } from '../rbac/validate-roles.ts';
 import { checkServices } from '../services/service-facts.ts';
 import { checkAccounts, checkCookieSecretFile, checkScopes } from './config-checks.ts';
+import { checkPrograms } from './program-check.ts';
 import { checkReachability } from './reachability-check.ts';
 
 /** A configuration that every part of the hub has checked. */
@@ -46,6 +47,7 @@ export async function loadCheckedConfig(options: CheckedConfigOptions): Promise<
   warnings.push(
     ...plugins.warnings,
     ...roleWarnings(config.Hub.load_roles),
+    ...(await checkPrograms(config, env)),
     ...(await checkReachability(config, env)),
   );
   return { config, plugins, warnings };

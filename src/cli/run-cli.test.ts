@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -166,6 +166,39 @@ describe('hub check', () => {
     const separate = await hub('check');
     expect(separate.stdout).not.toContain('recommended');
     expect(separate.stderr).toMatch(/^warning: Hub\.subdomain_host: .* is plain http/m);
+  });
+
+  test('warns of programs that are not there, and of no others', async () => {
+    const cwd = join(directory, 'app');
+    mkdirSync(cwd);
+    writeFileSync(join(cwd, 'run.sh'), '#!/bin/sh\n', { mode: 0o755 });
+    writeConfig({
+      Hub: {
+        services: [
+          { name: 'gone', command: ['no-such-program', '--port=1'] },
+          { name: 'here', command: ['sh', '-c', 'true'] },
+          { name: 'own-path', command: ['run.sh'], environment: { PATH: cwd } },
+          { name: 'own-folder', command: ['./run.sh'], cwd: 'app' },
+          { name: 'elsewhere', url: 'http://127.0.0.1:9' },
+        ],
+      },
+      Spawner: {
+        cmd: ['jupyterhub-no-such', '{username}'],
+        profiles: [
+          { name: 'a', cmd: ['hub-singleuser', '--', 'true'] },
+          { name: 'b', cmd: ['{directory}/app/run.sh'] },
+          { name: 'c', cmd: ['/opt/{username}/run'] },
+          { name: 'd', cmd: ['/no/such/program'] },
+        ],
+      },
+    });
+    const { exitCode, stderr } = await hub('check');
+    expect(exitCode).toBe(0);
+    expect(stderr.split('\n').filter((line) => line.includes('command'))).toEqual([
+      'warning: Hub.services[0].command: command not found in PATH: no-such-program',
+      'warning: Spawner.cmd: command not found in PATH: jupyterhub-no-such',
+      'warning: Spawner.profiles[3].cmd: command not found: /no/such/program',
+    ]);
   });
 
   test('takes another file', async () => {

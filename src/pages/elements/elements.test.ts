@@ -18,6 +18,10 @@ describe('relative time', () => {
     [-3599, '59 minutes ago'],
     [-3600, '1 hour ago'],
     [7200, 'in 2 hours'],
+    // What was just made for an hour, or a month, and is shown a moment later.
+    [3598, 'in 1 hour'],
+    [30 * 86_400 - 2, 'in 30 days'],
+    [5399, 'in 1 hour'],
     [-86_400, '1 day ago'],
     [55 * 86_400, 'in 55 days'],
     [-90 * 86_400, '2 months ago'],

@@ -13,7 +13,9 @@ const relativeFormat = new Intl.RelativeTimeFormat('en', { numeric: 'always' });
 
 /** Says in words how far a moment is from now: `5 minutes ago`, `in 3 days`, `just now`. */
 export function relativeTime(moment: Date, now: Date): string {
-  const seconds = (moment.getTime() - now.getTime()) / 1000;
+  const exact = (moment.getTime() - now.getTime()) / 1000;
+  // What ends in an hour is shown a moment later, and says an hour all the same.
+  const seconds = exact >= 60 ? Math.round(exact / 60) * 60 : exact;
   const distance = Math.abs(seconds);
   for (const [unit, length, least] of units) {
     if (distance >= length * least)
