@@ -3,6 +3,8 @@ import { attackerHost, openRedirectVectors } from '../../fixtures/attacks/open-r
 import { safeRedirectTarget } from '../../src/http/redirect-target.ts';
 import { startChromium } from '../support/chromium.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
+import { ageLogins } from '../support/login-age.ts';
+import { submitMain } from '../support/pages.ts';
 import { submitForm } from '../support/test-hub.ts';
 import { type AttackedHub, answerTo, bytesOf, startAttackedHub } from './hub-harness.ts';
 
@@ -91,6 +93,35 @@ describe('row 20: open redirects', () => {
       const { status, headers } = await submitForm(visitor, page, values);
       expect(status, vector).toBe(302);
       expect(staysHere(headers.location), `${vector} led to ${headers.location}`).toBe(true);
+    }
+  });
+
+  test('a confirmed login leads nowhere else, nor does the page that asks for it', async () => {
+    const browser = await hub.hub.logIn('carol');
+    ageLogins(hub.hub);
+    const some = vectors.filter((_, index) => index % 24 === 0);
+    const page = await browser.request(`${hub.url}hub/confirm-login`);
+    for (const vector of some) {
+      const url = `${hub.url}hub/confirm-login?next=${encodeURIComponent(vector)}`;
+      // What no header can hold is no address to come from either.
+      const headers = /^[\x21-\x7e]+$/.test(vector) ? { referer: vector } : {};
+      const { status, body } = await browser.request(url, { headers });
+      expect(status, vector).toBe(403);
+      const leading = addressesIn(body).filter((value) => /^[^/]*:|^[/\\]{2}/.test(value));
+      expect(
+        leading.filter((value) => value.includes(attackerHost)),
+        vector,
+      ).toEqual([]);
+    }
+    for (const vector of some) {
+      const values = { username: 'carol', password: 'test', next: vector };
+      const { status, headers } = await submitMain(browser, page, values);
+      expect(status, vector).toBe(303);
+      expect(staysHere(headers.location), `${vector} led to ${headers.location}`).toBe(true);
+      const again = await browser.request(
+        `${hub.url}hub/confirm-login?next=${encodeURIComponent(vector)}`,
+      );
+      expect(staysHere(again.headers.location), vector).toBe(true);
     }
   });
 
