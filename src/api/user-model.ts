@@ -72,8 +72,10 @@ export function presentUser(
 ): UserModel {
   const resource = { kind: 'user', name: details.user.name } as const;
   let granted = 0;
-  for (const [bit, scope] of userReadScopes.entries()) {
-    if (taken.includes(scope) || may(scope, resource)) granted |= 1 << bit;
+  let bit = 1;
+  for (const scope of userReadScopes) {
+    if (taken.includes(scope) || may(scope, resource)) granted |= bit;
+    bit <<= 1;
   }
   const model: Partial<Record<Field, unknown>> = {};
   for (const field of fieldsOpenedBy(granted)) model[field] = readField[field](details, may);
@@ -92,7 +94,9 @@ function fieldsOpenedBy(granted: number): readonly Field[] {
 
 /** The models of the servers; what their spawner keeps is only for `admin:server_state`. */
 function withVisibleState({ user, servers }: UserDetails, may: May): Record<string, ServerModel> {
-  const shown = Object.entries(servers).map(([serverName, server]) => {
+  const listed = Object.entries(servers);
+  if (listed.length === 0) return {};
+  const shown = listed.map(([serverName, server]) => {
     const resource = { kind: 'server', userName: user.name, serverName } as const;
     const { state, ...withoutState } = server;
     return [serverName, may('admin:server_state', resource) ? server : withoutState] as const;

@@ -1,5 +1,8 @@
+import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { describeEachDatabase } from '../../test/support/databases.ts';
+import { explainQueryPlan, watchStatements } from '../../test/support/statements.ts';
+import { openDatabase } from '../store/open-database.ts';
 import { createUserStore } from '../users/user-store.ts';
 import { createServerStore } from './server-store.ts';
 
@@ -159,4 +162,21 @@ describeEachDatabase('the store of servers', (open) => {
     for (const at of [early, late, early]) await store.recordActivity(new Map([[id, at]]));
     expect((await store.find('ann', ''))?.lastActivityAt).toEqual(late);
   });
+});
+
+test('the servers of a page of users are found without looking up each user', async () => {
+  const log = pino({ level: 'silent' });
+  await using database = await openDatabase('sqlite::memory:', { directory: '.', log });
+  const store = createServerStore(database);
+  using watch = watchStatements();
+  const statements = await watch.during(async () => {
+    await store.listByUser(['1', '2']);
+    await store.listByUser(['1', '2'], { withStopped: false });
+  });
+  expect(statements).toHaveLength(2);
+  for (const statement of statements) {
+    const plan = await explainQueryPlan(database, statement);
+    expect(plan.indexOf('SEARCH servers'), plan).toBeGreaterThan(-1);
+    expect(plan.indexOf('SEARCH servers'), plan).toBeLessThan(plan.indexOf('SEARCH users'));
+  }
 });

@@ -71,8 +71,16 @@ export function createServerStore(database: HubDatabase): ServerStore {
     /** JSON of a list. */
     readonly userIds: string;
   }
+  // SQLite keeps to the order of a cross join: it would look up all the users first, most without a server.
   const ofUsers = ({ userIds }: ByUser) =>
-    select().where('servers.user_id', 'in', textsIn(userIds, database)).orderBy('servers.name');
+    kysely
+      .selectFrom('servers')
+      .crossJoin('users')
+      .whereRef('users.id', '=', 'servers.user_id')
+      .where('servers.user_id', 'in', textsIn(userIds, database))
+      .selectAll('servers')
+      .select('users.name as user_name')
+      .orderBy('servers.name');
   const selectByUser = prepareQuery(kysely, ofUsers);
   const selectActiveByUser = prepareQuery(kysely, (given: ByUser) =>
     ofUsers(given).where('servers.state', '!=', 'stopped'),
