@@ -5,7 +5,8 @@
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Holding, soak } from './soak/soak.ts';
+import type { Holding } from './soak/holding.ts';
+import { soak } from './soak/soak.ts';
 
 const webSockets = 2_000;
 const rounds = 10;

@@ -7,15 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import WebSocket from 'ws';
 import { freePort } from '../../test/support/free-port.ts';
-
-/** What a hub holds at a moment when nobody uses it. */
-export interface Holding {
-  readonly openFiles: number;
-  readonly sockets: number;
-  readonly heapBytes: number;
-  readonly externalBytes: number;
-  readonly rssBytes: number;
-}
+import type { Holding } from './holding.ts';
 
 export interface SoakReport {
   readonly before: Holding;

@@ -1,6 +1,7 @@
 // An application that misbehaves on request. Below its prefix:
 //   /stall   takes the request and says nothing      /reset   resets in the middle of its answer
 //   /drip    a byte now and then, without end        /events  server-sent events
+//   /flood   writes 4 MiB to its output
 //   /large   1 MiB                                   else a short answer; bodies are read and counted
 // and a WebSocket at any path that sends every message back. Its port is its argument.
 import { createServer } from 'node:http';
@@ -29,6 +30,9 @@ const server = createServer((request, response) => {
   if (kind === 'large') {
     response.end(large);
     return;
+  }
+  if (kind === 'flood') {
+    for (let line = 0; line < 8_192; line += 1) console.log('flood'.repeat(102));
   }
   let bytes = 0;
   request.on('data', (chunk: Buffer) => {

@@ -15,6 +15,8 @@ export interface PostgresCluster extends AsyncDisposable {
   readonly port: number;
   readonly user: string;
   readonly password: string;
+  /** The server itself; its connections are its children. */
+  readonly pid: number;
   /** Makes an empty database and returns its URL. */
   createDatabase(): Promise<string>;
   /** Ends the server at once, as a power cut would. */
@@ -108,6 +110,9 @@ export async function startPostgres(): Promise<PostgresCluster> {
   await start();
   return {
     ...base,
+    get pid() {
+      return server?.pid ?? 0;
+    },
     start,
     stop,
     async createDatabase() {
