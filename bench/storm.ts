@@ -3,12 +3,12 @@
  * somebody asks for the health of the hub and somebody else uses a service whose address is a name and
  * which keeps no connection open. Writes bench/results/storm.md. `node bench/storm.ts --logins=200`
  */
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Worker } from 'node:worker_threads';
 import { pino } from 'pino';
 import { createPasswordHasher } from '../src/authentication/password-hash.ts';
 import { openDatabase } from '../src/store/open-database.ts';
@@ -93,11 +93,14 @@ async function run(args: readonly string[]): Promise<void> {
 }
 
 async function startApp(): Promise<{ readonly url: string } & AsyncDisposable> {
-  const worker = new Worker(join(import.meta.dirname, 'storm', 'app.ts'));
-  const [port] = await once(worker, 'message');
+  const app = fork(join(import.meta.dirname, 'storm', 'app.ts'));
+  const [port] = await once(app, 'message');
   return {
     url: `http://localhost:${port}`,
-    [Symbol.asyncDispose]: async () => void (await worker.terminate()),
+    async [Symbol.asyncDispose]() {
+      app.kill();
+      await once(app, 'exit');
+    },
   };
 }
 

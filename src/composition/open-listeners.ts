@@ -78,7 +78,10 @@ export async function openListeners(
     internalServer: internalServer.server,
     serve({ app, gateway: { gateway, streams } }) {
       const urgentPaths = ['health', 'ready'].flatMap((name) => [urls.hub + name, apiPath + name]);
-      const answer = createFairListener(app.callback(), urgentPaths);
+      const answer = createFairListener(app.callback(), urgentPaths, [
+        publicServer.server,
+        internalServer.server,
+      ]);
       answerPublic = (req, res) => {
         if (!gateway.handleRequest(req, res)) answer(req, res);
       };

@@ -1,5 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { expect, test } from 'vitest';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { createFairListener } from './fair-listener.ts';
 
 const response = {} as ServerResponse;
@@ -42,4 +44,38 @@ test('what is urgent is answered before a burst that came first', async () => {
   listener(request('/hub/health'), response);
   expect(answered).toContain('/hub/health');
   expect(answered.length).toBeLessThan(3);
+});
+
+test('who comes with a crowd is let in before the first of it is answered', async () => {
+  // By the real clock a busy machine would make them wait too long.
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const server = createServer();
+  let accepted = 0;
+  server.on('connection', () => {
+    accepted += 1;
+  });
+  const acceptedAtAnswer: number[] = [];
+  const listener = createFairListener(
+    async (_req, res) => {
+      acceptedAtAnswer.push(accepted);
+      res.end('answered');
+    },
+    [],
+    [server],
+  );
+  server.on('request', listener);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const clients = Array.from({ length: 100 }, () => {
+    const client = connect(port, '127.0.0.1');
+    client.end('GET / HTTP/1.1\r\nHost: hub\r\nConnection: close\r\n\r\n');
+    client.resume();
+    return client;
+  });
+  await Promise.all(clients.map((client) => once(client, 'close')));
+  server.close();
+  expect(acceptedAtAnswer).toHaveLength(100);
+  expect(acceptedAtAnswer[0]).toBeGreaterThan(90);
 });
