@@ -60,6 +60,8 @@ beforeAll(async () => {
     Hub: {
       cleanup_servers: true,
       allow_named_servers: true,
+      // Each world makes and revokes some in the name of one administrator.
+      api_token_limit_per_user: 0,
       services: [
         { name: 'wiki', api_token: 'wiki-service-token' },
         { name: 'plain', api_token: 'plain-service-token' },

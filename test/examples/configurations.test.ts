@@ -55,7 +55,12 @@ describe.skipIf(!hasPostgres() || !hasRedis())('every configuration that is show
       await using hub = await startHubProcess(['start'], { cwd: directory, env: environment });
       await using _ = socket === undefined ? undefined : await forwardTo(socket, publicUrl);
       expect((await fetch(`${publicUrl}hub/health`)).status).toBe(200);
-      const page = await new FakeBrowser().open(`${publicUrl}hub/login`);
+      const loginUrl = `${publicUrl}hub/login`;
+      const browser = new FakeBrowser();
+      const host = hostOf(config);
+      const page = await (host === undefined
+        ? browser.open(loginUrl)
+        : browser.request(loginUrl, { headers: { host } }));
       expect([200, 401], page.body).toContain(page.status);
       for (const name of servicesOfExamples(config)) {
         await until(
@@ -154,6 +159,12 @@ async function prepare(
     await symlink(join(projectDirectory, 'examples'), join(directory, 'examples'));
   }
   return { publicUrl: bindUrl.href, environment, socket };
+}
+
+/** The host name that a hub with several of them must be asked by. */
+function hostOf(config: Json): string | undefined {
+  const hub = (config['Hub'] ?? {}) as Json;
+  return 'subdomain_host' in hub ? new URL(String(hub['public_url'])).host : undefined;
 }
 
 /** Stands in for the proxy in front of a socket: passes bytes on and nothing else. */
