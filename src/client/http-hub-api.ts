@@ -1,3 +1,4 @@
+import { timeLimit } from '../concurrency/time-limit.ts';
 import { HubError } from '../errors.ts';
 import type { CodeExchange, CodeExchangeResult, HubApi, UserModel } from './hub-api.ts';
 
@@ -54,7 +55,7 @@ export function createHttpHubApi(options: {
 
   async function ask(path: string, init: RequestInit, signal?: AbortSignal): Promise<Answer> {
     const url = `${apiUrl}/${path}`;
-    const timeout = AbortSignal.timeout(timeoutMs);
+    const timeout = timeLimit(timeoutMs);
     let response: Response;
     let body: string;
     try {

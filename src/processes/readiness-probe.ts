@@ -1,6 +1,7 @@
 import { type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { createLimiter } from '../concurrency/limiter.ts';
+import { timeLimit } from '../concurrency/time-limit.ts';
 import { type Clock, systemClock } from './clock.ts';
 
 export type ProbeResult =
@@ -30,7 +31,7 @@ export interface ProbeOptions {
  */
 export async function probeReadiness(options: ProbeOptions): Promise<ProbeResult> {
   const { url, timeoutMs, signal } = options;
-  const timeout = AbortSignal.timeout(timeoutMs);
+  const timeout = timeLimit(timeoutMs);
   const limit = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
   try {
     const status = await statusOf(options, limit);

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { timeLimit } from '../concurrency/time-limit.ts';
 import type { SpawnedServer, SpawnerState } from '../plugin-host/spawner.ts';
 import type { ProgressLog } from './progress-log.ts';
 
@@ -50,7 +51,7 @@ export async function startServer(start: ServerStart): Promise<SpawnedServer> {
 
 async function launch(start: ServerStart): Promise<SpawnedServer> {
   const { plan, cancelled, steps, onOutput } = start;
-  const timeout = AbortSignal.timeout(plan.startTimeoutMs);
+  const timeout = timeLimit(plan.startTimeoutMs);
   const signal = AbortSignal.any([cancelled, timeout]);
   const launching = plan.launch({ signal, onOutput, onProgress: steps.add });
   // The loser of the race may still reject after it: that is not an unhandled failure.

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Limiter } from '../concurrency/limiter.ts';
+import { timeLimit } from '../concurrency/time-limit.ts';
 import { HubError, isStorageUnavailable } from '../errors.ts';
 import type { SpawnedServer, Spawner, SpawnerState } from '../plugin-host/spawner.ts';
 import { createProgressLog, type ProgressLog } from './progress-log.ts';
@@ -189,7 +190,7 @@ export function createServerUnit(
 
   async function end(spawnerState: SpawnerState): Promise<void> {
     try {
-      const signal = AbortSignal.timeout(stopGraceMs + stopReserveMs);
+      const signal = timeLimit(stopGraceMs + stopReserveMs);
       await spawner.stop(spawnerState, { graceMs: stopGraceMs, signal });
     } catch (error) {
       log.error({ err: error }, 'a server could not be stopped; processes of it may be left');

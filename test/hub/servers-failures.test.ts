@@ -179,10 +179,10 @@ test('a program that outlives its server is ended with it', async () => {
 
 test('a start that takes longer than start_timeout is given up', async () => {
   await using hub = await createServerHub({
-    Spawner: { cmd: fixtureApp('never-listens'), start_timeout: 1, http_timeout: 60 },
+    Spawner: { cmd: fixtureApp('never-listens'), start_timeout: 1.0015, http_timeout: 60 },
   });
   const { failure } = await failedStart(hub);
-  expect(failure?.message).toBe('The server did not start within 1 seconds.');
+  expect(failure?.message).toBe('The server did not start within 1.0015 seconds.');
   expect(await pidsOf(hub)).toEqual([]);
 });
 
