@@ -41,7 +41,11 @@ export function securityHeaderValues({
     'cross-origin-opener-policy': 'same-origin',
     'x-frame-options': 'DENY',
     'cache-control': 'no-store',
-    ...(isHttps && { 'strict-transport-security': 'max-age=31536000' }),
+    ...(isHttps && {
+      'strict-transport-security': 'max-age=31536000',
+      // Ends what an app made browsers report of the origin, before such headers of apps were dropped.
+      nel: JSON.stringify({ max_age: 0 }),
+    }),
   };
 }
 
