@@ -8,4 +8,6 @@ const require = createRequire(import.meta.url);
  * caches, mocks and all that `fetch` needs beside them, three megabytes of memory in each process.
  */
 export const Pool: typeof undici.Pool = require('undici/lib/dispatcher/pool.js');
+// As the package does for all of its calls.
+Pool.prototype.request ??= require('undici/lib/api/api-request.js');
 export const buildConnector: typeof undici.buildConnector = require('undici/lib/core/connect.js');
