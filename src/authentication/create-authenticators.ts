@@ -28,6 +28,8 @@ export interface NamedAuthenticator<Kind extends Authenticator = Authenticator> 
 export interface Authenticators extends AsyncDisposable {
   readonly list: readonly NamedAuthenticator[];
   find(name: string): NamedAuthenticator | undefined;
+  /** Where the provider of an external authenticator sends browsers back. */
+  callbackUrlOf(name: string): string | undefined;
 }
 
 /** The authenticator whose accounts, with their passwords, are the hub's own, when there is one. */
@@ -85,6 +87,8 @@ export async function createAuthenticators(
   return {
     list,
     find: (name) => list.find((candidate) => candidate.name === name),
+    callbackUrlOf: (name) =>
+      prepared.find(({ entry }) => entry.name === name)?.surroundings.callbackUrl,
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }

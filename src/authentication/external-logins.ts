@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { callbackUrlOf } from '../config/callback-url.ts';
 import { HubError } from '../errors.ts';
 import type { ExternalAuthenticator, LoginRequest } from '../plugin-host/authenticator.ts';
 import { isExternal } from '../plugin-host/login-kinds.ts';
@@ -23,6 +24,7 @@ export type ExternalLoginFailureReason =
   | 'state_missing'
   | 'state_unknown'
   | 'state_used'
+  | 'other_callback'
   | 'answer_missing'
   | 'unavailable'
   | 'cancelled'
@@ -67,6 +69,14 @@ export type ExternalLoginCompleted = (
   | ExternalLoginFailure
 ) & { readonly setCookies: readonly string[] };
 
+/** How a browser came back. */
+export interface CallbackRequest {
+  /** Name in the path of a callback of one authenticator's own; undefined at the one that all share. */
+  readonly authenticator: string | undefined;
+  /** The query, with its question mark. */
+  readonly search: string;
+}
+
 /** Sends browsers to external providers (RFC 6749 §4.1.1) and takes them back. */
 export interface ExternalLogins {
   /** Throws `not_found` when there is no external authenticator of this name. */
@@ -74,10 +84,10 @@ export interface ExternalLogins {
     browser: BrowserRequest,
     wish: Omit<AuthorizationRequest, 'pending'>,
   ): Promise<ExternalLoginBegun>;
-  /** `search` is the query of the callback, with its question mark; `current` the login of the browser. */
+  /** `current` is the login of the browser. */
   complete(
     browser: BrowserRequest,
-    search: string,
+    callback: CallbackRequest,
     current: Login | undefined,
   ): Promise<ExternalLoginCompleted>;
 }
@@ -85,12 +95,11 @@ export interface ExternalLogins {
 const maxStateLength = 512;
 
 export function createExternalLogins(deps: {
-  readonly authenticators: Pick<Authenticators, 'find'>;
+  readonly authenticators: Pick<Authenticators, 'find' | 'callbackUrlOf'>;
   readonly loginService: Pick<LoginService, 'concludeLogin'>;
   readonly linkIdentity: LinkIdentity;
   readonly requestStates: AuthorizationRequestStates;
-  /** Where providers send the browser back, from the public URL and never from the Host header. */
-  readonly callbackUrl: string;
+  readonly publicUrl: URL;
   readonly log: Logger;
 }): ExternalLogins {
   const { authenticators, loginService, requestStates, log } = deps;
@@ -147,18 +156,24 @@ export function createExternalLogins(deps: {
 
   async function finish(
     { login }: BrowserRequest,
-    search: string,
+    { search, authenticator }: CallbackRequest,
     { state, request }: { readonly state: string; readonly request: AuthorizationRequest },
     current: Login | undefined,
   ) {
     const via = getExternal(request.authenticator);
     const failed = { outcome: 'failed', provider: via.authenticator.login.label, request } as const;
+    const url = new URL(callbackUrlOf(deps.publicUrl, authenticator));
+    // Before the code goes anywhere: it may be of another provider (mix-up, RFC 9700 §4.4).
+    if (url.href !== authenticators.callbackUrlOf(via.name)) {
+      const fields = { authenticator: via.name, callback: url.pathname.slice(0, 200) };
+      log.warn(fields, 'a browser came back to a callback that is not of the provider it left for');
+      return { outcome: 'failed', reason: 'other_callback', status: 403, request } as const;
+    }
     const query = new URLSearchParams(search);
     if (!query.has('code') && !query.has('error')) {
       log.warn({ authenticator: via.name }, 'the provider sent the browser back without a code');
       return { ...failed, reason: 'answer_missing', status: 403 } as const;
     }
-    const url = new URL(deps.callbackUrl);
     url.search = search;
     const result = await via.authenticator
       .completeLogin({ url, state, pending: request.pending }, login)
@@ -198,10 +213,10 @@ export function createExternalLogins(deps: {
       return { outcome: 'redirect', location, provider, setCookies };
     },
 
-    async complete(browser, search, current) {
-      const taken = await takeRequest(browser, new URLSearchParams(search));
+    async complete(browser, callback, current) {
+      const taken = await takeRequest(browser, new URLSearchParams(callback.search));
       if (taken.outcome === 'failed') return { ...taken, setCookies: [] };
-      return { ...(await finish(browser, search, taken, current)), setCookies: taken.setCookies };
+      return { ...(await finish(browser, callback, taken, current)), setCookies: taken.setCookies };
     },
   };
 }

@@ -37,6 +37,7 @@ export async function createReloadableLogin(
         return current.authenticators.list;
       },
       find: (name) => current.authenticators.find(name),
+      callbackUrlOf: (name) => current.authenticators.callbackUrlOf(name),
       [Symbol.asyncDispose]: () => current.authenticators[Symbol.asyncDispose](),
     },
     binding: {

@@ -98,7 +98,7 @@ export async function composeLogin(
         path: site.urls.hub,
         isSecure: site.isHttps,
       }),
-      callbackUrl: new URL('hub/oauth_callback', config.publicUrl).href,
+      publicUrl: config.publicUrl,
       log,
     }),
     reload,

@@ -30,6 +30,13 @@ export const authenticatorSection = z.strictObject({
       'Regular expression that the whole name of every user must match, however the account is made.',
     ),
   auto_login: z.boolean().default(false).describe('Go straight to the one external provider.'),
+  separate_callbacks: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Give each external provider a redirect URI of its own, `<public_url>hub/oauth_callback/<name>`, so that none ' +
+        'gets a code of another (mix-up, RFC 9700 §4.4). Register these at the providers before.',
+    ),
   auth_refresh_age: seconds
     .default(300)
     .describe('Seconds between two calls of refresh_user; 0 turns it off.'),

@@ -71,7 +71,10 @@ export interface PluginSurroundings {
 
 /** What the hub lends to an authenticator. */
 export interface AuthenticatorHost extends PluginSurroundings {
-  /** Where an external provider sends the browser back: `<public_url>hub/oauth_callback`. */
+  /**
+   * Where an external provider sends the browser back: `<public_url>hub/oauth_callback`, and `/<name>` after it with
+   * `Authenticator.separate_callbacks`.
+   */
   readonly callbackUrl: string;
   /** The options every authenticator shares (`Authenticator` in the configuration). */
   readonly shared: { readonly enableAuthState: boolean; readonly manageGroups: boolean };

@@ -97,11 +97,11 @@ test('what does not open is closed, and says why', async () => {
 
 test('a create or close that never ends is told, and waited for no longer', async () => {
   const never = () => new Promise<never>(() => {});
-  expect(await tryAuthenticator(prepare(never), 10)).toBe(
+  expect(await tryAuthenticator(prepare(never), { timeoutMs: 10 })).toBe(
     '/plugins/x.ts fails in create: did not end within 0.01 seconds; what waits for others belongs in open',
   );
   const { prepared } = noting({ [Symbol.asyncDispose]: never });
-  expect(await tryAuthenticator(prepared, 10)).toMatch(
+  expect(await tryAuthenticator(prepared, { timeoutMs: 10 })).toMatch(
     /^\/plugins\/x\.ts fails in \[Symbol\.asyncDispose\]: did not end within 0\.01 seconds/,
   );
 });

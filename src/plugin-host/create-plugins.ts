@@ -67,9 +67,18 @@ export async function startSpawner(
  */
 export async function tryAuthenticator(
   prepared: PreparedAuthenticator,
-  timeoutMs = createTimeoutMs,
+  options: {
+    readonly timeoutMs?: number;
+    /** Sees what was created, before it is closed. */
+    readonly onCreated?: (created: Authenticator) => void;
+  } = {},
 ): Promise<string | undefined> {
-  const create = () => createAuthenticator(prepared, trialServices, timeoutMs);
+  const { timeoutMs = createTimeoutMs, onCreated } = options;
+  const create = async () => {
+    const created = await createAuthenticator(prepared, trialServices, timeoutMs);
+    onCreated?.(created);
+    return created;
+  };
   return await tryPlugin(create, prepared.file, timeoutMs);
 }
 

@@ -214,6 +214,22 @@ test.for([
   expect(warnings.map(({ path }) => path)).toEqual(warned);
 });
 
+test('several external providers need callbacks of their own, and one beside a form does not', async () => {
+  const github = { client_id: 'the-hub', client_secret: 'a secret of the hub' };
+  const warned = async (authenticator_class: unknown, Authenticator: object = {}) => {
+    const content = { Hub: { authenticator_class }, Authenticator, GitHubAuthenticator: github };
+    const { texts, warnings } = await prepare(content);
+    expect(texts).toEqual([]);
+    return warnings.map(({ path, message }) => `${path} ${message}`);
+  };
+  const two = ['github', { class: 'github', name: 'other' }];
+  expect(await warned(two)).toEqual([
+    expect.stringMatching(/^Authenticator\.separate_callbacks is off, and github, other send/),
+  ]);
+  expect(await warned(two, { separate_callbacks: true })).toEqual([]);
+  expect(await warned(['github', 'password'])).toEqual([]);
+});
+
 test("a plugin's own checks run without creating anything", async () => {
   writePlugin(
     'example.ts',

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { isOpenToAll, socketPathOf } from '../config/bind-address.ts';
+import { callbackUrlOf } from '../config/callback-url.ts';
 import type { Config } from '../config/config.ts';
 import { firstLocalAddressIn } from '../config/local-addresses.ts';
 import { formatPath } from '../config/problem-path.ts';
@@ -12,6 +13,7 @@ import {
   trySpawner,
 } from './create-plugins.ts';
 import { describeThrown } from './load-failure.ts';
+import { isExternal } from './login-kinds.ts';
 import {
   type AnyPlugin,
   builtInPluginsDirectory,
@@ -101,6 +103,7 @@ export async function preparePlugins(
   }
 
   const authenticators: PreparedAuthenticator[] = [];
+  const external: string[] = [];
   for (const [index, entry] of config.authenticators.entries()) {
     const isList = Array.isArray(config.Hub.authenticator_class);
     const path = ['Hub', 'authenticator_class', ...(isList ? [index] : [])];
@@ -112,9 +115,14 @@ export async function preparePlugins(
     if (options === undefined) continue;
     const { plugin, file } = found;
     const prepared = { entry, plugin, file, options, surroundings };
-    const message = await tryAuthenticator(prepared);
+    const message = await tryAuthenticator(prepared, {
+      onCreated: (created) => isExternal(created) && external.push(entry.name),
+    });
     if (message === undefined) authenticators.push(prepared);
     else problems.push({ path: formatPath(path), message });
+  }
+  if (external.length > 1 && !config.Authenticator.separate_callbacks) {
+    warnings.push(mixUpWarning(external));
   }
 
   async function prepareSpawner(): Promise<PreparedSpawner | undefined> {
@@ -135,6 +143,20 @@ export async function preparePlugins(
   const spawner = needsSpawner(config) ? await prepareSpawner() : undefined;
   problems.push(...(await findUnknownSections(config, { loader, used, hasUnreadable })));
   return { authenticators, spawner, problems: withoutRepeats(problems), warnings };
+}
+
+/**
+ * PKCE and nonce do not help there: the provider that forwards the user chooses both (RFC 9700 §4.4). Whether a
+ * provider sends `iss` (RFC 9207), which does, is known only when it is asked.
+ */
+function mixUpWarning(names: readonly string[]): ConfigProblem {
+  return {
+    path: 'Authenticator.separate_callbacks',
+    message:
+      `is off, and ${names.join(', ')} send browsers back to one address: if one of them turns hostile, it can get logins ` +
+      'of another that does not send iss (RFC 9207), as most plain OAuth 2 providers; register an address for each, ' +
+      'then turn it on',
+  };
 }
 
 /** A plugin as the configuration names it. */
@@ -163,10 +185,10 @@ function authenticatorSurroundings(
   config: Config,
   name: string,
 ): PreparedAuthenticator['surroundings'] {
-  const { enable_auth_state, manage_groups } = config.Authenticator;
+  const { enable_auth_state, manage_groups, separate_callbacks } = config.Authenticator;
   return {
     ...surroundingsOf(config, name),
-    callbackUrl: new URL('hub/oauth_callback', config.publicUrl).href,
+    callbackUrl: callbackUrlOf(config.publicUrl, separate_callbacks ? name : undefined),
     shared: { enableAuthState: enable_auth_state, manageGroups: manage_groups },
   };
 }

@@ -77,6 +77,12 @@ const failurePages: Readonly<
     message: () => 'This login has been completed already. It works only once.',
     hint: beginAgain,
   },
+  other_callback: {
+    title: 'This login cannot go on',
+    message: () => 'You came back from another login provider than the one you left for.',
+    hint: 'Do not use the provider you began with until your administrator has looked at it.',
+    counted: 'refused',
+  },
   answer_missing: {
     title: 'This login cannot go on',
     message: () => 'The login provider sent you back without an answer.',

@@ -68,10 +68,10 @@ export function externalLoginRoutes(
     await beginExternalLogin(ctx, { authenticator, next }, deps);
   });
 
-  router.get('/oauth_callback', async (ctx) => {
+  router.get(['/oauth_callback', '/oauth_callback/:authenticator'], async (ctx) => {
     const completed = await externalLogins.complete(
       browserRequestOf(ctx),
-      ctx.search,
+      { authenticator: ctx.params['authenticator'], search: ctx.search },
       loginOf(ctx),
     );
     addCookies(ctx, completed.setCookies);
