@@ -13,8 +13,8 @@ const floors: readonly (readonly string[])[] = [
   ['http'],
   ['store', 'proxy', 'spawning', 'client', 'plugin.ts'],
   ['users', 'singleuser'],
-  ['rbac', 'sessions', 'singleuser-main.ts'],
-  ['authentication', 'oauth'],
+  ['rbac', 'sessions', 'singleuser-run.ts'],
+  ['authentication', 'oauth', 'singleuser-main.ts'],
   ['servers', 'services', 'gateway', 'accounts'],
   ['api', 'pages', 'cli'],
   ['app.ts'],
@@ -41,7 +41,7 @@ const processMembers = /^(env|argv|exit|exitCode|stdin|stdout|stderr|cwd|chdir|u
 
 /** Where that may be touched. */
 const processPlaces =
-  /^(main|run|singleuser-main)\.ts$|^cli\/|^config\/load\.ts$|^client\/(client-options|hub-oauth)\.ts$/;
+  /^(main|run|singleuser-main|singleuser-run)\.ts$|^cli\/|^config\/load\.ts$|^client\/(client-options|hub-oauth)\.ts$/;
 
 /**
  * Where the time of day may be asked for: it can be set, so it is for what is stored, sealed or shown,
