@@ -54,7 +54,11 @@ export async function watchAddress(start: WatchedStart): Promise<boolean> {
     if (isWide) nextWideScan = systemClock.monotonicMs() + wideScanMs;
     const listening = await isListening(start, isWide);
     if (listening === 'yes') return true;
-    thefts = listening === 'stolen' ? thefts + 1 : 0;
+    if (listening === 'free') thefts = 0;
+    if (listening === 'stolen') {
+      thefts += 1;
+      nextWideScan = 0;
+    }
     // The second look finds a program that began in the middle of the first.
     if (thefts > 1) {
       await process.stop({ graceMs: 0 });
@@ -65,11 +69,11 @@ export async function watchAddress(start: WatchedStart): Promise<boolean> {
   return true;
 }
 
-/** `stolen`: another program listens in its place. */
+/** `stolen`: another program listens in its place; `free`: no program does; `no`: not known, since it was not asked. */
 async function isListening(
   { process, address, findStranger, view }: WatchedStart,
   isWide: boolean,
-): Promise<'yes' | 'no' | 'stolen'> {
+): Promise<'yes' | 'no' | 'free' | 'stolen'> {
   const { port, socket } = address;
   if (socket !== undefined) {
     return (await stat(socket.path).catch(() => undefined)) === undefined ? 'no' : 'yes';
@@ -79,6 +83,6 @@ async function isListening(
   const listeners = await listenersFor(address.url, view.listenersOn);
   // Where the system does not tell, the readiness probe will.
   if (listeners === undefined) return 'yes';
-  if (listeners.length === 0) return 'no';
+  if (listeners.length === 0) return 'free';
   return (await findStranger()) === undefined ? 'yes' : 'stolen';
 }
