@@ -111,8 +111,12 @@ test('an open WebSocket ends with the account at the provider, without any other
   const closed = new Promise<number>((resolve) => socket.once('close', resolve));
   await once(socket, 'open');
   await provider.setAccount('alice', { isDisabled: true });
-  // Connections are looked at now and then, and after every change: this one spares the waiting.
-  await hub.api('/groups/unrelated', adminToken, { method: 'POST' });
+  // Connections are checked now and then, and after every change: these spare the waiting.
+  let changes = 0;
+  await until(async () => {
+    await hub.api(`/groups/unrelated-${changes++}`, adminToken, { method: 'POST' });
+    return socket.readyState === WebSocket.CLOSED;
+  }, 'the WebSocket is closed');
   expect(await closed).toBe(1008);
   expect((await browser.request(target)).status).toBe(302);
 });
