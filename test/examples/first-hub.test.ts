@@ -173,4 +173,9 @@ test('the tutorial does what it says, step by step', async () => {
   // 6. Look after it
   const [, health = ''] = /`(curl \S+health)`/.exec(checkout.text) ?? [];
   expect((await checkout.run(`${health} -sf`)).code).toBe(0);
+
+  // The server would outlive the hub.
+  const withStop = await ada.open(`${url}hub/home`);
+  const [stop = ''] = /<form[^>]*action="[^"]*stop[\s\S]*?<\/form>/.exec(withStop.body) ?? [];
+  expect((await submitForm(ada, { ...withStop, body: stop }, {})).status).toBe(303);
 });
