@@ -3,11 +3,12 @@
  * ended, while somebody asks for the health of the hub all the time. Writes bench/results/servers.md.
  * `node bench/servers.ts --servers=200`
  */
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { availableParallelism, cpus } from 'node:os';
+
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createHubFolder } from '../test/support/hub-process.ts';
+import { writeResultsTable } from './results-table.ts';
 import { percentile, startHealthProbe } from './servers/health-probe.ts';
 
 const adminToken = 'admin-service-token';
@@ -151,20 +152,12 @@ async function processesOf(directory: string): Promise<number> {
 }
 
 async function writeResults(rows: readonly string[][], count: number): Promise<void> {
-  const text = [
-    `# ${count} users' servers at once`,
-    '',
-    `Measured by \`npm run bench -- servers\` on ${availableParallelism()} cores of ${cpus()[0]?.model ?? 'unknown'}, ` +
-      `Node.js ${process.version}, SQLite. The app is \`fixtures/apps/trivial.pl\`, a web server of twenty lines of Perl. ` +
+  await writeResultsTable({
+    name: 'servers',
+    heading: `${count} users' servers at once`,
+    setting:
+      'The app is `fixtures/apps/trivial.pl`, a web server of twenty lines of Perl. ' +
       'Hub, servers and the measuring program share the cores.',
-    '',
-    '| what | measured | must be | is |',
-    '| --- | --- | --- | --- |',
-    ...rows.map((row) => `| ${row.join(' | ')} |`),
-    '',
-  ].join('\n');
-  const directory = join(import.meta.dirname, 'results');
-  await mkdir(directory, { recursive: true });
-  await writeFile(join(directory, 'servers.md'), text);
-  process.stdout.write(text);
+    rows,
+  });
 }

@@ -3,10 +3,9 @@
  * somebody asks for the health of the hub and somebody else uses a service whose address is a name and
  * which keeps no connection open. Writes bench/results/storm.md. `node bench/storm.ts --logins=200`
  */
+
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { availableParallelism, cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
@@ -17,6 +16,7 @@ import { createUserStore } from '../src/users/user-store.ts';
 import { FakeBrowser } from '../test/support/fake-browser.ts';
 import { createHubFolder } from '../test/support/hub-process.ts';
 import { submitLogin, until } from '../test/support/test-hub.ts';
+import { writeResultsTable } from './results-table.ts';
 import { percentile, startHealthProbe } from './servers/health-probe.ts';
 
 const password = 'purple elephants dance';
@@ -118,20 +118,12 @@ async function createAccounts(directory: string, names: readonly string[]): Prom
 }
 
 async function writeResults(rows: readonly string[][], count: number): Promise<void> {
-  const text = [
-    `# ${count} logins at one moment`,
-    '',
-    `Measured by \`npm run bench -- storm\` on ${availableParallelism()} cores of ${cpus()[0]?.model ?? 'unknown'}, ` +
-      `Node.js ${process.version}, SQLite. Each opens the login page and sends the form, all from one address; passwords are ` +
-      'compared by Argon2id with 19 MiB and 2 passes. Hub, service and the measuring program share the cores.',
-    '',
-    '| what | measured | must be | is |',
-    '| --- | --- | --- | --- |',
-    ...rows.map((row) => `| ${row.join(' | ')} |`),
-    '',
-  ].join('\n');
-  const directory = join(import.meta.dirname, 'results');
-  await mkdir(directory, { recursive: true });
-  await writeFile(join(directory, 'storm.md'), text);
-  process.stdout.write(text);
+  await writeResultsTable({
+    name: 'storm',
+    heading: `${count} logins at one moment`,
+    setting:
+      'Each opens the login page and sends the form, all from one address; passwords are compared by Argon2id with 19 MiB ' +
+      'and 2 passes. Hub, service and the measuring program share the cores.',
+    rows,
+  });
 }

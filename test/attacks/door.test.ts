@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import type { Browser, BrowserContext, BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
-import { hasChromium, startChromium } from '../support/chromium.ts';
+import { cookiesOf, hasChromium, startChromium } from '../support/chromium.ts';
 import { type BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
 import {
   adminToken,
@@ -479,16 +479,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
     const context = await chromium.newContext(options);
     if (userName === undefined) return context;
     const visitor = await hub.logIn(userName);
-    await context.addCookies(
-      visitor.cookieNames().map((name) => ({
-        name,
-        value: visitor.cookie(name)?.value ?? '',
-        domain: '127.0.0.1',
-        path: visitor.cookie(name)?.path ?? '/',
-        httpOnly: true,
-        sameSite: 'Lax' as const,
-      })),
-    );
+    await context.addCookies(cookiesOf(visitor));
     return context;
   }
 

@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hasChromium, startChromium } from '../support/chromium.ts';
+import { cookiesOf, hasChromium, startChromium } from '../support/chromium.ts';
 import { usersOpenServices } from '../support/services.ts';
 import { createTestHub, type TestHub } from '../support/test-hub.ts';
 import { startUpstream } from './proxy-harness.ts';
@@ -76,16 +76,7 @@ describe.runIf(hasChromium())(
     async function lure(userName: string): Promise<{ context: BrowserContext; page: Page }> {
       const visitor = await hub.logIn(userName);
       const context = await chromium.newContext();
-      await context.addCookies(
-        visitor.cookieNames().map((name) => ({
-          name,
-          value: visitor.cookie(name)?.value ?? '',
-          domain: '127.0.0.1',
-          path: visitor.cookie(name)?.path ?? '/',
-          httpOnly: true,
-          sameSite: 'Lax' as const,
-        })),
-      );
+      await context.addCookies(cookiesOf(visitor));
       const page = await context.newPage();
       await page.goto(`${hub.url}open/lure`);
       return { context, page };

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { requireComponent } from '../support/components.ts';
+import { notebookOf } from '../support/notebook-document.ts';
 import { serverPath, startServer, stopServer, untilServer } from '../support/server-hub.ts';
 import { createTestHub, submitForm, type TestHub, until } from '../support/test-hub.ts';
 
@@ -13,20 +14,10 @@ const isInstalled =
   requireComponent('Chromium', chromiumPath) &&
   requireComponent('the Python kernel', '/usr/share/jupyter/kernels/python3/kernel.json');
 
-const notebook = {
-  nbformat: 4,
-  nbformat_minor: 4,
-  metadata: { kernelspec: { name: 'python3', display_name: 'Python 3', language: 'python' } },
-  cells: [
-    {
-      cell_type: 'code',
-      execution_count: null,
-      metadata: {},
-      outputs: [],
-      source: ['import os\n', 'print("answer", 6 * 7, "for", os.environ["JUPYTERHUB_USER"])'],
-    },
-  ],
-};
+const notebook = notebookOf([
+  'import os\n',
+  'print("answer", 6 * 7, "for", os.environ["JUPYTERHUB_USER"])',
+]);
 
 interface UserModel {
   readonly servers: Readonly<Record<string, { readonly last_activity: string | null }>>;

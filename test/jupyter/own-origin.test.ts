@@ -4,6 +4,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startChromium } from '../support/chromium.ts';
 import { requireComponent } from '../support/components.ts';
+import { notebookOf } from '../support/notebook-document.ts';
 import { adminToken, createUsers, serverPath, startUntilReady } from '../support/server-hub.ts';
 import { createTlsSubdomainHub, originBelow } from '../support/subdomain-hub.ts';
 import type { TestHub } from '../support/test-hub.ts';
@@ -16,20 +17,10 @@ const isInstalled =
   requireComponent('Chromium', '/usr/bin/chromium') &&
   requireComponent('the Python kernel', '/usr/share/jupyter/kernels/python3/kernel.json');
 
-const notebook = {
-  nbformat: 4,
-  nbformat_minor: 4,
-  metadata: { kernelspec: { name: 'python3', display_name: 'Python 3', language: 'python' } },
-  cells: [
-    {
-      cell_type: 'code',
-      execution_count: null,
-      metadata: {},
-      outputs: [],
-      source: ['import os\n', 'print("answer", 6 * 7, "on", os.environ["JUPYTERHUB_PUBLIC_URL"])'],
-    },
-  ],
-};
+const notebook = notebookOf([
+  'import os\n',
+  'print("answer", 6 * 7, "on", os.environ["JUPYTERHUB_PUBLIC_URL"])',
+]);
 
 describe.runIf(isInstalled)('Jupyter, as the system packages it, on an origin of its own', () => {
   let browser: Browser;

@@ -1,5 +1,6 @@
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { requireComponent } from './components.ts';
+import type { FakeBrowser } from './fake-browser.ts';
 
 const program = '/usr/bin/chromium';
 
@@ -39,4 +40,16 @@ export async function openProfile(
     if (message.type() === 'error' && !isStatus) complaints.push(message.text());
   });
   return { page, complaints };
+}
+
+/** The cookies of a login at 127.0.0.1, as a context of Chromium takes them. */
+export function cookiesOf(visitor: FakeBrowser) {
+  return visitor.cookieNames().map((name) => ({
+    name,
+    value: visitor.cookie(name)?.value ?? '',
+    domain: '127.0.0.1',
+    path: visitor.cookie(name)?.path ?? '/',
+    httpOnly: true,
+    sameSite: 'Lax' as const,
+  }));
 }

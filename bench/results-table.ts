@@ -1,0 +1,29 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { availableParallelism, cpus } from 'node:os';
+import { join } from 'node:path';
+
+/** Writes `bench/results/<name>.md` and prints it: a table of what was measured beside what it must be. */
+export async function writeResultsTable(options: {
+  readonly name: string;
+  readonly heading: string;
+  /** What else a reader has to know of the setting. */
+  readonly setting: string;
+  readonly rows: readonly string[][];
+}): Promise<void> {
+  const { name, heading, setting, rows } = options;
+  const text = [
+    `# ${heading}`,
+    '',
+    `Measured by \`npm run bench -- ${name}\` on ${availableParallelism()} cores of ${cpus()[0]?.model ?? 'unknown'}, ` +
+      `Node.js ${process.version}, SQLite. ${setting}`,
+    '',
+    '| what | measured | must be | is |',
+    '| --- | --- | --- | --- |',
+    ...rows.map((row) => `| ${row.join(' | ')} |`),
+    '',
+  ].join('\n');
+  const directory = join(import.meta.dirname, 'results');
+  await mkdir(directory, { recursive: true });
+  await writeFile(join(directory, `${name}.md`), text);
+  process.stdout.write(text);
+}
