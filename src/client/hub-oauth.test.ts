@@ -1,98 +1,24 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { type BrowserAnswer, FakeBrowser } from '../../test/support/fake-browser.ts';
-import { startFakeHub } from '../../test/support/fake-hub.ts';
-import { submitForm } from '../../test/support/test-hub.ts';
-import type { HubOAuthOptions } from './client-options.ts';
+import { FakeBrowser } from '../../test/support/fake-browser.ts';
+import {
+  alice,
+  beginLogin,
+  bob,
+  startGuardedService,
+  stateCookieOf,
+} from '../../test/support/guarded-service.ts';
 import { HubOAuth } from './hub-oauth.ts';
-import { nodeListener } from './node-adapter.ts';
-
-const alice = { name: 'alice', groups: ['staff'], scopes: ['access:services!service=x'] };
-const bob = { name: 'bob', groups: [], scopes: ['access:services!service=x'] };
-
-/** A fake hub and a service `x` whose pages say who is there. */
-async function setUp(options: HubOAuthOptions = {}) {
-  const hub = await startFakeHub();
-  hub.loggedIn = alice;
-  hub.clients.set('service-x', 'the-secret-of-x');
-  const create = (further: HubOAuthOptions = {}) =>
-    new HubOAuth({
-      environment: {},
-      service_name: 'x',
-      api_token: 'the-secret-of-x',
-      api_url: hub.apiUrl,
-      hub_base_url: `${hub.origin}/`,
-      ...options,
-      ...further,
-    });
-  let hubAuth = create();
-  const failures: unknown[] = [];
-  const server = createServer((request, response) => {
-    const listener = nodeListener(
-      hubAuth,
-      (_request, reply, access) => {
-        reply.end(`${access.user.name} at ${access.url}`);
-      },
-      { onError: (thrown) => failures.push(thrown) },
-    );
-    listener(request, response);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  hub.publicOrigin = origin;
-  return {
-    hub,
-    failures,
-    origin,
-    prefix: `${origin}/services/x/`,
-    browser: new FakeBrowser(),
-    get hubAuth() {
-      return hubAuth;
-    },
-    /** As after a restart of the service: nothing in memory is left. */
-    restart(further: HubOAuthOptions = {}) {
-      hubAuth = create(further);
-    },
-    async [Symbol.asyncDispose]() {
-      server.close();
-      server.closeAllConnections();
-      await hub[Symbol.asyncDispose]();
-    },
-  };
-}
-
-type Parts = Awaited<ReturnType<typeof setUp>>;
-
-/** Begins a login and stops before the callback; returns the callback's URL. */
-async function beginLogin(parts: Parts, browser: FakeBrowser, url = parts.prefix): Promise<URL> {
-  const redirect = await browser.request(url);
-  const authorize = await fetch(redirect.headers.location ?? '', { redirect: 'manual' });
-  return new URL(authorize.headers.get('location') ?? '');
-}
-
-/** The cookie of the one login that is under way in a browser. */
-function stateCookieOf(browser: FakeBrowser): { readonly name: string; readonly value: string } {
-  const names = browser
-    .cookieNames()
-    .filter((name) => /^service-x-oauth-state-[\w-]{16}$/.test(name));
-  expect(names).toHaveLength(1);
-  const [name = ''] = names;
-  return { name, value: browser.cookie(name)?.value ?? '' };
-}
 
 describe('a login', () => {
   test('One OAuth flow: leads through the hub and back to the page that was asked for', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     const page = await parts.browser.open(`${parts.prefix}reports/7?sort=name&q=%20a`);
     expect(page.status).toBe(200);
     expect(page.body).toBe('alice at /services/x/reports/7?sort=name&q=%20a');
   });
 
   test('One OAuth flow 2: asks with client id, redirect URI, scopes, state and S256 challenge', async () => {
-    await using parts = await setUp({ request_scopes: ['custom:x:write'] });
+    await using parts = await startGuardedService({ request_scopes: ['custom:x:write'] });
     await parts.browser.open(parts.prefix);
     const [query] = parts.hub.authorizeRequests;
     expect(Object.fromEntries(query ?? [])).toEqual({
@@ -107,7 +33,7 @@ describe('a login', () => {
   });
 
   test('asks for access to the own server only, though wider scopes admit as well', async () => {
-    await using parts = await setUp({
+    await using parts = await startGuardedService({
       oauth_scopes: ['access:servers!server=alice/', 'access:servers!user=alice', 'access:servers'],
     });
     await parts.browser.request(parts.prefix);
@@ -117,7 +43,7 @@ describe('a login', () => {
   });
 
   test('keeps the token encrypted in a cookie confined to the path of the service', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     await parts.browser.open(parts.prefix);
     const cookie = parts.browser.cookie('service-x');
     expect(cookie?.path).toBe('/services/x/');
@@ -132,27 +58,27 @@ describe('a login', () => {
   });
 
   test('marks its cookies Secure where the public URL is https', async () => {
-    await using parts = await setUp({ public_url: 'https://hub.example.org/' });
+    await using parts = await startGuardedService({ public_url: 'https://hub.example.org/' });
     const redirect = await parts.browser.request(parts.prefix);
     expect(redirect.headers['set-cookie']?.[0]).toMatch(/; Secure/);
   });
 
   test('leaves nothing of the login under way behind but a short memory against loops', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     await parts.browser.open(parts.prefix);
     expect(parts.browser.cookieNames()).toEqual(['service-x-oauth-state-round', 'service-x']);
     expect(parts.browser.cookie('service-x-oauth-state-round')?.attributes).toMatch(/Max-Age=30;/);
   });
 
   test('survives a restart of the service between its two halves', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     const callback = await beginLogin(parts, parts.browser, `${parts.prefix}deep`);
     parts.restart();
     expect((await parts.browser.open(callback.href)).body).toBe('alice at /services/x/deep');
   });
 
   test('does not disturb others of the same browser that are under way', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     const paths = ['a', 'b', 'c', 'd', 'e'];
     const callbacks: URL[] = [];
     for (const path of paths) {
@@ -165,7 +91,7 @@ describe('a login', () => {
   });
 
   test('does not disturb another that begins at the same moment, as when tabs are restored', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     const first = parts.hubAuth.login({ headers: {}, url: '/services/x/first' });
     const second = parts.hubAuth.login({ headers: {}, url: '/services/x/second' });
     for (const { setCookies } of [first, second]) {
@@ -184,7 +110,7 @@ describe('a login', () => {
   });
 
   test('keeps a bounded number of them, and gives up the oldest', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     const first = await beginLogin(parts, parts.browser);
     for (let count = 0; count < 30; count += 1) await parts.browser.request(parts.prefix);
     const states = parts.browser.cookieNames().filter((name) => name.includes('oauth-state'));
@@ -193,7 +119,7 @@ describe('a login', () => {
   });
 
   test('forgets a session whose token was revoked, and starts again by itself', async () => {
-    await using parts = await setUp({ cache_max_age: 0 });
+    await using parts = await startGuardedService({ cache_max_age: 0 });
     await parts.browser.open(parts.prefix);
     parts.hub.users.clear();
     expect((await parts.browser.request(parts.prefix)).status).toBe(302);
@@ -203,21 +129,21 @@ describe('a login', () => {
 
 describe('Service callback rules', () => {
   test('2: without a code the answer is 403', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     const callback = await beginLogin(parts, parts.browser);
     callback.searchParams.delete('code');
     expect((await parts.browser.request(callback.href)).status).toBe(403);
   });
 
   test('3: without a state the answer is 403', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     const callback = await beginLogin(parts, parts.browser);
     callback.searchParams.delete('state');
     expect((await parts.browser.request(callback.href)).status).toBe(403);
   });
 
   test('3: with another state than that of the cookie the answer is 403, and no code is used', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     const callback = await beginLogin(parts, parts.browser);
     const tampered = new URL(callback);
     const state = callback.searchParams.get('state') ?? '';
@@ -227,7 +153,7 @@ describe('Service callback rules', () => {
   });
 
   test('4: leads to the prefix of the service when no page was asked for', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     const begun = parts.hubAuth.login({ headers: {} }, 'https://evil.example/');
     const [name = '', value = ''] = begun.setCookies[0]?.split(';')[0]?.split('=') ?? [];
     parts.browser.setCookie(name, value);
@@ -238,7 +164,7 @@ describe('Service callback rules', () => {
   });
 
   test('5: a token that resolves to no user leads to the login', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     const answer = await parts.browser.request(`${parts.prefix}a?token=unknown&b=1`);
     expect(answer.status).toBe(302);
     expect(answer.headers.location).toContain('/hub/api/oauth2/authorize?');
@@ -248,7 +174,7 @@ describe('Service callback rules', () => {
   });
 
   test('a refused consent is 403, said in plain words', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     parts.hub.loggedIn = undefined;
     const page = await parts.browser.open(parts.prefix);
     expect(page.status).toBe(403);
@@ -256,7 +182,7 @@ describe('Service callback rules', () => {
   });
 
   test('a code that was used already is 403', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     const callback = await beginLogin(parts, parts.browser);
     const { name, value } = stateCookieOf(parts.browser);
     await parts.browser.request(callback.href);
@@ -265,21 +191,21 @@ describe('Service callback rules', () => {
   });
 
   test('RFC 9207 §2.4 an answer of another issuer is 403', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     const callback = await beginLogin(parts, parts.browser);
     callback.searchParams.set('iss', 'https://evil.example');
     expect((await parts.browser.request(callback.href)).status).toBe(403);
   });
 
   test('a service whose own secret is wrong answers 500, and tells the operator why', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     parts.hub.clients.set('service-x', 'a-different-secret');
     expect((await parts.browser.open(parts.prefix)).status).toBe(500);
     expect(parts.failures).toHaveLength(1);
   });
 
   test('a hub that fails during the exchange is 502, and loading the page again succeeds', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     const callback = await beginLogin(parts, parts.browser);
     parts.hub.failure = 500;
     expect((await parts.browser.request(callback.href)).status).toBe(502);
@@ -290,7 +216,7 @@ describe('Service callback rules', () => {
 
 describe('Authenticated endpoint behaviour', () => {
   test('authenticated but not authorized is 403, never a redirect', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     parts.hub.loggedIn = { name: 'eve', scopes: [] };
     const page = await parts.browser.open(parts.prefix);
     expect(page.status).toBe(403);
@@ -298,7 +224,7 @@ describe('Authenticated endpoint behaviour', () => {
   });
 
   test('a scope that was lost since the login closes the service', async () => {
-    await using parts = await setUp({ cache_max_age: 0 });
+    await using parts = await startGuardedService({ cache_max_age: 0 });
     await parts.browser.open(parts.prefix);
     for (const token of parts.hub.users.keys())
       parts.hub.users.set(token, { ...alice, scopes: [] });
@@ -306,7 +232,7 @@ describe('Authenticated endpoint behaviour', () => {
   });
 
   test('a fetch without a login is 401 JSON with a challenge', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     const answer = await fetch(`${parts.prefix}api`, { redirect: 'manual' });
     expect(answer.status).toBe(401);
     expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="hub"');
@@ -314,7 +240,7 @@ describe('Authenticated endpoint behaviour', () => {
   });
 
   test('a failing hub is 502 and an unreachable one 503, not a login', async () => {
-    await using parts = await setUp({ cache_max_age: 0 });
+    await using parts = await startGuardedService({ cache_max_age: 0 });
     await parts.browser.open(parts.prefix);
     parts.hub.failure = 500;
     expect((await parts.browser.request(parts.prefix)).status).toBe(502);
@@ -323,7 +249,7 @@ describe('Authenticated endpoint behaviour', () => {
   });
 
   test('a browser that does not keep the token cookie ends at a page that says so', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     let answer = await parts.browser.request(parts.prefix);
     let redirects = 0;
     while (answer.status === 302 && redirects < 50) {
@@ -338,120 +264,15 @@ describe('Authenticated endpoint behaviour', () => {
   });
 
   test('a browser that refuses all cookies ends at the first callback', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     const callback = await beginLogin(parts, new FakeBrowser());
     expect((await new FakeBrowser().request(callback.href)).status).toBe(403);
   });
 });
 
-describe('a token in the URL', () => {
-  const linkTo = (parts: Parts, token: string) => `${parts.prefix}page?a=1&token=${token}`;
-
-  /** Follows a link with a token to the page that asks; the address of that page names no token. */
-  async function openLink(parts: Parts, token: string): Promise<BrowserAnswer> {
-    const asked = await parts.browser.open(linkTo(parts, token));
-    expect(asked.status).toBe(200);
-    expect(asked.body).toContain('Continue as bob?');
-    expect(`${asked.url} ${asked.body}`).not.toContain(token);
-    return asked;
-  }
-
-  test('of a page asks before it becomes a cookie, and leaves the address', async () => {
-    await using parts = await setUp();
-    parts.hub.users.set('given', bob);
-    const asked = await openLink(parts, 'given');
-    expect(parts.browser.cookieNames()).not.toContain('service-x');
-    expect(asked.headers).toMatchObject({
-      'cross-origin-opener-policy': 'same-origin',
-      'content-security-policy': expect.stringContaining("frame-ancestors 'none'"),
-    });
-    const answer = await submitForm(parts.browser, asked, {});
-    expect([answer.status, answer.headers.location]).toEqual([302, '/services/x/page?a=1']);
-    expect((await parts.browser.open(`${parts.prefix}page`)).body).toBe('bob at /services/x/page');
-    // The question is over, and cannot be answered twice.
-    expect((await parts.browser.request(asked.url)).status).toBe(403);
-  });
-
-  test('of a page may be left for a login of one’s own', async () => {
-    await using parts = await setUp();
-    parts.hub.users.set('given', bob);
-    const asked = await openLink(parts, 'given');
-    const own = /href="([^"]*)"/.exec(asked.body)?.[1] ?? '';
-    const page = await parts.browser.open(new URL(own.replaceAll('&amp;', '&'), asked.url).href);
-    expect(page.body).toBe('alice at /services/x/page?a=1');
-  });
-
-  test.each(['none', 'same-origin', 'same-site', 'cross-site', undefined])(
-    'never replaces the login of another user, when Sec-Fetch-Site is %s',
-    async (site) => {
-      await using parts = await setUp();
-      await parts.browser.open(parts.prefix);
-      parts.hub.users.set('given', bob);
-      const answer = await parts.browser.request(linkTo(parts, 'given'), {
-        headers: site === undefined ? {} : { 'sec-fetch-site': site },
-      });
-      expect(answer.headers.location).toBe('/services/x/page?a=1');
-      expect(answer.headers['set-cookie']).toBeUndefined();
-      expect((await parts.browser.open(linkTo(parts, 'given'))).body).toBe(
-        'alice at /services/x/page?a=1',
-      );
-    },
-  );
-
-  test('of a browser on plain http, which says nothing of itself, is not taken unasked either', async () => {
-    await using parts = await setUp();
-    parts.hub.users.set('given', bob);
-    const outgoing = request(linkTo(parts, 'given'), { headers: { accept: 'text/html' } }).end();
-    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
-    response.resume();
-    expect(response.headers.location).toMatch(/^\/services\/x\/oauth_callback\?link=/);
-    expect(response.headers['set-cookie']?.join()).not.toContain('service-x=');
-  });
-
-  test.each([
-    ['another site', { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }],
-    ['a sibling of the host', { 'sec-fetch-site': 'same-site' }],
-    ['another site of an old browser', { origin: 'https://evil.example' }],
-  ])('is not answered for the visitor by %s', async (_name, headers) => {
-    await using parts = await setUp();
-    parts.hub.users.set('given', bob);
-    const { url } = await openLink(parts, 'given');
-    const answer = await parts.browser.request(url, { method: 'POST', headers });
-    expect(answer.status).toBe(403);
-    expect(parts.browser.cookieNames()).not.toContain('service-x');
-  });
-
-  test('is answered in the browser that followed the link only, and while its token is good', async () => {
-    await using parts = await setUp();
-    parts.hub.users.set('given', bob);
-    const { url } = await openLink(parts, 'given');
-    expect((await new FakeBrowser().request(url)).status).toBe(403);
-    expect((await new FakeBrowser().request(url, { method: 'POST' })).status).toBe(403);
-    parts.hub.users.delete('given');
-    parts.restart();
-    expect((await parts.browser.request(url)).status).toBe(403);
-    expect((await parts.browser.request(url, { method: 'POST' })).status).toBe(403);
-    expect(parts.browser.cookieNames()).not.toContain('service-x');
-  });
-
-  test('of a user without access is refused at once', async () => {
-    await using parts = await setUp();
-    parts.hub.users.set('given', { ...bob, scopes: [] });
-    expect((await parts.browser.request(linkTo(parts, 'given'))).status).toBe(403);
-  });
-
-  test('of a program is used at once', async () => {
-    await using parts = await setUp();
-    parts.hub.users.set('given', bob);
-    const answer = await fetch(`${parts.prefix}api?token=given`);
-    expect(await answer.text()).toBe('bob at /services/x/api');
-    expect(answer.headers.getSetCookie()).toEqual([]);
-  });
-});
-
 describe('attacks', () => {
   test('RFC 9700 §4.7 a callback of the attacker does not log the victim in as her', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     parts.hub.loggedIn = bob;
     const callbackOfMallory = await beginLogin(parts, new FakeBrowser());
     await beginLogin(parts, parts.browser);
@@ -460,7 +281,7 @@ describe('attacks', () => {
   });
 
   test('a state cookie with a changed byte is refused', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     const callback = await beginLogin(parts, parts.browser);
     const { name, value } = stateCookieOf(parts.browser);
     const bytes = Buffer.from(value, 'base64url');
@@ -470,7 +291,7 @@ describe('attacks', () => {
   });
 
   test('a cookie sealed for another service does not open, even under one key', async () => {
-    await using parts = await setUp({ cookie_secret: 'one key of the gateway' });
+    await using parts = await startGuardedService({ cookie_secret: 'one key of the gateway' });
     await parts.browser.open(parts.prefix);
     const value = parts.browser.cookie('service-x')?.value ?? '';
     const other = new HubOAuth({
@@ -484,14 +305,14 @@ describe('attacks', () => {
   });
 
   test('a state cookie is no token cookie', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     await beginLogin(parts, parts.browser);
     const { value } = stateCookieOf(parts.browser);
     expect(parts.hubAuth.cookieToken(`service-x=${value}`)).toBeUndefined();
   });
 
   test('two genuine token cookies in one request count as none', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     await parts.browser.open(parts.prefix);
     parts.hub.loggedIn = bob;
     const mallory = new FakeBrowser();
@@ -515,7 +336,7 @@ describe('attacks', () => {
     '/services/x/\t/evil',
     '/services/x/oauth_callback?code=again',
   ])('RFC 9700 §4.11 the way back never leads to %j', async (next) => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     const begun = parts.hubAuth.login({ headers: {} }, next);
     const [name = '', value = ''] = begun.setCookies[0]?.split(';')[0]?.split('=') ?? [];
     parts.browser.setCookie(name, value, '/services/x/');
@@ -527,7 +348,7 @@ describe('attacks', () => {
   });
 
   test('a Host header of the attacker changes no address of the login', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     const decision = parts.hubAuth.login({
       url: '/services/x/',
       headers: { host: 'evil.example', 'x-forwarded-host': 'evil.example' },
@@ -536,7 +357,7 @@ describe('attacks', () => {
   });
 
   test('a form of another site cannot use the cookie', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     await parts.browser.open(parts.prefix);
     const forged = {
       method: 'POST',
@@ -551,7 +372,7 @@ describe('attacks', () => {
   });
 
   test('an error page shows what came in the URL nowhere', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedService();
     const script = '<script>alert(1)</script>';
     const query = new URLSearchParams({ error: script, error_description: script });
     const page = await parts.browser.request(`${parts.prefix}oauth_callback?${query}`);
@@ -561,7 +382,7 @@ describe('attacks', () => {
 });
 
 test('logout clears the own cookie and leads to the logout of the hub', async () => {
-  await using parts = await setUp();
+  await using parts = await startGuardedService();
   const decision = parts.hubAuth.logout({ headers: {} });
   expect(decision.location).toBe(`${parts.hub.origin}/hub/logout`);
   expect(decision.setCookies).toEqual([
