@@ -29,13 +29,14 @@ function format(label: string, problems: readonly ConfigProblem[]): string {
 }
 
 function summarise({ config, plugins }: CheckedConfig): string {
-  const { Hub, publicUrl, file } = config;
+  const { Hub, publicUrl, connectUrl, file } = config;
   const managed = Hub.services.filter(({ command }) => command !== undefined).length;
   const services = `${Hub.services.length} (${managed} managed)`;
   const logins = plugins.authenticators.map(({ entry }) => entry.name).join(', ');
   return `${file} is fine.
   public URL      ${publicUrl.href}
   listens on      ${Hub.bind_url} and ${Hub.hub_bind_url}
+  API address     ${connectUrl.origin}, for servers and services
   login           ${logins}
   services        ${services}
   roles, groups   ${Hub.load_roles.length}, ${Hub.load_groups.length}

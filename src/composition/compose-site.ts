@@ -40,7 +40,7 @@ export async function composeSite(
     urls,
     apiPath,
     /** Where servers and services reach the API, without a slash at its end. */
-    apiUrl: new URL(apiPath.slice(0, -1), Hub.hub_bind_url).href,
+    apiUrl: new URL(apiPath.slice(0, -1), config.connectUrl).href,
     assets,
     /** What every page has in common. */
     layout,

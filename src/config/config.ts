@@ -52,6 +52,8 @@ export interface Config {
   readonly file: string | undefined;
   /** `Hub.public_url`, or what `Hub.bind_url` implies; ends in the base path. */
   readonly publicUrl: URL;
+  /** Where servers and services reach the API: `Hub.hub_connect_url`, or `Hub.hub_bind_url`. */
+  readonly connectUrl: URL;
   /** `Hub.subdomain_host`; undefined where users' servers and services share the hub's origin. */
   readonly subdomainHost: URL | undefined;
   /** Lifetime of a login: `Hub.cookie_max_age_days`. */

@@ -80,7 +80,8 @@ function tellsHowRequestsComeAbout({ protocol, hostname }: URL): boolean {
   return /^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost|.+\.localhost)$/.test(hostname);
 }
 
-function checkAddresses({ Hub, basePath }: Config, report: Report): void {
+function checkAddresses(config: Config, report: Report): void {
+  const { Hub, basePath } = config;
   const bind = new URL(Hub.bind_url);
   const internal = new URL(Hub.hub_bind_url);
   const isSamePort = bind.port === internal.port && bind.port !== '0';
@@ -112,6 +113,7 @@ function checkAddresses({ Hub, basePath }: Config, report: Report): void {
   if (!isRootOr(basePath, internal)) {
     report('Hub.hub_bind_url', 'takes no path; the base URL is the path of bind_url');
   }
+  checkConnectUrl(config, report);
   if (Hub.public_url === undefined) return;
   const publicUrl = new URL(Hub.public_url);
   if (publicUrl.username !== '' || publicUrl.search !== '' || publicUrl.hash !== '') {
@@ -120,6 +122,26 @@ function checkAddresses({ Hub, basePath }: Config, report: Report): void {
   if (!isRootOr(basePath, publicUrl)) {
     report('Hub.public_url', `its path must be that of bind_url (${basePath})`);
   }
+}
+
+/** What servers and services are told must lead somewhere. */
+function checkConnectUrl({ Hub, basePath, connectUrl }: Config, report: Report): void {
+  const path = 'Hub.hub_connect_url';
+  if (isWildcard(connectUrl.hostname)) {
+    report(
+      path,
+      Hub.hub_connect_url === undefined
+        ? `is needed, since no one can connect to ${connectUrl.origin} (hub_bind_url): the address at which servers ` +
+            'and services reach the hub, such as http://10.0.0.5:8080'
+        : `no one can connect to ${connectUrl.hostname}; give an address at which servers and services reach the hub`,
+    );
+  }
+  if (Hub.hub_connect_url === undefined) return;
+  if (connectUrl.username !== '' || connectUrl.password !== '') {
+    report(path, 'cannot hold a user name');
+  }
+  if (!isRootOr(basePath, connectUrl))
+    report(path, 'takes no path; the base URL is the path of bind_url');
 }
 
 /** Whether a path, encoded as in a URL, can be that of everything the hub serves. */

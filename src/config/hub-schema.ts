@@ -75,7 +75,20 @@ export const hubSection = z.strictObject({
     .describe('Mode of the Unix socket: who may open it is believed as a trusted proxy.'),
   hub_bind_url: bindUrl
     .default('http://127.0.0.1:8080')
-    .describe('Where servers and services reach the API directly.'),
+    .describe(
+      'Where the hub listens for servers and services, which reach the API there directly.',
+    ),
+  hub_connect_url: z
+    .string()
+    .refine((text) => {
+      const url = URL.parse(text);
+      return /^https?:$/.test(url?.protocol ?? '') && url?.search === '' && url.hash === '';
+    }, 'is not an http(s) URL without query or fragment, such as http://10.0.0.5:8080')
+    .optional()
+    .describe(
+      'The address that servers and services are told for the API (HUB_API_URL); hub_bind_url by default. Needed where ' +
+        'hub_bind_url is a wildcard such as http://0.0.0.0:8080, and where servers run on other machines.',
+    ),
   public_url: z
     .string()
     .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), 'is not an http(s) URL')

@@ -105,6 +105,7 @@ function createConfig(
     directory,
     file,
     publicUrl: publicUrlOf(Hub, basePath),
+    connectUrl: new URL(Hub.hub_connect_url ?? Hub.hub_bind_url),
     subdomainHost: parseSubdomainHost(Hub.subdomain_host),
     loginLifetimeSeconds: Math.round(Hub.cookie_max_age_days * secondsPerDay),
     basePath,

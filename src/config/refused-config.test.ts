@@ -251,6 +251,31 @@ const rows: readonly Row[] = [
     /^Hub\.hub_bind_url: takes no path/,
   ],
   [
+    'an internal API on every address, of which children would be told',
+    { Hub: { hub_bind_url: 'http://0.0.0.0:8080' } },
+    /^Hub\.hub_connect_url: is needed, since no one can connect to http:\/\/0\.0\.0\.0:8080/,
+  ],
+  [
+    'an address for children that leads nowhere',
+    { Hub: { hub_bind_url: 'http://[::]:8080', hub_connect_url: 'http://[::]:8080' } },
+    /^Hub\.hub_connect_url: no one can connect to \[::\]/,
+  ],
+  [
+    'an address for children of another kind',
+    { Hub: { hub_connect_url: 'tcp://10.0.0.5:8080' } },
+    /^Hub\.hub_connect_url: is not an http\(s\) URL/,
+  ],
+  [
+    'an address for children with a path',
+    { Hub: { hub_connect_url: 'http://10.0.0.5:8080/api' } },
+    /^Hub\.hub_connect_url: takes no path/,
+  ],
+  [
+    'an address for children with a password',
+    { Hub: { hub_connect_url: 'http://me:secret@10.0.0.5:8080' } },
+    /^Hub\.hub_connect_url: cannot hold a user name/,
+  ],
+  [
     'a public URL of another kind',
     { Hub: { public_url: 'ftp://x/' } },
     'Hub.public_url: is not an http(s) URL',

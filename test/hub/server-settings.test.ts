@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { freePort } from '../support/free-port.ts';
 import {
   adminToken,
   createServerHub,
@@ -36,6 +37,45 @@ test('the environment of a server names its user and itself', async () => {
     JSON: '{"a":{}}',
   });
   expect(await environmentAt('user/alice/lab/')).toMatchObject({ DATA: '/data/alice/lab/x' });
+});
+
+test('servers and services are told hub_connect_url as the address of the API', async () => {
+  const port = await freePort();
+  await using hub = await createServerHub({
+    Hub: {
+      allow_named_servers: true,
+      environment_prefixes: ['HUB', 'JUPYTERHUB'],
+      hub_connect_url: 'http://hub.internal:9999',
+      services: [
+        {
+          name: 'env',
+          url: `http://127.0.0.1:${port}`,
+          command: fixtureApp('prints-environment'),
+          access: 'gateway',
+        },
+      ],
+    },
+    Spawner: { cmd: fixtureApp('prints-environment') },
+  });
+  await createUsers(hub, 'alice');
+  await startUntilReady(hub, serverPath('alice'));
+  const browser = await hub.logIn('alice');
+  const told = {
+    HUB_API_URL: 'http://hub.internal:9999/hub/api',
+    JUPYTERHUB_API_URL: 'http://hub.internal:9999/hub/api',
+  };
+  const environmentOf = (text: string) => JSON.parse(text).environment as Record<string, string>;
+  await until(async () => {
+    const answer = await fetch(`http://127.0.0.1:${port}`).catch(() => undefined);
+    if (answer === undefined) return false;
+    expect(environmentOf(await answer.text())).toMatchObject(told);
+    return true;
+  }, 'the service answers');
+  expect(environmentOf((await browser.open(`${hub.url}user/alice/`)).body)).toMatchObject({
+    ...told,
+    HUB_ACTIVITY_URL: 'http://hub.internal:9999/hub/api/users/alice/activity',
+    JUPYTERHUB_ACTIVITY_URL: 'http://hub.internal:9999/hub/api/users/alice/activity',
+  });
 });
 
 test('the API waits for starts and stops as long as it is told to', async () => {
