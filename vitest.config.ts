@@ -1,4 +1,6 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 export default defineConfig({
   test: {
@@ -9,9 +11,11 @@ export default defineConfig({
     hookTimeout: 180_000,
     expect: { poll: { timeout: 30_000, interval: 20 } },
     pool: 'forks',
-    // More files at once would only make the programs they start wait for one another.
-    maxWorkers: 2,
+    // Files wait for the programs they start more than half of their time, so twice as many as there
+    // are cores keep those busy; more would make the programs wait for one another.
+    maxWorkers: Math.min(8, 2 * availableParallelism()),
     maxConcurrency: 2,
+    sequence: { sequencer: LongestFirst },
     coverage: { provider: 'v8', include: ['src/**', 'plugins/**'] },
   },
 });

@@ -1,0 +1,47 @@
+import { relative } from 'node:path';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** Test files that take longest. Begun late, each of them would run alone at the end. */
+export const longest: readonly string[] = [
+  'test/hub/start-signals.test.ts',
+  'test/attacks/authorisation-matrix.test.ts',
+  'test/hub/servers-failures.test.ts',
+  'test/attacks/limits.test.ts',
+  'test/hub/servers-access.test.ts',
+  'src/services/service-registry.test.ts',
+  'test/examples/configurations.test.ts',
+  'test/hub/servers-api.test.ts',
+  'test/attacks/own-origin.test.ts',
+  'test/hub/servers-restart.test.ts',
+  'test/hub/process.test.ts',
+  'test/attacks/soak.test.ts',
+  'test/hub/plugins-outside.test.ts',
+  'test/hub/failures.test.ts',
+  'test/hub/singleuser.test.ts',
+  'test/hub/silent-database.test.ts',
+  'src/spawning/local-process/local-process-spawner.test.ts',
+  'src/servers/server-lifecycle.test.ts',
+  'test/hub/idle-culler.test.ts',
+  'test/hub/backup.test.ts',
+  'test/hub/systemd.test.ts',
+  'src/spawning/local-process/local-process-contract.test.ts',
+  'test/browser/admin.test.ts',
+  'src/processes/supervised-process.test.ts',
+  'test/jupyter/notebook.test.ts',
+  'src/store/sqlite-database.test.ts',
+  'test/hub/logs.test.ts',
+  'test/hub/servers-pages.test.ts',
+  'test/hub/login-revalidation.test.ts',
+];
+
+/** Begins the longest test files first; the rest as vitest does: those that took longest, or are largest. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const rank = ({ moduleId, project }: TestSpecification) => {
+      const index = longest.indexOf(relative(project.config.root, moduleId));
+      return index === -1 ? longest.length : index;
+    };
+    return sorted.toSorted((one, other) => rank(one) - rank(other));
+  }
+}
