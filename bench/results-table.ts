@@ -6,16 +6,18 @@ import { join } from 'node:path';
 export async function writeResultsTable(options: {
   readonly name: string;
   readonly heading: string;
+  /** SQLite unless told otherwise. */
+  readonly database?: string;
   /** What else a reader has to know of the setting. */
   readonly setting: string;
   readonly rows: readonly string[][];
 }): Promise<void> {
-  const { name, heading, setting, rows } = options;
+  const { name, heading, database = 'SQLite', setting, rows } = options;
   const text = [
     `# ${heading}`,
     '',
     `Measured by \`npm run bench -- ${name}\` on ${availableParallelism()} cores of ${cpus()[0]?.model ?? 'unknown'}, ` +
-      `Node.js ${process.version}, SQLite. ${setting}`,
+      `Node.js ${process.version}, ${database}. ${setting}`,
     '',
     '| what | measured | must be | is |',
     '| --- | --- | --- | --- |',

@@ -9,7 +9,7 @@ import { childFaults, type Fault, machineFaults } from './faults.ts';
 import { type FoundProcess, processesOf } from './processes.ts';
 import { createRandom, type Random } from './random.ts';
 import { createTormentedHub, type DetailedHolding, type TormentedHub } from './tormented-hub.ts';
-import { createTraffic, type Traffic } from './traffic.ts';
+import { createTraffic, findLost, type Traffic } from './traffic.ts';
 
 export type Database = 'sqlite' | 'postgres';
 
@@ -191,36 +191,4 @@ async function settled(hub: TormentedHub, wanted?: DetailedHolding): Promise<Det
     if ((isCalm && isBack && waitedMs > 15_000) || waitedMs > settleMs) return now;
     last = now;
   }
-}
-
-/** Everything that was acknowledged and that the hub does not know any more. */
-async function findLost({ ledger, api, ask }: Traffic, { apiUrl }: HubFolder): Promise<string[]> {
-  const lost: string[] = [];
-  const expectStatus = async (
-    what: string,
-    answer: ReturnType<Traffic['ask']>,
-    isRight: RegExp,
-  ) => {
-    const { status, body } = await answer;
-    await body?.cancel();
-    if (!isRight.test(String(status))) lost.push(`${what} (${status})`);
-  };
-  const checks = [
-    ...[...ledger.created].map(
-      (name) => () => expectStatus(`${name} was created`, api(`/users/${name}`), /200/),
-    ),
-    ...[...ledger.deleted].map(
-      (name) => () => expectStatus(`${name} was deleted`, api(`/users/${name}`), /404/),
-    ),
-    ...[...ledger.revokedTokens].map(
-      (token, index) => () =>
-        expectStatus(`token ${index} was revoked`, ask(`${apiUrl}/user`, token), /401|403/),
-    ),
-  ];
-  const queue = checks.values();
-  const worker = async () => {
-    for (const check of queue) await check();
-  };
-  await Promise.all(Array.from({ length: 8 }, worker));
-  return lost;
 }

@@ -38,7 +38,7 @@ const requestTimeoutMs = 30_000;
 const persons = Array.from({ length: 10 }, (_, index) => `person-${index}`);
 const serverUsers = Array.from({ length: 6 }, (_, index) => `tenant-${index}`);
 
-export function createTraffic(folder: HubFolder, random: Random): Traffic {
+export function createTraffic(folder: Pick<HubFolder, 'url' | 'apiUrl'>, random: Random): Traffic {
   const { url, apiUrl } = folder;
   const ledger = {
     created: new Set<string>(),
@@ -187,4 +187,39 @@ export function createTraffic(folder: HubFolder, random: Random): Traffic {
       await former.destroy();
     },
   };
+}
+
+/** Everything that was acknowledged and that the hub does not know any more. */
+export async function findLost(
+  { ledger, api, ask }: Traffic,
+  { apiUrl }: Pick<HubFolder, 'apiUrl'>,
+): Promise<string[]> {
+  const lost: string[] = [];
+  const expectStatus = async (
+    what: string,
+    answer: ReturnType<Traffic['ask']>,
+    isRight: RegExp,
+  ) => {
+    const { status, body } = await answer;
+    await body?.cancel();
+    if (!isRight.test(String(status))) lost.push(`${what} (${status})`);
+  };
+  const checks = [
+    ...[...ledger.created].map(
+      (name) => () => expectStatus(`${name} was created`, api(`/users/${name}`), /200/),
+    ),
+    ...[...ledger.deleted].map(
+      (name) => () => expectStatus(`${name} was deleted`, api(`/users/${name}`), /404/),
+    ),
+    ...[...ledger.revokedTokens].map(
+      (token, index) => () =>
+        expectStatus(`token ${index} was revoked`, ask(`${apiUrl}/user`, token), /401|403/),
+    ),
+  ];
+  const queue = checks.values();
+  const worker = async () => {
+    for (const check of queue) await check();
+  };
+  await Promise.all(Array.from({ length: 8 }, worker));
+  return lost;
 }

@@ -1,0 +1,100 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { processesOf } from '../chaos/processes.ts';
+import { createRandom } from '../chaos/random.ts';
+import { createTraffic, findLost } from '../chaos/traffic.ts';
+import { watchCopies } from './copies.ts';
+import { startFleet, untilServicesAnswer } from './fleet.ts';
+
+export interface KillsReport {
+  readonly kills: Readonly<Record<string, number>>;
+  readonly acknowledged: number;
+  readonly lost: readonly string[];
+  readonly doubles: readonly string[];
+  readonly orphans: readonly string[];
+  /** How long after each kill every service answered again, sorted. */
+  readonly recoveredMs: readonly number[];
+  readonly outcomes: Readonly<Record<string, number>>;
+}
+
+const longestRecoveryMs = 60_000;
+
+/**
+ * Kills hubs and gateways at random under mixed traffic, restarts of PostgreSQL among them. Half of the
+ * killed come back at once, half only when the others have taken over.
+ */
+export async function killAtRandom(options: {
+  readonly kills: number;
+  readonly seed: number;
+  readonly say: (text: string) => void;
+}): Promise<KillsReport> {
+  const { say } = options;
+  const random = createRandom(options.seed);
+  await using fleet = await startFleet({ hubs: 3, gateways: 2, services: 4 });
+  using copies = watchCopies(fleet.directories);
+  const traffic = createTraffic(fleet, createRandom(options.seed + 1));
+  for (const name of traffic.serverUsers) await traffic.api(`/users/${name}`, 'POST');
+  traffic.start();
+  const kills: Record<string, number> = {};
+  const recoveredMs: number[] = [];
+
+  const faults = [
+    ...Array.from({ length: 6 }, () => 'hub' as const),
+    ...Array.from({ length: 3 }, () => 'gateway' as const),
+    'postgres' as const,
+  ];
+  const dealt = random.deal(faults);
+  for (let kill = 1; kill <= options.kills; kill += 1) {
+    const fault = dealt.next().value;
+    kills[fault] = (kills[fault] ?? 0) + 1;
+    let comesBack: () => Promise<void>;
+    if (fault === 'postgres') {
+      await fleet.postgres.stop();
+      await pause(random.between(200, 3_000));
+      comesBack = () => fleet.postgres.start();
+    } else {
+      const victim = random.pick(fault === 'hub' ? fleet.hubs : fleet.gateways);
+      await victim.end('SIGKILL');
+      comesBack = () => victim.start();
+    }
+    const killedAt = performance.now();
+    const isBackAtOnce = fault !== 'hub' || random.isTrue(0.5);
+    if (isBackAtOnce) await comesBack();
+    await untilServicesAnswer(fleet, longestRecoveryMs);
+    const tookMs = performance.now() - killedAt;
+    recoveredMs.push(tookMs);
+    say(
+      `${kill}: ${fault} ${isBackAtOnce ? 'back at once' : 'away'}, services after ${(tookMs / 1000).toFixed(1)} s`,
+    );
+    if (!isBackAtOnce) await comesBack();
+    await pause(random.between(200, 2_000));
+  }
+
+  await traffic.stop();
+  const lost = await findLost(traffic, fleet);
+  for (const name of traffic.serverUsers) {
+    await traffic.api(`/users/${name}/server`, 'DELETE');
+    while (
+      ((await (await traffic.api(`/users/${name}`)).json()) as { server: unknown }).server !== null
+    )
+      await pause(200);
+  }
+  await traffic.leave();
+  await Promise.all(fleet.gateways.map((gateway) => gateway.end('SIGTERM')));
+  await Promise.all(fleet.hubs.map((hub) => hub.end('SIGTERM')));
+  const orphans = fleet.directories.flatMap((directory) =>
+    processesOf(directory).map(({ pid, command }) => {
+      process.kill(pid, 'SIGKILL');
+      return `${pid} ${command}`;
+    }),
+  );
+  const { created, deleted, revokedTokens } = traffic.ledger;
+  return {
+    kills,
+    acknowledged: created.size + deleted.size + revokedTokens.size,
+    lost,
+    doubles: [...copies.doubles],
+    orphans,
+    recoveredMs: recoveredMs.sort((left, right) => left - right),
+    outcomes: traffic.outcomes,
+  };
+}

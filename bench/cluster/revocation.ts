@@ -1,0 +1,87 @@
+import { once } from 'node:events';
+import WebSocket from 'ws';
+import { FakeBrowser } from '../../test/support/fake-browser.ts';
+import { submitLogin } from '../../test/support/test-hub.ts';
+import { adminToken, type Fleet, type Member } from './fleet.ts';
+
+const longestMs = 30_000;
+const ways = ['token', 'login', 'user'] as const;
+
+/**
+ * Takes rights away at one hub while a WebSocket is open at another. Returns how long after the answer
+ * each was closed, in ms, sorted; infinite where it stayed open.
+ */
+export async function measureRevocations(fleet: Fleet, times: number): Promise<readonly number[]> {
+  const delaysMs: number[] = [];
+  for (let turn = 0; turn < times; turn += 1) {
+    const [here, there] = [
+      fleet.hubs[turn % fleet.hubs.length],
+      fleet.hubs[(turn + 1) % fleet.hubs.length],
+    ];
+    const way = ways[turn % ways.length];
+    if (here === undefined || there === undefined || way === undefined) continue;
+    delaysMs.push(await measureOne(fleet, { here, there, way, name: `revoked-${turn}` }));
+  }
+  return delaysMs.sort((left, right) => left - right);
+}
+
+async function measureOne(
+  fleet: Fleet,
+  options: {
+    readonly here: Member;
+    readonly there: Member;
+    readonly way: (typeof ways)[number];
+    readonly name: string;
+  },
+): Promise<number> {
+  const { here, there, way, name } = options;
+  const ask = (path: string, method: string, body?: unknown) =>
+    fetch(`${here.url}hub/api${path}`, {
+      method,
+      headers: { authorization: `token ${adminToken}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  await expectStatus(ask(`/users/${name}`, 'POST'), 201);
+  let headers: Record<string, string>;
+  let revoke: () => Promise<Response>;
+  if (way === 'login') {
+    const browser = new FakeBrowser();
+    await submitLogin(browser, fleet.url, name, 'test');
+    await browser.open(`${fleet.url}services/app/ok`);
+    headers = { cookie: browser.cookieHeader(`${fleet.url}services/app/`) };
+    const { sessions } = (await (await ask(`/users/${name}/sessions`, 'GET')).json()) as {
+      sessions: { id: string }[];
+    };
+    revoke = () => ask(`/users/${name}/sessions/${sessions[0]?.id}`, 'DELETE');
+  } else {
+    const made = (await (await ask(`/users/${name}/tokens`, 'POST', {})).json()) as {
+      id: string;
+      token: string;
+    };
+    headers = { authorization: `token ${made.token}` };
+    revoke =
+      way === 'token'
+        ? () => ask(`/users/${name}/tokens/${made.id}`, 'DELETE')
+        : () => ask(`/users/${name}`, 'DELETE');
+  }
+  const socket = new WebSocket(`${there.url.replace('http', 'ws')}services/app/socket`, {
+    headers,
+  });
+  await once(socket, 'open');
+  const closed = new Promise<number>((resolve) => {
+    socket.once('close', () => resolve(performance.now()));
+    setTimeout(() => resolve(Number.POSITIVE_INFINITY), longestMs).unref();
+  });
+  const answer = await revoke();
+  const answeredAt = performance.now();
+  if (!answer.ok) throw new Error(`${way}: ${answer.status} ${await answer.text()}`);
+  const closedAt = await closed;
+  socket.terminate();
+  return Math.max(0, closedAt - answeredAt);
+}
+
+async function expectStatus(answering: Promise<Response>, status: number): Promise<void> {
+  const answer = await answering;
+  const text = await answer.text();
+  if (answer.status !== status) throw new Error(`${answer.status} instead of ${status}: ${text}`);
+}

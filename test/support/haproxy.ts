@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { requireComponent } from './components.ts';
+import { until } from './test-hub.ts';
+
+const program = '/usr/sbin/haproxy';
+
+/** Whether HAProxy is installed; see requireComponent. */
+export function hasHaproxy(): boolean {
+  return requireComponent('HAProxy', program);
+}
+
+/** Starts HAProxy with a configuration, and waits until all of the ports that it is to take answer. */
+export async function startHaproxy(
+  configuration: string,
+  ports: readonly number[],
+): Promise<AsyncDisposable> {
+  const directory = mkdtempSync(join(tmpdir(), 'hub-haproxy-'));
+  const file = join(directory, 'haproxy.cfg');
+  writeFileSync(file, configuration);
+  const child = spawn(program, ['-db', '-f', file], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output = (output + text).slice(-4_000);
+    });
+  }
+  const exited = once(child, 'exit');
+  const endWithProcess = () => child.kill('SIGKILL');
+  process.once('exit', endWithProcess);
+  for (const port of ports) {
+    await until(async () => {
+      if (child.exitCode !== null) throw new Error(`haproxy ended: ${output}`);
+      return await answersOn(port);
+    }, `haproxy listens on port ${port}`);
+  }
+  return {
+    async [Symbol.asyncDispose]() {
+      process.off('exit', endWithProcess);
+      child.kill('SIGTERM');
+      await exited;
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function answersOn(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
