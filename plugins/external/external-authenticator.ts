@@ -47,6 +47,8 @@ export interface ExternalLogin {
   readonly subjectOf: (claims: Claims) => string | undefined;
   /** Issuer of the identity when there is no ID token to tell it. */
   readonly issuer: string;
+  /** Asks the provider for what anyone may see; throws when it does not answer as it should. */
+  readonly reach: () => Promise<void>;
 }
 
 export interface UserQuery {
@@ -235,6 +237,14 @@ export function createExternalAuthenticator(
     login: { kind: 'external', label: login.label, icon: login.icon },
 
     open: () => connector.start(),
+
+    async reach() {
+      try {
+        await login.reach();
+      } catch (error) {
+        throw new Error(explainFailure(error).explanation, { cause: error });
+      }
+    },
 
     async beginLogin(_request, options) {
       const { config } = await connector.get();

@@ -123,9 +123,25 @@ function createOAuth2Authenticator<Options extends ExternalOptions>(
           .map((claim) => idAt(claims, claim))
           .find((id) => id !== undefined),
       issuer,
+      async reach() {
+        const headers = { accept: 'text/html' };
+        const { status } = await boundedFetchOf(options)(endpoints.authorizeUrl, {
+          method: 'GET',
+          headers,
+        });
+        // Without parameters it refuses, each provider in its own way.
+        if (status >= 500) throw new UnexpectedStatus(status, 'authorize_url');
+      },
     },
     host,
   );
+}
+
+function boundedFetchOf({ allow_insecure_requests, request_timeout }: ExternalOptions) {
+  return createBoundedFetch({
+    allowsLoopbackHttp: allow_insecure_requests,
+    timeoutMs: request_timeout * 1000,
+  });
 }
 
 async function connectTo<Options extends ExternalOptions>(
@@ -158,10 +174,7 @@ async function connectTo<Options extends ExternalOptions>(
     authentication,
   );
   config.timeout = options.request_timeout;
-  config[customFetch] = createBoundedFetch({
-    allowsLoopbackHttp: allowsInsecure,
-    timeoutMs: options.request_timeout * 1000,
-  });
+  config[customFetch] = boundedFetchOf(options);
   if (allowsInsecure) allowInsecureRequests(config);
   return { config, keys: undefined };
 }

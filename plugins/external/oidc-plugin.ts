@@ -111,9 +111,32 @@ function createOidcAuthenticator<Options extends OidcOptions>(
       readUser: readUserInfo,
       subjectOf: (claims) => idAt(claims, 'sub'),
       issuer,
+      async reach() {
+        // Without a client of its own none is registered: to look must not change anything there.
+        await discovererOf(issuer, options)({ clientId: options.client_id ?? 'unregistered' });
+      },
     },
     host,
   );
+}
+
+/** Reads what the provider says of itself (OpenID Connect Discovery 1.0). */
+function discovererOf(issuer: string, options: OidcOptions) {
+  const fetch = boundedFetchOf(options);
+  const tolerance = { [clockTolerance]: options.clock_tolerance };
+  return ({ clientId, clientSecret }: ProviderClient) =>
+    discovery(new URL(issuer), clientId, tolerance, clientAuthentication(clientSecret), {
+      timeout: options.request_timeout,
+      [customFetch]: fetch,
+      execute: options.allow_insecure_requests ? [allowInsecureRequests] : [],
+    });
+}
+
+function boundedFetchOf({ allow_insecure_requests, request_timeout }: OidcOptions) {
+  return createBoundedFetch({
+    allowsLoopbackHttp: allow_insecure_requests,
+    timeoutMs: request_timeout * 1000,
+  });
 }
 
 async function connect(
@@ -123,14 +146,8 @@ async function connect(
 ): Promise<Connection> {
   const timeoutMs = options.request_timeout * 1000;
   const allowsInsecure = options.allow_insecure_requests;
-  const fetch = createBoundedFetch({ allowsLoopbackHttp: allowsInsecure, timeoutMs });
-  const tolerance = { [clockTolerance]: options.clock_tolerance };
-  const discover = ({ clientId, clientSecret }: ProviderClient) =>
-    discovery(new URL(issuer), clientId, tolerance, clientAuthentication(clientSecret), {
-      timeout: options.request_timeout,
-      [customFetch]: fetch,
-      execute: allowsInsecure ? [allowInsecureRequests] : [],
-    });
+  const fetch = boundedFetchOf(options);
+  const discover = discovererOf(issuer, options);
 
   let config: Configuration;
   if (options.client_id === undefined && options.client_secret === undefined) {

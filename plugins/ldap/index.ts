@@ -217,6 +217,20 @@ const plugin: AuthenticatorPlugin<LdapOptions, FormAuthenticator> = {
       },
       status: () => status,
 
+      async reach() {
+        try {
+          await using connection = await connectAsHub();
+          const base = options.user_search_base ?? '';
+          await connection.search(base, {
+            scope: 'base',
+            filter: '(objectClass=*)',
+            attributes: [],
+          });
+        } catch (error) {
+          throw new Error(failureText(error), { cause: error });
+        }
+      },
+
       async authenticate(form) {
         const username = (form.get('username') ?? '').trim();
         const password = form.get('password') ?? '';

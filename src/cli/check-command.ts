@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { ConfigProblem } from '../errors.ts';
 import type { CheckedConfig } from './checked-config.ts';
 import type { CliIo } from './cli-io.ts';
+import { runDoctor } from './doctor/doctor-command.ts';
 import { checkSubdomainSetup, recommendSubdomains } from './subdomain-check.ts';
 import { loadFor, withConfig } from './with-config.ts';
 
@@ -9,13 +10,15 @@ import { loadFor, withConfig } from './with-config.ts';
 export function addCheckCommand(program: Command, io: CliIo): void {
   withConfig(program.command('check'))
     .description('check the configuration and load its plugins, without starting anything')
-    .action(async (_flags: unknown, command: Command) => {
+    .option('--deep', 'check everything around it too, as hub doctor does')
+    .action(async ({ deep }: { readonly deep?: boolean }, command: Command) => {
       const checked = await loadFor(command, io);
       const { config, plugins, warnings } = checked;
       const found = await checkSubdomainSetup(config);
       io.stderr.write(formatWarnings([...warnings, ...found]));
       io.stdout.write(summarise(checked));
       io.stdout.write(format('recommended', recommendSubdomains(config, plugins)));
+      if (deep === true) await runDoctor(checked, io, { json: false });
     });
 }
 

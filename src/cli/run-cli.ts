@@ -5,6 +5,7 @@ import { ConfigError, HubError, StartupError } from '../errors.ts';
 import { addBackupCommands } from './backup-commands.ts';
 import { addCheckCommand } from './check-command.ts';
 import type { CliIo } from './cli-io.ts';
+import { addDoctorCommand } from './doctor/doctor-command.ts';
 import { addLockoutCommands } from './lockout-commands.ts';
 import { addSchemaCommand } from './schema-command.ts';
 import { addSetupLinkCommand } from './setup-link-command.ts';
@@ -45,6 +46,7 @@ export function createProgram(io: CliIo): Command {
     .addHelpText('after', '\nFirst steps:\n  hub user add NAME --admin\n  hub start');
   addStartCommand(program, io);
   addCheckCommand(program, io);
+  addDoctorCommand(program, io);
   addReloadCommand(program, io);
   addUserCommands(program, io);
   addTokenCommand(program, io);

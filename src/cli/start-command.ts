@@ -27,7 +27,7 @@ export function addReloadCommand(program: Command, io: CliIo): void {
     .description('check the configuration, then tell the running hub to take it over')
     .action(async (_flags: unknown, command: Command) => {
       const { config } = await loadFor(command, io);
-      const pid = findLockHolder(lockFileOf(config));
+      const pid = findRunningHub(config);
       if (pid === undefined) {
         throw new HubError('not_found', 'No hub runs with this configuration file.', {
           hint: 'Start one with: hub start',
@@ -36,6 +36,11 @@ export function addReloadCommand(program: Command, io: CliIo): void {
       process.kill(pid, 'SIGHUP');
       io.stdout.write(`The hub (process ${pid}) reloads; its log shows what changed.\n`);
     });
+}
+
+/** The process of the hub that runs with a configuration file on this machine, if one does. */
+export function findRunningHub(config: Pick<Config, 'directory' | 'file'>): number | undefined {
+  return findLockHolder(lockFileOf(config));
 }
 
 /** Held by the hub that runs with a configuration file, in the folder `.hub` beside it. */

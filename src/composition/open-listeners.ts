@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type Koa from 'koa';
 import { HubError } from '../errors.ts';
 import { createTrustedPeer } from '../http/client-address.ts';
+import { budgetConnections } from '../http/connection-budget.ts';
 import { createConnectionLimits } from '../http/connection-limits.ts';
 import { createFairListener } from '../http/server/fair-listener.ts';
 import { createHubServer } from '../http/server/http-server.ts';
@@ -12,7 +13,6 @@ import { answerErrorOnSocket } from '../http/socket-response.ts';
 import { openFilesLimit } from '../processes/open-files.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
 import type { Site } from './compose-site.ts';
-import { budgetConnections } from './connection-budget.ts';
 import type { Foundation } from './foundation.ts';
 
 /** The addresses of the hub, taken before anything else and answering 503 until there is a hub. */
@@ -45,7 +45,8 @@ export async function openListeners(
     configured: proxyConfig.max_connections,
     openFiles: openFilesLimit(),
   });
-  if (budget.warning !== undefined) log.warn({}, budget.warning);
+  if (budget.warning !== undefined)
+    log.warn({}, `${budget.warning.problem}: ${budget.warning.fix}`);
 
   const publicServer = createHubServer({
     config: proxyConfig,

@@ -188,6 +188,11 @@ export interface AuthenticatorHooks {
   deleteUser?(userName: string): Promise<void>;
   /** Whether a provider can be reached, for the login page and health. */
   status?(): ProviderStatus;
+  /**
+   * Asks the provider for something that changes nothing there, for `hub doctor`; called without `open`.
+   * Throws when it does not answer as it should.
+   */
+  reach?(options: CallOptions): Promise<void>;
   /** Closes what `open` opened; also called without `open`, after a trial, and more than once. */
   [Symbol.asyncDispose]?(): Promise<void>;
 }

@@ -82,6 +82,31 @@ export async function tryAuthenticator(
   return await tryPlugin(create, prepared.file, timeoutMs);
 }
 
+/**
+ * Asks the provider of an authenticator, which is created for that and closed again. Returns what is
+ * wrong, undefined where all is well, and `unasked` where there is no provider or none that can be asked.
+ */
+export async function tryProvider(
+  prepared: PreparedAuthenticator,
+  timeoutMs: number,
+): Promise<string | 'unasked' | undefined> {
+  try {
+    const created = await createAuthenticator(prepared, trialServices);
+    try {
+      if (created.reach === undefined) return 'unasked';
+      const hint = 'the provider gives no answer';
+      const signal = AbortSignal.timeout(timeoutMs);
+      const work = () => created.reach?.({ signal });
+      await call(work, { file: prepared.file, name: 'reach', timeoutMs, hint });
+      return undefined;
+    } finally {
+      await created[Symbol.asyncDispose]?.();
+    }
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
 /** The same for a spawner. */
 export async function trySpawner(prepared: PreparedSpawner): Promise<string | undefined> {
   const services = { log: silentLog, runtimeDirectory: prepared.surroundings.directory };

@@ -32,6 +32,7 @@ const hooks = {
   afterStop: hook,
   deleteUser: hook,
   status: hook,
+  reach: hook,
 };
 
 const login = <Kind extends string>(kind: Kind, more: z.core.$ZodShape = {}) =>

@@ -1,6 +1,6 @@
 import { Keyv, type KeyvStoreAdapter } from 'keyv';
 import { type Kysely, sql } from 'kysely';
-import type { Logger } from 'pino';
+import { type Logger, pino } from 'pino';
 import { createPeriodic } from '../concurrency/periodic.ts';
 import { StartupError } from '../errors.ts';
 import type { HubDatabase } from './database.ts';
@@ -9,6 +9,7 @@ import {
   type KeyvTables,
   purgeExpiredKeys,
 } from './keyv-database-adapter.ts';
+import { probeDatabase } from './probe-database.ts';
 import { openSqliteConnection } from './sqlite-connection.ts';
 
 const purgeIntervalMs = 60_000;
@@ -53,6 +54,16 @@ export async function openKeyv(options: OpenKeyvOptions): Promise<KeyvSpaces> {
     return createSpaces(redis.createAdapter, async () => await redis[Symbol.asyncDispose]());
   }
   return await openOwnDatabase(url, options);
+}
+
+/** Asks the store of `Hub.keyv_url` once; it makes no table and no file. Throws StartupError. */
+export async function checkExpiringState(url: string, directory: string): Promise<void> {
+  if (!/^rediss?:\/\//.test(url)) {
+    await probeDatabase(url, directory);
+    return;
+  }
+  const { openKeyvRedis } = await import('./keyv-redis.ts');
+  await using _redis = await openKeyvRedis({ url, log: pino({ level: 'silent' }) });
 }
 
 async function openOwnDatabase(

@@ -4,8 +4,8 @@ export interface ConnectionBudget {
   readonly maxConnections: number;
   /** Refusals on their way at once; beyond them a flood is cut without a word. */
   readonly maxRefusals: number;
-  /** What the operator should know: the open files do not last for what is configured. */
-  readonly warning: string | undefined;
+  /** Where the open files do not last for what is configured: that, and what the operator can do. */
+  readonly warning: { readonly problem: string; readonly fix: string } | undefined;
 }
 
 /** Files that are no client's: the database, logs, programs, and connections to the internal address. */
@@ -38,9 +38,13 @@ export function budgetConnections(options: {
     warning:
       configured <= affordable
         ? undefined
-        : `the limit of open files, ${openFiles}, lasts for ${affordable} client connections and not for ` +
-          `Proxy.max_connections (${configured}): raise it to ${configured * filesPerConnection + largestReserve} ` +
-          '(LimitNOFILE= of a systemd unit, --ulimit nofile= of a container, ulimit -Hn of a shell), or lower ' +
-          'Proxy.max_connections',
+        : {
+            problem:
+              `the limit of open files, ${openFiles}, lasts for ${affordable} client connections and not for ` +
+              `Proxy.max_connections (${configured})`,
+            fix:
+              `raise it to ${configured * filesPerConnection + largestReserve} (LimitNOFILE= of a systemd unit, ` +
+              '--ulimit nofile= of a container, ulimit -Hn of a shell), or lower Proxy.max_connections',
+          },
   };
 }

@@ -1,0 +1,121 @@
+import { constants } from 'node:fs';
+import { access, stat, statfs } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import type { Config } from '../../config/config.ts';
+import { checkExpiringState } from '../../store/keyv.ts';
+import { type DatabaseProbe, probeDatabase } from '../../store/probe-database.ts';
+import { type Finding, failed, ok, skipped, warning } from './finding.ts';
+
+/** By how much two clocks may differ before logins and tokens suffer from it. */
+const clockToleranceMs = 5_000;
+const leastFreeBytes = 512 * 2 ** 20;
+
+/** Whether the database answers and fits this program, and whether its clock agrees with this machine's. */
+export async function checkDatabase({ Hub, directory }: Config): Promise<readonly Finding[]> {
+  const check = 'database';
+  let probe: DatabaseProbe;
+  try {
+    probe = await probeDatabase(Hub.database_url, directory);
+  } catch (error) {
+    const fix = 'correct Hub.database_url, or start the database';
+    return [failed(check, messageOf(error), fix)];
+  }
+  const { engine, schemaVersion, newestSchemaVersion, answeredInMs, problem } = probe;
+  const answered = `${engine} answered in ${answeredInMs.toFixed(0)} ms`;
+  return [problemFinding(), ...clockFinding(probe)];
+
+  function problemFinding(): Finding {
+    if (problem !== undefined) return failed(check, `${engine}: ${problem}`, problem);
+    if (schemaVersion === undefined) return ok(check, `${answered}; hub start creates the tables`);
+    if (schemaVersion > newestSchemaVersion) {
+      return failed(
+        check,
+        `${answered}; its schema has version ${schemaVersion}, this program knows ${newestSchemaVersion}`,
+        'start the newer hub, or restore a backup',
+      );
+    }
+    const ahead = newestSchemaVersion - schemaVersion;
+    const versions = ahead === 0 ? '' : `, which hub start brings to ${newestSchemaVersion}`;
+    return ok(check, `${answered}; its schema has version ${schemaVersion}${versions}`);
+  }
+}
+
+function clockFinding({ clockAheadMs }: DatabaseProbe): readonly Finding[] {
+  if (clockAheadMs === undefined) return [];
+  const seconds = (Math.abs(clockAheadMs) / 1000).toFixed(1);
+  if (Math.abs(clockAheadMs) <= clockToleranceMs) {
+    return [ok('clock', `within ${seconds} s of the database's`)];
+  }
+  const direction = clockAheadMs > 0 ? 'behind' : 'ahead of';
+  return [
+    warning(
+      'clock',
+      `this machine is ${seconds} s ${direction} the database`,
+      'let both take the time from the network (chrony, systemd-timesyncd)',
+    ),
+  ];
+}
+
+/** Whether the expiring state of `Hub.keyv_url` answers. */
+export async function checkStore({ Hub, directory }: Config): Promise<Finding> {
+  const check = 'expiring state';
+  if (Hub.keyv_url === undefined) return ok(check, 'in the database');
+  try {
+    const startedAt = performance.now();
+    await checkExpiringState(Hub.keyv_url, directory);
+    return ok(check, `answered in ${(performance.now() - startedAt).toFixed(0)} ms`);
+  } catch (error) {
+    return failed(check, messageOf(error), 'correct Hub.keyv_url, or start the store');
+  }
+}
+
+/** Whether the hub may write where it has to, and has room there. */
+export async function checkFolders({ Hub, directory }: Config): Promise<readonly Finding[]> {
+  const sqlite = /^sqlite:(?!:memory:)(.+)$/.exec(Hub.database_url)?.[1];
+  const folders = new Map([
+    ['Hub.log_dir', resolve(directory, Hub.log_dir)],
+    ...(sqlite === undefined
+      ? []
+      : [['Hub.database_url', dirname(resolve(directory, sqlite))] as const]),
+    ['Hub.cookie_secret_file', dirname(resolve(directory, Hub.cookie_secret_file))],
+  ]);
+  return await Promise.all([...folders].map(([setting, folder]) => checkFolder(setting, folder)));
+}
+
+async function checkFolder(setting: string, folder: string): Promise<Finding> {
+  const check = `folder of ${setting}`;
+  const there = await nearestThere(folder);
+  if (there === undefined) return skipped(check, `${folder} cannot be looked at`);
+  try {
+    await access(there, constants.W_OK | constants.X_OK);
+  } catch {
+    return failed(
+      check,
+      `${there} may not be written to`,
+      `make it writable, or change ${setting}`,
+    );
+  }
+  const { bavail, bsize } = await statfs(there);
+  const freeMiB = (bavail * bsize) / 2 ** 20;
+  if (bavail * bsize < leastFreeBytes) {
+    return warning(
+      check,
+      `only ${freeMiB.toFixed(0)} MiB are free at ${there}`,
+      `make room, or change ${setting}`,
+    );
+  }
+  return ok(check, there === folder ? folder : `${folder}, which hub start makes`);
+}
+
+/** The folder, or what is there of the path to it. */
+async function nearestThere(folder: string): Promise<string | undefined> {
+  for (let path = folder; ; path = dirname(path)) {
+    const found = await stat(path).catch(() => undefined);
+    if (found?.isDirectory() === true) return path;
+    if (path === dirname(path)) return undefined;
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,67 @@
+import { budgetConnections } from '../../http/connection-budget.ts';
+import { tryProvider } from '../../plugin-host/create-plugins.ts';
+import type { PreparedPlugins } from '../../plugin-host/prepare-plugins.ts';
+import { openFilesLimit } from '../../processes/open-files.ts';
+import type { CheckedConfig } from '../checked-config.ts';
+import { checkSubdomainSetup } from '../subdomain-check.ts';
+import { checkExternalServices, checkListeners, checkPublicUrl } from './check-addresses.ts';
+import { checkDatabase, checkFolders, checkStore } from './check-storage.ts';
+import { type Finding, failed, ok, skipped, warning } from './finding.ts';
+
+const providerTimeoutMs = 10_000;
+
+/**
+ * Looks at everything around a hub that a configuration alone does not tell. Changes nothing, and takes
+ * a few seconds at most where something does not answer. `hubPid` is the process that runs with this
+ * configuration, if one does.
+ */
+export async function examine(
+  { config, plugins, warnings }: CheckedConfig,
+  hubPid: number | undefined,
+): Promise<readonly Finding[]> {
+  const found = await Promise.all([
+    warnings.map(({ path, message }) =>
+      warning('configuration', `${path}: ${message}`, 'see there'),
+    ),
+    checkDatabase(config),
+    checkStore(config),
+    checkFolders(config),
+    checkOpenFiles(config.Proxy.max_connections),
+    checkListeners(config, hubPid),
+    checkPublicUrl(config, hubPid),
+    checkSubdomains(config),
+    checkProviders(plugins),
+    checkExternalServices(config),
+  ]);
+  return found.flat();
+}
+
+async function checkSubdomains(config: CheckedConfig['config']): Promise<readonly Finding[]> {
+  if (config.subdomainHost === undefined) return [];
+  const problems = await checkSubdomainSetup(config);
+  if (problems.length === 0) return [ok('subdomains', `of ${config.subdomainHost.host}`)];
+  return problems.map(({ path, message }) =>
+    failed('subdomains', `${path}: ${message}`, 'see there'),
+  );
+}
+
+async function checkProviders({ authenticators }: PreparedPlugins): Promise<readonly Finding[]> {
+  return await Promise.all(
+    authenticators.map(async (prepared) => {
+      const check = `login with ${prepared.entry.name}`;
+      const answer = await tryProvider(prepared, providerTimeoutMs);
+      if (answer === 'unasked') return skipped(check, 'has no provider to ask');
+      if (answer === undefined) return ok(check, 'the provider answers');
+      const fix = 'check its address, its certificate and the network';
+      return failed(check, answer, fix);
+    }),
+  );
+}
+
+function checkOpenFiles(configured: number): Finding {
+  const check = 'open files';
+  const openFiles = openFilesLimit();
+  const shortage = budgetConnections({ configured, openFiles }).warning;
+  if (shortage !== undefined) return warning(check, shortage.problem, shortage.fix);
+  return ok(check, openFiles === undefined ? 'no limit' : `up to ${openFiles}`);
+}

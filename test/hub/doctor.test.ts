@@ -1,0 +1,152 @@
+import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import { usePostgres } from '../support/databases.ts';
+import { createFakeClock } from '../support/fake-clock.ts';
+import { freePort } from '../support/free-port.ts';
+import { createHubFolder, type HubFolder, spawnHubProcess } from '../support/hub-process.ts';
+import { startOidcProvider } from '../support/oidc-provider.ts';
+import { hasPostgres } from '../support/postgres.ts';
+import { startTlsFront } from '../support/tls-front.ts';
+
+interface Finding {
+  readonly check: string;
+  readonly state: string;
+  readonly detail: string;
+  readonly fix?: string;
+}
+
+async function findingsOf(folder: HubFolder): Promise<{ code: number | null; found: Finding[] }> {
+  const { code, stdout, stderr } = await folder.run(['doctor', '--json']);
+  expect(stdout, stderr).toMatch(/^\[/);
+  return { code, found: JSON.parse(stdout) as Finding[] };
+}
+
+const about = (found: readonly Finding[], check: string) =>
+  found.find((each) => each.check === check);
+
+describe('hub doctor', () => {
+  test('finds nothing wrong with a fresh folder, and leaves it as it was', async () => {
+    await using folder = await createHubFolder();
+    const before = await readdir(folder.directory);
+    const { code, stdout, stderr } = await folder.run(['doctor']);
+    expect(stderr).toBe('');
+    expect(stdout).toMatch(/^ok +database +SQLite .*hub start creates the tables$/m);
+    expect(stdout).toMatch(/^ok +address of Hub.bind_url +\S+ is free$/m);
+    expect(stdout).toMatch(/^skipped +public_url +no hub runs/m);
+    expect(code).toBe(0);
+    expect(await readdir(folder.directory)).toEqual(before);
+  });
+
+  test('knows the addresses of the hub that runs, and asks it by its public URL', async () => {
+    await using folder = await createHubFolder();
+    const hub = await folder.start();
+    const { code, stdout } = await folder.run(['check', '--deep']);
+    expect(stdout).toContain('is fine.');
+    expect(stdout).toContain(`of the running hub (process ${hub.pid})`);
+    expect(stdout).toMatch(/^ok +database +SQLite .*its schema has version \d+$/m);
+    expect(stdout).toMatch(/^ok +public_url +\S+hub\/health answers$/m);
+    expect(code).toBe(0);
+  });
+
+  test('says of each thing that is wrong what it is and how to fix it', async () => {
+    await using folder = await createHubFolder();
+    const [closed, taken] = [await freePort(), createServer().listen(0, '127.0.0.1')];
+    await once(taken, 'listening');
+    const { port } = taken.address() as { port: number };
+    await folder.configure({
+      Hub: {
+        bind_url: `http://127.0.0.1:${port}/`,
+        database_url: `postgresql://hub:very-secret@127.0.0.1:${closed}/hub`,
+        keyv_url: `redis://:very-secret@127.0.0.1:${closed}`,
+        authenticator_class: 'oidc',
+        services: [{ name: 'wiki', url: `http://127.0.0.1:${closed}` }],
+      },
+      OIDCAuthenticator: {
+        issuer: `http://127.0.0.1:${closed}`,
+        client_id: 'hub',
+        client_secret: 'very-secret',
+        allow_insecure_requests: true,
+      },
+    });
+    const { code, found } = await findingsOf(folder);
+    taken.close();
+    expect(code).toBe(1);
+    for (const check of [
+      'database',
+      'expiring state',
+      'address of Hub.bind_url',
+      'login with oidc',
+      'service wiki',
+    ]) {
+      expect(about(found, check), check).toMatchObject({
+        state: 'failed',
+        fix: expect.any(String),
+      });
+    }
+    expect(about(found, 'database')?.detail).toMatch(/refuses the connection/);
+    expect(about(found, 'login with oidc')?.detail).toMatch(/cannot be reached/);
+    expect(JSON.stringify(found)).not.toContain('very-secret');
+  });
+
+  test('asks a provider without registering there', async () => {
+    const port = await freePort();
+    await using provider = await startOidcProvider({
+      hubUrl: 'http://127.0.0.1:1/',
+      port,
+      registration: true,
+    });
+    await using folder = await createHubFolder();
+    await folder.configure({
+      Hub: { authenticator_class: 'oidc' },
+      OIDCAuthenticator: { issuer: provider.issuer, allow_insecure_requests: true },
+    });
+    expect(about((await findingsOf(folder)).found, 'login with oidc')).toMatchObject({
+      state: 'ok',
+    });
+    expect(await provider.requestsTo('/reg')).toBe(0);
+    await provider.setBroken(true);
+    const { code, found } = await findingsOf(folder);
+    expect(about(found, 'login with oidc')).toMatchObject({ state: 'failed' });
+    expect(code).toBe(1);
+  });
+
+  test('does not take a certificate that browsers do not', async () => {
+    await using folder = await createHubFolder();
+    await using front = await startTlsFront(['localhost'], Number(new URL(folder.url).port));
+    await folder.configure({ Hub: { public_url: `https://localhost:${front.port}/` } });
+    const { code, found } = await findingsOf(folder);
+    expect(about(found, 'certificate')).toMatchObject({
+      state: 'failed',
+      detail: expect.stringMatching(/self-signed/),
+    });
+    expect(code).toBe(1);
+  });
+});
+
+describe.skipIf(!hasPostgres())('hub doctor on PostgreSQL', () => {
+  const cluster = usePostgres();
+
+  test('compares the clocks and the versions of the schema', async () => {
+    const url = await cluster().createDatabase();
+    await using folder = await createHubFolder({ Hub: { database_url: url } });
+    expect(about((await findingsOf(folder)).found, 'database')?.detail).toMatch(
+      /^PostgreSQL 15\S* .*hub start creates the tables$/,
+    );
+    await folder.run(['user', 'list']);
+    const { found } = await findingsOf(folder);
+    expect(about(found, 'database')?.detail).toMatch(/its schema has version \d+$/);
+    expect(about(found, 'clock')).toMatchObject({ state: 'ok' });
+
+    const clock = await createFakeClock(folder.directory);
+    await clock.set(90);
+    const args = ['doctor', '--json', '--config', folder.configFile];
+    await using late = spawnHubProcess(args, { cwd: folder.directory, env: clock.env });
+    await late.exited;
+    expect(about(JSON.parse(late.stdout()) as Finding[], 'clock')).toMatchObject({
+      state: 'warning',
+      detail: expect.stringMatching(/this machine is (89|90)\.\d s ahead of the database/),
+    });
+  });
+});
