@@ -16,6 +16,11 @@ export interface Cgroups {
   members(tag: string): readonly number[];
   /** Sends SIGKILL to all of them at once, so that none can fork in between. */
   kill(tag: string): void;
+  /**
+   * Whether it has had members and has none any more. A process that forks in that moment would still
+   * be in it, so nothing needs to be looked for again. False where that is not known.
+   */
+  isDeserted(tag: string): boolean;
   /** Removes it once it is empty. */
   remove(tag: string): Promise<void>;
 }
@@ -25,6 +30,7 @@ export const noCgroups: Cgroups = {
   make: async () => undefined,
   members: () => [],
   kill: () => {},
+  isDeserted: () => false,
   remove: async () => {},
 };
 
@@ -50,6 +56,13 @@ export const systemCgroups: Cgroups = {
     } catch {
       // It is not there, or Linux is older than 5.14: its members get signals one by one.
     }
+  },
+  isDeserted(tag) {
+    const folder = folderOf(tag);
+    if (folder === undefined) return false;
+    // One that a command could not join has used no processor time.
+    const usedMicroseconds = readValue(join(folder, 'cpu.stat'), 'usage_usec') ?? 0;
+    return usedMicroseconds > 0 && readValue(join(folder, 'cgroup.events'), 'populated') === 0;
   },
   async remove(tag) {
     const folder = folderOf(tag);
@@ -121,6 +134,16 @@ function membersBelow(folder: string | undefined): readonly number[] {
     return [...pids, ...below];
   } catch {
     return [];
+  }
+}
+
+/** A number of one of the kernel's flat keyed files; undefined where it is not told. */
+function readValue(file: string, key: string): number | undefined {
+  try {
+    const [, value] = new RegExp(`^${key} (\\d+)$`, 'm').exec(readFileSync(file, 'latin1')) ?? [];
+    return value === undefined ? undefined : Number(value);
+  } catch {
+    return undefined;
   }
 }
 

@@ -26,7 +26,7 @@ const longestPollMs = 250;
 
 /**
  * How long to wait for each further look when one has found nothing: a process that is forked, or
- * begins another program, in the very moment of a look is not seen.
+ * begins another program, in the very moment of a look is not seen. A cgroup shows it all the same.
  */
 const secondLooksMs = [50, 200];
 /** How often what turns up late is ended as well, before it counts as a survivor. */
@@ -41,7 +41,8 @@ export interface EndingTools {
 
 /**
  * Ends a process group and everything it started: SIGTERM to the group, grace, SIGTERM to those that
- * left the group, SIGKILL to whatever remains, until several looks in a row find nothing. Never throws.
+ * left the group, SIGKILL to whatever remains, until several looks in a row find nothing, or one where
+ * all were in a cgroup. Never throws.
  */
 export async function endProcessGroup(
   group: ProcessGroup,
@@ -52,9 +53,15 @@ export async function endProcessGroup(
     cgroups = systemCgroups,
   }: EndingTools & { readonly graceMs: number },
 ): Promise<EndedGroup> {
+  const { tag } = group;
   const found = new Set<number>();
+  /** Whether any was seen outside of the cgroup, where the next one could be as well. */
+  let isAnyOutside = false;
   async function scan(): Promise<readonly number[]> {
+    const before = new Set(cgroups.members(tag));
     const members = await livingMembers(group, view, cgroups);
+    const after = new Set(cgroups.members(tag));
+    isAnyOutside ||= members.some((pid) => !before.has(pid) && !after.has(pid));
     for (const pid of members) found.add(pid);
     return members;
   }
@@ -66,13 +73,13 @@ export async function endProcessGroup(
       if (survivors.length > 0) break;
     }
     for (const waitMs of secondLooksMs) {
-      if (survivors.length > 0) break;
+      if (survivors.length > 0 || (!isAnyOutside && cgroups.isDeserted(tag))) break;
       await clock.sleep(waitMs);
       survivors = await scan();
     }
     if (survivors.length === 0) break;
   }
-  if (survivors.length === 0) await cgroups.remove(group.tag);
+  if (survivors.length === 0) await cgroups.remove(tag);
   return { found: found.size, survivors };
 }
 
@@ -98,7 +105,9 @@ async function endMembers(
     await waitUntilEmpty(() => membersOfGroup(groupId, view), graceMs, clock);
   }
   const inGroup = new Set(groupId === undefined ? [] : await membersOfGroup(groupId, view));
-  const stragglers = (await scan()).filter((pid) => !inGroup.has(pid));
+  const left = await scan();
+  if (left.length === 0) return [];
+  const stragglers = left.filter((pid) => !inGroup.has(pid));
   for (const pid of stragglers) terminate(pid);
   const patienceMs = stragglers.length === 0 ? 0 : Math.min(graceMs, stragglerGraceMs);
   await waitUntilEmpty(scan, patienceMs, clock);

@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, copyFile, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { env, execPath, kill, memoryUsage } from 'node:process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { noCgroups, systemCgroups } from './cgroup.ts';
+import { type Cgroups, noCgroups, systemCgroups } from './cgroup.ts';
 import { type OutputLog, type OutputLogOptions, openOutputLog } from './output-log.ts';
 import { endProcessGroup, livingMembers } from './process-group.ts';
 import { identifyProcess, isSameProcess } from './process-identity.ts';
@@ -303,6 +303,53 @@ describe('daemons that a process leaves behind', () => {
       expect(await process.exited).toMatchObject(endedWithDaemon);
       expect(await daemons()).toHaveLength(1);
       expect(await survivors()).toEqual([]);
+    });
+
+    /** Counts the looks at the tags of all processes. */
+    function countingView() {
+      const view = {
+        ...directView,
+        looks: 0,
+        async taggedWith(tag: string) {
+          view.looks += 1;
+          return directView.taggedWith(tag);
+        },
+      };
+      return view;
+    }
+
+    test('are not looked for again when their cgroup shows that all have ended', async () => {
+      const view = countingView();
+      const brief = await start(['true'], { view });
+      await brief.exited;
+      expect(view.looks).toBe(1);
+      const lasting = await start(['sh', '-c', 'echo joined; exec sleep 600'], { view });
+      await lineWith('joined');
+      await lasting.stop({ graceMs: 60_000 });
+      expect(view.looks).toBe(3);
+    });
+
+    test('are looked for again when the leader could not join its cgroup', async () => {
+      const cgroups: Cgroups = {
+        ...systemCgroups,
+        async make(tag) {
+          await systemCgroups.make(tag);
+          return undefined;
+        },
+      };
+      const process = await start(daemonizes('settled'), { view: lateView(2), cgroups });
+      expect(await process.exited).toMatchObject(endedWithDaemon);
+      expect(await survivors()).toEqual([]);
+    });
+
+    test.runIf(runsAsRoot())('are looked for again when one was outside of it', async () => {
+      const view = countingView();
+      const folder = dirname((await systemCgroups.make(logFile)) ?? '');
+      const script = `echo $$ >${folder}/cgroup.procs; echo outside; exec sleep 600`;
+      const process = await start(['/bin/sh', '-c', script], { view });
+      await lineWith('outside');
+      await process.stop({ graceMs: 60_000 });
+      expect(view.looks).toBe(4);
     });
 
     test('leave no cgroup behind', async () => {
