@@ -64,6 +64,8 @@ export interface HubOptions {
   readonly log: Logger;
   /** Lines of the log that were lost so far. */
   readonly droppedLogLines: () => number;
+  /** Stands for the machine's own id, as if the hub ran on another one. */
+  readonly machineId?: string;
   /** Ends the start when it is aborted; a hub that is there is disposed of instead. */
   readonly signal?: AbortSignal;
 }
@@ -75,7 +77,8 @@ export interface HubOptions {
  */
 export async function createHub(options: HubOptions): Promise<Hub> {
   await using building = new AsyncDisposableStack();
-  const { config, plugins, version, environment, log, droppedLogLines, signal } = options;
+  const { config, plugins, version, machineId, environment, log, droppedLogLines, signal } =
+    options;
   const { Hub, publicUrl, loginLifetimeSeconds: lifetimeSeconds } = config;
 
   const site = await composeSite({ config, log }, version);
@@ -84,7 +87,10 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   signal?.throwIfAborted();
   const ending = new AbortController();
   const stopping = AbortSignal.any([ending.signal, ...(signal === undefined ? [] : [signal])]);
-  const foundation = await openFoundation({ config, log, disposables: building }, stopping);
+  const foundation = await openFoundation(
+    { config, log, disposables: building },
+    { version, machineId, stopping },
+  );
   const { database, stores, secrets, metrics } = foundation;
   building.use(startPurging(foundation));
   const catalogue = createScopeCatalogue(Hub.custom_scopes);

@@ -4,10 +4,12 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { loadCookieSecrets } from '../config/cookie-secret.ts';
 import type { Secret } from '../config/secret.ts';
+import { type InstanceLease, openInstanceLease } from '../instances/instance-lease.ts';
 import { createMetrics, type Metrics } from '../metrics/metrics.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { type KeyvSpaces, openKeyv } from '../store/keyv.ts';
 import { openDatabase } from '../store/open-database.ts';
+import { describeInstance } from './describe-instance.ts';
 import { createStores, type Stores } from './stores.ts';
 
 /** What every part of the hub stands on. */
@@ -19,6 +21,8 @@ export interface Foundation {
   readonly keyv: KeyvSpaces;
   readonly stores: Stores;
   readonly metrics: Metrics;
+  /** The lease of this process among those on the database. */
+  readonly instance: InstanceLease;
   /** Tells the processes of this hub from those of others; of the database, so it outlives a restart. */
   readonly hubId: string;
   /** What parts open goes here, and is closed in reverse. */
@@ -26,12 +30,20 @@ export interface Foundation {
 }
 
 /**
- * Opens the database and the expiring state; both are closed with the stack, which waits only briefly
- * for what gives no answer after `stopping` was aborted.
+ * Opens the database and the expiring state, and takes the lease of this process; all are closed with the
+ * stack, which waits only briefly for what gives no answer after `stopping` was aborted.
  */
 export async function openFoundation(
   { config, log, disposables }: Pick<Foundation, 'config' | 'log' | 'disposables'>,
-  stopping: AbortSignal,
+  {
+    version,
+    machineId,
+    stopping,
+  }: {
+    readonly version: string;
+    readonly machineId: string | undefined;
+    readonly stopping: AbortSignal;
+  },
 ): Promise<Foundation> {
   const { directory, Hub } = config;
   const secrets = await loadCookieSecrets({
@@ -42,6 +54,16 @@ export async function openFoundation(
   const database = disposables.use(await openDatabase(Hub.database_url, options));
   const keyv = disposables.use(await openKeyv({ url: Hub.keyv_url, database, ...options }));
   const stores = createStores(database, secrets);
+  const instance = disposables.use(
+    await openInstanceLease({
+      store: stores.instances,
+      instance: describeInstance({ config, secrets, version, machineId }),
+      isShared: database.dialect === 'postgres',
+      announce: () => database.announceChange({ kind: 'instances_changed' }),
+      log,
+      signal: stopping,
+    }),
+  );
   return {
     config,
     log,
@@ -50,6 +72,7 @@ export async function openFoundation(
     keyv,
     stores,
     metrics: createMetrics(),
+    instance,
     hubId: await stores.settings.keep('hub_id', randomUUID()),
     disposables,
   };

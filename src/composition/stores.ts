@@ -1,6 +1,7 @@
 import { createAccountStore } from '../authentication/account-store.ts';
 import type { Secret } from '../config/secret.ts';
 import { createSealer } from '../crypto/sealer.ts';
+import { createInstanceStore } from '../instances/instance-store.ts';
 import { createAccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import { createAuthorizationCodeStore } from '../oauth/tokens/authorization-code-store.ts';
 import { createRoleStore } from '../rbac/role-store.ts';
@@ -32,6 +33,7 @@ export function createStores(database: HubDatabase, secrets: readonly Secret[]) 
       sealer: createSealer(secrets, 'second-factor'),
     }),
     accounts: createAccountStore(database),
+    instances: createInstanceStore(database),
     settings: createSettingStore(database),
     roles: createRoleStore(database),
     loginSessions: createLoginSessionStore(database),

@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { normaliseBindUrl, socketPathOf, socketPathProblem } from './bind-address.ts';
-import { count, seconds, secretReference, secretUrl, serverNamePattern } from './common-schema.ts';
+import {
+  count,
+  httpUrl,
+  seconds,
+  secretReference,
+  secretUrl,
+  serverNamePattern,
+} from './common-schema.ts';
 import { serviceSchema } from './service-schema.ts';
 
 /** How many entries a page of a list has; beyond this an answer is too large for those who wait behind it. */
@@ -60,6 +67,12 @@ const publicBindUrl = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+/** Whether a URL is no more than scheme, host and port. */
+function isOrigin(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && [`${url.origin}/`, url.origin].includes(text);
+}
+
 const announcement = z.string().max(2_000).optional();
 
 export const hubSection = z.strictObject({
@@ -100,6 +113,19 @@ export const hubSection = z.strictObject({
     .optional()
     .describe(
       "Origin below which every user's servers and every service get an origin of their own, such as https://hub.example.org for https://<user>.hub.example.org. Needs wildcard DNS and a wildcard certificate. Without it all share the origin of public_url.",
+    ),
+  instance_name: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'may hold letters, digits and . _ - only')
+    .optional()
+    .describe(
+      'Name of this process among several on one PostgreSQL database, and of its next run; the host name by default. Each needs one of its own.',
+    ),
+  instance_url: httpUrl
+    .refine(isOrigin, 'is not an origin, such as http://10.0.0.5:8080: no user, path or query')
+    .optional()
+    .describe(
+      'Where the other processes on the database reach hub_bind_url of this one, such as http://10.0.0.5:8080. They need it to lead visitors to servers and services that listen on the loopback interface here.',
     ),
   database_url: secretUrl(
     /^(sqlite:.|postgres(ql)?:\/\/)/,

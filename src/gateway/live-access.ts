@@ -143,6 +143,9 @@ export function createLiveAccess(deps: {
     deps.database.onChange((subject) => {
       switch (subject?.kind) {
         case 'user_added':
+        case 'server_changed':
+        case 'instances_changed':
+        case 'services_changed':
           break;
         case 'session_ended':
           endSession(subject.sessionId);

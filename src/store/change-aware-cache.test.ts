@@ -38,6 +38,13 @@ const changes: [string, ChangeSubject | undefined, Record<'rights' | 'people', b
   ['any right', undefined, { rights: false, people: false }],
   ['a new user', { kind: 'user_added' }, { rights: true, people: false }],
   [
+    'a server of a user',
+    { kind: 'server_changed', serverId: 'my server' },
+    { rights: true, people: true },
+  ],
+  ['the hubs there are', { kind: 'instances_changed' }, { rights: true, people: true }],
+  ['a service', { kind: 'services_changed' }, { rights: true, people: true }],
+  [
     'the end of its login',
     { kind: 'session_ended', sessionId: 'my login' },
     { rights: false, people: true },

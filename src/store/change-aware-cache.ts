@@ -71,6 +71,10 @@ export function watchChanges(
         return revoke([subject.sessionId]);
       case 'tokens_revoked':
         return revoke(subject.tokenIds);
+      case 'server_changed':
+      case 'instances_changed':
+      case 'services_changed':
+        return true;
       case undefined:
         return false;
     }

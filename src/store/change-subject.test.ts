@@ -5,6 +5,9 @@ const subjects: ChangeSubject[] = [
   { kind: 'user_added' },
   { kind: 'session_ended', sessionId: 'a' },
   { kind: 'tokens_revoked', tokenIds: ['a', 'b'] },
+  { kind: 'server_changed', serverId: 'a' },
+  { kind: 'instances_changed' },
+  { kind: 'services_changed' },
 ];
 test.each(subjects)('%o arrives as it was sent', (subject) => {
   expect(parseChangeSubject(JSON.parse(JSON.stringify(subject)))).toEqual(subject);
@@ -20,6 +23,7 @@ test.each([
   { kind: 'session_ended' },
   { kind: 'session_ended', sessionId: 1 },
   { kind: 'tokens_revoked' },
+  { kind: 'server_changed' },
   { kind: 'tokens_revoked', tokenIds: 'a' },
   { kind: 'tokens_revoked', tokenIds: ['a', 1] },
 ])('%o may concern anybody', (value) => {

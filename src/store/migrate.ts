@@ -6,6 +6,7 @@ import { migration0002 } from './migrations/0002-user-order.ts';
 import { migration0003 } from './migrations/0003-system-accounts.ts';
 import { migration0004 } from './migrations/0004-account-authenticators.ts';
 import { migration0005 } from './migrations/0005-token-makers.ts';
+import { migration0006 } from './migrations/0006-instances.ts';
 
 /** Every step, in order; the version of a schema is the number of steps it has seen. Append only. */
 export const migrations: readonly Migration[] = [
@@ -14,6 +15,7 @@ export const migrations: readonly Migration[] = [
   migration0003,
   migration0004,
   migration0005,
+  migration0006,
 ];
 
 export interface MigrateOptions {

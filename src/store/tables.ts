@@ -21,6 +21,7 @@ export interface Tables {
   access_tokens: AccessTokensTable;
   servers: ServersTable;
   managed_processes: ManagedProcessesTable;
+  instances: InstancesTable;
   settings: SettingsTable;
   keyv: KeyvTable;
 }
@@ -199,6 +200,35 @@ export interface ServersTable {
   created_at: number;
   started_at: number | null;
   last_activity_at: number | null;
+  /** Instance that started it or took it over; it is the owner's as long as that has its lease. */
+  instance_id: string | null;
+  /** The one machine on which it can be polled and ended; null where every instance can. */
+  machine_id: string | null;
+}
+
+/** Hubs that run on this database or ran on it; times by the clock of the database. */
+export interface InstancesTable {
+  /** Of one run: the next one has another. */
+  id: string;
+  /** `Hub.instance_name`. */
+  name: string;
+  /** Where other instances reach its internal listener. */
+  url: string | null;
+  /** For people: the host name. */
+  host: string;
+  /** Processes of instances with the same one see each other and share a loopback interface. */
+  machine_id: string;
+  pid: number;
+  /** Start time of the process as the operating system tells it; with the pid it is unique. */
+  process_start: string;
+  version: string;
+  base_path: string;
+  /** JSON list: a digest of each key of `Hub.cookie_secret`, in order. */
+  key_digests: string;
+  settings_digest: string;
+  started_at: number;
+  /** Until when what it owns is its own. */
+  lease_until: number;
 }
 
 /** Children of a hub, so that the next one finds those it left behind. */
@@ -209,6 +239,8 @@ export interface ManagedProcessesTable {
   /** Start time of the process as the operating system tells it; with the pid it is unique. */
   start_time: string;
   started_at: number;
+  /** Instance that started it. */
+  instance_id: string | null;
 }
 
 /** Single values made once and kept: the uuid of the hub as a client, dynamic registrations. */

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { freePort } from './free-port.ts';
 import { projectDirectory } from './services.ts';
@@ -76,6 +76,7 @@ export async function createHubFolder(config: ProcessConfig = {}): Promise<HubFo
           hub_bind_url: `http://127.0.0.1:${internalPort}`,
           plugins_dir: join(projectDirectory, 'plugins'),
           authenticator_class: 'dummy',
+          instance_name: basename(directory),
           ...changed.Hub,
           services: [
             { name: 'admin-service', admin: true, api_token: 'admin-service-token' },

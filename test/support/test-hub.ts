@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { type Logger, pino } from 'pino';
 import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
 import { createHub, type Hub } from '../../src/hub.ts';
@@ -43,6 +43,8 @@ export interface TestHubOptions {
   /** Keeps the files of an earlier hub; they are not removed at the end. */
   readonly directory?: string;
   readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** As if the hub ran on a machine of its own with this id. */
+  readonly machineId?: string;
 }
 
 /**
@@ -65,6 +67,8 @@ export async function createTestHub(
       hub_bind_url: `http://127.0.0.1:${ports.internal}`,
       cookie_secret: 'c0ffee42d15ea5e5a1ad0ddba11f00d5c0ffee42d15ea5e5a1ad0ddba11f00d5',
       authenticator_class: 'dummy',
+      // The same after a restart, and another one for each hub on a shared database.
+      instance_name: basename(directory),
       ...given.Hub,
       services: [
         { name: 'admin-service', admin: true, api_token: 'admin-service-token' },
@@ -75,7 +79,7 @@ export async function createTestHub(
   });
   await writeFile(file, JSON.stringify(complete(config)));
   const logLines: Record<string, unknown>[] = [];
-  const hub = await start(file, environment, createLog(logLines));
+  const hub = await start(file, environment, createLog(logLines), options.machineId);
   let isDisposed = false;
 
   const testHub: TestHub = {
@@ -205,6 +209,7 @@ async function start(
   file: string,
   environment: Readonly<Record<string, string | undefined>>,
   log: Logger,
+  machineId: string | undefined,
 ): Promise<Hub> {
   const checked = await loadCheckedConfig({ file, env: environment });
   return createHub({
@@ -213,6 +218,7 @@ async function start(
     nodeVersion: process.version,
     environment,
     log,
+    ...(machineId === undefined ? {} : { machineId }),
     droppedLogLines: () => 0,
   });
 }

@@ -1,0 +1,70 @@
+import { hash, randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { pid } from 'node:process';
+import type { Config } from '../config/config.ts';
+import type { Secret } from '../config/secret.ts';
+import { createKeyedHash } from '../crypto/keyed-hash.ts';
+import type { InstanceDescription } from '../instances/instance.ts';
+import { readMachineId } from '../processes/machine-id.ts';
+import { identifyProcess } from '../processes/process-identity.ts';
+
+/** Settings of `Hub` in which the instances of one hub may differ. */
+const ownSettings = [
+  'bind_url',
+  'bind_socket_mode',
+  'hub_bind_url',
+  'instance_name',
+  'instance_url',
+  'log_dir',
+  'log_level',
+  'log_format',
+  'log_time_format',
+  'log_level_format',
+  'plugins_dir',
+  'shutdown_timeout',
+  'trusted_proxies',
+];
+
+/** What this process says of itself to the others on its database. */
+export function describeInstance(options: {
+  readonly config: Config;
+  readonly secrets: readonly Secret[];
+  readonly version: string;
+  /** Undefined: as the operating system says. */
+  readonly machineId: string | undefined;
+}): InstanceDescription {
+  const { config, secrets, version, machineId = readMachineId() } = options;
+  const { instance_name: name = hostname(), instance_url: url } = config.Hub;
+  return {
+    id: randomUUID(),
+    name,
+    url: url === undefined ? undefined : new URL(url).origin,
+    host: hostname(),
+    machineId,
+    process: identifyProcess(pid) ?? { pid, startTime: 'unknown' },
+    version,
+    basePath: config.basePath,
+    keyDigests: secrets.map((secret) =>
+      createKeyedHash([secret], 'instance').sign('cookie_secret'),
+    ),
+    settingsDigest: digestSettings(config),
+  };
+}
+
+/** The same for instances whose settings say the same; secrets do not count. */
+function digestSettings(config: Config): string {
+  const shared = Object.fromEntries(
+    Object.entries(config.Hub).filter(([key]) => !ownSettings.includes(key)),
+  );
+  const text = JSON.stringify(
+    [shared, config.Authenticator, config.Spawner, config.Proxy, config.pluginSections],
+    sortKeys,
+  );
+  return hash('sha256', text, 'base64url');
+}
+
+function sortKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if ('toJSON' in value) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
