@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { makeDirectory } from './make-directory.ts';
@@ -37,6 +38,14 @@ export interface OutputLog extends AsyncDisposable {
   note(text: string): Promise<void>;
   /** Lets a user's program reopen the file, as `echo > /dev/stderr` does. */
   giveTo(user: SystemUser): Promise<void>;
+}
+
+/**
+ * Whether a program may ever have been started with this output file, by whatever hub: it is there
+ * before the program is, and it stays.
+ */
+export function hasOutputLog(file: string): boolean {
+  return existsSync(file);
 }
 
 const chunkBytes = 64 * 1024;

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Clock } from '../processes/clock.ts';
 import { endProcessGroup } from '../processes/process-group.ts';
 import { isSameProcess } from '../processes/process-identity.ts';
 import type { ManagedProcess, ManagedProcessStore } from './managed-process-store.ts';
@@ -12,21 +13,23 @@ const graceMs = 5_000;
  */
 export async function endOrphans(options: {
   readonly store: ManagedProcessStore;
-  /** Managed services of the present configuration. */
+  /** Managed services of the present configuration that a former hub may have started. */
   readonly serviceNames: readonly string[];
   readonly tagOf: (serviceName: string) => string;
   readonly log: Logger;
   /** Ends the wait; what has been told to end by then goes on doing so. */
   readonly signal?: AbortSignal | undefined;
+  readonly clock?: Clock | undefined;
 }): Promise<void> {
-  const { store, serviceNames, tagOf, log, signal } = options;
+  const { store, serviceNames, tagOf, log, signal, clock } = options;
   const known = new Map((await listKnown(store, log)).map((each) => [each.serviceName, each]));
   const names = new Set([...known.keys(), ...serviceNames]);
 
   async function endOne(name: string): Promise<void> {
     const identity = known.get(name)?.identity;
     const groupId = identity !== undefined && isSameProcess(identity) ? identity.pid : undefined;
-    const { found, survivors } = await endProcessGroup({ groupId, tag: tagOf(name) }, { graceMs });
+    const group = { groupId, tag: tagOf(name) };
+    const { found, survivors } = await endProcessGroup(group, { graceMs, clock });
     // The store may be closed by now; the next hub finds what is left.
     if (signal?.aborted) return;
     if (found > 0) {

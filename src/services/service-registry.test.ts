@@ -16,6 +16,7 @@ import type { ServiceConfig } from '../config/config.ts';
 import { Secret } from '../config/secret.ts';
 import { serviceSchema } from '../config/service-schema.ts';
 import { createOrigins } from '../http/origins.ts';
+import { type Clock, systemClock } from '../processes/clock.ts';
 import {
   identifyProcess,
   isSameProcess,
@@ -64,6 +65,7 @@ function app(name: string, ...rest: string[]): string[] {
 function createRegistry(
   entries: readonly Record<string, unknown>[],
   stableRunMs = 600_000,
+  clock: Clock = systemClock,
 ): ServiceRegistry {
   const registry = createServiceRegistry({
     configs: entries.map(config),
@@ -90,6 +92,7 @@ function createRegistry(
     random: () => 0,
     limits: { firstDelayMs: 10, longestDelayMs: 50, stableRunMs, crashLoopFailures: 3 },
     usageIntervalMs: 100,
+    clock,
   });
   registries.push(registry);
   return registry;
@@ -510,6 +513,20 @@ describe('what a killed hub left running', () => {
     expect(orphans.flat().map((each) => each && isSameProcess(each))).toEqual(Array(6).fill(false));
     const { pid } = await until(registry, inState('ready'));
     await expect.poll(() => store.list()).toMatchObject([{ serviceName: 'a', identity: { pid } }]);
+  });
+
+  test('is not looked for where none has run before', async () => {
+    let waits = 0;
+    const clock: Clock = {
+      ...systemClock,
+      async sleep(ms, signal) {
+        waits += 1;
+        await systemClock.sleep(ms, signal);
+      },
+    };
+    const registry = createRegistry([{ name: 'a', command: app('never-listens') }], 600_000, clock);
+    await registry.start();
+    expect(waits).toBe(0);
   });
 
   test('is left alone when it is of another hub with a service of the same name', async () => {

@@ -6,6 +6,7 @@ import { Secret } from '../config/secret.ts';
 import { randomToken } from '../crypto/random.ts';
 import type { ServiceTokens } from '../oauth/tokens/service-tokens.ts';
 import type { Clock } from '../processes/clock.ts';
+import { hasOutputLog } from '../processes/output-log.ts';
 import { measureUsage, type ProcessUsage } from '../processes/process-usage.ts';
 import { createBoundedProbe } from '../processes/readiness-probe.ts';
 import { createExternalService } from './external-service.ts';
@@ -176,9 +177,9 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
   return {
     async start(signal) {
       const serviceNames = [...supervised.values()].flatMap(({ service }) =>
-        service.kind === 'managed' ? [service.name] : [],
+        service.kind === 'managed' && hasOutputLog(logFileOf(service.name)) ? [service.name] : [],
       );
-      await endOrphans({ store, serviceNames, tagOf, log, signal });
+      await endOrphans({ store, serviceNames, tagOf, log, signal, clock: options.clock });
       if (signal?.aborted) return;
       if (isDisposed) return;
       for (const each of supervised.values()) each.start();

@@ -14,6 +14,7 @@ import { sharePrograms } from '../../../test/support/shared-programs.ts';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { SpawnedServer, Spawner } from '../../plugin-host/spawner.ts';
 import { identifyProcess, isSameProcess } from '../../processes/process-identity.ts';
+import { directView, type ProcessView } from '../../processes/process-view.ts';
 import { waitUntilReady } from '../../processes/readiness-probe.ts';
 import { runsAsRoot } from '../../processes/system-user.ts';
 import { localProcessPlugin } from './local-process-plugin.ts';
@@ -40,9 +41,10 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-function createSpawner(listenPatienceMs = 200): Spawner {
+function createSpawner(listenPatienceMs = 200, view?: ProcessView): Spawner {
   const spawner = createLocalProcessSpawner({
     log,
+    ...(view && { view }),
     runtimeDirectory: join(directory, 'run'),
     logDirectory: join(directory, 'logs'),
     memoryCheckMs: 50,
@@ -385,6 +387,24 @@ describe('after a restart of the hub', () => {
     const server = await start(createSpawner());
     expect(isSameProcess(orphan)).toBe(false);
     expect(await isReady(server)).toMatchObject({ ready: true });
+  });
+
+  test('a server that is new is not looked for', async () => {
+    let looks = 0;
+    const view: ProcessView = {
+      ...directView,
+      async taggedWith(tag) {
+        looks += 1;
+        return directView.taggedWith(tag);
+      },
+    };
+    let looksBefore: number | undefined;
+    await start(createSpawner(200, view), {
+      onProgress: () => {
+        looksBefore ??= looks;
+      },
+    });
+    expect(looksBefore).toBe(0);
   });
 });
 

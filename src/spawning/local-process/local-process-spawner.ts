@@ -6,12 +6,12 @@ import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { SpawnedServer, Spawner, SpawnerHost } from '../../plugin-host/spawner.ts';
 import { systemClock } from '../../processes/clock.ts';
 import { makeDirectory } from '../../processes/make-directory.ts';
-import { type OutputLog, openOutputLog } from '../../processes/output-log.ts';
+import { hasOutputLog, type OutputLog, openOutputLog } from '../../processes/output-log.ts';
 import { createFindStranger } from '../../processes/port-owner.ts';
 import { endProcessGroup } from '../../processes/process-group.ts';
 import { isSameProcess } from '../../processes/process-identity.ts';
 import { measureUsage } from '../../processes/process-usage.ts';
-import { createSharedView } from '../../processes/process-view.ts';
+import { createSharedView, type ProcessView } from '../../processes/process-view.ts';
 import { fillGuardedCommand, withSingleuserProgram } from '../../processes/singleuser-program.ts';
 import {
   adoptProcess,
@@ -35,6 +35,7 @@ export interface LocalProcessSpawnerOptions {
   readonly memoryCheckMs: number;
   /** How long a start waits to see the server listen; a slower one is let be. Default 3 s. */
   readonly listenPatienceMs?: number;
+  readonly view?: ProcessView;
 }
 
 /** A server this hub started or found again. */
@@ -54,8 +55,8 @@ const longestForkPauseMs = 20;
 /** Creates the spawner of local processes. Disposing of it leaves the servers running. */
 export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): Spawner {
   const { log, runtimeDirectory, logDirectory, listenPatienceMs: patienceMs = 3_000 } = options;
+  const { view = createSharedView() } = options;
   const addresses = createAddressBook();
-  const view = createSharedView();
   const forkLimiter = createLimiter(1);
   /** Servers of which no former hub can have left anything, since this one started them before. */
   const hasStarted = new Set<string>();
@@ -121,7 +122,9 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
 
   /** Ends what an earlier hub started and could not write down any more. */
   async function endLeftovers(serverId: string, graceMs: number): Promise<void> {
-    await endProcessGroup({ groupId: undefined, tag: logFileOf(serverId) }, { graceMs, view });
+    const logFile = logFileOf(serverId);
+    if (!hasOutputLog(logFile)) return;
+    await endProcessGroup({ groupId: undefined, tag: logFile }, { graceMs, view });
   }
 
   async function openLog(
