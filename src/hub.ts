@@ -14,6 +14,7 @@ import { composeAccounts } from './composition/compose-accounts.ts';
 import { addApi } from './composition/compose-api.ts';
 import { composeBrowser } from './composition/compose-browser.ts';
 import { composeGateway } from './composition/compose-gateway.ts';
+import { composeInstances } from './composition/compose-instances.ts';
 import { composeLogin } from './composition/compose-login.ts';
 import { composeOAuth } from './composition/compose-oauth.ts';
 import { composeRevalidation } from './composition/compose-revalidation.ts';
@@ -98,6 +99,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   await loadDirectory(config, { ...stores, catalogue, log });
 
   const { clientAddress, jupyterHub } = site;
+  const instances = await composeInstances(foundation, { site });
   const services = composeServices(foundation, { site, environment });
   const { registry, routes } = services;
   const authorizer = createAuthorizer({
@@ -141,6 +143,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     logins,
     services,
     servers,
+    instances,
     revalidation,
   });
   const { publicServer, internalServer } = listeners;
@@ -226,7 +229,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   signal?.throwIfAborted();
   const { restored, gone } = await servers.lifecycle.restore();
   if (restored + gone > 0) log.info({ restored, gone }, 'restored the servers of an earlier run');
-  listeners.serve({ app, gateway });
+  listeners.serve({ app, gateway, instances });
+  void instances.checkOwnAddress();
   await registry.start(signal);
   signal?.throwIfAborted();
   const setUpUrl = await accounts.firstAdministrator.issueLink();

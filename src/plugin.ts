@@ -42,20 +42,6 @@ export type {
   SpawnInfo,
 } from './plugin-host/authenticator.ts';
 export type {
-  AcceptAddress,
-  ReportedAddress,
-  ResourceGuarantees,
-  ResourceLimits,
-  ResumeRequest,
-  ServerIdentity,
-  SpawnerState,
-  SpawnPhase,
-  SpawnProgress,
-  SpawnRequest,
-  StartCallbacks,
-  Volume,
-} from './plugin-host/spawn-request.ts';
-export type {
   OptionsField,
   OptionsForm,
   PollResult,
@@ -65,4 +51,7 @@ export type {
   Spawner,
   SpawnerHost,
   SpawnerPlugin,
+  SpawnerState,
+  SpawnProgress,
+  SpawnRequest,
 } from './plugin-host/spawner.ts';

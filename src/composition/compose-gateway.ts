@@ -6,6 +6,7 @@ import { createDoorAnswers } from '../gateway/door-answers.ts';
 import { createDoorWays } from '../gateway/door-ways.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { createGuard } from '../gateway/guard.ts';
+import { createHopForwarder } from '../gateway/hop-forwarder.ts';
 import { createHostRules } from '../gateway/host-rules.ts';
 import { createLiveAccess } from '../gateway/live-access.ts';
 import { createLoginAccess } from '../gateway/login-access.ts';
@@ -20,6 +21,7 @@ import { createLiveConnections } from '../proxy/live-connections.ts';
 import { createWebSocketForwarder } from '../proxy/websocket-forwarder.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
+import type { ComposedInstances } from './compose-instances.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
@@ -37,6 +39,7 @@ export function composeGateway(
     readonly authorizer: Authorizer;
     readonly logins: LoginSessions;
     readonly services: ComposedServices;
+    readonly instances: ComposedInstances;
     readonly servers: Pick<ComposedServers, 'activityLog'>;
     readonly revalidation: Pick<LoginRevalidation, 'hasCurrentLogin' | 'revalidate'>;
   },
@@ -69,6 +72,19 @@ export function composeGateway(
   );
   const webSockets = disposables.use(
     createWebSocketForwarder({ config: proxyConfig, log, liveConnections }),
+  );
+  const hops = disposables.use(
+    createHopForwarder({
+      config: proxyConfig,
+      log,
+      proof: deps.instances.hopProof,
+      findInstance: deps.instances.directory.addressOf,
+      clientAddress: site.clientAddress,
+      liveConnections,
+      answers: errorAnswers,
+      noteRefused: (req, res) =>
+        void res.once('close', () => traffic.requestClosed(req, res, undefined, {})),
+    }),
   );
   const access = createRouteAccess({
     tokens: oauth.tokenVerifier,
@@ -146,6 +162,7 @@ export function composeGateway(
     door,
     forwarder,
     webSockets,
+    hops,
     clientAddress: site.clientAddress,
     answers: errorAnswers,
     renderNotReadyPage: createNotReadyRenderer(site.layout, (name) => registry.statusOf(name)),

@@ -1,7 +1,9 @@
 import { hash, randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { pid } from 'node:process';
+import { socketPathOf } from '../config/bind-address.ts';
 import type { Config } from '../config/config.ts';
+import { isWildcard } from '../config/contradictions.ts';
 import type { Secret } from '../config/secret.ts';
 import { createKeyedHash } from '../crypto/keyed-hash.ts';
 import type { InstanceDescription } from '../instances/instance.ts';
@@ -38,7 +40,7 @@ export function describeInstance(options: {
   return {
     id: randomUUID(),
     name,
-    url: url === undefined ? undefined : new URL(url).origin,
+    url: url === undefined ? ownUrl(config.Hub.hub_bind_url) : new URL(url).origin,
     host: hostname(),
     machineId,
     process: identifyProcess(pid) ?? { pid, startTime: 'unknown' },
@@ -49,6 +51,14 @@ export function describeInstance(options: {
     ),
     settingsDigest: digestSettings(config),
   };
+}
+
+/** Where the others on this machine reach `Hub.hub_bind_url`, and those elsewhere if it is no loopback address. */
+function ownUrl(bindUrl: string): string | undefined {
+  if (socketPathOf(bindUrl) !== undefined) return undefined;
+  const url = new URL(bindUrl);
+  if (isWildcard(url.hostname)) url.hostname = url.hostname === '[::]' ? '[::1]' : '127.0.0.1';
+  return url.origin;
 }
 
 /** The same for instances whose settings say the same; secrets do not count. */

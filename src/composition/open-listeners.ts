@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type Koa from 'koa';
 import { HubError } from '../errors.ts';
+import { createHopReceiver, isHop } from '../gateway/hop-receiver.ts';
 import { createTrustedPeer } from '../http/client-address.ts';
 import { budgetConnections } from '../http/connection-budget.ts';
 import { createConnectionLimits } from '../http/connection-limits.ts';
@@ -12,6 +13,7 @@ import { listen } from '../http/server/listener.ts';
 import { answerErrorOnSocket } from '../http/socket-response.ts';
 import { openFilesLimit } from '../processes/open-files.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
+import type { ComposedInstances } from './compose-instances.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -20,7 +22,11 @@ export interface Listeners {
   readonly publicServer: Server;
   readonly internalServer: Server;
   /** Answers from now on, and until the stack is disposed of. */
-  serve(deps: { readonly app: Koa; readonly gateway: ComposedGateway }): void;
+  serve(deps: {
+    readonly app: Koa;
+    readonly gateway: ComposedGateway;
+    readonly instances: ComposedInstances;
+  }): void;
 }
 
 const internalGraceMs = 5_000;
@@ -40,6 +46,7 @@ export async function openListeners(
   let answerPublic = refuse;
   let answerInternal = refuse;
   let upgrade: Upgrade = (_req, socket) => answerErrorOnSocket(socket, starting());
+  let upgradeInternal = upgrade;
 
   const budget = budgetConnections({
     configured: proxyConfig.max_connections,
@@ -64,6 +71,8 @@ export async function openListeners(
     config: proxyConfig,
     log,
     request: (req, res) => answerInternal(req, res),
+    upgrade: (req, socket, head) => upgradeInternal(req, socket, head),
+    takesUpgrade: isHop,
   });
   // What is closed in order further below is closed already when these have their turn.
   disposables.defer(() => internalServer.close(0));
@@ -77,7 +86,7 @@ export async function openListeners(
   return {
     publicServer: publicServer.server,
     internalServer: internalServer.server,
-    serve({ app, gateway: { gateway, streams } }) {
+    serve({ app, gateway: { gateway, streams }, instances: { self, channel, hopProof } }) {
       const urgentPaths = ['health', 'ready'].flatMap((name) => [urls.hub + name, apiPath + name]);
       const answer = createFairListener(app.callback(), urgentPaths, [
         publicServer.server,
@@ -87,12 +96,23 @@ export async function openListeners(
         if (!gateway.handleRequest(req, res)) answer(req, res);
       };
       upgrade = gateway.handleUpgrade;
-      answerInternal = createInternalListener({
+      const hops = createHopReceiver({
+        self: self.id,
+        proof: hopProof,
+        gateway,
+        answerHub: answer,
+        answers: errorAnswers,
+      });
+      upgradeInternal = hops.receiveUpgrade;
+      const answerApi = createInternalListener({
         answerHub: answer,
         apiPath,
         hubPath: urls.hub,
         errorAnswers,
       });
+      answerInternal = (req, res) => {
+        if (!channel.receive(req, res) && !hops.receive(req, res)) answerApi(req, res);
+      };
       disposables.defer(() => internalServer.close(internalGraceMs));
       disposables.defer(() => publicServer.close(Hub.shutdown_timeout * 1000, streams));
     },

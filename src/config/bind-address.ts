@@ -35,3 +35,13 @@ export function socketPathProblem(path: string): string | undefined {
 export function isOpenToAll(mode: string): boolean {
   return (Number.parseInt(mode, 8) & 0o002) !== 0;
 }
+
+/** Whether the host name of a URL means this machine wherever it is read. */
+export function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
+}
+
+/** Whether a URL, of a Unix socket perhaps, leads to a listener only on the machine of that. */
+export function isOfOneMachine(url: string): boolean {
+  return socketPathOf(normaliseBindUrl(url)) !== undefined || isLoopback(new URL(url).hostname);
+}

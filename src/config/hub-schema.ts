@@ -125,7 +125,7 @@ export const hubSection = z.strictObject({
     .refine(isOrigin, 'is not an origin, such as http://10.0.0.5:8080: no user, path or query')
     .optional()
     .describe(
-      'Where the other processes on the database reach hub_bind_url of this one, such as http://10.0.0.5:8080. They need it to lead visitors to servers and services that listen on the loopback interface here.',
+      'Where the other processes on the database reach hub_bind_url of this one, such as http://10.0.0.5:8080. They need it to lead visitors to servers and services that listen on the loopback interface here. hub_bind_url by default.',
     ),
   database_url: secretUrl(
     /^(sqlite:.|postgres(ql)?:\/\/)/,

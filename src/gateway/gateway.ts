@@ -17,6 +17,7 @@ import type { WebSocketForwarder } from '../proxy/websocket-forwarder.ts';
 import type { Arrivals } from './arrivals.ts';
 import { hasDoor } from './door.ts';
 import type { Authorized, GateDecision, Gatekeeper } from './gatekeeper.ts';
+import type { HopForwarder, HopOptions } from './hop-forwarder.ts';
 import type { HostRefusal, HostRules } from './host-rules.ts';
 import type { Traffic, Visitor } from './traffic.ts';
 
@@ -40,6 +41,8 @@ export function createGateway(deps: {
   readonly door: Gatekeeper;
   readonly forwarder: Forwarder;
   readonly webSockets: WebSocketForwarder;
+  /** For routes that lead to another instance of the hub. */
+  readonly hops: HopForwarder;
   readonly clientAddress: ClientAddressReader;
   readonly answers: ErrorAnswers;
   readonly traffic: Traffic;
@@ -52,7 +55,7 @@ export function createGateway(deps: {
   readonly userOfSession: (sessionId: string) => Promise<string | undefined>;
 }): Gateway {
   const { routes, hostRules, guard, door, forwarder, webSockets } = deps;
-  const { arrivals, clientAddress, answers, traffic } = deps;
+  const { hops, arrivals, clientAddress, answers, traffic } = deps;
 
   function forward(
     req: IncomingMessage,
@@ -186,6 +189,10 @@ export function createGateway(deps: {
         answers.respond(req, res, error, { page: () => html, isExpected: true });
         return true;
       }
+      if (route.via !== undefined) {
+        hops.forward(req, res, hopOptions(route, route.via, match.path));
+        return true;
+      }
       const keeper = keeperOf(route);
       if (keeper === undefined) {
         forward(req, res, route, match.path, undefined);
@@ -235,6 +242,10 @@ export function createGateway(deps: {
         return;
       }
       const { route } = match;
+      if (route.via !== undefined && route.isReady) {
+        hops.forwardUpgrade(req, socket, head, hopOptions(route, route.via, match.path));
+        return;
+      }
       const visit = traffic.followUpgrade(req, socket, route);
       const misdirected = hostRules?.check(req, path, route);
       if (misdirected !== undefined) {
@@ -280,6 +291,10 @@ export function createGateway(deps: {
       );
     },
   };
+}
+
+function hopOptions({ upstreamTimeoutMs }: Route, via: string, path: string): HopOptions {
+  return { via, path, upstreamTimeoutMs };
 }
 
 /** Where the upstream checks visitors itself, the session id still ties a connection to its login. */

@@ -12,7 +12,7 @@ export async function readFormBody(
   limitBytes: number,
 ): Promise<URLSearchParams> {
   requireContentType(request, 'application/x-www-form-urlencoded');
-  return new URLSearchParams(await readText(request, limitBytes));
+  return new URLSearchParams(await readTextBody(request, limitBytes));
 }
 
 /**
@@ -26,7 +26,7 @@ export async function readJsonBody(
   limitBytes: number,
   { anyContentType = false }: { readonly anyContentType?: boolean } = {},
 ): Promise<unknown> {
-  const text = await readText(request, limitBytes);
+  const text = await readTextBody(request, limitBytes);
   if (text.trim() === '') return undefined;
   if (!anyContentType) requireContentType(request, 'application/json');
   try {
@@ -44,7 +44,8 @@ function requireContentType(request: IncomingMessage, expected: string): void {
   });
 }
 
-async function readText(request: IncomingMessage, limitBytes: number): Promise<string> {
+/** Reads a body as text. Throws `payload_too_large` over the limit, `bad_request` when it is not UTF-8. */
+export async function readTextBody(request: IncomingMessage, limitBytes: number): Promise<string> {
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > limitBytes) throw tooLarge(limitBytes);
   const chunks: Buffer[] = [];

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { createAddressList } from '../config/local-addresses.ts';
+import { hopClientOf } from './hops.ts';
 import { isUnixPeer } from './unix-peers.ts';
 
 /** Who is asking, after believing only the proxies the operator trusts. */
@@ -22,7 +23,7 @@ export type ClientAddressReader = (request: IncomingMessage) => ClientAddress;
 
 /**
  * `trustedProxies` are addresses or CIDR ranges; who may open a Unix socket of the hub is a trusted proxy
- * too. X-Forwarded-For is read
+ * too, and another instance of the hub has said whose request it passes on. X-Forwarded-For is read
  * from the right, and the first address that is not a trusted proxy is the client: anything further left
  * is the client's own claim.
  */
@@ -30,6 +31,10 @@ export function createClientAddressReader(trustedProxies: readonly string[]): Cl
   const isTrusted = createTrustedPeer(trustedProxies);
 
   return (request) => {
+    const hopClient = hopClientOf(request);
+    if (hopClient !== undefined) {
+      return { ...hopClient, peerAddress: hopClient.address, isTrustedProxy: false };
+    }
     const isUnix = isUnixPeer(request.socket);
     const peerAddress = isUnix ? 'unix' : plainAddress(request.socket.remoteAddress ?? '');
     const host = request.headers.host ?? '';

@@ -26,6 +26,10 @@ const statusByCode = {
   upstream_timeout: 504,
 } as const satisfies Record<HubErrorCode, number>;
 
+export function isHubErrorCode(code: unknown): code is HubErrorCode {
+  return typeof code === 'string' && Object.hasOwn(statusByCode, code);
+}
+
 /** What clients are told of a thrown value. */
 export interface ErrorResponse {
   readonly status: number;

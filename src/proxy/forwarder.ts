@@ -69,7 +69,7 @@ const refusedMethods = new Set(['TRACE', 'TRACK', 'CONNECT']);
 export function createForwarder(options: {
   readonly config: UpstreamOptions & Pick<ProxyConfig, 'max_body_size' | 'reconnect_timeout'>;
   readonly log: Logger;
-  readonly routes: RouteTable;
+  readonly routes: Pick<RouteTable, 'onRemove'>;
   readonly liveConnections: LiveConnections;
   readonly answerError: AnswerError;
   /** Called once for each request, when the client has its whole answer or is gone. */

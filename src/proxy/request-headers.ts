@@ -1,6 +1,7 @@
 import { HubError } from '../errors.ts';
 import type { ClientAddress } from '../http/client-address.ts';
 import { withoutTokenParameter } from '../protocol/token-parameter.ts';
+import { hopRequestHeaders } from './hop-headers.ts';
 import { authenticatesItself, upstreamCookies } from './hub-cookies.ts';
 import type { Route } from './route.ts';
 
@@ -121,6 +122,7 @@ const plainName = /^[a-z0-9-]+$/;
  */
 export function upstreamRequestHeaders(source: RequestHeaderSource): string[] {
   const { rawHeaders, route, client, headersToAdd, stripAuthorization } = source;
+  if (route.isHop) return hopRequestHeaders(source);
   const pairs: string[] = [];
   let connectionOptions = '';
   let hasHost = false;

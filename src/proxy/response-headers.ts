@@ -1,3 +1,4 @@
+import { hopResponseHeaders } from './hop-headers.ts';
 import { maySetCookie } from './hub-cookies.ts';
 import { openerPolicy, originHeaders } from './origin-headers.ts';
 import type { Route } from './route.ts';
@@ -29,6 +30,7 @@ export function clientResponseHeaders(
   route: Route,
   publicHosts: readonly (string | undefined)[] = [],
 ): string[] {
+  if (route.isHop) return hopResponseHeaders(headers);
   const pairs: string[] = [];
   const listed = listedOptions(headers['connection']);
   for (const name of Object.keys(headers)) {

@@ -26,6 +26,10 @@ export interface RouteDefinition {
   readonly upstreamTimeoutMs?: number | undefined;
   /** False while the upstream is known but cannot answer yet: visitors get 503. */
   readonly isReady?: boolean | undefined;
+  /** Id of the instance of the hub that alone reaches the target: requests are passed on to it. */
+  readonly via?: string | undefined;
+  /** Whether the target is another instance, which checks visitors: headers pass as they are. */
+  readonly isHop?: boolean | undefined;
 }
 
 /** An entry of the proxy table. */
@@ -35,6 +39,8 @@ export interface Route {
   readonly access: RouteAccess;
   readonly owner: RouteOwner;
   readonly upstreamTimeoutMs: number | undefined;
+  readonly via: string | undefined;
+  readonly isHop: boolean;
   readonly upstream: UpstreamAddress;
   readonly clientId: string | undefined;
   /** Undefined where there is no OAuth client, as for extra routes. */
@@ -58,6 +64,8 @@ export function createRoute(definition: RouteDefinition, nowMs: number): Route {
     access,
     owner,
     upstreamTimeoutMs,
+    via: definition.via,
+    isHop: definition.isHop ?? false,
     upstream: parseUpstreamAddress(target),
     clientId,
     cookieName:

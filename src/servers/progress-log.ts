@@ -2,7 +2,7 @@ import type { ServerProgress } from './server.ts';
 
 const keptEvents = 100;
 
-/** The steps of one start: the last hundred, so that late readers get them all but for those of a very long one. */
+/** The steps of one start: kept from the beginning, so that late readers get them all. */
 export interface ProgressLog {
   readonly events: readonly ServerProgress[];
   add(event: ServerProgress): void;
@@ -13,9 +13,7 @@ export interface ProgressLog {
 }
 
 export function createProgressLog(): ProgressLog {
-  let events: readonly ServerProgress[] = [];
-  /** How many there were before the first one kept. */
-  let dropped = 0;
+  const events: ServerProgress[] = [];
   let isEnded = false;
   let changed = Promise.withResolvers<void>();
 
@@ -25,15 +23,11 @@ export function createProgressLog(): ProgressLog {
   }
 
   return {
-    get events() {
-      return events;
-    },
+    events,
     add(event) {
       if (isEnded) return;
-      // A job in a queue is told of for hours: what is new counts.
-      const excess = Math.max(0, events.length + 1 - keptEvents);
-      events = [...events.slice(excess), event];
-      dropped += excess;
+      if (events.length < keptEvents || event.ready === true || event.failed === true)
+        events.push(event);
       announce();
     },
     end() {
@@ -46,8 +40,7 @@ export function createProgressLog(): ProgressLog {
       signal.addEventListener('abort', abort, { once: true });
       try {
         for (let position = 0; !signal.aborted; ) {
-          position = Math.max(position, dropped);
-          const event = events[position - dropped];
+          const event = events[position];
           if (event !== undefined) {
             position += 1;
             yield event;

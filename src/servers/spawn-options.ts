@@ -1,6 +1,5 @@
 import type { SpawnerConfig, SpawnerProfile } from '../config/config.ts';
 import { HubError } from '../errors.ts';
-import type { ResourceGuarantees, ResourceLimits, Volume } from '../plugin-host/spawn-request.ts';
 import type { OptionsField, OptionsForm } from '../plugin-host/spawner.ts';
 
 /** What a user may choose at the start of a server. */
@@ -14,12 +13,7 @@ export interface ChosenOptions {
   readonly command: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly defaultUrl: string;
-  /** Name of the chosen profile; undefined where there are none. */
-  readonly profile: string | undefined;
-  readonly limits: ResourceLimits;
-  readonly guarantees: ResourceGuarantees;
-  /** Their sources still with placeholders: which account they are for is not known here. */
-  readonly volumes: readonly Volume[];
+  readonly memoryLimitBytes: number | undefined;
   /** The choice itself: stored, handed to the spawner, and used again by a start without options. */
   readonly userOptions: Readonly<Record<string, unknown>>;
 }
@@ -69,22 +63,7 @@ export function chooseOptions(
       ]),
     ),
     defaultUrl: fillIn(profile?.default_url ?? config.default_url, placeholders),
-    profile: profile?.name,
-    limits: withoutUndefined({
-      memoryBytes: profile?.mem_limit ?? config.mem_limit,
-      cpuCores: profile?.cpu_limit ?? config.cpu_limit,
-      gpus: profile?.gpu_limit ?? config.gpu_limit,
-      processes: profile?.process_limit ?? config.process_limit,
-    }),
-    guarantees: withoutUndefined({
-      memoryBytes: profile?.mem_guarantee ?? config.mem_guarantee,
-      cpuCores: profile?.cpu_guarantee ?? config.cpu_guarantee,
-    }),
-    volumes: (profile?.volumes ?? config.volumes).map(({ source, target, read_only }) => ({
-      source,
-      target: fillIn(target, placeholders),
-      readOnly: read_only,
-    })),
+    memoryLimitBytes: profile?.mem_limit ?? config.mem_limit,
     userOptions,
   };
 }
@@ -153,11 +132,4 @@ function checkField(
     throw refuse('this is none of the choices.');
   }
   return value;
-}
-
-type Defined<Value> = { readonly [Key in keyof Value]?: Exclude<Value[Key], undefined> };
-
-function withoutUndefined<Value extends object>(value: Value): Defined<Value> {
-  const entries = Object.entries(value).filter(([, each]) => each !== undefined);
-  return Object.fromEntries(entries) as Defined<Value>;
 }

@@ -56,8 +56,11 @@ export function createHubServer(deps: {
   readonly maxRefusals?: number;
   readonly request: (req: IncomingMessage, res: ServerResponse) => void;
   readonly upgrade?: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
+  /** Which requests to upgrade it takes; the others are answered as if they asked for nothing of the kind. */
+  readonly takesUpgrade?: (req: IncomingMessage) => boolean;
 }): HubServer {
   const { config, log, limits, maxRefusals = 0, request, upgrade } = deps;
+  const { takesUpgrade = () => upgrade !== undefined } = deps;
   const sockets = new Set<Socket>();
   let isClosing = false;
 
@@ -69,7 +72,7 @@ export function createHubServer(deps: {
     connectionsCheckingInterval: timeoutCheckMs,
     // Most requests have no body: then there is no stream to set up, drain and tear down.
     optimizeEmptyRequests: true,
-    shouldUpgradeCallback: (req) => upgrade !== undefined && isOpeningHandshake(req),
+    shouldUpgradeCallback: (req) => takesUpgrade(req) && isOpeningHandshake(req),
   });
   server.on('request', (req, res) => {
     recordOf(req);

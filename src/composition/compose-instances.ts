@@ -1,0 +1,48 @@
+import { createChannelCaller } from '../instances/channel-caller.ts';
+import { createChannelReceiver } from '../instances/channel-receiver.ts';
+import { channelPath, createChannelSignature } from '../instances/channel-signature.ts';
+import { createHopProof } from '../instances/hop-proof.ts';
+import { openInstanceDirectory, urlFrom } from '../instances/instance-directory.ts';
+import type { Site } from './compose-site.ts';
+import type { Foundation } from './foundation.ts';
+
+/** The instances of the hub, and how they reach each other. */
+export type ComposedInstances = Awaited<ReturnType<typeof composeInstances>>;
+
+export async function composeInstances(
+  { database, stores, secrets, instance, log, disposables }: Foundation,
+  { site }: { readonly site: Site },
+) {
+  const path = site.urls.hub + channelPath;
+  const signature = createChannelSignature(secrets);
+  const shared = { path, self: instance, signature, log };
+  const caller = createChannelCaller(shared);
+  const directory = disposables.use(
+    await openInstanceDirectory({ store: stores.instances, database, here: instance, log }),
+  );
+
+  /** Says in the log when what the others are told of this instance would lead them elsewhere. */
+  async function checkOwnAddress(): Promise<void> {
+    const own = directory.find(instance.id);
+    const url = own === undefined ? undefined : urlFrom(instance, own);
+    if (url === undefined) return;
+    const party = await caller.identify(url);
+    if (party.kind === 'instance' && party.id === instance.id) return;
+    const reason =
+      party.kind === 'instance' ? `the instance "${party.name}" answers there` : party.reason;
+    log.warn(
+      { url, reason },
+      `the address of this instance, ${url}, does not lead to it: ${reason}. ` +
+        'Set Hub.instance_url to where the other instances reach its hub_bind_url.',
+    );
+  }
+
+  return {
+    self: instance,
+    directory,
+    caller,
+    channel: createChannelReceiver(shared),
+    hopProof: createHopProof(secrets),
+    checkOwnAddress,
+  };
+}

@@ -1,0 +1,59 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { HubError } from '../errors.ts';
+import type { ErrorAnswers } from '../http/error-answers.ts';
+import { markHop } from '../http/hops.ts';
+import type { HopProof } from '../instances/hop-proof.ts';
+import { hopHeader } from '../proxy/hop-headers.ts';
+import type { Gateway } from './gateway.ts';
+
+/** Takes what other instances pass on to the internal listener, as if it had come to the public one. */
+export interface HopReceiver {
+  /** False for a request that is not passed on. */
+  receive(req: IncomingMessage, res: ServerResponse): boolean;
+  receiveUpgrade(req: IncomingMessage, socket: Socket, head: Buffer): void;
+}
+
+/** Whether a request says that it was passed on; proven is nothing yet. */
+export function isHop({ headers }: IncomingMessage): boolean {
+  return headers[hopHeader] !== undefined;
+}
+
+export function createHopReceiver(deps: {
+  /** Id of this instance. */
+  readonly self: string;
+  readonly proof: Pick<HopProof, 'read'>;
+  readonly gateway: Gateway;
+  /** Answers what belongs to no route. */
+  readonly answerHub: RequestListener;
+  readonly answers: ErrorAnswers;
+}): HopReceiver {
+  const { self, proof, gateway, answerHub, answers } = deps;
+
+  function isGenuine(req: IncomingMessage): boolean {
+    const { method = '', url: target = '' } = req;
+    const client = proof.read({ to: self, method, target }, String(req.headers[hopHeader]));
+    if (client !== undefined) markHop(req, client);
+    return client !== undefined;
+  }
+
+  return {
+    receive(req, res) {
+      if (!isHop(req)) return false;
+      if (!isGenuine(req)) answers.respond(req, res, forged(), { wantsPage: false });
+      else if (!gateway.handleRequest(req, res)) answerHub(req, res);
+      return true;
+    },
+
+    receiveUpgrade(req, socket, head) {
+      if (isGenuine(req)) gateway.handleUpgrade(req, socket, head);
+      else answers.respondOnSocket(req, socket, forged());
+    },
+  };
+}
+
+function forged(): HubError {
+  return new HubError('forbidden', 'No instance of this hub has passed this request on.', {
+    hint: 'Ask for it at the public address.',
+  });
+}

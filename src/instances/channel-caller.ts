@@ -1,0 +1,224 @@
+import { hash } from 'node:crypto';
+import type { Logger } from 'pino';
+import { dateOf, monotonicMs } from '../concurrency/monotonic-clock.ts';
+import { randomSecret } from '../crypto/random.ts';
+import { HubError } from '../errors.ts';
+import { isHubErrorCode } from '../http/error-response.ts';
+import { type ChannelSignature, channelHeaders } from './channel-signature.ts';
+
+/** Another instance, and where it can be reached from here. */
+export interface InstanceAddress {
+  readonly id: string;
+  readonly name: string;
+  /** Of its internal listener; undefined when it has none that is reached from here. */
+  readonly url: string | undefined;
+}
+
+/** Who answers at an address. */
+export type AnsweringParty =
+  | { readonly kind: 'instance'; readonly id: string; readonly name: string }
+  /** Something that is no instance of this hub. */
+  | { readonly kind: 'stranger'; readonly reason: string }
+  | { readonly kind: 'none'; readonly reason: string };
+
+/** Calls other instances. */
+export interface ChannelCaller {
+  /**
+   * Has another instance do something. Throws what it threw, and `unavailable` where it does not answer
+   * in time or something else answers at its address; then nothing was done, or it is not known.
+   */
+  call(
+    to: InstanceAddress,
+    operation: string,
+    params?: unknown,
+    options?: { readonly timeoutMs?: number },
+  ): Promise<unknown>;
+  /** Who answers at the address of an internal listener. */
+  identify(url: string): Promise<AnsweringParty>;
+}
+
+const longestAnswerBytes = 1024 * 1024;
+const challengeTimeoutMs = 3_000;
+const defaultTimeoutMs = 10_000;
+
+interface Introduction {
+  readonly id: string;
+  readonly name: string;
+  readonly challenge: string;
+}
+
+/** `path` is that of the channel with its base path. */
+export function createChannelCaller(deps: {
+  readonly path: string;
+  readonly self: { readonly id: string };
+  readonly signature: ChannelSignature;
+  readonly log: Logger;
+}): ChannelCaller {
+  const { path, self, signature, log } = deps;
+  /** Since when instances have not answered, by id. */
+  const silentSince = new Map<string, Date>();
+
+  async function introduce(url: string): Promise<Introduction> {
+    const question = randomSecret();
+    const answer = await ask(new URL(`${path}challenge?question=${question}`, url), {
+      signal: AbortSignal.timeout(challengeTimeoutMs),
+    });
+    const told = readIntroduction(answer.text);
+    if (answer.status !== 200 || told === undefined) {
+      throw new StrangerError(
+        `what answers there is no hub with this base path (status ${answer.status})`,
+      );
+    }
+    const { id, name, challenge, proof } = told;
+    if (!signature.verify('proof', [question, id, challenge], proof)) {
+      throw new StrangerError('a hub with another cookie_secret answers there');
+    }
+    return { id, name, challenge };
+  }
+
+  async function callThere(
+    to: InstanceAddress & { readonly url: string },
+    operation: string,
+    options: { readonly body: string; readonly timeoutMs: number },
+  ) {
+    const { body, timeoutMs } = options;
+    const { id, name, challenge } = await introduce(to.url);
+    if (id !== to.id) {
+      throw new StrangerError(
+        id === self.id
+          ? 'it leads back to this instance'
+          : `the instance "${name}" answers there (or "${to.name}" has just been restarted)`,
+      );
+    }
+    const parts = [id, self.id, challenge, operation, hash('sha256', body)];
+    const answer = await ask(new URL(path + operation, to.url), {
+      method: 'POST',
+      body,
+      headers: {
+        'content-type': 'application/json',
+        [channelHeaders.sender]: self.id,
+        [channelHeaders.challenge]: challenge,
+        [channelHeaders.signature]: signature.sign('call', parts),
+      },
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    const answerParts = [challenge, String(answer.status), hash('sha256', answer.text)];
+    const signed = answer.headers.get(channelHeaders.signature) ?? '';
+    if (!signature.verify('answer', answerParts, signed)) {
+      throw new StrangerError(`its answer is not signed (status ${answer.status})`);
+    }
+    return answer;
+  }
+
+  /** Turns a call that did not come through into what its caller is told. */
+  function unanswered(to: InstanceAddress, thrown: unknown): HubError {
+    const since = silentSince.get(to.id) ?? dateOf(monotonicMs());
+    if (!silentSince.has(to.id)) {
+      silentSince.set(to.id, since);
+      log.warn(
+        { instance: to.name, url: to.url, err: thrown },
+        thrown instanceof StrangerError
+          ? `the address of the instance "${to.name}" leads elsewhere: ${thrown.message}`
+          : `the instance "${to.name}" does not answer`,
+      );
+    }
+    const time = `${since.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+    return new HubError(
+      'unavailable',
+      `The instance "${to.name}" of the hub has not answered since ${time}.`,
+      { hint: 'Try again in a moment.', retryAfterSeconds: 5, cause: thrown },
+    );
+  }
+
+  return {
+    async call(to, operation, params, { timeoutMs = defaultTimeoutMs } = {}) {
+      const { url } = to;
+      if (url === undefined) {
+        throw new HubError(
+          'unavailable',
+          `The instance "${to.name}" of the hub cannot be reached from here.`,
+          { hint: 'An administrator has to set Hub.instance_url for it.' },
+        );
+      }
+      const body = params === undefined ? '' : JSON.stringify(params);
+      const answer = await callThere({ ...to, url }, operation, { body, timeoutMs }).catch(
+        (thrown: unknown) => {
+          throw unanswered(to, thrown);
+        },
+      );
+      if (silentSince.delete(to.id)) {
+        log.info({ instance: to.name, url }, `the instance "${to.name}" answers again`);
+      }
+      return readResult(answer);
+    },
+
+    async identify(url) {
+      try {
+        const { id, name } = await introduce(url);
+        return { kind: 'instance', id, name };
+      } catch (thrown) {
+        const kind = thrown instanceof StrangerError ? 'stranger' : 'none';
+        return { kind, reason: reasonOf(thrown) };
+      }
+    },
+  };
+}
+
+/** Something answers that is not the instance that was asked. */
+class StrangerError extends Error {
+  override readonly name = 'StrangerError';
+}
+
+interface TextAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+async function ask(url: URL, init: RequestInit): Promise<TextAnswer> {
+  const answer = await fetch(url, { ...init, redirect: 'manual' });
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of answer.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > longestAnswerBytes) throw new StrangerError('its answer is too long');
+    chunks.push(chunk);
+  }
+  const text = Buffer.concat(chunks).toString();
+  return { status: answer.status, headers: answer.headers, text };
+}
+
+function readIntroduction(text: string): (Introduction & { readonly proof: string }) | undefined {
+  const { id, name, challenge, proof } = readObject(text);
+  const isWhole = [id, name, challenge, proof].every((value) => typeof value === 'string');
+  return isWhole
+    ? { id: String(id), name: String(name), challenge: String(challenge), proof: String(proof) }
+    : undefined;
+}
+
+/** Gives what an instance did, or throws what it refused with. */
+function readResult({ status, headers, text }: TextAnswer): unknown {
+  const { result, code, message, hint, ...rest } = readObject(text);
+  if (status === 200) return result;
+  const { status: _, error_id: __, ...details } = rest;
+  const retryAfter = headers.get('retry-after');
+  throw new HubError(isHubErrorCode(code) ? code : 'internal', String(message), {
+    details,
+    ...(typeof hint === 'string' && { hint }),
+    ...(retryAfter !== null && { retryAfterSeconds: Number(retryAfter) }),
+  });
+}
+
+function readObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}
+
+function reasonOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown);
+  return thrown.cause instanceof Error ? thrown.cause.message : thrown.message;
+}

@@ -1,0 +1,69 @@
+import type { Logger } from 'pino';
+import { createPeriodic } from '../concurrency/periodic.ts';
+import { isOfOneMachine } from '../config/bind-address.ts';
+import type { HubDatabase } from '../store/database.ts';
+import type { InstanceAddress } from './channel-caller.ts';
+import type { Instance } from './instance.ts';
+import type { InstanceStore } from './instance-store.ts';
+
+/** The instances of the hub, as far as they were read last. */
+export interface InstanceDirectory extends AsyncDisposable {
+  /** Undefined for one that is not known, or no longer. */
+  find(id: string): Instance | undefined;
+  addressOf(id: string): InstanceAddress | undefined;
+  list(): readonly Instance[];
+  /** Reads them again. Throws when the database does not answer. */
+  refresh(): Promise<readonly Instance[]>;
+}
+
+const refreshMs = 5_000;
+
+export async function openInstanceDirectory(deps: {
+  readonly store: Pick<InstanceStore, 'list'>;
+  readonly database: Pick<HubDatabase, 'onChange'>;
+  readonly here: Pick<Instance, 'machineId'>;
+  readonly log: Logger;
+}): Promise<InstanceDirectory> {
+  const { store, here, log } = deps;
+  let known = new Map<string, Instance>();
+
+  async function refresh(): Promise<readonly Instance[]> {
+    const instances = await store.list();
+    known = new Map(instances.map((each) => [each.id, each]));
+    return instances;
+  }
+
+  await refresh();
+  const refreshing = createPeriodic({
+    intervalMs: refreshMs,
+    work: async () => void (await refresh()),
+    onError: (error) => log.debug({ err: error }, 'could not read the instances of the hub'),
+  });
+  const stopListening = deps.database.onChange((subject) => {
+    if (subject === undefined || subject.kind === 'instances_changed') void refreshing.run();
+  });
+
+  return {
+    find: (id) => known.get(id),
+    list: () => [...known.values()],
+    refresh,
+    addressOf(id) {
+      const instance = known.get(id);
+      if (instance === undefined) return undefined;
+      return { id, name: instance.name, url: urlFrom(here, instance) };
+    },
+    async [Symbol.asyncDispose]() {
+      stopListening();
+      await refreshing[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Where an instance is reached from another one: a loopback address is of its own machine only. */
+export function urlFrom(
+  here: Pick<Instance, 'machineId'>,
+  { url, machineId }: Pick<Instance, 'url' | 'machineId'>,
+): string | undefined {
+  if (url === undefined) return undefined;
+  return machineId === here.machineId || !isOfOneMachine(url) ? url : undefined;
+}
