@@ -42,6 +42,20 @@ export type {
   SpawnInfo,
 } from './plugin-host/authenticator.ts';
 export type {
+  AcceptAddress,
+  ReportedAddress,
+  ResourceGuarantees,
+  ResourceLimits,
+  ResumeRequest,
+  ServerIdentity,
+  SpawnerState,
+  SpawnPhase,
+  SpawnProgress,
+  SpawnRequest,
+  StartCallbacks,
+  Volume,
+} from './plugin-host/spawn-request.ts';
+export type {
   OptionsField,
   OptionsForm,
   PollResult,
@@ -51,7 +65,4 @@ export type {
   Spawner,
   SpawnerHost,
   SpawnerPlugin,
-  SpawnerState,
-  SpawnProgress,
-  SpawnRequest,
 } from './plugin-host/spawner.ts';

@@ -44,6 +44,8 @@ export function createAccounts(deps: {
   readonly logins: Pick<LoginSessions, 'endAllOfUser'>;
   /** Stops the user's servers, and lets none start until the work is done. */
   readonly withoutServersOf: (user: User, work: () => Promise<void>) => Promise<void>;
+  /** Removes what is kept of the user's stopped servers, for ever. */
+  readonly deleteServersOf: (user: User) => Promise<void>;
   readonly onDelete: (userName: string) => Promise<void>;
 }): Accounts {
   const { users, names: nameRules, acting, logins } = deps;
@@ -88,6 +90,7 @@ export function createAccounts(deps: {
       await acting.requireMayTakeOver(caller, user);
       await logins.endAllOfUser(user.id);
       await deps.withoutServersOf(user, async () => {
+        await deps.deleteServersOf(user);
         await deps.onDelete(user.name);
         await users.delete(user.id);
       });

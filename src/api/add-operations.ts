@@ -1,5 +1,6 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
+import { HubError } from '../errors.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import { type Caller, presentsToken } from '../rbac/caller.ts';
 import { emptyMembership } from '../rbac/membership.ts';
@@ -57,6 +58,7 @@ export function addOperations<Deps>(
     if (operation.actsOnUser === true && caller !== undefined) {
       await options.requireMayActOn(caller, params['name'] ?? '', operation.scopes);
     }
+    if (operation.needsServerToken === true) requireServerToken(params, caller);
     if (operation.needsRecentLogin === true && caller !== undefined && !presentsToken(caller)) {
       await options.requireRecentLogin(ctx);
     }
@@ -79,6 +81,12 @@ export function addOperations<Deps>(
     } else ctx.body = body ?? (status === 204 ? null : '');
     ctx.set({ ...headers });
   }
+}
+
+function requireServerToken(params: AnyRequest['params'], caller: Caller | undefined): void {
+  const own = caller?.accessToken?.server;
+  if (own?.userName === params['name'] && own?.serverName === params['server']) return;
+  throw new HubError('forbidden', "Only the server's own token may do this.");
 }
 
 /** A path of an operation as Koa's router writes it. */

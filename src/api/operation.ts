@@ -47,6 +47,8 @@ export interface OperationDeclaration {
   readonly target?: Target;
   /** Whether it changes something of the user in the path: no caller acts so on one who may do more. */
   readonly actsOnUser?: true;
+  /** Whether it takes only the token that the server in the path was started with. */
+  readonly needsServerToken?: true;
   /** Whether what it does outlives a login: with a login cookie it needs a recent one. */
   readonly needsRecentLogin?: true;
   /** What a caller gets whose right is not one to this resource: 404, as for one that is not there. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { HubError } from '../errors.ts';
 import type { Origins } from '../http/origins.ts';
+import type { AddressReports } from '../servers/address-reports.ts';
 import type { Server, ServerProgress } from '../servers/server.ts';
 import type { ServerLifecycle } from '../servers/server-lifecycle.ts';
 import { presentServer, type ServerModel } from '../servers/server-model.ts';
@@ -15,6 +16,7 @@ interface Deps {
   readonly serverStore: Pick<ServerStore, 'find'>;
   readonly servers: UserServers;
   readonly lifecycle: Pick<ServerLifecycle, 'unitOf'>;
+  readonly addressReports: Pick<AddressReports, 'tell'>;
   readonly apiPath: string;
   readonly origins: Origins;
   /** A start answers within this time: 201 when the server is ready by then, 202 when not. */
@@ -56,10 +58,28 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+const address = z.strictObject({
+  host: z
+    .string()
+    .max(253)
+    .regex(
+      /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]+)$/,
+      'is no host name or IP address',
+    )
+    .optional()
+    .describe('Host name or IP address; what the spawner knows it by unless given.'),
+  port: z.int().min(1).max(65_535),
+});
+
 const progressModel = z
   .object({
     progress: z.number().min(0).max(100),
     message: z.string(),
+    phase: z
+      .enum(['pending', 'scheduling', 'pulling', 'starting'])
+      .optional()
+      .describe('What the start does, where the spawner tells; `pending` has no time limit.'),
+    reason: z.string().optional().describe('Why, as the engine of the server puts it.'),
     ready: z.boolean().optional(),
     failed: z.boolean().optional(),
     url: z.string().optional().describe('Path of the server, when it is ready.'),
@@ -144,6 +164,25 @@ function startedAt(
       return (await within(work, deps.slowStopMs))
         ? { status: 204 }
         : { status: 202, body: { message: 'The server is stopping.' } };
+    }),
+    operation({
+      ...shared,
+      id: `tellAddressOf${suffix}`,
+      method: 'POST',
+      path: `${path}/address`,
+      ...(alias !== undefined && { aliases: [`${alias}/address`] }),
+      summary: `Tell where ${which} listens`,
+      description:
+        'For a server that chooses its port itself, with its own token, while it starts (`HUB_ADDRESS_URL`). Once an address is accepted, no other is.',
+      scopes: ['users:activity'],
+      needsServerToken: true,
+      body: address,
+      answers: { 204: { description: 'The hub leads visitors there once it answers.' } },
+    }).handle(async ({ params, body }, deps: Deps) => {
+      const server = await getServer(params, deps);
+      if (isToldAlready(server, body)) return { status: 204 };
+      await deps.addressReports.tell(server.id, { host: body.host, port: body.port });
+      return { status: 204 };
     }),
     operation({
       ...shared,
@@ -256,6 +295,13 @@ function present(
     origins,
     withState: may('admin:server_state', { kind: 'server', userName, serverName: name }),
   });
+}
+
+/** Whether it is the address the server has: the answer to its first report may have been lost. */
+function isToldAlready({ url }: Server, { host, port }: z.output<typeof address>): boolean {
+  const known = url === undefined ? null : URL.parse(url);
+  if (known === null || Number(known.port) !== port) return false;
+  return host === undefined || known.hostname === host.toLowerCase();
 }
 
 function settledProgress(server: Server, url: string): ServerProgress | undefined {

@@ -72,8 +72,8 @@ test('every authenticator that knows the user adds to the environment of the ser
   const authenticators = { work: noting('work'), club: noting('club'), other: noting('other') };
   const hooks = createHooks({ authenticators, linkedTo: ['work', 'club', 'gone'] });
   expect(await hooks.beforeSpawn(ada, 'lab', signal)).toEqual({
-    FROM_WORK: 'ada',
-    FROM_CLUB: 'ada',
+    environment: { FROM_WORK: 'ada', FROM_CLUB: 'ada' },
+    authStates: { work: { token: 'kept' }, club: { token: 'kept' } },
   });
   expect(calls).toEqual([
     'work: before lab of subject at work with {"token":"kept"}',
@@ -83,9 +83,10 @@ test('every authenticator that knows the user adds to the environment of the ser
 
 test('who never logged in is known to the only authenticator by name', async () => {
   const hooks = createHooks({ authenticators: { work: noting('work') }, linkedTo: [] });
-  expect(await hooks.beforeSpawn(ada, '', signal)).toEqual({ FROM_WORK: 'ada' });
+  expect((await hooks.beforeSpawn(ada, '', signal)).environment).toEqual({ FROM_WORK: 'ada' });
   const several = createHooks({ authenticators: { work: noting('work'), club: {} }, linkedTo: [] });
-  expect(await several.beforeSpawn(ada, '', signal)).toEqual({});
+  const nothing = { environment: {}, authStates: {} };
+  expect(await several.beforeSpawn(ada, '', signal)).toEqual(nothing);
 });
 
 test('an authenticator refuses a start by throwing, and so does a provider that knows the user no more', async () => {

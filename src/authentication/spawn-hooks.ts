@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { AuthenticatedUser } from '../plugin-host/authenticator.ts';
+import type { SpawnRequest } from '../plugin-host/spawn-request.ts';
 import type { Owner } from '../rbac/owner.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
@@ -7,14 +8,17 @@ import type { Authenticators, NamedAuthenticator } from './create-authenticators
 import type { LoginRevalidation } from './login-revalidation.ts';
 import { toAuthenticatedUser } from './user-refresh.ts';
 
+/** What authenticators contribute to the start of a server. */
+export interface SpawnPreparation {
+  readonly environment: Readonly<Record<string, string>>;
+  /** What each keeps of the user, by its name; secrets among it. */
+  readonly authStates: SpawnRequest['authStates'];
+}
+
 /** What authenticators have to do with the servers of their users. */
 export interface SpawnHooks {
-  /** Runs before a server starts; returns what the authenticators add to its environment. */
-  beforeSpawn(
-    user: User,
-    serverName: string,
-    signal: AbortSignal,
-  ): Promise<Readonly<Record<string, string>>>;
+  /** Runs before a server starts; returns what the authenticators add to it, and what they keep of its user. */
+  beforeSpawn(user: User, serverName: string, signal: AbortSignal): Promise<SpawnPreparation>;
   /**
    * Runs before a server is stopped because a caller asks for it. Throws `forbidden` when that is its
    * user, whose login has ended at the provider.
@@ -61,12 +65,14 @@ export function createSpawnHooks(deps: {
     async beforeSpawn(user, serverName, signal) {
       if (deps.refreshesBeforeSpawn) await revalidation.requireCurrentLogin(user);
       const environment: Record<string, string> = {};
+      const authStates: Record<string, Readonly<Record<string, unknown>>> = {};
       for (const { via, authenticated } of await whoKnows(user)) {
         const server = { userName: user.name, serverName };
         const additions = await via.authenticator.beforeSpawn?.(authenticated, server, { signal });
         Object.assign(environment, additions?.environment);
+        if (authenticated.authState !== undefined) authStates[via.name] = authenticated.authState;
       }
-      return environment;
+      return { environment, authStates };
     },
 
     async beforeStop(userName, askedBy) {

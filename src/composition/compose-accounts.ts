@@ -43,6 +43,7 @@ export function composeAccounts(
     acting,
     logins,
     withoutServersOf: (user, work) => servers.servers.withoutServersOf(user, work),
+    deleteServersOf: (user) => servers.servers.deleteAllOf(user),
     async onDelete(userName) {
       for (const { authenticator } of authenticators.list)
         await authenticator.deleteUser?.(userName);

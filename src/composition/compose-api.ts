@@ -91,6 +91,7 @@ export function addApi(
     serverStore: stores.servers,
     servers: servers.servers,
     lifecycle: servers.lifecycle,
+    addressReports: servers.addressReports,
     apiPath,
     origins,
     slowStartMs: config.Spawner.slow_start_timeout * 1000,

@@ -6,6 +6,8 @@ import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import { createBoundedProbe } from '../processes/readiness-probe.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import { createActivityLog } from '../servers/activity.ts';
+import { createAddressReports } from '../servers/address-reports.ts';
+import { createLaunchPlanner } from '../servers/launch-plan.ts';
 import { noSpawner } from '../servers/no-spawner.ts';
 import { createDecideAccount } from '../servers/server-accounts.ts';
 import { createServerLifecycle } from '../servers/server-lifecycle.ts';
@@ -79,25 +81,34 @@ export async function composeServers(
       log,
     }),
   );
-  const servers = createUserServers({
+  const addressReports = createAddressReports();
+  const planLaunch = createLaunchPlanner({
     config,
-    isConfigured: plugins.spawner !== undefined,
     origins: deps.site.origins,
     apiUrl: deps.site.apiUrl,
     environment: deps.environment,
+    spawner,
+    profileOptionsOf: (profile) => plugins.spawner?.profileOptions.get(profile),
+    groups: stores.groups,
+    tokenIssuer: oauth.tokenIssuer,
+    roles: stores.roles,
+    beforeSpawn: spawnHooks.beforeSpawn,
+    addressReports,
+    probe: createBoundedProbe(parallelProbes),
+    resolvePath,
+  });
+  const servers = createUserServers({
+    config,
+    isConfigured: plugins.spawner !== undefined,
     users: stores.users,
     store: stores.servers,
     lifecycle,
     spawner,
+    planLaunch,
     accessTokens: stores.accessTokens,
-    tokenIssuer: oauth.tokenIssuer,
-    roles: stores.roles,
     decideAccount: createDecideAccount(spawnerConfig, stores.systemAccounts),
-    beforeSpawn: spawnHooks.beforeSpawn,
     beforeStop: spawnHooks.beforeStop,
-    probe: createBoundedProbe(parallelProbes),
     log,
-    resolvePath,
   });
 
   const activityLog = disposables.use(
@@ -108,5 +119,5 @@ export async function composeServers(
       log,
     }),
   );
-  return { spawner, lifecycle, servers, activityLog };
+  return { spawner, lifecycle, servers, activityLog, addressReports };
 }

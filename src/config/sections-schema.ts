@@ -87,6 +87,20 @@ export const authenticatorSection = z.strictObject({
     .describe('Logins that may be under way at once, those in line included; more get 429.'),
 });
 
+const volumeSchema = z.strictObject({
+  source: z
+    .string()
+    .min(1)
+    .describe(
+      'A folder of the machine, with a slash at its beginning, or the name of a volume. {username} and {server} are replaced so that no two users share one.',
+    ),
+  target: z.string().startsWith('/').describe('Where the server finds it.'),
+  read_only: z.boolean().default(false).describe('Whether the server can only read it.'),
+});
+
+const cores = z.number().positive();
+const processes = z.int().positive();
+
 const profileSchema = z.strictObject({
   name: z
     .string()
@@ -99,6 +113,16 @@ const profileSchema = z.strictObject({
   environment: environment.optional().describe('Added to Spawner.environment.'),
   default_url: z.string().optional().describe('In place of Spawner.default_url.'),
   mem_limit: byteSize.optional().describe('In place of Spawner.mem_limit.'),
+  mem_guarantee: byteSize.optional().describe('In place of Spawner.mem_guarantee.'),
+  cpu_limit: cores.optional().describe('In place of Spawner.cpu_limit.'),
+  cpu_guarantee: cores.optional().describe('In place of Spawner.cpu_guarantee.'),
+  gpu_limit: count.optional().describe('In place of Spawner.gpu_limit.'),
+  process_limit: processes.optional().describe('In place of Spawner.process_limit.'),
+  volumes: z.array(volumeSchema).optional().describe('In place of Spawner.volumes.'),
+  options: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('What the spawner is told of this profile alone, such as an image or a partition.'),
   default: z.boolean().default(false).describe('Whether it is chosen beforehand.'),
 });
 
@@ -148,7 +172,17 @@ export const spawnerSection = z.strictObject({
       'Who checks visitors: the server itself, behind a first check by the gateway that its user cannot replace, or the gateway alone.',
     ),
   mem_limit: byteSize.optional().describe('Memory limit of a server.'),
-  cpu_limit: z.number().positive().optional().describe('CPU limit told to the server, in cores.'),
+  mem_guarantee: byteSize.optional().describe('Memory kept for a server, where the engine can.'),
+  cpu_limit: cores
+    .optional()
+    .describe('CPU limit of a server in cores. Told to the server too, as is mem_limit.'),
+  cpu_guarantee: cores.optional().describe('Cores kept for a server, where the engine can.'),
+  gpu_limit: count.optional().describe('GPUs of a server.'),
+  process_limit: processes.optional().describe('Most processes and threads of a server at once.'),
+  volumes: z
+    .array(volumeSchema)
+    .default([])
+    .describe('Storage that servers find at a path of their own; not for local-process.'),
   ip: z.string().default('127.0.0.1').describe('Address on which servers listen.'),
   socket: z.boolean().default(false).describe('Whether servers listen on a Unix socket.'),
   system_user: z

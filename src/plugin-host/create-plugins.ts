@@ -24,6 +24,8 @@ export interface PreparedSpawner {
   readonly plugin: SpawnerPlugin;
   readonly file: string;
   readonly options: unknown;
+  /** `options` of each profile as the plugin parsed them, by its name; by undefined, of no profile. */
+  readonly profileOptions: ReadonlyMap<string | undefined, unknown>;
   readonly surroundings: PluginSurroundings;
 }
 
@@ -108,9 +110,17 @@ export async function tryProvider(
 }
 
 /** The same for a spawner. */
-export async function trySpawner(prepared: PreparedSpawner): Promise<string | undefined> {
+export async function trySpawner(
+  prepared: PreparedSpawner,
+  { onCreated }: { readonly onCreated?: (created: Spawner) => void } = {},
+): Promise<string | undefined> {
   const services = { log: silentLog, runtimeDirectory: prepared.surroundings.directory };
-  return await tryPlugin(() => createSpawner(prepared, services), prepared.file, createTimeoutMs);
+  const create = async () => {
+    const created = await createSpawner(prepared, services);
+    onCreated?.(created);
+    return created;
+  };
+  return await tryPlugin(create, prepared.file, createTimeoutMs);
 }
 
 async function createAuthenticator(

@@ -61,8 +61,12 @@ const spawnerShape = z.object({
   poll: method,
   restore: method,
   open: hook,
+  resume: hook,
   discard: hook,
+  delete: hook,
   usage: hook,
+  needsReachableHub: z.boolean('must be true or false').optional(),
+  reach: z.enum(['machine', 'anywhere'], 'must be "machine" or "anywhere"').optional(),
 });
 
 /** Says why what `create` returned is not an authenticator; undefined when it is one. */

@@ -6,6 +6,7 @@ import type { SecretSources } from '../config/secrets.ts';
 import type { ConfigProblem } from '../errors.ts';
 import type { OptionProblem } from './authenticator.ts';
 import type { AnyPlugin } from './plugin-loader.ts';
+import type { SpawnerPlugin } from './spawner.ts';
 
 /** The options of a plugin as they stand in the configuration. */
 export interface PluginOptionsSource {
@@ -60,6 +61,44 @@ function oneKeyEach(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   return issue.code === 'unrecognized_keys'
     ? issue.keys.map((key) => ({ ...issue, keys: [key] }))
     : [issue];
+}
+
+/**
+ * Checks the `options` of every profile with the spawner's own schema. Where there are no profiles, those
+ * of none: what the schema makes of an empty object.
+ */
+export function checkProfileOptions(
+  { name, profileOptionsSchema }: Pick<SpawnerPlugin, 'name' | 'profileOptionsSchema'>,
+  profiles: readonly ProfileToCheck[],
+): {
+  readonly profileOptions: ReadonlyMap<string | undefined, unknown>;
+  readonly problems: readonly ConfigProblem[];
+} {
+  const profileOptions = new Map<string | undefined, unknown>();
+  const problems: ConfigProblem[] = [];
+  const all = profiles.length > 0 ? profiles : [{ name: undefined, path: ['Spawner'] }];
+  for (const profile of all) {
+    const path = [...profile.path, 'options'];
+    const options = profile.options ?? {};
+    if (profileOptionsSchema === undefined) {
+      profileOptions.set(profile.name, {});
+      if (profile.options === undefined) continue;
+      const message = `the spawner "${name}" takes no options of a profile`;
+      problems.push({ path: formatPath(path), message });
+      continue;
+    }
+    const result = profileOptionsSchema.safeParse(options);
+    if (result.success) profileOptions.set(profile.name, result.data);
+    else problems.push(...describeIssues(result.error.issues, profileOptionsSchema, path));
+  }
+  return { profileOptions, problems };
+}
+
+/** A profile of the configuration, and where it stands. */
+export interface ProfileToCheck {
+  readonly name: string | undefined;
+  readonly options?: Readonly<Record<string, unknown>> | undefined;
+  readonly path: readonly PropertyKey[];
 }
 
 /** Puts what a plugin found itself where the option stands in the configuration. */

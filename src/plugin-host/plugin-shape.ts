@@ -5,6 +5,12 @@ import type { ContractVersion } from './authenticator.ts';
 
 const functionValue = z.custom((value) => typeof value === 'function', 'must be a function');
 
+/** An older zod has no "_zod"; the JSON Schema of the configuration could not be made of it. */
+const schemaValue = z.custom(
+  (value) => typeof value === 'object' && value !== null && 'safeParse' in value && '_zod' in value,
+  'must be a schema made with zod',
+);
+
 /** Versions of the contract whose plugins this hub can use. */
 const usableContracts: readonly ContractVersion[] = [1];
 
@@ -20,12 +26,8 @@ const pluginShape = z.object({
       (section) => !Object.hasOwn(builtinSections, section),
       "is one of the hub's own sections",
     ),
-  optionsSchema: z.custom(
-    // An older zod has no "_zod"; the JSON Schema of the configuration could not be made of it.
-    (value) =>
-      typeof value === 'object' && value !== null && 'safeParse' in value && '_zod' in value,
-    'must be a schema made with zod',
-  ),
+  optionsSchema: schemaValue,
+  profileOptionsSchema: schemaValue.optional(),
   secretOptions: z.array(z.string(), 'must be a list of names').optional(),
   findProblems: functionValue.optional(),
   create: functionValue,

@@ -18,15 +18,18 @@ import {
   type AnyPlugin,
   builtInPluginsDirectory,
   createPluginLoader,
+  type LoadedPlugin,
   type PluginKind,
   type PluginLoader,
 } from './plugin-loader.ts';
 import { describeLookup, findUnknownSections } from './plugin-names.ts';
 import {
   checkPluginOptions,
+  checkProfileOptions,
   locateOptionProblem,
   type PluginOptionsSource,
 } from './plugin-options.ts';
+import type { SpawnerPlugin } from './spawner.ts';
 
 export interface PreparedPlugins {
   /** In the order of `Hub.authenticator_class`; without those that have problems. */
@@ -133,11 +136,38 @@ export async function preparePlugins(
     const surroundings = surroundingsOf(config, plugin.name);
     const options = checkOptions(found, configured, surroundings);
     if (options === undefined) return undefined;
-    const prepared = { plugin, file, options, surroundings };
-    const message = await trySpawner(prepared);
+    const profileOptions = profileOptionsOf({ plugin, file });
+    if (profileOptions === undefined) return undefined;
+    const prepared = { plugin, file, options, profileOptions, surroundings };
+    const message = await trySpawner(prepared, {
+      onCreated: ({ needsReachableHub }) => {
+        if (needsReachableHub === true) problems.push(...findUnreachableHub(config, plugin.name));
+      },
+    });
     if (message === undefined) return prepared;
     problems.push({ path: formatPath(configured.path), message });
     return undefined;
+  }
+
+  /** Undefined after a problem. */
+  function profileOptionsOf({
+    plugin,
+    file,
+  }: LoadedPlugin<SpawnerPlugin>): PreparedSpawner['profileOptions'] | undefined {
+    const profiles = config.Spawner.profiles.map(({ name, options }, index) => ({
+      name,
+      options,
+      path: ['Spawner', 'profiles', index],
+    }));
+    try {
+      const checked = checkProfileOptions(plugin, profiles);
+      problems.push(...checked.problems);
+      return checked.problems.length === 0 ? checked.profileOptions : undefined;
+    } catch (error) {
+      const message = describeThrown(error, file, 'fails in profileOptionsSchema');
+      problems.push({ path: 'Spawner.profiles', message });
+      return undefined;
+    }
   }
 
   const spawner = needsSpawner(config) ? await prepareSpawner() : undefined;
@@ -165,6 +195,16 @@ interface ConfiguredPlugin {
   readonly path: readonly PropertyKey[];
   /** Options that stand with the name, over those of the plugin's section. */
   readonly own: Readonly<Record<string, unknown>>;
+}
+
+/** Servers on other machines have a loopback of their own. */
+function findUnreachableHub({ connectUrl, Hub }: Config, spawner: string): ConfigProblem[] {
+  if (!isLoopback(connectUrl.hostname)) return [];
+  const source = Hub.hub_connect_url === undefined ? ' (hub_bind_url)' : '';
+  const message =
+    `${connectUrl.origin}${source} leads nowhere from the servers of "${spawner}": give the address at which they ` +
+    'reach the hub, such as http://10.0.0.5:8080, and let hub_bind_url listen there';
+  return [{ path: 'Hub.hub_connect_url', message }];
 }
 
 /** Without a command nothing is started, unless another spawner brings its own. */

@@ -1,5 +1,15 @@
+import type { z } from 'zod';
 import type { PluginLog } from '../logging/plugin-log.ts';
 import type { PluginDeclaration, PluginSurroundings } from './authenticator.ts';
+import type {
+  ResumeRequest,
+  ServerIdentity,
+  SpawnerState,
+  SpawnRequest,
+  StartCallbacks,
+} from './spawn-request.ts';
+
+export type { SpawnerState } from './spawn-request.ts';
 
 /**
  * The contract of a spawner plugin, the default export of a file in `plugins/`.
@@ -7,60 +17,29 @@ import type { PluginDeclaration, PluginSurroundings } from './authenticator.ts';
  * A spawner starts, watches and stops the servers of users. It keeps no list of its own: what it must
  * know again after a restart of the hub is the `SpawnerState` it returns, which the hub stores.
  */
-export interface SpawnerPlugin<Options = unknown> extends PluginDeclaration<Options> {
+export interface SpawnerPlugin<Options = unknown, ProfileOptions = unknown>
+  extends PluginDeclaration<Options> {
   readonly kind: 'spawner';
+  /**
+   * Strict schema of `options` in `Spawner.profiles`: what a profile can say to this spawner alone, such as an
+   * image or a partition. Takes `{}` too, for profiles that say nothing and where there are none. A profile
+   * with options is refused where this is left out.
+   */
+  readonly profileOptionsSchema?: z.ZodType<ProfileOptions>;
   /**
    * Puts the spawner together; throws when that is impossible. Also called for trial, as for
    * authenticators: it connects to nothing, starts nothing and writes nothing; that is for `open`.
    */
-  create(options: Options, host: SpawnerHost): Spawner | Promise<Spawner>;
+  create(
+    options: Options,
+    host: SpawnerHost,
+  ): Spawner<ProfileOptions> | Promise<Spawner<ProfileOptions>>;
 }
 
 export interface SpawnerHost extends PluginSurroundings {
   readonly log: PluginLog;
   /** Folder in which a spawner may keep files such as sockets and logs. */
   readonly runtimeDirectory: string;
-}
-
-/** JSON that identifies a started server to `restore`; never holds a secret. */
-export type SpawnerState = Readonly<Record<string, unknown>>;
-
-export interface SpawnRequest {
-  /** Unique and stable; safe for file names. */
-  readonly serverId: string;
-  readonly userName: string;
-  /** Empty for the default server. */
-  readonly serverName: string;
-  readonly command: readonly string[];
-  /** The whole environment of the server, secrets included: never log it. */
-  readonly environment: Readonly<Record<string, string>>;
-  /** Directory the server runs in; the spawner makes it when it is missing. */
-  readonly workingDirectory: string;
-  readonly systemUser?: string;
-  readonly memoryLimitBytes?: number;
-  /** Address a TCP server should listen on. */
-  readonly ip: string;
-  /** Whether to listen on a Unix socket instead of a port. */
-  readonly socket: boolean;
-  /**
-   * What was asked for at the start, an object of any JSON. Fields of `optionsForm` are checked and
-   * have their declared type; everything else is as the API was given it, unchecked: up to 64 KiB,
-   * lists and nested objects included. Trust nothing in it that you have not checked.
-   */
-  readonly userOptions: Readonly<Record<string, unknown>>;
-  readonly signal: AbortSignal;
-  readonly stopGraceMs: number;
-  /** Told before the command starts: adds what depends on the address, such as HUB_SERVICE_URL. */
-  readonly environmentForUrl: (url: string) => Readonly<Record<string, string>>;
-  /** One line of output at a time. */
-  readonly onOutput: (line: string, stream: 'stdout' | 'stderr') => void;
-  readonly onProgress: (event: SpawnProgress) => void;
-}
-
-export interface SpawnProgress {
-  /** 0 to 100. */
-  readonly progress: number;
-  readonly message: string;
 }
 
 /** A server that runs, or did when it was started. */
@@ -80,13 +59,30 @@ export interface SpawnedServer {
 export interface ServerExit {
   readonly code: number | null;
   readonly signal: string | null;
+  /**
+   * Why, for the user, where that is known: `out of memory at 200 MiB`, `the job reached its time limit of
+   * 2 hours`. Begins small and has no full stop; it takes the place of code and signal.
+   */
+  readonly reason?: string;
 }
 
 export type PollResult =
   | { readonly running: true }
-  | { readonly running: false; readonly exit?: ServerExit };
+  | { readonly running: false; readonly exit?: ServerExit }
+  /** The engine does not say, for example because it is down; the server counts as running. */
+  | { readonly running: 'unknown'; readonly reason: string };
 
-export interface Spawner {
+export interface Spawner<ProfileOptions = unknown> {
+  /**
+   * Whether servers run where the hub's loopback is not theirs: then `Hub.hub_connect_url` must lead there from
+   * elsewhere, which start and `hub check` see to.
+   */
+  readonly needsReachableHub?: boolean;
+  /**
+   * From where `stop`, `poll` and `restore` work on a server: from the machine on which it was started, which is
+   * meant when this is left out, or from each machine that reaches the same engine.
+   */
+  readonly reach?: 'machine' | 'anywhere';
   /** JSON-schema-like description of what a user may choose; undefined when there is nothing. */
   readonly optionsForm?: OptionsForm;
   /** Runs once, before any other call: the place to open connections. When it throws, the hub does not start. */
@@ -96,23 +92,46 @@ export interface Spawner {
    * message is shown to the user and to administrators, so it is a sentence and holds no secret. When
    * `signal` aborts, it ends what it started and throws.
    */
-  start(request: SpawnRequest): Promise<SpawnedServer>;
+  start(request: SpawnRequest<ProfileOptions>): Promise<SpawnedServer>;
   /** Ends the server and everything it started. Resolves when it is gone; idempotent. */
   stop(
     state: SpawnerState,
     options: { readonly graceMs: number; readonly signal: AbortSignal },
   ): Promise<void>;
   poll(state: SpawnerState): Promise<PollResult>;
-  /** Finds a server again after a restart of the hub; undefined when it is gone or is not the same. */
+  /**
+   * Finds a server again after a restart of the hub; undefined when it is gone or is not the same. Throws when
+   * the engine does not say: the hub asks again.
+   */
   restore(
     state: SpawnerState,
-    handlers: Pick<SpawnRequest, 'onOutput'>,
+    handlers: Pick<StartCallbacks, 'onOutput'>,
   ): Promise<SpawnedServer | undefined>;
+  /**
+   * Goes on with a start of an earlier hub by the state that `keepState` stored: for a server that waits in a
+   * queue the hub may be restarted. Otherwise as `start`, with the environment the server has already; undefined
+   * when nothing is left of it. When the hub ends, `start` and `resume` reject after `[Symbol.asyncDispose]`
+   * and end nothing that has a kept state.
+   */
+  resume?(state: SpawnerState, request: ResumeRequest): Promise<SpawnedServer | undefined>;
   /**
    * Ends what `start` left of a server whose state was never stored, because the hub was killed before
    * `start` returned. Called at the start of a hub for servers found in that condition; idempotent.
    */
   discard?(serverId: string, options: { readonly graceMs: number }): Promise<void>;
+  /**
+   * Removes for ever what is kept of a server between its runs, such as its stopped container or its volume.
+   * Called after `stop`, when the server or its user is deleted. Idempotent; when it throws, server and
+   * user stay, and the sentence is shown.
+   */
+  delete?(
+    server: ServerIdentity,
+    options: {
+      /** Whether the user is deleted with it, and all that is kept of the user can go. */
+      readonly withUser: boolean;
+      readonly signal: AbortSignal;
+    },
+  ): Promise<void>;
   /** CPU and memory of the server's whole process tree. */
   usage?(states: readonly SpawnerState[]): Promise<readonly (ResourceUsage | undefined)[]>;
   /** Closes what `open` opened, and leaves the servers running. Also called without `open`, after a trial. */

@@ -20,6 +20,11 @@ const hashLength = 26;
 /** Lower case, since host names know no other, and without `--`: that is for labels made here. */
 const plainName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
+/** Whether a name can be a label, or the beginning of one, as it is. */
+export function isPlainName(name: string): boolean {
+  return plainName.test(name);
+}
+
 /**
  * Names that people, mail programs, browsers and certificate authorities take for the operator's own
  * host (RFC 2142, RFC 8461, WPAD), so that no user may have them.
@@ -74,26 +79,26 @@ const operatorLabels = new Set([
  */
 export function userHostLabel(userName: string, taken?: string): string {
   const isPlain =
-    plainName.test(userName) &&
+    isPlainName(userName) &&
     userName.length <= longestLabel &&
     !operatorLabels.has(userName) &&
     userName !== taken;
-  return isPlain ? userName : `u-${stubOf(userName)}--${hashOf(userName)}`;
+  return isPlain ? userName : `u-${stubOf(userName)}--${readableHash(userName)}`;
 }
 
 /** The label of the host of a service. */
 export function serviceHostLabel(serviceName: string): string {
   const isPlain =
-    plainName.test(serviceName) &&
+    isPlainName(serviceName) &&
     serviceName.length + serviceEnding.length <= longestLabel &&
     // `xn--service` would be read as punycode (RFC 5890 §2.3.1), as would others be one day.
     serviceName.length !== 2;
-  const label = isPlain ? serviceName : `s-${stubOf(serviceName)}--${hashOf(serviceName)}`;
+  const label = isPlain ? serviceName : `s-${stubOf(serviceName)}--${readableHash(serviceName)}`;
   return label + serviceEnding;
 }
 
 /** Enough of a name to know it by; never empty, and without two hyphens in a row. */
-function stubOf(name: string): string {
+export function stubOf(name: string): string {
   const stub = name
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
@@ -104,7 +109,8 @@ function stubOf(name: string): string {
 
 const base32 = 'abcdefghijklmnopqrstuvwxyz234567';
 
-function hashOf(name: string): string {
+/** 130 bits of a hash, in small letters and digits. */
+export function readableHash(name: string): string {
   const digest = createHash('sha256').update(name).digest();
   let text = '';
   for (let bit = 0; text.length < hashLength; bit += 5) {

@@ -36,8 +36,11 @@ test('whoever goes away is let go', async () => {
 test('a chatty spawner does not fill the memory, and its end is still heard', async () => {
   const log = createProgressLog();
   for (let step = 0; step < 1_000; step += 1) log.add({ progress: 1, message: `step ${step}` });
+  const following = log.follow(never)[Symbol.asyncIterator]();
+  expect(await following.next()).toMatchObject({ value: { message: 'step 900' } });
+  expect(log.events.at(-1)?.message).toBe('step 999');
   log.add({ progress: 100, message: 'failed', failed: true });
   log.end();
-  expect(log.events).toHaveLength(101);
+  expect(log.events).toHaveLength(100);
   expect((await collect(log.follow(never))).at(-1)).toBe('failed');
 });

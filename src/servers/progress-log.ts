@@ -2,7 +2,7 @@ import type { ServerProgress } from './server.ts';
 
 const keptEvents = 100;
 
-/** The steps of one start: kept from the beginning, so that late readers get them all. */
+/** The steps of one start: the last hundred, so that late readers get them all but for those of a very long one. */
 export interface ProgressLog {
   readonly events: readonly ServerProgress[];
   add(event: ServerProgress): void;
@@ -13,7 +13,9 @@ export interface ProgressLog {
 }
 
 export function createProgressLog(): ProgressLog {
-  const events: ServerProgress[] = [];
+  let events: readonly ServerProgress[] = [];
+  /** How many there were before the first one kept. */
+  let dropped = 0;
   let isEnded = false;
   let changed = Promise.withResolvers<void>();
 
@@ -23,11 +25,15 @@ export function createProgressLog(): ProgressLog {
   }
 
   return {
-    events,
+    get events() {
+      return events;
+    },
     add(event) {
       if (isEnded) return;
-      if (events.length < keptEvents || event.ready === true || event.failed === true)
-        events.push(event);
+      // A job in a queue is told of for hours: what is new counts.
+      const excess = Math.max(0, events.length + 1 - keptEvents);
+      events = [...events.slice(excess), event];
+      dropped += excess;
       announce();
     },
     end() {
@@ -40,7 +46,8 @@ export function createProgressLog(): ProgressLog {
       signal.addEventListener('abort', abort, { once: true });
       try {
         for (let position = 0; !signal.aborted; ) {
-          const event = events[position];
+          position = Math.max(position, dropped);
+          const event = events[position - dropped];
           if (event !== undefined) {
             position += 1;
             yield event;

@@ -18,11 +18,16 @@ export interface ServerAccount {
 export type DecideAccount = (user: User) => Promise<ServerAccount>;
 
 export function createDecideAccount(
-  config: Pick<SpawnerConfig, 'system_user' | 'home_dir' | 'allowed_system_users'>,
+  config: Pick<
+    SpawnerConfig,
+    'system_user' | 'home_dir' | 'allowed_system_users' | 'volumes' | 'profiles'
+  >,
   store: Pick<SystemAccountStore, 'claim'>,
 ): DecideAccount {
   const { system_user: template, home_dir, allowed_system_users: allowed } = config;
-  const isOfUser = [template, home_dir].some((text) => text?.includes('{username}') === true);
+  const volumes = [config.volumes, ...config.profiles.map((profile) => profile.volumes ?? [])];
+  const places = [template, home_dir, ...volumes.flat().map(({ source }) => source)];
+  const isOfUser = places.some((text) => text?.includes('{username}') === true);
 
   return async (user) => {
     const name = isOfUser ? await store.claim(user) : user.name;

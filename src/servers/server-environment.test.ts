@@ -46,6 +46,7 @@ test('a server is told everything of the table, and nothing of the hub beside it
     HUB_API_TOKEN: 'secret-of-the-server',
     HUB_API_URL: 'http://127.0.0.1:8080/team/hub/api',
     HUB_ACTIVITY_URL: 'http://127.0.0.1:8080/team/hub/api/users/ann%40x/activity',
+    HUB_ADDRESS_URL: 'http://127.0.0.1:8080/team/hub/api/users/ann%40x/servers/lab/address',
     HUB_BASE_URL: 'https://hub.example/team/',
     HUB_HOST: '',
     HUB_USER: 'ann@x',

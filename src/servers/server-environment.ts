@@ -60,6 +60,7 @@ function variables(options: ServerEnvironmentOptions): HubVariables {
     API_TOKEN: options.apiToken,
     API_URL: apiUrl,
     ACTIVITY_URL: `${apiUrl}/users/${encodeURIComponent(userName)}/activity`,
+    ADDRESS_URL: addressUrl(options),
     ...originVariables(origins, { owner, basePath, redirectUri: `${prefix}oauth_callback` }),
     USER: userName,
     SERVER_NAME: serverName,
@@ -71,6 +72,12 @@ function variables(options: ServerEnvironmentOptions): HubVariables {
     PUBLIC_URL: origins.of(owner) + prefix,
     DEFAULT_URL: options.defaultUrl === '' ? undefined : options.defaultUrl,
   };
+}
+
+/** Where a server tells its address that chooses it itself. */
+function addressUrl({ apiUrl, userName, serverName }: ServerEnvironmentOptions): string {
+  const user = `${apiUrl}/users/${encodeURIComponent(userName)}`;
+  return serverName === '' ? `${user}/server/address` : `${user}/servers/${serverName}/address`;
 }
 
 function limits({

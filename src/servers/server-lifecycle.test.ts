@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
+import { createSpawnRequest } from '../../test/contract/spawn-request.ts';
 import { describeEachDatabase } from '../../test/support/databases.ts';
 import { limitPages, setReadOnly } from '../../test/support/faulty-store.ts';
 import {
@@ -113,23 +114,15 @@ function createWorld(
     plan: (server) => () => ({
       startTimeoutMs: world.startTimeoutMs,
       userOptions: { size: 1 },
-      launch: ({ signal, onOutput, onProgress }) =>
-        spawner.start({
-          serverId: server.id,
-          userName: server.userName,
-          serverName: server.name,
-          command: ['app'],
-          environment: {},
-          workingDirectory: '/',
-          ip: '127.0.0.1',
-          socket: false,
-          userOptions: {},
-          signal,
-          stopGraceMs: 100,
-          environmentForUrl: () => ({}),
-          onOutput,
-          onProgress,
-        }),
+      launch: (callbacks) =>
+        spawner.start(
+          createSpawnRequest({
+            ...callbacks,
+            serverId: server.id,
+            userName: server.userName,
+            serverName: server.name,
+          }),
+        ),
       waitUntilReady: (_server, signal) => world.readiness(signal),
     }),
     async start(server) {
@@ -303,6 +296,71 @@ describeEachDatabase('the life of servers', (open) => {
     expect(await world.stored(server)).toMatchObject({
       failure: { message: 'The server did not start within 0.02 seconds.', output: ['hello'] },
     });
+  });
+
+  test('a start that waits in a queue of its engine is not given up, whatever its timeout', async () => {
+    const world = createWorld(await open(), { limits: { concurrentSpawns: 1 } });
+    world.startTimeoutMs = 50;
+    const queued = hold();
+    world.spawner.script.beforeStart = async ({ onProgress, signal }) => {
+      onProgress({ progress: 10, message: 'Waiting.', phase: 'pending', reason: 'Priority' });
+      await abortable(queued.wait(), signal);
+      onProgress({ progress: 20, message: 'Starting.', phase: 'starting' });
+    };
+    const server = await world.addServer('ann');
+    const { ready } = await world.lifecycle.start(server, world.plan(server));
+    await until(queued.isReached, 'it is in the queue');
+    const begun = performance.now();
+    await until(() => performance.now() - begun > 5 * world.startTimeoutMs, 'the timeout is over');
+    expect(world.lifecycle.unitOf(server.id)?.progress?.events.at(-1)).toEqual({
+      progress: 10,
+      message: 'Waiting.',
+      phase: 'pending',
+      reason: 'Priority',
+    });
+    // One that waits is not one of those that start at once.
+    delete world.spawner.script.beforeStart;
+    await world.start(await world.addServer('bob'));
+    queued.release();
+    await ready;
+  });
+
+  test('the timeout of a start begins again when it leaves the queue, and holds', async () => {
+    const world = createWorld(await open());
+    world.startTimeoutMs = 50;
+    world.spawner.script.beforeStart = async ({ onProgress, signal }) => {
+      onProgress({ progress: 10, message: 'Waiting.', phase: 'pending' });
+      onProgress({ progress: 20, message: 'Booting the node.', phase: 'starting' });
+      await abortable(new Promise(() => undefined), signal);
+    };
+    const server = await world.addServer('ann');
+    await expect(world.start(server)).rejects.toThrow(
+      'The server did not start within 0.05 seconds. The last step: Booting the node.',
+    );
+  });
+
+  test('a server whose engine is down counts as running until the engine answers', async () => {
+    const world = createWorld(await open(), { pollIntervalMs: 10 });
+    const server = await world.addServer('ann');
+    world.spawner.script.tellsNoExit = true;
+    await world.start(server);
+    let polls = 0;
+    world.spawner.script.poll = async () => {
+      polls += 1;
+      return { running: 'unknown', reason: 'connect ECONNREFUSED' };
+    };
+    await until(() => polls > 3, 'it was polled');
+    expect(world.routes).toEqual(new Set(['ann/']));
+    expect(await world.stored(server)).toMatchObject({ state: 'running' });
+
+    world.spawner.script.poll = async () => ({
+      running: false,
+      exit: { code: 137, signal: null, reason: 'out of memory at 200 MiB' },
+    });
+    await until(async () => (await world.stored(server)).state === 'stopped', 'it is stopped');
+    expect((await world.stored(server)).failure?.message).toBe(
+      'The server ended: out of memory at 200 MiB.',
+    );
   });
 
   test('a server that ends before it answers fails with its last lines', async () => {

@@ -134,7 +134,7 @@ export function createServerLifecycle(deps: {
     let active = startsUnderWay.size;
     for (const unit of units.values()) {
       if (startsUnderWay.has(unit.server.id)) continue;
-      if (unit.state === 'starting') starting += 1;
+      if (unit.state === 'starting' && !unit.isQueued) starting += 1;
       if (unit.state !== 'stopped') active += 1;
     }
     const retryAfterSeconds =

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { timeLimit } from '../concurrency/time-limit.ts';
-import type { SpawnedServer, SpawnerState } from '../plugin-host/spawner.ts';
+import type { SpawnPhase, SpawnProgress } from '../plugin-host/spawn-request.ts';
+import type { ServerExit, SpawnedServer, SpawnerState } from '../plugin-host/spawner.ts';
 import type { ProgressLog } from './progress-log.ts';
+import { createStartClock } from './start-clock.ts';
 
 /** What a unit needs to start a server, prepared where users, tokens and configuration are known. */
 export interface LaunchPlan {
@@ -9,7 +10,9 @@ export interface LaunchPlan {
   launch(deps: {
     readonly signal: AbortSignal;
     readonly onOutput: (line: string) => void;
-    readonly onProgress: ProgressLog['add'];
+    readonly onProgress: (event: SpawnProgress) => void;
+    /** Stores what the next hub needs to go on with this start. */
+    readonly keepState: (state: SpawnerState) => Promise<void>;
   }): Promise<SpawnedServer>;
   /** Resolves when the server itself answers at its address; rejects when it takes too long. */
   waitUntilReady(
@@ -27,6 +30,8 @@ export interface ServerStart {
   readonly cancelled: AbortSignal;
   readonly steps: ProgressLog;
   readonly onOutput: (line: string) => void;
+  readonly onPhase: (phase: SpawnPhase) => void;
+  readonly keepState: (state: SpawnerState) => Promise<void>;
   /** The server has an address: from now on there is something to end. */
   readonly onLaunched: (launched: SpawnedServer) => Promise<void>;
   /** Ends a server that came too late. */
@@ -50,10 +55,23 @@ export async function startServer(start: ServerStart): Promise<SpawnedServer> {
 }
 
 async function launch(start: ServerStart): Promise<SpawnedServer> {
-  const { plan, cancelled, steps, onOutput } = start;
-  const timeout = timeLimit(plan.startTimeoutMs);
-  const signal = AbortSignal.any([cancelled, timeout]);
-  const launching = plan.launch({ signal, onOutput, onProgress: steps.add });
+  const { plan, cancelled, steps, onOutput, keepState } = start;
+  using clock = createStartClock(plan.startTimeoutMs);
+  const signal = AbortSignal.any([cancelled, clock.signal]);
+  let lastMessage = '';
+  const launching = plan.launch({
+    signal,
+    onOutput,
+    keepState,
+    onProgress(event) {
+      clock.onProgress(event);
+      if (event.phase !== undefined) {
+        start.onPhase(event.phase);
+        lastMessage = event.message;
+      }
+      steps.add(event);
+    },
+  });
   // The loser of the race may still reject after it: that is not an unhandled failure.
   launching.catch(() => undefined);
   const givenUp = Promise.withResolvers<'given up'>();
@@ -76,7 +94,8 @@ async function launch(start: ServerStart): Promise<SpawnedServer> {
     );
   } else if (late !== undefined) await start.endLate(late.state);
   cancelled.throwIfAborted();
-  throw new Error(`The server did not start within ${plan.startTimeoutMs / 1000} seconds.`);
+  const last = lastMessage === '' ? '' : ` The last step: ${lastMessage}`;
+  throw new Error(`The server did not start within ${plan.startTimeoutMs / 1000} seconds.${last}`);
 }
 
 async function waitUntilReady(
@@ -86,7 +105,7 @@ async function waitUntilReady(
 ): Promise<void> {
   const over = new AbortController();
   const died = launched.exited?.then((exit) => {
-    throw new Error(`The server ended before it answered, ${describeExit(exit)}.`);
+    throw new Error(`The server ended before it answered${describeExit(exit, ', ')}.`);
   });
   died?.catch(() => undefined);
   try {
@@ -98,11 +117,9 @@ async function waitUntilReady(
   }
 }
 
-/** How a server ended, in words. */
-export function describeExit(exit: {
-  readonly code: number | null;
-  readonly signal: string | null;
-}): string {
-  if (exit.signal !== null) return `by signal ${exit.signal}`;
-  return exit.code === null ? 'with an unknown exit code' : `with exit code ${exit.code}`;
+/** How a server ended, in words to follow `The server ended`; a reason stands behind a colon. */
+export function describeExit({ code, signal, reason }: ServerExit, separator = ' '): string {
+  if (reason !== undefined) return `: ${reason}`;
+  if (signal !== null) return `${separator}by signal ${signal}`;
+  return separator + (code === null ? 'with an unknown exit code' : `with exit code ${code}`);
 }

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Limiter } from '../concurrency/limiter.ts';
 import { timeLimit } from '../concurrency/time-limit.ts';
 import { HubError, isStorageUnavailable } from '../errors.ts';
+import type { SpawnPhase } from '../plugin-host/spawn-request.ts';
 import type { SpawnedServer, Spawner, SpawnerState } from '../plugin-host/spawner.ts';
 import { createProgressLog, type ProgressLog } from './progress-log.ts';
 import type { Server, ServerFailure, ServerState } from './server.ts';
@@ -24,6 +25,8 @@ export interface ServerUnit {
   readonly server: Server;
   readonly state: ServerState;
   readonly spawnerState: SpawnerState | undefined;
+  /** Whether it waits in a queue of its engine, as long as that takes. */
+  readonly isQueued: boolean;
   /** The steps of a start under way. */
   readonly progress: ProgressLog | undefined;
   /** Resolves when the start under way made the server ready, rejects when it failed. */
@@ -49,6 +52,7 @@ export interface ServerUnit {
 }
 
 const outputLines = 50;
+const unknownMessage = 'the engine of a server does not say whether it runs; it counts as running';
 /** What a spawner has beyond the grace of its processes before a stop counts as failed. */
 const stopReserveMs = 10_000;
 
@@ -68,6 +72,8 @@ export function createServerUnit(
   const log = deps.log.child({ user: server.userName, server: server.name });
   let state: ServerState = 'stopped';
   let isReleased = false;
+  let phase: SpawnPhase | undefined;
+  let unknownSince: Date | undefined;
   /** The transition under way or the last one; never rejects. */
   let transition: Promise<void> = Promise.resolve();
   let ready: Promise<void> = Promise.resolve();
@@ -95,6 +101,7 @@ export function createServerUnit(
     state = 'stopped';
     spawned = undefined;
     start = undefined;
+    phase = undefined;
     if (untold === undefined) deps.onSettled(unit);
   }
 
@@ -106,9 +113,7 @@ export function createServerUnit(
   }
 
   function watch(running: SpawnedServer): void {
-    void running.exited?.then((exit) =>
-      onDeath(running, `The server ended ${describeExit(exit)}.`),
-    );
+    void running.exited?.then((exit) => onDeath(running, `The server ended${describeExit(exit)}.`));
   }
 
   async function onDeath(dead: SpawnedServer, message: string): Promise<void> {
@@ -137,8 +142,13 @@ export function createServerUnit(
         cancelled: cancel.signal,
         steps,
         onOutput,
+        onPhase(next) {
+          phase = next;
+        },
+        keepState: (spawnerState) => store.update(server.id, { spawnerState }),
         async onLaunched(server_) {
           launched = server_;
+          phase = undefined;
           const { url, state: spawnerState } = server_;
           await store.update(server.id, { url, spawnerState, startedAt: new Date() });
         },
@@ -261,6 +271,9 @@ export function createServerUnit(
     get spawnerState() {
       return spawned?.state;
     },
+    get isQueued() {
+      return state === 'starting' && phase === 'pending';
+    },
     get progress() {
       return start?.steps;
     },
@@ -340,8 +353,22 @@ export function createServerUnit(
       const running = spawned;
       if (running === undefined || state !== 'running') return;
       const result = await spawner.poll(running.state);
+      if (result.running === 'unknown') {
+        // Said once: an engine may be down for hours.
+        if (unknownSince === undefined) log.warn({ reason: result.reason }, unknownMessage);
+        unknownSince ??= new Date();
+        return;
+      }
+      if (unknownSince !== undefined) log.info({ unknownSince }, 'the engine of a server answers');
+      unknownSince = undefined;
       if (!result.running) {
-        await onDeath(running, 'The server is no longer running.');
+        const { exit } = result;
+        await onDeath(
+          running,
+          exit === undefined
+            ? 'The server is no longer running.'
+            : `The server ended${describeExit(exit)}.`,
+        );
         return;
       }
       const stranger = await running.findStranger?.();

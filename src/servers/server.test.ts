@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { canonicalPath } from '../http/canonical-path.ts';
 import { createRouteTable } from '../proxy/route-table.ts';
 import { normaliseUserName, validateUserName } from '../users/user-name.ts';
+import { safeFileName } from './safe-file-name.ts';
 import { isServerName, serverPrefix } from './server.ts';
-import { safeFileName } from './user-servers.ts';
 
 test.each([
   ['ann', '', '/user/ann/'],

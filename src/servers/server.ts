@@ -1,5 +1,5 @@
 import { serverNamePattern } from '../config/common-schema.ts';
-import type { SpawnerState } from '../plugin-host/spawner.ts';
+import type { SpawnerState, SpawnPhase } from '../plugin-host/spawn-request.ts';
 
 /** Where a server is in its life; each state has one successor but for a failed or cancelled start. */
 export type ServerState = 'stopped' | 'starting' | 'running' | 'stopping';
@@ -43,6 +43,9 @@ export interface ServerProgress {
   /** 0 to 100. */
   readonly progress: number;
   readonly message: string;
+  readonly phase?: SpawnPhase;
+  /** Why, as the engine puts it. */
+  readonly reason?: string;
   readonly ready?: true;
   readonly failed?: true;
   /** Where browsers reach the server, once ready: a path, or a URL where it has an origin of its own. */

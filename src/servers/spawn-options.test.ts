@@ -36,6 +36,12 @@ const config = spawnerSection.parse({
       args: [],
       environment: { B: '{server}' },
       mem_limit: 2048,
+      mem_guarantee: 1024,
+      cpu_limit: 1.5,
+      cpu_guarantee: 0.5,
+      gpu_limit: 1,
+      process_limit: 50,
+      volumes: [{ source: 'data-{username}', target: '/data/{server}', read_only: true }],
       default_url: '/tree',
     },
   ],
@@ -49,7 +55,10 @@ test('without choices the configuration alone says what runs', () => {
     command: ['app', 'ann b', '--port={port}', '/etc/hub/x', '{nothing}', '--last'],
     environment: { A: '1', B: 'ann b lab.{x} {}' },
     defaultUrl: '/lab/ann b',
-    memoryLimitBytes: 1024,
+    profile: undefined,
+    limits: { memoryBytes: 1024 },
+    guarantees: {},
+    volumes: [],
     userOptions: {},
   });
   expect(hasChoices({ profiles: [], form: undefined })).toBe(false);
@@ -72,14 +81,17 @@ describe('profiles', () => {
       command: ['big'],
       environment: { A: '1', B: 'lab' },
       defaultUrl: '/tree',
-      memoryLimitBytes: 2048,
+      profile: 'large',
+      limits: { memoryBytes: 2048, cpuCores: 1.5, gpus: 1, processes: 50 },
+      guarantees: { memoryBytes: 1024, cpuCores: 0.5 },
+      volumes: [{ source: 'data-{username}', target: '/data/lab', readOnly: true }],
       userOptions: { profile: 'large' },
     });
   });
 
   test('what a profile leaves open is as configured', () => {
     expect(choose({ profile: 'small' }, { profiles })).toMatchObject({
-      memoryLimitBytes: 1024,
+      limits: { memoryBytes: 1024 },
       userOptions: { profile: 'small' },
     });
   });

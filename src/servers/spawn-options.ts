@@ -1,5 +1,6 @@
 import type { SpawnerConfig, SpawnerProfile } from '../config/config.ts';
 import { HubError } from '../errors.ts';
+import type { ResourceGuarantees, ResourceLimits, Volume } from '../plugin-host/spawn-request.ts';
 import type { OptionsField, OptionsForm } from '../plugin-host/spawner.ts';
 
 /** What a user may choose at the start of a server. */
@@ -13,7 +14,12 @@ export interface ChosenOptions {
   readonly command: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly defaultUrl: string;
-  readonly memoryLimitBytes: number | undefined;
+  /** Name of the chosen profile; undefined where there are none. */
+  readonly profile: string | undefined;
+  readonly limits: ResourceLimits;
+  readonly guarantees: ResourceGuarantees;
+  /** Their sources still with placeholders: which account they are for is not known here. */
+  readonly volumes: readonly Volume[];
   /** The choice itself: stored, handed to the spawner, and used again by a start without options. */
   readonly userOptions: Readonly<Record<string, unknown>>;
 }
@@ -63,7 +69,22 @@ export function chooseOptions(
       ]),
     ),
     defaultUrl: fillIn(profile?.default_url ?? config.default_url, placeholders),
-    memoryLimitBytes: profile?.mem_limit ?? config.mem_limit,
+    profile: profile?.name,
+    limits: withoutUndefined({
+      memoryBytes: profile?.mem_limit ?? config.mem_limit,
+      cpuCores: profile?.cpu_limit ?? config.cpu_limit,
+      gpus: profile?.gpu_limit ?? config.gpu_limit,
+      processes: profile?.process_limit ?? config.process_limit,
+    }),
+    guarantees: withoutUndefined({
+      memoryBytes: profile?.mem_guarantee ?? config.mem_guarantee,
+      cpuCores: profile?.cpu_guarantee ?? config.cpu_guarantee,
+    }),
+    volumes: (profile?.volumes ?? config.volumes).map(({ source, target, read_only }) => ({
+      source,
+      target: fillIn(target, placeholders),
+      readOnly: read_only,
+    })),
     userOptions,
   };
 }
@@ -132,4 +153,11 @@ function checkField(
     throw refuse('this is none of the choices.');
   }
   return value;
+}
+
+type Defined<Value> = { readonly [Key in keyof Value]?: Exclude<Value[Key], undefined> };
+
+function withoutUndefined<Value extends object>(value: Value): Defined<Value> {
+  const entries = Object.entries(value).filter(([, each]) => each !== undefined);
+  return Object.fromEntries(entries) as Defined<Value>;
 }

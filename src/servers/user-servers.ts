@@ -1,24 +1,15 @@
 import type { Logger } from 'pino';
+import { timeLimit } from '../concurrency/time-limit.ts';
 import type { Config } from '../config/config.ts';
-import { hashSecret } from '../crypto/hash.ts';
 import { HubError } from '../errors.ts';
-import type { Origins } from '../http/origins.ts';
 import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
-import type { TokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import type { Spawner } from '../plugin-host/spawner.ts';
-import {
-  createOwnProbe,
-  type probeReadiness,
-  waitUntilReady,
-} from '../processes/readiness-probe.ts';
-import { withSingleuserOnPath } from '../processes/singleuser-program.ts';
-import { serverClientId } from '../protocol/client-id.ts';
+import { objectName } from '../protocol/object-name.ts';
 import type { Owner } from '../rbac/owner.ts';
-import type { RoleStore } from '../rbac/role-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
+import type { Launch } from './launch-plan.ts';
 import { isServerName, type Server, serverPrefix } from './server.ts';
-import type { DecideAccount, ServerAccount } from './server-accounts.ts';
-import { addressEnvironment, serverEnvironment } from './server-environment.ts';
+import type { DecideAccount } from './server-accounts.ts';
 import type { AcceptedStart, AcceptedStop, ServerLifecycle } from './server-lifecycle.ts';
 import type { LaunchPlan } from './server-start.ts';
 import type { ServerStore } from './server-store.ts';
@@ -64,39 +55,31 @@ export interface UserServers {
   remove(userName: string, serverName: string, askedBy: Owner): Promise<void>;
   /** Stops a user's servers and lets none start while the account is changed. */
   withoutServersOf<Result>(user: User, work: () => Promise<Result>): Promise<Result>;
+  /**
+   * Removes what the spawner keeps of a user's stopped servers, for ever: the user is about to be deleted. Throws
+   * `upstream_failed` when it cannot.
+   */
+  deleteAllOf(user: User): Promise<void>;
   prefixOf(server: Pick<Server, 'userName' | 'name'>): string;
 }
 
-/** What an authenticator contributes before a server starts. */
-export type BeforeSpawn = (
-  user: User,
-  serverName: string,
-  signal: AbortSignal,
-) => Promise<Readonly<Record<string, string>>>;
+/** How long a spawner has to delete what it keeps of a server. */
+const deleteTimeoutMs = 60_000;
 
 /** What an authenticator has to say before a server is stopped; throws where the user must log in. */
 export type BeforeStop = (userName: string, askedBy: Owner) => Promise<void>;
 
 export function createUserServers(deps: {
   readonly config: Pick<Config, 'Hub' | 'Spawner' | 'basePath' | 'directory'>;
-  readonly origins: Origins;
   readonly isConfigured: boolean;
-  readonly apiUrl: string;
-  /** The hub's own environment. */
-  readonly environment: Readonly<Record<string, string | undefined>>;
   readonly users: Pick<UserStore, 'findByName'>;
   readonly store: ServerStore;
   readonly lifecycle: ServerLifecycle;
-  readonly spawner: Spawner;
+  readonly spawner: Pick<Spawner, 'optionsForm' | 'delete'>;
+  readonly planLaunch: (launch: Launch) => LaunchPlan;
   readonly accessTokens: Pick<AccessTokenStore, 'revokeByServer'>;
-  readonly tokenIssuer: Pick<TokenIssuer, 'createServerToken'>;
-  readonly roles: Pick<RoleStore, 'getByName'>;
   readonly decideAccount: DecideAccount;
-  readonly beforeSpawn: BeforeSpawn;
   readonly beforeStop: BeforeStop;
-  /** Asks a server once whether it answers. */
-  readonly probe: typeof probeReadiness;
-  readonly resolvePath: (path: string) => string;
   readonly log: Logger;
 }): UserServers {
   const { config, store, lifecycle, spawner, accessTokens, log } = deps;
@@ -108,8 +91,6 @@ export function createUserServers(deps: {
     // Servers run in folders of their own; this is how a command names a file beside the configuration.
     directory: config.directory,
   });
-  const fill = (template: string, account: string) =>
-    template.replaceAll('{username}', safeFileName(account));
 
   async function serverFor({ user, serverName, displayName }: StartRequest): Promise<Server> {
     const existing = await store.find(user.name, serverName);
@@ -133,78 +114,6 @@ export function createUserServers(deps: {
     throw new HubError('conflict', 'This server name is not available to you; choose another.');
   }
 
-  function planFor(request: StartRequest, server: Server, account: ServerAccount): LaunchPlan {
-    const { user } = request;
-    const chosen = chooseOptions(
-      choices,
-      request.userOptions ?? server.userOptions,
-      spawnerConfig,
-      placeholdersOf(user.name, server.name),
-    );
-    const prefix = serverPrefix(basePath, user.name, server.name);
-
-    return {
-      startTimeoutMs: spawnerConfig.start_timeout * 1000,
-      userOptions: chosen.userOptions,
-      async waitUntilReady({ url, findStranger }, signal) {
-        const { http_timeout: seconds } = spawnerConfig;
-        const timeoutMs = seconds * 1000;
-        const probe =
-          findStranger === undefined
-            ? deps.probe
-            : createOwnProbe(deps.probe, () => findStranger());
-        const result = await waitUntilReady({ url, path: prefix, timeoutMs, signal, probe });
-        if (result.ready) return;
-        throw new Error(
-          `The server started but did not answer within ${seconds} seconds: ${result.reason}.`,
-        );
-      },
-      async launch({ signal, onOutput, onProgress }) {
-        const additions = await deps.beforeSpawn(user, server.name, signal);
-        const token = await issueToken(user, server);
-        return spawner.start({
-          serverId: server.id,
-          userName: user.name,
-          serverName: server.name,
-          command: chosen.command,
-          environment: withSingleuserOnPath(
-            serverEnvironment({
-              userName: user.name,
-              serverName: server.name,
-              clientId: serverClientId(user.name, server.name),
-              apiToken: token,
-              apiUrl: deps.apiUrl,
-              origins: deps.origins,
-              basePath,
-              prefix,
-              defaultUrl: chosen.defaultUrl,
-              allowedScopes: spawnerConfig.oauth_client_allowed_scopes,
-              memoryLimitBytes: chosen.memoryLimitBytes,
-              cpuLimitCores: spawnerConfig.cpu_limit,
-              prefixes: Hub.environment_prefixes,
-              inherited: deps.environment,
-              keep: spawnerConfig.env_keep,
-              extra: { ...chosen.environment, ...additions },
-            }),
-          ),
-          environmentForUrl: (url) => addressEnvironment(url, Hub.environment_prefixes),
-          workingDirectory: deps.resolvePath(fill(spawnerConfig.home_dir, account.name)),
-          ...(account.systemUser === undefined ? {} : { systemUser: account.systemUser }),
-          ...(chosen.memoryLimitBytes === undefined
-            ? {}
-            : { memoryLimitBytes: chosen.memoryLimitBytes }),
-          ip: spawnerConfig.ip,
-          socket: spawnerConfig.socket,
-          userOptions: chosen.userOptions,
-          stopGraceMs: spawnerConfig.stop_timeout * 1000,
-          signal,
-          onOutput,
-          onProgress,
-        });
-      },
-    };
-  }
-
   function checkedOptions(
     userName: string,
     serverName: string,
@@ -215,17 +124,23 @@ export function createUserServers(deps: {
     return chooseOptions(choices, userOptions, spawnerConfig, placeholders).userOptions;
   }
 
-  async function issueToken(user: User, server: Server): Promise<string> {
-    const configured = spawnerConfig.server_token_scopes;
-    const scopes =
-      configured.length > 0 ? configured : (await deps.roles.getByName('server')).scopes;
-    const issued = await deps.tokenIssuer.createServerToken({
-      user,
-      server,
-      // Without it the server could not report that it is in use, and would be taken for idle.
-      scopes: [...new Set([...scopes, 'users:activity!user'])],
-    });
-    return issued.token;
+  async function deleteForEver(
+    { id, userName, name }: Server,
+    { withUser }: { readonly withUser: boolean },
+  ): Promise<void> {
+    const identity = {
+      serverId: id,
+      userName,
+      serverName: name,
+      objectName: objectName(userName, name),
+    };
+    try {
+      await spawner.delete?.(identity, { withUser, signal: timeLimit(deleteTimeoutMs) });
+    } catch (error) {
+      if (error instanceof HubError) throw error;
+      const message = `What is kept of the server could not be deleted: ${messageOf(error)}`;
+      throw new HubError('upstream_failed', message, { cause: error });
+    }
   }
 
   async function existing(userName: string, serverName: string): Promise<Server> {
@@ -275,7 +190,16 @@ export function createUserServers(deps: {
       checkedOptions(request.user.name, request.serverName, request.userOptions);
       const account = await deps.decideAccount(request.user);
       const server = await serverFor(request);
-      return lifecycle.start(server, () => planFor(request, server, account));
+      return lifecycle.start(server, () => {
+        const { user } = request;
+        const chosen = chooseOptions(
+          choices,
+          request.userOptions ?? server.userOptions,
+          spawnerConfig,
+          placeholdersOf(user.name, server.name),
+        );
+        return deps.planLaunch({ user, server, account, chosen });
+      });
     },
 
     async stop(userName, serverName, askedBy) {
@@ -304,8 +228,15 @@ export function createUserServers(deps: {
       if (server.state !== 'stopped') await deps.beforeStop(userName, askedBy);
       const { stopped } = await lifecycle.stop(server);
       await stopped;
+      await deleteForEver(server, { withUser: false });
       await accessTokens.revokeByServer(server.id);
       await store.delete(server.id);
+    },
+
+    async deleteAllOf(user) {
+      for (const server of await store.listOfUser(user.name)) {
+        await deleteForEver(server, { withUser: true });
+      }
     },
 
     withoutServersOf: (user, work) => lifecycle.withoutServersOf(user.id, work),
@@ -332,16 +263,6 @@ function stopFirst(): HubError {
   return new HubError('bad_request', 'Stop the server first.');
 }
 
-/** A user name as one name in the file system that no other user name shares. */
-export function safeFileName(userName: string): string {
-  // Names that are the same on a file system without case must still have folders of their own.
-  const encoded = [...encodeURIComponent(userName)]
-    .map((character) => (/[A-Z]/.test(character) ? `^${character.toLowerCase()}` : character))
-    .join('');
-  const name = /^\.+$/.test(encoded) ? encoded.replaceAll('.', '%2e') : encoded;
-  if (name.length <= longestFileName) return name;
-  // No short name has an equals sign, so that no user can choose the folder of a long one.
-  return `${name.slice(0, 100)}=${hashSecret(userName)}`;
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
-
-const longestFileName = 200;

@@ -93,6 +93,16 @@ export function callersOf(declaration: OperationDeclaration, world: World): Call
 /** What must become of a call on something of the owner, by the declaration alone. */
 export function verdictOf(
   declaration: OperationDeclaration,
+  caller: Caller,
+  world: World,
+): Verdict {
+  const verdict = verdictByScopes(declaration, caller, world);
+  // None of these callers is the server itself.
+  return declaration.needsServerToken === true && verdict === 'allowed' ? 403 : verdict;
+}
+
+function verdictByScopes(
+  declaration: OperationDeclaration,
   { rights, credentials }: Caller,
   world: World,
 ): Verdict {

@@ -36,6 +36,8 @@ const inputs: Readonly<Record<string, (world: World) => { query?: string; body?:
   addGroupMembers: ({ other }) => ({ body: { users: [other.name] } }),
   removeGroupMembers: ({ owner }) => ({ body: { users: [owner.name] } }),
   setGroupProperties: () => ({ body: { colour: 'red' } }),
+  tellAddressOfDefaultServer: () => ({ body: { port: 4711 } }),
+  tellAddressOfNamedServer: () => ({ body: { port: 4711 } }),
   changeNamedServer: () => ({ body: { display_name: 'A name' } }),
 };
 
@@ -174,7 +176,8 @@ describe('each operation', () => {
     expect(await snapshot(hub, world)).toEqual(before);
   });
 
-  test.for(declarations)('$method $path answers all who may', async (declaration) => {
+  const forCallers = declarations.filter(({ needsServerToken }) => needsServerToken !== true);
+  test.for(forCallers)('$method $path answers all who may', async (declaration) => {
     let world = await worldFor(declaration);
     const count = callersOf(declaration, world).length;
     let allowed = 0;

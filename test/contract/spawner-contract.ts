@@ -13,6 +13,7 @@ import { trySpawner } from '../../src/plugin-host/create-plugins.ts';
 import { shapeProblem } from '../../src/plugin-host/plugin-shape.ts';
 import { waitUntilReady } from '../../src/processes/readiness-probe.ts';
 import type { ContractTest } from './contract-test.ts';
+import { createSpawnRequest } from './spawn-request.ts';
 import { testSurroundings } from './test-host.ts';
 
 /** What the suite must know of the spawner under test. */
@@ -20,6 +21,8 @@ export interface SpawnerContract {
   readonly plugin: SpawnerPlugin;
   /** Options as they would stand in the configuration, secrets as text. */
   readonly options: Readonly<Record<string, unknown>>;
+  /** `options` of the profile with which servers are started; none unless given. */
+  readonly profileOptions?: Readonly<Record<string, unknown>>;
   /** Commands that do what the tests need; small programs for the Node.js of the tests by default. */
   readonly commands?: Partial<SpawnerCommands>;
   /** Whether it starts servers on Unix sockets too. */
@@ -99,10 +102,13 @@ interface Bench extends AsyncDisposable {
 const secret = 'hub_a-token-that-no-log-may-hold';
 const outputTimeoutMs = 30_000;
 
-async function createBench(
-  { plugin, options }: SpawnerContract,
-  commands: SpawnerCommands,
-): Promise<Bench> {
+/** `options` of the profile that the tests start, as the plugin parses them. */
+function profileOptionsOf({ plugin, profileOptions = {} }: SpawnerContract): unknown {
+  return plugin.profileOptionsSchema?.parse(profileOptions) ?? {};
+}
+
+async function createBench(contract: SpawnerContract, commands: SpawnerCommands): Promise<Bench> {
+  const { plugin, options } = contract;
   const directory = await mkdtemp(join(tmpdir(), 'spawner-contract-'));
   const spawners: Spawner[] = [];
   const started: { spawner: Spawner; server: SpawnedServer }[] = [];
@@ -130,23 +136,18 @@ async function createBench(
       return spawner;
     },
 
-    request: (changed = {}) => ({
-      serverId: 'contract-1',
-      userName: 'ann',
-      serverName: '',
-      command: commands.serves,
-      environment: { PATH: process.env['PATH'] ?? '', HUB_API_TOKEN: secret },
-      workingDirectory: join(directory, 'homes', 'ann'),
-      ip: '127.0.0.1',
-      socket: false,
-      userOptions: {},
-      signal: new AbortController().signal,
-      stopGraceMs: 5_000,
-      environmentForUrl: (url) => ({ HUB_SERVICE_URL: url }),
-      onOutput,
-      onProgress: () => undefined,
-      ...changed,
-    }),
+    request: (changed = {}) =>
+      createSpawnRequest({
+        serverId: 'contract-1',
+        objectName: changed.serverId ?? 'contract-1',
+        command: commands.serves,
+        environment: { PATH: process.env['PATH'] ?? '', HUB_API_TOKEN: secret },
+        workingDirectory: join(directory, 'homes', 'ann'),
+        profileOptions: profileOptionsOf(contract),
+        authStates: { work: { access_token: secret } },
+        onOutput,
+        ...changed,
+      }),
 
     async start(spawner, changed) {
       const server = await spawner.start(bench.request(changed));
@@ -215,7 +216,8 @@ function pluginTests({ plugin, options }: SpawnerContract): BenchTest[] {
       name: 'it can be created for trial, as hub check does it',
       async run() {
         const parsed = plugin.optionsSchema.parse(options);
-        const prepared = { plugin, file: plugin.name, options: parsed };
+        const profileOptions = new Map();
+        const prepared = { plugin, file: plugin.name, options: parsed, profileOptions };
         const surroundings = testSurroundings;
         assert.equal(await trySpawner({ ...prepared, surroundings }), undefined);
       },

@@ -8,5 +8,6 @@ export {
   type FormContract,
 } from './authenticator-contract.ts';
 export type { ContractTest } from './contract-test.ts';
+export { createSpawnRequest } from './spawn-request.ts';
 export { type SpawnerCommands, type SpawnerContract, spawnerContract } from './spawner-contract.ts';
 export { createTestHost, type TestHost, type TestHostOptions } from './test-host.ts';

@@ -1,9 +1,9 @@
+import type { SpawnRequest } from '../../src/plugin-host/spawn-request.ts';
 import type {
   PollResult,
   ServerExit,
   SpawnedServer,
   Spawner,
-  SpawnRequest,
 } from '../../src/plugin-host/spawner.ts';
 
 /** What a test tells the spawner to do; left out, everything goes well at once. */
@@ -16,6 +16,8 @@ export interface SpawnerScript {
   beforeRestore?: (serverId: string) => Promise<void>;
   /** Which other program has the address of every server. */
   stranger?: string;
+  /** What `poll` answers instead. */
+  poll?: () => Promise<PollResult>;
   /** Whether only polling tells that a server has ended. */
   tellsNoExit?: boolean;
 }
@@ -111,6 +113,7 @@ export function createScriptedSpawner(): ScriptedSpawner {
     },
 
     async poll(state): Promise<PollResult> {
+      if (spawner.script.poll !== undefined) return spawner.script.poll();
       return { running: find(state) !== undefined };
     },
 

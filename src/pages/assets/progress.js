@@ -35,7 +35,7 @@ function follow({ dataset }) {
   function take(data) {
     const event = JSON.parse(data);
     if (typeof event.progress === 'number') bar.value = event.progress;
-    if (typeof event.message === 'string') show(event.message);
+    if (typeof event.message === 'string') show(event.message, event.phase === 'pending');
     if (event.ready === true) location.replace(dataset.readyUrl);
     // The server knows why it failed and shows it on this same page.
     if (event.failed === true) location.reload();
@@ -43,11 +43,14 @@ function follow({ dataset }) {
   }
 
   // A page that is loaded again shows what was told, and the stream tells everything from the start.
-  function show(message) {
+  function show(message, isQueued) {
     const text = message.trim();
     if (shown.has(text)) return;
-    shown.add(text);
-    const item = document.createElement('li');
+    // For hours the place in a queue changes: one line tells it.
+    const place = isQueued ? log.querySelector('[data-queued]') : null;
+    if (place === null) shown.add(text);
+    const item = place ?? document.createElement('li');
+    if (isQueued) item.dataset.queued = '';
     item.textContent = text;
     log.append(item);
   }

@@ -8,9 +8,11 @@ import { env, execPath, kill } from 'node:process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createSpawnRequest } from '../../../test/contract/spawn-request.ts';
 import { testSurroundings } from '../../../test/contract/test-host.ts';
 import { sharePrograms } from '../../../test/support/shared-programs.ts';
-import type { SpawnedServer, Spawner, SpawnRequest } from '../../plugin-host/spawner.ts';
+import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
+import type { SpawnedServer, Spawner } from '../../plugin-host/spawner.ts';
 import { identifyProcess, isSameProcess } from '../../processes/process-identity.ts';
 import { directView, type ProcessView } from '../../processes/process-view.ts';
 import { waitUntilReady } from '../../processes/readiness-probe.ts';
@@ -58,23 +60,13 @@ function app(name: string, ...rest: string[]): string[] {
 }
 
 function request(changed: Partial<SpawnRequest>): SpawnRequest {
-  return {
-    serverId: 'server-1',
-    userName: 'ann',
-    serverName: '',
+  return createSpawnRequest({
     command: app('web-server'),
     environment: { PATH: env['PATH'] ?? '', USER: 'ann' },
     workingDirectory: join(directory, 'homes', 'ann'),
-    ip: '127.0.0.1',
-    socket: false,
-    userOptions: {},
-    signal: new AbortController().signal,
-    stopGraceMs: 5_000,
-    environmentForUrl: (url) => ({ HUB_SERVICE_URL: url }),
     onOutput: (line) => lines.push(line),
-    onProgress: ignore,
     ...changed,
-  };
+  });
 }
 
 async function start(

@@ -2,12 +2,8 @@ import { join } from 'node:path';
 import { geteuid } from 'node:process';
 import { createLimiter } from '../../concurrency/limiter.ts';
 import { HubError } from '../../errors.ts';
-import type {
-  SpawnedServer,
-  Spawner,
-  SpawnerHost,
-  SpawnRequest,
-} from '../../plugin-host/spawner.ts';
+import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
+import type { SpawnedServer, Spawner, SpawnerHost } from '../../plugin-host/spawner.ts';
 import { systemClock } from '../../processes/clock.ts';
 import { makeDirectory } from '../../processes/make-directory.ts';
 import { hasOutputLog, type OutputLog, openOutputLog } from '../../processes/output-log.ts';

@@ -1,0 +1,185 @@
+import type { SpawnPreparation } from '../authentication/spawn-hooks.ts';
+import type { Config } from '../config/config.ts';
+import type { Origins } from '../http/origins.ts';
+import type { TokenIssuer } from '../oauth/tokens/token-issuer.ts';
+import type { Volume } from '../plugin-host/spawn-request.ts';
+import type { Spawner } from '../plugin-host/spawner.ts';
+import {
+  createOwnProbe,
+  type probeReadiness,
+  waitUntilReady,
+} from '../processes/readiness-probe.ts';
+import { withSingleuserOnPath } from '../processes/singleuser-program.ts';
+import { serverClientId } from '../protocol/client-id.ts';
+import { objectName } from '../protocol/object-name.ts';
+import type { RoleStore } from '../rbac/role-store.ts';
+import type { GroupStore } from '../users/group-store.ts';
+import type { User } from '../users/user-store.ts';
+import type { AddressReports } from './address-reports.ts';
+import { safeFileName } from './safe-file-name.ts';
+import { type Server, serverPrefix } from './server.ts';
+import type { ServerAccount } from './server-accounts.ts';
+import { addressEnvironment, serverEnvironment } from './server-environment.ts';
+import type { LaunchPlan } from './server-start.ts';
+import type { ChosenOptions } from './spawn-options.ts';
+
+export type BeforeSpawn = (
+  user: User,
+  serverName: string,
+  signal: AbortSignal,
+) => Promise<SpawnPreparation>;
+
+/** What to start: everything but what can change until the start begins. */
+export interface Launch {
+  readonly user: User;
+  readonly server: Server;
+  readonly account: ServerAccount;
+  readonly chosen: ChosenOptions;
+}
+
+export interface LaunchPlannerDeps {
+  readonly config: Pick<Config, 'Hub' | 'Spawner' | 'basePath'>;
+  readonly origins: Origins;
+  readonly apiUrl: string;
+  /** The hub's own environment. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly spawner: Pick<Spawner, 'start'>;
+  /** `options` of a profile, or of none, as the spawner's schema parsed them. */
+  readonly profileOptionsOf: (profile: string | undefined) => unknown;
+  readonly groups: Pick<GroupStore, 'groupNamesOf'>;
+  readonly tokenIssuer: Pick<TokenIssuer, 'createServerToken'>;
+  readonly roles: Pick<RoleStore, 'getByName'>;
+  readonly beforeSpawn: BeforeSpawn;
+  readonly addressReports: Pick<AddressReports, 'await'>;
+  /** Asks a server once whether it answers. */
+  readonly probe: typeof probeReadiness;
+  readonly resolvePath: (path: string) => string;
+}
+
+/** Prepares the starts of servers: gathers what a spawner is told, and knows when a server is ready. */
+export function createLaunchPlanner(deps: LaunchPlannerDeps): (launch: Launch) => LaunchPlan {
+  const { Hub, Spawner: spawnerConfig } = deps.config;
+  const { basePath } = deps.config;
+
+  async function issueToken(user: User, server: Server): Promise<string> {
+    const configured = spawnerConfig.server_token_scopes;
+    const scopes =
+      configured.length > 0 ? configured : (await deps.roles.getByName('server')).scopes;
+    const issued = await deps.tokenIssuer.createServerToken({
+      user,
+      server,
+      // Without it the server could not report that it is in use, and would be taken for idle.
+      scopes: [...new Set([...scopes, 'users:activity!user'])],
+    });
+    return issued.token;
+  }
+
+  function environmentOf(
+    { user, server, chosen }: Launch,
+    { token, additions }: { readonly token: string; readonly additions: SpawnPreparation },
+  ): Record<string, string> {
+    const environment = serverEnvironment({
+      userName: user.name,
+      serverName: server.name,
+      clientId: serverClientId(user.name, server.name),
+      apiToken: token,
+      apiUrl: deps.apiUrl,
+      origins: deps.origins,
+      basePath,
+      prefix: serverPrefix(basePath, user.name, server.name),
+      defaultUrl: chosen.defaultUrl,
+      allowedScopes: spawnerConfig.oauth_client_allowed_scopes,
+      memoryLimitBytes: chosen.limits.memoryBytes,
+      cpuLimitCores: chosen.limits.cpuCores,
+      prefixes: Hub.environment_prefixes,
+      inherited: deps.environment,
+      keep: spawnerConfig.env_keep,
+      extra: { ...chosen.environment, ...additions.environment },
+    });
+    return withSingleuserOnPath(environment);
+  }
+
+  return (launch) => {
+    const { user, server, account, chosen } = launch;
+    return {
+      startTimeoutMs: spawnerConfig.start_timeout * 1000,
+      userOptions: chosen.userOptions,
+      waitUntilReady: (spawned, signal) =>
+        requireAnswer(spawned, {
+          path: serverPrefix(basePath, user.name, server.name),
+          seconds: spawnerConfig.http_timeout,
+          probe: deps.probe,
+          signal,
+        }),
+      async launch(callbacks) {
+        const { signal } = callbacks;
+        const [additions, groups] = await Promise.all([
+          deps.beforeSpawn(user, server.name, signal),
+          deps.groups.groupNamesOf(user.name),
+        ]);
+        const token = await issueToken(user, server);
+        const { memoryBytes } = chosen.limits;
+        const home = spawnerConfig.home_dir.replaceAll('{username}', safeFileName(account.name));
+        return deps.spawner.start({
+          ...callbacks,
+          serverId: server.id,
+          userName: user.name,
+          serverName: server.name,
+          objectName: objectName(user.name, server.name),
+          groups,
+          ...(chosen.profile !== undefined && { profile: chosen.profile }),
+          profileOptions: deps.profileOptionsOf(chosen.profile),
+          command: chosen.command,
+          environment: environmentOf(launch, { token, additions }),
+          environmentForUrl: (url) => addressEnvironment(url, Hub.environment_prefixes),
+          authStates: additions.authStates,
+          workingDirectory: deps.resolvePath(home),
+          ...(account.systemUser !== undefined && { systemUser: account.systemUser }),
+          limits: chosen.limits,
+          guarantees: chosen.guarantees,
+          ...(memoryBytes !== undefined && { memoryLimitBytes: memoryBytes }),
+          volumes: chosen.volumes.map((volume) => ownVolume(volume, account, server)),
+          ip: spawnerConfig.ip,
+          socket: spawnerConfig.socket,
+          userOptions: chosen.userOptions,
+          stopGraceMs: spawnerConfig.stop_timeout * 1000,
+          awaitAddress: (accept) => deps.addressReports.await(server.id, accept, signal),
+        });
+      },
+    };
+  };
+}
+
+/** Fills in whose volume it is: as a folder where it is one, otherwise as part of a volume's name. */
+function ownVolume(volume: Volume, account: ServerAccount, { name }: Server): Volume {
+  const { source } = volume;
+  const userName = source.startsWith('/')
+    ? safeFileName(account.name)
+    : objectName(account.name, '');
+  // All at once: what is filled in gets no second look.
+  const filled = source.replaceAll(/\{(username|server)\}/g, (_, word: string) =>
+    word === 'username' ? userName : name,
+  );
+  return { ...volume, source: filled };
+}
+
+async function requireAnswer(
+  { url, findStranger }: Parameters<LaunchPlan['waitUntilReady']>[0],
+  options: {
+    readonly path: string;
+    readonly seconds: number;
+    readonly signal: AbortSignal;
+    readonly probe: typeof probeReadiness;
+  },
+): Promise<void> {
+  const { path, seconds, signal } = options;
+  const probe =
+    findStranger === undefined
+      ? options.probe
+      : createOwnProbe(options.probe, () => findStranger());
+  const result = await waitUntilReady({ url, path, timeoutMs: seconds * 1000, signal, probe });
+  if (result.ready) return;
+  throw new Error(
+    `The server started but did not answer within ${seconds} seconds: ${result.reason}.`,
+  );
+}
