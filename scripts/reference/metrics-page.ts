@@ -13,6 +13,7 @@ export function listMetrics(): readonly MetricDescription[] {
     storagesUp: () => Promise.resolve({}),
     openWebSockets: () => 0,
     droppedLogLines: () => 0,
+    changeFeed: () => ({ ageSeconds: 0, losses: 0 }),
   });
   return metrics.list();
 }

@@ -26,7 +26,7 @@ export function createLoginRevalidation(deps: {
   readonly authenticators: Pick<Authenticators, 'list' | 'find'>;
   readonly logins: Pick<LoginSessions, 'find' | 'endAllOfIdentity' | 'end'>;
   readonly identities: Pick<IdentityStore, 'listForUser'>;
-  readonly database: Pick<HubDatabase, 'onChange'>;
+  readonly database: Pick<HubDatabase, 'onChange' | 'changeFeed'>;
   readonly log: Logger;
 }): LoginRevalidation {
   const { refresh, authenticators, logins, identities, log } = deps;

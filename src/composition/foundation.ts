@@ -51,7 +51,10 @@ export async function openFoundation(
     file: resolve(directory, Hub.cookie_secret_file),
   });
   const options = { directory, log, stopping };
-  const database = disposables.use(await openDatabase(Hub.database_url, options));
+  const maxStalenessMs = config.Proxy.max_staleness * 1000;
+  const database = disposables.use(
+    await openDatabase(Hub.database_url, { ...options, maxStalenessMs }),
+  );
   const keyv = disposables.use(await openKeyv({ url: Hub.keyv_url, database, ...options }));
   const stores = createStores(database, secrets);
   const instance = disposables.use(

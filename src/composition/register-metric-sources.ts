@@ -1,3 +1,4 @@
+import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { serviceStates } from '../services/service-status.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
 import type { ComposedServers } from './compose-servers.ts';
@@ -7,7 +8,7 @@ import type { Readiness } from './readiness.ts';
 
 /** Registers what the metrics read from the running hub at each scrape. */
 export function registerMetricSources(
-  { metrics, stores }: Foundation,
+  { metrics, stores, database }: Foundation,
   deps: {
     readonly services: ComposedServices;
     readonly servers: ComposedServers;
@@ -47,5 +48,9 @@ export function registerMetricSources(
     },
     openWebSockets: () => webSockets.openWebSockets,
     droppedLogLines: deps.droppedLogLines,
+    changeFeed: () => ({
+      ageSeconds: (monotonicMs() - database.changeFeed.knownAtMs()) / 1000,
+      losses: database.changeFeed.lossCount,
+    }),
   });
 }

@@ -268,6 +268,14 @@ export const proxySection = z.strictObject({
   upstream_idle_timeout: seconds
     .default(4)
     .describe('Seconds an unused upstream connection is kept.'),
+  max_staleness: z
+    .number()
+    .min(5)
+    .max(300)
+    .default(30)
+    .describe(
+      'Seconds for which visitors who were let in stay so while PostgreSQL cannot be reached (5 to 300); then they get 503 until it is back.',
+    ),
   max_upstream_connections: z
     .int()
     .positive()

@@ -40,7 +40,7 @@ export function hasDoor(route: Route): route is DooredRoute {
  * to. What is no browser and shows nothing is left to the server: it comes to no page.
  */
 export function createDoor(deps: {
-  readonly database: Pick<HubDatabase, 'onChange'>;
+  readonly database: Pick<HubDatabase, 'onChange' | 'changeFeed'>;
   readonly access: Pick<RouteAccess, 'identify' | 'isGranted'>;
   readonly logins: Pick<LoginAccess, 'visitorOf'>;
   readonly answers: Pick<DoorAnswers, 'isYes'>;

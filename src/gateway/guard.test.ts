@@ -45,7 +45,10 @@ function guardedWorld() {
     publicUrl: new URL('http://hub.test/'),
     origins: { of: () => 'http://hub.test', hasHostCookies: false },
     issuer: 'http://hub.test',
-    database: { onChange: changes.add },
+    database: {
+      onChange: changes.add,
+      changeFeed: { knownAtMs: () => performance.now(), isLost: () => false, lossCount: 0 },
+    },
     assertions: createAssertionSigner({ secrets, issuer: 'http://hub.test' }),
     clients: {
       allowedScopes: () => [],

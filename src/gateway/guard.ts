@@ -28,7 +28,7 @@ export function createGuard(deps: {
   readonly origins: Pick<Origins, 'of' | 'hasHostCookies'>;
   readonly publicUrl: URL;
   readonly issuer: string;
-  readonly database: Pick<HubDatabase, 'onChange'>;
+  readonly database: Pick<HubDatabase, 'onChange' | 'changeFeed'>;
   readonly assertions: AssertionSigner;
   readonly hubApi: Omit<
     Parameters<typeof createDirectHubApi>[0],

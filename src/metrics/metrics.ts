@@ -23,6 +23,8 @@ export interface MetricSources {
   storagesUp(): Promise<Readonly<Record<string, boolean>>>;
   openWebSockets(): number;
   droppedLogLines(): number;
+  /** How news of changes comes from the database. */
+  changeFeed(): { readonly ageSeconds: number; readonly losses: number };
 }
 
 /** What a metric is called and means. */
@@ -241,6 +243,23 @@ function registerSources(sources: MetricSources, registers: Registry[]): void {
     collect() {
       this.reset();
       this.inc(sources.droppedLogLines());
+    },
+  });
+  new Counter({
+    name: 'hub_change_feed_losses_total',
+    help: 'Times the connection that tells of changes in the database was found dead and replaced.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(sources.changeFeed().losses);
+    },
+  });
+  new Gauge({
+    name: 'hub_change_feed_age_seconds',
+    help: 'Seconds since all changes in the database were known here; beyond Proxy.max_staleness nothing remembered is used.',
+    registers,
+    collect() {
+      this.set(sources.changeFeed().ageSeconds);
     },
   });
   new Gauge({

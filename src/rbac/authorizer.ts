@@ -58,7 +58,7 @@ export function createAuthorizer({
   readonly groups: Pick<GroupStore, 'groupNamesOf' | 'memberships'>;
   readonly roles: Pick<RoleStore, 'heldBy'>;
   readonly services: () => readonly { readonly name: string; readonly admin: boolean }[];
-  readonly database: Pick<HubDatabase, 'onChange'>;
+  readonly database: Pick<HubDatabase, 'onChange' | 'changeFeed'>;
   readonly log: Logger;
 }): Authorizer {
   const changes = watchChanges(database);

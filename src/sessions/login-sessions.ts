@@ -49,7 +49,7 @@ const seenFlushMs = 60_000;
 export function createLoginSessions(deps: {
   readonly store: LoginSessionStore;
   readonly users: Pick<UserStore, 'findById' | 'recordActivity'>;
-  readonly database: Pick<HubDatabase, 'onChange'>;
+  readonly database: Pick<HubDatabase, 'onChange' | 'changeFeed'>;
   /** Encrypts the ID tokens of providers. */
   readonly sealer: Sealer;
   readonly lifetimeSeconds: number;

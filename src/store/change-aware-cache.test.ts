@@ -12,8 +12,11 @@ interface Right {
 function world() {
   const listeners = createChangeListeners({ log: pino({ level: 'silent' }) });
   let timeMs = 0;
-  const monotonicMs = () => timeMs;
-  const changes = watchChanges({ onChange: listeners.add }, { monotonicMs });
+  let isLost = false;
+  const changes = watchChanges({
+    onChange: listeners.add,
+    changeFeed: { knownAtMs: () => timeMs, isLost: () => isLost, lossCount: 0 },
+  });
   const endOf = ({ sessionId, tokenId }: Right) => [sessionId, tokenId];
   return {
     listeners,
@@ -21,12 +24,14 @@ function world() {
     skipMs(ms: number) {
       timeMs += ms;
     },
-    rights: createChangeAwareCache<Right>({ changes, max: 10, voidedBy: { endOf }, monotonicMs }),
+    lose(lost: boolean) {
+      isLost = lost;
+    },
+    rights: createChangeAwareCache<Right>({ changes, max: 10, voidedBy: { endOf } }),
     people: createChangeAwareCache<Right>({
       changes,
       max: 10,
       voidedBy: { newUsers: true },
-      monotonicMs,
     }),
   };
 }
@@ -113,6 +118,17 @@ test('an answer lasts a minute at most, in case that news of a change is lost', 
   expect(() => createChangeAwareCache({ changes, max: 1, ttlMs: longestTtlMs + 1 })).toThrow(
     RangeError,
   );
+});
+
+test('nothing remembered is used while the feed of changes is lost, nor what was asked meanwhile', async () => {
+  const { people, lose } = world();
+  await people.getOrLoad('key', async () => mine);
+  const other: Right = { sessionId: 'other' };
+  lose(true);
+  expect(people.get('key')).toBeUndefined();
+  expect(await people.getOrLoad('key', async () => other)).toBe(other);
+  lose(false);
+  expect(people.get('key')).toBeUndefined();
 });
 
 test('so many ends that not all can be kept void everything', async () => {

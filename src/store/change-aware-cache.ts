@@ -13,6 +13,13 @@ export interface ChangeWatch extends Disposable {
   revocationCount(): number;
   /** Whether a login or token ended lately: at least within twice the longest time a cache remembers. */
   isRevoked(id: string | undefined): boolean;
+  /**
+   * The clock of caches: it stands still while the database cannot be reached, since no one could change anything in
+   * the way that time makes answers wrong.
+   */
+  timeMs(): number;
+  /** Whether it has stood still for so long that nothing remembered may be used. */
+  isLost(): boolean;
 }
 
 /** Which changes make an answer void, beside those that may concern anyone. */
@@ -34,7 +41,6 @@ export interface ChangeAwareCacheOptions<Value> {
   readonly expiresAtMs?: (value: Value) => number | undefined;
   readonly voidedBy?: VoidedBy<Value>;
   readonly now?: () => number;
-  readonly monotonicMs?: () => number;
 }
 
 export const longestTtlMs = 60_000;
@@ -42,17 +48,15 @@ export const longestTtlMs = 60_000;
 const mostRevocations = 50_000;
 
 /** Watches the changes of a database, in this process and others. */
-export function watchChanges(
-  database: Pick<HubDatabase, 'onChange'>,
-  options: { readonly monotonicMs?: () => number } = {},
-): ChangeWatch {
+export function watchChanges(database: Pick<HubDatabase, 'onChange' | 'changeFeed'>): ChangeWatch {
+  const { changeFeed } = database;
   let epoch = 0;
   let userCount = 0;
   let revocationCount = 0;
   const revoked = createRevocationSet({
-    ...options,
     forMs: 2 * longestTtlMs,
     max: mostRevocations,
+    monotonicMs: changeFeed.knownAtMs,
   });
 
   /** Notes what ended; false when that is more than can be kept. */
@@ -88,6 +92,8 @@ export function watchChanges(
     userCount: () => userCount,
     revocationCount: () => revocationCount,
     isRevoked: (id) => revoked.has(id),
+    timeMs: changeFeed.knownAtMs,
+    isLost: changeFeed.isLost,
     [Symbol.dispose]: stopListening,
   };
 }
@@ -108,8 +114,9 @@ export function createChangeAwareCache<Value extends {}, Miss extends undefined 
   const { endOf, newUsers = false } = voidedBy;
   return createAnswerCache({
     ...options,
-    ttlMs: () => ttlMs,
-    missTtlMs: () => missTtlMs,
+    ttlMs: () => (changes.isLost() ? 0 : ttlMs),
+    missTtlMs: () => (changes.isLost() ? 0 : missTtlMs),
+    monotonicMs: changes.timeMs,
     voiding: {
       // Both only grow, so their sum changes with each.
       epoch: newUsers ? () => changes.epoch() + changes.userCount() : changes.epoch,

@@ -1,36 +1,42 @@
 import { expect, test } from 'vitest';
-import { type ChangeSubject, parseChangeSubject, tokensRevoked } from './change-subject.ts';
+import { type LoggedChange, subjectsOf, tokensRevoked } from './change-subject.ts';
 
-const subjects: ChangeSubject[] = [
-  { kind: 'user_added' },
-  { kind: 'session_ended', sessionId: 'a' },
-  { kind: 'tokens_revoked', tokenIds: ['a', 'b'] },
-  { kind: 'server_changed', serverId: 'a' },
-  { kind: 'instances_changed' },
-  { kind: 'services_changed' },
-];
-test.each(subjects)('%o arrives as it was sent', (subject) => {
-  expect(parseChangeSubject(JSON.parse(JSON.stringify(subject)))).toEqual(subject);
+const revoked = (id: string): LoggedChange => ({ kind: 'token_revoked', subject: id });
+
+test('logged changes tell what they concerned, each once and in order', () => {
+  const logged: LoggedChange[] = [
+    { kind: 'user_added', subject: null },
+    revoked('a'),
+    { kind: 'session_ended', subject: 'mine' },
+    { kind: 'user_added', subject: null },
+    revoked('b'),
+    { kind: 'server_changed', subject: 'lab' },
+    { kind: 'instances_changed', subject: null },
+    { kind: 'services_changed', subject: null },
+  ];
+  expect(subjectsOf(logged)).toEqual([
+    { kind: 'user_added' },
+    { kind: 'session_ended', sessionId: 'mine' },
+    { kind: 'server_changed', serverId: 'lab' },
+    { kind: 'instances_changed' },
+    { kind: 'services_changed' },
+    { kind: 'tokens_revoked', tokenIds: ['a', 'b'] },
+  ]);
 });
 
 test.each([
-  undefined,
-  null,
-  'session_ended',
-  [],
-  {},
-  { kind: 'role_lost' },
-  { kind: 'session_ended' },
-  { kind: 'session_ended', sessionId: 1 },
-  { kind: 'tokens_revoked' },
-  { kind: 'server_changed' },
-  { kind: 'tokens_revoked', tokenIds: 'a' },
-  { kind: 'tokens_revoked', tokenIds: ['a', 1] },
-])('%o may concern anybody', (value) => {
-  expect(parseChangeSubject(value)).toBeUndefined();
+  { kind: 'any_right', subject: null },
+  { kind: 'of a newer hub', subject: 'a' },
+  { kind: 'session_ended', subject: null },
+  { kind: 'server_changed', subject: null },
+  { kind: 'token_revoked', subject: null },
+])('%o may concern anybody', (change) => {
+  expect(subjectsOf([change, change])).toEqual([undefined]);
 });
 
 test('the revocation of very many tokens may concern anybody', () => {
   expect(tokensRevoked(['a'])).toEqual({ kind: 'tokens_revoked', tokenIds: ['a'] });
   expect(tokensRevoked(Array(101).fill('a'))).toBeUndefined();
+  const many = Array.from({ length: 101 }, (_, index) => revoked(String(index)));
+  expect(subjectsOf([{ kind: 'any_right', subject: null }, ...many])).toEqual([undefined]);
 });

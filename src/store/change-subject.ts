@@ -20,7 +20,7 @@ export type StateChange =
   /** A service started, ended or changed hands. */
   | { readonly kind: 'services_changed' };
 
-/** With more tokens, dropping everything is the lesser work, and the subject would fit no notification. */
+/** With more tokens, dropping everything is the lesser work. */
 const mostTokenIds = 100;
 
 /** The subject of a revocation; undefined, which means everything, where it concerns many tokens. */
@@ -28,27 +28,40 @@ export function tokensRevoked(tokenIds: readonly string[]): ChangeSubject | unde
   return tokenIds.length > mostTokenIds ? undefined : { kind: 'tokens_revoked', tokenIds };
 }
 
-/** Reads a subject another process sent. Undefined, which means everything, for whatever is not one. */
-export function parseChangeSubject(value: unknown): ChangeSubject | undefined {
-  if (typeof value !== 'object' || value === null || !('kind' in value)) return undefined;
-  switch (value.kind) {
+/** A change as the log of changes keeps it. */
+export interface LoggedChange {
+  readonly kind: string;
+  readonly subject: string | null;
+}
+
+/**
+ * What logged changes concerned, in their order: revoked tokens together, and undefined, which means everything, once
+ * for all that are not known here, as those of a newer hub are.
+ */
+export function subjectsOf(changes: readonly LoggedChange[]): (ChangeSubject | undefined)[] {
+  const tokenIds = new Set<string>();
+  const subjects = new Map<string, ChangeSubject | undefined>();
+  const add = (subject: ChangeSubject | undefined) =>
+    subjects.set(JSON.stringify(subject ?? null), subject);
+  for (const { kind, subject } of changes) {
+    if (kind === 'token_revoked' && subject !== null) tokenIds.add(subject);
+    else add(readSubject(kind, subject));
+  }
+  if (tokenIds.size > 0) add(tokensRevoked([...tokenIds]));
+  return [...subjects.values()];
+}
+
+function readSubject(kind: string, subject: string | null): ChangeSubject | undefined {
+  switch (kind) {
     case 'user_added':
     case 'instances_changed':
     case 'services_changed':
-      return { kind: value.kind };
+      return { kind };
+    case 'session_ended':
+      return subject === null ? undefined : { kind, sessionId: subject };
     case 'server_changed':
-      return 'serverId' in value && typeof value.serverId === 'string'
-        ? { kind: value.kind, serverId: value.serverId }
-        : undefined;
+      return subject === null ? undefined : { kind, serverId: subject };
+    default:
+      return undefined;
   }
-  if (value.kind === 'session_ended') {
-    return 'sessionId' in value && typeof value.sessionId === 'string'
-      ? { kind: value.kind, sessionId: value.sessionId }
-      : undefined;
-  }
-  if (value.kind !== 'tokens_revoked' || !('tokenIds' in value)) return undefined;
-  const { tokenIds } = value;
-  return Array.isArray(tokenIds) && tokenIds.every((id) => typeof id === 'string')
-    ? { kind: value.kind, tokenIds }
-    : undefined;
 }

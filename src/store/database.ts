@@ -3,6 +3,16 @@ import type { ChangeListener } from './change-listeners.ts';
 import type { ChangeSubject } from './change-subject.ts';
 import type { Tables } from './tables.ts';
 
+/** How news of changes comes from other processes. */
+export interface ChangeFeed {
+  /** The moment of the monotonic clock up to which every change, of whatever process, was announced here. */
+  knownAtMs(): number;
+  /** Whether that is so long ago that nothing remembered may be used (`Proxy.max_staleness`). */
+  isLost(): boolean;
+  /** How often the connection was found dead and replaced. */
+  readonly lossCount: number;
+}
+
 /** The hub's durable state. */
 export interface HubDatabase extends AsyncDisposable {
   readonly kysely: Kysely<Tables>;
@@ -15,11 +25,15 @@ export interface HubDatabase extends AsyncDisposable {
   /** Why nothing can be written, as far as that is known without a query. */
   problem(): string | undefined;
   /**
-   * Tells every process on this database (this one at once) that users, roles, groups, sessions or
-   * tokens changed. Call it after the change is committed, and with a subject only where nothing
-   * else can have lost a right.
+   * Tells this process at once that users, roles, groups, sessions or tokens changed; other processes find it in the
+   * database by themselves. Call it after the change is committed, and with a subject only where nothing else can
+   * have lost a right.
    */
   announceChange(subject?: ChangeSubject): void;
-  /** Called after any announceChange, here or in another process. Returns how to stop listening. */
+  /**
+   * Called after any announceChange and any change by another process, perhaps more than once for one. Returns how to
+   * stop listening.
+   */
   onChange(listener: ChangeListener): () => void;
+  readonly changeFeed: ChangeFeed;
 }

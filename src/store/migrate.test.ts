@@ -156,8 +156,11 @@ async function versionOf(kysely: Kysely<RowsOfAnything>): Promise<number | undef
 }
 
 async function dropEverything(kysely: Kysely<RowsOfAnything>, dialect: 'sqlite' | 'postgres') {
+  if (dialect === 'postgres') {
+    await sql`drop schema public cascade; create schema public`.execute(kysely);
+    return;
+  }
   for (const name of ['hub_schema', ...tableNames, ...laterTableNames].toReversed()) {
-    const end = dialect === 'postgres' ? sql` cascade` : sql``;
-    await sql`drop table ${sql.table(name)}${end}`.execute(kysely);
+    await sql`drop table ${sql.table(name)}`.execute(kysely);
   }
 }

@@ -7,6 +7,7 @@ import { migration0003 } from './migrations/0003-system-accounts.ts';
 import { migration0004 } from './migrations/0004-account-authenticators.ts';
 import { migration0005 } from './migrations/0005-token-makers.ts';
 import { migration0006 } from './migrations/0006-instances.ts';
+import { migration0007 } from './migrations/0007-changes.ts';
 
 /** Every step, in order; the version of a schema is the number of steps it has seen. Append only. */
 export const migrations: readonly Migration[] = [
@@ -16,6 +17,7 @@ export const migrations: readonly Migration[] = [
   migration0004,
   migration0005,
   migration0006,
+  migration0007,
 ];
 
 export interface MigrateOptions {

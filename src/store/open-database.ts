@@ -9,6 +9,8 @@ export interface OpenDatabaseOptions {
   readonly log: Logger;
   /** How long to wait for another process's lock on an SQLite file. */
   readonly lockTimeoutMs?: number;
+  /** After how long without news from the database nothing remembered may be used. */
+  readonly maxStalenessMs?: number;
   /** Aborted when the hub is about to stop: a database that hangs does not keep it. */
   readonly stopping?: AbortSignal;
 }
@@ -19,7 +21,7 @@ export interface OpenDatabaseOptions {
  */
 export async function openDatabase(
   url: string,
-  { directory, log, lockTimeoutMs = 5000, stopping }: OpenDatabaseOptions,
+  { directory, log, lockTimeoutMs = 5000, maxStalenessMs = 30_000, stopping }: OpenDatabaseOptions,
 ): Promise<HubDatabase> {
   if (url.startsWith('sqlite:')) {
     return await openSqliteDatabase({
@@ -31,7 +33,7 @@ export async function openDatabase(
   }
   if (/^postgres(ql)?:\/\//.test(url)) {
     const { openPostgresDatabase } = await import('./postgres-database.ts');
-    return await openPostgresDatabase({ url, log, stopping });
+    return await openPostgresDatabase({ url, log, maxStalenessMs, stopping });
   }
   throw new StartupError('Hub.database_url must begin with sqlite: or postgresql://');
 }

@@ -1,55 +1,81 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from 'pg';
 import type { Logger } from 'pino';
+import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import type { AnswerWatch } from './answer-watch.ts';
 import type { ChangeListener } from './change-listeners.ts';
-import { type ChangeSubject, parseChangeSubject } from './change-subject.ts';
+import { subjectsOf } from './change-subject.ts';
+import type { ChangeFeed } from './database.ts';
+import {
+  type LogPosition,
+  purgeChangeLog,
+  purgeIntervalMs,
+  readChangeLog,
+} from './postgres-change-log.ts';
 
 const channel = 'hub_changed';
+/** How often the log is read although nothing was heard. */
+const readIntervalMs = 2_000;
+/** The least time between two readings: many changes in a row cost one. */
+const readSpacingMs = 50;
+const answerLimitMs = 2_000;
+/** How long it may take until a notification to oneself is heard. */
+const hearingLimitMs = 4_000;
 const firstRetryMs = 100;
-const longestRetryMs = 10_000;
+const longestRetryMs = 2_000;
+/** Where notifications are never heard, a new connection every few seconds would not help. */
+const longestHearingLimitMs = 120_000;
+const toldAgain = 'changes in the database are told again';
 
-/** Tells other processes on the same PostgreSQL that something changed, and hears it from them. */
-export interface PostgresChangeFeed extends AsyncDisposable {
-  announce(subject?: ChangeSubject): void;
-}
+/** Hears from PostgreSQL what changed, whoever changed it. */
+export type PostgresChangeFeed = ChangeFeed & AsyncDisposable;
 
 export interface PostgresChangeFeedOptions {
   /** Makes a client that is not yet connected. */
   readonly createClient: () => Client;
-  /** Another process announced a change, or one may have been missed. */
   readonly onChange: ChangeListener;
+  /** After how long without news the feed counts as lost. */
+  readonly maxStalenessMs: number;
   readonly answers: AnswerWatch;
   readonly log: Logger;
 }
 
-/** Opens a feed over LISTEN and NOTIFY on a connection of its own, and opens it again when lost. */
+/**
+ * Reads the log of changes every two seconds, and at once when a notification comes, over one connection of its own.
+ * Each reading sends itself a notification: a connection that is not answered, or on which nothing is heard any more,
+ * is replaced.
+ */
 export async function openPostgresChangeFeed({
   createClient,
   onChange,
+  maxStalenessMs,
   answers,
   log,
 }: PostgresChangeFeedOptions): Promise<PostgresChangeFeed> {
-  const ownId = randomUUID();
+  const ownChannel = `hub_${randomUUID().replaceAll('-', '')}`;
   let client: Client | undefined;
   let isClosed = false;
-  let isUntold = false;
-  let untoldSubject: ChangeSubject | undefined;
-  let isTelling = false;
+  let lossCount = 0;
+  let position: LogPosition | undefined;
+  let knownAtMs = monotonicMs();
+  let heardAtMs = monotonicMs();
+  let hearsLimitMs = hearingLimitMs;
+  let reading: Promise<void> | undefined;
+  let isDue = false;
+  let spacing: NodeJS.Timeout | undefined;
   let retryTimer: NodeJS.Timeout | undefined;
   let retryMs = firstRetryMs;
+  let purgePosition: LogPosition | undefined;
 
-  async function open(): Promise<void> {
+  async function open(limit: <T>(answer: Promise<T>) => Promise<T>): Promise<void> {
     const opened = createClient();
-    opened.on('error', () => lose(opened));
-    opened.on('end', () => lose(opened));
-    opened.on('notification', ({ payload }) => {
-      const { from, subject } = readNotification(payload);
-      if (from !== ownId) onChange(subject);
-    });
+    opened.on('error', () => lose(opened, 'the connection was closed'));
+    opened.on('end', () => lose(opened, 'the connection was closed'));
+    opened.on('notification', (notification) => hear(opened, notification.channel));
     try {
-      await answers.wait(opened.connect());
-      await answers.wait(opened.query(`listen ${channel}`));
+      await limit(opened.connect());
+      await limit(opened.query(`listen ${channel}; listen ${ownChannel}`));
+      await limit(read(opened));
     } catch (error) {
       await opened.end().catch(() => {});
       throw error;
@@ -59,26 +85,67 @@ export async function openPostgresChangeFeed({
       return;
     }
     client = opened;
+    heardAtMs = monotonicMs();
     retryMs = firstRetryMs;
-    if (isUntold) tell();
   }
 
-  function lose(lost: Client): void {
+  function hear(hearing: Client, heardChannel: string): void {
+    if (heardChannel === ownChannel) {
+      if (hearing !== client) return;
+      heardAtMs = monotonicMs();
+      if (hearsLimitMs > hearingLimitMs) log.info({}, toldAgain);
+      hearsLimitMs = hearingLimitMs;
+    } else readSoon();
+  }
+
+  async function read(from: Client): Promise<void> {
+    const sentAtMs = monotonicMs();
+    const found = await readChangeLog(
+      async (text, values) => await from.query(text, [...values]),
+      position,
+      { channel: ownChannel, payload: '' },
+    );
+    position = found.position;
+    purgePosition ??= found.position;
+    // Before the listeners: what they look up is from after these changes.
+    knownAtMs = Math.max(knownAtMs, sentAtMs);
+    if (found.isIncomplete) onChange(undefined);
+    for (const subject of subjectsOf(found.changes)) onChange(subject);
+  }
+
+  function readSoon(): void {
+    isDue = true;
+    if (reading !== undefined || spacing !== undefined || client === undefined) return;
+    isDue = false;
+    const from = client;
+    const losing = (error: unknown) => lose(from, (error as Error).message);
+    reading = inTime(read(from))
+      .catch(losing)
+      .finally(() => {
+        reading = undefined;
+        spacing = setTimeout(() => {
+          spacing = undefined;
+          if (isDue) readSoon();
+        }, readSpacingMs);
+        spacing.unref();
+      });
+  }
+
+  function lose(lost: Client, reason: string): void {
     if (client !== lost) return;
     client = undefined;
     void lost.end().catch(() => {});
     if (isClosed) return;
-    log.warn({}, 'lost the connection that tells of changes in the database');
+    lossCount += 1;
+    log.warn({ reason }, 'lost the connection that tells of changes in the database');
     retryLater();
   }
 
   function retryLater(): void {
     retryTimer = setTimeout(() => {
-      open().then(
+      open((answer) => inTime(answers.wait(answer))).then(
         () => {
-          if (client === undefined) return;
-          log.info({}, 'changes in the database are told again');
-          onChange(undefined);
+          if (client !== undefined && hearsLimitMs === hearingLimitMs) log.info({}, toldAgain);
         },
         () => {
           retryMs = Math.min(retryMs * 2, longestRetryMs);
@@ -89,54 +156,57 @@ export async function openPostgresChangeFeed({
     retryTimer.unref();
   }
 
-  function tell(): void {
-    if (client === undefined || isTelling) return;
-    const teller = client;
-    const payload = JSON.stringify({ from: ownId, subject: untoldSubject });
-    isUntold = false;
-    isTelling = true;
-    teller
-      .query('select pg_notify($1, $2)', [channel, payload])
-      .catch(() => {
-        isUntold = true;
-        untoldSubject = undefined;
-        lose(teller);
-      })
-      .finally(() => {
-        isTelling = false;
-        if (isUntold) tell();
-      });
-  }
-
-  await open();
+  await open(answers.wait);
+  const polling = setInterval(() => {
+    if (client === undefined) return;
+    if (monotonicMs() - heardAtMs > hearsLimitMs) {
+      hearsLimitMs = Math.min(hearsLimitMs * 2, longestHearingLimitMs);
+      lose(
+        client,
+        'no notification comes: is there a pooler in front that is not in session mode?',
+      );
+      return;
+    }
+    readSoon();
+  }, readIntervalMs);
+  polling.unref();
+  const purging = setInterval(() => {
+    if (client === undefined || purgePosition === undefined) return;
+    const purger = client;
+    const readAt = purgePosition;
+    purgePosition = undefined;
+    purgeChangeLog(async (text, values) => await purger.query(text, [...values]), readAt).catch(
+      (error: unknown) => log.warn({ err: error }, 'could not remove old changes from their log'),
+    );
+  }, purgeIntervalMs);
+  purging.unref();
 
   return {
-    announce(subject) {
-      // Two changes that wait to be told are told as one that may concern anyone.
-      untoldSubject = isUntold ? undefined : subject;
-      isUntold = true;
-      tell();
+    knownAtMs: () => knownAtMs,
+    isLost: () => monotonicMs() - knownAtMs > maxStalenessMs,
+    get lossCount() {
+      return lossCount;
     },
     async [Symbol.asyncDispose]() {
       isClosed = true;
-      clearTimeout(retryTimer);
+      for (const timer of [polling, purging, spacing, retryTimer]) clearTimeout(timer);
       const last = client;
       client = undefined;
-      // Ending waits for a notification that is still on its way.
       await last?.end().catch(() => {});
     },
   };
 }
 
-/** What cannot be read may concern anyone, and was not sent by this process. */
-function readNotification(payload: string | undefined): {
-  readonly from: unknown;
-  readonly subject: ChangeSubject | undefined;
-} {
+/** Settles as an answer does, or rejects when it takes too long. */
+async function inTime<T>(answer: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new Error(`no answer within ${answerLimitMs / 1000} seconds`)),
+    answerLimitMs,
+  );
   try {
-    const { from, subject } = JSON.parse(payload ?? '') as { from: unknown; subject: unknown };
-    return { from, subject: parseChangeSubject(subject) };
-  } catch {
-    return { from: undefined, subject: undefined };
+    return await Promise.race([answer, late.promise]);
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -7,9 +7,9 @@ import type { Tables } from './tables.ts';
 
 /** Opens a PostgreSQL database as the hub's and brings its schema up to date. */
 export async function openPostgresDatabase(
-  options: PostgresConnectionOptions,
+  options: PostgresConnectionOptions & { readonly maxStalenessMs: number },
 ): Promise<HubDatabase> {
-  const { log } = options;
+  const { log, maxStalenessMs } = options;
   const { kysely, answers, close, createClient, explain } = openPostgresConnection<Tables>(options);
   try {
     const steps = await migrate({ kysely, dialect: 'postgres' });
@@ -18,6 +18,7 @@ export async function openPostgresDatabase(
     const feed = await openPostgresChangeFeed({
       createClient,
       onChange: listeners.callAll,
+      maxStalenessMs,
       answers,
       log,
     });
@@ -26,11 +27,9 @@ export async function openPostgresDatabase(
       dialect: 'postgres',
       transaction: (work) => kysely.transaction().execute(work),
       problem: () => undefined,
-      announceChange(subject) {
-        listeners.callAll(subject);
-        feed.announce(subject);
-      },
+      announceChange: listeners.callAll,
       onChange: listeners.add,
+      changeFeed: feed,
       async [Symbol.asyncDispose]() {
         await feed[Symbol.asyncDispose]();
         await close();

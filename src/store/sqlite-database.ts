@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../concurrency/periodic.ts';
 import { createChangeListeners } from './change-listeners.ts';
 import type { HubDatabase } from './database.ts';
@@ -37,6 +38,8 @@ export async function openSqliteDatabase(options: SqliteConnectionOptions): Prom
     problem,
     announceChange: listeners.callAll,
     onChange: listeners.add,
+    // The file is of this machine and this hub.
+    changeFeed: { knownAtMs: monotonicMs, isLost: () => false, lossCount: 0 },
     async [Symbol.asyncDispose]() {
       stopWatching();
       await close();

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -23,6 +23,9 @@ export interface PostgresCluster extends AsyncDisposable {
   stop(): Promise<void>;
   /** Starts it again on the same port. */
   start(): Promise<void>;
+  /** Keeps the connections open but answers nothing. */
+  freeze(): void;
+  thaw(): void;
 }
 
 /** Whether PostgreSQL is installed; see requireComponent. */
@@ -103,6 +106,17 @@ export async function startPostgres(): Promise<PostgresCluster> {
     await exit;
   }
 
+  /** The server itself first, so that it starts no more. */
+  function signalAll(signal: NodeJS.Signals): void {
+    const pid = server?.pid;
+    if (pid === undefined) return;
+    process.kill(pid, signal);
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+    for (const child of children === '' ? [] : children.split(' ')) {
+      process.kill(Number(child), signal);
+    }
+  }
+
   // When the test run itself is ended, nothing may be left behind.
   const endWithProcess = () => server?.kill('SIGQUIT');
   process.once('exit', endWithProcess);
@@ -115,6 +129,8 @@ export async function startPostgres(): Promise<PostgresCluster> {
     },
     start,
     stop,
+    freeze: () => signalAll('SIGSTOP'),
+    thaw: () => signalAll('SIGCONT'),
     async createDatabase() {
       databaseCount += 1;
       const name = `test_${databaseCount}`;

@@ -6,6 +6,12 @@ export interface SilentRelay extends AsyncDisposable {
   readonly port: number;
   /** Connections stay open and new ones are taken, but no byte passes any more. */
   fallSilent(): void;
+  /** As what a firewall forgets: no byte passes on the connections of now any more, but new ones work. */
+  silenceOpen(): void;
+  /** From now on, what clients send on new connections says something else of the same length. */
+  translate(from: string, to: string): void;
+  /** Pieces that clients have sent. */
+  readonly sentCount: number;
   /** The same at the moment when a client sends this. */
   fallSilentAt(text: string): void;
   readonly isSilent: boolean;
@@ -21,7 +27,10 @@ export async function startSilentRelay(target: {
   const sockets = new Set<Socket>();
   let isSilent = false;
   let unheardCount = 0;
+  let sentCount = 0;
   let trigger: string | undefined;
+  let translation: readonly [string, string] | undefined;
+  let silenced = new WeakSet<Socket>();
 
   function keep(socket: Socket): void {
     sockets.add(socket);
@@ -31,7 +40,10 @@ export async function startSilentRelay(target: {
 
   const server = createServer({ allowHalfOpen: true }, (client) => {
     keep(client);
+    const translated = translation;
+    const isMute = () => isSilent || silenced.has(client);
     client.on('data', () => {
+      sentCount += 1;
       if (isSilent) unheardCount += 1;
     });
     if (isSilent) return;
@@ -39,13 +51,13 @@ export async function startSilentRelay(target: {
     keep(upstream);
     client.on('data', (data) => {
       if (trigger !== undefined && data.includes(trigger)) isSilent = true;
-      if (!isSilent) upstream.write(data);
+      if (!isMute()) upstream.write(translated === undefined ? data : replaced(data, translated));
     });
     upstream.on('data', (data) => {
-      if (!isSilent) client.write(data);
+      if (!isMute()) client.write(data);
     });
-    client.on('end', () => isSilent || upstream.end());
-    upstream.on('end', () => isSilent || client.end());
+    client.on('end', () => isMute() || upstream.end());
+    upstream.on('end', () => isMute() || client.end());
     client.on('close', () => upstream.destroy());
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -61,6 +73,15 @@ export async function startSilentRelay(target: {
     fallSilent() {
       isSilent = true;
     },
+    silenceOpen() {
+      silenced = new WeakSet(sockets);
+    },
+    translate(from, to) {
+      translation = [from, to];
+    },
+    get sentCount() {
+      return sentCount;
+    },
     fallSilentAt(text) {
       trigger = text;
     },
@@ -70,4 +91,8 @@ export async function startSilentRelay(target: {
       await once(server, 'close');
     },
   };
+}
+
+function replaced(data: Buffer, [from, to]: readonly [string, string]): Buffer {
+  return Buffer.from(data.toString('latin1').replaceAll(from, to), 'latin1');
 }

@@ -162,7 +162,12 @@ describe('memory', () => {
 
   test('keeps a refusal for a short time only', async () => {
     let time = 0;
-    const { verifier, lookups } = countingVerifier({ monotonicMs: () => time });
+    const { verifier, lookups } = countingVerifier({
+      database: {
+        ...hub.database,
+        changeFeed: { knownAtMs: () => time, isLost: () => false, lossCount: 0 },
+      },
+    });
     await verifier.verify('guess');
     time = 5000;
     await verifier.verify('guess');

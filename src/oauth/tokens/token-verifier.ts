@@ -24,11 +24,10 @@ export interface TokenVerifierDeps {
   readonly users: Pick<UserStore, 'findById'>;
   readonly clients: Pick<ClientRegistry, 'find'>;
   readonly authorizer: Pick<Authorizer, 'scopesOfOwner' | 'effectiveScopes'>;
-  readonly database: Pick<HubDatabase, 'onChange'>;
+  readonly database: Pick<HubDatabase, 'onChange' | 'changeFeed'>;
   readonly useRecorder: Pick<UseRecorder, 'recordUse'>;
   /** The time of day, by which tokens expire. */
   readonly now?: () => number;
-  readonly monotonicMs?: () => number;
   readonly cacheSize?: number;
 }
 
@@ -48,11 +47,9 @@ export function createTokenVerifier({
   database,
   useRecorder,
   now = Date.now,
-  monotonicMs,
   cacheSize = 10_000,
 }: TokenVerifierDeps): TokenVerifier {
-  const clock = monotonicMs === undefined ? {} : { monotonicMs };
-  const changes = watchChanges(database, clock);
+  const changes = watchChanges(database);
   const createCache = () =>
     createChangeAwareCache<Caller>({
       changes,
@@ -62,7 +59,6 @@ export function createTokenVerifier({
       expiresAtMs: ({ accessToken }) => accessToken?.expiresAt?.getTime(),
       voidedBy: { endOf: ({ sessionId, accessToken }) => [sessionId, accessToken?.id] },
       now,
-      ...clock,
     });
   const byHash = createCache();
   const byId = createCache();
