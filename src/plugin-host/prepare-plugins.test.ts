@@ -289,3 +289,55 @@ test('the problems show together with those of the file', async () => {
     'Nope',
   ]);
 });
+
+const batch = {
+  plugins_dir: join(import.meta.dirname, '../../fixtures/plugins'),
+  authenticator_class: 'dummy',
+};
+
+test('the options of each profile are checked and parsed by the spawner', async () => {
+  const { spawner, texts } = await prepare({
+    Hub: batch,
+    Spawner: {
+      class: 'batch',
+      profiles: [{ name: 'night', options: { partition: 'long' } }, { name: 'day' }],
+    },
+  });
+  expect(texts).toEqual([]);
+  expect(spawner?.profileOptions).toEqual(
+    new Map([
+      ['night', { partition: 'long', is_queued: false }],
+      ['day', { partition: 'short', is_queued: false }],
+    ]),
+  );
+  const profiles = [{ name: 'day' }, { name: 'night', options: { partition: 'x', image: 'y' } }];
+  const refused = await prepare({ Hub: batch, Spawner: { class: 'batch', profiles } });
+  expect(refused.texts).toEqual([
+    expect.stringMatching(/^Spawner\.profiles\[1\]\.options\.partition: .*short.*long/),
+    'Spawner.profiles[1].options.image: is not a known setting',
+  ]);
+  expect(refused.spawner).toBeUndefined();
+});
+
+test('a spawner without options for profiles refuses those of a profile', async () => {
+  const profiles = [{ name: 'day', options: { image: 'y' } }];
+  const { texts } = await prepare({
+    Hub: { authenticator_class: 'dummy' },
+    Spawner: { cmd: 'app', profiles },
+  });
+  expect(texts).toEqual([
+    'Spawner.profiles[0].options: the spawner "local-process" takes no options of a profile',
+  ]);
+});
+
+test('a spawner of servers on other machines needs a hub that can be reached from there', async () => {
+  const elsewhere = { Spawner: { class: 'batch' }, BatchSpawner: { is_remote: true } };
+  const { texts } = await prepare({ Hub: batch, ...elsewhere });
+  expect(texts).toEqual([
+    expect.stringMatching(
+      /^Hub\.hub_connect_url: http:\/\/127\.0\.0\.1:8080 \(hub_bind_url\) leads nowhere from the servers of "batch"/,
+    ),
+  ]);
+  const reached = { ...batch, hub_connect_url: 'http://10.0.0.5:8080' };
+  expect((await prepare({ Hub: reached, ...elsewhere })).texts).toEqual([]);
+});

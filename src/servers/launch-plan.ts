@@ -143,7 +143,12 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): (launch: Launch) =
           socket: spawnerConfig.socket,
           userOptions: chosen.userOptions,
           stopGraceMs: spawnerConfig.stop_timeout * 1000,
-          awaitAddress: (accept) => deps.addressReports.await(server.id, accept, signal),
+          awaitAddress(accept) {
+            const address = deps.addressReports.await(server.id, accept, signal);
+            // A spawner that has given up before may have left it.
+            address.catch(() => undefined);
+            return address;
+          },
         });
       },
     };

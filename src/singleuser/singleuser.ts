@@ -10,6 +10,7 @@ import { jupyterHubSessionIdCookie } from '../protocol/cookie-names.ts';
 import { createRoute } from '../proxy/route.ts';
 import { parseUpstreamAddress } from '../proxy/upstream-address.ts';
 import { type ActivityReport, createActivityReport } from './activity-report.ts';
+import { reportAddress } from './address-report.ts';
 import { choosePort, chooseSocket } from './app-address.ts';
 import { appEnvironment, fillCommand } from './app-command.ts';
 import { createAppForwarder } from './app-forwarder.ts';
@@ -97,6 +98,19 @@ export async function startSingleuser(
   });
   await listen(server, serviceUrl);
   disposables.defer(() => close(server, connections));
+  const addressUrl = environment['HUB_ADDRESS_URL'];
+  const port = ownPortOf(server, serviceUrl);
+  if (addressUrl && port !== undefined) {
+    const ended = new AbortController();
+    disposables.defer(() => ended.abort());
+    void reportAddress({
+      url: addressUrl,
+      token: hubAuth.api_token,
+      port,
+      signal: ended.signal,
+      log,
+    });
+  }
 
   const app = startApp({
     command,
@@ -159,6 +173,14 @@ async function listen(server: Server, serviceUrl: string): Promise<void> {
     server.listen(socketPath);
   }
   await once(server, 'listening');
+}
+
+/** The port that the system chose, where it was to choose one. */
+function ownPortOf(server: Server, serviceUrl: string): number | undefined {
+  const { port, socketPath } = parseUpstreamAddress(serviceUrl);
+  const address = server.address();
+  const isOwn = socketPath === undefined && port === 0 && typeof address === 'object';
+  return isOwn ? address?.port : undefined;
 }
 
 /** What a killed predecessor left; nothing but a socket is ever removed. */

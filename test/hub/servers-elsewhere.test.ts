@@ -1,0 +1,174 @@
+import { existsSync } from 'node:fs';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import {
+  adminToken,
+  createServerHub,
+  createUsers,
+  fixtureApp,
+  getServer,
+  guarded,
+  readEvents,
+  serverPath,
+  startServer,
+  startUntilReady,
+  stopServer,
+  untilServer,
+} from '../support/server-hub.ts';
+import { projectDirectory } from '../support/services.ts';
+import { type TestHub, type TestHubConfig, until } from '../support/test-hub.ts';
+
+/** A hub whose servers are jobs of a batch system, and tell their own addresses. */
+function createBatchHub(config: TestHubConfig = {}): Promise<TestHub> {
+  return createServerHub({
+    ...config,
+    Hub: {
+      plugins_dir: join(projectDirectory, 'fixtures', 'plugins'),
+      allow_named_servers: true,
+      ...config.Hub,
+    },
+    Spawner: {
+      class: 'batch',
+      access: 'server',
+      cmd: guarded(...fixtureApp('plain-web-app')),
+      start_timeout: 300,
+      http_timeout: 300,
+      profiles: [
+        {
+          name: 'long',
+          options: { partition: 'long', is_queued: true },
+          mem_limit: '1G',
+          cpu_limit: 2,
+          volumes: [
+            { source: '/data/{username}', target: '/data' },
+            { source: 'home-{username}', target: '/home', read_only: true },
+          ],
+        },
+        { name: 'short' },
+      ],
+      ...config.Spawner,
+    },
+  });
+}
+
+async function folderOf(hub: TestHub, path: string): Promise<string> {
+  const { state } = await untilServer(
+    hub,
+    path,
+    ({ state }) => state?.['folder'] !== undefined,
+    'it waits',
+  );
+  return String(state?.['folder']);
+}
+
+/** Lets a job leave the queue. */
+async function letGo(hub: TestHub, path: string): Promise<void> {
+  await writeFile(join(await folderOf(hub, path), 'go'), '');
+}
+
+async function toldTo(hub: TestHub, path: string): Promise<Record<string, unknown>> {
+  return JSON.parse(await readFile(join(await folderOf(hub, path), 'told.json'), 'utf8'));
+}
+
+test('a server waits in the queue beyond its timeout, tells its port and is reached there', async () => {
+  await using hub = await createBatchHub({
+    Hub: { load_groups: [{ name: 'physics', users: ['alice ä'] }] },
+    Spawner: { start_timeout: 0.2 },
+  });
+  const path = serverPath('alice ä');
+  expect((await startServer(hub, path, { profile: 'long', gpu: { kind: 'any' } })).status).toBe(
+    202,
+  );
+  const begun = performance.now();
+  await until(() => performance.now() - begun > 1_000, 'the timeout is over');
+  expect((await getServer(hub, path)).pending).toBe('spawn');
+  const told = await toldTo(hub, path);
+  expect(told).toMatchObject({
+    userName: 'alice ä',
+    objectName: expect.stringMatching(/^u-alice--[a-z2-7]{26}$/),
+    groups: ['physics'],
+    profile: 'long',
+    profileOptions: { partition: 'long', is_queued: true },
+    limits: { memoryBytes: 1024 ** 3, cpuCores: 2 },
+    memoryLimitBytes: 1024 ** 3,
+    userOptions: { profile: 'long', gpu: { kind: 'any' } },
+    volumes: [
+      { source: '/data/alice%20%^c3%^a4', target: '/data', readOnly: false },
+      { source: `home-${told['objectName']}`, target: '/home', readOnly: true },
+    ],
+  });
+  const events = hub.api(`${path}/progress`, adminToken).then(readEvents);
+  await letGo(hub, path);
+  expect(await events).toContainEqual({
+    progress: 10,
+    message: 'Waiting in the queue long.',
+    phase: 'pending',
+    reason: 'Priority',
+  });
+  await untilServer(hub, path, ({ ready }) => ready, 'it is ready');
+  const browser = await hub.logIn('alice ä');
+  expect((await browser.open(`${hub.url}user/alice%20%C3%A4/`)).status).toBe(200);
+});
+
+test('only the token of the server tells its address, one, and where the spawner allows', async () => {
+  await using hub = await createBatchHub({ Spawner: { cmd: fixtureApp('prints-own-token') } });
+  await createUsers(hub, 'alice', 'bob');
+  const path = serverPath('alice');
+  await startServer(hub, path, { profile: 'short' });
+  const tokenFile = join(hub.directory, 'homes', 'alice', 'token');
+  await until(() => existsSync(tokenFile), 'the server has written its token');
+  const token = await readFile(tokenFile, 'utf8');
+  const tell = (body: unknown, { by = token, at = path } = {}) =>
+    hub.api(`${at}/address`, by, { method: 'POST', body: JSON.stringify(body) });
+
+  expect((await tell({ port: 4711 }, { by: adminToken })).status).toBe(403);
+  expect((await tell({ port: 4711 }, { at: serverPath('bob') })).status).toBe(404);
+  for (const bad of [
+    {},
+    { port: 0 },
+    { port: 65_536 },
+    { port: 1, host: 'a b' },
+    { port: 1, host: 'x@y' },
+    { port: 1, url: 'http://x' },
+  ]) {
+    expect((await tell(bad)).status, JSON.stringify(bad)).toBe(400);
+  }
+  const elsewhere = await tell({ host: 'metadata.internal', port: 80 });
+  expect(elsewhere.status).toBe(403);
+  expect(await elsewhere.text()).toContain('The job does not run on metadata.internal.');
+  const port = Number(await readFile(join(hub.directory, 'homes', 'alice', 'port'), 'utf8'));
+  expect((await tell({ port })).status).toBe(204);
+  await untilServer(hub, path, ({ ready }) => ready, 'it is ready');
+  expect((await tell({ host: '127.0.0.1', port })).status).toBe(204);
+  expect((await tell({ port: port === 80 ? 81 : 80 })).status).toBe(409);
+});
+
+test('what the spawner keeps of a server is deleted with it, and with its user', async () => {
+  await using hub = await createBatchHub();
+  await createUsers(hub, 'alice');
+  const paths = [serverPath('alice', 'lab'), serverPath('alice')];
+  const folders: string[] = [];
+  for (const path of paths) {
+    await startUntilReady(hub, path, { profile: 'short' });
+    folders.push(await folderOf(hub, path));
+    await stopServer(hub, path);
+    await untilServer(hub, path, ({ stopped }) => stopped, 'it has stopped');
+  }
+  expect(folders.map(existsSync)).toEqual([true, true]);
+
+  const [lab = '', main = ''] = folders;
+  await writeFile(join(lab, 'locked'), '');
+  const refused = await stopServer(hub, serverPath('alice', 'lab'), { remove: true });
+  expect(refused.status).toBe(502);
+  expect(await refused.text()).toContain('The folder of the job is locked.');
+  expect((await getServer(hub, serverPath('alice', 'lab'))).stopped).toBe(true);
+  const kept = await hub.api('/users/alice', adminToken, { method: 'DELETE' });
+  expect([kept.status, existsSync(lab)]).toEqual([502, true]);
+
+  await rm(join(lab, 'locked'));
+  expect((await stopServer(hub, serverPath('alice', 'lab'), { remove: true })).status).toBe(204);
+  expect(existsSync(lab)).toBe(false);
+  expect((await hub.api('/users/alice', adminToken, { method: 'DELETE' })).status).toBe(204);
+  expect(existsSync(main)).toBe(false);
+});
