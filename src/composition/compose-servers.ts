@@ -25,7 +25,7 @@ export type ComposedServers = Awaited<ReturnType<typeof composeServers>>;
 const parallelProbes = 64;
 
 export async function composeServers(
-  { config, stores, metrics, log, disposables }: Foundation,
+  { config, stores, metrics, log, disposables, hubId }: Foundation,
   deps: {
     readonly plugins: PreparedPlugins;
     readonly site: Site;
@@ -47,6 +47,8 @@ export async function composeServers(
       : await startSpawner(plugins.spawner, {
           log: createPluginLog(log, { spawner: plugins.spawner.plugin.name }),
           runtimeDirectory: resolvePath(join(Hub.log_dir, 'servers')),
+          hubId,
+          activeServers: (serverIds) => stores.servers.activeAmong(serverIds),
         });
   disposables.defer(async () => spawner[Symbol.asyncDispose]?.());
 

@@ -126,7 +126,14 @@ test('what is created for use is looked at, too: it may be another than for tria
     plugin: { ...rest.plugin, kind: 'spawner' as const, create: () => ({}) as never },
   };
   const host = await createTestHost();
-  await expect(startSpawner(spawner, { log: host.log, runtimeDirectory: '/' })).rejects.toThrow(
+  await expect(
+    startSpawner(spawner, {
+      log: host.log,
+      runtimeDirectory: '/',
+      hubId: 'hub',
+      activeServers: async () => new Set<string>(),
+    }),
+  ).rejects.toThrow(
     `/plugins/x.ts creates a spawner in which start is missing and stop is missing and poll is missing and restore is missing`,
   );
   expect(entry.name).toBe('x');

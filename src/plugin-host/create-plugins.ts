@@ -114,7 +114,12 @@ export async function trySpawner(
   prepared: PreparedSpawner,
   { onCreated }: { readonly onCreated?: (created: Spawner) => void } = {},
 ): Promise<string | undefined> {
-  const services = { log: silentLog, runtimeDirectory: prepared.surroundings.directory };
+  const services: SpawnerServices = {
+    log: silentLog,
+    runtimeDirectory: prepared.surroundings.directory,
+    hubId: '00000000-0000-4000-8000-000000000000',
+    activeServers: notYet('activeServers'),
+  };
   const create = async () => {
     const created = await createSpawner(prepared, services);
     onCreated?.(created);

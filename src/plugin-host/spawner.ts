@@ -40,6 +40,13 @@ export interface SpawnerHost extends PluginSurroundings {
   readonly log: PluginLog;
   /** Folder in which a spawner may keep files such as sockets and logs. */
   readonly runtimeDirectory: string;
+  /** UUID of this hub, made once and kept, the same for all that share its database: for names and labels. */
+  readonly hubId: string;
+  /**
+   * Which of these servers start, run or stop at this moment, wherever; the others may have nothing on the
+   * engine. Ask after you have seen what there is, or a server that starts in between counts as left over.
+   */
+  activeServers(serverIds: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
 /** A server that runs, or did when it was started. */

@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import { HubError } from '../errors.ts';
 import type { SpawnerState } from '../plugin-host/spawner.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { textsIn } from '../store/json-list.ts';
+import { textsIn, textsOf } from '../store/json-list.ts';
 import { prepareQuery } from '../store/prepared-query.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, RowChange, Tables } from '../store/tables.ts';
@@ -29,6 +29,8 @@ export interface ServerStore {
   ): Promise<ReadonlyMap<string, readonly Server[]>>;
   /** Every server that is not stopped. */
   listActive(): Promise<Server[]>;
+  /** Ids of those of these servers that are not stopped. */
+  activeAmong(serverIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** Creates a stopped server, or returns the one that exists. */
   ensure(userId: string, serverName: string, displayName?: string): Promise<Server>;
   /** As `ensure`, for a named server; undefined where the user has as many of these as are allowed. */
@@ -143,6 +145,16 @@ export function createServerStore(database: HubDatabase): ServerStore {
     async listActive() {
       const rows = await select().where('servers.state', '!=', 'stopped').execute();
       return rows.map(toServer);
+    },
+
+    async activeAmong(serverIds) {
+      const rows = await kysely
+        .selectFrom('servers')
+        .select('id')
+        .where('state', '!=', 'stopped')
+        .where('id', 'in', textsOf(serverIds, database))
+        .execute();
+      return new Set(rows.map(({ id }) => id));
     },
 
     ensure: (userId, serverName, displayName) => ensure(kysely, userId, serverName, displayName),

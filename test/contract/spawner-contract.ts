@@ -129,7 +129,13 @@ async function createBench(contract: SpawnerContract, commands: SpawnerCommands)
     logged,
 
     async create() {
-      const host = { ...testSurroundings, log, runtimeDirectory: join(directory, 'run') };
+      const host = {
+        ...testSurroundings,
+        log,
+        runtimeDirectory: join(directory, 'run'),
+        hubId: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
+        activeServers: async (ids: readonly string[]) => new Set(ids),
+      };
       const spawner = await plugin.create(plugin.optionsSchema.parse(options), host);
       spawners.push(spawner);
       await spawner.open?.();

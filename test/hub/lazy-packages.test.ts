@@ -17,7 +17,16 @@ const trace = `
 `;
 
 /** What only some configurations and some requests need. */
-const onDemand = ['@keyv/redis', '@redis/client', 'jose', 'otplib', 'pg', 'pino-pretty', 'qrcode'];
+const onDemand = [
+  '@keyv/redis',
+  '@redis/client',
+  'dockerode',
+  'jose',
+  'otplib',
+  'pg',
+  'pino-pretty',
+  'qrcode',
+];
 
 test('packages that only some hubs need are not loaded with the program', async () => {
   const { stdout } = await run(process.execPath, [

@@ -416,6 +416,8 @@ test('the plugin checks its options and makes a spawner', async () => {
     ...testSurroundings,
     log,
     runtimeDirectory: directory,
+    hubId: 'hub',
+    activeServers: async () => new Set<string>(),
   });
   await spawner[Symbol.asyncDispose]?.();
 });

@@ -1,0 +1,114 @@
+import type { ContainerInfo } from 'dockerode';
+import { HubError } from '../../errors.ts';
+import type { PluginLog } from '../../logging/plugin-log.ts';
+import { systemClock } from '../../processes/clock.ts';
+import { hubLabels } from './create-request.ts';
+import type { Engine } from './engine.ts';
+import { engineMessage, isDoneAlready, isEngineAnswer, isMissing } from './engine-errors.ts';
+import { readCondition } from './watch-container.ts';
+
+/** The containers of one hub on an engine: no other one is ever touched. */
+export interface Containers {
+  /** Those of a server, or of all servers; also those that have ended. */
+  list(serverId?: string): Promise<readonly ContainerInfo[]>;
+  /** Ends a container and what runs in it. Rejects when it is still running after that; idempotent. */
+  end(container: string, options: EndOptions): Promise<void>;
+  /** Removes a container, running or not; rejects when it is still there after that. Idempotent. */
+  remove(container: string): Promise<void>;
+}
+
+export interface EndOptions {
+  readonly graceMs: number;
+  readonly signal?: AbortSignal;
+  /** Whether it is removed too; when that fails, it is left for later. */
+  readonly removes: boolean;
+}
+
+const removalPatienceMs = 5_000;
+const removalPollMs = 100;
+
+export function createContainers(engine: Engine, hubId: string, log: PluginLog): Containers {
+  async function stop(container: string, { graceMs, signal }: EndOptions): Promise<void> {
+    const t = Math.ceil(graceMs / 1000);
+    try {
+      await engine.call(
+        (docker, abortSignal) => docker.getContainer(container).stop({ t, abortSignal }),
+        { extraMs: graceMs, ...(signal === undefined ? {} : { signal }) },
+      );
+    } catch (thrown) {
+      if (!isMissing(thrown) && !isDoneAlready(thrown)) throw thrown;
+    }
+  }
+
+  async function isThere(container: string): Promise<boolean> {
+    try {
+      await engine.call((docker, abortSignal) =>
+        docker.getContainer(container).inspect({ abortSignal }),
+      );
+      return true;
+    } catch (thrown) {
+      if (isMissing(thrown)) return false;
+      throw thrown;
+    }
+  }
+
+  async function remove(container: string): Promise<void> {
+    try {
+      await engine.call((docker, abortSignal) =>
+        docker.getContainer(container).remove({ force: true, v: true, abortSignal }),
+      );
+      return;
+    } catch (thrown) {
+      if (isMissing(thrown)) return;
+      if (!isEngineAnswer(thrown)) throw thrown;
+      // Another one may be removing it at this moment.
+      const deadline = systemClock.monotonicMs() + (isDoneAlready(thrown) ? removalPatienceMs : 0);
+      do {
+        if (!(await isThere(container))) return;
+        await systemClock.sleep(removalPollMs);
+      } while (systemClock.monotonicMs() < deadline);
+      const message = `The container ${container.slice(0, 12)} could not be removed: ${engineMessage(thrown)}.`;
+      throw new HubError('upstream_failed', message, { cause: thrown });
+    }
+  }
+
+  return {
+    remove,
+
+    async list(serverId) {
+      const label = [
+        `${hubLabels.hub}=${hubId}`,
+        ...(serverId === undefined ? [] : [`${hubLabels.serverId}=${serverId}`]),
+      ];
+      return engine.call((docker, abortSignal) =>
+        docker.listContainers({ all: true, filters: { label }, abortSignal }),
+      );
+    },
+
+    async end(container, options) {
+      let failure: unknown;
+      await stop(container, options).catch((thrown: unknown) => {
+        if (!isEngineAnswer(thrown)) throw thrown;
+        failure = thrown;
+      });
+      if (options.removes || failure !== undefined) {
+        await remove(container).catch((thrown: unknown) => {
+          if (!(thrown instanceof HubError) || thrown.code !== 'upstream_failed') throw thrown;
+          failure = thrown;
+        });
+      }
+      if (failure === undefined) return;
+      if ((await readCondition(engine, container)).running) {
+        const name = container.slice(0, 12);
+        const message = `The container ${name} could not be ended: ${engineMessage(failure)}.`;
+        throw new HubError('upstream_failed', message, { cause: failure });
+      }
+      if (options.removes && (await isThere(container))) {
+        log.warn(
+          { container, reason: engineMessage(failure) },
+          'a container is left, to be removed later',
+        );
+      }
+    },
+  };
+}

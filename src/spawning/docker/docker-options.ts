@@ -1,0 +1,220 @@
+import { z } from 'zod';
+import type { OptionProblem } from '../../plugin-host/authenticator.ts';
+import { isLocalEngine, parseEngineAddress } from './engine-address.ts';
+
+/** A reference such as `python:3.13`, `registry.example.org:5000/team/lab@sha256:…`. */
+const imageReference = z
+  .string()
+  .regex(/^[a-z0-9][\w.:/@-]{0,254}$/i, 'is not a reference of an image such as python:3.13-slim');
+
+const images = z.union([
+  z.array(imageReference).transform((list) => Object.fromEntries(list.map((each) => [each, each]))),
+  z.record(z.string().min(1), imageReference),
+]);
+
+const networkName = z
+  .string()
+  .regex(/^[a-zA-Z0-9][\w.-]*$/, 'is not the name of a network')
+  .refine((name) => name !== 'none', 'would leave servers without a network');
+
+const pullPolicy = z.enum(['missing', 'always', 'never']);
+const gpus = z.union([z.literal('all'), z.int().positive()]);
+
+/** JSON that is merged into the request that creates a container (Docker Engine API, ContainerCreate). */
+const createOptions = z.record(z.string(), z.json()).superRefine((value, context) => {
+  for (const path of keptByHub(value)) {
+    context.addIssue({ code: 'custom', path, message: 'is set by the hub' });
+  }
+});
+
+/** The options of the Docker spawner, as they stand in the configuration. */
+export const optionsSchema = z.strictObject({
+  host: z
+    .string()
+    .refine((text) => parseEngineAddress(text) !== undefined, {
+      error: 'must look like unix:///var/run/docker.sock or tcp://engine.example.org:2376',
+    })
+    .optional()
+    .describe(
+      'Socket or address of the engine, Docker or Podman; by default what DOCKER_HOST says, else unix:///var/run/docker.sock.',
+    ),
+  tls_ca: z.string().min(1).optional().describe('File (PEM) that vouches for a remote engine.'),
+  tls_cert: z.string().min(1).optional().describe("File (PEM) with the hub's client certificate."),
+  tls_key: z.string().min(1).optional().describe('File (PEM) with the key of that certificate.'),
+  image: imageReference.optional().describe('Image of a server whose profile names none.'),
+  allowed_images: images
+    .default({})
+    .describe(
+      'Images that users may choose at the start: a list, or labels on the page to images. No other can be asked for.',
+    ),
+  pull_policy: pullPolicy
+    .default('missing')
+    .describe('When an image is pulled: when it is missing, before every start, or never.'),
+  registry: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Registry that asks for a password, such as registry.example.org:5000.'),
+  registry_username: z.string().min(1).optional().describe('Account at that registry.'),
+  registry_password: z.string().min(1).optional().describe('Password or token of that account.'),
+  name_prefix: z
+    .string()
+    .regex(/^[a-zA-Z0-9][\w.-]{0,40}$/, 'must consist of letters, digits, ".", "_" and "-"')
+    .default('hub')
+    .describe('Beginning of the names of containers.'),
+  network: networkName
+    .default('bridge')
+    .describe(
+      "Network of the containers. With host they share the network of the engine's machine, which must be the hub's.",
+    ),
+  use_internal_ip: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Whether the hub connects to the container's address in its network, not to a published port: for a hub in the same network.",
+    ),
+  port: z
+    .int()
+    .min(1)
+    .max(65_535)
+    .default(8888)
+    .describe(
+      'Port on which servers listen in their containers; with network host each gets its own.',
+    ),
+  host_ip: z
+    .ipv4()
+    .default('127.0.0.1')
+    .describe("Address of the engine's machine on which ports are published."),
+  connect_host: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Where the hub reaches published ports; by default the host of the engine, or host_ip.',
+    ),
+  user: z
+    .string()
+    .regex(/^[\w.-]+(:[\w.-]+)?$/, 'must look like 1000:1000')
+    .optional()
+    .describe('User and group in the container; those of the image by default.'),
+  allow_root: z
+    .boolean()
+    .default(false)
+    .describe('Whether servers may run as root of their container.'),
+  cap_drop: z.array(z.string().min(1)).default(['ALL']).describe('Capabilities taken away.'),
+  cap_add: z.array(z.string().min(1)).default([]).describe('Capabilities given all the same.'),
+  no_new_privileges: z
+    .boolean()
+    .default(true)
+    .describe('Whether programs such as sudo are kept from gaining privileges.'),
+  read_only: z
+    .boolean()
+    .default(false)
+    .describe("Whether the container's own file system is read-only; volumes are not."),
+  gpus: gpus.optional().describe('GPUs of a server whose profile has no limit on them.'),
+  pids_limit: z
+    .int()
+    .positive()
+    .default(4096)
+    .describe('Most processes and threads of a server whose profile has no limit on them.'),
+  init: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether a small init process runs first in a container: it passes signals on to programs that would ignore them, and collects ended ones.',
+    ),
+  working_dir: z
+    .string()
+    .startsWith('/', 'must be absolute')
+    .optional()
+    .describe('Working directory in the container; that of the image by default.'),
+  labels: z.record(z.string().min(1), z.string()).default({}).describe('Further labels.'),
+  remove: z
+    .boolean()
+    .default(true)
+    .describe(
+      'Whether a container is removed when its server stops. Kept, it can be looked into until the next start.',
+    ),
+  create_options: createOptions
+    .default({})
+    .describe(
+      'Merged into the request that creates a container (ContainerCreate of the Docker Engine API): objects are merged, lists joined, the rest replaced.',
+    ),
+  api_timeout: z
+    .number()
+    .positive()
+    .default(30)
+    .describe('Seconds the engine has for each answer; pulling an image may take longer.'),
+});
+
+export type DockerOptions = z.output<typeof optionsSchema>;
+
+/** What a profile can say in its `options`. */
+export const profileOptionsSchema = z.strictObject({
+  image: imageReference.optional().describe('In place of DockerSpawner.image.'),
+  allowed_images: images
+    .optional()
+    .describe('In place of DockerSpawner.allowed_images; an empty list leaves no choice.'),
+  pull_policy: pullPolicy.optional().describe('In place of DockerSpawner.pull_policy.'),
+  network: networkName.optional().describe('In place of DockerSpawner.network.'),
+  user: optionsSchema.shape.user.describe('In place of DockerSpawner.user.'),
+  create_options: createOptions
+    .optional()
+    .describe('Merged in after those of DockerSpawner.create_options.'),
+});
+
+export type DockerProfileOptions = z.output<typeof profileOptionsSchema>;
+
+/** Finds options that contradict each other or cannot work with the engine. */
+export function findOptionProblems(options: DockerOptions): OptionProblem[] {
+  const problems: OptionProblem[] = [];
+  const report = (option: string, message: string) => problems.push({ option, message });
+  const { tls_ca, tls_cert, tls_key, host, network } = options;
+  const isLocal = host === undefined || isLocalEngine(host);
+
+  if ((tls_cert === undefined) !== (tls_key === undefined)) {
+    report(
+      tls_cert === undefined ? 'tls_cert' : 'tls_key',
+      'is missing: certificate and key go together',
+    );
+  }
+  const hasTls = [tls_ca, tls_cert, tls_key].some((file) => file !== undefined);
+  if (hasTls && isLocal) report('host', 'must be the tcp:// address for which the TLS files are');
+  if (!isLocal && network === 'host') {
+    report(
+      'network',
+      'cannot be host with an engine on another machine: no free port is known there',
+    );
+  }
+  if (!isLocal && !options.use_internal_ip && options.host_ip.startsWith('127.')) {
+    report('host_ip', 'must be an address of the remote engine that the hub reaches');
+  }
+  const account = [options.registry, options.registry_username, options.registry_password];
+  if (account.some((each) => each === undefined) && account.some((each) => each !== undefined)) {
+    report('registry', 'needs registry, registry_username and registry_password together');
+  }
+  return problems;
+}
+
+const keptAtTop = ['name', 'Image', 'Env', 'Tty', 'OpenStdin', 'AttachStdin', 'ExposedPorts'];
+const keptInHostConfig = ['AutoRemove', 'RestartPolicy', 'NetworkMode', 'PortBindings'];
+const keptLabel = /^hub\./;
+
+/** Paths of what an operator must not set, because the hub could not find or reach its servers any more. */
+function keptByHub(value: Readonly<Record<string, unknown>>): string[][] {
+  const membersOf = (name: string): string[] => {
+    const member = value[name];
+    return typeof member === 'object' && member !== null ? Object.keys(member) : [];
+  };
+  return [
+    ...Object.keys(value)
+      .filter((name) => keptAtTop.includes(name))
+      .map((name) => [name]),
+    ...membersOf('HostConfig')
+      .filter((name) => keptInHostConfig.includes(name))
+      .map((name) => ['HostConfig', name]),
+    ...membersOf('Labels')
+      .filter((name) => keptLabel.test(name))
+      .map((name) => ['Labels', name]),
+  ];
+}

@@ -1,0 +1,341 @@
+import type { ContainerInspectInfo } from 'dockerode';
+import { createLimiter } from '../../concurrency/limiter.ts';
+import { createPeriodic } from '../../concurrency/periodic.ts';
+import { HubError } from '../../errors.ts';
+import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
+import type { ServerExit, SpawnedServer, Spawner, SpawnerHost } from '../../plugin-host/spawner.ts';
+import { createAddressBook, type ServerAddress } from '../local-process/server-address.ts';
+import { chooseImage, imageForm } from './choose-image.ts';
+import { type ContainerState, readContainerState } from './container-state.ts';
+import { createContainerUsage } from './container-usage.ts';
+import { createContainers } from './containers.ts';
+import { createRequest, hubLabels } from './create-request.ts';
+import type { DockerOptions, DockerProfileOptions } from './docker-options.ts';
+import { createEngine } from './engine.ts';
+import { engineMessage, explainRefusal, isEngineAnswer, isUnreachable } from './engine-errors.ts';
+import { createEngineLimits } from './engine-limits.ts';
+import { findStrangerOf } from './host-network.ts';
+import { createImages, type EngineImage, withTag } from './images.ts';
+import { type Reach, urlOf } from './server-url.ts';
+import { readCondition, watchContainer } from './watch-container.ts';
+
+type DockerRequest = SpawnRequest<DockerProfileOptions>;
+
+/** A server this hub started or found again. */
+interface LiveContainer {
+  readonly state: ContainerState;
+  /** Gives the port back; idempotent. */
+  readonly release: () => Promise<void>;
+  readonly leave: AbortController;
+}
+
+const parallelStarts = 4;
+const sweepIntervalMs = 60_000;
+
+/** Creates the spawner of containers. Disposing of it leaves the servers running. */
+export function createDockerSpawner(
+  options: DockerOptions,
+  {
+    log,
+    hubId,
+    activeServers,
+    directory,
+  }: Pick<SpawnerHost, 'log' | 'hubId' | 'activeServers' | 'directory'>,
+): Spawner<DockerProfileOptions> {
+  const engine = createEngine(options, directory);
+  const containers = createContainers(engine, hubId, log);
+  const images = createImages(engine, options);
+  const limits = createEngineLimits(engine);
+  const measureUsage = createContainerUsage(engine);
+  const addresses = createAddressBook();
+  const inTurn = createLimiter(parallelStarts);
+  const live = new Map<string, LiveContainer>();
+  const form = imageForm(options);
+  const sweeping = createPeriodic({
+    intervalMs: sweepIntervalMs,
+    work: removeOrphans,
+    onError: (error) =>
+      log.warn(
+        { reason: engineMessage(error) },
+        'could not look for containers that are left over',
+      ),
+  });
+
+  /** Removes what was left running while its server counts as stopped, or is deleted. */
+  async function removeOrphans(): Promise<void> {
+    const all = await containers.list();
+    const unknown = all.filter(
+      ({ Id, State }) => !live.has(Id) && (options.remove || State === 'running'),
+    );
+    if (unknown.length === 0) return;
+    const serverIdOf = (each: (typeof unknown)[number]) => each.Labels[hubLabels.serverId] ?? '';
+    // Asked after the list: a container that is on it and whose server is not active by now is left over.
+    const active = await activeServers(unknown.map(serverIdOf));
+    for (const each of unknown) {
+      if (active.has(serverIdOf(each))) continue;
+      await containers.remove(each.Id);
+      log.warn(
+        { container: each.Id, serverId: serverIdOf(each) },
+        'removed a container that was left over',
+      );
+    }
+  }
+
+  function reachOf(network: string, remoteHost: string | undefined): Reach {
+    return {
+      usesInternalIp: options.use_internal_ip,
+      connectHost: options.connect_host ?? remoteHost,
+      network,
+      port: options.port,
+    };
+  }
+
+  function follow(
+    state: ContainerState,
+    tail: number | 'all',
+    {
+      onOutput,
+      release,
+      image,
+    }: {
+      readonly onOutput: DockerRequest['onOutput'];
+      readonly release: () => Promise<void>;
+      readonly image?: { readonly name: string; readonly mismatch: string | undefined };
+    },
+  ): SpawnedServer {
+    const { container, url } = state;
+    const leave = new AbortController();
+    live.set(container, { state, release, leave });
+    const watched = { container, tail, onOutput, signal: leave.signal };
+    const exited = watchContainer(engine, watched, log).then((exit): ServerExit => {
+      if (exit.code === 0 || exit.reason !== undefined || image?.mismatch === undefined)
+        return exit;
+      return { ...exit, reason: image.mismatch };
+    });
+    return { url, state, exited };
+  }
+
+  async function forget(container: string): Promise<void> {
+    const server = live.get(container);
+    live.delete(container);
+    server?.leave.abort();
+    await server?.release();
+  }
+
+  async function takePort(network: string): Promise<ServerAddress | undefined> {
+    return network === 'host' ? addresses.takePort('127.0.0.1') : undefined;
+  }
+
+  /** Creates and starts the container; when that fails, nothing is left of it. */
+  async function launch(
+    request: DockerRequest,
+    {
+      image,
+      found,
+      network,
+      address,
+    }: {
+      readonly image: string;
+      readonly found: EngineImage;
+      readonly network: string;
+      readonly address: ServerAddress | undefined;
+    },
+  ): Promise<SpawnedServer> {
+    const { signal, serverId, objectName, onOutput, onProgress } = request;
+    const name = `${options.name_prefix}-${hubId.slice(0, 8)}-${objectName}`;
+    const listen =
+      address?.port === undefined
+        ? { ip: '0.0.0.0', port: options.port, isPublished: !options.use_internal_ip }
+        : { ip: '127.0.0.1', port: address.port, isPublished: false };
+    // What an earlier start left, and could not be removed then.
+    for (const { Id } of await containers.list(serverId)) await containers.remove(Id);
+    const body = createRequest({ request, options, hubId, name, image, network, listen });
+    const created = await refused(image, () =>
+      engine.call((docker, abortSignal) => docker.createContainer({ ...body, abortSignal }), {
+        signal,
+      }),
+    );
+    const container = created.id;
+    try {
+      await refused(image, () =>
+        engine.call(
+          (docker, abortSignal) => docker.getContainer(container).start({ abortSignal }),
+          {
+            signal,
+          },
+        ),
+      );
+      onProgress({ progress: 50, phase: 'starting', message: 'The container is started.' });
+      const { info } = await readCondition(engine, container, signal);
+      const url = address?.url ?? (await addressIn(info, network));
+      const state: ContainerState = { container, serverId, url };
+      const release = async () => address?.release();
+      const mismatch = await limits.architectureProblem(image, found);
+      const server = follow(state, 'all', { onOutput, release, image: { name: image, mismatch } });
+      signal.throwIfAborted();
+      const findStranger =
+        network === 'host' ? await findStrangerOf(name, url, info?.State.Pid) : undefined;
+      return findStranger === undefined ? server : { ...server, findStranger };
+    } catch (thrown) {
+      await forget(container);
+      await containers
+        .remove(container)
+        .catch((error: unknown) =>
+          log.warn(
+            { container, reason: engineMessage(error) },
+            'a container is left, to be removed later',
+          ),
+        );
+      throw thrown;
+    }
+  }
+
+  async function addressIn(
+    info: ContainerInspectInfo | undefined,
+    network: string,
+  ): Promise<string> {
+    const url = info && urlOf(info, reachOf(network, await engine.remoteHost()));
+    if (url !== undefined) return url;
+    // A container that ended at once has no address any more: that is told by how it ended.
+    if (info !== undefined && info.State.Status !== 'running') return 'http://127.0.0.1:1';
+    throw new HubError('upstream_failed', 'The container engine gave the container no address.', {
+      hint: 'The administrator must check DockerSpawner.network and use_internal_ip.',
+    });
+  }
+
+  return {
+    needsReachableHub: options.network !== 'host',
+    reach: 'anywhere',
+    ...(form === undefined ? {} : { optionsForm: form }),
+
+    open() {
+      // Without waiting: an engine that is down keeps nobody from anything but servers.
+      void sweeping.run();
+    },
+
+    async start(request) {
+      const { signal, profileOptions } = request;
+      signal.throwIfAborted();
+      requireKnown(request);
+      const image = withTag(chooseImage(request, options));
+      const network = profileOptions.network ?? options.network;
+      const policy = profileOptions.pull_policy ?? options.pull_policy;
+      await limits.require(request.limits, signal);
+      const found = await images.ensure({ image, policy, signal, onProgress: request.onProgress });
+      if (!options.allow_root)
+        requireNoRoot(profileOptions.user ?? options.user ?? found.user, image);
+      request.onProgress({ progress: 45, phase: 'starting', message: 'Creating the container.' });
+      const address = await takePort(network);
+      try {
+        return await inTurn(() => launch(request, { image, found, network, address }), signal);
+      } catch (thrown) {
+        await address?.release();
+        signal.throwIfAborted();
+        throw thrown;
+      }
+    },
+
+    async discard(serverId, { graceMs }) {
+      for (const { Id } of await containers.list(serverId)) {
+        await containers.end(Id, { graceMs, removes: true });
+        await forget(Id);
+      }
+    },
+
+    async delete({ serverId }) {
+      for (const { Id } of await containers.list(serverId)) await containers.remove(Id);
+    },
+
+    async stop(spawnerState, { graceMs, signal }) {
+      const state = readContainerState(spawnerState);
+      if (state === undefined) return;
+      await containers.end(state.container, { graceMs, signal, removes: options.remove });
+      await forget(state.container);
+    },
+
+    async poll(spawnerState) {
+      const state = readContainerState(spawnerState);
+      if (state === undefined) return { running: false };
+      try {
+        const condition = await readCondition(engine, state.container);
+        if (!condition.running) return { running: false, exit: condition.exit };
+        if (await hasMoved(state, condition.info)) {
+          const reason = 'its container was restarted and has another address';
+          return { running: false, exit: { code: null, signal: null, reason } };
+        }
+        return { running: true };
+      } catch (thrown) {
+        if (!isUnreachable(thrown) && !isEngineAnswer(thrown)) throw thrown;
+        return { running: 'unknown', reason: engineMessage(thrown) };
+      }
+    },
+
+    async restore(spawnerState, { onOutput }) {
+      const state = readContainerState(spawnerState);
+      if (state === undefined) return undefined;
+      const { running, info } = await readCondition(engine, state.container);
+      if (!running || info === undefined || !isOurs(info, state, hubId)) return undefined;
+      if (await hasMoved(state, info)) return undefined;
+      const isOfHost = info.HostConfig.NetworkMode === 'host';
+      const release = isOfHost ? addresses.keep(state.url, undefined) : async () => undefined;
+      const server = follow(state, 0, { onOutput, release });
+      const findStranger = isOfHost
+        ? await findStrangerOf(info.Name.slice(1), state.url, info.State.Pid)
+        : undefined;
+      return findStranger === undefined ? server : { ...server, findStranger };
+    },
+
+    usage: (states) => measureUsage(states.map((state) => readContainerState(state)?.container)),
+
+    async [Symbol.asyncDispose]() {
+      await sweeping[Symbol.asyncDispose]();
+      for (const { leave } of live.values()) leave.abort();
+    },
+  };
+
+  async function hasMoved(state: ContainerState, info: ContainerInspectInfo | undefined) {
+    if (info === undefined || info.HostConfig.NetworkMode === 'host') return false;
+    const network = info.HostConfig.NetworkMode ?? options.network;
+    return urlOf(info, reachOf(network, await engine.remoteHost())) !== state.url;
+  }
+}
+
+/** Whether a container is the one of a stored state, and of this hub. */
+function isOurs(
+  { Config }: ContainerInspectInfo,
+  { serverId }: ContainerState,
+  hubId: string,
+): boolean {
+  return Config.Labels[hubLabels.hub] === hubId && Config.Labels[hubLabels.serverId] === serverId;
+}
+
+function requireKnown({ systemUser, socket }: DockerRequest): void {
+  if (systemUser !== undefined) {
+    throw new HubError('internal', 'Servers in containers know no system users.', {
+      hint: 'The administrator must remove Spawner.system_user and may set DockerSpawner.user.',
+    });
+  }
+  if (socket) {
+    throw new HubError('internal', 'Servers in containers cannot listen on a Unix socket.', {
+      hint: 'The administrator must remove Spawner.socket.',
+    });
+  }
+}
+
+/** `root`, `0` and nothing at all are root. */
+const rootUser = /^(?:root|0+)?(?::|$)/;
+
+function requireNoRoot(user: string, image: string): void {
+  if (!rootUser.test(user)) return;
+  throw new HubError('internal', `The server is not started: it would run as root in ${image}.`, {
+    hint: 'The administrator must set DockerSpawner.user, such as "1000:1000", or allow_root.',
+  });
+}
+
+async function refused<Result>(image: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (thrown) {
+    throw isEngineAnswer(thrown) ? explainRefusal(thrown, image) : thrown;
+  }
+}

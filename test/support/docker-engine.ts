@@ -1,0 +1,214 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import Docker from 'dockerode';
+import { afterAll, beforeAll } from 'vitest';
+import { requireComponent } from './components.ts';
+import { isAlive } from './server-hub.ts';
+import { until } from './test-hub.ts';
+
+const dockerd = '/usr/sbin/dockerd';
+const busybox = '/bin/busybox';
+
+/** A container engine of its own: nothing of it is shared with another one on this machine. */
+export interface TestEngine extends AsyncDisposable {
+  /** For `DockerSpawner.host`. */
+  readonly host: string;
+  readonly docker: Docker;
+  /** Starts it again after `stop`, with what it had. */
+  start(): Promise<void>;
+  /** Ends the engine, and its containers with it. */
+  stop(): Promise<void>;
+  /** Keeps its socket open and answers nothing. */
+  freeze(): void;
+  thaw(): void;
+}
+
+/** A small image of a shell, a web server and tools; its programs run as user 1000. */
+export const busyImage = 'busy:1';
+
+/** Whether Docker is installed; see requireComponent. */
+export function hasDocker(): boolean {
+  return requireComponent('Docker', dockerd) && requireComponent('busybox', busybox);
+}
+
+/** Starts a Docker Engine that changes nothing of the machine's network, with `busyImage`. */
+export async function startDocker(args: readonly string[] = []): Promise<TestEngine> {
+  const engine = createDocker(args);
+  await engine.start();
+  return engine;
+}
+
+function createDocker(args: readonly string[]): TestEngine {
+  const directory = mkdtempSync(join(tmpdir(), 'hub-docker-'));
+  const at = (name: string) => join(directory, name);
+  const host = `unix://${at('docker.sock')}`;
+  const docker = new Docker({ socketPath: at('docker.sock') });
+  let daemon: ChildProcess | undefined;
+
+  async function start(): Promise<void> {
+    const log = openSync(at('log'), 'a');
+    const folders = ['--data-root', at('data'), '--exec-root', at('exec'), '--pidfile', at('pid')];
+    const network = ['--iptables=false', '--bridge=none', '--default-address-pool', addressPool()];
+    daemon = spawn(
+      dockerd,
+      ['--host', host, '--storage-driver=vfs', ...folders, ...network, ...args],
+      { stdio: ['ignore', log, log] },
+    );
+    const ended = once(daemon, 'exit').then(() => {
+      throw new Error(`dockerd ended: ${readFileSync(at('log'), 'utf8').slice(-2000)}`);
+    });
+    ended.catch(() => undefined);
+    await Promise.race([ended, until(() => answers(docker), 'the engine answers')]);
+    await importBusybox(docker, directory);
+  }
+
+  async function stop(): Promise<void> {
+    if (daemon === undefined || daemon.exitCode !== null || daemon.signalCode !== null) return;
+    const exit = once(daemon, 'exit');
+    daemon.kill('SIGCONT');
+    daemon.kill('SIGTERM');
+    await exit;
+  }
+
+  const endWithProcess = () => daemon?.kill('SIGTERM');
+  process.once('exit', endWithProcess);
+  return {
+    host,
+    docker,
+    start,
+    stop,
+    freeze: () => daemon?.kill('SIGSTOP'),
+    thaw: () => daemon?.kill('SIGCONT'),
+    async [Symbol.asyncDispose]() {
+      process.off('exit', endWithProcess);
+      daemon?.kill('SIGCONT');
+      if (await answers(docker)) {
+        for (const { Id } of await docker.listContainers({ all: true })) {
+          await docker.getContainer(Id).remove({ force: true, v: true });
+        }
+        await docker.pruneNetworks();
+      }
+      await stop();
+      endContainerd(at('exec/containerd/containerd.pid'));
+      unmountBelow(directory);
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** An engine for the tests of the surrounding `describe` or file: started before and ended after them. */
+export function useDocker(args: readonly string[] = []): TestEngine {
+  const engine = createDocker(args);
+  beforeAll(() => engine.start(), 60_000);
+  afterAll(() => engine[Symbol.asyncDispose](), 60_000);
+  return engine;
+}
+
+/** An address pool of this process: networks of engines that run at the same time must not overlap. */
+function addressPool(): string {
+  return `base=10.${100 + (process.pid % 100)}.0.0/16,size=24`;
+}
+
+async function answers(docker: Docker): Promise<boolean> {
+  return docker.ping().then(
+    () => true,
+    () => false,
+  );
+}
+
+/** The engine starts it, and leaves it behind when it is killed. */
+function endContainerd(pidFile: string): void {
+  if (!existsSync(pidFile)) return;
+  const pid = Number(readFileSync(pidFile, 'utf8'));
+  if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+}
+
+/** Engines leave the network namespace of containers with the machine's network mounted. */
+function unmountBelow(directory: string): void {
+  for (const line of readFileSync('/proc/self/mounts', 'utf8').split('\n')) {
+    const [, point = ''] = line.split(' ');
+    if (point.startsWith(`${directory}/`)) execFileSync('umount', ['--lazy', point]);
+  }
+}
+
+const applets = [
+  'sh',
+  'httpd',
+  'sleep',
+  'echo',
+  'cat',
+  'ls',
+  'id',
+  'env',
+  'touch',
+  'yes',
+  'awk',
+  'head',
+  'tail',
+  'uname',
+  'mkdir',
+  'dd',
+];
+
+async function importBusybox(docker: Docker, directory: string): Promise<void> {
+  if (
+    await docker
+      .getImage(busyImage)
+      .inspect()
+      .then(Boolean, () => false)
+  )
+    return;
+  const root = join(directory, 'busy');
+  mkdirSync(join(root, 'bin'), { recursive: true });
+  for (const folder of ['home', 'tmp', 'www', 'etc']) mkdirSync(join(root, folder));
+  cpSync(busybox, join(root, 'bin', 'busybox'));
+  for (const applet of applets) symlinkSync('busybox', join(root, 'bin', applet));
+  const changes = ['USER 1000:1000', 'WORKDIR /tmp', 'ENV PATH=/bin FROM_IMAGE=yes'];
+  await importImage(docker, root, busyImage, { changes });
+}
+
+/** Makes an image of a folder. */
+export async function importImage(
+  docker: Docker,
+  root: string,
+  image: string,
+  {
+    changes = [],
+    platform,
+  }: { readonly changes?: readonly string[]; readonly platform?: string } = {},
+): Promise<void> {
+  const archive = join(dirname(root), `${image.replaceAll(/\W/g, '-')}.tar`);
+  execFileSync('tar', [
+    '--create',
+    '--file',
+    archive,
+    '--directory',
+    root,
+    '--owner=0',
+    '--group=0',
+    '.',
+  ]);
+  const [repo, tag] = image.split(':');
+  const stream = await docker.importImage(archive, {
+    repo,
+    tag,
+    changes,
+    ...(platform === undefined ? {} : { platform }),
+  });
+  await new Promise<void>((resolve, reject) => {
+    docker.modem.followProgress(stream, (error) => (error ? reject(error) : resolve()));
+  });
+  rmSync(archive);
+}
