@@ -1,6 +1,11 @@
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { env } from 'node:process';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
+
+// Hundreds of processes load the same packages and the same program, whose types have to be stripped.
+env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules', '.cache', 'tests');
 
 export default defineConfig({
   test: {

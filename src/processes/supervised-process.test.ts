@@ -8,6 +8,7 @@ import { env, execPath, kill, memoryUsage } from 'node:process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { nodeCommand } from '../../test/support/node-command.ts';
 import { type Cgroups, noCgroups, systemCgroups } from './cgroup.ts';
 import { type OutputLog, type OutputLogOptions, openOutputLog } from './output-log.ts';
 import { endProcessGroup, livingMembers } from './process-group.ts';
@@ -40,7 +41,7 @@ afterEach(async () => {
 
 function app(name: string, ...rest: string[]): string[] {
   return [
-    execPath,
+    ...nodeCommand,
     fileURLToPath(new URL(`../../fixtures/apps/${name}.ts`, import.meta.url)),
     ...rest,
   ];

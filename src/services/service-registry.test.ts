@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { freePort } from '../../test/support/free-port.ts';
+import { nodeCommand } from '../../test/support/node-command.ts';
 import { sharePrograms } from '../../test/support/shared-programs.ts';
 import type { ServiceConfig } from '../config/config.ts';
 import { Secret } from '../config/secret.ts';
@@ -56,7 +57,7 @@ function config(entry: Record<string, unknown>): ServiceConfig {
 
 function app(name: string, ...rest: string[]): string[] {
   return [
-    execPath,
+    ...nodeCommand,
     fileURLToPath(new URL(`../../fixtures/apps/${name}.ts`, import.meta.url)),
     ...rest,
   ];
@@ -275,16 +276,10 @@ describe('the port of a managed service', () => {
   });
 
   test('may be held by whatever the command has started', async () => {
-    const [execPath, file] = app('web-server');
     const url = await freeUrl();
     // One that left its process group, its session and its parent.
-    const command = [
-      'sh',
-      '-c',
-      'setsid sh -c \'"$0" "$1" & \' "$0" "$1"; exec sleep 600',
-      execPath,
-      file,
-    ];
+    const script = 'setsid sh -c \'"$@" & \' sh "$@"; exec sleep 600';
+    const command = ['sh', '-c', script, 'sh', ...app('web-server')];
     const registry = await started([{ name: 'a', url, command }]);
     await until(registry, inState('ready'));
   });

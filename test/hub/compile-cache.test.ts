@@ -8,7 +8,8 @@ import { projectDirectory } from '../support/services.ts';
 
 const run = promisify(execFile);
 const maxBuffer = 2 ** 26;
-const traced = { ...process.env, NODE_DEBUG_NATIVE: 'COMPILE_CACHE' };
+const { NODE_COMPILE_CACHE: _, ...environment } = process.env;
+const traced = { ...environment, NODE_DEBUG_NATIVE: 'COMPILE_CACHE' };
 
 test.each(['main.ts', 'singleuser-main.ts'])(
   '%s keeps what it compiled among its packages',

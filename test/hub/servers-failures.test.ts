@@ -165,9 +165,9 @@ test('a server that ends by itself closes the connections to it', async () => {
 
 test('a program that outlives its server is ended with it', async () => {
   const leaves = fixtureApp('leaves-children', 'stay');
-  const both = ['sh', '-c', '"$1" "$2" "$3" & exec "$4" "$5"', 'sh', ...leaves];
+  const script = `${leaves.map((word) => `'${word}'`).join(' ')} & exec "$@"`;
   await using hub = await createServerHub({
-    Spawner: { cmd: [...both, ...fixtureApp('web-server')] },
+    Spawner: { cmd: ['sh', '-c', script, 'sh', ...fixtureApp('web-server')] },
   });
   await createUsers(hub, 'alice');
   await startUntilReady(hub, path);

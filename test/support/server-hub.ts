@@ -2,6 +2,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { identifyProcess } from '../../src/processes/process-identity.ts';
 import type { BrowserAnswer, FakeBrowser } from './fake-browser.ts';
+import { nodeCommand } from './node-command.ts';
+import { projectDirectory } from './services.ts';
 import {
   createTestHub,
   submitForm,
@@ -11,19 +13,17 @@ import {
   until,
 } from './test-hub.ts';
 
-const project = join(import.meta.dirname, '..', '..');
-
 /** The token of the administrating service of every test hub. */
 export const adminToken = 'admin-service-token';
 
 /** The command of an app of `fixtures/apps`. */
 export function fixtureApp(name: string, ...rest: string[]): string[] {
-  return [process.execPath, join(project, 'fixtures', 'apps', `${name}.ts`), ...rest];
+  return [...nodeCommand, join(projectDirectory, 'fixtures', 'apps', `${name}.ts`), ...rest];
 }
 
 /** The command that guards an app by `hub-singleuser`. */
 export function guarded(...command: string[]): string[] {
-  return [process.execPath, join(project, 'src', 'singleuser-main.ts'), '--', ...command];
+  return [process.execPath, join(projectDirectory, 'src', 'singleuser-main.ts'), '--', ...command];
 }
 
 /** A server as the API shows it. */

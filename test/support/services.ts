@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { BrowserAnswer, FakeBrowser } from './fake-browser.ts';
 import { freePort } from './free-port.ts';
+import { nodeCommand } from './node-command.ts';
 import { submitForm, type TestHub, until } from './test-hub.ts';
 
 /** Folder of the project. */
@@ -18,7 +19,7 @@ export async function managedService(
   return {
     name,
     url: `http://127.0.0.1:${await freePort()}`,
-    command: [process.execPath, join(projectDirectory, program)],
+    command: [...nodeCommand, join(projectDirectory, program)],
     ...fields,
   };
 }

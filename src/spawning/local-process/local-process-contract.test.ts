@@ -1,11 +1,11 @@
-import { execPath } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { test } from 'vitest';
 import plugin from '../../../plugins/local-process.ts';
 import { spawnerContract } from '../../../test/contract/testing.ts';
+import { nodeCommand } from '../../../test/support/node-command.ts';
 
 const app = (name: string, ...rest: string[]) => [
-  execPath,
+  ...nodeCommand,
   fileURLToPath(new URL(`../../../fixtures/apps/${name}.ts`, import.meta.url)),
   ...rest,
 ];

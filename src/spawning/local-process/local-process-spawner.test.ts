@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createSpawnRequest } from '../../../test/contract/spawn-request.ts';
 import { testSurroundings } from '../../../test/contract/test-host.ts';
+import { nodeCommand } from '../../../test/support/node-command.ts';
 import { sharePrograms } from '../../../test/support/shared-programs.ts';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { SpawnedServer, Spawner } from '../../plugin-host/spawner.ts';
@@ -56,7 +57,7 @@ function createSpawner(listenPatienceMs = 200, view?: ProcessView): Spawner {
 
 function app(name: string, ...rest: string[]): string[] {
   const file = fileURLToPath(new URL(`../../../fixtures/apps/${name}.ts`, import.meta.url));
-  return [execPath, file, ...rest];
+  return [...nodeCommand, file, ...rest];
 }
 
 function request(changed: Partial<SpawnRequest>): SpawnRequest {
