@@ -100,7 +100,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
 
   const { clientAddress, jupyterHub } = site;
   const instances = await composeInstances(foundation, { site });
-  const services = composeServices(foundation, { site, environment });
+  const services = composeServices(foundation, { site, instances, environment });
   const { registry, routes } = services;
   const authorizer = createAuthorizer({
     ...stores,

@@ -8,7 +8,10 @@ import { freeData, names, time } from './models.ts';
 import { type ModelOf, type OperationRequest, operation } from './operation.ts';
 
 export interface ServiceDeps {
-  readonly registry: Pick<ServiceRegistry, 'services' | 'find' | 'statusOf' | 'restart'>;
+  readonly registry: Pick<
+    ServiceRegistry,
+    'services' | 'find' | 'statusOf' | 'restart' | 'outputOf'
+  >;
   readonly roles: Pick<RoleStore, 'namesHeldBy'>;
 }
 
@@ -23,6 +26,10 @@ const facts = z.object({
   managed: z.boolean(),
   pid: z.int().nullable(),
   state: z.enum(serviceStates).nullable(),
+  instance: z.string().nullable().meta({
+    description:
+      'Name of the instance of the hub that runs it; null while none does, and for an external one.',
+  }),
   ready: z.boolean(),
   restarts: z.int(),
   started: time.nullable(),
@@ -99,9 +106,9 @@ export const serviceOperations = [
     scopes: ['admin:services'],
     target: 'service',
     answers: { 200: { description: 'Oldest first.', schema: z.object({ lines: names }) } },
-  }).handle(({ params }, deps: ServiceDeps) => {
+  }).handle(async ({ params }, deps: ServiceDeps) => {
     const { name } = getService(params.service, deps);
-    return { status: 200, body: { lines: deps.registry.statusOf(name)?.outputTail ?? [] } };
+    return { status: 200, body: { lines: [...(await deps.registry.outputOf(name))] } };
   }),
   operation({
     id: 'restartService',
@@ -114,8 +121,8 @@ export const serviceOperations = [
     answers: {
       202: { description: 'It is restarting.', schema: z.object({ message: z.string() }) },
     },
-  }).handle(({ params }, deps: ServiceDeps) => {
-    deps.registry.restart(getService(params.service, deps).name);
+  }).handle(async ({ params }, deps: ServiceDeps) => {
+    await deps.registry.restart(getService(params.service, deps).name);
     return { status: 202, body: { message: 'The service is restarting.' } };
   }),
 ];
@@ -175,6 +182,7 @@ function describe(service: Service, { registry }: ServiceDeps): ModelOf<typeof f
     managed: service.kind === 'managed',
     pid: status?.pid ?? null,
     state: status?.state ?? null,
+    instance: status?.instance ?? null,
     ready: status?.isReady ?? false,
     restarts: status?.restarts ?? 0,
     started: status?.startedAt?.toISOString() ?? null,

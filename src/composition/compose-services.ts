@@ -1,9 +1,13 @@
 import { resolve } from 'node:path';
+import { HubError } from '../errors.ts';
 import { createServiceTokens } from '../oauth/tokens/service-tokens.ts';
 import { addExtraRoutes } from '../proxy/extra-routes.ts';
 import { createRouteTable } from '../proxy/route-table.ts';
+import { createManagedProcessStore } from '../services/managed-process-store.ts';
+import { createServiceOwnerStore, type ServiceHost } from '../services/service-owner-store.ts';
 import { createServiceRegistry } from '../services/service-registry.ts';
 import { createServiceRoutes } from '../services/service-routes.ts';
+import type { ComposedInstances } from './compose-instances.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -12,14 +16,18 @@ export type ComposedServices = ReturnType<typeof composeServices>;
 
 /** They begin with `registry.start()`, and stop after the listeners and before the stores. */
 export function composeServices(
-  { config, database, stores, hubId, log, disposables }: Foundation,
+  { config, database, instance, hubId, log, disposables }: Foundation,
   deps: {
     readonly site: Site;
+    readonly instances: ComposedInstances;
     /** The hub's own environment. */
     readonly environment: Readonly<Record<string, string | undefined>>;
   },
 ) {
   const { Hub, basePath, directory } = config;
+  const { caller, channel, directory: instances } = deps.instances;
+  const ask = (host: ServiceHost, operation: string, name: string) =>
+    caller.call(instances.addressOf(host.id) ?? { ...host, url: undefined }, operation, { name });
   const { origins, urls, apiUrl, jupyterHub } = deps.site;
   const routes = createRouteTable({
     reservedPrefixes: [urls.hub],
@@ -39,11 +47,28 @@ export function composeServices(
       origins,
       basePath,
       routes: createServiceRoutes(routes),
-      store: stores.managedProcesses,
+      store: createManagedProcessStore(database, instance.id),
+      owners: createServiceOwnerStore(database, instance.id),
+      lease: instance,
+      database,
+      elsewhere: {
+        restart: async (host, name) => void (await ask(host, 'restart-service', name)),
+        outputOf: async (host, name) => (await ask(host, 'service-output', name)) as string[],
+      },
       tokens,
       announceChange: () => database.announceChange(),
       log,
     }),
   );
+  /** Only what runs here: an instance that asks is behind when it runs elsewhere now. */
+  function here(params: unknown): string {
+    const { name } = params as { name: string };
+    if (registry.statusOf(name)?.isHere === true) return name;
+    throw new HubError('unavailable', `The service "${name}" has just moved to another instance.`, {
+      retryAfterSeconds: 1,
+    });
+  }
+  channel.handle('restart-service', (params) => registry.restart(here(params)));
+  channel.handle('service-output', (params) => registry.outputOf(here(params)));
   return { routes, tokens, registry };
 }

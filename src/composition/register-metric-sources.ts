@@ -24,15 +24,19 @@ export function registerMetricSources(
   metrics.observe({
     serviceStates,
     services: () =>
-      registry.statuses().map((status) => ({
-        name: status.name,
-        isUp: status.isReady,
-        state: status.state,
-        restarts: status.restarts,
-        cpuCores: status.usage?.cpuCores,
-        memoryBytes: status.usage?.memoryBytes,
-        uptimeSeconds: status.uptimeMs && status.uptimeMs / 1000,
-      })),
+      // Of what runs elsewhere its instance tells.
+      registry
+        .statuses()
+        .filter(({ isHere }) => isHere)
+        .map((status) => ({
+          name: status.name,
+          isUp: status.isReady,
+          state: status.state,
+          restarts: status.restarts,
+          cpuCores: status.usage?.cpuCores,
+          memoryBytes: status.usage?.memoryBytes,
+          uptimeSeconds: status.uptimeMs && status.uptimeMs / 1000,
+        })),
     serversByState() {
       const totals: Record<string, number> = { stopped: 0, starting: 0, running: 0, stopping: 0 };
       for (const { state } of lifecycle.units()) totals[state] = (totals[state] ?? 0) + 1;

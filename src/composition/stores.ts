@@ -6,7 +6,6 @@ import { createAccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import { createAuthorizationCodeStore } from '../oauth/tokens/authorization-code-store.ts';
 import { createRoleStore } from '../rbac/role-store.ts';
 import { createServerStore } from '../servers/server-store.ts';
-import { createManagedProcessStore } from '../services/managed-process-store.ts';
 import { createLoginSessionStore } from '../sessions/login-session-store.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { createSettingStore } from '../store/setting-store.ts';
@@ -40,6 +39,5 @@ export function createStores(database: HubDatabase, secrets: readonly Secret[]) 
     accessTokens: createAccessTokenStore({ database }),
     authorizationCodes: createAuthorizationCodeStore({ database }),
     servers: createServerStore(database),
-    managedProcesses: createManagedProcessStore(database),
   };
 }

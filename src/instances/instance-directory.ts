@@ -49,7 +49,10 @@ export async function openInstanceDirectory(deps: {
     refresh,
     addressOf(id) {
       const instance = known.get(id);
-      if (instance === undefined) return undefined;
+      if (instance === undefined) {
+        void refreshing.run();
+        return undefined;
+      }
       return { id, name: instance.name, url: urlFrom(here, instance) };
     },
     async [Symbol.asyncDispose]() {

@@ -4,7 +4,7 @@ import { createManagedProcessStore } from './managed-process-store.ts';
 
 describeEachDatabase('the store of managed processes', (open) => {
   test('remembers one process a service, the last one, until it is forgotten', async () => {
-    const store = createManagedProcessStore(await open());
+    const store = createManagedProcessStore(await open(), 'here');
     const at = new Date('2026-11-20T10:00:00Z');
     await store.remember('a', { pid: 10, startTime: 'boot/1' }, at);
     await store.remember('a', { pid: 11, startTime: 'boot/2' }, at);

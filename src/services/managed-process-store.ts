@@ -1,5 +1,7 @@
+import { sql } from 'kysely';
 import type { ProcessIdentity } from '../processes/process-identity.ts';
 import type { HubDatabase } from '../store/database.ts';
+import { leaseIsLive } from '../store/lease-clock.ts';
 
 /** A child that a hub wrote down when it started it. */
 export interface ManagedProcess {
@@ -11,16 +13,27 @@ export interface ManagedProcess {
 /** The children of the hub, so that the next hub finds those it left behind. */
 export interface ManagedProcessStore {
   remember(serviceName: string, identity: ProcessIdentity, startedAt: Date): Promise<void>;
+  /** Forgets what this instance started, or one that is gone. */
   forget(serviceName: string): Promise<void>;
+  /** Those that this instance started, and those of instances that are gone. */
   list(): Promise<readonly ManagedProcess[]>;
 }
 
 const ownerPrefix = 'service:';
 
-export function createManagedProcessStore({ kysely }: HubDatabase): ManagedProcessStore {
+/** As seen by one instance: what others run that have their lease is not its concern. */
+export function createManagedProcessStore(
+  database: HubDatabase,
+  instanceId: string,
+): ManagedProcessStore {
+  const { kysely } = database;
+  const isOfOthers = sql<boolean>`(managed_processes.instance_id is not null
+    and managed_processes.instance_id <> ${instanceId}
+    and ${leaseIsLive(database, 'managed_processes.instance_id')})`;
   return {
     async remember(serviceName, { pid, startTime }, startedAt) {
-      const values = { pid, start_time: startTime, started_at: startedAt.getTime() };
+      const started_at = startedAt.getTime();
+      const values = { pid, start_time: startTime, started_at, instance_id: instanceId };
       await kysely
         .insertInto('managed_processes')
         .values({ owner: ownerPrefix + serviceName, ...values })
@@ -32,6 +45,7 @@ export function createManagedProcessStore({ kysely }: HubDatabase): ManagedProce
       await kysely
         .deleteFrom('managed_processes')
         .where('owner', '=', ownerPrefix + serviceName)
+        .where(({ not }) => not(isOfOthers))
         .execute();
     },
 
@@ -40,6 +54,7 @@ export function createManagedProcessStore({ kysely }: HubDatabase): ManagedProce
         .selectFrom('managed_processes')
         .selectAll()
         .where('owner', 'like', `${ownerPrefix}%`)
+        .where(({ not }) => not(isOfOthers))
         .execute();
       return rows.map((row) => ({
         serviceName: row.owner.slice(ownerPrefix.length),

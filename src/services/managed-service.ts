@@ -34,6 +34,10 @@ export interface ManagedServiceOptions {
   readonly store: ManagedProcessStore;
   readonly probe: typeof probeReadiness;
   readonly log: Logger;
+  /** Asked right before each start. */
+  readonly mayStart?: () => boolean;
+  /** Called when anything of its status has changed but for what it uses and writes. */
+  readonly onChange?: () => void;
   readonly clock?: Clock;
   readonly random?: () => number;
   readonly limits?: RestartLimits;
@@ -41,6 +45,8 @@ export interface ManagedServiceOptions {
 
 /** How long a service without a url must run to count as ready. */
 const settleMs = 1_000;
+/** How often it asks again whether it may start. */
+const startGateMs = 250;
 /** Of a service's output in the hub's own log; its file holds the rest. */
 const loggedLinesPerSecond = 20;
 const longestLoggedLine = 1_000;
@@ -75,6 +81,10 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
   });
   /** What the present run is at; while runs keep failing, `stateNow` tells that instead. */
   let state: ServiceState = 'stopped';
+  function enter(next: ServiceState): void {
+    state = next;
+    options.onChange?.();
+  }
   let isCrashLooping = false;
   let user: SystemUser | undefined;
   let output: OutputLog | undefined;
@@ -93,8 +103,8 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
   function onReady(): void {
     if (stopping.signal.aborted || isRestartWanted) return;
     log.info({ servicePid: process?.identity.pid }, 'service is ready');
-    state = 'ready';
     lastError = undefined;
+    enter('ready');
     if (service.url !== undefined) routes.open(service);
   }
 
@@ -108,6 +118,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     failures = 0;
     if (!isCrashLooping) return;
     isCrashLooping = false;
+    options.onChange?.();
     log.info('service no longer crashes');
   }
 
@@ -115,7 +126,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     if (reason !== lastError) log.warn({ reason }, 'service is not ready');
     lastError = reason;
     if (state === 'unhealthy') return;
-    state = 'unhealthy';
+    enter('unhealthy');
     closeRoute(reason);
   }
 
@@ -180,6 +191,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     const beganMs = clock.monotonicMs();
     uptimeMs = () => clock.monotonicMs() - beganMs;
     log.info({ servicePid: started.identity.pid }, 'service started');
+    options.onChange?.();
     await remember(started);
     if (stopping.signal.aborted) await started.stop({ graceMs: launch.stopGraceMs });
     const life = new AbortController();
@@ -204,8 +216,8 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     const decision = decideRestart({ failuresBefore: failures, ranForMs }, limits, random);
     failures = decision.failures;
     isCrashLooping = decision.isCrashLooping;
-    state = 'restarting';
     nextStartAt = new Date(clock.now() + decision.delayMs);
+    enter('restarting');
     log.warn(
       { reason, failures, restartInMs: decision.delayMs, state: stateNow() },
       'service ended, it will be restarted',
@@ -219,7 +231,11 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     while (!stopping.signal.aborted) {
       isRestartWanted = false;
       nextStartAt = undefined;
-      state = 'starting';
+      if (options.mayStart?.() === false) {
+        await clock.sleep(startGateMs, stopping.signal);
+        continue;
+      }
+      enter('starting');
       wake = new AbortController();
       const outcome = await launchProcess();
       const delayMs = outcome.started ? await runOnce(outcome.process) : fail(outcome.reason, 0);
@@ -233,7 +249,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
       }
     }
     closeRoute('it is stopped');
-    state = 'stopped';
+    enter('stopped');
     await store.forget(service.name).catch(warnOfStore);
     await output?.[Symbol.asyncDispose]();
     loggedOutput[Symbol.dispose]();
@@ -260,16 +276,16 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     },
     start() {
       running = run().catch((thrown: unknown) => {
-        state = 'stopped';
         lastError = 'the watchdog itself has failed';
+        enter('stopped');
         log.error({ err: thrown }, 'the watchdog of a service has failed');
       });
     },
-    async stop() {
+    async stop({ longestGraceMs = Number.POSITIVE_INFINITY } = {}) {
       stopping.abort();
-      if (state !== 'stopped') state = 'stopping';
+      if (state !== 'stopped') enter('stopping');
       closeRoute('it is stopping');
-      await process?.stop({ graceMs: launch.stopGraceMs });
+      await process?.stop({ graceMs: Math.min(launch.stopGraceMs, longestGraceMs) });
       await running;
     },
     restart() {

@@ -2,69 +2,47 @@ import type { Logger } from 'pino';
 import type { Clock } from '../processes/clock.ts';
 import { endProcessGroup } from '../processes/process-group.ts';
 import { isSameProcess } from '../processes/process-identity.ts';
-import type { ManagedProcess, ManagedProcessStore } from './managed-process-store.ts';
+import { listProcessTags } from '../processes/process-tag.ts';
+import type { ManagedProcess } from './managed-process-store.ts';
 
-const graceMs = 5_000;
+const graceMs = 2_000;
+
+/** What an instance that is gone may have left running of a service. */
+export interface Leftover {
+  readonly serviceName: string;
+  /** The process that it wrote down; undefined when it is known by tags only. */
+  readonly process: ManagedProcess | undefined;
+  /** Tags that all of it carries: none of a living instance. */
+  readonly tags: readonly string[];
+}
 
 /**
- * Ends the services that a killed hub left running, before they are started again: known by pid and
- * start time, or by the tag that everything they started carries. Adopting them would not do, since
- * a new hub gives out new tokens. Never throws.
+ * Ends the copy of a service that nobody watches any more: known by pid and start time, or by the tag that
+ * everything it started carries. Adopting it would not do, since a new owner gives out a new token.
  */
-export async function endOrphans(options: {
-  readonly store: ManagedProcessStore;
-  /** Managed services of the present configuration that a former hub may have started. */
-  readonly serviceNames: readonly string[];
-  readonly tagOf: (serviceName: string) => string;
-  readonly log: Logger;
-  /** Ends the wait; what has been told to end by then goes on doing so. */
-  readonly signal?: AbortSignal | undefined;
-  readonly clock?: Clock | undefined;
-}): Promise<void> {
-  const { store, serviceNames, tagOf, log, signal, clock } = options;
-  const known = new Map((await listKnown(store, log)).map((each) => [each.serviceName, each]));
-  const names = new Set([...known.keys(), ...serviceNames]);
-
-  async function endOne(name: string): Promise<void> {
-    const identity = known.get(name)?.identity;
-    const groupId = identity !== undefined && isSameProcess(identity) ? identity.pid : undefined;
-    const group = { groupId, tag: tagOf(name) };
-    const { found, survivors } = await endProcessGroup(group, { graceMs, clock });
-    // The store may be closed by now; the next hub finds what is left.
-    if (signal?.aborted) return;
-    if (found > 0) {
-      log.warn(
-        { service: name, servicePid: groupId, processes: found, survivors },
-        'ended what a former hub left running',
-      );
-    }
-    if (known.has(name)) await store.forget(name);
-  }
-
-  const ended = Promise.allSettled([...names].map(endOne)).then((results) => {
-    for (const result of results) {
-      if (result.status === 'rejected' && !signal?.aborted)
-        log.warn({ err: result.reason }, 'could not clean up after a former hub');
-    }
-  });
-  await Promise.race([ended, aborted(signal)]);
+export async function endLeftover(
+  leftover: Leftover,
+  { log, clock }: { readonly log: Logger; readonly clock?: Clock },
+): Promise<void> {
+  const { serviceName, process, tags } = leftover;
+  const identity = process?.identity;
+  const groupId = identity !== undefined && isSameProcess(identity) ? identity.pid : undefined;
+  const [firstTag = '', ...otherTags] = tags;
+  const ended = await Promise.all([
+    endProcessGroup({ groupId, tag: firstTag }, { graceMs, clock }),
+    ...otherTags.map((tag) => endProcessGroup({ groupId: undefined, tag }, { graceMs, clock })),
+  ]);
+  const found = ended.reduce((sum, each) => sum + each.found, 0);
+  if (found === 0) return;
+  const survivors = ended.flatMap((each) => each.survivors);
+  log.warn(
+    { service: serviceName, servicePid: groupId, processes: found, survivors },
+    'ended what a former hub left running',
+  );
 }
 
-async function aborted(signal: AbortSignal | undefined): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  signal?.addEventListener('abort', () => resolve());
-  if (signal?.aborted) resolve();
-  await promise;
-}
-
-async function listKnown(
-  store: ManagedProcessStore,
-  log: Logger,
-): Promise<readonly ManagedProcess[]> {
-  try {
-    return await store.list();
-  } catch (thrown) {
-    log.warn({ err: thrown }, 'the processes of a former hub cannot be read');
-    return [];
-  }
+/** The tags that processes carry which begin with a text, but for one that is in use. */
+export async function tagsBeginningWith(prefix: string, used: string): Promise<readonly string[]> {
+  const tags = await listProcessTags();
+  return [...tags.keys()].filter((tag) => tag.startsWith(prefix) && tag !== used);
 }

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -17,6 +18,8 @@ import type { ServiceConfig } from '../config/config.ts';
 import { Secret } from '../config/secret.ts';
 import { serviceSchema } from '../config/service-schema.ts';
 import { createOrigins } from '../http/origins.ts';
+import { type InstanceLease, openInstanceLease } from '../instances/instance-lease.ts';
+import { createInstanceStore } from '../instances/instance-store.ts';
 import { type Clock, systemClock } from '../processes/clock.ts';
 import {
   identifyProcess,
@@ -27,12 +30,15 @@ import { runsAsRoot } from '../processes/system-user.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { createManagedProcessStore } from './managed-process-store.ts';
+import { createServiceOwnerStore } from './service-owner-store.ts';
 import { createServiceRegistry, type ServiceRegistry } from './service-registry.ts';
 import type { ServiceState, ServiceStatus } from './service-status.ts';
 
 const log = pino({ level: 'silent' });
 let directory: string;
 let database: HubDatabase;
+let lease: InstanceLease;
+let isLeaseHeld: boolean;
 let routes: Map<string, 'open' | 'closed'>;
 let tokens: Map<string, string>;
 const registries: ServiceRegistry[] = [];
@@ -41,6 +47,8 @@ beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'services-'));
   await chmod(directory, 0o755);
   database = await openDatabase('sqlite::memory:', { directory, log });
+  lease = await takeLease();
+  isLeaseHeld = true;
   routes = new Map();
   tokens = new Map();
 });
@@ -49,6 +57,29 @@ afterEach(async () => {
   await database[Symbol.asyncDispose]();
   await rm(directory, { recursive: true });
 });
+
+/** As each start of a hub does: what the one before had is this one's. */
+function takeLease(): Promise<InstanceLease> {
+  const id = randomUUID();
+  return openInstanceLease({
+    store: createInstanceStore(database),
+    instance: {
+      id,
+      name: 'here',
+      url: undefined,
+      host: 'here',
+      machineId: 'here',
+      process: { pid: ownPid, startTime: '' },
+      version: '1',
+      basePath: '/',
+      keyDigests: [],
+      settingsDigest: '',
+    },
+    isShared: false,
+    announce: () => {},
+    log,
+  });
+}
 
 function config(entry: Record<string, unknown>): ServiceConfig {
   const { api_token, ...rest } = serviceSchema.parse({ stop_timeout: 5, ...entry });
@@ -86,8 +117,16 @@ function createRegistry(
       close: ({ name }) => routes.set(name, 'closed'),
       remove: ({ name }) => routes.delete(name),
     },
-    store: createManagedProcessStore(database),
-    tokens,
+    store: createManagedProcessStore(database, lease.id),
+    owners: createServiceOwnerStore(database, lease.id),
+    lease: { ...lease, isHeld: () => isLeaseHeld },
+    database,
+    elsewhere: { restart: async () => {}, outputOf: async () => [] },
+    tokens: {
+      set: (name, token) => tokens.set(name, token),
+      setHash: (name, hash) => tokens.set(name, hash),
+      delete: (name) => tokens.delete(name),
+    },
     announceChange: () => undefined,
     log,
     random: () => 0,
@@ -311,9 +350,9 @@ describe('a managed service without a url', () => {
     expect(status.lastError).toMatch(/^exited with code 7 after \d+\.\d s$/);
     expect(status.restarts).toBeGreaterThanOrEqual(2);
     await until(registry, ({ restarts }) => restarts > status.restarts + 2);
-    expect(registry.restart('a')).toBe(true);
+    expect(await registry.restart('a')).toBe(true);
     await until(registry, ({ state }) => state !== 'crash_looping');
-    expect(registry.restart('nobody')).toBe(false);
+    expect(await registry.restart('nobody')).toBe(false);
   });
 
   test('is crash looping until a run has lasted', async () => {
@@ -345,6 +384,26 @@ describe('a managed service without a url', () => {
     await until(registry, ({ restarts }) => restarts > status.restarts);
   });
 
+  test('is not started again while the instance has lost its lease', async () => {
+    let waits = 0;
+    const clock: Clock = {
+      ...systemClock,
+      async sleep(ms, signal) {
+        if (ms === 250) waits += 1;
+        await systemClock.sleep(ms, signal);
+      },
+    };
+    const registry = createRegistry([{ name: 'a', command: ['sleep', '600'] }], 600_000, clock);
+    await registry.start();
+    const { pid = 0 } = await until(registry, inState('ready'));
+    isLeaseHeld = false;
+    kill(pid, 'SIGKILL');
+    await vi.waitFor(() => expect(waits).toBeGreaterThan(1), { timeout: 30_000 });
+    expect(registry.statusOf('a')?.pid).toBeUndefined();
+    isLeaseHeld = true;
+    await until(registry, inState('ready'));
+  });
+
   test('whose user has gone says so', async () => {
     const registry = await started([{ name: 'a', command: ['true'], user: 'no-such-user' }]);
     const status = await until(registry, ({ lastError }) => lastError !== undefined);
@@ -364,7 +423,7 @@ describe('a managed service without a url', () => {
     const daemon = spawn('sleep', ['600'], {
       env: {
         PATH: env['PATH'],
-        HUB_PROCESS_TAG: `${join(directory, 'logs', 'service-a.log')}#hub-1`,
+        HUB_PROCESS_TAG: `${join(directory, 'logs', 'service-a.log')}#hub-1#${lease.id}`,
       },
     });
     const [, signal] = await once(daemon, 'exit');
@@ -409,7 +468,7 @@ describe('an external service', () => {
     expect(tokens.get('a')).toBe('long-enough');
     server.closeAllConnections();
     await once(server.close(), 'close');
-    registry.restart('a');
+    await registry.restart('a');
     const status = await until(registry, inState('unhealthy'));
     expect(status.lastError).toBe(`nothing listens on ${url}`);
     expect(routes.get('a')).toBe('closed');
@@ -490,7 +549,7 @@ describe('what a killed hub left running', () => {
   }
 
   test('is ended by the next start, also a service that is no longer configured', async () => {
-    const store = createManagedProcessStore(database);
+    const store = createManagedProcessStore(database, lease.id);
     const orphans = await Promise.all(
       ['a', 'former'].map(async (name) => {
         const { file, identity } = await orphan(name, 'hub-1', app('leaves-children', 'stay'));
@@ -535,7 +594,7 @@ describe('what a killed hub left running', () => {
   });
 
   test('is not waited for when the start is ended, and stays known to the next one', async () => {
-    const store = createManagedProcessStore(database);
+    const store = createManagedProcessStore(database, lease.id);
     const { identity } = await orphan('a', 'hub-1', app('ignores-sigterm'));
     await store.remember('a', identity, new Date());
     const registry = createRegistry([{ name: 'a', command: app('never-listens') }]);
@@ -550,7 +609,7 @@ describe('what a killed hub left running', () => {
   });
 
   test('is left alone when its pid belongs to another program now', async () => {
-    const store = createManagedProcessStore(database);
+    const store = createManagedProcessStore(database, lease.id);
     const innocent = spawn(execPath, ['-e', 'setInterval(() => {}, 60000)'], { detached: true });
     try {
       const identity = identifyProcess(innocent.pid ?? 0);

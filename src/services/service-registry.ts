@@ -2,8 +2,6 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { createPeriodic, type Periodic } from '../concurrency/periodic.ts';
 import type { ServiceConfig } from '../config/config.ts';
-import { Secret } from '../config/secret.ts';
-import { randomToken } from '../crypto/random.ts';
 import type { ServiceTokens } from '../oauth/tokens/service-tokens.ts';
 import type { Clock } from '../processes/clock.ts';
 import { hasOutputLog } from '../processes/output-log.ts';
@@ -11,30 +9,36 @@ import { measureUsage, type ProcessUsage } from '../processes/process-usage.ts';
 import { createBoundedProbe } from '../processes/readiness-probe.ts';
 import { createExternalService } from './external-service.ts';
 import type { ManagedProcessStore } from './managed-process-store.ts';
-import { createManagedService } from './managed-service.ts';
-import { endOrphans } from './orphans.ts';
+import { createOwnedService, type OwnedService } from './owned-service.ts';
 import type { RestartLimits } from './restart-policy.ts';
 import { createService, type Service } from './service.ts';
 import { compareServices, type ServiceDifference } from './service-difference.ts';
 import { type HubLocation, serviceEnvironment } from './service-environment.ts';
+import { createServiceKeeper, type ServiceKeeperDeps } from './service-keeper.ts';
+import type { ServiceHost, ServiceOwnerStore } from './service-owner-store.ts';
 import type { ServiceRoutes } from './service-routes.ts';
-import type { ServiceStatus, SupervisedService } from './service-status.ts';
+import type { PlacedStatus, SupervisedService } from './service-status.ts';
 
 /** All services and how they are. Disposing of it stops the managed ones. */
 export interface ServiceRegistry extends AsyncDisposable {
   /**
-   * Ends what a former hub left behind, then starts every service in parallel. Resolves when all
-   * have been begun, not when they are ready, and never rejects: no service keeps the hub from
-   * starting. Call it when the hub listens, because services call back. When the signal is aborted
+   * Ends what earlier runs left behind, then starts in parallel every service that no other instance runs.
+   * Resolves when all have been begun, not when they are ready, and never rejects: no service keeps the hub
+   * from starting. Call it when the hub listens, because services call back. When the signal is aborted
    * before they are begun, none is, and what is left of a former hub is for the next one to end.
    */
   start(signal?: AbortSignal): Promise<void>;
   services(): readonly Service[];
   find(name: string): Service | undefined;
-  statuses(): readonly ServiceStatus[];
-  statusOf(name: string): ServiceStatus | undefined;
-  /** Restarts a service and forgets its earlier failures; false when there is none of that name. */
-  restart(name: string): boolean;
+  statuses(): readonly PlacedStatus[];
+  statusOf(name: string): PlacedStatus | undefined;
+  /**
+   * Restarts a service, wherever it runs, and forgets its earlier failures; false when there is none of that
+   * name. Throws `unavailable` when the instance that runs it does not answer.
+   */
+  restart(name: string): Promise<boolean>;
+  /** The last lines a service wrote, oldest first; throws as `restart`. */
+  outputOf(name: string): Promise<readonly string[]>;
   /** Changes to a new configuration, already checked; restarts only what changed. */
   applyConfig(configs: readonly ServiceConfig[]): Promise<ServiceDifference>;
 }
@@ -53,8 +57,14 @@ export interface ServiceRegistryOptions extends HubLocation {
   readonly inherited: Readonly<Record<string, string | undefined>>;
   readonly routes: ServiceRoutes;
   readonly store: ManagedProcessStore;
+  readonly owners: ServiceOwnerStore;
+  /** The lease of this instance. */
+  readonly lease: ServiceKeeperDeps['lease'] & ServiceHost;
+  readonly database: ServiceKeeperDeps['database'];
+  /** How the instances that run services are asked for something. */
+  readonly elsewhere: ServicesElsewhere;
   /** Told each service's token. */
-  readonly tokens: Pick<ServiceTokens, 'set' | 'delete'>;
+  readonly tokens: Pick<ServiceTokens, 'set' | 'setHash' | 'delete'>;
   /** Called after the set of services or their tokens changed. */
   readonly announceChange: () => void;
   readonly log: Logger;
@@ -65,13 +75,18 @@ export interface ServiceRegistryOptions extends HubLocation {
   readonly usageIntervalMs?: number;
 }
 
+/** Asks other instances. Both throw `unavailable` when one does not answer or has the service no more. */
+export interface ServicesElsewhere {
+  restart(host: ServiceHost, name: string): Promise<void>;
+  outputOf(host: ServiceHost, name: string): Promise<readonly string[]>;
+}
+
 const parallelProbes = 16;
 
 /** The services are known at once, and run after `start`. */
 export function createServiceRegistry(options: ServiceRegistryOptions): ServiceRegistry {
   const { basePath, directory, logDirectory, routes, store, tokens, announceChange, log } = options;
   const probe = createBoundedProbe(parallelProbes);
-  const generatedTokens = new Map<string, Secret>();
   const supervised = new Map<string, SupervisedService>();
   let usages: ReadonlyMap<number, ProcessUsage> = new Map();
   let sampling: Periodic | undefined;
@@ -79,26 +94,32 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
   let isDisposed = false;
 
   const logFileOf = (name: string): string => join(logDirectory, `service-${name}.log`);
-  const tagOf = (name: string): string => `${logFileOf(name)}#${options.hubId}`;
-
-  function tokenOf({ name, api_token, command }: ServiceConfig): Secret | undefined {
-    if (api_token !== undefined || command === undefined) return api_token;
-    // In memory only: it lives as long as this hub, and a reload does not change it.
-    const token = generatedTokens.get(name) ?? new Secret(randomToken());
-    generatedTokens.set(name, token);
-    return token;
-  }
+  const tagPrefixOf = (name: string): string => `${logFileOf(name)}#${options.hubId}`;
+  // Instances share the database, and so the id of the hub.
+  const tagOf = (name: string): string => `${tagPrefixOf(name)}#${options.lease.id}`;
+  const keeper = createServiceKeeper({
+    ...options,
+    processes: store,
+    services: () => [...supervised.values()].filter(isOwned),
+    tagOf,
+    tagPrefixOf,
+    mayHaveRun: (name) => hasOutputLog(logFileOf(name)),
+    usageOf: (pid) => (pid === undefined ? undefined : usages.get(pid)),
+  });
 
   function toService(config: ServiceConfig): Service {
-    return createService(config, { apiToken: tokenOf(config), basePath, directory });
+    return createService(config, { apiToken: config.api_token, basePath, directory });
   }
 
   function supervise(service: Service, takesOver: boolean): SupervisedService {
     const { launch } = service;
     const shared = { ...options, probe, takesOver };
     if (launch === undefined) return createExternalService({ ...shared, service });
-    return createManagedService({
+    return createOwnedService({
       ...shared,
+      here: options.lease,
+      mayStart: () => options.lease.isHeld(),
+      onChange: () => keeper.report(service.name),
       service: { ...service, launch },
       environmentFor: (current, user) => serviceEnvironment(current, { ...options, user }),
       logFile: logFileOf(service.name),
@@ -109,34 +130,46 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
   function add(service: Service, takesOver = false): SupervisedService {
     const added = supervise(service, takesOver);
     supervised.set(service.name, added);
+    if (isOwned(added)) tokens.delete(service.name);
     setToken(service);
     if (service.url !== undefined && !takesOver)
       routes.close(service, 'it has not been started yet');
     return added;
   }
 
-  function setToken({ name, apiToken }: Service): void {
-    if (apiToken === undefined) tokens.delete(name);
-    else tokens.set(name, apiToken.reveal());
+  function setToken({ name, kind, apiToken }: Service): void {
+    // One that its owner makes is the keeper's to set.
+    if (apiToken !== undefined) tokens.set(name, apiToken.reveal());
+    else if (kind === 'external') tokens.delete(name);
   }
 
   async function remove(name: string): Promise<void> {
     const removed = supervised.get(name);
     if (removed === undefined) return;
     tokens.delete(name);
-    generatedTokens.delete(name);
+    await end(removed);
     supervised.delete(name);
-    await removed.stop();
     if (removed.service.url !== undefined) routes.remove(removed.service);
+  }
+
+  async function end(each: SupervisedService): Promise<void> {
+    if (isOwned(each)) await keeper.release(each);
+    else await each.stop();
   }
 
   async function replace(service: Service): Promise<void> {
     const former = supervised.get(service.name);
+    const isGivenToken = service.apiToken === undefined;
+    if (former !== undefined && isOwned(former) && former.isGivenToken === isGivenToken) {
+      setToken(service);
+      // It stays with its owner, who starts it with what has changed.
+      if (service.launch !== undefined) return former.change(service);
+    }
     // One that runs on its own and moves is served where it was until it answers where it is now.
     const isMove =
       former?.status(undefined).isReady === true &&
       [former.service, service].every(({ kind, url }) => kind === 'external' && url !== undefined);
-    await former?.stop();
+    if (former !== undefined) await end(former);
     if (former?.service.url !== undefined && !isMove) routes.remove(former.service);
     if (!isDisposed) add(service, isMove).start();
   }
@@ -147,7 +180,10 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
   }
 
   async function change(configs: readonly ServiceConfig[]): Promise<ServiceDifference> {
-    const before = [...supervised.values()].map((each) => each.service);
+    // What an owner was given is no part of the configuration.
+    const before = [...supervised.values()].map((each) =>
+      isOwned(each) && each.isGivenToken ? { ...each.service, apiToken: undefined } : each.service,
+    );
     const after = configs.map(toService);
     const byName = new Map(after.map((service) => [service.name, service]));
     const pick = (names: readonly string[]) => names.flatMap((name) => byName.get(name) ?? []);
@@ -158,6 +194,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     await Promise.all(difference.removed.map(remove));
     await Promise.all(pick(difference.restarted).map(replace));
     for (const service of pick(difference.added)) add(service).start();
+    keeper.review();
     announceChange();
     return difference;
   }
@@ -167,22 +204,20 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     usages = await measureUsage(pids);
   }
 
-  function statusOf(each: SupervisedService): ServiceStatus {
+  function statusOf(each: SupervisedService): PlacedStatus {
+    if (!isOwned(each)) return { ...each.status(undefined), instance: undefined, isHere: true };
     const { pid } = each.status(undefined);
-    return each.status(pid === undefined ? undefined : usages.get(pid));
+    return each.placedStatus(pid === undefined || !each.isLocal ? undefined : usages.get(pid));
   }
 
   for (const config of options.configs) add(toService(config));
 
   return {
     async start(signal) {
-      const serviceNames = [...supervised.values()].flatMap(({ service }) =>
-        service.kind === 'managed' && hasOutputLog(logFileOf(service.name)) ? [service.name] : [],
-      );
-      await endOrphans({ store, serviceNames, tagOf, log, signal, clock: options.clock });
+      await keeper.start(signal);
       if (signal?.aborted) return;
       if (isDisposed) return;
-      for (const each of supervised.values()) each.start();
+      for (const each of supervised.values()) if (!isOwned(each)) each.start();
       sampling = createPeriodic({
         intervalMs: options.usageIntervalMs ?? 10_000,
         work: sampleUsage,
@@ -196,10 +231,19 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
       const found = supervised.get(name);
       return found === undefined ? undefined : statusOf(found);
     },
-    restart(name) {
+    async restart(name) {
       const found = supervised.get(name);
-      found?.restart();
-      return found !== undefined;
+      if (found === undefined) return false;
+      if (!isOwned(found) || found.isLocal) found.restart();
+      else if (found.host !== undefined) await options.elsewhere.restart(found.host, name);
+      return true;
+    },
+    async outputOf(name) {
+      const found = supervised.get(name);
+      if (found === undefined) return [];
+      const host = isOwned(found) && !found.isLocal ? found.host : undefined;
+      if (host !== undefined) return options.elsewhere.outputOf(host, name);
+      return found.status(undefined).outputTail;
     },
     applyConfig(configs) {
       const changed = changing.then(() => change(configs));
@@ -209,8 +253,13 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     async [Symbol.asyncDispose]() {
       isDisposed = true;
       sampling?.[Symbol.dispose]();
-      await Promise.all([...supervised.values()].map((each) => each.stop()));
+      await keeper[Symbol.asyncDispose]();
+      await Promise.all([...supervised.values()].map(end));
       await changing;
     },
   };
+}
+
+function isOwned(service: SupervisedService): service is OwnedService {
+  return 'gain' in service;
 }

@@ -3,8 +3,11 @@ import type { Service } from './service.ts';
 
 /** The proxy table, as far as services change it. Called only for services with a url. */
 export interface ServiceRoutes {
-  /** Lets visitors through; called again when the service has changed. */
-  open(service: Service): void;
+  /**
+   * Lets visitors through; called again when the service has changed. `via` is the instance that alone
+   * reaches it, if there is one.
+   */
+  open(service: Service, via?: string): void;
   /** Keeps the route, but lets visitors wait on a page that tries again. */
   close(service: Service, reason: string): void;
   /** Takes the route away: the service is no longer configured. */
@@ -12,13 +15,14 @@ export interface ServiceRoutes {
 }
 
 export function createServiceRoutes(routes: RouteTable): ServiceRoutes {
-  function put(service: Service, isReady: boolean): void {
+  function put(service: Service, isReady: boolean, via?: string): void {
     if (service.url === undefined) return;
     const current = routes.find(service.prefix);
     const isSame =
       current?.target === service.url &&
       current.access === service.access &&
       current.clientId === service.clientId &&
+      (current.via === via || !isReady) &&
       current.upstreamTimeoutMs === service.upstreamTimeoutMs;
     if (isSame) {
       routes.setReady(service.prefix, isReady);
@@ -32,11 +36,12 @@ export function createServiceRoutes(routes: RouteTable): ServiceRoutes {
       clientId: service.clientId,
       upstreamTimeoutMs: service.upstreamTimeoutMs,
       isReady,
+      via,
     });
   }
 
   return {
-    open: (service) => put(service, true),
+    open: (service, via) => put(service, true, via),
     close: (service) => put(service, false),
     remove: (service) => void routes.remove(service.prefix),
   };

@@ -54,13 +54,21 @@ export interface ServiceStatus {
   readonly usage: ProcessUsage | undefined;
 }
 
+/** How a service is, and where. */
+export interface PlacedStatus extends ServiceStatus {
+  /** Name of the instance that runs it; undefined while none does, and for an external one. */
+  readonly instance: string | undefined;
+  /** Whether it is watched, and its output kept, by this instance. */
+  readonly isHere: boolean;
+}
+
 /** One service in the hub's care, managed or external. */
 export interface SupervisedService {
   readonly service: Service;
   /** Begins; returns at once, and never throws. */
   start(): void;
-  /** Ends it within its grace; afterwards it can be discarded. */
-  stop(): Promise<void>;
+  /** Ends it within its grace, or a shorter one; afterwards it can be discarded. */
+  stop(options?: { readonly longestGraceMs?: number }): Promise<void>;
   /** Starts it again, at once, and forgets earlier failures. An external one is probed again. */
   restart(): void;
   /** Takes over changes that need no restart. */

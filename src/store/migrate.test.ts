@@ -33,6 +33,7 @@ const tableNames = [
 const laterTableNames = [
   'retired_system_accounts',
   'instances',
+  'service_owners',
 ] as const satisfies readonly (keyof Tables)[];
 
 /** A table that is missing above fails to compile here. */

@@ -8,6 +8,7 @@ import { migration0004 } from './migrations/0004-account-authenticators.ts';
 import { migration0005 } from './migrations/0005-token-makers.ts';
 import { migration0006 } from './migrations/0006-instances.ts';
 import { migration0007 } from './migrations/0007-changes.ts';
+import { migration0008 } from './migrations/0008-service-owners.ts';
 
 /** Every step, in order; the version of a schema is the number of steps it has seen. Append only. */
 export const migrations: readonly Migration[] = [
@@ -18,6 +19,7 @@ export const migrations: readonly Migration[] = [
   migration0005,
   migration0006,
   migration0007,
+  migration0008,
 ];
 
 export interface MigrateOptions {

@@ -22,6 +22,7 @@ export interface Tables {
   servers: ServersTable;
   managed_processes: ManagedProcessesTable;
   instances: InstancesTable;
+  service_owners: ServiceOwnersTable;
   settings: SettingsTable;
   keyv: KeyvTable;
 }
@@ -241,6 +242,19 @@ export interface ManagedProcessesTable {
   started_at: number;
   /** Instance that started it. */
   instance_id: string | null;
+}
+
+/** The instance that runs a managed service; without a row it waits for one. */
+export interface ServiceOwnersTable {
+  name: string;
+  /** It is the owner's as long as that has its lease. */
+  instance_id: string;
+  /** Hash of the token that was made for this owner's copy; null where the configuration has one. */
+  token_hash: string | null;
+  /** Carried by all the processes of the copy that was begun last. */
+  tag: string | null;
+  /** JSON of how it is, for the other instances; null before the owner has told. */
+  status: string | null;
 }
 
 /** Single values made once and kept: the uuid of the hub as a client, dynamic registrations. */

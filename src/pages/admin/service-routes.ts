@@ -46,7 +46,7 @@ export function adminServiceRoutes(
     async (ctx, who) => {
       const name = parameter(ctx, 'service');
       who.require('admin:services', { kind: 'service', name });
-      if (registry.find(name) === undefined || !registry.restart(name)) {
+      if (registry.find(name) === undefined || !(await registry.restart(name))) {
         throw new HubError('not_found', 'There is no such service.');
       }
       deps.log.info({ service: name, by: who.login.user.name }, 'a service is restarted by hand');

@@ -1,0 +1,314 @@
+import type { Logger } from 'pino';
+import { Secret } from '../config/secret.ts';
+import { hashSecret } from '../crypto/hash.ts';
+import { randomToken } from '../crypto/random.ts';
+import type { InstanceLease } from '../instances/instance-lease.ts';
+import type { ServiceTokens } from '../oauth/tokens/service-tokens.ts';
+import type { Clock } from '../processes/clock.ts';
+import type { HubDatabase } from '../store/database.ts';
+import type { ManagedProcessStore } from './managed-process-store.ts';
+import { endLeftover, tagsBeginningWith } from './orphans.ts';
+import type { OwnedService } from './owned-service.ts';
+import type { ServiceOwner, ServiceOwnerStore } from './service-owner-store.ts';
+import { readReport, withoutUsage, writeReport } from './service-report.ts';
+
+/** Sees to it that each managed service runs once among all instances. */
+export interface ServiceKeeper extends AsyncDisposable {
+  /**
+   * Ends what earlier runs left, takes the services that are free, and goes on doing so. Resolves when those
+   * of the first round have been begun; never rejects.
+   */
+  start(signal?: AbortSignal): Promise<void>;
+  /** Looks again who owns what, as after a reload. */
+  review(): void;
+  /** Tells the other instances how a service is that this one runs. */
+  report(name: string): void;
+  /** Ends a service that runs here and lets the others have it. */
+  release(service: OwnedService): Promise<void>;
+}
+
+export interface ServiceKeeperDeps {
+  readonly owners: ServiceOwnerStore;
+  readonly processes: ManagedProcessStore;
+  readonly lease: Pick<InstanceLease, 'id' | 'isHeld' | 'onLost' | 'onRegained'>;
+  readonly database: Pick<HubDatabase, 'onChange' | 'announceChange'>;
+  readonly tokens: Pick<ServiceTokens, 'set' | 'setHash' | 'delete'>;
+  /** The managed services of the configuration in force. */
+  readonly services: () => readonly OwnedService[];
+  /** Tag of the processes that this run of the hub starts for a service. */
+  readonly tagOf: (serviceName: string) => string;
+  /** What the tags of all runs in the same folder begin with. */
+  readonly tagPrefixOf: (serviceName: string) => string;
+  /** Whether an earlier run in the same folder may have begun it. */
+  readonly mayHaveRun: (serviceName: string) => boolean;
+  readonly usageOf: (pid: number | undefined) => ReturnType<OwnedService['status']>['usage'];
+  readonly log: Logger;
+  readonly clock?: Clock;
+}
+
+/** How often it is looked whose services are free, if nothing tells before. */
+const roundMs = 2_000;
+/** After the end of a lease, so that the database surely sees it as ended. */
+const afterLeaseMs = 20;
+/** How often the others hear what a service uses. */
+const usageReportMs = 30_000;
+/** The lease is lost five seconds before others may take over: by then all has to be over. */
+const lostGraceMs = 1_500;
+
+export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
+  const { owners, processes, lease, database, tokens, log } = deps;
+  const taking = new Map<string, Promise<void>>();
+  const reporting = new Map<string, Promise<void>>();
+  /** What changed while it was being told. */
+  const isStale = new Set<string>();
+  /** What was told last of the services that run here, and when. */
+  const told = new Map<string, { readonly text: string; readonly atMs: number }>();
+  const stopping = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> | undefined;
+  let isDue = false;
+  let isFailing = false;
+
+  const announce = () => database.announceChange({ kind: 'services_changed' });
+
+  async function takeUp(service: OwnedService, former: ServiceOwner | undefined) {
+    const { name } = service.service;
+    const token = service.isGivenToken ? new Secret(randomToken()) : undefined;
+    const claim = await owners.claim(name, token && hashSecret(token.reveal()));
+    if (claim === undefined) return;
+    const { formerTag } = claim;
+    if (former !== undefined && former.instanceId !== lease.id) {
+      log.warn(
+        { service: name, from: former.host?.name },
+        'took over a service whose instance is gone',
+      );
+    }
+    await endLeft(name, formerTag === undefined ? [] : [formerTag]);
+    // Ending what was left takes its time, in which much may have happened.
+    const isStillMine = !stopping.signal.aborted && lease.isHeld();
+    if (!isStillMine || !deps.services().includes(service)) {
+      await owners.release(name);
+      announce();
+      return;
+    }
+    if (!(await owners.mark(name, deps.tagOf(name)))) return;
+    if (token !== undefined) tokens.set(name, token.reveal());
+    service.gain(token);
+    report(name);
+  }
+
+  async function endLeft(name: string, formerTags: readonly string[]): Promise<void> {
+    const left = (await processes.list()).find((each) => each.serviceName === name);
+    if (left === undefined && formerTags.length === 0 && !deps.mayHaveRun(name)) return;
+    const own = await tagsBeginningWith(deps.tagPrefixOf(name), deps.tagOf(name));
+    const tags = [...new Set([deps.tagPrefixOf(name), ...formerTags, ...own])];
+    await endLeftover({ serviceName: name, process: left, tags }, deps);
+    if (stopping.signal.aborted) return;
+    if (left !== undefined) await processes.forget(name);
+  }
+
+  function take(service: OwnedService, former: ServiceOwner | undefined): void {
+    const { name } = service.service;
+    if (taking.has(name)) return;
+    const done = takeUp(service, former)
+      .catch((error: unknown) =>
+        log.warn({ service: name, err: error }, 'could not take a service'),
+      )
+      .finally(() => taking.delete(name));
+    taking.set(name, done);
+  }
+
+  /** Goes by who owns a service. */
+  function attend(service: OwnedService, owner: ServiceOwner | undefined): void {
+    const { name } = service.service;
+    const isMine = owner?.instanceId === lease.id;
+    if (service.isLocal) {
+      if (isMine || taking.has(name)) return;
+      log.warn({ service: name }, 'another instance has a service of this one: ending it here');
+      void surrender(service);
+      return;
+    }
+    if (owner?.host !== undefined && !isMine && owner.leaseLeftMs > 0) {
+      const { tokenHash } = owner;
+      if (tokenHash !== undefined && service.isGivenToken) tokens.setHash(name, tokenHash);
+      service.follow(owner.host, readReport(owner.status));
+      return;
+    }
+    if (taking.has(name)) return;
+    if (service.isGivenToken) tokens.delete(name);
+    service.follow(undefined, undefined);
+    if (lease.isHeld() && !stopping.signal.aborted) take(service, owner);
+  }
+
+  async function surrender(service: OwnedService): Promise<void> {
+    const { name } = service.service;
+    told.delete(name);
+    try {
+      await service.lose({ longestGraceMs: lostGraceMs });
+      if (service.isGivenToken) tokens.delete(name);
+    } catch (error) {
+      log.error({ service: name, err: error }, 'a service could not be ended');
+    }
+    review();
+  }
+
+  async function round(): Promise<void> {
+    const rows = await owners.list();
+    const byName = new Map(rows.map((row) => [row.name, row]));
+    const services = deps.services();
+    for (const service of services) attend(service, byName.get(service.service.name));
+    for (const service of services) {
+      const last = told.get(service.service.name);
+      if (!service.isLocal) continue;
+      if (last === undefined || performance.now() - last.atMs > usageReportMs) {
+        report(service.service.name);
+      }
+    }
+    const names = new Set(services.map(({ service }) => service.name));
+    const leases = rows
+      .filter(({ name, instanceId }) => names.has(name) && instanceId !== lease.id)
+      .map(({ leaseLeftMs }) => leaseLeftMs)
+      .filter((leftMs) => leftMs > 0);
+    plan(Math.min(roundMs, ...leases.map((leftMs) => leftMs + afterLeaseMs)));
+  }
+
+  function plan(delayMs: number): void {
+    clearTimeout(timer);
+    if (stopping.signal.aborted) return;
+    timer = setTimeout(review, delayMs).unref();
+  }
+
+  async function runRound(): Promise<void> {
+    try {
+      do {
+        isDue = false;
+        await round();
+      } while (isDue && !stopping.signal.aborted);
+      isFailing = false;
+    } catch (error) {
+      log[isFailing ? 'debug' : 'warn'](
+        { err: error },
+        'could not see which instance has which service',
+      );
+      isFailing = true;
+      plan(roundMs);
+    } finally {
+      running = undefined;
+    }
+  }
+
+  function review(): void {
+    if (stopping.signal.aborted) return;
+    isDue = true;
+    running ??= runRound();
+  }
+
+  function report(name: string): void {
+    if (reporting.has(name)) {
+      isStale.add(name);
+      return;
+    }
+    const done = writeDownAll(name)
+      .catch((error: unknown) => {
+        // The next round tries again.
+        told.delete(name);
+        log.debug({ service: name, err: error }, 'could not tell the others how a service is');
+      })
+      .finally(() => reporting.delete(name));
+    reporting.set(name, done);
+  }
+
+  async function writeDownAll(name: string): Promise<void> {
+    do {
+      isStale.delete(name);
+      await writeDown(name);
+    } while (isStale.has(name));
+  }
+
+  async function writeDown(name: string): Promise<void> {
+    const service = deps.services().find((each) => each.service.name === name);
+    if (service === undefined || !service.isLocal) return;
+    const { pid } = service.status(undefined);
+    const text = writeReport(service.status(deps.usageOf(pid)));
+    const last = told.get(name);
+    const isNews = last === undefined || withoutUsage(last.text) !== withoutUsage(text);
+    const atMs = performance.now();
+    if (!isNews && atMs - last.atMs < usageReportMs) return;
+    if (!(await owners.report(name, text))) {
+      review();
+      return;
+    }
+    told.set(name, { text, atMs });
+    if (isNews) announce();
+  }
+
+  /** What an earlier run left of services that are configured nowhere any more. */
+  async function endForgotten(): Promise<void> {
+    const configured = new Set(deps.services().map(({ service }) => service.name));
+    const left = (await processes.list()).filter(({ serviceName }) => !configured.has(serviceName));
+    await Promise.all(left.map(({ serviceName }) => endLeft(serviceName, [])));
+  }
+
+  async function startAll(): Promise<void> {
+    await endForgotten().catch((error: unknown) =>
+      log.warn({ err: error }, 'could not clean up after a former hub'),
+    );
+    review();
+    await running;
+    await Promise.all(taking.values());
+  }
+
+  const stopListening = [
+    database.onChange((subject) => {
+      const { kind } = subject ?? {};
+      if (kind === 'services_changed' || kind === 'instances_changed') review();
+    }),
+    lease.onLost(() => {
+      for (const service of deps.services()) {
+        if (service.isLocal) void surrender(service);
+      }
+    }),
+    lease.onRegained(review),
+  ];
+
+  return {
+    async start(signal) {
+      const { promise: isAborted, resolve: abort } = Promise.withResolvers<void>();
+      function onAbort(): void {
+        stopping.abort();
+        abort();
+      }
+      signal?.addEventListener('abort', onAbort);
+      if (signal?.aborted) onAbort();
+      await Promise.race([startAll(), isAborted]);
+      signal?.removeEventListener('abort', onAbort);
+    },
+    review,
+    report,
+    async release(service) {
+      const { name } = service.service;
+      await taking.get(name);
+      const wasLocal = service.isLocal;
+      await service.stop();
+      if (!wasLocal) return;
+      await reporting.get(name);
+      told.delete(name);
+      try {
+        await owners.release(name);
+        announce();
+      } catch (error) {
+        log.warn(
+          { service: name, err: error },
+          'could not hand a service over; its lease will end',
+        );
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      clearTimeout(timer);
+      for (const stop of stopListening) stop();
+      await running;
+      await Promise.all(taking.values());
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { type ServiceStatus, serviceStates } from './service-status.ts';
+
+const optional = <Schema extends z.ZodType>(schema: Schema) => schema.optional();
+
+/** What the owner of a service tells the other instances; the last lines of its output stay with it. */
+const report = z.object({
+  state: z.enum(serviceStates),
+  isReady: z.boolean(),
+  pid: optional(z.number()),
+  startedAt: optional(z.coerce.date()),
+  nextStartAt: optional(z.coerce.date()),
+  restarts: z.number(),
+  lastExit: optional(
+    z.object({
+      code: z.number().nullable(),
+      signal: z.string().nullable(),
+      leftBehind: z.number(),
+      ranForMs: z.number(),
+      at: z.coerce.date(),
+    }),
+  ),
+  lastError: optional(z.string()),
+  usage: optional(
+    z.object({
+      cpuCores: z.number(),
+      memoryBytes: z.number(),
+      uptimeSeconds: z.number(),
+      processes: z.number(),
+    }),
+  ),
+});
+
+export type ServiceReport = z.infer<typeof report>;
+
+export function writeReport(status: ServiceStatus): string {
+  return JSON.stringify(report.parse(status));
+}
+
+/** Undefined for what another version wrote and this one cannot read. */
+export function readReport(text: string | undefined): ServiceReport | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return report.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** What of a report changes by itself all the time. */
+export function withoutUsage(text: string): string {
+  return JSON.stringify({ ...JSON.parse(text), usage: undefined });
+}

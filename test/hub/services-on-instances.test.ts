@@ -1,0 +1,343 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import WebSocket from 'ws';
+import { listProcessTags } from '../../src/processes/process-tag.ts';
+import { usePostgres } from '../support/databases.ts';
+import { freePort } from '../support/free-port.ts';
+import { createHubFolder, type HubFolder, type ProcessConfig } from '../support/hub-process.ts';
+import { hasPostgres } from '../support/postgres.ts';
+import { adminToken, isAlive } from '../support/server-hub.ts';
+import {
+  managedService,
+  openWithConsent,
+  serviceModel,
+  untilState,
+  usersOpenServices,
+} from '../support/services.ts';
+import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
+
+const cookieSecret = 'c0ffee42d15ea5e5a1ad0ddba11f00d5c0ffee42d15ea5e5a1ad0ddba11f00d5';
+const echo = 'fixtures/apps/gateway-app.ts';
+const prints = 'fixtures/apps/prints-environment.ts';
+
+interface Model {
+  readonly state: string;
+  readonly ready: boolean;
+  readonly pid: number | null;
+  readonly restarts: number;
+  readonly instance: string | null;
+}
+
+type Asked = Pick<TestHub, 'apiUrl'> | Pick<HubFolder, 'apiUrl'>;
+
+async function modelAt({ apiUrl }: Asked, name: string): Promise<Model> {
+  const answer = await fetch(`${apiUrl}/services/${name}`, {
+    headers: { authorization: `token ${adminToken}` },
+  });
+  return (await answer.json()) as Model;
+}
+
+async function untilReady(hub: Asked, name: string): Promise<Model> {
+  await until(async () => (await modelAt(hub, name)).ready, `the service ${name} is ready`);
+  return modelAt(hub, name);
+}
+
+/** The processes that carry the tag of a service, whoever has started them. */
+async function copiesOf(name: string): Promise<readonly number[]> {
+  const tags = await listProcessTags();
+  return [...tags].flatMap(([tag, pids]) => (tag.includes(`/service-${name}.log#`) ? pids : []));
+}
+
+/** Watches that there is never more than one process of a service. */
+function watchCopies(name: string) {
+  let most = 0;
+  let isOver = false;
+  const watching = (async () => {
+    while (!isOver) {
+      most = Math.max(most, (await copiesOf(name)).length);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  })();
+  return async () => {
+    isOver = true;
+    await watching;
+    return most;
+  };
+}
+
+describe.skipIf(!hasPostgres())('a managed service of several instances', () => {
+  const cluster = usePostgres();
+
+  /** Two hubs with the same services; the first one has them at the beginning. */
+  async function startTwo(
+    services: readonly unknown[],
+    { isFar = false, ...config }: ProcessConfig & { readonly isFar?: boolean } = {},
+  ) {
+    const bind_url = `http://127.0.0.1:${await freePort()}/`;
+    const shared = {
+      ...config,
+      Hub: {
+        ...config.Hub,
+        database_url: await cluster().createDatabase(),
+        // As behind a load balancer that leads to the second one.
+        public_url: bind_url,
+        services,
+      },
+    };
+    const port = await freePort();
+    const first = await createTestHub({
+      ...shared,
+      Hub: {
+        ...shared.Hub,
+        hub_bind_url: `http://127.0.0.1:${port}`,
+        // Written so that it is no loopback address, which would be of its own machine only.
+        instance_url: `http://[::ffff:7f00:1]:${port}`,
+      },
+    });
+    for (const service of services) await untilReady(first, (service as { name: string }).name);
+    const second = await createTestHub(
+      { ...shared, Hub: { ...shared.Hub, bind_url } },
+      isFar ? { machineId: 'another machine' } : {},
+    );
+    const [here, there] = [nameOf(first), nameOf(second)];
+    return { first, second, here, there };
+  }
+
+  const nameOf = ({ directory }: TestHub) => directory.split('/').at(-1);
+
+  test('runs once, is reached, shown, read and restarted at each', async () => {
+    const app = await managedService('one-copy', prints, { access: 'public' });
+    const { first, second, here } = await startTwo([app]);
+    await using _first = first;
+    await using _second = second;
+    await untilState(second, 'one-copy', 'ready');
+    const model = await modelAt(first, 'one-copy');
+    expect(await modelAt(second, 'one-copy')).toMatchObject({
+      state: 'ready',
+      instance: here,
+      pid: model.pid,
+      restarts: 0,
+    });
+    expect(await copiesOf('one-copy')).toEqual([model.pid]);
+    for (const { hub } of [first, second]) {
+      const { port } = hub.publicServer.address() as AddressInfo;
+      const answer = await fetch(`http://127.0.0.1:${port}/services/one-copy/`);
+      expect(await answer.json()).toMatchObject({ pid: model.pid });
+    }
+
+    const restarted = await second.api('/services/one-copy/restart', adminToken, {
+      method: 'POST',
+    });
+    expect(restarted.status).toBe(202);
+    await until(async () => {
+      const { pid, ready } = await modelAt(second, 'one-copy');
+      return ready && pid !== model.pid;
+    }, 'the other instance shows the new process');
+    expect(await serviceModel(first, 'one-copy')).toMatchObject({ restarts: 1, instance: here });
+    expect(await copiesOf('one-copy')).toHaveLength(1);
+    await until(
+      async () => (await modelAt(second, 'one-copy')).restarts === 1,
+      'restarts are told',
+    );
+  });
+
+  test('shows at each what it writes', async () => {
+    const command = ['sh', '-c', 'echo said by the service; exec sleep 600'];
+    const { first, second } = await startTwo([{ name: 'writes', command }]);
+    await using _first = first;
+    await using _second = second;
+    await untilState(second, 'writes', 'ready');
+    const answer = await second.api('/services/writes/output', adminToken);
+    expect(await answer.json()).toEqual({ lines: ['said by the service'] });
+  });
+
+  test('that only its own machine reaches is reached from another one, by its own guard', async () => {
+    const services = [
+      await managedService('open', echo, { access: 'public' }),
+      await managedService('guarded', echo, { access: 'gateway' }),
+    ];
+    const { first, second } = await startTwo(services, {
+      isFar: true,
+      Hub: { load_roles: usersOpenServices },
+      Proxy: { access_log: true },
+    });
+    await using _first = first;
+    await using _second = second;
+    await untilState(second, 'guarded', 'ready');
+    await untilState(second, 'open', 'ready');
+
+    const posted = await fetch(`${second.url}services/open/upload`, {
+      method: 'POST',
+      body: 'x'.repeat(3_000_000),
+    });
+    expect(await posted.json()).toMatchObject({ bytes: 3_000_000 });
+    const seen = (await (await fetch(`${second.url}services/open/?from=far`)).json()) as {
+      headers: Record<string, string>;
+    };
+    expect(seen.headers['x-forwarded-host']).toBe(new URL(second.url).host);
+    expect(JSON.stringify(seen)).not.toContain('hub-hop');
+    const isThat = (line: Record<string, unknown>) =>
+      line['path'] === '/services/open/' && line['route'] === '/services/open/';
+    await until(() => first.logLines.some(isThat), 'its own instance has logged the request');
+    expect(first.logLines.filter(isThat)).toHaveLength(1);
+    expect(second.logLines.filter(isThat)).toEqual([]);
+
+    const anonymous = await fetch(`${second.url}services/guarded/`);
+    expect(anonymous.status).toBe(401);
+    const browser = await second.logIn('alice');
+    const page = await openWithConsent(browser, `${second.url}services/guarded/`);
+    expect(JSON.parse(page.body)).toMatchObject({ headers: { 'x-hub-user': 'alice' } });
+
+    const url = `${second.url.replace('http', 'ws')}services/guarded/socket`;
+    const cookie = browser.cookieHeader(`${second.url}services/guarded/socket`);
+    const origin = new URL(second.url).origin;
+    const socket = new WebSocket(url, { headers: { cookie, origin } });
+    await once(socket, 'open');
+    socket.send('hello');
+    const said: string[] = [];
+    socket.on('message', (message) => said.push(String(message)));
+    await until(() => said.includes('hello'), 'the WebSocket answers');
+    const closed = once(socket, 'close');
+    await browser.request(`${second.url}hub/logout`);
+    expect((await closed)[0]).toBe(1008);
+  });
+
+  test('has a token that is good at each, until it is stopped', async () => {
+    const app = await managedService('with-token', prints, { access: 'public', admin: true });
+    const { first, second } = await startTwo([app]);
+    await using _second = second;
+    await untilState(second, 'with-token', 'ready');
+    const told = (await (await fetch(`${first.url}services/with-token/`)).json()) as {
+      environment: Record<string, string>;
+    };
+    const token = told.environment['HUB_API_TOKEN'] ?? '';
+    expect(token).toMatch(/^hub_/);
+    for (const hub of [first, second]) {
+      expect((await hub.api('/users', token)).status).toBe(200);
+    }
+    await first[Symbol.asyncDispose]();
+    await until(
+      async () => (await second.api('/users', token)).status === 403,
+      'the token of the stopped copy is refused',
+    );
+  });
+
+  test('is handed over at once by an instance that stops', async () => {
+    const app = await managedService('handed-over', prints, { access: 'public' });
+    const { first, second, there } = await startTwo([app]);
+    await using _second = second;
+    await untilState(second, 'handed-over', 'ready');
+    const copies = watchCopies('handed-over');
+    const { pid } = await modelAt(first, 'handed-over');
+    await first[Symbol.asyncDispose]();
+    const stoppedAtMs = performance.now();
+    await until(async () => {
+      const model = await modelAt(second, 'handed-over');
+      return model.ready && model.instance === there;
+    }, 'the other one runs it');
+    // Far from the end of any lease.
+    expect(performance.now() - stoppedAtMs).toBeLessThan(8_000);
+    expect(isAlive(pid ?? 0)).toBe(false);
+    expect(await copies()).toBe(1);
+  });
+
+  test('whose instance is killed is up again within 20 s, and never runs twice', async () => {
+    const shared = {
+      database_url: await cluster().createDatabase(),
+      cookie_secret: cookieSecret,
+      services: [await managedService('orphaned', prints, { access: 'public' })],
+    };
+    await using folder = await createHubFolder({ Hub: shared });
+    await using killed = await folder.start();
+    const { pid } = await untilReady(folder, 'orphaned');
+    await using other = await createTestHub({ Hub: shared });
+    await untilReady(other, 'orphaned');
+    const copies = watchCopies('orphaned');
+
+    killed.signal('SIGKILL');
+    await killed.exited;
+    const killedAtMs = performance.now();
+    expect(isAlive(pid ?? 0)).toBe(true);
+    await until(async () => {
+      const model = await modelAt(other, 'orphaned');
+      return model.ready && model.instance === nameOf(other);
+    }, 'the other one runs it');
+    expect(performance.now() - killedAtMs).toBeLessThan(20_000);
+    expect(isAlive(pid ?? 0)).toBe(false);
+    expect(await copies()).toBe(1);
+    const takeover = other.logLines.filter(({ msg }) => String(msg).startsWith('took over'));
+    expect(takeover).toMatchObject([
+      { service: 'orphaned', from: folder.directory.split('/').at(-1) },
+    ]);
+    const answer = await fetch(`${other.url}services/orphaned/`);
+    expect(await answer.json()).toMatchObject({ pid: (await copiesOf('orphaned'))[0] });
+  });
+
+  test('whose instance was held up beyond its lease is not begun a second time by that', async () => {
+    const shared = {
+      database_url: await cluster().createDatabase(),
+      cookie_secret: cookieSecret,
+      services: [await managedService('held-up', prints, { access: 'public' })],
+    };
+    await using folder = await createHubFolder({ Hub: shared });
+    await using stopped = await folder.start();
+    await untilReady(folder, 'held-up');
+    await using other = await createTestHub({ Hub: shared });
+    await untilReady(other, 'held-up');
+    const copies = watchCopies('held-up');
+    stopped.signal('SIGSTOP');
+    try {
+      await until(async () => {
+        const model = await modelAt(other, 'held-up');
+        return model.ready && model.instance === nameOf(other);
+      }, 'the other one runs it');
+    } finally {
+      stopped.signal('SIGCONT');
+    }
+    const { pid } = await modelAt(other, 'held-up');
+    await until(
+      async () => (await modelAt(folder, 'held-up')).instance === nameOf(other),
+      'the one that was held up knows',
+    );
+    expect(await modelAt(folder, 'held-up')).toMatchObject({ ready: true, pid });
+    expect(await copies()).toBe(1);
+  });
+
+  test('ends before its lease when the database is away, and comes back with it', async () => {
+    const app = { name: 'cut-off', command: ['sleep', '600'] };
+    const database_url = await cluster().createDatabase();
+    await using hub = await createTestHub({ Hub: { database_url, services: [app] } });
+    const { pid } = await untilReady(hub, 'cut-off');
+    await cluster().stop();
+    const awaySinceMs = performance.now();
+    await until(() => !isAlive(pid ?? 0), 'the service is ended');
+    expect(performance.now() - awaySinceMs).toBeLessThan(15_000);
+    await cluster().start();
+    await untilReady(hub, 'cut-off');
+    expect(await copiesOf('cut-off')).toHaveLength(1);
+  });
+
+  test('that two want in the same moment gets one, many times over', async () => {
+    const shared = {
+      database_url: await cluster().createDatabase(),
+      services: Array.from({ length: 8 }, (_, index) => ({
+        name: `wanted-${index}`,
+        command: ['sleep', '600'],
+      })),
+    };
+    await using _migrated = await createTestHub({ Hub: { ...shared, services: [] } });
+    const hubs = await Promise.all([1, 2, 3].map(() => createTestHub({ Hub: shared })));
+    try {
+      for (const { name } of shared.services) {
+        for (const hub of hubs) await untilReady(hub, name);
+        expect(await copiesOf(name)).toHaveLength(1);
+        const instances = await Promise.all(hubs.map((hub) => modelAt(hub, name)));
+        expect(new Set(instances.map(({ instance }) => instance)).size).toBe(1);
+      }
+    } finally {
+      await Promise.all(hubs.map((hub) => hub[Symbol.asyncDispose]()));
+    }
+    for (const { name } of shared.services) expect(await copiesOf(name)).toEqual([]);
+  });
+});
