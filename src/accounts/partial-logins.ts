@@ -17,8 +17,6 @@ export interface PartialLogin {
   readonly mustChangePassword: boolean;
   /** Where the login leads, already checked. */
   readonly next?: string;
-  /** Milliseconds since 1970. */
-  readonly expiresAt: number;
 }
 
 /** What the browser does next, and the key to its login that it must bring. */
@@ -62,15 +60,11 @@ export function createPartialLogins(deps: {
 }): PartialLogins {
   const { records, users, secondFactors } = deps;
 
-  async function findRecord(key: string): Promise<PartialLogin | undefined> {
-    const login = await records.get(hashSecret(key));
-    return login !== undefined && login.expiresAt > Date.now() ? login : undefined;
-  }
+  const findRecord = (key: string) => records.get(hashSecret(key));
 
-  async function keep(login: Omit<PartialLogin, 'expiresAt'>): Promise<NextLoginStep> {
+  async function keep(login: PartialLogin): Promise<NextLoginStep> {
     const key = randomSecret();
-    const record = { ...login, expiresAt: Date.now() + lifetimeMs };
-    await records.set(hashSecret(key), record, lifetimeMs);
+    await records.set(hashSecret(key), login, lifetimeMs);
     return { outcome: 'step', step: login.step, key };
   }
 

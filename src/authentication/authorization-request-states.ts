@@ -1,7 +1,7 @@
-import type { Keyv } from 'keyv';
 import { hashSecret } from '../crypto/hash.ts';
 import type { Sealer } from '../crypto/sealer.ts';
 import { createStateCookies, type PendingState } from '../http/state-cookies.ts';
+import { type KeyvSpace, useOnce } from '../store/keyv-space.ts';
 
 /** What the hub remembers of a browser that it sent to an external provider. `next` is checked already. */
 export interface AuthorizationRequest extends PendingState {
@@ -41,14 +41,19 @@ const usedForMs = 660_000;
 export function createAuthorizationRequestStates(deps: {
   readonly sealer: Sealer;
   /** Used states by their hash, until they would have expired anyway. */
-  readonly used: Keyv<true>;
+  readonly used: Pick<KeyvSpace<true>, 'get' | 'update'>;
+  /** Milliseconds since 1970, by a clock that all processes share. */
+  readonly now: () => number;
   readonly path: string;
   readonly isSecure: boolean;
 }): AuthorizationRequestStates {
   const { used, path, isSecure } = deps;
-  const cookies = createStateCookies<AuthorizationRequest>(deps.sealer, 'hub-oauth-state');
+  const cookies = createStateCookies<AuthorizationRequest>(
+    deps.sealer,
+    'hub-oauth-state',
+    deps.now,
+  );
   const attributes = { path, secure: isSecure };
-  const beingTaken = new Set<string>();
 
   return {
     begin: (cookieHeader, state, request) =>
@@ -56,18 +61,11 @@ export function createAuthorizationRequestStates(deps: {
 
     async take(cookieHeader, state) {
       const stateHash = hashSecret(state);
+      const request = cookies.find(cookieHeader, state);
       // The state is single-use even when the browser keeps its cookie.
-      if (beingTaken.has(stateHash)) return 'used';
-      beingTaken.add(stateHash);
-      try {
-        if ((await used.get(stateHash)) === true) return 'used';
-        const request = cookies.find(cookieHeader, state);
-        if (request === undefined) return 'unknown';
-        await used.set(stateHash, true, usedForMs);
-        return { request, setCookies: cookies.end(state, attributes) };
-      } finally {
-        beingTaken.delete(stateHash);
-      }
+      if (request === undefined) return (await used.get(stateHash)) === true ? 'used' : 'unknown';
+      if (!(await useOnce(used, stateHash, usedForMs))) return 'used';
+      return { request, setCookies: cookies.end(state, attributes) };
     },
   };
 }

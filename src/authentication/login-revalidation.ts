@@ -2,8 +2,11 @@ import type { Logger } from 'pino';
 import { HubError } from '../errors.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { Login, LoginSessions } from '../sessions/login-sessions.ts';
-import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
-import type { HubDatabase } from '../store/database.ts';
+import {
+  type ChangeSource,
+  createChangeAwareCache,
+  watchChanges,
+} from '../store/change-aware-cache.ts';
 import type { Identity, IdentityStore } from '../users/identity-store.ts';
 import type { User } from '../users/user-store.ts';
 import type { Authenticators } from './create-authenticators.ts';
@@ -26,7 +29,7 @@ export function createLoginRevalidation(deps: {
   readonly authenticators: Pick<Authenticators, 'list' | 'find'>;
   readonly logins: Pick<LoginSessions, 'find' | 'endAllOfIdentity' | 'end'>;
   readonly identities: Pick<IdentityStore, 'listForUser'>;
-  readonly database: Pick<HubDatabase, 'onChange' | 'changeFeed'>;
+  readonly database: ChangeSource;
   readonly log: Logger;
 }): LoginRevalidation {
   const { refresh, authenticators, logins, identities, log } = deps;

@@ -1,6 +1,6 @@
-import { Keyv } from 'keyv';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
+import { memorySpace } from '../../test/support/memory-space.ts';
 import { Secret } from '../config/secret.ts';
 import { authenticatorSection } from '../config/sections-schema.ts';
 import { createSealer } from '../crypto/sealer.ts';
@@ -78,7 +78,7 @@ async function createParts(
     other: provider,
     ...authenticators,
   };
-  const throttle = createLoginThrottle({ ...config, records: new Keyv() });
+  const throttle = createLoginThrottle({ ...config, records: memorySpace() });
   const service = createLoginService({
     ...stores,
     config,

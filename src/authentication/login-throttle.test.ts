@@ -1,5 +1,6 @@
-import { Keyv } from 'keyv';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { memorySpace } from '../../test/support/memory-space.ts';
+import type { KeyvSpace } from '../store/keyv-space.ts';
 import {
   createLoginThrottle,
   type LoginThrottle,
@@ -10,12 +11,12 @@ import {
 
 const start = Date.now();
 let nowMs: number;
-let records: Keyv<ThrottleRecord>;
+let records: KeyvSpace<ThrottleRecord>;
 let throttle: LoginThrottle;
 
 beforeEach(() => {
   nowMs = start;
-  records = new Keyv<ThrottleRecord>();
+  records = memorySpace<ThrottleRecord>();
   throttle = createThrottle();
 });
 

@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
-import type { Keyv } from 'keyv';
 import { hashSecret } from '../crypto/hash.ts';
+import type { KeyvSpace } from '../store/keyv-space.ts';
 import { createAddressLines } from './address-lines.ts';
 import { createKeyedQueue } from './keyed-queue.ts';
 
@@ -17,8 +17,13 @@ export interface ThrottleRecord {
   readonly lockedUntil: number;
 }
 
+export type ThrottleRecords = Pick<
+  KeyvSpace<ThrottleRecord>,
+  'get' | 'delete' | 'update' | 'iterator'
+>;
+
 export interface LoginThrottleOptions {
-  readonly records: Keyv<ThrottleRecord>;
+  readonly records: ThrottleRecords;
   readonly lockout_attempts: number;
   readonly lockout_delay: number;
   readonly lockout_max_delay: number;
@@ -98,7 +103,6 @@ export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottl
   const maxDelayMs = options.lockout_max_delay * 1000;
   const forgetAfterMs = Math.max(2 * maxDelayMs, 60_000);
   const attempts = createKeyedQueue({ longestQueue });
-  const bookkeeping = createKeyedQueue({ longestQueue: Number.POSITIVE_INFINITY });
   const lines = createAddressLines();
   let pending = 0;
 
@@ -129,47 +133,45 @@ export function createLoginThrottle(options: LoginThrottleOptions): LoginThrottl
 
   /** Of a failure in the future, which is one from before the clock was set back. */
   async function countFromNow(key: string): Promise<ThrottleRecord | undefined> {
-    return bookkeeping.run(key, async () => {
-      const former = await records.get(key);
-      if (former === undefined || former.lastFailureAt <= now()) return former;
+    return records.update(key, (former) => {
+      if (former === undefined || former.lastFailureAt <= now()) return undefined;
       const delayMs = Math.max(0, former.lockedUntil - former.lastFailureAt);
       const lockedUntil = delayMs === 0 ? 0 : now() + delayMs;
-      const record = { ...former, lastFailureAt: now(), lockedUntil };
-      await records.set(key, record, delayMs + forgetAfterMs);
-      return record;
+      const value = { ...former, lastFailureAt: now(), lockedUntil };
+      return { value, lifetimeMs: delayMs + forgetAfterMs };
     });
   }
 
   async function addFailure({ limit, ...counter }: Counter): Promise<void> {
-    const key = keyOf(counter);
-    await bookkeeping.run(key, async () => {
-      const failures = ((await records.get(key))?.failures ?? 0) + 1;
+    await records.update(keyOf(counter), (former) => {
+      const failures = (former?.failures ?? 0) + 1;
       const delayMs = delayAfter(failures, limit);
-      const record: ThrottleRecord = {
+      const value: ThrottleRecord = {
         ...counter,
         subject: counter.subject.slice(0, longestSubject),
         failures,
         lastFailureAt: now(),
         lockedUntil: delayMs === 0 ? 0 : now() + delayMs,
       };
-      await records.set(key, record, delayMs + forgetAfterMs);
+      return { value, lifetimeMs: delayMs + forgetAfterMs };
     });
   }
 
   /** Takes the failures of the own name back from the address, and none of other names. */
   async function forgive({ own, shared = [] }: Counters): Promise<void> {
-    const ownKey = keyOf(own);
-    const forgiven = (await records.get(ownKey))?.failures ?? 0;
-    await records.delete(ownKey);
+    let forgiven = 0;
+    await records.update(keyOf(own), (record) => {
+      forgiven = record?.failures ?? 0;
+      return record && 'delete';
+    });
     for (const counter of forgiven === 0 ? [] : shared) {
       if (counter.kind !== 'address') continue;
-      const key = keyOf(counter);
-      await bookkeeping.run(key, async () => {
-        const record = await records.get(key);
-        if (record === undefined) return;
+      await records.update(keyOf(counter), (record) => {
+        if (record === undefined) return undefined;
         const failures = record.failures - forgiven;
-        if (failures <= 0) await records.delete(key);
-        else await records.set(key, { ...record, failures }, forgetAfterMs);
+        return failures <= 0
+          ? 'delete'
+          : { value: { ...record, failures }, lifetimeMs: forgetAfterMs };
       });
     }
   }
@@ -269,7 +271,7 @@ function keyOf({ kind, subject, from }: Subject): string {
 }
 
 async function* iterate(
-  records: Keyv<ThrottleRecord>,
+  records: Pick<ThrottleRecords, 'iterator'>,
 ): AsyncGenerator<readonly [string, ThrottleRecord]> {
   if (records.iterator === undefined) return;
   for await (const entry of records.iterator(undefined)) {

@@ -1,9 +1,9 @@
-import type { Keyv } from 'keyv';
 import type { Logger } from 'pino';
 import { hashSecret } from '../crypto/hash.ts';
 import type { CallOptions, LogoutTokenResult } from '../plugin-host/authenticator.ts';
 import { isExternal } from '../plugin-host/login-kinds.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
+import { type KeyvSpace, useOnce } from '../store/keyv-space.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
 import type { Authenticators } from './create-authenticators.ts';
 
@@ -22,11 +22,10 @@ export function createUpstreamLogout(deps: {
   readonly identities: Pick<IdentityStore, 'find'>;
   readonly logins: Pick<LoginSessions, 'endAllOfIdentity' | 'endAllOfUpstreamSession'>;
   /** Hashes of tokens that were used, until they expire. */
-  readonly used: Keyv<true>;
+  readonly used: Pick<KeyvSpace<true>, 'update'>;
   readonly log: Logger;
 }): EndUpstreamLogins {
   const { authenticators, identities, logins, used, log } = deps;
-  const beingUsed = new Set<string>();
 
   async function verify(logoutToken: string, options: CallOptions) {
     const problems: string[] = [];
@@ -54,19 +53,6 @@ export function createUpstreamLogout(deps: {
       : await logins.endAllOfIdentity(identity.id, upstreamSessionId);
   }
 
-  /** Whether this is the first use of the token; a replay must not end later logins. */
-  async function useOnce(key: string, expiresAt: Date): Promise<boolean> {
-    if (beingUsed.has(key)) return false;
-    beingUsed.add(key);
-    try {
-      if ((await used.get(key)) === true) return false;
-      await used.set(key, true, Math.max(1000, expiresAt.getTime() - Date.now()));
-      return true;
-    } finally {
-      beingUsed.delete(key);
-    }
-  }
-
   return async (logoutToken, options) => {
     const { name, verified, problems } = await verify(logoutToken, options);
     if (verified === undefined) {
@@ -74,7 +60,9 @@ export function createUpstreamLogout(deps: {
       return { outcome: 'refused', message: 'The logout token cannot be verified.' };
     }
     const key = hashSecret(JSON.stringify([name, verified.issuer, verified.tokenId]));
-    if (!(await useOnce(key, verified.expiresAt))) {
+    const lifetimeMs = Math.max(1000, verified.expiresAt.getTime() - Date.now());
+    // A replay must not end later logins.
+    if (!(await useOnce(used, key, lifetimeMs))) {
       log.warn({ authenticator: name }, 'a logout token was used a second time');
       return { outcome: 'refused', message: 'The logout token was used before.' };
     }

@@ -23,7 +23,7 @@ import type { Foundation } from './foundation.ts';
 export type ComposedAccounts = ReturnType<typeof composeAccounts>;
 
 export function composeAccounts(
-  { config, stores, keyv, log }: Foundation,
+  { config, database, stores, keyv, log }: Foundation,
   deps: {
     readonly site: Site;
     readonly login: ComposedLogin;
@@ -56,11 +56,14 @@ export function composeAccounts(
     countApiTokens: (userId) => stores.accessTokens.countOfUser(userId),
     endLoginsOf: (userId, options) => logins.endAllOfUser(userId, options),
   });
+  const now = () => new Date(database.now());
   const secondFactorThrottle = createLoginThrottle({
     ...config.Authenticator,
     records: keyv.space<ThrottleRecord>('second-factor-throttle'),
+    now: database.now,
   });
   const secondFactors = createSecondFactors({
+    now,
     store: stores.secondFactors,
     throttle: secondFactorThrottle,
     hubTitle: config.Hub.title,
@@ -77,6 +80,7 @@ export function composeAccounts(
       accountOwner: () => accountOwnerOf(authenticators)?.name,
     }),
     recentLogin: createRecentLogin({
+      now,
       maxAgeSeconds: config.Authenticator.recent_login_seconds,
       authenticators,
       loginService: login.loginService,
@@ -84,6 +88,7 @@ export function composeAccounts(
       log,
     }),
     invitations: createInvitations({
+      now,
       store: stores.invitations,
       users: stores.users,
       credentials: stores.credentials,

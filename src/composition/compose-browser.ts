@@ -22,7 +22,7 @@ import type { Foundation } from './foundation.ts';
 export type ComposedBrowser = ReturnType<typeof composeBrowser>;
 
 export function composeBrowser(
-  { config, keyv, log, metrics, secrets, stores }: Foundation,
+  { config, database, keyv, log, metrics, secrets, stores }: Foundation,
   deps: {
     readonly app: Koa;
     readonly site: Site;
@@ -44,6 +44,7 @@ export function composeBrowser(
   const sessions = createBrowserSessions({
     app,
     store: keyv.space('sessions'),
+    now: database.now,
     sealer: createSealer(secrets, 'login-cookie'),
     logins,
     basePath,
@@ -94,6 +95,7 @@ export function composeBrowser(
     waitingForms: createWaitingForms({
       sealer: createSealer(secrets, 'waiting-form'),
       formLimitBytes,
+      now: database.now,
     }),
     kept: keyv.space('waiting-forms'),
     publicUrl,

@@ -94,6 +94,7 @@ export function composeGateway(
   });
   const doorAnswers = createDoorAnswers({ secrets, isSecure: site.isHttps });
   const arrivals = createArrivals({
+    now: database.now,
     secrets,
     origins: site.origins,
     clientAddress: site.clientAddress,

@@ -1,4 +1,3 @@
-import type { Keyv } from 'keyv';
 import { createAccountBinding } from '../authentication/account-binding.ts';
 import { createAdmissionRules } from '../authentication/admission-rules.ts';
 import { createAuthorizationRequestStates } from '../authentication/authorization-request-states.ts';
@@ -23,7 +22,7 @@ import type { Foundation } from './foundation.ts';
 export type ComposedLogin = Awaited<ReturnType<typeof composeLogin>>;
 
 export async function composeLogin(
-  { config, secrets, stores, keyv, log, disposables }: Foundation,
+  { config, secrets, database, stores, keyv, log, disposables }: Foundation,
   { plugins, site }: { readonly plugins: PreparedPlugins; readonly site: Site },
 ) {
   const sealer = createSealer(secrets, 'plugin-settings');
@@ -31,6 +30,7 @@ export async function composeLogin(
   const throttle = createLoginThrottle({
     ...config.Authenticator,
     records: keyv.space<ThrottleRecord>('login-throttle'),
+    now: database.now,
   });
 
   async function createMethods(methods: Config, prepared: PreparedPlugins) {
@@ -60,6 +60,7 @@ export async function composeLogin(
     const { identities } = stores;
     const rules = createAdmissionRules(Authenticator);
     const refresh = createUserRefresh({
+      now: database.now,
       config: Authenticator,
       authenticators: created,
       identities,
@@ -94,7 +95,8 @@ export async function composeLogin(
       linkIdentity,
       requestStates: createAuthorizationRequestStates({
         sealer: createSealer(secrets, 'authorization-request-state'),
-        used: keyv.space('used-login-states') as Keyv<true>,
+        used: keyv.space<true>('used-login-states'),
+        now: database.now,
         path: site.urls.hub,
         isSecure: site.isHttps,
       }),

@@ -1,7 +1,7 @@
 import { createClientAuthentication } from '../oauth/clients/client-authentication.ts';
 import { createClientRegistry } from '../oauth/clients/client-registry.ts';
 import { createClientSecretVerifier } from '../oauth/clients/client-secret.ts';
-import { createFailureLimit } from '../oauth/clients/failure-limit.ts';
+import { createFailureLimit, type FailureWindow } from '../oauth/clients/failure-limit.ts';
 import { createCodeExchange } from '../oauth/grants/code-exchange.ts';
 import { createTokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import { createTokenVerifier } from '../oauth/tokens/token-verifier.ts';
@@ -16,7 +16,7 @@ import type { Foundation } from './foundation.ts';
 export type ComposedOAuth = ReturnType<typeof composeOAuth>;
 
 export function composeOAuth(
-  { config, database, stores, metrics, log, disposables }: Foundation,
+  { config, database, keyv, stores, metrics, log, disposables }: Foundation,
   deps: {
     readonly authorizer: Authorizer;
     readonly services: ComposedServices;
@@ -56,16 +56,21 @@ export function composeOAuth(
     clientAuthentication: createClientAuthentication({
       clients,
       verifyClientSecret,
-      failureLimit: createFailureLimit({}),
+      failureLimit: createFailureLimit({
+        counts: keyv.space<FailureWindow>('client-failures'),
+        now: database.now,
+      }),
       clientAddress: deps.site.clientAddress,
     }),
     tokenIssuer: createTokenIssuer({
+      now: database.now,
       accessTokens,
       authorizer,
       maxLifetimeSeconds: Hub.token_expires_in_max_seconds,
       limitPerUser: Hub.api_token_limit_per_user,
     }),
     exchangeCode: createCodeExchange({
+      now: database.now,
       authorizationCodes: stores.authorizationCodes,
       tokenLifetimeSeconds: Hub.oauth_token_expires_in ?? config.loginLifetimeSeconds,
       countGrant: metrics.countGrant,

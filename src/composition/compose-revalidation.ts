@@ -1,4 +1,3 @@
-import type { Keyv } from 'keyv';
 import { createLoginRevalidation } from '../authentication/login-revalidation.ts';
 import { createSpawnHooks } from '../authentication/spawn-hooks.ts';
 import { createUpstreamLogout } from '../authentication/upstream-logout.ts';
@@ -36,7 +35,7 @@ export function composeRevalidation(
       authenticators,
       identities,
       logins,
-      used: keyv.space('used-logout-tokens') as Keyv<true>,
+      used: keyv.space<true>('used-logout-tokens'),
       log,
     }),
   };

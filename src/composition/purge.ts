@@ -5,11 +5,11 @@ import type { Foundation } from './foundation.ts';
 const purgeIntervalMs = 60_000;
 
 /** Removes what has expired now and then. By itself it is refused already; the tables would grow. */
-export function startPurging({ stores, log }: Foundation): Disposable {
+export function startPurging({ stores, database, log }: Foundation): Disposable {
   return createPeriodic({
     intervalMs: purgeIntervalMs,
     async work() {
-      const now = new Date();
+      const now = new Date(database.now());
       const tokens = await stores.accessTokens.purgeExpired();
       const sessions = await stores.loginSessions.purgeExpired(now);
       await stores.invitations.deleteExpired(now);

@@ -52,6 +52,8 @@ export function createArrivals(deps: {
   readonly secrets: readonly Secret[];
   readonly origins: Origins;
   readonly clientAddress: ClientAddressReader;
+  /** Milliseconds since 1970, by a clock that all processes share. */
+  readonly now: () => number;
   readonly isSecure: boolean;
   /** Path of `finish`, on hosts of servers. */
   readonly path: string;
@@ -66,7 +68,7 @@ export function createArrivals(deps: {
   const sealer = createSealer(deps.secrets, 'arrival');
   const prefixOfNames = origins.hasHostCookies ? hostPrefix : '';
   const arrivedCookie = `${prefixOfNames}hub-arrived`;
-  const states = createStateCookies<PendingState>(sealer, `${prefixOfNames}hub-arrival`);
+  const states = createStateCookies<PendingState>(sealer, `${prefixOfNames}hub-arrival`, deps.now);
   const attributes = { path: '/', secure: deps.isSecure };
   // Servers read it under these, as a key of what they remember; the door does not believe them.
   const plainNames = [sessionIdCookie, ...deps.sessionIdAliases];
@@ -89,7 +91,7 @@ export function createArrivals(deps: {
 
     ticketUrl({ prefix, owner }, { sessionId, state, isOpened }) {
       const origin = origins.of(owner);
-      const expiresAtMs = Date.now() + ticketMs;
+      const expiresAtMs = deps.now() + ticketMs;
       const ticket: Ticket = {
         sessionId,
         state: state.slice(0, longestState),
@@ -108,7 +110,7 @@ export function createArrivals(deps: {
       const query = new URLSearchParams(target.slice(pathname.length));
       const ticket = openTicket(query.get('ticket'));
       const pending = ticket && states.find(req.headers.cookie, ticket.state);
-      if (ticket?.origin !== origin || ticket.expiresAtMs < Date.now() || pending === undefined) {
+      if (ticket?.origin !== origin || ticket.expiresAtMs < deps.now() || pending === undefined) {
         return deny(notArrived());
       }
       const { sessionId, prefix, isOpened } = ticket;

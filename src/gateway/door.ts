@@ -11,8 +11,7 @@ import { HubError } from '../errors.ts';
 import { tokenParameter, withoutTokenParameter } from '../protocol/token-parameter.ts';
 import type { Route } from '../proxy/route.ts';
 import type { Caller } from '../rbac/caller.ts';
-import { watchChanges } from '../store/change-aware-cache.ts';
-import type { HubDatabase } from '../store/database.ts';
+import { type ChangeSource, watchChanges } from '../store/change-aware-cache.ts';
 import type { DoorAnswers } from './door-answers.ts';
 import type { DoorWays } from './door-ways.ts';
 import type { Authorized, GateDecision, Gatekeeper } from './gatekeeper.ts';
@@ -40,7 +39,7 @@ export function hasDoor(route: Route): route is DooredRoute {
  * to. What is no browser and shows nothing is left to the server: it comes to no page.
  */
 export function createDoor(deps: {
-  readonly database: Pick<HubDatabase, 'onChange' | 'changeFeed'>;
+  readonly database: ChangeSource;
   readonly access: Pick<RouteAccess, 'identify' | 'isGranted'>;
   readonly logins: Pick<LoginAccess, 'visitorOf'>;
   readonly answers: Pick<DoorAnswers, 'isYes'>;

@@ -47,6 +47,7 @@ function guardedWorld() {
     issuer: 'http://hub.test',
     database: {
       onChange: changes.add,
+      now: Date.now,
       changeFeed: { knownAtMs: () => performance.now(), isLost: () => false, lossCount: 0 },
     },
     assertions: createAssertionSigner({ secrets, issuer: 'http://hub.test' }),

@@ -7,8 +7,7 @@ import type { Origins } from '../http/origins.ts';
 import type { ClientRegistry } from '../oauth/clients/client-registry.ts';
 import { accessScopeFor } from '../protocol/access-scope.ts';
 import type { Route } from '../proxy/route.ts';
-import { watchChanges } from '../store/change-aware-cache.ts';
-import type { HubDatabase } from '../store/database.ts';
+import { type ChangeSource, watchChanges } from '../store/change-aware-cache.ts';
 import type { AssertionSigner } from './assertion.ts';
 import { createDirectHubApi } from './direct-hub-api.ts';
 import type { Authorized, Gatekeeper } from './gatekeeper.ts';
@@ -28,7 +27,7 @@ export function createGuard(deps: {
   readonly origins: Pick<Origins, 'of' | 'hasHostCookies'>;
   readonly publicUrl: URL;
   readonly issuer: string;
-  readonly database: Pick<HubDatabase, 'onChange' | 'changeFeed'>;
+  readonly database: ChangeSource;
   readonly assertions: AssertionSigner;
   readonly hubApi: Omit<
     Parameters<typeof createDirectHubApi>[0],

@@ -32,6 +32,7 @@ function setUp() {
         announce = listener;
         return () => {};
       },
+      now: Date.now,
     },
     routes: { onRemove: () => () => {} },
     access: { isStillGranted: async (id) => id !== 'revoked' },

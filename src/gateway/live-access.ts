@@ -23,7 +23,7 @@ const sweepSpacingMs = 1_000;
  */
 export function createLiveAccess(deps: {
   readonly connections: LiveConnections;
-  readonly database: Pick<HubDatabase, 'onChange'>;
+  readonly database: Pick<HubDatabase, 'onChange' | 'now'>;
   readonly routes: Pick<RouteTable, 'onRemove'>;
   readonly access: Pick<RouteAccess, 'isStillGranted'>;
   readonly loginAccess: Pick<LoginAccess, 'isStillGranted'>;
@@ -68,7 +68,7 @@ export function createLiveAccess(deps: {
   }
 
   function endExpired(): void {
-    const now = Date.now();
+    const now = deps.database.now();
     connections.closeWhere(
       ({ expiresAtMs }) => expiresAtMs !== undefined && expiresAtMs <= now,
       'access_revoked',

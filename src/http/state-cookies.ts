@@ -47,19 +47,21 @@ interface Sealed<Pending> {
 export function createStateCookies<Pending extends PendingState>(
   sealer: Sealer,
   name: string,
+  /** Milliseconds since 1970. */
+  now: () => number = Date.now,
 ): StateCookies<Pending> {
   const prefix = `${name}-`;
   const nameOf = (state: string) => prefix + hashSecret(state).slice(0, suffixLength);
 
   function seal(cookieName: string, state: string, pending: Pending): string {
-    const sealed: Sealed<Pending> = { state, pending, startedAtMs: Date.now() };
+    const sealed: Sealed<Pending> = { state, pending, startedAtMs: now() };
     return sealer.seal(JSON.stringify(sealed), cookieName);
   }
 
   function open(cookieHeader: string | undefined, cookieName: string): Sealed<Pending> | undefined {
     return openCookies(sealer, cookieHeader, cookieName)
       .map((text) => JSON.parse(text) as Sealed<Pending>)
-      .find(({ startedAtMs }) => startedAtMs + lifetimeSeconds * 1000 > Date.now());
+      .find(({ startedAtMs }) => startedAtMs + lifetimeSeconds * 1000 > now());
   }
 
   /** Names of the cookies to give up so that one more of that many bytes stays within the limits. */

@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import { advisoryLocks } from '../store/advisory-locks.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { databaseTimeMs } from '../store/lease-clock.ts';
 import type { Row, Tables } from '../store/tables.ts';
@@ -26,8 +27,6 @@ export interface InstanceStore {
   list(): Promise<readonly Instance[]>;
 }
 
-// Any number will do, as long as every hub takes the same.
-const advisoryLock = 7_284_510_922;
 /** On SQLite, where a lock on the file keeps others out for as long as the process lives. */
 const endless = 8_640_000_000_000_000;
 /** How long an instance that never came back stays on the list. */
@@ -68,7 +67,9 @@ export function createInstanceStore(database: HubDatabase): InstanceStore {
     enter: (instance, judge) =>
       database.transaction(async (transaction) => {
         if (dialect === 'postgres') {
-          await sql`select pg_advisory_xact_lock(${sql.lit(advisoryLock)})`.execute(transaction);
+          await sql`select pg_advisory_xact_lock(${sql.lit(advisoryLocks.instances)})`.execute(
+            transaction,
+          );
         }
         const others = await list(transaction);
         judge(others);

@@ -1,6 +1,9 @@
 import type { Logger } from 'pino';
-import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
-import type { HubDatabase } from '../store/database.ts';
+import {
+  type ChangeSource,
+  createChangeAwareCache,
+  watchChanges,
+} from '../store/change-aware-cache.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { resolveScopes } from './expand-scopes.ts';
@@ -58,7 +61,7 @@ export function createAuthorizer({
   readonly groups: Pick<GroupStore, 'groupNamesOf' | 'memberships'>;
   readonly roles: Pick<RoleStore, 'heldBy'>;
   readonly services: () => readonly { readonly name: string; readonly admin: boolean }[];
-  readonly database: Pick<HubDatabase, 'onChange' | 'changeFeed'>;
+  readonly database: ChangeSource;
   readonly log: Logger;
 }): Authorizer {
   const changes = watchChanges(database);

@@ -58,7 +58,7 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
         .selectFrom('login_sessions')
         .selectAll()
         .where('session_id', '=', sessionId)
-        .where('expires_at', '>', Date.now())
+        .where('expires_at', '>', database.now())
         .executeTakeFirst();
       return row === undefined ? undefined : toLoginSession(row);
     },
@@ -68,7 +68,7 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
         .selectFrom('login_sessions')
         .selectAll()
         .where('user_id', '=', userId)
-        .where('expires_at', '>', Date.now())
+        .where('expires_at', '>', database.now())
         .orderBy('last_seen_at', 'desc')
         .execute();
       return rows.map(toLoginSession);

@@ -2,8 +2,11 @@ import type { Logger } from 'pino';
 import { createPeriodic } from '../concurrency/periodic.ts';
 import { randomSecret } from '../crypto/random.ts';
 import type { Sealer } from '../crypto/sealer.ts';
-import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
-import type { HubDatabase } from '../store/database.ts';
+import {
+  type ChangeSource,
+  createChangeAwareCache,
+  watchChanges,
+} from '../store/change-aware-cache.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { LoginSession, LoginSessionStore, NewLoginSession } from './login-session-store.ts';
 
@@ -49,7 +52,7 @@ const seenFlushMs = 60_000;
 export function createLoginSessions(deps: {
   readonly store: LoginSessionStore;
   readonly users: Pick<UserStore, 'findById' | 'recordActivity'>;
-  readonly database: Pick<HubDatabase, 'onChange' | 'changeFeed'>;
+  readonly database: ChangeSource;
   /** Encrypts the ID tokens of providers. */
   readonly sealer: Sealer;
   readonly lifetimeSeconds: number;
@@ -109,7 +112,7 @@ export function createLoginSessions(deps: {
     },
 
     async start({ idToken, ...login }) {
-      const createdAt = new Date();
+      const createdAt = new Date(database.now());
       const sessionId = randomSecret(24);
       const session = {
         ...login,

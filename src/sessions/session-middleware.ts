@@ -56,6 +56,8 @@ export function createBrowserSessions(options: {
   readonly basePath: string;
   readonly isSecure: boolean;
   readonly lifetimeSeconds: number;
+  /** Milliseconds since 1970, by a clock that all processes share. */
+  readonly now: () => number;
   /** Names under which the session id is given to browsers. */
   readonly sessionIdCookies: ReadonlySet<string>;
   /** The login as it is now, or undefined when it has ended at its provider. */
@@ -127,7 +129,7 @@ export function createBrowserSessions(options: {
 
   /** A new key: one that was planted before a login must not become one, nor one that was stolen gain power. */
   async function renew(ctx: Context, sessionId: string): Promise<void> {
-    ctx['session'] = { sessionId, authenticatedAt: Date.now() };
+    ctx['session'] = { sessionId, authenticatedAt: options.now() };
     await (ctx['session'] as { regenerate(): Promise<void> }).regenerate();
   }
 

@@ -15,6 +15,7 @@ function world() {
   let isLost = false;
   const changes = watchChanges({
     onChange: listeners.add,
+    now: Date.now,
     changeFeed: { knownAtMs: () => timeMs, isLost: () => isLost, lossCount: 0 },
   });
   const endOf = ({ sessionId, tokenId }: Right) => [sessionId, tokenId];

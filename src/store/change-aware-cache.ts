@@ -18,6 +18,8 @@ export interface ChangeWatch extends Disposable {
    * the way that time makes answers wrong.
    */
   timeMs(): number;
+  /** The time of day, by which answers end that have an end of their own. */
+  now(): number;
   /** Whether it has stood still for so long that nothing remembered may be used. */
   isLost(): boolean;
 }
@@ -40,15 +42,17 @@ export interface ChangeAwareCacheOptions<Value> {
   readonly missTtlMs?: number;
   readonly expiresAtMs?: (value: Value) => number | undefined;
   readonly voidedBy?: VoidedBy<Value>;
-  readonly now?: () => number;
 }
+
+/** Where changes are heard of. */
+export type ChangeSource = Pick<HubDatabase, 'onChange' | 'changeFeed' | 'now'>;
 
 export const longestTtlMs = 60_000;
 /** Logins and tokens that may end within twice that time before everything is forgotten at once. */
 const mostRevocations = 50_000;
 
 /** Watches the changes of a database, in this process and others. */
-export function watchChanges(database: Pick<HubDatabase, 'onChange' | 'changeFeed'>): ChangeWatch {
+export function watchChanges(database: ChangeSource): ChangeWatch {
   const { changeFeed } = database;
   let epoch = 0;
   let userCount = 0;
@@ -93,6 +97,7 @@ export function watchChanges(database: Pick<HubDatabase, 'onChange' | 'changeFee
     revocationCount: () => revocationCount,
     isRevoked: (id) => revoked.has(id),
     timeMs: changeFeed.knownAtMs,
+    now: database.now,
     isLost: changeFeed.isLost,
     [Symbol.dispose]: stopListening,
   };
@@ -117,6 +122,7 @@ export function createChangeAwareCache<Value extends {}, Miss extends undefined 
     ttlMs: () => (changes.isLost() ? 0 : ttlMs),
     missTtlMs: () => (changes.isLost() ? 0 : missTtlMs),
     monotonicMs: changes.timeMs,
+    now: changes.now,
     voiding: {
       // Both only grow, so their sum changes with each.
       epoch: newUsers ? () => changes.epoch() + changes.userCount() : changes.epoch,

@@ -22,6 +22,11 @@ export interface HubDatabase extends AsyncDisposable {
    * handed in: SQLite has one connection, and a query past the transaction would wait for its end.
    */
   transaction<T>(work: (transaction: Kysely<Tables>) => Promise<T>): Promise<T>;
+  /**
+   * The time of day, in milliseconds since 1970, that every process on this database shares: by the clock of PostgreSQL,
+   * as far as it is known. What one process lets live until a time, another must not see ended before.
+   */
+  now(): number;
   /** Why nothing can be written, as far as that is known without a query. */
   problem(): string | undefined;
   /**

@@ -1,6 +1,7 @@
-import type { KeyvStoreAdapter } from 'keyv';
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { hashSecret } from '../crypto/hash.ts';
+import type { SharedAdapter } from './keyv-space.ts';
+import { databaseTimeMs } from './lease-clock.ts';
 import type { Tables } from './tables.ts';
 
 const longestKey = 300;
@@ -21,10 +22,12 @@ export function createKeyvDatabaseAdapter({
   kysely,
   dialect,
   namespace,
-}: KeyvDatabaseAdapterOptions): KeyvStoreAdapter {
+}: KeyvDatabaseAdapterOptions): SharedAdapter {
   const prefix = `${namespace}:`;
   // The character after the colon: all keys with the prefix stand between the two.
   const end = `${namespace};`;
+  const now = databaseTimeMs({ dialect });
+  const endAfter = (lifetimeMs: number) => sql<number>`${now} + ${sql.lit(Math.ceil(lifetimeMs))}`;
 
   function storedKey(key: string): string {
     // An index entry has a limit, and a key may come from outside.
@@ -34,9 +37,7 @@ export function createKeyvDatabaseAdapter({
   function selectLiving() {
     return kysely
       .selectFrom('keyv')
-      .where((where) =>
-        where.or([where('expires_at', 'is', null), where('expires_at', '>', Date.now())]),
-      );
+      .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]));
   }
 
   async function getMany<Value>(keys: string[]): Promise<(Value | undefined)[]> {
@@ -59,7 +60,7 @@ export function createKeyvDatabaseAdapter({
     return numDeletedRows > 0n;
   }
 
-  const adapter = {
+  const adapter: SharedAdapter = {
     // Keyv reads here whether it may iterate.
     opts: { dialect, url: '' },
     namespace,
@@ -77,13 +78,44 @@ export function createKeyvDatabaseAdapter({
     async set(key: string, value: string, lifetimeMs?: number) {
       const values = {
         value,
-        expires_at: lifetimeMs === undefined ? null : Math.ceil(Date.now() + lifetimeMs),
+        expires_at: lifetimeMs === undefined ? null : endAfter(lifetimeMs),
       };
       await kysely
         .insertInto('keyv')
         .values({ key: storedKey(key), ...values })
         .onConflict((conflict) => conflict.column('key').doUpdateSet(values))
         .execute();
+    },
+
+    async replace(key: string, former: string | undefined, next) {
+      const stored = storedKey(key);
+      if (former === undefined) {
+        if (next === undefined) return true;
+        const values = { value: next.text, expires_at: endAfter(next.lifetimeMs) };
+        const { numInsertedOrUpdatedRows } = await kysely
+          .insertInto('keyv')
+          .values({ key: stored, ...values })
+          .onConflict((conflict) =>
+            conflict.column('key').doUpdateSet(values).where('keyv.expires_at', '<=', now),
+          )
+          .executeTakeFirst();
+        return numInsertedOrUpdatedRows === 1n;
+      }
+      if (next === undefined) {
+        const { numDeletedRows } = await kysely
+          .deleteFrom('keyv')
+          .where('key', '=', stored)
+          .where('value', '=', former)
+          .executeTakeFirst();
+        return numDeletedRows === 1n;
+      }
+      const { numUpdatedRows } = await kysely
+        .updateTable('keyv')
+        .set({ value: next.text, expires_at: endAfter(next.lifetimeMs) })
+        .where('key', '=', stored)
+        .where('value', '=', former)
+        .executeTakeFirst();
+      return numUpdatedRows === 1n;
     },
 
     /** True for the one who deleted it: with this, something is taken once. */
@@ -137,14 +169,17 @@ export function createKeyvDatabaseAdapter({
 }
 
 /** Deletes at most `limit` expired rows and tells how many there were. */
-export async function purgeExpiredKeys(kysely: Kysely<KeyvTables>, limit: number): Promise<number> {
+export async function purgeExpiredKeys(
+  { kysely, dialect }: Pick<KeyvDatabaseAdapterOptions, 'kysely' | 'dialect'>,
+  limit: number,
+): Promise<number> {
   const { numDeletedRows } = await kysely
     .deleteFrom('keyv')
     .where('key', 'in', (select) =>
       select
         .selectFrom('keyv')
         .select('key')
-        .where('expires_at', '<=', Date.now())
+        .where('expires_at', '<=', databaseTimeMs({ dialect }))
         .orderBy('expires_at')
         .limit(limit),
     )

@@ -1,7 +1,7 @@
 import KeyvRedis, { createClient } from '@keyv/redis';
-import type { KeyvStoreAdapter } from 'keyv';
 import type { Logger } from 'pino';
 import { HubError, StartupError } from '../errors.ts';
+import type { SharedAdapter } from './keyv-space.ts';
 
 const connectTimeoutMs = 5000;
 const commandTimeoutMs = 3000;
@@ -11,7 +11,7 @@ const longestRetryMs = 2000;
 
 /** Expiring state in Redis or Valkey. */
 export interface KeyvRedisConnection extends AsyncDisposable {
-  createAdapter(namespace: string): KeyvStoreAdapter;
+  createAdapter(namespace: string): SharedAdapter;
 }
 
 /** Connects to Redis. Throws a StartupError when it does not answer. */
@@ -65,7 +65,13 @@ export async function openKeyvRedis({
 
   return {
     createAdapter: (namespace) =>
-      createAdapter({ redis, namespace: `hub:${namespace}`, isOpen: () => client.isOpen }),
+      createAdapter({
+        redis,
+        namespace: `hub:${namespace}`,
+        evaluate: (script, key, values) =>
+          client.eval(script, { keys: [key], arguments: [...values] }),
+        isOpen: () => client.isOpen,
+      }),
     async [Symbol.asyncDispose]() {
       if (!client.isOpen) return;
       if (client.isReady) await withinTimeout(client.close()).catch(() => client.destroy());
@@ -77,11 +83,21 @@ export async function openKeyvRedis({
 interface AdapterOptions {
   readonly redis: KeyvRedis<unknown>;
   readonly namespace: string;
+  /** Runs a script. */
+  evaluate(script: string, key: string, values: readonly string[]): Promise<unknown>;
   isOpen(): boolean;
 }
 
+/** Arguments: the text that must be there ('' for none), the new one ('' for none), its lifetime in milliseconds. */
+const replaceScript = `
+  local found = redis.call('GET', KEYS[1]) or ''
+  if found ~= ARGV[1] then return 0 end
+  if ARGV[2] == '' then redis.call('DEL', KEYS[1])
+  else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
+  return 1`;
+
 /** Bounds every call, turns its failure into a HubError, and opens no closed connection again. */
-function createAdapter({ redis, namespace, isOpen }: AdapterOptions): KeyvStoreAdapter {
+function createAdapter({ redis, namespace, evaluate, isOpen }: AdapterOptions): SharedAdapter {
   const prefixed = (key: string) => `${namespace}:${key}`;
 
   async function call<T>(command: () => Promise<T>): Promise<T> {
@@ -93,12 +109,16 @@ function createAdapter({ redis, namespace, isOpen }: AdapterOptions): KeyvStoreA
     }
   }
 
-  const adapter: KeyvStoreAdapter = {
+  const adapter: SharedAdapter = {
     opts: { dialect: 'redis', url: '' },
     get: <Value>(key: string) => call(() => redis.get<Value>(prefixed(key))),
     getMany: <Value>(keys: string[]) => call(() => redis.getMany<Value>(keys.map(prefixed))),
     set: (key: string, value: string, lifetimeMs?: number) =>
       call(() => redis.set(prefixed(key), value, wholeMs(lifetimeMs))),
+    async replace(key, former = '', next) {
+      const values = [former, next?.text ?? '', String(wholeMs(next?.lifetimeMs) ?? 0)];
+      return (await call(() => evaluate(replaceScript, prefixed(key), values))) === 1;
+    },
     delete: (key) => call(() => redis.delete(prefixed(key))),
     deleteMany: (keys) => call(() => redis.deleteMany(keys.map(prefixed))),
     has: (key) => call(() => redis.has(prefixed(key))),

@@ -3,13 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Kysely } from 'kysely';
 import { pino } from 'pino';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { usePostgres } from '../../test/support/databases.ts';
 import { hasPostgres } from '../../test/support/postgres.ts';
 import { hasRedis, startRedis, useRedis } from '../../test/support/redis.ts';
 import type { HubDatabase } from './database.ts';
 import { type KeyvSpaces, openKeyv } from './keyv.ts';
 import { type KeyvTables, purgeExpiredKeys } from './keyv-database-adapter.ts';
+import { useOnce } from './keyv-space.ts';
 import { openDatabase } from './open-database.ts';
 
 const log = pino({ level: 'silent' });
@@ -58,6 +59,27 @@ function declareSharedTests(open: () => Promise<KeyvSpaces>): void {
     await space.set('once', 'x');
     const takers = await Promise.all(Array.from({ length: 10 }, () => space.delete('once')));
     expect(takers.filter(Boolean)).toHaveLength(1);
+  });
+
+  test('counts what many change at once', async () => {
+    const space = (await open()).space<number>('test');
+    const count = () =>
+      space.update('count', (former = 0) => ({ value: former + 1, lifetimeMs: 60_000 }));
+    await Promise.all(Array.from({ length: 12 }, count));
+    expect(await space.get('count')).toBe(12);
+    expect(await space.update('count', () => undefined)).toBe(12);
+    expect(await space.update('count', () => 'delete')).toBeUndefined();
+    expect(await space.has('count')).toBe(false);
+    expect(await space.update('count', () => 'delete')).toBeUndefined();
+  });
+
+  test('lets one of many use a key, and again after its time', async () => {
+    const used = (await open()).space<true>('test');
+    const users = Array.from({ length: 10 }, () => useOnce(used, 'key', 60_000));
+    expect((await Promise.all(users)).filter(Boolean)).toHaveLength(1);
+    expect(await useOnce(used, 'short', 1)).toBe(true);
+    await expect.poll(() => useOnce(used, 'short', 60_000)).toBe(true);
+    expect(await useOnce(used, 'short', 60_000)).toBe(false);
   });
 
   test('iterates over the keys of its own space', async () => {
@@ -117,7 +139,7 @@ describe("expiring state in the hub's own database (SQLite)", () => {
     let purged = 0;
     await expect
       .poll(async () => {
-        const count = await purgeExpiredKeys(kysely, 2);
+        const count = await purgeExpiredKeys({ kysely, dialect: 'sqlite' }, 2);
         expect(count).toBeLessThanOrEqual(2);
         purged += count;
         return purged;
@@ -174,6 +196,7 @@ describe.skipIf(!hasPostgres())('expiring state in PostgreSQL', () => {
     await disposeLater(openKeyv({ url, database: await openMemory(), directory, log }));
 
   declareSharedTests(async () => await openPostgres(await cluster().createDatabase()));
+  declareClockTest(async () => await openPostgres(await cluster().createDatabase()));
 
   test('is shared by processes that open it at the same time', async () => {
     const url = await cluster().createDatabase();
@@ -193,6 +216,25 @@ describe.skipIf(!hasPostgres())('expiring state in PostgreSQL', () => {
   });
 });
 
+/** For a store that several processes share, whose clocks may differ. */
+function declareClockTest(open: () => Promise<KeyvSpaces>): void {
+  test('keeps a value for as long as the store says, whatever the clock of a process says', async () => {
+    const space = (await open()).space<number>('test');
+    const aheadMs = 300_000;
+    try {
+      await space.set('from-here', 1, 60_000);
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + aheadMs });
+      expect(await space.get('from-here')).toBe(1);
+      await space.set('from-there', 2, 1_000);
+      vi.useRealTimers();
+      expect(await space.get('from-there')).toBe(2);
+      await expect.poll(() => space.get('from-there'), { timeout: 10_000 }).toBeUndefined();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+}
+
 describe.skipIf(!hasRedis())('expiring state in Redis', () => {
   const redis = useRedis();
   const openRedis = async (url: string) =>
@@ -204,6 +246,7 @@ describe.skipIf(!hasRedis())('expiring state in Redis', () => {
   };
 
   declareSharedTests(openEmpty);
+  declareClockTest(openEmpty);
 
   test('fails with storage_unavailable while Redis is down, and works again after', async () => {
     const space = (await openEmpty()).space('test');

@@ -1,14 +1,15 @@
-import { Keyv, type KeyvStoreAdapter } from 'keyv';
 import { type Kysely, sql } from 'kysely';
 import { type Logger, pino } from 'pino';
 import { createPeriodic } from '../concurrency/periodic.ts';
 import { StartupError } from '../errors.ts';
+import { advisoryLocks } from './advisory-locks.ts';
 import type { HubDatabase } from './database.ts';
 import {
   createKeyvDatabaseAdapter,
   type KeyvTables,
   purgeExpiredKeys,
 } from './keyv-database-adapter.ts';
+import { createKeyvSpace, type KeyvSpace, type SharedAdapter } from './keyv-space.ts';
 import { probeDatabase } from './probe-database.ts';
 import { openSqliteConnection } from './sqlite-connection.ts';
 
@@ -24,7 +25,7 @@ const setting = 'Hub.keyv_url';
  */
 export interface KeyvSpaces extends AsyncDisposable {
   /** The same name gives the same values, in every process. */
-  space<Value>(name: string): Keyv<Value>;
+  space<Value>(name: string): KeyvSpace<Value>;
 }
 
 export interface OpenKeyvOptions {
@@ -107,7 +108,9 @@ async function createTable(
   await kysely.transaction().execute(async (transaction) => {
     if (dialect === 'postgres') {
       // Two processes that create it at once would disturb each other.
-      await sql`select pg_advisory_xact_lock(7284510922)`.execute(transaction);
+      await sql`select pg_advisory_xact_lock(${sql.lit(advisoryLocks.keyvTable)})`.execute(
+        transaction,
+      );
     }
     await transaction.schema
       .createTable('keyv')
@@ -138,7 +141,7 @@ function createDatabaseSpaces({ kysely, dialect, log, close }: DatabaseSpacesOpt
   const purging = createPeriodic({
     intervalMs: purgeIntervalMs,
     async work() {
-      await purgeExpiredKeys(kysely, purgeLimit);
+      await purgeExpiredKeys({ kysely, dialect }, purgeLimit);
     },
     onError: (error) => log.warn({ err: error }, 'could not delete what has expired'),
   });
@@ -152,24 +155,17 @@ function createDatabaseSpaces({ kysely, dialect, log, close }: DatabaseSpacesOpt
 }
 
 function createSpaces(
-  createAdapter: (namespace: string) => KeyvStoreAdapter,
+  createAdapter: (namespace: string) => SharedAdapter,
   close: () => Promise<void>,
 ): KeyvSpaces {
-  const spaces = new Map<string, Keyv>();
+  const spaces = new Map<string, unknown>();
   return {
     space<Value>(name: string) {
       if (!/^[a-z][a-z0-9-]*$/.test(name))
         throw new TypeError(`${name} is not a name for a key space`);
       const known = spaces.get(name);
-      if (known !== undefined) return known as Keyv<Value>;
-      const keyv = new Keyv<Value>(createAdapter(name), {
-        namespace: name,
-        // Keyv leaves the prefix out where a key happens to begin with it, so that two keys could
-        // be one; the adapters have a namespace of their own.
-        useKeyPrefix: false,
-        throwOnErrors: true,
-        emitErrors: false,
-      });
+      if (known !== undefined) return known as KeyvSpace<Value>;
+      const keyv = createKeyvSpace<Value>(name, createAdapter(name));
       spaces.set(name, keyv);
       return keyv;
     },

@@ -1,5 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely';
 import { StartupError } from '../errors.ts';
+import { advisoryLocks } from './advisory-locks.ts';
 import type { Migration } from './migration.ts';
 import { migration0001 } from './migrations/0001-initial.ts';
 import { migration0002 } from './migrations/0002-user-order.ts';
@@ -29,9 +30,6 @@ export interface MigrateOptions {
   readonly steps?: readonly Migration[];
 }
 
-// Any number will do, as long as every hub takes the same.
-const advisoryLock = 7_284_510_921;
-
 /**
  * Brings the schema up to date, each step in a transaction of its own. Several processes may start
  * at once: the first one does the work while the others wait for its lock. Returns the names of the
@@ -46,7 +44,9 @@ export async function migrate({
   for (;;) {
     const name = await kysely.transaction().execute(async (transaction) => {
       if (dialect === 'postgres') {
-        await sql`select pg_advisory_xact_lock(${sql.lit(advisoryLock)})`.execute(transaction);
+        await sql`select pg_advisory_xact_lock(${sql.lit(advisoryLocks.migration)})`.execute(
+          transaction,
+        );
       }
       const version = await readVersion(transaction);
       if (version > steps.length) {

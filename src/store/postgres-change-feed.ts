@@ -28,7 +28,10 @@ const longestHearingLimitMs = 120_000;
 const toldAgain = 'changes in the database are told again';
 
 /** Hears from PostgreSQL what changed, whoever changed it. */
-export type PostgresChangeFeed = ChangeFeed & AsyncDisposable;
+export interface PostgresChangeFeed extends ChangeFeed, AsyncDisposable {
+  /** See `HubDatabase`. */
+  now(): number;
+}
 
 export interface PostgresChangeFeedOptions {
   /** Makes a client that is not yet connected. */
@@ -57,6 +60,7 @@ export async function openPostgresChangeFeed({
   let isClosed = false;
   let lossCount = 0;
   let position: LogPosition | undefined;
+  let clock = { databaseMs: Date.now(), readAtMs: monotonicMs() };
   let knownAtMs = monotonicMs();
   let heardAtMs = monotonicMs();
   let hearsLimitMs = hearingLimitMs;
@@ -106,6 +110,8 @@ export async function openPostgresChangeFeed({
       { channel: ownChannel, payload: '' },
     );
     position = found.position;
+    // Never more behind than the answer took.
+    clock = { databaseMs: found.position.atMs, readAtMs: monotonicMs() };
     purgePosition ??= found.position;
     // Before the listeners: what they look up is from after these changes.
     knownAtMs = Math.max(knownAtMs, sentAtMs);
@@ -182,6 +188,7 @@ export async function openPostgresChangeFeed({
   purging.unref();
 
   return {
+    now: () => Math.round(clock.databaseMs + monotonicMs() - clock.readAtMs),
     knownAtMs: () => knownAtMs,
     isLost: () => monotonicMs() - knownAtMs > maxStalenessMs,
     get lossCount() {

@@ -1,3 +1,4 @@
+import { advisoryLocks } from './advisory-locks.ts';
 import type { LoggedChange } from './change-subject.ts';
 
 /** Runs a statement of PostgreSQL and returns its rows. */
@@ -28,8 +29,6 @@ export const purgeIntervalMs = 600_000;
 const longestGapMs = purgeIntervalMs / 2;
 /** With more changes, dropping everything is the lesser work. */
 const mostChanges = 5_000;
-// Any number will do, as long as every hub takes the same.
-const purgeLock = 7_284_510_922;
 
 /**
  * Reads what was committed after a position; without one, nothing. One statement sees the log and its own snapshot
@@ -83,7 +82,7 @@ interface ReadRow {
  */
 export async function purgeChangeLog(run: RunStatement, readAt: LogPosition): Promise<void> {
   await run(
-    `with turn as materialized (select pg_try_advisory_xact_lock(${purgeLock}) as is_mine)
+    `with turn as materialized (select pg_try_advisory_xact_lock(${advisoryLocks.changePurge}) as is_mine)
      delete from changes using turn
      where is_mine and xid < pg_snapshot_xmax($1::pg_snapshot)
        and pg_visible_in_snapshot(xid, $1::pg_snapshot)`,

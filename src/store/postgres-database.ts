@@ -26,6 +26,7 @@ export async function openPostgresDatabase(
       kysely,
       dialect: 'postgres',
       transaction: (work) => kysely.transaction().execute(work),
+      now: feed.now,
       problem: () => undefined,
       announceChange: listeners.callAll,
       onChange: listeners.add,

@@ -35,6 +35,7 @@ export async function openSqliteDatabase(options: SqliteConnectionOptions): Prom
     kysely,
     dialect: 'sqlite',
     transaction: (work) => kysely.transaction().execute(work),
+    now: Date.now,
     problem,
     announceChange: listeners.callAll,
     onChange: listeners.add,

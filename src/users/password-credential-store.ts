@@ -64,7 +64,7 @@ export function createPasswordCredentialStore(database: HubDatabase): PasswordCr
           .onConflict((conflict) => conflict.column('user_id').doUpdateSet(values))
           .execute();
         if (!endsApiTokens) return [];
-        const deleted = await deleteApiTokens(transaction, userId);
+        const deleted = await deleteApiTokens(transaction, userId, database.now());
         return deleteMadeWith(transaction, database, deleted);
       });
       if (ended.length > 0) database.announceChange(tokensRevoked(ended));
@@ -72,10 +72,14 @@ export function createPasswordCredentialStore(database: HubDatabase): PasswordCr
   };
 }
 
-async function deleteApiTokens(transaction: Kysely<Tables>, userId: string): Promise<string[]> {
+async function deleteApiTokens(
+  transaction: Kysely<Tables>,
+  userId: string,
+  now: number,
+): Promise<string[]> {
   const deleted = await transaction
     .deleteFrom('access_tokens')
-    .where('id', 'in', apiTokensOf(transaction, userId, Date.now()).select('id'))
+    .where('id', 'in', apiTokensOf(transaction, userId, now).select('id'))
     .returning('id')
     .execute();
   return deleted.map(({ id }) => id);

@@ -42,6 +42,7 @@ import { createScopeCatalogue } from '../../src/rbac/scope-definitions.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { createGroupStore } from '../../src/users/group-store.ts';
 import { createUserStore, type User } from '../../src/users/user-store.ts';
+import { memorySpace } from '../support/memory-space.ts';
 
 const log = pino({ level: 'silent' });
 
@@ -99,7 +100,8 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   const publicUrl = new URL(basePath, origin);
   const issuer = issuerOf(publicUrl);
 
-  const database = parts.use(await openDatabase('sqlite::memory:', { directory: '.', log }));
+  const opened = parts.use(await openDatabase('sqlite::memory:', { directory: '.', log }));
+  const database = { ...opened, now };
   const users = createUserStore(database);
   const groups = createGroupStore(database);
   const roles = createRoleStore(database);
@@ -156,7 +158,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
   const clientAuthentication = createClientAuthentication({
     clients,
     verifyClientSecret: createClientSecretVerifier({ serviceTokens, accessTokens }),
-    failureLimit: createFailureLimit({ now }),
+    failureLimit: createFailureLimit({ counts: memorySpace(), now }),
   });
   const useRecorder = parts.use(createUseRecorder({ accessTokens, log, now }));
   const tokenVerifier = parts.use(
@@ -168,7 +170,6 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
       authorizer,
       database,
       useRecorder,
-      now,
     }),
   );
   const exchangeCode = createCodeExchange({

@@ -1,6 +1,7 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
+import { memorySpace } from '../../../test/support/memory-space.ts';
 import type { Client } from './client.ts';
 import { createClientAuthentication, readClientCredentials } from './client-authentication.ts';
 import { createFailureLimit } from './failure-limit.ts';
@@ -21,7 +22,7 @@ function create() {
   return createClientAuthentication({
     clients: { find: async (clientId) => (clientId === client.clientId ? client : undefined) },
     verifyClientSecret: async (_, secret) => secret === 'right',
-    failureLimit: createFailureLimit({ limit: 2, now: () => 0 }),
+    failureLimit: createFailureLimit({ counts: memorySpace(), limit: 2, now: () => 0 }),
   });
 }
 

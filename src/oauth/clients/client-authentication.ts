@@ -49,7 +49,7 @@ export function createClientAuthentication({
     }
     const client = await clients.find(clientId);
     if (client !== undefined && (await verifyClientSecret(client, clientSecret))) return client;
-    failureLimit.recordFailure(limited);
+    await failureLimit.recordFailure(limited);
     throw new OAuthError('invalid_client', 'The client is unknown or its secret is wrong.');
   };
 

@@ -1,54 +1,63 @@
 import { LRUCache } from 'lru-cache';
 import { growingUpTo } from '../../concurrency/lru-options.ts';
-import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
+import { hashSecret } from '../../crypto/hash.ts';
+import type { KeyvSpace } from '../../store/keyv-space.ts';
 
-/** Counts failures and says when there were too many. */
+/** Counts failures, of all processes together, and says when there were too many. */
 export interface FailureLimit {
-  recordFailure(key: string): void;
-  /** Seconds until another attempt is allowed; undefined while it is. */
+  recordFailure(key: string): Promise<void>;
+  /** Seconds until another attempt is allowed; undefined while it is. Asks no store. */
   retryAfterSeconds(key: string): number | undefined;
 }
 
-interface FailureWindow {
-  count: number;
-  readonly endsAt: number;
+/** Failures since the first of a window. */
+export interface FailureWindow {
+  readonly count: number;
+  /** Milliseconds since 1970. */
+  readonly endsAtMs: number;
 }
 
-const longestKey = 300;
-
 /**
- * So many failures in a window of time. The key should name the address beside the
- * client, so that guessing from elsewhere does not lock the real client out.
+ * So many failures in a window of time, which begins with the first. The key should name the address beside the client,
+ * so that guessing from elsewhere does not lock the real client out. A process learns of the failures at others with the
+ * first one of its own: that is one more attempt for each process, and those that succeed cost no query.
  */
 export function createFailureLimit({
+  counts,
+  now,
   limit = 30,
   windowMs = 60_000,
   maxKeys = 10_000,
-  now = monotonicMs,
 }: {
+  readonly counts: Pick<KeyvSpace<FailureWindow>, 'update'>;
+  /** Milliseconds since 1970, by a clock that all processes share. */
+  readonly now: () => number;
   readonly limit?: number;
   readonly windowMs?: number;
   readonly maxKeys?: number;
-  /** Milliseconds on a monotonic clock. */
-  readonly now?: () => number;
-} = {}): FailureLimit {
+}): FailureLimit {
   const windows = new LRUCache<string, FailureWindow>(growingUpTo(maxKeys));
 
-  const currentWindow = (key: string): FailureWindow | undefined => {
-    const window = windows.get(key.slice(0, longestKey));
-    return window !== undefined && window.endsAt > now() ? window : undefined;
-  };
+  /** One that ends later than any can was begun before the clock was set back. */
+  const isCurrent = ({ endsAtMs }: FailureWindow) =>
+    endsAtMs > now() && endsAtMs <= now() + windowMs;
 
   return {
-    recordFailure(key) {
-      const window = currentWindow(key);
-      if (window !== undefined) window.count += 1;
-      else windows.set(key.slice(0, longestKey), { count: 1, endsAt: now() + windowMs });
+    async recordFailure(key) {
+      const hash = hashSecret(key);
+      const window = await counts.update(hash, (former) => {
+        const value =
+          former !== undefined && isCurrent(former)
+            ? { ...former, count: former.count + 1 }
+            : { count: 1, endsAtMs: now() + windowMs };
+        return { value, lifetimeMs: value.endsAtMs - now() };
+      });
+      if (window !== undefined) windows.set(hash, window);
     },
     retryAfterSeconds(key) {
-      const window = currentWindow(key);
-      if (window === undefined || window.count < limit) return undefined;
-      return Math.ceil((window.endsAt - now()) / 1000);
+      const window = windows.get(hashSecret(key));
+      if (window === undefined || window.count < limit || !isCurrent(window)) return undefined;
+      return Math.ceil((window.endsAtMs - now()) / 1000);
     },
   };
 }

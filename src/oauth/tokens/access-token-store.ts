@@ -50,7 +50,7 @@ interface AccessTokenStoreOptions {
 
 export function createAccessTokenStore({
   database,
-  now = Date.now,
+  now = database.now,
 }: AccessTokenStoreOptions): AccessTokenStore {
   const { kysely } = database;
 

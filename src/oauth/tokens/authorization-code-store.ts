@@ -51,7 +51,7 @@ interface AuthorizationCodeStoreOptions {
 export function createAuthorizationCodeStore({
   database,
   lifetimeSeconds = 300,
-  now = Date.now,
+  now = database.now,
 }: AuthorizationCodeStoreOptions): AuthorizationCodeStore {
   return {
     async create(code) {

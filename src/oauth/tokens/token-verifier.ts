@@ -1,8 +1,11 @@
 import { hashSecret } from '../../crypto/hash.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Caller, CallerToken } from '../../rbac/caller.ts';
-import { createChangeAwareCache, watchChanges } from '../../store/change-aware-cache.ts';
-import type { HubDatabase } from '../../store/database.ts';
+import {
+  type ChangeSource,
+  createChangeAwareCache,
+  watchChanges,
+} from '../../store/change-aware-cache.ts';
 import type { UserStore } from '../../users/user-store.ts';
 import type { ClientRegistry } from '../clients/client-registry.ts';
 import type { AccessToken } from './access-token.ts';
@@ -24,10 +27,8 @@ export interface TokenVerifierDeps {
   readonly users: Pick<UserStore, 'findById'>;
   readonly clients: Pick<ClientRegistry, 'find'>;
   readonly authorizer: Pick<Authorizer, 'scopesOfOwner' | 'effectiveScopes'>;
-  readonly database: Pick<HubDatabase, 'onChange' | 'changeFeed'>;
+  readonly database: ChangeSource;
   readonly useRecorder: Pick<UseRecorder, 'recordUse'>;
-  /** The time of day, by which tokens expire. */
-  readonly now?: () => number;
   readonly cacheSize?: number;
 }
 
@@ -46,7 +47,6 @@ export function createTokenVerifier({
   authorizer,
   database,
   useRecorder,
-  now = Date.now,
   cacheSize = 10_000,
 }: TokenVerifierDeps): TokenVerifier {
   const changes = watchChanges(database);
@@ -58,7 +58,6 @@ export function createTokenVerifier({
       missTtlMs: refusedForMs,
       expiresAtMs: ({ accessToken }) => accessToken?.expiresAt?.getTime(),
       voidedBy: { endOf: ({ sessionId, accessToken }) => [sessionId, accessToken?.id] },
-      now,
     });
   const byHash = createCache();
   const byId = createCache();

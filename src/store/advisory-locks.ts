@@ -1,0 +1,10 @@
+/**
+ * Numbers of the advisory locks of PostgreSQL that the hub takes: any will do, as long as all hubs take the same and no
+ * two uses share one.
+ */
+export const advisoryLocks = {
+  migration: 7_284_510_921,
+  instances: 7_284_510_922,
+  keyvTable: 7_284_510_923,
+  changePurge: 7_284_510_924,
+} as const;
