@@ -251,7 +251,8 @@ function compile(): Report {
       `Small answers: 1 KiB from the memory of an nginx, ${connections} connections, a browser's headers ` +
         'and the cookies of its login to all alike. The hub is started from its command line; the ' +
         'guarded route checks the login cookie and adds the identity headers. The hub writes a line into its ' +
-        'log for each request; configurable-http-proxy logs errors alone.',
+        'log for each request; configurable-http-proxy logs errors alone. Each is warmed up by a second of the ' +
+        'same load before each of its rounds.',
       `Large answers: 1 MiB from a file, ${largeConnections} connections. Uploads: ${uploadMiB} MiB, 4 at once, ` +
         'read by a Node process. Messages: 100 bytes, one under way on each of 64 WebSockets.',
       'A ratio is the median over the rounds of the ratio within each round; by CPU time it is that of ' +

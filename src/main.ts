@@ -2,9 +2,12 @@
 import process from 'node:process';
 import { catchSignals } from './cli/signals.ts';
 import { keepCompiled } from './processes/compile-cache.ts';
+import { restartWithMemorySettings } from './processes/memory-settings.ts';
 
+const isStart = process.argv[2] === 'start';
+if (isStart) restartWithMemorySettings(process.env);
 // Before the program is loaded, which takes longer than an operator's tools wait with their signals.
-const signals = process.argv[2] === 'start' ? catchSignals() : undefined;
+const signals = isStart ? catchSignals() : undefined;
 keepCompiled(process.env);
 const { run } = await import('./run.ts');
 await run(signals);

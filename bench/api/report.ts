@@ -40,7 +40,7 @@ export function toMarkdown(report: ApiReport): string {
     `${heading}; medians of ${rounds} interleaved rounds of ${seconds} s. Made by \`npm run bench -- api\`.`,
     '',
     '- Each hub on one core, wrk on the other; SQLite, the same 10,000 users, the dummy authenticator, ' +
-      `${connections} connections, logs of requests off.`,
+      `${connections} connections, logs of requests off, a second of the same load before each round.`,
     "- JupyterHub's API is asked directly, not through its proxy, by a service that may administrate " +
       'users; so is the hub. "Of a user" means the token of an ordinary user.',
     '- A ratio is the median over the rounds of the ratio within each round; by CPU time it is that of ' +

@@ -25,9 +25,14 @@ export interface Measurement {
   readonly roundCpuMicros: readonly number[];
 }
 
+/** Long enough for a runtime that compiles as it goes to have compiled what a request needs. */
+const firstLoadSeconds = 5;
+/** Before each measurement: what a contender gave up while the others were measured is not what is asked for. */
+const warmUpSeconds = 1;
+
 /**
  * Measures all contenders in turn, round after round, so that whatever else the machine does meets
- * all of them alike.
+ * all of them alike. Each is warmed up by the same load before each of its rounds.
  */
 export async function measureInterleaved(options: {
   readonly contenders: readonly Contender[];
@@ -38,9 +43,12 @@ export async function measureInterleaved(options: {
 }): Promise<Measurement[]> {
   const { contenders, rounds, seconds, connections, progress } = options;
   const results = contenders.map(() => [] as (LoadResult & { cpuMicros: number })[]);
-  for (const { url, headers } of contenders) await wrk({ url, headers, seconds: 2, connections });
+  for (const { url, headers } of contenders) {
+    await wrk({ url, headers, seconds: firstLoadSeconds, connections });
+  }
   for (let round = 0; round < rounds; round++) {
     for (const [index, { name, url, headers, processes }] of contenders.entries()) {
+      await wrk({ url, headers, seconds: warmUpSeconds, connections });
       const before = cpuSeconds(processes);
       const result = await wrk({ url, headers, seconds, connections });
       const cpuMicros = ((cpuSeconds(processes) - before) / result.requests) * 1e6;

@@ -4,7 +4,7 @@
  */
 import type { SQLInputValue } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { collectGarbage } from '../undocumented/collect-garbage.ts';
+import { collectWhenQuiet } from '../undocumented/collect-garbage.ts';
 import { openDatabaseFile, type StatementResult, StatementRunner } from './sqlite-engine.ts';
 
 /** What the thread is started with. */
@@ -31,9 +31,6 @@ export interface ThreadError {
   readonly properties: Readonly<Record<string, unknown>>;
 }
 
-/** By then the schema is up to date, which takes more memory than all that follows. */
-const settleMs = 5_000;
-
 if (parentPort !== null) serve(parentPort, workerData as ThreadOptions);
 
 function serve(port: MessagePort, { file, lockTimeoutMs }: ThreadOptions): void {
@@ -55,7 +52,8 @@ function serve(port: MessagePort, { file, lockTimeoutMs }: ThreadOptions): void 
     answer({ ...outcome, isInTransaction: open.isTransaction });
   });
   answer({ isInTransaction: false });
-  setTimeout(collectGarbage, settleMs).unref();
+  // To bring the schema up to date takes more memory than all that follows.
+  collectWhenQuiet();
 }
 
 function attempt<Result>(

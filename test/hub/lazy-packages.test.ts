@@ -42,3 +42,25 @@ test('packages that only some hubs need are not loaded with the program', async 
   expect(loaded).toContain('koa');
   expect(onDemand.filter((name) => loaded.has(name))).toEqual([]);
 });
+
+test('the data of languages is not loaded with the program', async () => {
+  // Five megabytes for as long as the hub runs; only the constructors need it.
+  const watched = `
+    for (const name of ['Collator', 'DateTimeFormat', 'NumberFormat', 'RelativeTimeFormat', 'Segmenter']) {
+      Intl[name] = new Proxy(Intl[name], {
+        construct(target, given) {
+          console.log(name);
+          return Reflect.construct(target, given);
+        },
+      });
+    }
+  `;
+  const { stdout } = await run(process.execPath, [
+    '--import',
+    `data:text/javascript,${encodeURIComponent(watched)}`,
+    '--input-type=module',
+    '--eval',
+    `await import(${JSON.stringify(program)})`,
+  ]);
+  expect(stdout).toBe('');
+});

@@ -7,9 +7,7 @@ const units = [
   ['day', 86_400, 1],
   ['hour', 3600, 1],
   ['minute', 60, 1],
-] as const satisfies readonly (readonly [Intl.RelativeTimeFormatUnit, number, number])[];
-
-const relativeFormat = new Intl.RelativeTimeFormat('en', { numeric: 'always' });
+] as const;
 
 /** Says in words how far a moment is from now: `5 minutes ago`, `in 3 days`, `just now`. */
 export function relativeTime(moment: Date, now: Date): string {
@@ -18,8 +16,9 @@ export function relativeTime(moment: Date, now: Date): string {
   const seconds = exact >= 60 ? Math.round(exact / 60) * 60 : exact;
   const distance = Math.abs(seconds);
   for (const [unit, length, least] of units) {
-    if (distance >= length * least)
-      return relativeFormat.format(Math.trunc(seconds / length), unit);
+    if (distance < length * least) continue;
+    const amount = counted(Math.trunc(distance / length), unit);
+    return seconds > 0 ? `in ${amount}` : `${amount} ago`;
   }
   return seconds > 0 ? 'in less than a minute' : 'just now';
 }
@@ -34,6 +33,9 @@ export function timeElement(moment: Date, now: Date): Html {
 /** Says how long something takes: `45 seconds`, `3 minutes`. */
 export function duration(seconds: number): string {
   const [unit, length] = units.find(([, size, least]) => seconds >= size * least) ?? ['second', 1];
-  const amount = Math.ceil(seconds / length);
+  return counted(Math.ceil(seconds / length), unit);
+}
+
+function counted(amount: number, unit: string): string {
   return `${amount} ${unit}${amount === 1 ? '' : 's'}`;
 }
