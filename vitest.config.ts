@@ -15,6 +15,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 30_000, interval: 20 } },
+    globalSetup: 'test/support/shared-postgres.ts',
     pool: 'forks',
     // Files wait for the programs they start more than half of their time, so twice as many as there
     // are cores keep those busy; more would make the programs wait for one another.

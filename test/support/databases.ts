@@ -1,8 +1,16 @@
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, describe } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, inject } from 'vitest';
 import type { HubDatabase } from '../../src/store/database.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
-import { hasPostgres, type PostgresCluster, startPostgres } from './postgres.ts';
+import {
+  createDatabase,
+  emptyDatabase,
+  hasPostgres,
+  type PostgresCluster,
+  readSchema,
+  startPostgres,
+} from './postgres.ts';
+import { sharedPostgres } from './shared-postgres.ts';
 
 const log = pino({ level: 'silent' });
 
@@ -24,15 +32,37 @@ export function describeEachDatabase(
   });
 
   describe.skipIf(!hasPostgres())(`${name} (PostgreSQL)`, () => {
-    const cluster = usePostgres();
     const opened = closeAfterEach();
+    const used: UsedDatabase[] = [];
+    const free: UsedDatabase[] = [];
+    afterEach(() => {
+      free.push(...used.splice(0));
+    });
     declareTests(async () => {
-      const url = await cluster().createDatabase();
+      const { url, schema } = (await takeEmptied(free)) ?? {
+        url: await createDatabase(await sharedPostgres(inject('postgresSocket'))),
+      };
       const database = await openDatabase(url, { directory: '.', log });
       opened.push(database);
+      used.push({ url, schema: schema ?? (await readSchema(url)) });
       return database;
     }, 'postgres');
   });
+}
+
+interface UsedDatabase {
+  readonly url: string;
+  /** What it was before a test could change it. */
+  readonly schema: string | undefined;
+}
+
+/** An empty one of the databases of earlier tests, if any has kept its schema. */
+async function takeEmptied(free: UsedDatabase[]): Promise<UsedDatabase | undefined> {
+  for (let next = free.pop(); next !== undefined; next = free.pop()) {
+    const { url, schema } = next;
+    if (schema !== undefined && (await emptyDatabase(url, schema))) return next;
+  }
+  return undefined;
 }
 
 /** Starts a PostgreSQL for the tests of the surrounding `describe` and ends it after them. */

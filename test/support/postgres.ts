@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,12 +10,16 @@ import { freePort } from './free-port.ts';
 
 const programs = '/usr/lib/postgresql/15/bin';
 
-/** A PostgreSQL cluster in a temporary directory. */
-export interface PostgresCluster extends AsyncDisposable {
+/** Where a PostgreSQL is, and how to log in. */
+export interface PostgresLogin {
   readonly host: string;
   readonly port: number;
   readonly user: string;
   readonly password: string;
+}
+
+/** A PostgreSQL cluster in a temporary directory. */
+export interface PostgresCluster extends PostgresLogin, AsyncDisposable {
   /** The server itself; its connections are its children. */
   readonly pid: number;
   /** Makes an empty database and returns its URL. */
@@ -66,7 +71,6 @@ export async function startPostgres(): Promise<PostgresCluster> {
   const port = await freePort();
   const base = { host: '127.0.0.1', port, user: 'hub', password: 'hub-password' };
   let server: ChildProcess | undefined;
-  let databaseCount = 0;
 
   async function start(): Promise<void> {
     // A killed server leaves it behind.
@@ -76,6 +80,10 @@ export async function startPostgres(): Promise<PostgresCluster> {
       'listen_addresses=127.0.0.1',
       `unix_socket_directories=${directory}`,
       'fsync=off',
+      'full_page_writes=off',
+      'wal_level=minimal',
+      'max_wal_senders=0',
+      'autovacuum=off',
       'max_connections=200',
     ];
     const started = spawn(
@@ -131,24 +139,78 @@ export async function startPostgres(): Promise<PostgresCluster> {
     stop,
     freeze: () => signalAll('SIGSTOP'),
     thaw: () => signalAll('SIGCONT'),
-    async createDatabase() {
-      databaseCount += 1;
-      const name = `test_${databaseCount}`;
-      const client = new pg.Client({ ...base, database: 'postgres' });
-      await client.connect();
-      try {
-        await client.query(`create database ${name}`);
-      } finally {
-        await client.end();
-      }
-      return `postgresql://${base.user}:${base.password}@${base.host}:${port}/${name}`;
-    },
+    createDatabase: () => createDatabase(base),
     async [Symbol.asyncDispose]() {
       process.off('exit', endWithProcess);
       await stop();
       if (existsSync(directory)) rmSync(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** Makes an empty database and returns its URL. */
+export async function createDatabase(login: PostgresLogin): Promise<string> {
+  const { user, password, host, port } = login;
+  const name = `test_${randomUUID().replaceAll('-', '')}`;
+  await withClient({ ...login, database: 'postgres' }, (client) =>
+    client.query(`create database ${name}`),
+  );
+  return `postgresql://${user}:${password}@${host}:${port}/${name}`;
+}
+
+/** Identifies the tables, columns and triggers of a database; undefined without a schema. */
+export function readSchema(url: string): Promise<string | undefined> {
+  return withClient({ connectionString: url }, schemaOf);
+}
+
+async function schemaOf(client: pg.Client): Promise<string | undefined> {
+  const { rows } = await client
+    .query(
+      `select md5(string_agg(part, ',' order by part)) as schema from (
+        select format('%s %s %s', attrelid, attname, atttypid) as part
+          from pg_attribute join pg_class on pg_class.oid = attrelid
+          where relnamespace = 'public'::regnamespace
+        union all select format('trigger %s', oid) from pg_trigger
+        union all select format('version %s', version) from hub_schema
+      ) parts`,
+    )
+    .catch(() => ({ rows: [] }));
+  return (rows[0] as { schema: string } | undefined)?.schema;
+}
+
+/**
+ * Removes all rows, which takes a fraction of the time to make another database. False when the schema
+ * is not the one that it was.
+ */
+export function emptyDatabase(url: string, schema: string): Promise<boolean> {
+  return withClient({ connectionString: url }, async (client) => {
+    if ((await schemaOf(client)) !== schema) return false;
+    await client.query(`do $$
+      declare name text;
+      begin
+        -- Neither triggers nor foreign keys.
+        perform set_config('session_replication_role', 'replica', true);
+        for name in
+          select tablename from pg_tables where schemaname = 'public' and tablename <> 'hub_schema'
+        loop
+          execute format('delete from %I', name);
+        end loop;
+      end $$`);
+    return true;
+  });
+}
+
+async function withClient<Result>(
+  config: pg.ClientConfig,
+  work: (client: pg.Client) => Promise<Result>,
+): Promise<Result> {
+  const client = new pg.Client(config);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
 }
 
 function accountOf(name: string): { uid: number; gid: number } {
