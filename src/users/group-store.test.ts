@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeEachDatabase } from '../../test/support/databases.ts';
+import { describeEachDatabase, recordAnnouncements } from '../../test/support/databases.ts';
 import { createGroupStore } from './group-store.ts';
 import { createUserStore } from './user-store.ts';
 
@@ -8,11 +8,9 @@ describeEachDatabase('the group store', (open) => {
     const database = await open();
     const users = createUserStore(database);
     for (const name of userNames) await users.create({ name });
-    let changeCount = 0;
-    database.onChange(() => {
-      changeCount += 1;
-    });
-    return { database, users, groups: createGroupStore(database), changes: () => changeCount };
+    const announced = recordAnnouncements(database);
+    const groups = createGroupStore(database);
+    return { database, users, groups, changes: () => announced.length };
   };
 
   test('finds a created group with its properties', async () => {

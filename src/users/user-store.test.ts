@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { describeEachDatabase } from '../../test/support/databases.ts';
+import { describeEachDatabase, recordAnnouncements } from '../../test/support/databases.ts';
 import { explainQueryPlan, watchStatements } from '../../test/support/statements.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { openDatabase } from '../store/open-database.ts';
@@ -67,8 +67,7 @@ describeEachDatabase('the user store', (open) => {
 
   test('creates those of many who are missing, in the order of their names', async () => {
     const { database, users } = await openStore();
-    const changes: unknown[] = [];
-    database.onChange((subject) => changes.push(subject));
+    const changes = recordAnnouncements(database);
     await users.create({ name: 'bob' });
     const flags = { isAdmin: true, isInvited: true };
     const names = ['zoe\u0308', 'bob', 'x"\'y', 'alice', 'alice'];
@@ -242,15 +241,12 @@ describeEachDatabase('the user store', (open) => {
 
   test('announces each change after it is made', async () => {
     const { database, users } = await openStore();
-    let changeCount = 0;
-    database.onChange(() => {
-      changeCount += 1;
-    });
+    const changes = recordAnnouncements(database);
     const { id } = await users.create({ name: 'alice' });
     await users.setAdmin(id, true);
     await users.rename(id, 'bob');
     await users.delete(id);
-    expect(changeCount).toBe(4);
+    expect(changes).toHaveLength(4);
   });
 });
 

@@ -80,6 +80,20 @@ export function usePostgres(): () => PostgresCluster {
   };
 }
 
+/**
+ * The subjects that stores announce from now on, once each. Listeners may hear of a change again when
+ * PostgreSQL tells of it.
+ */
+export function recordAnnouncements(database: HubDatabase): unknown[] {
+  const subjects: unknown[] = [];
+  const announce = database.announceChange;
+  database.announceChange = (subject) => {
+    subjects.push(subject);
+    announce(subject);
+  };
+  return subjects;
+}
+
 function closeAfterEach(): HubDatabase[] {
   const opened: HubDatabase[] = [];
   afterEach(async () => {

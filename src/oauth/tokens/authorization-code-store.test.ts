@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeEachDatabase } from '../../../test/support/databases.ts';
+import { describeEachDatabase, recordAnnouncements } from '../../../test/support/databases.ts';
 import type { HubDatabase } from '../../store/database.ts';
 import { createUserStore } from '../../users/user-store.ts';
 import { OAuthError } from '../oauth-error.ts';
@@ -137,11 +137,10 @@ describeEachDatabase('authorization code store', (open) => {
     const secret = await codes.create(code);
     const given = await codes.exchange(secret, grant);
     if (given.outcome !== 'granted') throw new Error(given.outcome);
-    const subjects: unknown[] = [];
-    database.onChange((subject) => subjects.push(subject));
+    const subjects = recordAnnouncements(database);
     expect(await codes.exchange(secret, grant)).toEqual({ outcome: 'replayed', revokedCount: 1 });
     const revoked = { kind: 'tokens_revoked', tokenIds: [given.issued.id] };
-    await expect.poll(() => subjects).toEqual([revoked]);
+    expect(subjects).toEqual([revoked]);
   });
 
   test('notices a replay even after the code was purged', async () => {
