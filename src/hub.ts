@@ -14,6 +14,7 @@ import { composeAccounts } from './composition/compose-accounts.ts';
 import { addApi } from './composition/compose-api.ts';
 import { composeBrowser } from './composition/compose-browser.ts';
 import { composeGateway } from './composition/compose-gateway.ts';
+import { composeGateways } from './composition/compose-gateways.ts';
 import { composeInstances } from './composition/compose-instances.ts';
 import { composeLogin } from './composition/compose-login.ts';
 import { composeOAuth } from './composition/compose-oauth.ts';
@@ -146,6 +147,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     instances,
     revalidation,
   });
+  const gateways = composeGateways(foundation, { gateway, version });
   const { publicServer, internalServer } = listeners;
   const readiness = createReadiness(foundation, [publicServer, internalServer]);
   registerMetricSources(foundation, { services, servers, gateway, readiness, droppedLogLines });
@@ -197,7 +199,17 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     addApiRoutes(router) {
       const { assertions } = gateway;
       const info = hubInfo(config, { ...options, apiVersion: jupyterHub.apiVersion });
-      const deps = { site, browser, authorizer, oauth, logins, accounts, servers, services };
+      const deps = {
+        site,
+        browser,
+        authorizer,
+        oauth,
+        logins,
+        accounts,
+        servers,
+        services,
+        gateways,
+      };
       addApi(router, foundation, { ...deps, assertions, stop, info });
     },
     addPageRoutes(router) {
@@ -229,7 +241,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   signal?.throwIfAborted();
   const { restored, gone } = await servers.lifecycle.restore();
   if (restored + gone > 0) log.info({ restored, gone }, 'restored the servers of an earlier run');
-  listeners.serve({ app, gateway, instances });
+  listeners.serve({ app, gateway, instances, gateways });
   void instances.checkOwnAddress();
   await registry.start(signal);
   signal?.throwIfAborted();
@@ -238,7 +250,9 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   // Before requests in flight are waited for: some of them follow a start to its end.
   building.defer(() => servers.lifecycle.close());
   building.defer(() => ending.abort());
+  building.defer(() => gateways.close());
 
+  gateways.open();
   const built = building.move();
   isReady = true;
   return {

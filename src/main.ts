@@ -4,7 +4,7 @@ import { catchSignals } from './cli/signals.ts';
 import { keepCompiled } from './processes/compile-cache.ts';
 import { restartWithMemorySettings } from './processes/memory-settings.ts';
 
-const isStart = process.argv[2] === 'start';
+const isStart = /^(?:start|gateway)$/.test(process.argv[2] ?? '');
 if (isStart) restartWithMemorySettings(process.env);
 // Before the program is loaded, which takes longer than an operator's tools wait with their signals.
 const signals = isStart ? catchSignals() : undefined;

@@ -1,9 +1,11 @@
 import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
 import type { CheckedConfig } from './cli/checked-config.ts';
-import type { StartHub } from './cli/cli-io.ts';
+import type { StartGateway, StartHub } from './cli/cli-io.ts';
 import { readVersion, runCli } from './cli/run-cli.ts';
 import { catchSignals, type Signals } from './cli/signals.ts';
+import { createGatewayProcess } from './composition/gateway-process.ts';
 import { createHub, type Hub } from './hub.ts';
 import { type OpenedLog, openLog } from './logging/open-log.ts';
 import { connectServiceManager } from './processes/service-manager.ts';
@@ -70,10 +72,47 @@ async function startHub(
   log.info('the hub has stopped');
 }
 
+/** Runs a gateway until SIGTERM or SIGINT, or until it has to end. */
+async function startGateway(options: Parameters<StartGateway>[0], signals: Signals): Promise<void> {
+  signals.takeOver();
+  openedLog = await openLog({
+    stderr: process.stderr,
+    level: options.logLevel,
+    form: logFormat.parse(options.logFormat),
+    time: 'iso8601',
+    levelForm: 'name',
+  });
+  const log = openedLog.log.child({ gateway: options.name });
+  const stopping = signals.stop;
+  const gateway = await createGatewayProcess({
+    ...options,
+    version: readVersion(),
+    log,
+    signal: stopping,
+  }).catch((error: unknown) => {
+    if (!stopping.aborted) throw error;
+    return undefined;
+  });
+  if (gateway !== undefined) {
+    log.info({ url: gateway.publicUrl.href }, 'the gateway is ready');
+    process.stdout.write(`The gateway is ready at ${gateway.publicUrl.href}\n`);
+    collectWhenQuiet();
+    const stopped = Promise.withResolvers<string>();
+    stopping.addEventListener('abort', () => stopped.resolve(String(stopping.reason)));
+    const reason = await Promise.race([stopped.promise, gateway.ended]);
+    log.info({ reason }, 'the gateway is stopping');
+    endLate(log, gateway.shutdownSeconds + stopReserveSeconds);
+    await gateway[Symbol.asyncDispose]();
+  }
+  log.info('the gateway has stopped');
+}
+
+const logFormat = z.enum(['auto', 'json', 'text']).catch('auto');
+
 /** Ends the process when a stop takes longer than it may. */
 function endLate(log: OpenedLog['log'], seconds: number): void {
   const deadline = setTimeout(() => {
-    log.error('the hub did not stop in time');
+    log.error('it did not stop in time');
     process.exit(1);
   }, seconds * 1000);
   deadline.unref();
@@ -137,6 +176,7 @@ export async function run(signals: Signals | undefined): Promise<void> {
     stderr: process.stderr,
     env: process.env,
     startHub: (start) => startHub(start, signals ?? catchSignals()),
+    startGateway: (gateway) => startGateway(gateway, signals ?? catchSignals()),
   });
 
   // Output that is not read would keep the process from ending.

@@ -12,6 +12,7 @@ export function listCommands(): readonly { readonly name: string; readonly comma
     stderr: process.stderr,
     env: {},
     startHub: never,
+    startGateway: never,
   });
   return inside(program, 'hub');
 }

@@ -17,14 +17,24 @@ export function writeEventStream(
   ctx.type = 'text/event-stream; charset=utf-8';
   ctx.set('Cache-Control', 'no-cache, no-transform');
   ctx.set('X-Accel-Buffering', 'no');
-  const stream = new Readable({ read: () => undefined });
+  let readOn: (() => void) | undefined;
+  const stream = new Readable({ read: () => readOn?.() });
   const keepAlive = setInterval(() => stream.push(':\n\n'), keepAliveMs);
-  closed.signal.addEventListener('abort', () => clearInterval(keepAlive));
+  closed.signal.addEventListener('abort', () => {
+    clearInterval(keepAlive);
+    readOn?.();
+  });
   ctx.body = stream;
   void (async () => {
     try {
-      for await (const event of events(closed.signal))
-        stream.push(`data: ${JSON.stringify(event)}\n\n`);
+      for await (const event of events(closed.signal)) {
+        if (stream.push(`data: ${JSON.stringify(event)}\n\n`)) continue;
+        // The next event is not asked for until the client has taken enough of those before.
+        await new Promise<void>((resolve) => {
+          readOn = resolve;
+          if (closed.signal.aborted) resolve();
+        });
+      }
       stream.push(null);
     } catch (error) {
       stream.destroy(error instanceof Error ? error : new Error(String(error)));

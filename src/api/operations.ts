@@ -1,4 +1,5 @@
 import { activityOperations } from './activity.ts';
+import { gatewayOperations } from './gateway.ts';
 import { groupOperations } from './groups.ts';
 import { infoOperations } from './info.ts';
 import { invitationOperations } from './invitations.ts';
@@ -26,6 +27,7 @@ export type ApiDeps = Together<
   | typeof serverOperations
   | typeof groupOperations
   | typeof serviceOperations
+  | typeof gatewayOperations
 >;
 
 /** Every operation of the API. */
@@ -42,6 +44,7 @@ export const operations: readonly Operation<ApiDeps>[] = [
   serverOperations,
   groupOperations,
   serviceOperations,
+  gatewayOperations,
 ].flat();
 
 type DepsOf<List> = List extends readonly Operation<infer Deps>[] ? (deps: Deps) => void : never;

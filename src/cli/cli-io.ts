@@ -1,3 +1,4 @@
+import type { Secret } from '../config/secret.ts';
 import type { CheckedConfig } from './checked-config.ts';
 
 /** Where a command reads from and writes to. */
@@ -7,6 +8,7 @@ export interface CliIo {
   readonly stderr: CliOutput;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly startHub: StartHub;
+  readonly startGateway: StartGateway;
   /** Folder against which `--config` is resolved; the current one by default. */
   readonly directory?: string;
 }
@@ -25,4 +27,15 @@ export type StartHub = (start: {
   readonly checked: CheckedConfig;
   /** Reads and checks the same file again; throws a ConfigError and changes nothing when it is wrong. */
   readonly reload: () => Promise<CheckedConfig>;
+}) => Promise<void>;
+
+/** Runs a gateway until it has stopped. */
+export type StartGateway = (gateway: {
+  readonly hubUrl: URL;
+  readonly token: Secret;
+  readonly name: string;
+  readonly bindUrl: string | undefined;
+  readonly isLocal: boolean;
+  readonly logLevel: string;
+  readonly logFormat: string;
 }) => Promise<void>;

@@ -54,6 +54,7 @@ async function hub(args: string, { piped, typed, startHub, env = {} }: Terminal 
     env,
     directory,
     startHub: startHub ?? (() => Promise.reject(new Error('the hub must not start'))),
+    startGateway: () => Promise.reject(new Error('no gateway is started here')),
   });
   return { exitCode, rawModes, ...output };
 }

@@ -6,6 +6,7 @@ import { addBackupCommands } from './backup-commands.ts';
 import { addCheckCommand } from './check-command.ts';
 import type { CliIo } from './cli-io.ts';
 import { addDoctorCommand } from './doctor/doctor-command.ts';
+import { addGatewayCommand } from './gateway-command.ts';
 import { addLockoutCommands } from './lockout-commands.ts';
 import { addSchemaCommand } from './schema-command.ts';
 import { addSetupLinkCommand } from './setup-link-command.ts';
@@ -48,6 +49,7 @@ export function createProgram(io: CliIo): Command {
   addCheckCommand(program, io);
   addDoctorCommand(program, io);
   addReloadCommand(program, io);
+  addGatewayCommand(program, io);
   addUserCommands(program, io);
   addTokenCommand(program, io);
   addLockoutCommands(program, io);

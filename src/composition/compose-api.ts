@@ -14,6 +14,7 @@ import type { LoginSessions } from '../sessions/login-sessions.ts';
 import { watchChanges } from '../store/change-aware-cache.ts';
 import type { ComposedAccounts } from './compose-accounts.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
+import type { ComposedGateways } from './compose-gateways.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
@@ -37,6 +38,7 @@ export function addApi(
     readonly assertions: AssertionSigner;
     readonly stop: StopRequest;
     readonly info: HubInfo;
+    readonly gateways: ComposedGateways;
   },
 ): void {
   const { authorizer, info, servers, services } = deps;
@@ -105,6 +107,7 @@ export function addApi(
     groupMembers,
     roles: { ...roles, ...rememberRoleNames(roles, changes) },
     registry,
+    ...deps.gateways.api,
   };
   addOperations(router, operations, apiDeps, {
     authorizer,

@@ -1,3 +1,4 @@
+import { hashSecret } from '../crypto/hash.ts';
 import { createClientAuthentication } from '../oauth/clients/client-authentication.ts';
 import { createClientRegistry } from '../oauth/clients/client-registry.ts';
 import { createClientSecretVerifier } from '../oauth/clients/client-secret.ts';
@@ -11,12 +12,13 @@ import { createServerClients } from '../servers/server-clients.ts';
 import type { ComposedServices } from './compose-services.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
+import { gatewayTokens } from './gateway-settings.ts';
 
 /** The authorization server without its endpoints. */
 export type ComposedOAuth = ReturnType<typeof composeOAuth>;
 
 export function composeOAuth(
-  { config, database, keyv, stores, metrics, log, disposables }: Foundation,
+  { config, secrets, database, keyv, stores, metrics, log, disposables }: Foundation,
   deps: {
     readonly authorizer: Authorizer;
     readonly services: ComposedServices;
@@ -27,6 +29,9 @@ export function composeOAuth(
   const { registry, tokens: serviceTokens } = deps.services;
   const { Hub, Spawner, basePath } = config;
   const { accessTokens } = stores;
+  const gatewayTokenHashes = new Set(
+    gatewayTokens(secrets).map((token) => hashSecret(token.reveal())),
+  );
   const clients = createClientRegistry({
     services: () => registry.services(),
     originOf: deps.site.origins.of,
@@ -42,6 +47,7 @@ export function composeOAuth(
     createTokenVerifier({
       accessTokens,
       serviceTokens,
+      isGatewayToken: (tokenHash) => gatewayTokenHashes.has(tokenHash),
       users: stores.users,
       clients,
       authorizer,

@@ -1,3 +1,5 @@
+import type { Logger } from 'pino';
+import type { Config } from '../config/config.ts';
 import { ownHostLabel } from '../config/subdomain-host.ts';
 import { createClientAddressReader } from '../http/client-address.ts';
 import { createErrorAnswers } from '../http/error-answers.ts';
@@ -6,14 +8,21 @@ import { loadAssets } from '../pages/assets/assets.ts';
 import { createErrorPageRenderer } from '../pages/errors/error-page-renderer.ts';
 import { createPageUrls } from '../pages/page-urls.ts';
 import { hostPrefix, sessionIdCookie } from '../protocol/cookie-names.ts';
-import type { Foundation } from './foundation.ts';
 import { jupyterHubCompatibility } from './jupyterhub-compatibility.ts';
 
 /** The addresses of the hub, and the look of its pages. */
 export type Site = Awaited<ReturnType<typeof composeSite>>;
 
+/** The settings that the site follows from. */
+export type SiteConfig = Pick<Config, 'basePath' | 'publicUrl' | 'connectUrl' | 'subdomainHost'> & {
+  readonly Hub: Pick<
+    Config['Hub'],
+    'title' | 'accent_color' | 'trusted_proxies' | 'environment_prefixes'
+  >;
+};
+
 export async function composeSite(
-  { config, log }: Pick<Foundation, 'config' | 'log'>,
+  { config, log }: { readonly config: SiteConfig; readonly log: Logger },
   version: string,
 ) {
   const { Hub, basePath, publicUrl } = config;

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { loadCookieSecrets } from '../config/cookie-secret.ts';
 import type { Secret } from '../config/secret.ts';
+import { deriveSecrets } from '../crypto/derived-secrets.ts';
 import { type InstanceLease, openInstanceLease } from '../instances/instance-lease.ts';
 import { createMetrics, type Metrics } from '../metrics/metrics.ts';
 import type { HubDatabase } from '../store/database.ts';
@@ -17,6 +18,8 @@ export interface Foundation {
   readonly config: Config;
   readonly log: Logger;
   readonly secrets: readonly Secret[];
+  /** Keys of what the gateway seals and signs, derived: they open nothing of the hub's own. */
+  readonly gatewaySecrets: readonly Secret[];
   readonly database: HubDatabase;
   readonly keyv: KeyvSpaces;
   readonly stores: Stores;
@@ -71,6 +74,7 @@ export async function openFoundation(
     config,
     log,
     secrets,
+    gatewaySecrets: deriveSecrets(secrets, 'gateway'),
     database,
     keyv,
     stores,

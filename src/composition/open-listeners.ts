@@ -1,18 +1,22 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type Koa from 'koa';
+import type { Logger } from 'pino';
+import type { Config } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import { createHopReceiver, isHop } from '../gateway/hop-receiver.ts';
+import { hopToHub } from '../gateway/hub-forwarding.ts';
 import { createTrustedPeer } from '../http/client-address.ts';
 import { budgetConnections } from '../http/connection-budget.ts';
 import { createConnectionLimits } from '../http/connection-limits.ts';
 import { createFairListener } from '../http/server/fair-listener.ts';
-import { createHubServer } from '../http/server/http-server.ts';
+import { createHubServer, type HubServer } from '../http/server/http-server.ts';
 import { createInternalListener } from '../http/server/internal-listener.ts';
 import { listen } from '../http/server/listener.ts';
 import { answerErrorOnSocket } from '../http/socket-response.ts';
 import { openFilesLimit } from '../processes/open-files.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
+import type { ComposedGateways } from './compose-gateways.ts';
 import type { ComposedInstances } from './compose-instances.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
@@ -26,6 +30,7 @@ export interface Listeners {
     readonly app: Koa;
     readonly gateway: ComposedGateway;
     readonly instances: ComposedInstances;
+    readonly gateways: Pick<ComposedGateways, 'hopProof'>;
   }): void;
 }
 
@@ -48,22 +53,9 @@ export async function openListeners(
   let upgrade: Upgrade = (_req, socket) => answerErrorOnSocket(socket, starting());
   let upgradeInternal = upgrade;
 
-  const budget = budgetConnections({
-    configured: proxyConfig.max_connections,
-    openFiles: openFilesLimit(),
-  });
-  if (budget.warning !== undefined)
-    log.warn({}, `${budget.warning.problem}: ${budget.warning.fix}`);
-
-  const publicServer = createHubServer({
-    config: proxyConfig,
+  const publicServer = createPublicServer({
+    config,
     log,
-    limits: createConnectionLimits({
-      perAddress: proxyConfig.max_connections_per_address,
-      inAll: budget.maxConnections,
-      isTrustedPeer: createTrustedPeer(Hub.trusted_proxies),
-    }),
-    maxRefusals: budget.maxRefusals,
     request: (req, res) => answerPublic(req, res),
     upgrade: (req, socket, head) => upgrade(req, socket, head),
   });
@@ -86,7 +78,8 @@ export async function openListeners(
   return {
     publicServer: publicServer.server,
     internalServer: internalServer.server,
-    serve({ app, gateway: { gateway, streams }, instances: { self, channel, hopProof } }) {
+    serve({ app, gateway: { gateway, streams }, instances, gateways }) {
+      const { self, channel } = instances;
       const urgentPaths = ['health', 'ready'].flatMap((name) => [urls.hub + name, apiPath + name]);
       const answer = createFairListener(app.callback(), urgentPaths, [
         publicServer.server,
@@ -97,8 +90,10 @@ export async function openListeners(
       };
       upgrade = gateway.handleUpgrade;
       const hops = createHopReceiver({
-        self: self.id,
-        proof: hopProof,
+        senders: [
+          { kind: 'instance', to: self.id, proof: instances.hopProof },
+          { kind: 'gateway', to: hopToHub, proof: gateways.hopProof },
+        ],
         gateway,
         answerHub: answer,
         answers: errorAnswers,
@@ -117,6 +112,41 @@ export async function openListeners(
       disposables.defer(() => publicServer.close(Hub.shutdown_timeout * 1000, streams));
     },
   };
+}
+
+/** A server for browsers within the limits of the configuration; the caller makes it listen. */
+export function createPublicServer({
+  config: { Hub, Proxy: proxyConfig },
+  log,
+  request,
+  upgrade,
+}: {
+  readonly config: {
+    readonly Hub: Pick<Config['Hub'], 'trusted_proxies'>;
+    readonly Proxy: Config['Proxy'];
+  };
+  readonly log: Logger;
+  readonly request: Answer;
+  readonly upgrade: Upgrade;
+}): HubServer {
+  const budget = budgetConnections({
+    configured: proxyConfig.max_connections,
+    openFiles: openFilesLimit(),
+  });
+  if (budget.warning !== undefined)
+    log.warn({}, `${budget.warning.problem}: ${budget.warning.fix}`);
+  return createHubServer({
+    config: proxyConfig,
+    log,
+    limits: createConnectionLimits({
+      perAddress: proxyConfig.max_connections_per_address,
+      inAll: budget.maxConnections,
+      isTrustedPeer: createTrustedPeer(Hub.trusted_proxies),
+    }),
+    maxRefusals: budget.maxRefusals,
+    request,
+    upgrade,
+  });
 }
 
 function starting(): HubError {

@@ -177,6 +177,16 @@ export const hubSection = z.strictObject({
     .default(['HUB'])
     .describe('Each variable of a server or service is passed under every prefix.'),
   plugins_dir: z.string().default('plugins').describe('Every plugin in this folder can be named.'),
+  gateways: count
+    .default(0)
+    .describe(
+      'Gateway processes on the port of bind_url, which outlive the hub; with 0 the hub is the only process there.',
+    ),
+  gateway_linger: seconds
+    .default(60)
+    .describe(
+      'Seconds that gateways wait for the next hub after theirs was ended by SIGTERM or died; 0 ends them with it.',
+    ),
   trusted_proxies: z
     .array(z.string())
     .default([])

@@ -274,7 +274,7 @@ export const proxySection = z.strictObject({
     .max(300)
     .default(30)
     .describe(
-      'Seconds for which visitors who were let in stay so while PostgreSQL cannot be reached (5 to 300); then they get 503 until it is back.',
+      'Seconds for which visitors who were let in stay so while PostgreSQL, or from a gateway process the hub, cannot be reached (5 to 300); then they get 503 until it is back.',
     ),
   max_upstream_connections: z
     .int()

@@ -1,4 +1,4 @@
-import type { CodeExchangeResult, HubApi } from '../client/hub-api.ts';
+import type { CodeExchange, CodeExchangeResult, HubApi } from '../client/hub-api.ts';
 import { HubError } from '../errors.ts';
 import type { ClientRegistry } from '../oauth/clients/client-registry.ts';
 import type { ExchangeCode } from '../oauth/grants/code-exchange.ts';
@@ -17,10 +17,9 @@ export function createDirectHubApi(deps: {
   readonly target: AccessTarget;
   readonly access: Pick<RouteAccess, 'identify' | 'isGranted'>;
   readonly authorizer: Pick<Authorizer, 'groupNamesOf'>;
-  readonly clients: Pick<ClientRegistry, 'find'>;
-  readonly exchangeCode: ExchangeCode;
+  readonly exchangeCode: ExchangeGuardCode;
 }): HubApi {
-  const { clientId, target, access, authorizer, clients, exchangeCode } = deps;
+  const { clientId, target, access, authorizer, exchangeCode } = deps;
   const accessScope = accessScopeFor(target);
 
   return {
@@ -41,22 +40,35 @@ export function createDirectHubApi(deps: {
       };
     },
 
-    async exchangeCode(code): Promise<CodeExchangeResult> {
-      const client = await clients.find(clientId);
-      if (client === undefined) {
-        throw new HubError('not_found', 'There is no such client any more.');
-      }
-      try {
-        const { issued, lifetimeSeconds } = await exchangeCode(client, code);
-        return {
-          outcome: 'issued',
-          accessToken: issued.token,
-          expiresInSeconds: lifetimeSeconds,
-        };
-      } catch (error) {
-        if (!(error instanceof OAuthError)) throw error;
-        return { outcome: 'refused', description: error.message };
-      }
-    },
+    exchangeCode: (code) => exchangeCode(clientId, code),
+  };
+}
+
+/** Exchanges a code that the guard of a route got as the client of that route. */
+export type ExchangeGuardCode = (
+  clientId: string,
+  code: CodeExchange,
+) => Promise<CodeExchangeResult>;
+
+export function createExchangeGuardCode(deps: {
+  readonly clients: Pick<ClientRegistry, 'find'>;
+  readonly exchangeCode: ExchangeCode;
+}): ExchangeGuardCode {
+  return async (clientId, code) => {
+    const client = await deps.clients.find(clientId);
+    if (client === undefined) {
+      throw new HubError('not_found', 'There is no such client any more.');
+    }
+    try {
+      const { issued, lifetimeSeconds } = await deps.exchangeCode(client, code);
+      return {
+        outcome: 'issued',
+        accessToken: issued.token,
+        expiresInSeconds: lifetimeSeconds,
+      };
+    } catch (error) {
+      if (!(error instanceof OAuthError)) throw error;
+      return { outcome: 'refused', description: error.message };
+    }
   };
 }

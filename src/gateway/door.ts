@@ -80,8 +80,8 @@ export function createDoor(deps: {
     { caller, expiresAtMs }: LoggedInVisitor,
   ): Promise<GateDecision> {
     if (!(await access.isGranted(caller, route.owner))) return withoutRight(caller);
-    const { user, sessionId } = caller;
-    const isOwn = user.name === route.owner.userName;
+    const { owner, sessionId } = caller;
+    const isOwn = owner.name === route.owner.userName;
     if (!isOwn && !answers.isYes(cookiesOf(request), sessionId, route)) {
       if (mayFollowLogin(request)) return deps.ways.toQuestion(request.url ?? '/', request);
       return deny(
@@ -94,7 +94,7 @@ export function createDoor(deps: {
       const location = withoutTokenParameter(request.url ?? '/');
       return { kind: 'redirect', location, setCookies: [] };
     }
-    return pass({ userName: user.name, sessionId, expiresAtMs });
+    return pass({ userName: owner.name, sessionId, expiresAtMs });
   }
 
   /** Whether a link would make a server that takes its token log the visitor in as another user. */

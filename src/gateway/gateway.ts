@@ -42,20 +42,30 @@ export function createGateway(deps: {
   readonly forwarder: Forwarder;
   readonly webSockets: WebSocketForwarder;
   /** For routes that lead to another instance of the hub. */
-  readonly hops: HopForwarder;
+  /** Without it no route leads through another instance. */
+  readonly hops: HopForwarder | undefined;
   readonly clientAddress: ClientAddressReader;
   readonly answers: ErrorAnswers;
   readonly traffic: Traffic;
-  /** The page for a service or server that is known but cannot answer yet; it tries again by itself. */
-  readonly renderNotReadyPage: (
+  /**
+   * The page for a service or server that is known but cannot answer yet; it tries again by itself. Without it such
+   * a request is left to the hub.
+   */
+  readonly renderNotReadyPage?: (
     route: Route,
     url: string,
   ) => { readonly html: string; readonly error: HubError };
+  /** Takes a WebSocket for which there is no route; without it there is none. */
+  readonly leaveUpgrade?: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
+  /** Whether what is known of visitors is too old to admit anyone. */
+  readonly isOutdated?: () => boolean;
   /** The name of the user whose login has a session id, while it is open. */
   readonly userOfSession: (sessionId: string) => Promise<string | undefined>;
 }): Gateway {
   const { routes, hostRules, guard, door, forwarder, webSockets } = deps;
   const { hops, arrivals, clientAddress, answers, traffic } = deps;
+  const { renderNotReadyPage, leaveUpgrade } = deps;
+  const { isOutdated = () => false } = deps;
 
   function forward(
     req: IncomingMessage,
@@ -184,18 +194,24 @@ export function createGateway(deps: {
       }
       const { route } = match;
       if (!route.isReady) {
+        if (renderNotReadyPage === undefined) return false;
         note(req, res, route);
-        const { html, error } = deps.renderNotReadyPage(route, req.url ?? '/');
+        const { html, error } = renderNotReadyPage(route, req.url ?? '/');
         answers.respond(req, res, error, { page: () => html, isExpected: true });
         return true;
       }
-      if (route.via !== undefined) {
+      if (route.via !== undefined && hops !== undefined) {
         hops.forward(req, res, hopOptions(route, route.via, match.path));
         return true;
       }
       const keeper = keeperOf(route);
       if (keeper === undefined) {
         forward(req, res, route, match.path, undefined);
+        return true;
+      }
+      if (isOutdated()) {
+        note(req, res, route);
+        answers.respond(req, res, outdated(), { isExpected: true });
         return true;
       }
       const known = keeper.known(route, req);
@@ -227,6 +243,10 @@ export function createGateway(deps: {
       }
       const path = canonicalPath(req.url ?? '');
       const match = path === undefined ? undefined : routes.match(path);
+      if (path !== undefined && match === undefined && leaveUpgrade !== undefined) {
+        leaveUpgrade(req, socket, head);
+        return;
+      }
       if (path === undefined || match?.kind === 'ambiguous') {
         traffic.followUpgrade(req, socket, undefined);
         answers.respondOnSocket(req, socket, ambiguousPath());
@@ -242,7 +262,7 @@ export function createGateway(deps: {
         return;
       }
       const { route } = match;
-      if (route.via !== undefined && route.isReady) {
+      if (route.via !== undefined && hops !== undefined && route.isReady) {
         hops.forwardUpgrade(req, socket, head, hopOptions(route, route.via, match.path));
         return;
       }
@@ -260,6 +280,10 @@ export function createGateway(deps: {
         return;
       }
       const keeper = keeperOf(route);
+      if (keeper !== undefined && isOutdated()) {
+        answers.respondOnSocket(req, socket, outdated());
+        return;
+      }
       if (keeper === undefined) {
         const options = forwardOptions(req, route, match.path, undefined);
         visit.visitor = { sessionId: options.sessionId };
@@ -323,6 +347,13 @@ function ambiguousPath(): HubError {
 
 function severalHosts(): HubError {
   return new HubError('bad_request', 'The request names its host more than once.');
+}
+
+function outdated(): HubError {
+  return new HubError('unavailable', 'The hub cannot be asked who you are at the moment.', {
+    hint: 'Try again in a few seconds.',
+    retryAfterSeconds: 5,
+  });
 }
 
 function loginNeeded(): HubError {

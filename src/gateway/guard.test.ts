@@ -7,6 +7,7 @@ import { emptyMembership } from '../rbac/membership.ts';
 import { createChangeListeners } from '../store/change-listeners.ts';
 import type { ChangeSubject } from '../store/change-subject.ts';
 import { createAssertionSigner } from './assertion.ts';
+import { createExchangeGuardCode } from './direct-hub-api.ts';
 import { createGuard } from './guard.ts';
 import { createRouteAccess } from './route-access.ts';
 
@@ -51,16 +52,16 @@ function guardedWorld() {
       changeFeed: { knownAtMs: () => performance.now(), isLost: () => false, lossCount: 0 },
     },
     assertions: createAssertionSigner({ secrets, issuer: 'http://hub.test' }),
-    clients: {
-      allowedScopes: () => [],
-      find: async () => client,
-    },
+    clients: { allowedScopes: () => [] },
     hubApi: {
       authorizer: { groupNamesOf: async () => [] },
-      exchangeCode: async (_client, { code }) => ({
-        issued: { id: `token-of-${code}`, token: code },
-        accessToken: { owner: { kind: 'user', userId: code }, scopes: [], note: '' },
-        lifetimeSeconds: 3600,
+      exchangeCode: createExchangeGuardCode({
+        clients: { find: async () => client },
+        exchangeCode: async (_client, { code }) => ({
+          issued: { id: `token-of-${code}`, token: code },
+          accessToken: { owner: { kind: 'user', userId: code }, scopes: [], note: '' },
+          lifetimeSeconds: 3600,
+        }),
       }),
       access: createRouteAccess({
         authorizer: { membershipFor: async () => emptyMembership },

@@ -29,11 +29,8 @@ export function createGuard(deps: {
   readonly issuer: string;
   readonly database: ChangeSource;
   readonly assertions: AssertionSigner;
-  readonly hubApi: Omit<
-    Parameters<typeof createDirectHubApi>[0],
-    'clientId' | 'target' | 'clients'
-  >;
-  readonly clients: Pick<ClientRegistry, 'allowedScopes' | 'find'>;
+  readonly hubApi: Omit<Parameters<typeof createDirectHubApi>[0], 'clientId' | 'target'>;
+  readonly clients: Pick<ClientRegistry, 'allowedScopes'>;
 }): Gatekeeper {
   const { origins, publicUrl, database, clients } = deps;
   const guards = new WeakMap<Route, RouteGuard>();
@@ -62,7 +59,7 @@ export function createGuard(deps: {
       api_token: 'unused-by-the-gateway',
       cookie_secret: deps.secrets.map((secret) => secret.reveal()),
       cache_max_age: 0,
-      hub_api: createDirectHubApi({ ...deps.hubApi, clients, clientId, target: owner }),
+      hub_api: createDirectHubApi({ ...deps.hubApi, clientId, target: owner }),
       // On the hub's own origin a path is enough, and right by whatever name the browser knows the hub.
       hub_base_url: origin === publicUrl.origin ? publicUrl.pathname : publicUrl.href,
       public_url: origin,

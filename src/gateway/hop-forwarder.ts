@@ -6,7 +6,7 @@ import type { ProxyConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { ClientAddressReader } from '../http/client-address.ts';
 import type { ErrorAnswers } from '../http/error-answers.ts';
-import { hopClientOf } from '../http/hops.ts';
+import { isFromInstance } from '../http/hops.ts';
 import type { InstanceAddress } from '../instances/channel-caller.ts';
 import type { HopProof } from '../instances/hop-proof.ts';
 import { createForwarder } from '../proxy/forwarder.ts';
@@ -86,7 +86,7 @@ export function createHopForwarder(deps: {
 
   /** What the forwarders take; throws `unavailable` where there is no way. */
   function prepare(req: IncomingMessage, { via, path, upstreamTimeoutMs }: HopOptions) {
-    if (hopClientOf(req) !== undefined) {
+    if (isFromInstance(req)) {
       throw new HubError('unavailable', 'This has just moved to another instance of the hub.', {
         retryAfterSeconds: 1,
       });

@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net';
 import { HubError } from '../errors.ts';
 import type { ErrorAnswers } from '../http/error-answers.ts';
-import { markHop } from '../http/hops.ts';
+import { type HopSender, markHop } from '../http/hops.ts';
 import type { HopProof } from '../instances/hop-proof.ts';
 import { hopHeader } from '../proxy/hop-headers.ts';
 import type { Gateway } from './gateway.ts';
@@ -20,21 +20,28 @@ export function isHop({ headers }: IncomingMessage): boolean {
 }
 
 export function createHopReceiver(deps: {
-  /** Id of this instance. */
-  readonly self: string;
-  readonly proof: Pick<HopProof, 'read'>;
+  /** Who may pass requests on, to what name, and how they prove themselves. */
+  readonly senders: readonly {
+    readonly kind: HopSender;
+    readonly to: string;
+    readonly proof: Pick<HopProof, 'read'>;
+  }[];
   readonly gateway: Gateway;
   /** Answers what belongs to no route. */
   readonly answerHub: RequestListener;
   readonly answers: ErrorAnswers;
 }): HopReceiver {
-  const { self, proof, gateway, answerHub, answers } = deps;
+  const { senders, gateway, answerHub, answers } = deps;
 
   function isGenuine(req: IncomingMessage): boolean {
     const { method = '', url: target = '' } = req;
-    const client = proof.read({ to: self, method, target }, String(req.headers[hopHeader]));
-    if (client !== undefined) markHop(req, client);
-    return client !== undefined;
+    for (const { kind, to, proof } of senders) {
+      const client = proof.read({ to, method, target }, String(req.headers[hopHeader]));
+      if (client === undefined) continue;
+      markHop(req, client, kind);
+      return true;
+    }
+    return false;
   }
 
   return {
@@ -53,7 +60,11 @@ export function createHopReceiver(deps: {
 }
 
 function forged(): HubError {
-  return new HubError('forbidden', 'No instance of this hub has passed this request on.', {
-    hint: 'Ask for it at the public address.',
-  });
+  return new HubError(
+    'forbidden',
+    'No instance or gateway of this hub has passed this request on.',
+    {
+      hint: 'Ask for it at the public address.',
+    },
+  );
 }

@@ -27,7 +27,10 @@ export function createLiveAccess(deps: {
   readonly routes: Pick<RouteTable, 'onRemove'>;
   readonly access: Pick<RouteAccess, 'isStillGranted'>;
   readonly loginAccess: Pick<LoginAccess, 'isStillGranted'>;
-  readonly logins: Pick<LoginSessions, 'find' | 'onEnd'>;
+  readonly logins: Pick<LoginSessions, 'onEnd'> & {
+    /** Undefined for a session that is not open. */
+    find(sessionId: string): Promise<unknown>;
+  };
   readonly log: Logger;
 }): Disposable {
   const { connections, access, loginAccess, log } = deps;

@@ -1,14 +1,35 @@
-import { callerOfLogin, type LoginCaller } from '../authentication/login-caller.ts';
+import { callerOfLogin } from '../authentication/login-caller.ts';
 import type { LoginRevalidation } from '../authentication/login-revalidation.ts';
 import type { AccessTarget } from '../protocol/access-scope.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
-import type { Login, LoginSessions } from '../sessions/login-sessions.ts';
+import type { Caller } from '../rbac/caller.ts';
+import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { RouteAccess } from './route-access.ts';
 
 /** A visitor who is logged in with a browser, and until when. */
 export interface LoggedInVisitor {
-  readonly caller: LoginCaller;
+  readonly caller: Caller & { readonly sessionId: string };
   readonly expiresAtMs: number;
+}
+
+/** Whose login a session id names, confirmed with its provider where that is due; undefined for no live one. */
+export type FindVisitor = (sessionId: string) => Promise<LoggedInVisitor | undefined>;
+
+export function createFindVisitor(deps: {
+  readonly logins: Pick<LoginSessions, 'find'>;
+  readonly revalidation: Pick<LoginRevalidation, 'revalidate'>;
+  readonly authorizer: Pick<Authorizer, 'scopesOfOwner'>;
+}): FindVisitor {
+  return async (sessionId) => {
+    const found = await deps.logins.find(sessionId);
+    const login = found && (await deps.revalidation.revalidate(found));
+    return (
+      login && {
+        caller: await callerOfLogin(login, deps.authorizer),
+        expiresAtMs: login.session.expiresAt.getTime(),
+      }
+    );
+  };
 }
 
 /** Decides which logins of browsers may open a server. */
@@ -26,38 +47,25 @@ export interface LoginAccess {
 const mostSessionIds = 8;
 
 export function createLoginAccess(deps: {
-  readonly logins: Pick<LoginSessions, 'find'>;
+  readonly findVisitor: FindVisitor;
   /** The session ids that a browser shows where servers are. */
   readonly sessionIdsIn: (cookieHeader: string | undefined) => readonly string[];
-  readonly revalidation: Pick<LoginRevalidation, 'revalidate'>;
-  readonly authorizer: Pick<Authorizer, 'scopesOfOwner'>;
   readonly access: Pick<RouteAccess, 'isGranted'>;
 }): LoginAccess {
-  const { logins, revalidation, authorizer, access } = deps;
-
-  async function findLive(sessionId: string): Promise<Login | undefined> {
-    const login = await logins.find(sessionId);
-    return login && (await revalidation.revalidate(login));
-  }
+  const { findVisitor, access } = deps;
 
   return {
     async visitorOf(cookieHeader) {
       const sessionIds = new Set(deps.sessionIdsIn(cookieHeader));
       if (sessionIds.size > mostSessionIds) return 'several';
-      const found = await Promise.all([...sessionIds].map(findLive));
-      const [login, ...others] = found.filter((each) => each !== undefined);
-      if (login === undefined) return undefined;
-      if (others.length > 0) return 'several';
-      return {
-        caller: await callerOfLogin(login, authorizer),
-        expiresAtMs: login.session.expiresAt.getTime(),
-      };
+      const found = await Promise.all([...sessionIds].map(findVisitor));
+      const [visitor, ...others] = found.filter((each) => each !== undefined);
+      return others.length > 0 ? 'several' : visitor;
     },
 
     async isStillGranted(sessionId, target) {
-      const login = await findLive(sessionId);
-      if (login === undefined) return false;
-      return await access.isGranted(await callerOfLogin(login, authorizer), target);
+      const visitor = await findVisitor(sessionId);
+      return visitor !== undefined && (await access.isGranted(visitor.caller, target));
     },
   };
 }

@@ -9,6 +9,8 @@ import type { Caller } from '../rbac/caller.ts';
 export interface RouteAccess {
   /** The bearer of a token; undefined for a token that identifies no one who may be here at all. */
   identify(token: string): Promise<Caller | undefined>;
+  /** As `identify`, for a token that was shown before, by its id. */
+  findBearer(accessTokenId: string): Promise<Caller | undefined>;
   /** Whether a caller holds access to the target. */
   isGranted(caller: Caller, target: AccessTarget): Promise<boolean>;
   /** Whether the bearer of a token that was granted access has it still. */
@@ -29,8 +31,16 @@ export function createRouteAccess(deps: {
     return mayAccess(scopes, accessScopeFor(target), undefined, membership);
   }
 
+  async function findBearer(accessTokenId: string): Promise<Caller | undefined> {
+    const caller = await tokens.findBearer(accessTokenId);
+    return caller !== undefined && (await revalidation.hasCurrentLogin(caller))
+      ? caller
+      : undefined;
+  }
+
   return {
     isGranted,
+    findBearer,
 
     async identify(token) {
       const caller = await tokens.verify(token);
@@ -40,9 +50,8 @@ export function createRouteAccess(deps: {
     },
 
     async isStillGranted(accessTokenId, target) {
-      const caller = await tokens.findBearer(accessTokenId);
-      if (caller === undefined || !(await revalidation.hasCurrentLogin(caller))) return false;
-      return await isGranted(caller, target);
+      const caller = await findBearer(accessTokenId);
+      return caller !== undefined && (await isGranted(caller, target));
     },
   };
 }

@@ -33,7 +33,7 @@ export function createClientAddressReader(trustedProxies: readonly string[]): Cl
   return (request) => {
     const hopClient = hopClientOf(request);
     if (hopClient !== undefined) {
-      return { ...hopClient, peerAddress: hopClient.address, isTrustedProxy: false };
+      return { ...hopClient, peerAddress: hopClient.address };
     }
     const isUnix = isUnixPeer(request.socket);
     const peerAddress = isUnix ? 'unix' : plainAddress(request.socket.remoteAddress ?? '');

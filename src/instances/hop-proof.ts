@@ -29,18 +29,20 @@ export function createHopProof(secrets: readonly Secret[]): HopProof {
     JSON.stringify([to, method, target, payload]);
 
   return {
-    make(request, { address, protocol, host }) {
-      const payload = Buffer.from(JSON.stringify([address, protocol, host])).toString('base64url');
+    make(request, { address, protocol, host, isTrustedProxy }) {
+      const payload = Buffer.from(
+        JSON.stringify([address, protocol, host, isTrustedProxy]),
+      ).toString('base64url');
       return `${payload}.${hash.sign(textOf(request, payload))}`;
     },
 
     read(request, header) {
       const [payload = '', signature = '', ...rest] = header.split('.');
       if (rest.length > 0 || !hash.verify(textOf(request, payload), signature)) return undefined;
-      const [address, protocol, host] = JSON.parse(
+      const [address, protocol, host, isTrustedProxy] = JSON.parse(
         Buffer.from(payload, 'base64url').toString(),
-      ) as [string, HopClient['protocol'], string];
-      return { address, protocol, host };
+      ) as [string, HopClient['protocol'], string, boolean];
+      return { address, protocol, host, isTrustedProxy };
     },
   };
 }

@@ -41,3 +41,6 @@ function isTokenPair(pair: string): boolean {
     return false; // Not percent-encoded text, so another name.
   }
 }
+
+/** Characters; a longer one is none of the hub. */
+export const longestToken = 1024;

@@ -28,6 +28,8 @@ export interface RouteTable {
   list(): Route[];
   /** Called with each route that is removed or replaced, and by what. Returns how to stop listening. */
   onRemove(listener: (route: Route, replacement: Route | undefined) => void): () => void;
+  /** Called with the prefix of each route that is added, changed or removed. Returns how to stop listening. */
+  onChange(listener: (prefix: string) => void): () => void;
 }
 
 interface Node {
@@ -52,6 +54,7 @@ export function createRouteTable(
   const root = createNode();
   const routes = new Map<string, Route>();
   const listeners = new Set<(route: Route, replacement: Route | undefined) => void>();
+  const changeListeners = new Set<(prefix: string) => void>();
 
   for (const prefix of reservedPrefixes) nodeAt(root, prefixSegments(prefix)).entry = 'hub';
 
@@ -63,6 +66,10 @@ export function createRouteTable(
     node.entry = route;
     routes.set(segments.join('/'), route);
     return route;
+  }
+
+  function announceChange(prefix: string): void {
+    for (const listener of changeListeners) listener(prefix);
   }
 
   const find = (prefix: string) => routes.get(prefixSegments(prefix).join('/'));
@@ -77,7 +84,9 @@ export function createRouteTable(
       if (find(definition.prefix) !== undefined) {
         throw new HubError('conflict', `There is a route for ${definition.prefix} already.`);
       }
-      return put(definition);
+      const route = put(definition);
+      announceChange(route.prefix);
+      return route;
     },
     replace(definition) {
       const former = find(definition.prefix);
@@ -86,6 +95,7 @@ export function createRouteTable(
         route.lastActivityMs = former.lastActivityMs;
         announceRemoval(former, route);
       }
+      announceChange(route.prefix);
       return route;
     },
     remove(prefix) {
@@ -96,17 +106,24 @@ export function createRouteTable(
       routes.delete(key);
       removeEntry(root, segments);
       announceRemoval(route);
+      announceChange(route.prefix);
       return true;
     },
     setReady(prefix, isReady) {
       const route = find(prefix);
-      if (route !== undefined) route.isReady = isReady;
+      if (route === undefined || route.isReady === isReady) return;
+      route.isReady = isReady;
+      announceChange(route.prefix);
     },
     find,
     list: () => [...routes.values()],
     onRemove(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
+    },
+    onChange(listener) {
+      changeListeners.add(listener);
+      return () => changeListeners.delete(listener);
     },
   };
 }

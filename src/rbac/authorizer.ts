@@ -12,8 +12,8 @@ import { createMembership, emptyMembership, type Membership } from './membership
 import type { OAuthClientIdentity, Owner } from './owner.ts';
 import type { RoleHolder } from './role.ts';
 import type { RoleStore } from './role-store.ts';
-import { quoteScope, type ScopeSet } from './scope.ts';
-import type { ScopeCatalogue } from './scope-definitions.ts';
+import { hasGroupFilter, quoteScope, type ScopeSet } from './scope.ts';
+import { isForServicesOnly, type ScopeCatalogue } from './scope-definitions.ts';
 
 /** Entries of each cache; beyond that the least used are worked out again. */
 const cacheSize = 10_000;
@@ -110,7 +110,8 @@ export function createAuthorizer({
         'scopes mean nothing for this owner',
       );
     }
-    return scopes;
+    if (owner.kind === 'service') return scopes;
+    return new Set([...scopes].filter((scope) => !isForServicesOnly(scope, catalogue)));
   };
 
   const scopesOfOwner = (owner: Owner) =>
@@ -155,15 +156,4 @@ export function createAuthorizer({
       return tokenScopes.getOrLoad(key, () => loadTokenScopes(token));
     },
   };
-}
-
-/** Sets of scopes are remembered as they are, so each is searched once. */
-const withGroupFilter = new WeakMap<ScopeSet, boolean>();
-
-function hasGroupFilter(scopes: ScopeSet): boolean {
-  const known = withGroupFilter.get(scopes);
-  if (known !== undefined) return known;
-  const isFiltered = [...scopes].some((scope) => scope.includes('!group='));
-  withGroupFilter.set(scopes, isFiltered);
-  return isFiltered;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { adminScopes, defaultRoles, findDefaultRole } from './default-roles.ts';
 import { resolveScopes } from './expand-scopes.ts';
-import { createScopeCatalogue, metascopes } from './scope-definitions.ts';
+import { createScopeCatalogue, isForServicesOnly, metascopes } from './scope-definitions.ts';
 
 const catalogue = createScopeCatalogue();
 
@@ -29,7 +29,10 @@ describe('defaultRoles', () => {
   });
 });
 
-test('an administrator may do everything the hub checks', () => {
-  const everything = catalogue.names.filter((name) => !metascopes.has(name));
+test('an administrator may do everything the hub checks, but what is for services alone', () => {
+  const everything = catalogue.names.filter(
+    (name) => !metascopes.has(name) && !isForServicesOnly(name, catalogue),
+  );
+  expect(catalogue.names.filter((name) => isForServicesOnly(name, catalogue))).toEqual(['gateway']);
   expect([...adminScopes(catalogue)].sort()).toEqual(everything.sort());
 });

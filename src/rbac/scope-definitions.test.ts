@@ -62,14 +62,15 @@ const withoutSubscopes = [
   'read:groups:shares',
   'proxy',
   'shutdown',
+  'gateway',
   'read:metrics',
 ];
 
 describe('scopeDefinitions', () => {
-  test('are the 48 scopes of the hub and no others', () => {
+  test('are the 49 scopes of the hub and no others', () => {
     const expected = [...Object.keys(directSubscopes), ...withoutSubscopes].sort();
     expect(Object.keys(scopeDefinitions).sort()).toEqual(expected);
-    expect(expected).toHaveLength(48);
+    expect(expected).toHaveLength(49);
   });
 
   test.each(Object.entries(scopeDefinitions))(

@@ -11,6 +11,8 @@ export interface ScopeDefinition {
    * JupyterHub may name it, and no text promises what it will allow. Comes out with the feature.
    */
   readonly reservedFor?: string;
+  /** Whether users never hold it, whatever roles they have. */
+  readonly forServicesOnly?: true;
 }
 
 /** A scope of the operator's own services, as `Hub.custom_scopes` defines it. */
@@ -277,6 +279,12 @@ export const scopeDefinitions = {
     help: 'Ends the hub.',
     subscopes: [],
   },
+  gateway: {
+    description: 'Be a gateway of the hub.',
+    help: 'For services that are gateway processes: reads routes and the keys of the guard, and asks who visitors are. No user ever holds it.',
+    subscopes: [],
+    forServicesOnly: true,
+  },
   'read:metrics': {
     description: 'Read the metrics of the hub.',
     help: 'Reads the figures for monitoring.',
@@ -309,6 +317,12 @@ export function createScopeCatalogue(
     get: (name) => definitions.get(name),
     withSubscopes: (name) => families.get(name),
   };
+}
+
+/** Whether a scope as written is one that users never hold. */
+export function isForServicesOnly(scope: string, catalogue: ScopeCatalogue): boolean {
+  const [name = ''] = scope.split('!', 1);
+  return catalogue.get(name)?.forServicesOnly === true;
 }
 
 function family(name: string, definitions: ReadonlyMap<string, ScopeDefinition>): string[] {

@@ -3,7 +3,12 @@ import { type ConfigProblem, HubError } from '../errors.ts';
 import { validateGroupName, validateUserName } from '../users/user-name.ts';
 import { findDefaultRole } from './default-roles.ts';
 import { quoteScope, readScope } from './scope.ts';
-import { createScopeCatalogue, metascopes, type ScopeCatalogue } from './scope-definitions.ts';
+import {
+  createScopeCatalogue,
+  isForServicesOnly,
+  metascopes,
+  type ScopeCatalogue,
+} from './scope-definitions.ts';
 
 const roleName = /^[a-z][a-z0-9\-_~.]{1,253}[a-z0-9]$/;
 
@@ -31,6 +36,7 @@ export function validateRoles(
         message: `the role ${role.name} is already defined in Hub.load_roles[${firstIndex}]`,
       });
     }
+    problems.push(...servicesOnlyProblems(role, catalogue));
     if (managesRoles) problems.push(...managedProblems(role));
     problems.push(
       ...eachProblem('scopes', role.scopes, (scope) => scopeProblem(scope, catalogue)),
@@ -105,6 +111,24 @@ function defaultRoleProblems({ name, description, scopes, users }: RoleConfig): 
     });
   }
   return problems;
+}
+
+function servicesOnlyProblems(
+  { name, scopes = [], users = [], groups = [] }: RoleConfig,
+  catalogue: ScopeCatalogue,
+): ConfigProblem[] {
+  const hasUsers = users.length > 0 || groups.length > 0 || findDefaultRole(name) !== undefined;
+  if (!hasUsers) return [];
+  return scopes.flatMap((scope, index) =>
+    isForServicesOnly(scope, catalogue)
+      ? [
+          {
+            path: `scopes[${index}]`,
+            message: `the scope ${scope} is for services alone: give it a role without users and groups`,
+          },
+        ]
+      : [],
+  );
 }
 
 function managedProblems({ users, groups }: RoleConfig): ConfigProblem[] {

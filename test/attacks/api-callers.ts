@@ -1,5 +1,10 @@
 import type { OperationDeclaration } from '../../src/api/operation.ts';
-import { createScopeCatalogue, metascopes, selfScopes } from '../../src/rbac/scope-definitions.ts';
+import {
+  createScopeCatalogue,
+  isForServicesOnly,
+  metascopes,
+  selfScopes,
+} from '../../src/rbac/scope-definitions.ts';
 import type { World } from './api-world.ts';
 
 /** A right, as the roles or the token of a caller have it. */
@@ -30,7 +35,7 @@ export type Verdict = 'allowed' | 403 | 404;
 
 const catalogue = createScopeCatalogue();
 const everything = catalogue.names
-  .filter((scope) => !metascopes.has(scope))
+  .filter((scope) => !metascopes.has(scope) && !isForServicesOnly(scope, catalogue))
   .map((scope) => ({ scope }));
 
 /** Writes a right as a scope. */
@@ -75,6 +80,7 @@ export function callersOf(declaration: OperationDeclaration, world: World): Call
     withToken('an administrator', world.adminToken, everything),
     withToken('a service of administrators', world.adminServiceToken, everything),
     withToken('a service without rights', world.plainServiceToken, []),
+    withToken('a gateway', world.gatewayToken, [{ scope: 'gateway' }]),
     { name: 'a page of another site', credentials: { kind: 'cookie' }, rights: everything },
     withScopes([]),
     {

@@ -27,6 +27,7 @@ export interface World {
   readonly adminToken: string;
   readonly adminServiceToken: string;
   readonly plainServiceToken: string;
+  readonly gatewayToken: string;
   readonly revokedToken: string;
   /** A name that nobody and nothing has. */
   readonly freeName: string;
@@ -93,6 +94,7 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
     adminToken: await tokenOf(hub, 'ada'),
     adminServiceToken: adminToken,
     plainServiceToken: 'plain-service-token',
+    gatewayToken: 'edge-service-token',
     revokedToken: revoked.token,
     freeName: `free${worlds}`,
   };

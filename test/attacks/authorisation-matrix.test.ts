@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { endpoints } from '../../src/api/endpoints.ts';
 import type { OperationDeclaration } from '../../src/api/operation.ts';
 import { operations } from '../../src/api/operations.ts';
+import { serverClientId } from '../../src/protocol/client-id.ts';
 import type { FakeBrowser } from '../support/fake-browser.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { adminToken, tokenOf } from '../support/server-hub.ts';
@@ -39,6 +40,21 @@ const inputs: Readonly<Record<string, (world: World) => { query?: string; body?:
   tellAddressOfDefaultServer: () => ({ body: { port: 4711 } }),
   tellAddressOfNamedServer: () => ({ body: { port: 4711 } }),
   changeNamedServer: () => ({ body: { display_name: 'A name' } }),
+  followGatewayFeed: () => ({ query: '?name=edge&version=1&nonce=once' }),
+  identifyTokenForGateway: ({ owner }) => ({ body: { token: owner.token } }),
+  findBearerForGateway: ({ owner }) => ({ body: { token_id: owner.tokenId } }),
+  findVisitorForGateway: ({ owner }) => ({ body: { session_id: owner.sessionId } }),
+  findSessionUserForGateway: ({ owner }) => ({ body: { session_id: owner.sessionId } }),
+  listGroupsForGateway: ({ owner }) => ({ body: { user: owner.name } }),
+  listMembersForGateway: ({ team }) => ({ body: { groups: [team] } }),
+  exchangeCodeForGateway: ({ owner, server }) => ({
+    body: {
+      client_id: serverClientId(owner.name, server),
+      code: 'no-such-code',
+      redirect_uri: '/oauth_callback',
+      code_verifier: 'no-verifier',
+    },
+  }),
 };
 
 /** Operations that make what their path names. */
@@ -53,6 +69,7 @@ const serversFor: Readonly<Record<string, WorldOptions['servers']>> = {
   startDefaultServer: 'stopped',
   startNamedServer: 'stopped',
   changeNamedServer: 'stopped',
+  exchangeCodeForGateway: 'running',
 };
 
 let hub: TestHub;
@@ -67,7 +84,9 @@ beforeAll(async () => {
       services: [
         { name: 'wiki', api_token: 'wiki-service-token' },
         { name: 'plain', api_token: 'plain-service-token' },
+        { name: 'edge', api_token: 'edge-service-token' },
       ],
+      load_roles: [{ name: 'gateways', scopes: ['gateway'], services: ['edge'] }],
     },
     Spawner: {
       cmd: ['perl', join(projectDirectory, 'fixtures', 'apps', 'trivial.pl')],
@@ -126,11 +145,20 @@ async function call(
     return { status: answer.status, type, text: answer.body };
   }
   const answer = await hub.api(path, await tokenFor(caller), init);
-  return {
-    status: answer.status,
-    type: answer.headers.get('content-type') ?? '',
-    text: await answer.text(),
-  };
+  const type = answer.headers.get('content-type') ?? '';
+  const isEndless = declaration.id === 'followGatewayFeed' && answer.status === 200;
+  const text = isEndless ? await firstEvent(answer) : await answer.text();
+  return { status: answer.status, type, text };
+}
+
+/** What an event stream begins with; its rest is left. */
+async function firstEvent({ body }: Response): Promise<string> {
+  let text = '';
+  for await (const chunk of body ?? []) {
+    text += Buffer.from(chunk).toString();
+    if (text.includes('\n\n')) break;
+  }
+  return text.split('\n\n', 1)[0] ?? '';
 }
 
 async function tokenFor({ credentials, rights = [] }: Caller): Promise<string | undefined> {

@@ -12,7 +12,12 @@ import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
 
 const key = new Secret('c0ffee42d15ea5e5a1ad0ddba11f00d5c0ffee42d15ea5e5a1ad0ddba11f00d5');
 const proof = createHopProof([key]);
-const client = { address: '203.0.113.9', protocol: 'https', host: 'hub.example.org' } as const;
+const client = {
+  address: '203.0.113.9',
+  protocol: 'https',
+  host: 'hub.example.org',
+  isTrustedProxy: false,
+} as const;
 const path = '/services/app/some/page?a=1';
 let hub: TestHub;
 let id: string;

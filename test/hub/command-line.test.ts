@@ -28,6 +28,7 @@ async function run(args: readonly string[], input = '') {
     stderr: stderr.stream,
     env: {},
     startHub: () => Promise.reject(new Error('no hub is started here')),
+    startGateway: () => Promise.reject(new Error('no gateway is started here')),
   });
   return { code, stdout: stdout.text(), stderr: stderr.text() };
 }

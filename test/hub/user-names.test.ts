@@ -28,6 +28,7 @@ async function run(hub: TestHub, ...args: string[]): Promise<string> {
     stderr: stream,
     env: {},
     startHub: () => Promise.reject(new Error('no hub is started here')),
+    startGateway: () => Promise.reject(new Error('no gateway is started here')),
   });
   return `${code} ${said}`;
 }

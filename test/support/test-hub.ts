@@ -10,6 +10,9 @@ import { freePort } from './free-port.ts';
 
 type Section = Readonly<Record<string, unknown>>;
 
+/** The cookie key of test hubs. */
+export const testCookieSecret = 'c0ffee42d15ea5e5a1ad0ddba11f00d5c0ffee42d15ea5e5a1ad0ddba11f00d5';
+
 /** The configuration file of a test hub; what is left out is set to run alone on free ports. */
 export interface TestHubConfig {
   readonly Hub?: Section;
@@ -65,7 +68,7 @@ export async function createTestHub(
     Hub: {
       bind_url: `http://127.0.0.1:${ports.public}/`,
       hub_bind_url: `http://127.0.0.1:${ports.internal}`,
-      cookie_secret: 'c0ffee42d15ea5e5a1ad0ddba11f00d5c0ffee42d15ea5e5a1ad0ddba11f00d5',
+      cookie_secret: testCookieSecret,
       authenticator_class: 'dummy',
       // The same after a restart, and another one for each hub on a shared database.
       instance_name: basename(directory),

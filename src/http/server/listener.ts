@@ -12,11 +12,20 @@ import { StartupError } from '../../errors.ts';
 export async function listen(
   server: Server,
   url: string,
-  { key, socketMode = '0600' }: { readonly key: string; readonly socketMode?: string },
+  {
+    key,
+    socketMode = '0600',
+    isShared = false,
+  }: {
+    readonly key: string;
+    readonly socketMode?: string;
+    /** Whether other processes of this account may listen on the same port (`SO_REUSEPORT`). */
+    readonly isShared?: boolean;
+  },
 ): Promise<void> {
   const path = socketPathOf(url);
   try {
-    if (path === undefined) await listenOnPort(server, url);
+    if (path === undefined) await listenOnPort(server, url, isShared);
     else await listenOnSocket(server, path, Number.parseInt(socketMode, 8));
   } catch (error) {
     if (error instanceof StartupError) throw error;
@@ -40,11 +49,12 @@ const reasons: Readonly<Record<'port' | 'socket', Readonly<Record<string, string
   },
 };
 
-async function listenOnPort(server: Server, url: string): Promise<void> {
+async function listenOnPort(server: Server, url: string, reusePort: boolean): Promise<void> {
   const { hostname, port } = new URL(url);
   server.listen({
     host: hostname.replace(/^\[|\]$/g, ''),
     port: port === '' ? 80 : Number(port),
+    reusePort,
   });
   await once(server, 'listening');
 }

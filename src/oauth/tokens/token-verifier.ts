@@ -1,4 +1,5 @@
 import { hashSecret } from '../../crypto/hash.ts';
+import { longestToken } from '../../protocol/token-parameter.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Caller, CallerToken } from '../../rbac/caller.ts';
 import {
@@ -24,6 +25,8 @@ export interface TokenVerifier extends Disposable {
 export interface TokenVerifierDeps {
   readonly accessTokens: Pick<AccessTokenStore, 'findByHash' | 'findById'>;
   readonly serviceTokens: ServiceTokens;
+  /** Whether a token, given as its hash, is that of the hub's own gateway processes. */
+  readonly isGatewayToken?: (tokenHash: string) => boolean;
   readonly users: Pick<UserStore, 'findById'>;
   readonly clients: Pick<ClientRegistry, 'find'>;
   readonly authorizer: Pick<Authorizer, 'scopesOfOwner' | 'effectiveScopes'>;
@@ -32,7 +35,11 @@ export interface TokenVerifierDeps {
   readonly cacheSize?: number;
 }
 
-const longestToken = 1024;
+/** A gateway process that the hub started. No service can have such a name. */
+export const ownGateway: Caller = {
+  owner: { kind: 'service', name: '(gateway)' },
+  scopes: new Set(['gateway']),
+};
 const refusedForMs = 5_000;
 
 /**
@@ -42,6 +49,7 @@ const refusedForMs = 5_000;
 export function createTokenVerifier({
   accessTokens,
   serviceTokens,
+  isGatewayToken = () => false,
   users,
   clients,
   authorizer,
@@ -89,6 +97,7 @@ export function createTokenVerifier({
     async verify(token) {
       if (token === '' || token.length > longestToken) return undefined;
       const tokenHash = hashSecret(token);
+      if (isGatewayToken(tokenHash)) return ownGateway;
       const service = serviceTokens.findService(tokenHash);
       if (service !== undefined) return await callerOfService(service);
       const caller = await byHash.getOrLoad(tokenHash, async () =>

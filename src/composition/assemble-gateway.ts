@@ -1,0 +1,190 @@
+import type { Logger } from 'pino';
+import type { Config } from '../config/config.ts';
+import type { Secret } from '../config/secret.ts';
+import { createArrivals } from '../gateway/arrivals.ts';
+import { createAssertionSigner } from '../gateway/assertion.ts';
+import type { ExchangeGuardCode } from '../gateway/direct-hub-api.ts';
+import { createDoor } from '../gateway/door.ts';
+import { createDoorAnswers } from '../gateway/door-answers.ts';
+import { createDoorWays } from '../gateway/door-ways.ts';
+import { createGateway } from '../gateway/gateway.ts';
+import { createGuard } from '../gateway/guard.ts';
+import type { createHopForwarder, HopForwarder } from '../gateway/hop-forwarder.ts';
+import { createHostRules } from '../gateway/host-rules.ts';
+import { createLiveAccess } from '../gateway/live-access.ts';
+import { createLoginAccess, type FindVisitor } from '../gateway/login-access.ts';
+import type { RouteAccess } from '../gateway/route-access.ts';
+import { createBeginServerLogin } from '../gateway/server-login.ts';
+import { createTraffic } from '../gateway/traffic.ts';
+import { cookieValues } from '../http/cookies.ts';
+import type { Metrics } from '../metrics/metrics.ts';
+import { issuerOf } from '../oauth/endpoints/metadata-endpoint.ts';
+import { createForwarder } from '../proxy/forwarder.ts';
+import { createLiveConnections } from '../proxy/live-connections.ts';
+import type { RouteTable } from '../proxy/route-table.ts';
+import { createWebSocketForwarder } from '../proxy/websocket-forwarder.ts';
+import type { LoginSessions } from '../sessions/login-sessions.ts';
+import type { ChangeSource } from '../store/change-aware-cache.ts';
+import type { Site } from './compose-site.ts';
+
+/** What the gateway has to know of the hub: within its process, or by asking it. */
+export interface GatewayBackend {
+  readonly routes: RouteTable;
+  readonly changes: ChangeSource;
+  readonly access: RouteAccess;
+  readonly findVisitor: FindVisitor;
+  /** The name of the user whose login has a session id, while it is open. */
+  readonly userOfSession: (sessionId: string) => Promise<string | undefined>;
+  readonly onSessionEnd: LoginSessions['onEnd'];
+  readonly groupNamesOf: (userName: string) => Promise<readonly string[]>;
+  readonly exchangeCode: ExchangeGuardCode;
+  /** Of the OAuth client of a guarded route. */
+  readonly allowedScopes: (clientId: string) => readonly string[];
+}
+
+/** The guard, the door, the forwarders and the gateway over a proxy table. */
+export function assembleGateway(deps: {
+  readonly config: Pick<Config, 'Proxy' | 'publicUrl'>;
+  readonly site: Site;
+  /** Derived for the gateway. */
+  readonly secrets: readonly Secret[];
+  readonly backend: GatewayBackend;
+  readonly count: Metrics['countForwarded'];
+  readonly ways: Pick<
+    Parameters<typeof createGateway>[0],
+    'renderNotReadyPage' | 'leaveUpgrade' | 'isOutdated'
+  >;
+  /** How instances are reached on which a route runs, where there may be any. */
+  readonly createHops?: (
+    parts: Pick<
+      Parameters<typeof createHopForwarder>[0],
+      'liveConnections' | 'noteRefused' | 'answers' | 'clientAddress' | 'config' | 'log'
+    >,
+  ) => HopForwarder;
+  readonly log: Logger;
+  readonly disposables: AsyncDisposableStack;
+}) {
+  const { site, secrets, backend, log, disposables } = deps;
+  const { routes, access, changes, userOfSession } = backend;
+  const { Proxy: proxyConfig, publicUrl } = deps.config;
+  const issuer = issuerOf(publicUrl);
+  const { errorAnswers } = site;
+  const liveConnections = createLiveConnections();
+  const traffic = createTraffic({
+    accessLog: proxyConfig.access_log,
+    clientAddress: site.clientAddress,
+    userOfSession,
+    count: deps.count,
+    log,
+  });
+  const assertions = createAssertionSigner({ secrets, issuer });
+  const forwarder = disposables.use(
+    createForwarder({
+      config: proxyConfig,
+      log,
+      routes,
+      liveConnections,
+      onClosed: (req, res, tags) => traffic.requestClosed(req, res, tags.route, tags),
+      // What an upstream did is logged where it was seen.
+      answerError: (req, res, error) => errorAnswers.respond(req, res, error, { isExpected: true }),
+    }),
+  );
+  const webSockets = disposables.use(
+    createWebSocketForwarder({ config: proxyConfig, log, liveConnections }),
+  );
+  const hops = deps.createHops?.({
+    config: proxyConfig,
+    log,
+    clientAddress: site.clientAddress,
+    liveConnections,
+    answers: errorAnswers,
+    noteRefused: (req, res) =>
+      void res.once('close', () => traffic.requestClosed(req, res, undefined, {})),
+  });
+  if (hops !== undefined) disposables.use(hops);
+  const doorAnswers = createDoorAnswers({ secrets, isSecure: site.isHttps });
+  const arrivals = createArrivals({
+    now: changes.now,
+    secrets,
+    origins: site.origins,
+    clientAddress: site.clientAddress,
+    isSecure: site.isHttps,
+    path: `${site.urls.hub}arrive`,
+    questionUrl: site.urls.openServerThen,
+    sessionIdAliases: site.jupyterHub.sessionIdAliases,
+    answers: doorAnswers,
+  });
+  const loginAccess = createLoginAccess({
+    findVisitor: backend.findVisitor,
+    access,
+    sessionIdsIn:
+      arrivals?.sessionIdsIn ??
+      ((cookieHeader) => cookieValues(cookieHeader, site.doorSessionIdCookie)),
+  });
+  const door = createDoor({
+    database: changes,
+    access,
+    logins: loginAccess,
+    answers: doorAnswers,
+    ways: createDoorWays({
+      arrivals,
+      beginLogin: createBeginServerLogin({
+        forwarder,
+        publicUrl,
+        authorizePath: `${site.apiPath}oauth2/authorize`,
+      }),
+      loginUrl: site.urls.loginThen,
+      questionUrl: site.urls.openServerThen,
+    }),
+  });
+  const guard = createGuard({
+    secrets,
+    origins: site.origins,
+    publicUrl,
+    issuer,
+    database: changes,
+    assertions,
+    clients: { allowedScopes: backend.allowedScopes },
+    hubApi: {
+      access,
+      authorizer: { groupNamesOf: backend.groupNamesOf },
+      exchangeCode: backend.exchangeCode,
+    },
+  });
+  disposables.use(
+    createLiveAccess({
+      connections: liveConnections,
+      database: changes,
+      routes,
+      access,
+      loginAccess,
+      logins: { find: userOfSession, onEnd: backend.onSessionEnd },
+      log,
+    }),
+  );
+  const gateway = createGateway({
+    routes,
+    hostRules: createHostRules({
+      origins: site.origins,
+      clientAddress: site.clientAddress,
+      hubPath: site.urls.hub,
+      apiPath: site.apiPath,
+    }),
+    arrivals,
+    guard,
+    door,
+    forwarder,
+    webSockets,
+    hops,
+    clientAddress: site.clientAddress,
+    answers: errorAnswers,
+    traffic,
+    userOfSession,
+    ...deps.ways,
+  });
+  const streams = {
+    endStreams: () => liveConnections.endStreams('shutting_down'),
+    cutRest: () => void liveConnections.closeWhere(() => true, 'shutting_down'),
+  };
+  return { gateway, webSockets, streams, assertions, doorAnswers, arrivals, liveConnections };
+}

@@ -1,0 +1,198 @@
+import type { Server } from 'node:http';
+import type { Logger } from 'pino';
+import { monotonicMs } from '../concurrency/monotonic-clock.ts';
+import { Secret } from '../config/secret.ts';
+import { createHubForwarding } from '../gateway/hub-forwarding.ts';
+import { connectToHub, type HubLinkOptions } from '../gateway/hub-link.ts';
+import { createRemoteBackend } from '../gateway/remote-backend.ts';
+import { createRouteMirror } from '../gateway/route-mirror.ts';
+import { listen } from '../http/server/listener.ts';
+import { createHopProof } from '../instances/hop-proof.ts';
+import { createForwarder } from '../proxy/forwarder.ts';
+import { createLiveConnections } from '../proxy/live-connections.ts';
+import { createRoute } from '../proxy/route.ts';
+import { createRouteTable } from '../proxy/route-table.ts';
+import { createWebSocketForwarder } from '../proxy/websocket-forwarder.ts';
+import type { ChangeSource } from '../store/change-aware-cache.ts';
+import { createChangeListeners } from '../store/change-listeners.ts';
+import { assembleGateway } from './assemble-gateway.ts';
+import { composeSite } from './compose-site.ts';
+import { readGatewayConfig } from './gateway-settings.ts';
+import { createPublicServer } from './open-listeners.ts';
+
+/** A gateway that runs as a process of its own. Disposing of it ends its connections in good order. */
+export interface GatewayProcess extends AsyncDisposable {
+  readonly server: Server;
+  readonly publicUrl: URL;
+  /** Resolves, with the reason, when it has to end by itself. */
+  readonly ended: Promise<string>;
+  readonly shutdownSeconds: number;
+}
+
+export interface GatewayProcessOptions extends HubLinkOptions {
+  readonly log: Logger;
+  /** Where to listen in place of `Hub.bind_url`. */
+  readonly bindUrl?: string | undefined;
+  /** Whether the hub started it: then it ends when no hub comes back in `Hub.gateway_linger`. */
+  readonly isLocal: boolean;
+  /** Ends the start when it is aborted. */
+  readonly signal: AbortSignal;
+}
+
+/** How long a hub that restarts is waited for before a request is sent to it once more. */
+const hubReconnectSeconds = 10;
+const lingerPollMs = 500;
+/** How long a retired gateway keeps the connections it has. */
+const drainMs = 12 * 3_600_000;
+
+/** Builds the gateway of a hub that runs elsewhere. Throws with nothing left running. */
+export async function createGatewayProcess(
+  options: GatewayProcessOptions,
+): Promise<GatewayProcess> {
+  const { hubUrl, version, log, isLocal, signal } = options;
+  await using building = new AsyncDisposableStack();
+  const link = building.use(await connectToHub(options, signal));
+  const { settings } = link;
+  const config = readGatewayConfig(settings.config);
+  const secrets = settings.secrets.map((text) => new Secret(text));
+  const site = await composeSite({ config, log }, version);
+  const { Proxy: proxyConfig } = config;
+  const ended = Promise.withResolvers<string>();
+
+  const listeners = createChangeListeners({ log });
+  // What a hub lets live until a time, its gateways must not see ended before.
+  let clockOffsetMs = 0;
+  const changes: ChangeSource = {
+    now: () => clockOffsetMs + monotonicMs(),
+    onChange: listeners.add,
+    changeFeed: {
+      knownAtMs: () => monotonicMs() - link.silentMs(),
+      isLost: () => link.silentMs() > config.Proxy.max_staleness * 1000,
+      lossCount: 0,
+    },
+  };
+  const routes = createRouteTable({
+    reservedPrefixes: [site.urls.hub],
+    sessionIdAliases: site.jupyterHub.sessionIdAliases,
+  });
+  const remote = createRemoteBackend({ link, changes });
+  let digest: string | undefined;
+  const mirror = createRouteMirror({
+    routes,
+    tellChange: listeners.callAll,
+    retire: () => void retire(),
+    onSnapshot({ settings_digest: current, now_ms: hubNowMs }) {
+      clockOffsetMs = hubNowMs - monotonicMs();
+      digest ??= current;
+      if (digest !== current) ended.resolve('the hub has other settings or another version now');
+    },
+  });
+
+  // The hub decides for itself what it believes of a request, so it gets its own connections and rules.
+  const hubOptions = { config: { ...proxyConfig, max_body_size: 0 }, log };
+  const hubConnections = createLiveConnections();
+  const hubForwarder = building.use(
+    createForwarder({
+      ...hubOptions,
+      config: { ...hubOptions.config, reconnect_timeout: hubReconnectSeconds },
+      routes: createRouteTable(),
+      liveConnections: hubConnections,
+      onClosed: () => {},
+      answerError: (req, res, error) =>
+        site.errorAnswers.respond(req, res, error, { isExpected: true }),
+    }),
+  );
+  const hubWebSockets = building.use(
+    createWebSocketForwarder({ ...hubOptions, liveConnections: hubConnections }),
+  );
+  const hub = createHubForwarding({
+    link,
+    route: createRoute(
+      {
+        prefix: '/',
+        target: hubUrl.origin,
+        access: 'public',
+        owner: { kind: 'extra' },
+        isHop: true,
+      },
+      0,
+    ),
+    forwarder: hubForwarder,
+    webSockets: hubWebSockets,
+    proof: createHopProof(secrets),
+    clientAddress: site.clientAddress,
+    answers: site.errorAnswers,
+  });
+
+  const { gateway, streams } = assembleGateway({
+    config,
+    site,
+    secrets,
+    backend: {
+      ...remote,
+      routes,
+      changes,
+      // The feed tells of all of them.
+      onSessionEnd: () => () => {},
+      allowedScopes: mirror.allowedScopes,
+    },
+    count: () => {},
+    ways: {
+      leaveUpgrade: hub.handleUpgrade,
+      isOutdated: changes.changeFeed.isLost,
+    },
+    log,
+    disposables: building,
+  });
+  link.deliverTo(mirror);
+
+  const server = createPublicServer({
+    config,
+    log,
+    request(req, res) {
+      if (!gateway.handleRequest(req, res)) hub.handleRequest(req, res);
+    },
+    upgrade: gateway.handleUpgrade,
+  });
+  const shutdownMs = config.Hub.shutdown_timeout * 1000;
+  building.defer(() =>
+    server.close(shutdownMs, {
+      endStreams() {
+        streams.endStreams();
+        hubConnections.endStreams('shutting_down');
+      },
+      cutRest() {
+        streams.cutRest();
+        hubConnections.closeWhere(() => true, 'shutting_down');
+      },
+    }),
+  );
+  await listen(server.server, options.bindUrl ?? config.Hub.bind_url, {
+    key: options.bindUrl === undefined ? 'Hub.bind_url' : '--bind',
+    socketMode: config.Hub.bind_socket_mode,
+    isShared: true,
+  });
+
+  async function retire(): Promise<void> {
+    log.info('another gateway takes over; this one ends with its last connection');
+    await server.close(drainMs);
+    ended.resolve('its last connection is over');
+  }
+
+  if (isLocal) {
+    const lingerMs = config.Hub.gateway_linger * 1000;
+    const lingering = setInterval(() => {
+      if (link.silentMs() > lingerMs) ended.resolve('no hub came back');
+    }, lingerPollMs);
+    building.defer(() => clearInterval(lingering));
+  }
+
+  const built = building.move();
+  return {
+    server: server.server,
+    publicUrl: config.publicUrl,
+    ended: ended.promise,
+    shutdownSeconds: config.Hub.shutdown_timeout,
+    [Symbol.asyncDispose]: () => built.disposeAsync(),
+  };
+}

@@ -1,0 +1,63 @@
+import type { Config } from '../config/config.ts';
+import { Secret } from '../config/secret.ts';
+import { deriveSecrets } from '../crypto/derived-secrets.ts';
+import { hashSecret } from '../crypto/hash.ts';
+import { tokenPrefix } from '../crypto/random.ts';
+import type { GatewayConfig, GatewaySettings } from '../gateway/feed-events.ts';
+import type { Foundation } from './foundation.ts';
+
+/** The tokens of the gateways that the hub starts itself: the first is given, all are taken. */
+export function gatewayTokens(secrets: readonly Secret[]): readonly Secret[] {
+  return deriveSecrets(secrets, 'gateway-token').map(
+    (secret) => new Secret(tokenPrefix + secret.reveal()),
+  );
+}
+
+/** What the gateways of a hub are run with, and its digest, by which a gateway of other settings is known. */
+export function gatewaySettings(
+  { config, gatewaySecrets }: Pick<Foundation, 'config' | 'gatewaySecrets'>,
+  version: string,
+): { readonly settings: GatewaySettings; readonly digest: string } {
+  const settings: GatewaySettings = {
+    version,
+    config: gatewayConfig(config),
+    secrets: gatewaySecrets.map((secret) => secret.reveal()),
+  };
+  return { settings, digest: hashSecret(JSON.stringify(settings)) };
+}
+
+function gatewayConfig({ Hub, Proxy: proxyConfig, ...config }: Config): GatewayConfig {
+  return {
+    Hub: {
+      title: Hub.title,
+      accent_color: Hub.accent_color,
+      trusted_proxies: Hub.trusted_proxies,
+      environment_prefixes: Hub.environment_prefixes,
+      bind_url: Hub.bind_url,
+      bind_socket_mode: Hub.bind_socket_mode,
+      shutdown_timeout: Hub.shutdown_timeout,
+      gateway_linger: Hub.gateway_linger,
+      log_level: Hub.log_level,
+      log_format: Hub.log_format,
+      log_time_format: Hub.log_time_format,
+      log_level_format: Hub.log_level_format,
+    },
+    Proxy: proxyConfig,
+    basePath: config.basePath,
+    publicUrl: config.publicUrl.href,
+    connectUrl: config.connectUrl.href,
+    subdomainHost: config.subdomainHost?.href ?? null,
+  };
+}
+
+/** The same as the parts of a gateway take it. */
+export function readGatewayConfig(written: GatewayConfig) {
+  return {
+    Hub: written.Hub,
+    Proxy: written.Proxy,
+    basePath: written.basePath,
+    publicUrl: new URL(written.publicUrl),
+    connectUrl: new URL(written.connectUrl),
+    subdomainHost: written.subdomainHost === null ? undefined : new URL(written.subdomainHost),
+  };
+}

@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import type { Config } from '../config/config.ts';
+
+/** Form of the feed and of the questions; a gateway and a hub of different forms do not work together. */
+export const gatewayProtocol = 1;
+
+const target = z.union([
+  z.object({ kind: z.literal('service'), name: z.string() }),
+  z.object({ kind: z.literal('server'), userName: z.string(), serverName: z.string() }),
+]);
+
+const routeModel = z
+  .object({
+    prefix: z.string(),
+    target: z.string(),
+    access: z.enum(['service', 'server', 'gateway', 'public']),
+    owner: z.union([target, z.object({ kind: z.literal('extra') })]),
+    client_id: z.string().optional().describe('OAuth client of the service or server.'),
+    upstream_timeout_ms: z.number().optional(),
+    ready: z.boolean(),
+    allowed_scopes: z.array(z.string()).describe('What its client may ask visitors for.'),
+  })
+  .meta({ id: 'GatewayRoute' });
+
+export type GatewayRoute = z.output<typeof routeModel>;
+
+/** A change that takes a right from someone, or adds a user; anything else means that all may have changed. */
+export const rightsChange = z.union([
+  z.object({ kind: z.literal('user_added') }),
+  z.object({ kind: z.literal('session_ended'), sessionId: z.string() }),
+  z.object({ kind: z.literal('tokens_revoked'), tokenIds: z.array(z.string()) }),
+]);
+
+const subjectModel = z
+  .looseObject({ kind: z.string() })
+  .describe('What changed; without it, anything may have.');
+
+/** What a gateway is run with: the parts of the configuration that concern it, and its own keys. */
+export interface GatewaySettings {
+  readonly version: string;
+  readonly config: GatewayConfig;
+  /** Derived for gateways from the keys of the cookies; the first encrypts, all decrypt. */
+  readonly secrets: readonly string[];
+}
+
+/** A part of the configuration that can be written as JSON. */
+export interface GatewayConfig {
+  readonly Hub: Pick<
+    Config['Hub'],
+    | 'title'
+    | 'accent_color'
+    | 'trusted_proxies'
+    | 'environment_prefixes'
+    | 'bind_url'
+    | 'bind_socket_mode'
+    | 'shutdown_timeout'
+    | 'gateway_linger'
+    | 'log_level'
+    | 'log_format'
+    | 'log_time_format'
+    | 'log_level_format'
+  >;
+  readonly Proxy: Config['Proxy'];
+  readonly basePath: string;
+  readonly publicUrl: string;
+  readonly connectUrl: string;
+  readonly subdomainHost: string | null;
+}
+
+/** An event of the feed. Numbers grow by one with each but a heartbeat, which repeats the last. */
+export const feedEvent = z
+  .union([
+    z.object({
+      kind: z.literal('snapshot'),
+      number: z.int(),
+      protocol: z.int(),
+      nonce: z.string().describe('As asked for: an old answer cannot be taken for this one.'),
+      settings: z.unknown().describe('Settings and keys of the gateway.'),
+      settings_digest: z.string(),
+      now_ms: z
+        .number()
+        .describe('Time of day by the clock of the hub, in milliseconds since 1970.'),
+      routes: z.array(routeModel),
+    }),
+    z.object({ kind: z.literal('route'), number: z.int(), route: routeModel }),
+    z.object({ kind: z.literal('route_removed'), number: z.int(), prefix: z.string() }),
+    z.object({ kind: z.literal('change'), number: z.int(), subject: subjectModel.optional() }),
+    z.object({ kind: z.literal('retire'), number: z.int() }),
+    z.object({ kind: z.literal('heartbeat'), number: z.int() }),
+  ])
+  .meta({ id: 'GatewayFeedEvent' });
+
+export type FeedEvent = z.output<typeof feedEvent>;
+
+/** How often a heartbeat comes, and after how long without any event the feed counts as cut. */
+export const heartbeatMs = 1_000;
+export const silenceMs = 3_000;

@@ -1,0 +1,254 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { z } from 'zod';
+import { monotonicMs } from '../concurrency/monotonic-clock.ts';
+import { timeLimit } from '../concurrency/time-limit.ts';
+import type { Secret } from '../config/secret.ts';
+import { randomSecret } from '../crypto/random.ts';
+import { HubError, StartupError } from '../errors.ts';
+import { readEvents } from './event-reader.ts';
+import {
+  type FeedEvent,
+  feedEvent,
+  type GatewaySettings,
+  gatewayProtocol,
+  silenceMs,
+} from './feed-events.ts';
+
+export type Snapshot = Extract<FeedEvent, { kind: 'snapshot' }>;
+export type News = Exclude<FeedEvent, { kind: 'snapshot' | 'heartbeat' }>;
+
+/** Takes what the feed tells. */
+export interface FeedReceiver {
+  snapshot(snapshot: Snapshot): void;
+  news(news: News): void;
+}
+
+/** How a gateway process reaches its hub. */
+export interface HubLink extends AsyncDisposable {
+  /** Hands over the snapshot that was first, and everything from then on. */
+  deliverTo(receiver: FeedReceiver): void;
+  isConnected(): boolean;
+  /** For how long nothing can have been heard; 0 while the feed is there. */
+  silentMs(): number;
+  /** Waits for the feed; false when it is not there in time. */
+  untilConnected(limitMs: number): Promise<boolean>;
+  /**
+   * Asks the hub, and waits for it for a while when it is away. Throws `unavailable` when it does not come back, and
+   * `upstream_failed` for an answer that is none.
+   */
+  ask<Schema extends z.ZodType>(
+    path: string,
+    question: object,
+    schema: Schema,
+  ): Promise<z.output<Schema>>;
+  readonly settings: GatewaySettings;
+}
+
+export interface HubLinkOptions {
+  /** Base URL of the hub, a slash at its end. */
+  readonly hubUrl: URL;
+  readonly token: Secret;
+  /** Of this gateway, unique among those of the hub. */
+  readonly name: string;
+  readonly version: string;
+  readonly log: Logger;
+}
+
+const answerMs = 10_000;
+/** How long a question waits for a hub that is away. */
+const patienceMs = 10_000;
+const firstDelayMs = 50;
+const longestDelayMs = 1_000;
+
+/**
+ * Follows the feed of a hub until it is disposed of; resolves with the first snapshot. A gap, a repetition, silence
+ * and every other fault end the connection, and the next one begins with a new snapshot. Throws StartupError where
+ * waiting would not help: the hub refuses the token, or speaks another protocol.
+ */
+export async function connectToHub(options: HubLinkOptions, signal: AbortSignal): Promise<HubLink> {
+  const { hubUrl, token, log } = options;
+  const headers = { authorization: `token ${token.reveal()}` };
+  const apiUrl = new URL('hub/api/gateway/', hubUrl);
+  const ending = new AbortController();
+  const stopped = AbortSignal.any([signal, ending.signal]);
+  const first = Promise.withResolvers<Snapshot>();
+  const { promise: receiving, resolve: deliverTo } = Promise.withResolvers<FeedReceiver>();
+  let waiting = Promise.withResolvers<void>();
+  let isConnected = false;
+  let heardAtMs = monotonicMs();
+
+  function setConnected(isNow: boolean): void {
+    if (isNow === isConnected) return;
+    isConnected = isNow;
+    if (isNow) {
+      log.info({ hub: hubUrl.href }, 'following the hub');
+      waiting.resolve();
+    } else {
+      log.warn({ hub: hubUrl.href }, 'the hub is away');
+      waiting = Promise.withResolvers<void>();
+    }
+  }
+
+  async function followOnce(): Promise<void> {
+    const nonce = randomSecret(16);
+    const url = new URL('feed', apiUrl);
+    const { name, version } = options;
+    url.search = new URLSearchParams({ name, version, nonce }).toString();
+    const cutting = new AbortController();
+    const timer = setTimeout(() => cutting.abort(new Error('the feed fell silent')), silenceMs);
+    try {
+      const response = await fetch(url, {
+        headers: { ...headers, accept: 'text/event-stream' },
+        redirect: 'manual',
+        signal: AbortSignal.any([stopped, cutting.signal]),
+      });
+      if (response.status !== 200 || response.body === null) throw await refusalOf(response);
+      let last: number | undefined;
+      for await (const text of readEvents(response.body, () => timer.refresh())) {
+        const event = feedEvent.parse(JSON.parse(text));
+        last = checkNumber(event, last);
+        if (event.kind === 'snapshot') {
+          checkSnapshot(event, nonce);
+          first.resolve(event);
+          (await receiving).snapshot(event);
+          setConnected(true);
+        } else if (event.kind !== 'heartbeat') (await receiving).news(event);
+        heardAtMs = monotonicMs();
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async function follow(): Promise<void> {
+    let delayMs = firstDelayMs;
+    while (!stopped.aborted) {
+      try {
+        await followOnce();
+        delayMs = firstDelayMs;
+      } catch (error) {
+        if (stopped.aborted) break;
+        if (error instanceof StartupError) first.reject(error);
+        log.debug({ err: error }, 'the feed of the hub broke off');
+      }
+      if (isConnected) delayMs = firstDelayMs;
+      setConnected(false);
+      await delay(delayMs, undefined, { signal: stopped, ref: false }).catch(() => {});
+      delayMs = Math.min(delayMs * 2, longestDelayMs);
+    }
+    first.reject(stopped.reason);
+  }
+
+  const following = follow();
+  // Where the start fails, the reason is thrown below.
+  first.promise.catch(() => {});
+  let snapshot: Snapshot;
+  try {
+    snapshot = await first.promise;
+  } catch (error) {
+    ending.abort();
+    await following;
+    throw error;
+  }
+
+  async function untilConnected(limitMs: number): Promise<boolean> {
+    if (isConnected) return true;
+    await Promise.race([
+      waiting.promise,
+      delay(limitMs, undefined, { signal: stopped, ref: false }).catch(() => {}),
+    ]);
+    return isConnected;
+  }
+
+  return {
+    settings: snapshot.settings as GatewaySettings,
+    deliverTo,
+    isConnected: () => isConnected,
+    silentMs: () => (isConnected ? 0 : monotonicMs() - heardAtMs),
+    untilConnected,
+
+    async ask(path, question, schema) {
+      const giveUpAtMs = monotonicMs() + patienceMs;
+      for (;;) {
+        const leftMs = giveUpAtMs - monotonicMs();
+        if (leftMs <= 0 || !(await untilConnected(leftMs))) throw hubIsAway();
+        let response: Response;
+        let body: string;
+        try {
+          response = await fetch(new URL(path, apiUrl), {
+            method: 'POST',
+            headers: { ...headers, 'content-type': 'application/json' },
+            body: JSON.stringify(question),
+            redirect: 'manual',
+            signal: AbortSignal.any([stopped, timeLimit(answerMs)]),
+          });
+          body = await response.text();
+        } catch (error) {
+          if (stopped.aborted) throw hubIsAway(error);
+          await delay(firstDelayMs, undefined, { ref: false });
+          continue;
+        }
+        if (response.status === 503) {
+          await delay(firstDelayMs * 4, undefined, { ref: false });
+          continue;
+        }
+        const parsed = response.status === 200 ? schema.safeParse(jsonOf(body)) : undefined;
+        if (parsed?.success === true) return parsed.data;
+        throw new HubError('upstream_failed', 'The hub could not check who you are.', {
+          cause: new Error(`${path}: ${response.status} ${body.slice(0, 300)}`),
+        });
+      }
+    },
+
+    async [Symbol.asyncDispose]() {
+      ending.abort();
+      await following;
+    },
+  };
+}
+
+/** Throws for a gap and for a repetition. */
+function checkNumber({ kind, number }: FeedEvent, last: number | undefined): number {
+  const expected = kind === 'heartbeat' ? last : (last ?? 0) + 1;
+  const isFirst = last === undefined;
+  if (number !== expected || isFirst !== (kind === 'snapshot')) {
+    throw new Error(`the feed has event ${number} (${kind}) after ${last}`);
+  }
+  return number;
+}
+
+function checkSnapshot({ protocol, nonce }: Snapshot, asked: string): void {
+  if (protocol !== gatewayProtocol) {
+    throw new StartupError(
+      `the hub speaks protocol ${protocol} with its gateways, and this one ${gatewayProtocol}; run the same version of both`,
+    );
+  }
+  if (nonce !== asked) throw new Error('the feed answers another request');
+}
+
+async function refusalOf(response: Response): Promise<Error> {
+  await response.body?.cancel();
+  if (response.status === 401 || response.status === 403) {
+    return new StartupError(
+      'the hub refuses the token of this gateway; it must be that of a service with a role that has the scope gateway',
+    );
+  }
+  return new Error(`the feed was answered with ${response.status}`);
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export function hubIsAway(cause?: unknown): HubError {
+  return new HubError('unavailable', 'The hub cannot be reached right now.', {
+    cause,
+    hint: 'Try again in a moment.',
+    retryAfterSeconds: 5,
+  });
+}

@@ -1,0 +1,127 @@
+import { hashSecret } from '../crypto/hash.ts';
+import { longestToken } from '../protocol/token-parameter.ts';
+import type { Caller } from '../rbac/caller.ts';
+import { createMembership, emptyMembership, type Membership } from '../rbac/membership.ts';
+import { hasGroupFilter, type ScopeSet } from '../rbac/scope.ts';
+import {
+  type ChangeSource,
+  createChangeAwareCache,
+  watchChanges,
+} from '../store/change-aware-cache.ts';
+import type { ExchangeGuardCode } from './direct-hub-api.ts';
+import { answers, callerIn, visitorIn } from './gateway-questions.ts';
+import type { HubLink } from './hub-link.ts';
+import type { LoggedInVisitor } from './login-access.ts';
+import { createRouteAccess } from './route-access.ts';
+
+const remembered = 10_000;
+/** After this time the hub is asked again, which is also when it notes activity and refreshes logins. */
+const rememberedMs = 30_000;
+const refusedForMs = 5_000;
+
+/** What the gateway asks the hub for, remembered until a change says otherwise. */
+export function createRemoteBackend(deps: {
+  readonly link: Pick<HubLink, 'ask'>;
+  readonly changes: ChangeSource;
+}) {
+  const { link } = deps;
+  const changes = watchChanges(deps.changes);
+  const limits = { changes, max: remembered, ttlMs: rememberedMs };
+  const withMisses = { ...limits, maxMisses: remembered, missTtlMs: refusedForMs };
+  const callers = () =>
+    createChangeAwareCache<Caller>({
+      ...withMisses,
+      expiresAtMs: ({ accessToken }) => accessToken?.expiresAt?.getTime(),
+      voidedBy: { endOf: ({ sessionId, accessToken }) => [sessionId, accessToken?.id] },
+    });
+  const byToken = callers();
+  const byTokenId = callers();
+  const bySession = createChangeAwareCache<LoggedInVisitor>({
+    ...withMisses,
+    expiresAtMs: ({ expiresAtMs }) => expiresAtMs,
+    voidedBy: { endOf: ({ caller }) => [caller.sessionId] },
+  });
+  const sessionUsers = createChangeAwareCache<{ readonly id: string; readonly user: string }>({
+    ...withMisses,
+    voidedBy: { endOf: ({ id }) => [id] },
+  });
+  const groups = createChangeAwareCache<readonly string[], never>(limits);
+  const members = createChangeAwareCache<Membership, never>(limits);
+
+  const access = createRouteAccess({
+    tokens: {
+      async verify(token) {
+        if (token === '' || token.length > longestToken) return undefined;
+        return await byToken.getOrLoad(hashSecret(token), async () =>
+          callerIn(await link.ask('tokens', { token }, answers.token)),
+        );
+      },
+      findBearer: (tokenId) =>
+        byTokenId.getOrLoad(tokenId, async () =>
+          callerIn(await link.ask('bearers', { token_id: tokenId }, answers.token)),
+        ),
+    },
+    authorizer: { membershipFor },
+    // Both are the hub's to do, each time it is asked.
+    revalidation: { hasCurrentLogin: async () => true },
+    activity: { noteUser: () => {} },
+  });
+
+  async function membershipFor(scopes: ScopeSet): Promise<Membership> {
+    if (!hasGroupFilter(scopes)) return emptyMembership;
+    const names = [...scopes].flatMap((scope) => scope.split('!group=')[1] ?? []);
+    const wanted = [...new Set(names)].sort();
+    return await members.getOrLoad(wanted.join('\n'), async () => {
+      const answer = await link.ask('members', { groups: wanted }, answers.members);
+      return createMembership(
+        new Map(Object.entries(answer.members).map(([name, list]) => [name, new Set(list)])),
+      );
+    });
+  }
+
+  const exchangeCode: ExchangeGuardCode = async (clientId, { code, redirectUri, codeVerifier }) => {
+    const question = {
+      client_id: clientId,
+      code,
+      redirect_uri: redirectUri,
+      code_verifier: codeVerifier,
+    };
+    const answer = await link.ask('codes', question, answers.code);
+    if (answer.outcome === 'refused') {
+      return { outcome: 'refused', description: answer.description };
+    }
+    return {
+      outcome: 'issued',
+      accessToken: answer.access_token,
+      expiresInSeconds: answer.expires_in,
+    };
+  };
+
+  return {
+    access,
+    exchangeCode,
+    findVisitor: (sessionId: string) =>
+      bySession.getOrLoad(sessionId, async () =>
+        visitorIn(
+          sessionId,
+          await link.ask('sessions', { session_id: sessionId }, answers.session),
+        ),
+      ),
+    async userOfSession(sessionId: string): Promise<string | undefined> {
+      const found = await sessionUsers.getOrLoad(sessionId, async () => {
+        const { user } = await link.ask(
+          'session-users',
+          { session_id: sessionId },
+          answers.sessionUser,
+        );
+        return user === null ? undefined : { id: sessionId, user };
+      });
+      return found?.user;
+    },
+    groupNamesOf: (userName: string) =>
+      groups.getOrLoad(userName, async () => {
+        const answer = await link.ask('groups', { user: userName }, answers.groups);
+        return answer.groups;
+      }),
+  };
+}
