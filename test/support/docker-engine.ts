@@ -1,6 +1,8 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -9,6 +11,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -33,6 +36,8 @@ export interface TestEngine extends AsyncDisposable {
   /** Keeps its socket open and answers nothing. */
   freeze(): void;
   thaw(): void;
+  /** Makes an image for a processor architecture that no machine of the tests has. */
+  importForeignImage(image: string): Promise<void>;
 }
 
 /** A small image of a shell, a web server and tools; its programs run as user 1000. */
@@ -91,6 +96,29 @@ function createDocker(args: readonly string[]): TestEngine {
     stop,
     freeze: () => daemon?.kill('SIGSTOP'),
     thaw: () => daemon?.kill('SIGCONT'),
+
+    async importForeignImage(image) {
+      const root = at('foreign');
+      const folder = (name: string) => join(root, name);
+      mkdirSync(folder('layer/bin'), { recursive: true });
+      writeFileSync(folder('layer/bin/sh'), 'no program of this machine', { mode: 0o755 });
+      tar(folder('layer'), folder('layer.tar'));
+      const layer = createHash('sha256')
+        .update(readFileSync(folder('layer.tar')))
+        .digest('hex');
+      const config = {
+        architecture: process.arch === 'arm64' ? 'amd64' : 'arm64',
+        os: 'linux',
+        config: { User: '1000', Env: ['PATH=/bin'] },
+        rootfs: { type: 'layers', diff_ids: [`sha256:${layer}`] },
+      };
+      const manifest = [{ Config: 'config.json', RepoTags: [image], Layers: ['layer.tar'] }];
+      writeFileSync(folder('config.json'), JSON.stringify(config));
+      writeFileSync(folder('manifest.json'), JSON.stringify(manifest));
+      tar(root, at('foreign.tar'));
+      await finished(docker, await docker.loadImage(at('foreign.tar')));
+    },
+
     async [Symbol.asyncDispose]() {
       process.off('exit', endWithProcess);
       daemon?.kill('SIGCONT');
@@ -173,10 +201,11 @@ async function importBusybox(docker: Docker, directory: string): Promise<void> {
   const root = join(directory, 'busy');
   mkdirSync(join(root, 'bin'), { recursive: true });
   for (const folder of ['home', 'tmp', 'www', 'etc']) mkdirSync(join(root, folder));
+  chmodSync(join(root, 'tmp'), 0o1777);
   cpSync(busybox, join(root, 'bin', 'busybox'));
   for (const applet of applets) symlinkSync('busybox', join(root, 'bin', applet));
   const changes = ['USER 1000:1000', 'WORKDIR /tmp', 'ENV PATH=/bin FROM_IMAGE=yes'];
-  await importImage(docker, root, busyImage, { changes });
+  await importImage(docker, root, busyImage, changes);
 }
 
 /** Makes an image of a folder. */
@@ -184,31 +213,22 @@ export async function importImage(
   docker: Docker,
   root: string,
   image: string,
-  {
-    changes = [],
-    platform,
-  }: { readonly changes?: readonly string[]; readonly platform?: string } = {},
+  changes: readonly string[] = [],
 ): Promise<void> {
   const archive = join(dirname(root), `${image.replaceAll(/\W/g, '-')}.tar`);
-  execFileSync('tar', [
-    '--create',
-    '--file',
-    archive,
-    '--directory',
-    root,
-    '--owner=0',
-    '--group=0',
-    '.',
-  ]);
+  tar(root, archive);
   const [repo, tag] = image.split(':');
-  const stream = await docker.importImage(archive, {
-    repo,
-    tag,
-    changes,
-    ...(platform === undefined ? {} : { platform }),
-  });
+  await finished(docker, await docker.importImage(archive, { repo, tag, changes }));
+  rmSync(archive);
+}
+
+function tar(folder: string, archive: string): void {
+  const owner = ['--owner=0', '--group=0'];
+  execFileSync('tar', ['--create', '--file', archive, '--directory', folder, ...owner, '.']);
+}
+
+async function finished(docker: Docker, stream: NodeJS.ReadableStream): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     docker.modem.followProgress(stream, (error) => (error ? reject(error) : resolve()));
   });
-  rmSync(archive);
 }

@@ -1,6 +1,7 @@
 import type { ContainerCreateOptions, HostConfig, MountSettings } from 'dockerode';
 import { HubError } from '../../errors.ts';
 import type { SpawnRequest, Volume } from '../../plugin-host/spawn-request.ts';
+import { processTagVariable } from '../../processes/process-tag.ts';
 import { fillGuardedCommand } from '../../processes/singleuser-program.ts';
 import type { DockerOptions, DockerProfileOptions } from './docker-options.ts';
 
@@ -47,10 +48,15 @@ const ofTheHubsMachine = new Set([
 
 /** The request that creates the container of a server (Docker Engine API, ContainerCreate). */
 export function createRequest(parts: CreateParts): ContainerCreateOptions {
-  const { request, options, image, listen, name } = parts;
+  const { request, options, image, network, listen, name } = parts;
   const { profileOptions } = request;
   const url = `http://${listen.ip}:${listen.port}`;
-  const environment = { ...request.environment, ...request.environmentForUrl(url) };
+  const environment = {
+    ...request.environment,
+    ...request.environmentForUrl(url),
+    // By it the processes are told from others of this machine; in a network of its own no port is stolen.
+    ...(network === 'host' ? { [processTagVariable]: name } : {}),
+  };
   const command = fillGuardedCommand(request.command, (text) =>
     text.replaceAll('{ip}', listen.ip).replaceAll('{port}', String(listen.port)),
   );

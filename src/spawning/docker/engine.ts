@@ -77,8 +77,9 @@ export function createEngine(options: EngineOptions, directory: string): Engine 
       const client = await docker();
       const deadline = isStream ? [] : [timeLimit(options.api_timeout * 1000 + extraMs)];
       const limits = [...deadline, ...(signal === undefined ? [] : [signal])];
+      const limit = AbortSignal.any(limits);
       try {
-        return await work(client, AbortSignal.any(limits));
+        return await orAbort(work(client, limit), limit);
       } catch (thrown) {
         signal?.throwIfAborted();
         if (isEngineAnswer(thrown)) throw thrown;
@@ -108,4 +109,18 @@ function addressOf(docker: Docker): string {
   const { host, port, socketPath } = modemOf(docker);
   if (typeof host === 'string') return `tcp://${host}:${port}`;
   return typeof socketPath === 'string' ? `unix://${socketPath}` : defaultEngine;
+}
+
+/** Rejects as soon as the signal aborts, whether or not the library hears of it in each of its calls. */
+async function orAbort<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = () => reject(signal.reason);
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort);
+  work.catch(() => undefined);
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
 }
