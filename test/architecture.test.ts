@@ -52,7 +52,7 @@ const wallClockPlaces =
 
 const longestFile = 400;
 
-const builtInSpawners = ['plugins/docker.ts', 'plugins/local-process.ts'];
+const builtInSpawners = ['plugins/docker.ts', 'plugins/local-process.ts', 'plugins/slurm.ts'];
 
 const root = posix.join(import.meta.dirname, '..');
 

@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
 import type {
+  AcceptAddress,
+  ReportedAddress,
   SpawnedServer,
   Spawner,
   SpawnerHost,
@@ -125,6 +132,8 @@ async function createBench(contract: SpawnerContract, commands: SpawnerCommands)
     for (const wake of waiting) wake();
   }
 
+  const reports = await listenForAddresses();
+
   const bench: Bench = {
     logged,
 
@@ -147,7 +156,12 @@ async function createBench(contract: SpawnerContract, commands: SpawnerCommands)
         serverId: 'contract-1',
         objectName: changed.serverId ?? 'contract-1',
         command: commands.serves,
-        environment: { PATH: process.env['PATH'] ?? '', HUB_API_TOKEN: secret },
+        environment: {
+          PATH: process.env['PATH'] ?? '',
+          HUB_API_TOKEN: secret,
+          HUB_ADDRESS_URL: reports.urlFor(changed.serverId ?? 'contract-1'),
+        },
+        awaitAddress: (accept) => reports.await(changed.serverId ?? 'contract-1', accept),
         workingDirectory: join(directory, 'homes', 'ann'),
         profileOptions: profileOptionsOf(contract),
         authStates: { work: { access_token: secret } },
@@ -181,10 +195,50 @@ async function createBench(contract: SpawnerContract, commands: SpawnerCommands)
     async [Symbol.asyncDispose]() {
       await Promise.all(started.map(({ spawner, server }) => bench.stop(spawner, server)));
       await Promise.all(spawners.map((each) => each[Symbol.asyncDispose]?.()));
+      await reports[Symbol.asyncDispose]();
       await rm(directory, { recursive: true, force: true });
     },
   };
   return bench;
+}
+
+interface AddressReports extends AsyncDisposable {
+  /** Where the server of that id tells its address. */
+  urlFor(serverId: string): string;
+  await(serverId: string, accept: AcceptAddress): Promise<string>;
+}
+
+/** Takes what servers report of their address, as the API of a hub does. */
+async function listenForAddresses(): Promise<AddressReports> {
+  const waiting = new Map<string, (report: ReportedAddress) => Promise<void>>();
+  const server = createServer((request, response) => {
+    const answer = async () => {
+      const serverId = request.url?.slice(1) ?? '';
+      const { host, port } = (await json(request)) as { host?: string; port: number };
+      const isRight = request.headers.authorization === `token ${secret}`;
+      const take = isRight ? waiting.get(serverId) : undefined;
+      if (take === undefined) throw new Error('There is no such server, or the token is wrong.');
+      await take({ host, port });
+    };
+    answer().then(
+      () => response.writeHead(204).end(),
+      (error: Error) => response.writeHead(400).end(error.message),
+    );
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    urlFor: (serverId) => `http://127.0.0.1:${port}/${serverId}`,
+    await: (serverId, accept) =>
+      new Promise((resolve) => {
+        waiting.set(serverId, async (report) => resolve(await accept(report)));
+      }),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
 }
 
 async function assertReady({ url }: SpawnedServer): Promise<void> {
@@ -198,6 +252,15 @@ async function assertRuns(spawner: Spawner, { state }: Pick<SpawnedServer, 'stat
 
 async function assertEnded(spawner: Spawner, { state }: Pick<SpawnedServer, 'state'>) {
   assert.equal((await spawner.poll(state)).running, false);
+}
+
+/** For engines that tell of an end only when they are asked. */
+async function untilEnded(spawner: Spawner, { state }: SpawnedServer): Promise<void> {
+  const timeout = AbortSignal.timeout(outputTimeoutMs);
+  while ((await spawner.poll(state)).running !== false) {
+    timeout.throwIfAborted();
+    await setTimeout(100);
+  }
 }
 
 function pluginTests({ plugin, options }: SpawnerContract): BenchTest[] {
@@ -332,6 +395,7 @@ function endTests(commands: SpawnerCommands): BenchTest[] {
         const server = await bench.start(spawner, { command }).catch(() => undefined);
         if (server === undefined) return;
         if (server.exited !== undefined) assert.equal((await server.exited).code, 3);
+        else await untilEnded(spawner, server);
         await assertEnded(spawner, server);
         await bench.stop(spawner, server);
       },

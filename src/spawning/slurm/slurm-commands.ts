@@ -1,0 +1,250 @@
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+import { findSystemUser, runsAsRoot, type SystemUser } from '../../processes/system-user.ts';
+import type { Job } from './job-states.ts';
+
+/** The programs of Slurm, as the hub and its users call them. */
+export interface SlurmCommands {
+  /** Submits a batch script with the arguments of sbatch(1). Returns the id of the job. */
+  submit(
+    script: string,
+    args: readonly string[],
+    options: { readonly account: string | undefined; readonly signal: AbortSignal },
+  ): Promise<string>;
+  /** Those of these jobs that the controller knows; it forgets them some minutes after their end. */
+  listJobs(ids: readonly string[]): Promise<readonly Job[]>;
+  /** Jobs that wait or run and have a comment, with the accounts that own them. */
+  listCommented(): Promise<readonly CommentedJob[]>;
+  /** Ids of all waiting jobs, those that come first before the others, by partition. */
+  listQueues(): Promise<ReadonlyMap<string, readonly string[]>>;
+  /** With which code the program of a job ended; undefined where Slurm does not know. */
+  exitCodeOf(id: string): Promise<number | undefined>;
+  /** Host name or address at which a node is reached. */
+  addressOf(node: string): Promise<string>;
+  /** Ends a job, with SIGKILL at once if told; one that has ended already stays as it is. */
+  cancel(
+    id: string,
+    options: { readonly account: string | undefined; readonly kill: boolean },
+  ): Promise<void>;
+  /** Makes a folder and those above it under an account, where it is missing. */
+  makeFolder(folder: string, account: string | undefined): Promise<void>;
+  /** The last lines of a file, read under the account that owns the job. */
+  readEnd(file: string, account: string | undefined): Promise<readonly string[]>;
+}
+
+export interface CommentedJob {
+  readonly id: string;
+  /** Account of the machine. */
+  readonly account: string;
+  readonly comment: string;
+}
+
+/** The controller of Slurm gives no answer, which says nothing of the jobs. */
+export class SlurmUnavailable extends Error {
+  override readonly name = 'SlurmUnavailable';
+}
+
+/** What Slurm refused, and why. */
+export class SlurmRefusal extends Error {
+  override readonly name = 'SlurmRefusal';
+}
+
+const timeoutMs = 30_000;
+const longestEndBytes = 16_384;
+const separator = '\u001f';
+/** Fields of squeue(1), which never hold the separator. */
+const jobFormat = ['%i', '%T', '%r', '%B', '%P', '%l', '%S'].join(separator);
+const largestQuery = 500;
+
+export function createSlurmCommands(options: {
+  /** Folder of the programs; undefined for those on the path. */
+  readonly directory: string | undefined;
+  /** Words before a command that is to run under another account; `{username}` is that account. */
+  readonly sudo: readonly string[] | undefined;
+  readonly environment: Readonly<Record<string, string>>;
+}): SlurmCommands {
+  const { directory, sudo, environment } = options;
+  const program = (name: string) => (directory === undefined ? name : `${directory}/${name}`);
+
+  async function run(
+    words: readonly string[],
+    how: {
+      readonly account?: string | undefined;
+      readonly input?: string;
+      readonly signal?: AbortSignal;
+    } = {},
+  ): Promise<string> {
+    const { account, input = '', signal } = how;
+    const user = account === undefined ? undefined : await requireAccount(account);
+    const isDirect = user === undefined || (sudo === undefined && runsAsRoot());
+    if (user !== undefined && !isDirect && sudo === undefined) {
+      throw new Error(
+        'Jobs cannot be submitted under the accounts of users: the hub does not run as root, and ' +
+          'SlurmSpawner.sudo is not set.',
+      );
+    }
+    const [command = '', ...args] = isDirect
+      ? words
+      : [...(sudo ?? []).map((word) => word.replaceAll('{username}', user.name)), ...words];
+    const child = spawn(command, args, {
+      cwd: '/',
+      env: environment,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]),
+      killSignal: 'SIGKILL',
+      ...(user !== undefined && isDirect && { uid: user.userId, gid: user.groupId }),
+    });
+    child.stdin.on('error', () => {
+      // A program that reads nothing says why on its own.
+    });
+    child.stdin.end(input);
+    const ended = new Promise<number | null>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', resolve);
+    });
+    const [code, output, errors] = await Promise.all([
+      ended,
+      text(child.stdout),
+      text(child.stderr),
+    ]).catch((error: unknown) => {
+      signal?.throwIfAborted();
+      throw explainRun(error, command);
+    });
+    if (code === 0) return output;
+    const said = describeErrors(errors);
+    throw isAway(errors) ? new SlurmUnavailable(said) : new SlurmRefusal(said);
+  }
+
+  return {
+    async submit(script, args, { account, signal }) {
+      const words = [program('sbatch'), '--parsable', ...args];
+      const output = await run(words, { account, input: script, signal });
+      const [id = ''] = output.trim().split(';');
+      if (!/^\d+$/.test(id)) throw new SlurmRefusal(`sbatch said: ${output.slice(0, 200)}`);
+      return id;
+    },
+
+    async listJobs(ids) {
+      const jobs: Job[] = [];
+      for (let from = 0; from < ids.length; from += largestQuery) {
+        const list = ids.slice(from, from + largestQuery).join(',');
+        const words = [program('squeue'), '--noheader', '--states=all', `--format=${jobFormat}`];
+        jobs.push(...readJobs(await unlessUnknown(run([...words, `--jobs=${list}`]))));
+      }
+      return jobs;
+    },
+
+    async listCommented() {
+      const format = ['%i', '%u', '%k'].join(separator);
+      const words = [program('squeue'), '--noheader', `--format=${format}`];
+      return linesOf(await run(words)).map((line) => {
+        const [id = '', account = '', comment = ''] = line.split(separator);
+        return { id, account, comment };
+      });
+    },
+
+    async listQueues() {
+      const format = ['%i', '%P'].join(separator);
+      const words = [program('squeue'), '--noheader', '--states=PENDING', `--format=${format}`];
+      const jobs = linesOf(await run([...words, '--sort=-p,i'])).map((line) => {
+        const [id = '', partition = ''] = line.split(separator);
+        return { id, partition };
+      });
+      return new Map(
+        [...Map.groupBy(jobs, ({ partition }) => partition)].map(([partition, those]) => [
+          partition,
+          those.map(({ id }) => id),
+        ]),
+      );
+    },
+
+    async exitCodeOf(id) {
+      const output = await unlessUnknown(
+        run([program('scontrol'), 'show', 'job', id, '--oneliner']),
+      );
+      const code = /\bExitCode=(\d+):/.exec(output)?.[1];
+      return code === undefined ? undefined : Number(code);
+    },
+
+    async addressOf(node) {
+      const output = await run([program('scontrol'), 'show', 'node', node, '--oneliner']);
+      return /\bNodeAddr=(\S+)/.exec(output)?.[1] ?? node;
+    },
+
+    async cancel(id, { account, kill }) {
+      const how = kill ? ['--signal=KILL', '--full'] : [];
+      await unlessUnknown(run([program('scancel'), ...how, id], { account }));
+    },
+
+    async makeFolder(folder, account) {
+      await run(['mkdir', '--parents', '--mode=700', '--', folder], { account });
+    },
+
+    async readEnd(file, account) {
+      const output = await run(['tail', `--bytes=${longestEndBytes}`, '--', file], { account });
+      return linesOf(output);
+    },
+  };
+}
+
+/** An id that Slurm does not know is an error where it is the only one, and left out of several. */
+async function unlessUnknown(running: Promise<string>): Promise<string> {
+  try {
+    return await running;
+  } catch (error) {
+    if (error instanceof SlurmRefusal && /Invalid job id/i.test(error.message)) return '';
+    throw error;
+  }
+}
+
+async function requireAccount(name: string): Promise<SystemUser> {
+  const user = await findSystemUser(name);
+  if (user === undefined) throw new Error(`The machine of the hub has no account "${name}".`);
+  return user;
+}
+
+function readJobs(output: string): Job[] {
+  return linesOf(output).map((line) => {
+    const [
+      id = '',
+      state = '',
+      reason = '',
+      node = '',
+      partition = '',
+      timeLimit = '',
+      start = '',
+    ] = line.split(separator);
+    const known = (value: string) => (/^(\(null\)|n\/a|N\/A|)$/.test(value) ? undefined : value);
+    return { id, state, reason, node: known(node), partition, timeLimit, startTime: known(start) };
+  });
+}
+
+function linesOf(output: string): string[] {
+  return output.split('\n').filter((line) => line.trim() !== '');
+}
+
+/** What a program of Slurm said, in one line and without its own name. */
+function describeErrors(errors: string): string {
+  const [line = 'it gave no reason'] = linesOf(errors).slice(-1);
+  return line.replace(/^\w+: (?:error|fatal): /, '').slice(0, 300);
+}
+
+/** What the programs say when they do not get through to the controller. */
+function isAway(errors: string): boolean {
+  return /Unable to contact slurm controller|Socket timed out|Connection refused|Zero Bytes were transmitted|Unspecified error|Communication connection failure|slurm_persist_conn|temporarily unable to accept|Protocol authentication error|auth_munge|Munge/i.test(
+    errors,
+  );
+}
+
+function explainRun(error: unknown, command: string): Error {
+  const { code, name } = error as NodeJS.ErrnoException;
+  if (code === 'ENOENT') {
+    return new Error(
+      `The program ${command} is not there: install Slurm's clients beside the hub.`,
+    );
+  }
+  if (name === 'AbortError' || name === 'TimeoutError') {
+    return new SlurmUnavailable(`${command} gave no answer within ${timeoutMs / 1000} seconds`);
+  }
+  return error instanceof Error ? error : new Error(String(error));
+}

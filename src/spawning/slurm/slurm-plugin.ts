@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import type { OptionsForm, SpawnerPlugin } from '../../plugin-host/spawner.ts';
+import { createSlurmCommands } from './slurm-commands.ts';
+import {
+  optionsSchema,
+  profileOptionsSchema,
+  type SlurmOptions,
+  type SlurmProfile,
+} from './slurm-options.ts';
+import { createSlurmSpawner } from './slurm-spawner.ts';
+
+/** Servers as batch jobs of Slurm. */
+export const slurmPlugin: SpawnerPlugin<SlurmOptions, SlurmProfile> = {
+  kind: 'spawner',
+  name: 'slurm',
+  section: 'SlurmSpawner',
+  optionsSchema,
+  profileOptionsSchema,
+
+  findProblems({ port_range: [first, last] }) {
+    return first <= last
+      ? []
+      : [{ option: 'port_range', message: 'must begin with the lower port' }];
+  },
+
+  create(options, { log, publicUrl }) {
+    const { bin_directory: directory, sudo, slurm_conf: configuration } = options;
+    // Not the hub's own: the accounts of users could read it from their programs.
+    const environment = {
+      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+      LC_ALL: 'C.UTF-8',
+      ...(configuration !== undefined && { SLURM_CONF: configuration }),
+    };
+    const spawner = createSlurmSpawner({
+      options,
+      commands: createSlurmCommands({ directory, sudo, environment }),
+      hubTag: createHash('sha256').update(publicUrl).digest('hex').slice(0, 12),
+      log,
+    });
+    const form = formOf(options);
+    return form === undefined ? spawner : { ...spawner, optionsForm: form };
+  },
+};
+
+function formOf({
+  choosable_partitions,
+  longest_time_limit,
+}: SlurmOptions): OptionsForm | undefined {
+  const fields = [
+    ...(choosable_partitions.length === 0
+      ? []
+      : [
+          {
+            name: 'partition',
+            label: 'Partition',
+            type: 'select',
+            choices: choosable_partitions.map((value) => ({ value, label: value })),
+          } as const,
+        ]),
+    ...(longest_time_limit === undefined
+      ? []
+      : [
+          {
+            name: 'time_limit',
+            label: 'Time limit in minutes',
+            help: `At most ${longest_time_limit}; a shorter one may start sooner.`,
+            type: 'number',
+            min: 1,
+            max: longest_time_limit,
+          } as const,
+        ]),
+  ];
+  return fields.length === 0 ? undefined : { fields };
+}

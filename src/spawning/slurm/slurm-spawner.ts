@@ -1,0 +1,358 @@
+import { userInfo } from 'node:os';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { createBatchLoader } from '../../concurrency/batch-loader.ts';
+import { createPeriodic } from '../../concurrency/periodic.ts';
+import type { PluginLog } from '../../logging/plugin-log.ts';
+import type {
+  AcceptAddress,
+  ResumeRequest,
+  SpawnerState,
+  SpawnRequest,
+  StartCallbacks,
+} from '../../plugin-host/spawn-request.ts';
+import type { PollResult, ServerExit, SpawnedServer, Spawner } from '../../plugin-host/spawner.ts';
+import { jobArguments } from './job-arguments.ts';
+import { createJobOutputs } from './job-outputs.ts';
+import { writeJobScript } from './job-script.ts';
+import { describeEnd, describeWait, type Job, phaseOf } from './job-states.ts';
+import { type SlurmCommands, SlurmRefusal, SlurmUnavailable } from './slurm-commands.ts';
+import type { SlurmOptions, SlurmProfile } from './slurm-options.ts';
+import { chooseFor } from './slurm-options.ts';
+
+const stateSchema = z.object({
+  jobId: z.string().regex(/^\d+$/),
+  /** Missing while the job has told no address. */
+  url: z.string().optional(),
+  account: z.string().optional(),
+  outputFile: z.string(),
+});
+
+type JobState = z.output<typeof stateSchema>;
+
+const stopLookMs = 500;
+const retryMs = 1_000;
+const discardTimeoutMs = 60_000;
+
+/** Runs each server as a batch job of Slurm. */
+export function createSlurmSpawner(deps: {
+  readonly options: SlurmOptions;
+  readonly commands: SlurmCommands;
+  /** Tells the jobs of this hub from those of others with the same job name. */
+  readonly hubTag: string;
+  readonly log: PluginLog;
+}): Spawner<SlurmProfile> {
+  const { options, commands, hubTag, log } = deps;
+  const pollMs = options.poll_interval * 1000;
+  const closing = new AbortController();
+  const outputs = createJobOutputs({ commands, intervalMs: pollMs, log });
+  /** Jobs of servers that have an address, and who waits for their end. */
+  const live = new Map<string, (exit: ServerExit) => void>();
+  const watching = createPeriodic({
+    intervalMs: pollMs,
+    async work() {
+      // Asked for in one turn, they are one question to Slurm.
+      await Promise.all([...live.keys()].map(noticeEnd));
+    },
+    onError: (error) => log.debug({ err: error }, 'could not ask Slurm for the jobs'),
+  });
+
+  const lookUp = createBatchLoader<string, Job>(async (ids) => {
+    const jobs = await commands.listJobs(ids);
+    return new Map(jobs.map((job) => [job.id, job]));
+  });
+
+  const commentOf = (serverId: string) => `hub:${hubTag}:${serverId}`;
+  const jobNameOf = (objectName: string) => `${options.job_name_prefix}-${objectName}`;
+
+  /** Makes the URL of a server of its report: the host is the one on which Slurm runs the job. */
+  function acceptFor(jobId: () => Promise<string>): AcceptAddress {
+    return async ({ port }) => {
+      const job = await lookUp(await jobId());
+      if (job?.node === undefined || phaseOf(job) !== 'running') {
+        throw new Error('Slurm does not run this job.');
+      }
+      const address = await commands.addressOf(job.node);
+      const host = address.includes(':') ? `[${address}]` : address;
+      return `http://${host}:${port}`;
+    };
+  }
+
+  /** Watches a job until it ends or `signal` aborts; then it throws. */
+  async function watch(
+    jobId: string,
+    { onProgress, signal }: Pick<StartCallbacks, 'onProgress' | 'signal'>,
+  ): Promise<never> {
+    let last = '';
+    const say = (message: string, event: Parameters<typeof onProgress>[0]) => {
+      if (message === last) return;
+      last = message;
+      onProgress(event);
+    };
+    for (;;) {
+      signal.throwIfAborted();
+      closing.signal.throwIfAborted();
+      try {
+        const job = await lookUp(jobId);
+        if (job === undefined || phaseOf(job) === 'ended') {
+          await outputs.finish(jobId);
+          const why = job === undefined ? 'Slurm does not know the job any more' : describeEnd(job);
+          throw new SlurmRefusal(`The server did not start: ${why}.`);
+        }
+        if (phaseOf(job) === 'waiting') {
+          const message = await describeQueue(job);
+          say(message, { progress: 20, message, phase: 'pending', reason: job.reason });
+        } else {
+          const message = `The job ${jobId} runs on ${job.node ?? 'a node'}.`;
+          say(message, { progress: 40, message, phase: 'starting' });
+        }
+      } catch (error) {
+        if (!(error instanceof SlurmUnavailable)) throw error;
+        const message = `Slurm gives no answer: ${error.message}.`;
+        say(message, { progress: 20, message, phase: 'pending', reason: error.message });
+      }
+      await sleep(pollMs, undefined, {
+        signal: AbortSignal.any([signal, closing.signal]),
+      }).catch(() => undefined);
+    }
+  }
+
+  const loadQueues = createBatchLoader<'queues', ReadonlyMap<string, readonly string[]>>(
+    async () => new Map([['queues', await commands.listQueues()]]),
+  );
+
+  async function describeQueue(job: Job): Promise<string> {
+    return describeWait(job, (await loadQueues('queues'))?.get(job.partition) ?? []);
+  }
+
+  /** The job tells its address or ends, whichever comes first. */
+  async function untilAddress(
+    state: JobState,
+    request: StartCallbacks,
+    told: Promise<string>,
+  ): Promise<SpawnedServer> {
+    const { jobId } = state;
+    const settled = new AbortController();
+    const signal = AbortSignal.any([request.signal, settled.signal]);
+    try {
+      const url = await Promise.race([told, watch(jobId, { ...request, signal })]);
+      return serverOf({ ...state, url });
+    } catch (error) {
+      if (closing.signal.aborted) throw error;
+      await cancelAndWait(state, { graceMs: 0, signal: AbortSignal.timeout(30_000) }).catch(
+        (failure: unknown) => log.error({ err: failure, jobId }, 'a job could not be cancelled'),
+      );
+      await outputs.finish(jobId);
+      request.signal.throwIfAborted();
+      throw error;
+    } finally {
+      settled.abort();
+    }
+  }
+
+  function serverOf(state: JobState & { readonly url: string }): SpawnedServer {
+    const { promise: exited, resolve } = Promise.withResolvers<ServerExit>();
+    live.set(state.jobId, resolve);
+    return { url: state.url, state, exited };
+  }
+
+  /** Says how a job has ended; undefined while it has not. Throws SlurmUnavailable. */
+  async function noticeEnd(jobId: string): Promise<ServerExit | undefined> {
+    const job = await lookUp(jobId);
+    if (job !== undefined && phaseOf(job) !== 'ended') return undefined;
+    await outputs.finish(jobId);
+    const exit = {
+      code: job === undefined ? null : ((await commands.exitCodeOf(jobId)) ?? null),
+      signal: null,
+      reason: job === undefined ? 'Slurm does not know its job any more' : describeEnd(job),
+    };
+    live.get(jobId)?.(exit);
+    live.delete(jobId);
+    return exit;
+  }
+
+  async function cancelAndWait(
+    { jobId, account }: Pick<JobState, 'jobId' | 'account'>,
+    { graceMs, signal }: { readonly graceMs: number; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const begunAt = performance.now();
+    let failure: unknown;
+    let isTold = false;
+    let isKilled = false;
+    for (;;) {
+      try {
+        if (!isTold) await commands.cancel(jobId, { account, kill: false });
+        isTold = true;
+        const job = await lookUp(jobId);
+        if (job === undefined || phaseOf(job) === 'ended') return;
+        if (!isKilled && performance.now() - begunAt > graceMs) {
+          await commands.cancel(jobId, { account, kill: true });
+          isKilled = true;
+        }
+      } catch (error) {
+        if (!(error instanceof SlurmUnavailable)) throw error;
+        failure = error;
+      }
+      if (signal.aborted) {
+        const why = failure instanceof Error ? failure.message : 'Slurm still lists it';
+        throw new Error(`The job ${jobId} could not be ended: ${why}.`);
+      }
+      await sleep(failure === undefined ? stopLookMs : retryMs, undefined, { signal }).catch(
+        () => undefined,
+      );
+    }
+  }
+
+  return {
+    needsReachableHub: true,
+    reach: 'anywhere',
+
+    async start(request) {
+      request.signal.throwIfAborted();
+      refuseWhatSlurmLacks(request);
+      const chosen = chooseFor(options, request);
+      const account = request.systemUser;
+      const outputFile = outputFileOf(options, request);
+      const submitted = Promise.withResolvers<string>();
+      submitted.promise.catch(() => undefined);
+      const told = request.awaitAddress(acceptFor(() => submitted.promise));
+      told.catch(() => undefined);
+      const script = writeJobScript({
+        command: request.command,
+        environment: request.environment,
+        environmentForUrl: request.environmentForUrl,
+        workingDirectory: request.workingDirectory,
+        modules: chosen.modules,
+        prologue: chosen.prologue,
+        portRange: options.port_range,
+        addressVariable: 'HUB_ADDRESS_URL',
+        tokenVariable: 'HUB_API_TOKEN',
+      });
+      // On a file system that only the nodes see, it is for the operator to make.
+      await commands.makeFolder(dirname(outputFile), account).catch((error: unknown) => {
+        log.debug({ err: error }, 'could not make the folder for the output of a job');
+      });
+      const args = jobArguments(request, chosen, {
+        name: jobNameOf(request.objectName),
+        comment: commentOf(request.serverId),
+        outputFile,
+      });
+      let jobId: string;
+      try {
+        jobId = await commands.submit(script, args, { account, signal: request.signal });
+      } catch (error) {
+        submitted.reject(error);
+        if (error instanceof SlurmUnavailable) {
+          throw new Error(`Slurm gives no answer: ${error.message}.`, { cause: error });
+        }
+        throw error instanceof SlurmRefusal
+          ? new Error(`Slurm refuses the job: ${error.message}.`, { cause: error })
+          : error;
+      }
+      const state: JobState = {
+        jobId,
+        outputFile: outputFile.replaceAll('%j', jobId),
+        ...(account !== undefined && { account }),
+      };
+      await outputs.follow(jobId, {
+        account,
+        file: state.outputFile,
+        onOutput: request.onOutput,
+        secrets: secretsIn(request.environment),
+      });
+      await request.keepState(state);
+      submitted.resolve(jobId);
+      return await untilAddress(state, request, told);
+    },
+
+    async resume(kept, request: ResumeRequest) {
+      const state = readState(kept);
+      if (state === undefined) return undefined;
+      const { jobId, account, outputFile: file } = state;
+      const told = request.awaitAddress(acceptFor(async () => jobId));
+      told.catch(() => undefined);
+      const job = await lookUp(jobId).catch(() => 'unknown' as const);
+      if (job === undefined || (job !== 'unknown' && phaseOf(job) === 'ended')) return undefined;
+      await outputs.follow(jobId, { account, file, onOutput: request.onOutput });
+      return await untilAddress(state, request, told);
+    },
+
+    async stop(stored, { graceMs, signal }) {
+      const state = readState(stored);
+      if (state === undefined) return;
+      await cancelAndWait(state, { graceMs, signal });
+      await noticeEnd(state.jobId).catch(() => undefined);
+    },
+
+    async poll(stored): Promise<PollResult> {
+      const state = readState(stored);
+      if (state === undefined) return { running: false };
+      try {
+        const exit = await noticeEnd(state.jobId);
+        return exit === undefined ? { running: true } : { running: false, exit };
+      } catch (error) {
+        return { running: 'unknown', reason: (error as Error).message };
+      }
+    },
+
+    async restore(stored, { onOutput }) {
+      const state = readState(stored);
+      if (state?.url === undefined) return undefined;
+      const job = await lookUp(state.jobId);
+      if (job === undefined || phaseOf(job) === 'ended') return undefined;
+      const { jobId, account, outputFile: file, url } = state;
+      await outputs.follow(jobId, { account, file, onOutput });
+      return serverOf({ ...state, url });
+    },
+
+    async discard(serverId, { graceMs }) {
+      const jobs = await commands.listCommented();
+      const those = jobs.filter(({ comment }) => comment === commentOf(serverId));
+      const signal = AbortSignal.timeout(discardTimeoutMs);
+      const isOther = (account: string) => account !== userInfo().username;
+      for (const { id: jobId, account } of those) {
+        const owner = isOther(account) ? account : undefined;
+        await cancelAndWait({ jobId, account: owner }, { graceMs, signal });
+      }
+    },
+
+    async [Symbol.asyncDispose]() {
+      closing.abort(new Error('The hub is stopping.'));
+      await watching[Symbol.asyncDispose]();
+      await outputs[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Reads a stored state; undefined when it is not one of this spawner. */
+function readState(state: SpawnerState): JobState | undefined {
+  return stateSchema.safeParse(state).data;
+}
+
+function refuseWhatSlurmLacks({ limits, socket, volumes }: SpawnRequest): void {
+  if (limits.processes !== undefined) {
+    throw new Error('Slurm holds no limit of processes: leave it out of the profile.');
+  }
+  if (volumes.length > 0) {
+    throw new Error('Jobs of Slurm see the file systems of their node: leave volumes out.');
+  }
+  if (socket) throw new Error('Jobs of Slurm listen on a port: leave the socket out.');
+}
+
+/** `{username}` and `{server}` filled in; `%j` is for Slurm to fill in. */
+function outputFileOf(
+  { output }: SlurmOptions,
+  { objectName, workingDirectory }: SpawnRequest,
+): string {
+  const file = output.replaceAll('{server}', objectName);
+  const absolute = file.startsWith('/') ? file : `${workingDirectory}/${file}`;
+  // Slurm has patterns of its own; only the number of the job is meant (sbatch(1), filename pattern).
+  return absolute.replaceAll(/%(?!j)/g, '%%');
+}
+
+function secretsIn(environment: Readonly<Record<string, string>>): string[] {
+  return Object.entries(environment)
+    .filter(([name]) => name.endsWith('_API_TOKEN'))
+    .map(([, value]) => value);
+}
