@@ -32,6 +32,7 @@ import { createReadiness } from './composition/readiness.ts';
 import { registerMetricSources } from './composition/register-metric-sources.ts';
 import { createReload, type ReloadedConfig } from './composition/reload.ts';
 import { addOuterPages, addServerPages } from './composition/server-pages.ts';
+import { watchSettings } from './composition/settings-difference.ts';
 import { createStopRequest } from './composition/stop-request.ts';
 import type { Config } from './config/config.ts';
 import { createSealer } from './crypto/sealer.ts';
@@ -54,6 +55,10 @@ export interface Hub extends AsyncDisposable {
   readonly stopRequested: Promise<void>;
   /** Changes to a new, already checked configuration, and logs the difference. */
   reload(reloaded: ReloadedConfig): Promise<void>;
+  /** Makes the other instances read their configuration files again. */
+  requestReload(): Promise<void>;
+  /** Calls back when another instance asks for that. */
+  onReloadRequested(listener: () => void): void;
 }
 
 export interface HubOptions {
@@ -243,6 +248,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   if (restored + gone > 0) log.info({ restored, gone }, 'restored the servers of an earlier run');
   listeners.serve({ app, gateway, instances, gateways });
   void instances.checkOwnAddress();
+  if (database.dialect === 'postgres') building.use(watchSettings(foundation, instances));
   await registry.start(signal);
   signal?.throwIfAborted();
   const setUpUrl = await accounts.firstAdministrator.issueLink();
@@ -264,6 +270,15 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       registry.statuses().some(({ state, restarts }) => state === 'starting' && restarts === 0),
     stopRequested: stop.requested,
     reload: createReload(foundation, { login, services, browser, catalogue }),
+    requestReload: () => database.requestReload(instances.self.id),
+    onReloadRequested(listener) {
+      database.onChange((subject) => {
+        if (subject?.kind !== 'reload_requested' || subject.instanceId === instances.self.id)
+          return;
+        log.info({ by: instances.directory.find(subject.instanceId)?.name }, 'asked to reload');
+        listener();
+      });
+    },
     [Symbol.asyncDispose]: () => built.disposeAsync(),
   };
 }

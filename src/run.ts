@@ -51,19 +51,26 @@ async function startHub(
     manager.ready(status);
     void announce(hub, openedLog);
     collectWhenQuiet();
-    signals.onHangup(() => {
-      if (signals.stop.aborted) return;
+    const reloadNow = async (): Promise<boolean> => {
+      if (signals.stop.aborted) return false;
       manager.reloading();
-      reload()
-        .then((reloaded) => hub.reload(reloaded))
-        .then(
-          () => manager.ready(status),
-          (error: unknown) => {
-            const message = 'the configuration was not reloaded; the former one stays in force';
-            log.error({ err: error }, message);
-            manager.ready(`${status}; ${message}`);
-          },
-        );
+      try {
+        await hub.reload(await reload());
+        manager.ready(status);
+        return true;
+      } catch (error) {
+        const message = 'the configuration was not reloaded; the former one stays in force';
+        log.error({ err: error }, message);
+        manager.ready(`${status}; ${message}`);
+        return false;
+      }
+    };
+    hub.onReloadRequested(() => void reloadNow());
+    signals.onHangup(async () => {
+      if (!(await reloadNow())) return;
+      await hub.requestReload().catch((error: unknown) => {
+        log.error({ err: error }, 'the other instances could not be told to reload');
+      });
     });
     void hub.stopRequested.then(() => beginStop('POST /hub/api/shutdown'));
     await stopping.promise;

@@ -7,7 +7,7 @@ export interface Signals {
   /** Says that from now on there is something to close before the process ends. */
   takeOver(): void;
   /** Calls back for each SIGHUP: once for those that came before, then at each. */
-  onHangup(listener: () => void): void;
+  onHangup(listener: () => void | Promise<void>): void;
 }
 
 /**
@@ -18,7 +18,7 @@ export function catchSignals(): Signals {
   const stop = new AbortController();
   let isTakenOver = false;
   let isHungUp = false;
-  let listener: (() => void) | undefined;
+  let listener: (() => void | Promise<void>) | undefined;
 
   function onStop(name: NodeJS.Signals): void {
     if (!isTakenOver) process.exit();
@@ -30,7 +30,7 @@ export function catchSignals(): Signals {
   process.on('SIGINT', onStop);
   process.on('SIGHUP', () => {
     if (listener === undefined) isHungUp = true;
-    else listener();
+    else void listener();
   });
 
   return {
@@ -40,7 +40,7 @@ export function catchSignals(): Signals {
     },
     onHangup(called) {
       listener = called;
-      if (isHungUp) called();
+      if (isHungUp) void called();
     },
   };
 }

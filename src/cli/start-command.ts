@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import { findLockHolder, takeFileLock } from '../store/file-lock.ts';
 import type { CliIo } from './cli-io.ts';
+import { reloadAndReport } from './reload-report.ts';
 import { loadFor, withConfig } from './with-config.ts';
 
 /** Adds `hub start`. */
@@ -33,8 +34,11 @@ export function addReloadCommand(program: Command, io: CliIo): void {
           hint: 'Start one with: hub start',
         });
       }
-      process.kill(pid, 'SIGHUP');
-      io.stdout.write(`The hub (process ${pid}) reloads; its log shows what changed.\n`);
+      const report = await reloadAndReport(config, () => {
+        process.kill(pid, 'SIGHUP');
+        io.stdout.write(`The hub (process ${pid}) reloads; its log shows what changed.\n`);
+      });
+      io.stdout.write(report);
     });
 }
 

@@ -62,7 +62,7 @@ function ownUrl(bindUrl: string): string | undefined {
 }
 
 /** The same for instances whose settings say the same; secrets do not count. */
-function digestSettings(config: Config): string {
+export function digestSettings(config: Config): string {
   const shared = Object.fromEntries(
     Object.entries(config.Hub).filter(([key]) => !ownSettings.includes(key)),
   );

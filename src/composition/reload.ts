@@ -5,6 +5,7 @@ import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedLogin } from './compose-login.ts';
 import type { ComposedServices } from './compose-services.ts';
+import { digestSettings } from './describe-instance.ts';
 import type { Foundation } from './foundation.ts';
 
 /** A configuration that has passed every check, with its plugins. */
@@ -38,7 +39,7 @@ const keptAuthenticatorSettings = new Set([
 
 /** Takes over services, roles, groups and authenticators of a new, already checked configuration. */
 export function createReload(
-  { config, stores, database, log }: Foundation,
+  { config, stores, database, instance, log }: Foundation,
   deps: {
     readonly login: Pick<ComposedLogin, 'reload'>;
     readonly services: ComposedServices;
@@ -61,6 +62,7 @@ export function createReload(
     announcements.update(next.Hub);
     database.announceChange();
     current = next;
+    await instance.setSettingsDigest(digestSettings(next));
     log.info({ services }, 'the new configuration is in force');
     if (needRestart.length > 0) {
       log.warn(

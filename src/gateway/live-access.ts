@@ -149,6 +149,7 @@ export function createLiveAccess(deps: {
         case 'server_changed':
         case 'instances_changed':
         case 'services_changed':
+        case 'reload_requested':
           break;
         case 'session_ended':
           endSession(subject.sessionId);

@@ -15,6 +15,8 @@ export interface InstanceLease extends AsyncDisposable {
   readonly machineId: string;
   /** Whether other instances surely leave alone what this one owns, for five seconds at least. */
   isHeld(): boolean;
+  /** Tells the others of new settings. */
+  setSettingsDigest(settingsDigest: string): Promise<void>;
   /**
    * Calls back when the database could not be told for ten seconds that this instance is there: what must
    * not run twice has to end within the five seconds that are left. Returns how to stop listening.
@@ -52,6 +54,7 @@ export interface InstanceLeaseOptions {
 export async function openInstanceLease(options: InstanceLeaseOptions): Promise<InstanceLease> {
   const { store, instance, isShared, announce, log, monotonicMs = systemMonotonicMs } = options;
   const { id, name, machineId } = instance;
+  let description = instance;
   const lostListeners = new Set<() => void>();
   const regainedListeners = new Set<() => void>();
   let renewedAtMs = await enterWhenFree(options, monotonicMs);
@@ -69,7 +72,7 @@ export async function openInstanceLease(options: InstanceLeaseOptions): Promise<
     const sentAtMs = attemptedAtMs;
     try {
       if (!(await store.renew(id))) {
-        await store.enter(instance, (others) => requireRoomFor(instance, others));
+        await store.enter(description, (others) => requireRoomFor(description, others));
         announce();
       }
       // An old answer tells nothing about now.
@@ -111,6 +114,11 @@ export async function openInstanceLease(options: InstanceLeaseOptions): Promise<
     name,
     machineId,
     isHeld,
+    async setSettingsDigest(settingsDigest) {
+      description = { ...description, settingsDigest };
+      await store.setSettingsDigest(id, settingsDigest);
+      announce();
+    },
     onLost: (listener) => addTo(lostListeners, listener),
     onRegained: (listener) => addTo(regainedListeners, listener),
     async [Symbol.asyncDispose]() {

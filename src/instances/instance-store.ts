@@ -21,6 +21,7 @@ export interface InstanceStore {
   ): Promise<Instance | undefined>;
   /** Extends the lease by its full length from now; false when the instance is no longer entered. */
   renew(id: string): Promise<boolean>;
+  setSettingsDigest(id: string, settingsDigest: string): Promise<void>;
   /** Ends the lease, and forgets the instance unless servers are still where it left them. */
   leave(id: string): Promise<void>;
   /** By name. */
@@ -101,6 +102,14 @@ export function createInstanceStore(database: HubDatabase): InstanceStore {
         .where('id', '=', id)
         .executeTakeFirst();
       return result.numUpdatedRows > 0n;
+    },
+
+    async setSettingsDigest(id, settingsDigest) {
+      await kysely
+        .updateTable('instances')
+        .set({ settings_digest: settingsDigest })
+        .where('id', '=', id)
+        .execute();
     },
 
     async leave(id) {

@@ -82,6 +82,7 @@ export function watchChanges(database: ChangeSource): ChangeWatch {
       case 'server_changed':
       case 'instances_changed':
       case 'services_changed':
+      case 'reload_requested':
         return true;
       case undefined:
         return false;

@@ -18,7 +18,9 @@ export type StateChange =
   /** An instance of the hub came or went. */
   | { readonly kind: 'instances_changed' }
   /** A service started, ended or changed hands. */
-  | { readonly kind: 'services_changed' };
+  | { readonly kind: 'services_changed' }
+  /** An instance was told to read its configuration file again, and so shall all others. */
+  | { readonly kind: 'reload_requested'; readonly instanceId: string };
 
 /** With more tokens, dropping everything is the lesser work. */
 const mostTokenIds = 100;
@@ -59,6 +61,8 @@ function readSubject(kind: string, subject: string | null): ChangeSubject | unde
       return { kind };
     case 'session_ended':
       return subject === null ? undefined : { kind, sessionId: subject };
+    case 'reload_requested':
+      return subject === null ? undefined : { kind, instanceId: subject };
     case 'server_changed':
       return subject === null ? undefined : { kind, serverId: subject };
     default:

@@ -35,6 +35,8 @@ export interface HubDatabase extends AsyncDisposable {
    * have lost a right.
    */
   announceChange(subject?: ChangeSubject): void;
+  /** Tells every process something that no change of a table says. */
+  requestReload(instanceId: string): Promise<void>;
   /**
    * Called after any announceChange and any change by another process, perhaps more than once for one. Returns how to
    * stop listening.

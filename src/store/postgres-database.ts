@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { createChangeListeners } from './change-listeners.ts';
 import type { HubDatabase } from './database.ts';
 import { migrate } from './migrate.ts';
@@ -29,6 +30,11 @@ export async function openPostgresDatabase(
       now: feed.now,
       problem: () => undefined,
       announceChange: listeners.callAll,
+      async requestReload(instanceId) {
+        await sql`insert into changes (kind, subject) values ('reload_requested', ${instanceId})`.execute(
+          kysely,
+        );
+      },
       onChange: listeners.add,
       changeFeed: feed,
       async [Symbol.asyncDispose]() {

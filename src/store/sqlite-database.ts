@@ -38,6 +38,9 @@ export async function openSqliteDatabase(options: SqliteConnectionOptions): Prom
     now: Date.now,
     problem,
     announceChange: listeners.callAll,
+    async requestReload(instanceId) {
+      listeners.callAll({ kind: 'reload_requested', instanceId });
+    },
     onChange: listeners.add,
     // The file is of this machine and this hub.
     changeFeed: { knownAtMs: monotonicMs, isLost: () => false, lossCount: 0 },

@@ -1,0 +1,57 @@
+import type { InstanceDirectory } from '../instances/instance-directory.ts';
+import type { InstanceLease } from '../instances/instance-lease.ts';
+import type { Foundation } from './foundation.ts';
+
+/** A reload reaches the others within this time. */
+const settledAfterMs = 5_000;
+
+/** Says in the log which instances have other settings than this one, whenever that changes. */
+export function watchSettings(
+  { database, log }: Pick<Foundation, 'database' | 'log'>,
+  deps: {
+    readonly self: Pick<InstanceLease, 'id'>;
+    readonly directory: Pick<InstanceDirectory, 'refresh'>;
+  },
+): Disposable {
+  let told = '';
+  let timer: NodeJS.Timeout | undefined;
+
+  async function compare(): Promise<void> {
+    const live = (await deps.directory.refresh()).filter(({ isLive }) => isLive);
+    const own = live.find(({ id }) => id === deps.self.id);
+    if (own === undefined) return;
+    const others = live
+      .filter(({ settingsDigest }) => settingsDigest !== own.settingsDigest)
+      .map(({ name }) => name);
+    const found = others.join(' ');
+    if (found === told) return;
+    told = found;
+    if (others.length === 0) log.info({}, 'all instances have the same settings again');
+    else
+      log.warn(
+        { instances: others },
+        'other instances have other settings than this one: give all the same configuration, then run hub reload',
+      );
+  }
+
+  function compareSoon(): void {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      compare().catch((error: unknown) =>
+        log.debug({ err: error }, 'could not compare the settings of the instances'),
+      );
+    }, settledAfterMs);
+    timer.unref();
+  }
+
+  compareSoon();
+  const stopListening = database.onChange((subject) => {
+    if (subject === undefined || subject.kind === 'instances_changed') compareSoon();
+  });
+  return {
+    [Symbol.dispose]() {
+      stopListening();
+      clearTimeout(timer);
+    },
+  };
+}
