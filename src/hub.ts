@@ -155,7 +155,15 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const gateways = composeGateways(foundation, { gateway, version });
   const { publicServer, internalServer } = listeners;
   const readiness = createReadiness(foundation, [publicServer, internalServer]);
-  registerMetricSources(foundation, { services, servers, gateway, readiness, droppedLogLines });
+  registerMetricSources(foundation, {
+    services,
+    instances,
+    version,
+    servers,
+    gateway,
+    readiness,
+    droppedLogLines,
+  });
 
   const accounts = composeAccounts(foundation, { site, login, logins, authorizer, servers });
   const app = new Koa();
@@ -214,6 +222,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         servers,
         services,
         gateways,
+        instances,
       };
       addApi(router, foundation, { ...deps, assertions, stop, info });
     },
@@ -236,7 +245,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         gateway,
       });
       addAccountPages(router, foundation, { browser, login, logins, accounts, oauth });
-      const deps = { browser, authorizer, login, logins, accounts, servers, services };
+      const deps = { browser, authorizer, login, logins, accounts, servers, services, instances };
       addAdminPages(router, foundation, deps);
     },
     addOuterRoutes: (router) =>

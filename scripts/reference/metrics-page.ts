@@ -8,6 +8,8 @@ export function listMetrics(): readonly MetricDescription[] {
   metrics.observe({
     services: () => [],
     serviceStates,
+    instance: { name: '', version: '' },
+    instancesByState: () => ({ up: 0, down: 0 }),
     serversByState: () => ({}),
     users: () => Promise.resolve(0),
     storagesUp: () => Promise.resolve({}),

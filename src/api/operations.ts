@@ -2,6 +2,7 @@ import { activityOperations } from './activity.ts';
 import { gatewayOperations } from './gateway.ts';
 import { groupOperations } from './groups.ts';
 import { infoOperations } from './info.ts';
+import { instanceOperations } from './instances.ts';
 import { invitationOperations } from './invitations.ts';
 import { lockoutOperations } from './lockouts.ts';
 import type { Operation } from './operation.ts';
@@ -28,6 +29,7 @@ export type ApiDeps = Together<
   | typeof groupOperations
   | typeof serviceOperations
   | typeof gatewayOperations
+  | typeof instanceOperations
 >;
 
 /** Every operation of the API. */
@@ -45,6 +47,7 @@ export const operations: readonly Operation<ApiDeps>[] = [
   groupOperations,
   serviceOperations,
   gatewayOperations,
+  instanceOperations,
 ].flat();
 
 type DepsOf<List> = List extends readonly Operation<infer Deps>[] ? (deps: Deps) => void : never;

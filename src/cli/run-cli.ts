@@ -11,6 +11,7 @@ import { addLockoutCommands } from './lockout-commands.ts';
 import { addSchemaCommand } from './schema-command.ts';
 import { addSetupLinkCommand } from './setup-link-command.ts';
 import { addReloadCommand, addStartCommand } from './start-command.ts';
+import { addStatusCommand } from './status-command.ts';
 import { addTestPluginsCommand } from './test-plugins-command.ts';
 import { addTokenCommand } from './token-command.ts';
 import { addUserCommands } from './user-commands.ts';
@@ -50,6 +51,7 @@ export function createProgram(io: CliIo): Command {
   addDoctorCommand(program, io);
   addReloadCommand(program, io);
   addGatewayCommand(program, io);
+  addStatusCommand(program, io, readVersion());
   addUserCommands(program, io);
   addTokenCommand(program, io);
   addLockoutCommands(program, io);

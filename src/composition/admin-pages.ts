@@ -1,6 +1,7 @@
 import type Router from '@koa/router';
 import { createAdminContext } from '../pages/admin/admin-context.ts';
 import { adminGroupRoutes } from '../pages/admin/group-routes.ts';
+import { adminInstanceRoutes } from '../pages/admin/instance-routes.ts';
 import { adminLockoutRoutes } from '../pages/admin/lockout-routes.ts';
 import { adminServiceRoutes } from '../pages/admin/service-routes.ts';
 import { adminUserListRoutes } from '../pages/admin/user-list-routes.ts';
@@ -9,6 +10,7 @@ import type { Authorizer } from '../rbac/authorizer.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { ComposedAccounts } from './compose-accounts.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
+import type { ComposedInstances } from './compose-instances.ts';
 import type { ComposedLogin } from './compose-login.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
@@ -25,6 +27,7 @@ export function addAdminPages(
     readonly accounts: ComposedAccounts;
     readonly servers: ComposedServers;
     readonly services: ComposedServices;
+    readonly instances: ComposedInstances;
   },
 ): void {
   const { login, logins, authorizer } = deps;
@@ -52,6 +55,7 @@ export function addAdminPages(
     log,
   });
   adminGroupRoutes(admin, { groups, members: groupMembers });
+  adminInstanceRoutes(admin, deps.instances);
   adminServiceRoutes(admin, { registry: deps.services.registry, log });
   adminLockoutRoutes(admin, { lockouts, log });
 }

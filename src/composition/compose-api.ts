@@ -15,6 +15,7 @@ import { watchChanges } from '../store/change-aware-cache.ts';
 import type { ComposedAccounts } from './compose-accounts.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedGateways } from './compose-gateways.ts';
+import type { ComposedInstances } from './compose-instances.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
@@ -35,6 +36,7 @@ export function addApi(
     readonly accounts: ComposedAccounts;
     readonly servers: ComposedServers;
     readonly services: ComposedServices;
+    readonly instances: ComposedInstances;
     readonly assertions: AssertionSigner;
     readonly stop: StopRequest;
     readonly info: HubInfo;
@@ -108,6 +110,7 @@ export function addApi(
     roles: { ...roles, ...rememberRoleNames(roles, changes) },
     registry,
     ...deps.gateways.api,
+    instances: deps.instances.overview,
   };
   addOperations(router, operations, apiDeps, {
     authorizer,

@@ -3,6 +3,8 @@ import { createChannelReceiver } from '../instances/channel-receiver.ts';
 import { channelPath, createChannelSignature } from '../instances/channel-signature.ts';
 import { createHopProof } from '../instances/hop-proof.ts';
 import { openInstanceDirectory, urlFrom } from '../instances/instance-directory.ts';
+import { createFiguresReader } from '../instances/instance-figures.ts';
+import { createInstanceOverview, figuresOperation } from '../instances/instance-overview.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -18,7 +20,13 @@ export async function composeInstances(
   const shared = { path, self: instance, signature, log };
   const caller = createChannelCaller(shared);
   const directory = disposables.use(
-    await openInstanceDirectory({ store: stores.instances, database, here: instance, log }),
+    await openInstanceDirectory({
+      store: stores.instances,
+      database,
+      isShared: database.dialect === 'postgres',
+      here: instance,
+      log,
+    }),
   );
 
   /** Says in the log when what the others are told of this instance would lead them elsewhere. */
@@ -37,11 +45,23 @@ export async function composeInstances(
     );
   }
 
+  const channel = createChannelReceiver(shared);
+  const figures = createFiguresReader();
+  channel.handle(figuresOperation, async () => figures());
+  const overview = createInstanceOverview({
+    here: instance,
+    directory,
+    store: stores.instances,
+    caller,
+    figures,
+  });
+
   return {
     self: instance,
     directory,
     caller,
-    channel: createChannelReceiver(shared),
+    channel,
+    overview,
     hopProof: createHopProof(secrets),
     checkOwnAddress,
   };

@@ -50,6 +50,7 @@ export function composeServices(
       store: createManagedProcessStore(database, instance.id),
       owners: createServiceOwnerStore(database, instance.id),
       lease: instance,
+      isShared: database.dialect === 'postgres',
       database,
       elsewhere: {
         restart: async (host, name) => void (await ask(host, 'restart-service', name)),

@@ -1,6 +1,7 @@
 import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { serviceStates } from '../services/service-status.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
+import type { ComposedInstances } from './compose-instances.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
 import type { Foundation } from './foundation.ts';
@@ -8,9 +9,11 @@ import type { Readiness } from './readiness.ts';
 
 /** Registers what the metrics read from the running hub at each scrape. */
 export function registerMetricSources(
-  { metrics, stores, database }: Foundation,
+  { metrics, stores, database, instance }: Foundation,
   deps: {
     readonly services: ComposedServices;
+    readonly instances: ComposedInstances;
+    readonly version: string;
     readonly servers: ComposedServers;
     readonly gateway: ComposedGateway;
     readonly readiness: Readiness;
@@ -41,6 +44,12 @@ export function registerMetricSources(
       const totals: Record<string, number> = { stopped: 0, starting: 0, running: 0, stopping: 0 };
       for (const { state } of lifecycle.units()) totals[state] = (totals[state] ?? 0) + 1;
       return totals;
+    },
+    instance: { name: instance.name, version: deps.version },
+    instancesByState() {
+      const instances = deps.instances.directory.list();
+      const up = instances.filter(({ isLive }) => isLive).length;
+      return { up, down: instances.length - up };
     },
     async users() {
       const { database } = await readiness.check();

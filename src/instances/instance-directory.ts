@@ -21,6 +21,8 @@ const refreshMs = 5_000;
 export async function openInstanceDirectory(deps: {
   readonly store: Pick<InstanceStore, 'list'>;
   readonly database: Pick<HubDatabase, 'onChange'>;
+  /** Whether other instances may use the database. */
+  readonly isShared: boolean;
   readonly here: Pick<Instance, 'machineId'>;
   readonly log: Logger;
 }): Promise<InstanceDirectory> {
@@ -36,7 +38,9 @@ export async function openInstanceDirectory(deps: {
   await refresh();
   const refreshing = createPeriodic({
     intervalMs: refreshMs,
-    work: async () => void (await refresh()),
+    async work() {
+      if (deps.isShared) await refresh();
+    },
     onError: (error) => log.debug({ err: error }, 'could not read the instances of the hub'),
   });
   const stopListening = deps.database.onChange((subject) => {

@@ -26,6 +26,16 @@ export interface InstanceStore {
   leave(id: string): Promise<void>;
   /** By name. */
   list(): Promise<readonly Instance[]>;
+  /** What the instances own, by their ids. */
+  listOwned(): Promise<ReadonlyMap<string, OwnedThings>>;
+}
+
+/** What runs at an instance, or did so last. */
+export interface OwnedThings {
+  /** Servers of users that are not stopped. */
+  readonly servers: number;
+  /** Names of managed services, in order. */
+  readonly services: readonly string[];
 }
 
 /** On SQLite, where a lock on the file keeps others out for as long as the process lives. */
@@ -126,6 +136,30 @@ export function createInstanceStore(database: HubDatabase): InstanceStore {
     },
 
     list: () => list(kysely),
+
+    async listOwned() {
+      const servers = await kysely
+        .selectFrom('servers')
+        .select(['instance_id', ({ fn }) => fn.countAll<number | bigint | string>().as('count')])
+        .where('state', '<>', 'stopped')
+        .where('instance_id', 'is not', null)
+        .groupBy('instance_id')
+        .execute();
+      const services = await kysely
+        .selectFrom('service_owners')
+        .select(['instance_id', 'name'])
+        .orderBy('name')
+        .execute();
+      const owned = new Map<string, { servers: number; services: string[] }>();
+      function of(id: string) {
+        const things = owned.get(id) ?? { servers: 0, services: [] };
+        owned.set(id, things);
+        return things;
+      }
+      for (const { instance_id, count } of servers) of(instance_id ?? '').servers = Number(count);
+      for (const { instance_id, name } of services) of(instance_id).services.push(name);
+      return owned;
+    },
   };
 }
 

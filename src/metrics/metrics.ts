@@ -21,6 +21,10 @@ export interface MetricSources {
   users(): Promise<number | undefined>;
   /** Whether each storage answers. */
   storagesUp(): Promise<Readonly<Record<string, boolean>>>;
+  /** Name and version of this instance of the hub. */
+  instance: { readonly name: string; readonly version: string };
+  /** How many instances have their lease, and how many have lost it without a word. */
+  instancesByState(): Readonly<Record<'up' | 'down', number>>;
   openWebSockets(): number;
   droppedLogLines(): number;
   /** How news of changes comes from the database. */
@@ -180,6 +184,25 @@ function registerSources(sources: MetricSources, registers: Registry[]): void {
     'Seconds since a managed service started.',
     ({ uptimeSeconds }) => uptimeSeconds,
   );
+
+  const { name: instance, version } = sources.instance;
+  new Gauge({
+    name: 'hub_instance_info',
+    help: 'Name and version of the instance of the hub that is asked; always 1.',
+    labelNames: ['instance', 'version'],
+    registers,
+  }).set({ instance, version }, 1);
+  new Gauge({
+    name: 'hub_instances',
+    help: 'Instances of the hub that are there (up), and that are gone without a word (down).',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, count] of Object.entries(sources.instancesByState())) {
+        this.set({ state }, count);
+      }
+    },
+  });
 
   new Gauge({
     name: 'hub_service_state',

@@ -142,6 +142,7 @@ describe.each([...pages.keys()])('the page %s', (name) => {
       'home-nothing',
       'services',
       'admin-services',
+      'admin-instances',
       'admin-lockouts',
       'spawn-pending',
       'stop-pending',

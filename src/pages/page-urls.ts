@@ -54,6 +54,7 @@ export interface PageUrls {
   adminGroup(groupName: string, action?: AdminGroupAction): string;
   readonly adminServices: string;
   adminRestartService(serviceName: string): string;
+  readonly adminInstances: string;
   readonly adminLockouts: string;
   readonly adminLiftLockout: string;
 }
@@ -130,6 +131,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
     adminGroup: (groupName, action) => below('admin/groups', groupName, action),
     adminServices: `${hub}admin/services`,
     adminRestartService: (serviceName) => below('admin/services', serviceName, 'restart'),
+    adminInstances: `${hub}admin/instances`,
     adminLockouts: `${hub}admin/lockouts`,
     adminLiftLockout: `${hub}admin/lockouts/lift`,
   };

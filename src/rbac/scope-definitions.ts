@@ -220,7 +220,7 @@ export const scopeDefinitions = {
   },
   'read:hub': {
     description: 'Read details about the hub.',
-    help: 'Reads versions and the names of the authenticator and the spawner.',
+    help: 'Reads versions, the names of the authenticator and the spawner, and the instances of the hub.',
     subscopes: [],
   },
   'access:servers': {

@@ -31,6 +31,8 @@ export interface ServiceKeeperDeps {
   readonly owners: ServiceOwnerStore;
   readonly processes: ManagedProcessStore;
   readonly lease: Pick<InstanceLease, 'id' | 'isHeld' | 'onLost' | 'onRegained'>;
+  /** Whether other instances may use the database; where none can, nothing has to be looked for. */
+  readonly isShared: boolean;
   readonly database: Pick<HubDatabase, 'onChange' | 'announceChange'>;
   readonly tokens: Pick<ServiceTokens, 'set' | 'setHash' | 'delete'>;
   /** The managed services of the configuration in force. */
@@ -169,6 +171,7 @@ export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
       .filter(({ name, instanceId }) => names.has(name) && instanceId !== lease.id)
       .map(({ leaseLeftMs }) => leaseLeftMs)
       .filter((leftMs) => leftMs > 0);
+    if (!deps.isShared) return;
     plan(Math.min(roundMs, ...leases.map((leftMs) => leftMs + afterLeaseMs)));
   }
 

@@ -119,6 +119,7 @@ function createRegistry(
     },
     store: createManagedProcessStore(database, lease.id),
     owners: createServiceOwnerStore(database, lease.id),
+    isShared: false,
     lease: { ...lease, isHeld: () => isLeaseHeld },
     database,
     elsewhere: { restart: async () => {}, outputOf: async () => [] },

@@ -61,6 +61,8 @@ export interface ServiceRegistryOptions extends HubLocation {
   /** The lease of this instance. */
   readonly lease: ServiceKeeperDeps['lease'] & ServiceHost;
   readonly database: ServiceKeeperDeps['database'];
+  /** Whether other instances may use the database. */
+  readonly isShared: boolean;
   /** How the instances that run services are asked for something. */
   readonly elsewhere: ServicesElsewhere;
   /** Told each service's token. */

@@ -56,6 +56,9 @@ async function samples(): Promise<ReadonlyMap<string, string>> {
 
 /** Metrics that another test of a whole hub sees moving. */
 const movedElsewhere = [
+  // instances-seen.test.ts
+  'hub_instance_info',
+  'hub_instances',
   // log-trouble.test.ts
   'hub_log_lines_dropped_total',
   // readiness.test.ts

@@ -1,3 +1,4 @@
+import type { Instance } from '../../src/instances/instance.ts';
 import { accountPage } from '../../src/pages/account/account-page.ts';
 import {
   recoveryCodesPage,
@@ -6,6 +7,7 @@ import {
 import { sessionsPage } from '../../src/pages/account/sessions-page.ts';
 import { tokenPage } from '../../src/pages/account/token-page.ts';
 import { adminGroupPage, adminGroupsPage } from '../../src/pages/admin/groups-page.ts';
+import { instancesPage } from '../../src/pages/admin/instances-page.ts';
 import { lockoutsPage } from '../../src/pages/admin/lockouts-page.ts';
 import { invitationLinksPage, newUsersPage } from '../../src/pages/admin/new-users-page.ts';
 import { adminServicesPage } from '../../src/pages/admin/services-page.ts';
@@ -34,10 +36,29 @@ import { spawnPendingPage, stopPendingPage } from '../../src/pages/servers/spawn
 import type { ServiceLink } from '../../src/pages/services/service-list.ts';
 import { serviceUnavailablePage } from '../../src/pages/services/service-unavailable-page.ts';
 import { servicesPage } from '../../src/pages/services/services-page.ts';
-import type { ServiceStatus } from '../../src/services/service-status.ts';
+import type { PlacedStatus } from '../../src/services/service-status.ts';
 
 /** The moment at which every sample page is looked at. */
 export const sampleNow = new Date('2026-11-20T10:00:00Z');
+
+function sampleInstance(name: string, changes: Partial<Instance> = {}): Instance {
+  return {
+    id: name,
+    name,
+    url: 'http://10.0.0.5:8080',
+    host: 'node-5.example.org',
+    machineId: 'node-5',
+    process: { pid: 4_211, startTime: '1' },
+    version: '0.1.0',
+    basePath: '/',
+    keyDigests: [],
+    settingsDigest: 'same',
+    startedAt: minutes(-9_000),
+    leaseUntil: minutes(0.2),
+    isLive: true,
+    ...changes,
+  };
+}
 
 const minutes = (count: number): Date => new Date(sampleNow.getTime() + count * 60_000);
 
@@ -261,7 +282,9 @@ export function samplePages(
     runningNamedServers,
     lastActivityAt: name === 'bob' ? undefined : minutes(-12 * (index + 1) ** 4),
   }));
-  const managed: ServiceStatus = {
+  const managed: PlacedStatus = {
+    instance: text('hub-a'),
+    isHere: true,
     name: text('notebook-gallery'),
     kind: 'managed',
     state: 'ready',
@@ -682,6 +705,44 @@ export function samplePages(
             usage: undefined,
             outputTail: [],
           },
+        },
+      ],
+    }),
+    'admin-instances': instancesPage({
+      layout,
+      instances: [
+        {
+          instance: sampleInstance(text('hub-a'), { version: text('0.1.0') }),
+          isHere: true,
+          isUp: true,
+          downSince: undefined,
+          leaseUntil: minutes(0.2),
+          hasOtherSettings: false,
+          owned: { servers: 1_204, services: [text('wiki'), text('idle-culler')] },
+          figures: { memoryBytes: 231e6, cpuCores: 0.34, loadAverage: 1.2, machineCores: 8 },
+          problem: undefined,
+        },
+        {
+          instance: sampleInstance(text('hub-b'), { isLive: false }),
+          isHere: false,
+          isUp: false,
+          downSince: minutes(-4),
+          leaseUntil: minutes(-3.75),
+          hasOtherSettings: false,
+          owned: { servers: 3, services: [text('grader')] },
+          figures: undefined,
+          problem: undefined,
+        },
+        {
+          instance: sampleInstance(text('hub-c'), { url: undefined }),
+          isHere: false,
+          isUp: true,
+          downSince: undefined,
+          leaseUntil: minutes(0.2),
+          hasOtherSettings: true,
+          owned: { servers: 0, services: [] },
+          figures: undefined,
+          problem: text('The instance "hub-c" of the hub cannot be reached from here.'),
         },
       ],
     }),

@@ -3,9 +3,9 @@ import { pageLayout } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { type Html, html } from '../html.ts';
 
-export type AdminTab = 'users' | 'groups' | 'services' | 'lockouts';
+export type AdminTab = 'users' | 'groups' | 'services' | 'instances' | 'lockouts';
 
-/** A page of the administration, with its four parts as tabs. */
+/** A page of the administration, with its parts as tabs. */
 export function adminLayout(
   layout: LayoutProps,
   page: {
@@ -20,6 +20,7 @@ export function adminLayout(
     ['users', 'Users', urls.admin],
     ['groups', 'Groups', urls.adminGroups],
     ['services', 'Services', urls.adminServices],
+    ['instances', 'Instances', urls.adminInstances],
     ['lockouts', 'Lock-outs', urls.adminLockouts],
   ] as const;
   return pageLayout(layout, {

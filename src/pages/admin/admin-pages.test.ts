@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ServiceStatus } from '../../services/service-status.ts';
+import type { PlacedStatus } from '../../services/service-status.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { createPageUrls } from '../page-urls.ts';
 import { adminGroupPage } from './groups-page.ts';
@@ -122,7 +122,9 @@ describe('one user', () => {
 });
 
 describe('services', () => {
-  const status: ServiceStatus = {
+  const status: PlacedStatus = {
+    instance: 'hub-a',
+    isHere: true,
     name: 'gallery',
     kind: 'managed',
     state: 'crash_looping',
@@ -137,7 +139,7 @@ describe('services', () => {
     outputTail: ['boom'],
     usage: undefined,
   };
-  const services = (more: Partial<ServiceStatus>): string =>
+  const services = (more: Partial<PlacedStatus>): string =>
     String(
       adminServicesPage({
         layout,

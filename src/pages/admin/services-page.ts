@@ -1,5 +1,5 @@
 import type { Service } from '../../services/service.ts';
-import type { ServiceExit, ServiceStatus } from '../../services/service-status.ts';
+import type { PlacedStatus, ServiceExit } from '../../services/service-status.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -21,7 +21,7 @@ export interface AdminService {
   /** Where users open it, when it has pages. */
   readonly url?: string | undefined;
   readonly access: Service['access'];
-  readonly status: ServiceStatus;
+  readonly status: PlacedStatus;
   readonly mayRestart: boolean;
 }
 
@@ -75,6 +75,7 @@ function facts({ now }: FormLayoutProps, { url, access, status }: AdminService):
   const { kind, startedAt, nextStartAt, lastExit, usage, pid, restarts } = status;
   return html`${url !== undefined && fact('Visitors', accessWords[access])}
 ${kind === 'external' && fact('Runs', 'Elsewhere')}
+${status.instance !== undefined && fact('Runs at', status.instance)}
 ${startedAt && fact('Running since', timeElement(startedAt, now))}
 ${kind === 'managed' && fact('Restarts', restarts.toLocaleString('en'))}
 ${lastExit && fact('Last end', html`${exitWords(lastExit)}, ${timeElement(lastExit.at, now)}`)}

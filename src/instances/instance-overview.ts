@@ -1,0 +1,105 @@
+import { createLimiter } from '../concurrency/limiter.ts';
+import { HubError } from '../errors.ts';
+import { hasEnded } from './admission.ts';
+import type { ChannelCaller } from './channel-caller.ts';
+import type { Instance } from './instance.ts';
+import type { InstanceDirectory } from './instance-directory.ts';
+import type { InstanceFigures } from './instance-figures.ts';
+import { type InstanceStore, leaseMs, type OwnedThings } from './instance-store.ts';
+
+/** An instance as administrators see it. */
+export interface InstanceView {
+  readonly instance: Instance;
+  /** Whether it is the one that answers. */
+  readonly isHere: boolean;
+  readonly isUp: boolean;
+  /** When it last gave a sign of life, by the clock of the database; undefined where that was not written down. */
+  readonly downSince: Date | undefined;
+  /** Until when what it owns is its own; undefined where no other could take it. */
+  readonly leaseUntil: Date | undefined;
+  /** Whether its settings differ from those of the instance that answers. */
+  readonly hasOtherSettings: boolean;
+  readonly owned: OwnedThings;
+  /** Undefined for one that does not answer. */
+  readonly figures: InstanceFigures | undefined;
+  /** Why it does not answer. */
+  readonly problem: string | undefined;
+}
+
+/** What all the instances are, own and do. */
+export interface InstanceOverview {
+  list(): Promise<readonly InstanceView[]>;
+}
+
+/** The operation by which an instance tells its figures. */
+export const figuresOperation = 'figures';
+const figuresTimeoutMs = 2_000;
+const askedAtOnce = 16;
+
+export function createInstanceOverview(deps: {
+  readonly here: Pick<Instance, 'id' | 'machineId'>;
+  readonly directory: Pick<InstanceDirectory, 'refresh' | 'addressOf'>;
+  readonly store: Pick<InstanceStore, 'listOwned'>;
+  readonly caller: Pick<ChannelCaller, 'call'>;
+  readonly figures: () => InstanceFigures;
+}): InstanceOverview {
+  const { here, directory, store, caller } = deps;
+
+  async function figuresOf(instance: Instance): Promise<Pick<InstanceView, 'figures' | 'problem'>> {
+    if (instance.id === here.id) return { figures: deps.figures(), problem: undefined };
+    const address = directory.addressOf(instance.id) ?? { ...instance, url: undefined };
+    try {
+      const options = { timeoutMs: figuresTimeoutMs };
+      const told = await caller.call(address, figuresOperation, undefined, options);
+      return { figures: told as InstanceFigures, problem: undefined };
+    } catch (error) {
+      return { figures: undefined, problem: problemOf(error) };
+    }
+  }
+
+  return {
+    async list() {
+      const [instances, owned] = await Promise.all([directory.refresh(), store.listOwned()]);
+      const own = instances.find(({ id }) => id === here.id);
+      const told = new Map<string, Pick<InstanceView, 'figures' | 'problem'>>();
+      const asked = instances.filter((instance) => isUp(instance, here));
+      const limit = createLimiter(askedAtOnce);
+      await Promise.all(
+        asked.map(async (instance) => {
+          told.set(instance.id, await limit(() => figuresOf(instance)));
+        }),
+      );
+      return instances.map((instance) => ({
+        ...placeOf(instance, here),
+        isHere: instance.id === here.id,
+        hasOtherSettings: own !== undefined && own.settingsDigest !== instance.settingsDigest,
+        owned: owned.get(instance.id) ?? nothing,
+        figures: told.get(instance.id)?.figures,
+        problem: told.get(instance.id)?.problem,
+      }));
+    },
+  };
+}
+
+export const nothing: OwnedThings = { servers: 0, services: [] };
+
+/** Whether an instance runs, as far as can be told from a machine, and since when it does not. */
+export function placeOf(
+  instance: Instance,
+  here: Pick<Instance, 'machineId'>,
+): Pick<InstanceView, 'instance' | 'isUp' | 'downSince' | 'leaseUntil'> {
+  // On SQLite a lease has no end, and nothing is written down of when it was last there.
+  const isEndless = instance.leaseUntil.getUTCFullYear() > 9_999;
+  const leaseUntil = isEndless ? undefined : instance.leaseUntil;
+  if (isUp(instance, here)) return { instance, isUp: true, downSince: undefined, leaseUntil };
+  const downSince = leaseUntil && new Date(leaseUntil.getTime() - leaseMs);
+  return { instance, isUp: false, downSince, leaseUntil };
+}
+
+function isUp(instance: Instance, here: Pick<Instance, 'machineId'>): boolean {
+  return instance.isLive && !hasEnded(instance, here);
+}
+
+function problemOf(error: unknown): string {
+  return error instanceof HubError ? error.message : 'It does not answer.';
+}

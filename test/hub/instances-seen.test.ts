@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'vitest';
+import { usePostgres } from '../support/databases.ts';
+import { createHubFolder } from '../support/hub-process.ts';
+import { hasPostgres } from '../support/postgres.ts';
+import { adminToken } from '../support/server-hub.ts';
+import { untilState } from '../support/services.ts';
+import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
+
+const cookieSecret = 'c0ffee42d15ea5e5a1ad0ddba11f00d5c0ffee42d15ea5e5a1ad0ddba11f00d5';
+
+interface Model {
+  readonly name: string;
+  readonly here: boolean;
+  readonly up: boolean;
+  readonly down_since: string | null;
+  readonly same_settings: boolean;
+  readonly services: readonly string[];
+  readonly figures: { readonly memory_bytes: number } | null;
+  readonly problem: string | null;
+}
+
+async function instancesAt(hub: TestHub): Promise<readonly Model[]> {
+  const answer = await hub.api('/instances', adminToken);
+  expect(answer.status).toBe(200);
+  return ((await answer.json()) as { instances: readonly Model[] }).instances;
+}
+
+describe.skipIf(!hasPostgres())('the instances of a hub', () => {
+  const cluster = usePostgres();
+
+  test('are seen by the API, the page, the metrics and the command, also one that was killed', async () => {
+    const database_url = await cluster().createDatabase();
+    const services = [{ name: 'sleeper', command: ['sleep', '600'] }];
+    const Hub = { database_url, cookie_secret: cookieSecret };
+    await using folder = await createHubFolder({
+      Hub: { ...Hub, instance_name: 'hub-b', services, title: 'Another title' },
+    });
+    await using killed = await folder.start();
+    await using hub = await createTestHub({
+      Hub: { ...Hub, instance_name: 'hub-a', services },
+      Authenticator: { allow_all: true, admin_users: ['ada'] },
+    });
+    await untilState(hub, 'sleeper', 'ready');
+
+    expect(await instancesAt(hub)).toMatchObject([
+      { name: 'hub-a', here: true, up: true, same_settings: true, services: [], problem: null },
+      {
+        name: 'hub-b',
+        here: false,
+        up: true,
+        down_since: null,
+        same_settings: false,
+        services: ['sleeper'],
+        figures: { memory_bytes: expect.any(Number) },
+        problem: null,
+      },
+    ]);
+    const metrics = async () => await (await hub.api('/metrics', adminToken)).text();
+    expect(await metrics()).toContain('hub_instance_info{instance="hub-a",version="0.0.0-test"} 1');
+    await until(
+      async () => (await metrics()).includes('hub_instances{state="up"} 2'),
+      'both are counted',
+    );
+
+    killed.signal('SIGSTOP');
+    const [, silent] = await instancesAt(hub);
+    expect(silent).toMatchObject({ up: true, figures: null, problem: /^The instance "hub-b" of/ });
+
+    killed.signal('SIGKILL');
+    await killed.exited;
+    const [, gone] = await instancesAt(hub);
+    expect(gone).toMatchObject({ name: 'hub-b', up: false, figures: null });
+    const downSince = Date.parse(gone?.down_since ?? '');
+    expect(Math.abs(Date.now() - downSince)).toBeLessThan(60_000);
+    const browser = await hub.logIn('ada');
+    const page = await browser.open(`${hub.url}hub/admin/instances`);
+    for (const text of ['hub-a', 'hub-b', 'Down since', 'sleeper', '1 instance of 2 is down']) {
+      expect(page.body).toContain(text);
+    }
+    await until(
+      async () => (await metrics()).includes('hub_instances{state="down"} 1'),
+      'the killed one is counted as down when its lease has ended',
+    );
+    await until(
+      async () => (await instancesAt(hub))[0]?.services.includes('sleeper') === true,
+      'the service is taken over',
+    );
+    const shown = await browser.open(`${hub.url}hub/admin/services`);
+    expect(shown.body).toMatch(/Runs at<\/dt><dd>hub-a/);
+
+    let status = await folder.run(['status']);
+    await until(async () => {
+      status = await folder.run(['status']);
+      return status.stdout.includes('ready');
+    }, 'the command shows the service as ready');
+    expect(status.stderr).toBe('');
+    expect(status.stdout).toMatch(/hub-a +up +since [\d-]+ [\d:]+ UTC/);
+    expect(status.stdout).toMatch(/hub-b +down +since/);
+    expect(status.stdout).toMatch(/sleeper +ready +at hub-a +0 restarts/);
+    expect(status.stdout).toContain('Servers: none');
+    const { stdout } = await folder.run(['status', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({
+      instances: [
+        { name: 'hub-a', up: true, down_since: null, services: ['sleeper'] },
+        { name: 'hub-b', up: false, down_since: expect.any(String), services: [] },
+      ],
+      services: [{ name: 'sleeper', state: 'ready', instance: 'hub-a', restarts: 0 }],
+      servers: {},
+    });
+  });
+
+  test('are for those who may read about the hub', async () => {
+    await using hub = await createTestHub({
+      Hub: {
+        services: [
+          { name: 'reader', api_token: 'token-of-reader' },
+          { name: 'other', api_token: 'token-of-other' },
+        ],
+        load_roles: [{ name: 'readers', scopes: ['read:hub'], services: ['reader'] }],
+      },
+    });
+    expect((await hub.api('/instances', 'token-of-reader')).status).toBe(200);
+    expect((await hub.api('/instances', 'token-of-other')).status).toBe(403);
+    expect((await hub.api('/instances', undefined)).status).toBe(403);
+    const browser = await hub.logIn('alice');
+    expect((await browser.open(`${hub.url}hub/admin/instances`)).status).toBe(403);
+  });
+});
+
+test('hub status tells of a hub on SQLite whether it runs', async () => {
+  await using folder = await createHubFolder({
+    Hub: { services: [{ name: 'sleeper', command: ['sleep', '600'] }] },
+  });
+  const before = await folder.run(['status']);
+  expect(before.code).toBe(0);
+  expect(before.stdout).toContain('No hub runs on this database.');
+  expect(before.stdout).toMatch(/sleeper +stopped +runs nowhere/);
+  await using hub = await folder.start();
+  await until(
+    async () => /sleeper +ready/.test((await folder.run(['status'])).stdout),
+    'the service is shown as ready',
+  );
+  hub.signal('SIGKILL');
+  await hub.exited;
+  const after = await folder.run(['status']);
+  expect(after.stdout).toMatch(/ down +since an unknown time/);
+  expect(after.stdout).toMatch(/sleeper +stopped +runs nowhere/);
+  await using _next = await folder.start();
+  expect((await folder.run(['status'])).stdout).toMatch(/ up +since/);
+});
