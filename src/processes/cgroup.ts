@@ -3,15 +3,42 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, readdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pid as ownPid } from 'node:process';
+import { type Controller, type ControllerPlace, findHierarchies } from './cgroup-hierarchies.ts';
+
+/** What the kernel may hold the processes of a cgroup to. */
+export interface CgroupLimits {
+  readonly memoryBytes?: number;
+  /** 1 is one core. */
+  readonly cpuCores?: number;
+  /** Processes and threads at once. */
+  readonly processes?: number;
+}
+
+export interface MadeCgroup {
+  /** A process joins by writing its pid to `cgroup.procs` in each. */
+  readonly folders: readonly string[];
+  /** Which of the limits the kernel holds; none of the others. */
+  readonly held: ReadonlySet<keyof CgroupLimits>;
+}
+
+/** How often a limit was met since the cgroup was made. */
+export interface CgroupEvents {
+  /** Processes that the kernel ended because they ran out of memory. */
+  readonly oomKills: number;
+  /** Processes that could not be started because there were too many. */
+  readonly refusedForks: number;
+}
 
 /**
- * One cgroup (version 2) for each tag, in the cgroup of the hub. What a process starts stays in it,
- * whatever it does to its parents, its session and its environment. Nothing here throws: where the
- * hub may not make cgroups, none is made and all are empty.
+ * Cgroups of a tag: one of version 2, and for limits those of version 1 where the controllers are there. What
+ * a process starts stays in them, whatever it does to its parents, its session and its environment.
+ * Nothing here throws: where the hub may not make cgroups, none is made and all are empty.
  */
 export interface Cgroups {
-  /** Makes the cgroup of a tag and returns its folder; undefined where that is not possible. */
-  make(tag: string): Promise<string | undefined>;
+  /** Makes the cgroups of a tag; undefined where that is not possible. */
+  make(tag: string, limits?: CgroupLimits): Promise<MadeCgroup | undefined>;
+  /** Undefined where nothing is counted. */
+  events(tag: string): CgroupEvents | undefined;
   /** Pids of the processes in it and below. */
   members(tag: string): readonly number[];
   /** Sends SIGKILL to all of them at once, so that none can fork in between. */
@@ -28,6 +55,7 @@ export interface Cgroups {
 /** Not one process is in a cgroup of its own. */
 export const noCgroups: Cgroups = {
   make: async () => undefined,
+  events: () => undefined,
   members: () => [],
   kill: () => {},
   isDeserted: () => false,
@@ -36,47 +64,156 @@ export const noCgroups: Cgroups = {
 
 /** The cgroups of this machine. */
 export const systemCgroups: Cgroups = {
-  async make(tag) {
-    const folder = folderOf(tag);
-    if (folder === undefined) return undefined;
-    try {
-      await mkdir(folder);
-    } catch (thrown) {
-      if (!isExisting(thrown)) return undefined;
+  async make(tag, limits = {}) {
+    const name = nameOf(tag);
+    const { own, controlled, places } = findHierarchies();
+    const held = new Set<keyof CgroupLimits>();
+    const folders = new Set<string>();
+    for (const [limit, value] of Object.entries(limits)) {
+      if (value === undefined) continue;
+      const rule = rules[limit as keyof CgroupLimits];
+      const place = places[rule.controller];
+      const folder = place && (await makeFolder(join(place.folder, name)));
+      if (place === undefined || folder === undefined) continue;
+      if (!setLimit(folder, rule.files(value, place.version))) continue;
+      folders.add(folder);
+      held.add(limit as keyof CgroupLimits);
     }
-    return folder;
+    // One of version 2 in any case: only there all processes can be ended at once.
+    const isInUnified = [...folders].some((folder) => folder === join(controlled ?? '', name));
+    const plain = own && !isInUnified ? await makeFolder(join(own, name)) : undefined;
+    if (plain !== undefined) folders.add(plain);
+    return folders.size === 0 ? undefined : { folders: [...folders], held };
   },
-  members: (tag) => membersBelow(folderOf(tag)),
+  events(tag) {
+    const { places } = findHierarchies();
+    const count = (place: ControllerPlace | undefined, files: EventFiles, key: string) =>
+      place && readValue(join(place.folder, nameOf(tag), files[place.version]), key);
+    const oomKills = count(places.memory, oomFiles, 'oom_kill');
+    const refusedForks = count(places.pids, pidsFiles, 'max');
+    if (oomKills === undefined && refusedForks === undefined) return undefined;
+    return { oomKills: oomKills ?? 0, refusedForks: refusedForks ?? 0 };
+  },
+  members: (tag) => [...new Set(foldersOf(tag).flatMap(membersBelow))],
   kill(tag) {
-    const folder = folderOf(tag);
-    // A process of the hub's own account might have moved the hub into it.
-    if (folder === undefined || membersBelow(folder).includes(ownPid)) return;
-    try {
-      writeFileSync(join(folder, 'cgroup.kill'), '1');
-    } catch {
-      // It is not there, or Linux is older than 5.14: its members get signals one by one.
+    for (const folder of unifiedFoldersOf(tag)) {
+      // A process of the hub's own account might have moved the hub into it.
+      if (membersBelow(folder).includes(ownPid)) continue;
+      try {
+        writeFileSync(join(folder, 'cgroup.kill'), '1');
+      } catch {
+        // It is not there, or Linux is older than 5.14: its members get signals one by one.
+      }
     }
   },
-  isDeserted(tag) {
-    const folder = folderOf(tag);
-    if (folder === undefined) return false;
-    // One that a command could not join has used no processor time.
-    const usedMicroseconds = readValue(join(folder, 'cpu.stat'), 'usage_usec') ?? 0;
-    return usedMicroseconds > 0 && readValue(join(folder, 'cgroup.events'), 'populated') === 0;
-  },
+  isDeserted: (tag) =>
+    unifiedFoldersOf(tag).some((folder) => {
+      // One that a command could not join has used no processor time.
+      const usedMicroseconds = readValue(join(folder, 'cpu.stat'), 'usage_usec') ?? 0;
+      return usedMicroseconds > 0 && readValue(join(folder, 'cgroup.events'), 'populated') === 0;
+    }),
   async remove(tag) {
-    const folder = folderOf(tag);
-    if (folder !== undefined) await removeBelow(folder).catch(() => undefined);
+    for (const folder of foldersOf(tag)) await removeBelow(folder).catch(() => undefined);
   },
 };
 
+/** Which limits the kernel would hold for the servers of this hub. */
+export function holdableLimits(): ReadonlySet<keyof CgroupLimits> {
+  const { places } = findHierarchies();
+  const limits = Object.keys(rules) as (keyof CgroupLimits)[];
+  return new Set(limits.filter((limit) => places[rules[limit].controller] !== undefined));
+}
+
+interface LimitFile {
+  readonly file: string;
+  readonly text: string;
+  /** Not every kernel has it: one without swap, for example. */
+  readonly isOptional?: true;
+}
+
+const cpuPeriodUs = 100_000;
+
+/** Files of a limit (kernel documentation, cgroup-v2 and cgroup-v1). */
+const rules: Readonly<
+  Record<
+    keyof CgroupLimits,
+    {
+      readonly controller: Controller;
+      readonly files: (value: number, version: 1 | 2) => readonly LimitFile[];
+    }
+  >
+> = {
+  memoryBytes: {
+    controller: 'memory',
+    files: (bytes, version) =>
+      version === 2
+        ? [
+            { file: 'memory.max', text: String(bytes) },
+            { file: 'memory.swap.max', text: '0', isOptional: true },
+          ]
+        : [
+            // One that was left of an earlier run may be lower than the new limit, which is then refused.
+            { file: 'memory.memsw.limit_in_bytes', text: '-1', isOptional: true },
+            { file: 'memory.limit_in_bytes', text: String(bytes) },
+            { file: 'memory.memsw.limit_in_bytes', text: String(bytes), isOptional: true },
+          ],
+  },
+  cpuCores: {
+    controller: 'cpu',
+    files(cores, version) {
+      // Less than a millisecond is refused.
+      const quotaUs = Math.max(1_000, Math.round(cores * cpuPeriodUs));
+      return version === 2
+        ? [{ file: 'cpu.max', text: `${quotaUs} ${cpuPeriodUs}` }]
+        : [
+            { file: 'cpu.cfs_period_us', text: String(cpuPeriodUs) },
+            { file: 'cpu.cfs_quota_us', text: String(quotaUs) },
+          ];
+    },
+  },
+  processes: {
+    controller: 'pids',
+    files: (processes) => [{ file: 'pids.max', text: String(processes) }],
+  },
+};
+
+type EventFiles = Readonly<Record<1 | 2, string>>;
+const oomFiles: EventFiles = { 1: 'memory.oom_control', 2: 'memory.events' };
+const pidsFiles: EventFiles = { 1: 'pids.events', 2: 'pids.events' };
+
+function setLimit(folder: string, files: readonly LimitFile[]): boolean {
+  return files.every(({ file, text, isOptional }) => {
+    try {
+      writeFileSync(join(folder, file), text);
+      return true;
+    } catch {
+      return isOptional === true;
+    }
+  });
+}
+
+async function makeFolder(folder: string): Promise<string | undefined> {
+  try {
+    await mkdir(folder);
+    return folder;
+  } catch (thrown) {
+    return isExisting(thrown) ? folder : undefined;
+  }
+}
+
 /**
- * Lets a command join a cgroup before it begins, so that it cannot fork outside of it: the shell
+ * Lets a command join cgroups before it begins, so that it cannot fork outside of them: the shell
  * writes down its own pid and becomes the command. The shell would not pass on every environment.
+ * Where a limit is to hold, a command that cannot join does not begin.
  */
-export function joiningCommand(folder: string, command: readonly string[]): readonly string[] {
-  const script = '{ echo $$ >"$0/cgroup.procs"; } 2>/dev/null; unset PWD OLDPWD SHLVL; exec "$@"';
-  return ['/bin/sh', '-c', script, folder, ...command];
+export function joiningCommand(
+  { folders, held }: MadeCgroup,
+  command: readonly string[],
+): readonly string[] {
+  const join = '{ echo $$ >"$1/cgroup.procs"; } 2>/dev/null';
+  const orElse = held.size === 0 ? '' : ` || { echo "[hub] cannot join $1" >&2; exit 126; }`;
+  const script = `while [ "$1" != -- ]; do ${join}${orElse}; shift; done; shift; unset PWD OLDPWD SHLVL; exec "$@"`;
+  return ['/bin/sh', '-c', script, 'sh', ...folders, '--', ...command];
 }
 
 /** Whether `joiningCommand` hands an environment on as it is. */
@@ -86,44 +223,25 @@ export function isShellProof(environment: Readonly<Record<string, string>>): boo
   );
 }
 
-function folderOf(tag: string): string | undefined {
-  const own = findOwnFolder();
-  return own && join(own, `hub-${hash('sha256', tag).slice(0, 24)}`);
+function nameOf(tag: string): string {
+  return `hub-${hash('sha256', tag).slice(0, 24)}`;
 }
 
-let ownFolder: string | undefined | null = null;
-
-/** Folder of the hub's own cgroup. */
-function findOwnFolder(): string | undefined {
-  if (ownFolder === null) ownFolder = readOwnFolder();
-  return ownFolder;
+function unifiedFoldersOf(tag: string): readonly string[] {
+  const { own, controlled } = findHierarchies();
+  const bases = new Set([own, controlled].filter((base) => base !== undefined));
+  return [...bases].map((base) => join(base, nameOf(tag)));
 }
 
-function readOwnFolder(): string | undefined {
-  try {
-    const mounts = readFileSync('/proc/self/mountinfo', 'utf8');
-    // Root within the file system and mount point (proc_pid_mountinfo(5), fields 4 and 5).
-    const [, root = '', mountPoint = ''] =
-      /^\d+ \d+ \S+ (\S+) (\S+) .* - cgroup2 /m.exec(mounts) ?? [];
-    const [, path = ''] = /^0::(\/.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8')) ?? [];
-    const isBelow = path === root || path.startsWith(root === '/' ? root : `${root}/`);
-    if (mountPoint === '' || !isBelow || path.includes('/..')) return undefined;
-    const below = root === '/' ? path : path.slice(root.length);
-    return join(unescapeOctal(mountPoint), below);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Spaces and the like stand as `\040` in mountinfo. */
-function unescapeOctal(text: string): string {
-  return text.replaceAll(/\\([0-7]{3})/g, (_, digits: string) =>
-    String.fromCharCode(Number.parseInt(digits, 8)),
+/** Every folder that a tag may have. */
+function foldersOf(tag: string): readonly string[] {
+  const controlled = Object.values(findHierarchies().places).map(({ folder }) =>
+    join(folder, nameOf(tag)),
   );
+  return [...new Set([...unifiedFoldersOf(tag), ...controlled])];
 }
 
-function membersBelow(folder: string | undefined): readonly number[] {
-  if (folder === undefined) return [];
+function membersBelow(folder: string): readonly number[] {
   try {
     const text = readFileSync(join(folder, 'cgroup.procs'), 'latin1');
     // 0 stands for a process of another pid namespace.

@@ -345,7 +345,7 @@ describe('daemons that a process leaves behind', () => {
 
     test.runIf(runsAsRoot())('are looked for again when one was outside of it', async () => {
       const view = countingView();
-      const folder = dirname((await systemCgroups.make(logFile)) ?? '');
+      const folder = dirname((await systemCgroups.make(logFile))?.folders[0] ?? '');
       const script = `echo $$ >${folder}/cgroup.procs; echo outside; exec sleep 600`;
       const process = await start(['/bin/sh', '-c', script], { view });
       await lineWith('outside');
@@ -355,7 +355,7 @@ describe('daemons that a process leaves behind', () => {
 
     test('leave no cgroup behind', async () => {
       const process = await start(daemonizes('clean'));
-      const folder = await systemCgroups.make(logFile);
+      const folder = (await systemCgroups.make(logFile))?.folders[0];
       await process.exited;
       expect(folder).toContain('/hub-');
       await expect(stat(folder ?? '')).rejects.toThrow('ENOENT');

@@ -1,6 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { geteuid } from 'node:process';
-import { type Cgroups, isShellProof, joiningCommand, systemCgroups } from './cgroup.ts';
+import {
+  type CgroupEvents,
+  type CgroupLimits,
+  type Cgroups,
+  isShellProof,
+  joiningCommand,
+  type MadeCgroup,
+  systemCgroups,
+} from './cgroup.ts';
 import type { Clock } from './clock.ts';
 import { findClosedPlace } from './closed-path.ts';
 import { explainLaunchProblem } from './launch-check.ts';
@@ -17,6 +25,8 @@ export interface StartOptions {
   readonly environment: Readonly<Record<string, string>>;
   readonly workingDirectory: string;
   readonly output: OutputLog;
+  /** What the kernel is to hold it to, where the hub may make cgroups. */
+  readonly limits?: CgroupLimits | undefined;
   /** Finds whatever the process starts; unique on the machine, such as the path of the output file. */
   readonly tag: string;
   /** Account to run under; needs a hub that is root, unless it is the hub's own. */
@@ -27,7 +37,12 @@ export interface StartOptions {
 }
 
 export type StartOutcome =
-  | { readonly started: true; readonly process: SupervisedProcess }
+  | {
+      readonly started: true;
+      readonly process: SupervisedProcess;
+      /** Which limits the kernel holds. */
+      readonly held: MadeCgroup['held'];
+    }
   | { readonly started: false; readonly reason: string };
 
 export interface ProcessExit {
@@ -36,6 +51,8 @@ export interface ProcessExit {
   readonly signal: string | null;
   /** How many processes it left behind, which were then ended. */
   readonly leftBehind: number;
+  /** How often it met its limits until it ended. */
+  readonly events: CgroupEvents | undefined;
 }
 
 /** One process with its group: what it started ends with it. */
@@ -79,7 +96,8 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
 
   try {
     if (user !== undefined) await output.giveTo(user);
-    const cgroup = await cgroupFor({ command, environment, user, tag, cgroups });
+    const { limits } = options;
+    const cgroup = await cgroupFor({ command, environment, user, tag, cgroups, limits });
     const { program, programArguments, account } = await asUser(command, user, cgroup);
     const child = spawn(program, programArguments, {
       ...account,
@@ -100,6 +118,7 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
     return {
       started: true,
       process: supervise({ identity, ended, tag, output, clock, view, cgroups }),
+      held: cgroup?.held ?? new Set(),
     };
   } catch (thrown) {
     await cgroups.remove(tag);
@@ -144,19 +163,30 @@ function supervise(
     readonly pollForEnd?: () => void;
   },
 ): SupervisedProcess {
-  const { identity, ended, tag, output, clock, view, cgroups, pollForEnd } = options;
+  const {
+    identity,
+    ended,
+    tag,
+    output,
+    clock,
+    view,
+    cgroups = systemCgroups,
+    pollForEnd,
+  } = options;
   const group = { groupId: identity.pid, tag };
   let isRunning = true;
   let stopping: Promise<EndedGroup> | undefined;
 
   const exited = ended.then(async (end) => {
     isRunning = false;
+    // Its cgroup goes with the last process.
+    const events = cgroups.events(tag);
     const leftover =
       stopping ?? endProcessGroup(group, { graceMs: leftoverGraceMs, clock, view, cgroups });
     const { found } = await leftover;
     // So that the last output is there when the exit is reported.
     await output.flush().catch(() => undefined);
-    return { ...end, leftBehind: stopping === undefined ? found : 0 };
+    return { ...end, leftBehind: stopping === undefined ? found : 0, events };
   });
 
   return {
@@ -199,8 +229,9 @@ async function cgroupFor(options: {
   readonly user: SystemUser | undefined;
   readonly tag: string;
   readonly cgroups: Cgroups;
-}): Promise<string | undefined> {
-  const { command, environment, user, tag, cgroups } = options;
+  readonly limits: CgroupLimits | undefined;
+}): Promise<MadeCgroup | undefined> {
+  const { command, environment, user, tag, cgroups, limits } = options;
   const [program = ''] = command;
   if (!isShellProof(environment)) return undefined;
   if (user !== undefined) {
@@ -209,14 +240,14 @@ async function cgroupFor(options: {
       return undefined;
     if ((await findSetpriv()) === undefined) return undefined;
   }
-  return cgroups.make(tag);
+  return cgroups.make(tag, limits);
 }
 
 /** Adds the cgroup and the switch of the account: by `spawn` itself or, where that cannot, by `setpriv`. */
 async function asUser(
   command: readonly string[],
   user: SystemUser | undefined,
-  cgroup: string | undefined,
+  cgroup: MadeCgroup | undefined,
 ): Promise<Launch> {
   const switched = user === undefined ? undefined : await switchingCommand(command, user, cgroup);
   const full = switched ?? command;
@@ -231,7 +262,7 @@ async function asUser(
 async function switchingCommand(
   command: readonly string[],
   { userId, groupId, groupIds }: SystemUser,
-  cgroup: string | undefined,
+  cgroup: MadeCgroup | undefined,
 ): Promise<readonly string[] | undefined> {
   // `spawn` drops every group but the primary one, and may not join a cgroup any more.
   const isNeeded = groupIds.length > 1 || cgroup !== undefined;

@@ -117,6 +117,25 @@ test.each([
   },
 );
 
+test('a server that runs out of memory says so in the API, on its page and in the log', async () => {
+  await using hub = await createServerHub({
+    Spawner: {
+      cmd: fixtureApp('uses-memory', '400'),
+      start_timeout: 200,
+      http_timeout: 200,
+      mem_limit: '150M',
+    },
+    LocalProcessSpawner: { memory_check_interval: 0.05 },
+  });
+  const { failure } = await failedStart(hub);
+  const message = 'The server ended before it answered: out of memory at 150 MiB.';
+  expect(failure?.message).toBe(message);
+  expect(failure?.output.join('\n')).toContain('[hub] the server is ended');
+  const browser = await hub.logIn('alice');
+  expect((await browser.open(`${hub.url}hub/spawn-pending/alice`)).body).toContain(message);
+  expect(hub.logLines.map(({ msg }) => msg)).toContain(`a server did not start: ${message}`);
+});
+
 test('a server whose folder was removed gets a new one, and one that cannot get one says so', async () => {
   await using hub = await createServerHub();
   await createUsers(hub, 'alice');

@@ -184,17 +184,6 @@ describe('a local server', () => {
     expect(identities.map((each) => each && isSameProcess(each))).toEqual([false, false, false]);
   });
 
-  test('over its memory limit is ended, with the reason in its output', async () => {
-    const spawner = createSpawner();
-    const server = await start(spawner, {
-      command: app('uses-memory', '300'),
-      memoryLimitBytes: 200 * 1024 * 1024,
-    });
-    await server.exited;
-    await seen('[hub] the server is ended: it uses');
-    expect(lines.find((line) => line.startsWith('[hub]'))).toMatch(/its limit is 200 MiB$/);
-  });
-
   test('does not print its tokens into the log', async () => {
     const spawner = createSpawner();
     const environment = { PATH: env['PATH'] ?? '', HUB_API_TOKEN: 'hub_very_secret' };

@@ -3,7 +3,8 @@ import { geteuid } from 'node:process';
 import { createLimiter } from '../../concurrency/limiter.ts';
 import { HubError } from '../../errors.ts';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
-import type { SpawnedServer, Spawner, SpawnerHost } from '../../plugin-host/spawner.ts';
+import type { ServerExit, SpawnedServer, Spawner, SpawnerHost } from '../../plugin-host/spawner.ts';
+import { type CgroupLimits, type Cgroups, systemCgroups } from '../../processes/cgroup.ts';
 import { systemClock } from '../../processes/clock.ts';
 import { makeDirectory } from '../../processes/make-directory.ts';
 import { hasOutputLog, type OutputLog, openOutputLog } from '../../processes/output-log.ts';
@@ -12,20 +13,33 @@ import { endProcessGroup } from '../../processes/process-group.ts';
 import { isSameProcess } from '../../processes/process-identity.ts';
 import { measureUsage } from '../../processes/process-usage.ts';
 import { createSharedView, type ProcessView } from '../../processes/process-view.ts';
-import { fillGuardedCommand, withSingleuserProgram } from '../../processes/singleuser-program.ts';
+import { withSingleuserProgram } from '../../processes/singleuser-program.ts';
 import {
   adoptProcess,
-  type ProcessExit,
   type StartOptions,
   type StartOutcome,
   type SupervisedProcess,
   startProcess,
 } from '../../processes/supervised-process.ts';
-import { findSystemUser, type SystemUser } from '../../processes/system-user.ts';
+import type { SystemUser } from '../../processes/system-user.ts';
+import {
+  createLimitEvents,
+  type LimitedServer,
+  noEvents,
+  outOfMemory,
+  reasonOfEnd,
+} from './limit-events.ts';
 import { createMemoryGuard } from './memory-guard.ts';
-import { makeOwnedDirectory } from './owned-directory.ts';
 import { createAddressBook, type ServerAddress } from './server-address.ts';
 import { type LocalServerState, readServerState } from './server-state.ts';
+import {
+  cgroupLimitsOf,
+  fillCommand,
+  homeVariables,
+  prepareDirectory,
+  requireLocal,
+  requireUser,
+} from './start-request.ts';
 import { watchAddress } from './watch-address.ts';
 
 export interface LocalProcessSpawnerOptions {
@@ -33,18 +47,22 @@ export interface LocalProcessSpawnerOptions {
   readonly runtimeDirectory: string;
   readonly logDirectory: string;
   readonly memoryCheckMs: number;
+  /** Those of this machine unless given. */
+  readonly cgroups?: Cgroups;
   /** How long a start waits to see the server listen; a slower one is let be. Default 3 s. */
   readonly listenPatienceMs?: number;
   readonly view?: ProcessView;
 }
 
 /** A server this hub started or found again. */
-interface LiveServer {
+interface LiveServer extends LimitedServer {
   readonly state: LocalServerState;
   readonly process: SupervisedProcess;
   readonly output: OutputLog;
-  exit: ProcessExit | undefined;
+  exit: ServerExit | undefined;
   isEnding: boolean;
+  /** Why the hub has ended it. */
+  endReason: string | undefined;
   /** Resolves when it has ended and its address and output are given back; never rejects. */
   cleanedUp: Promise<unknown>;
 }
@@ -55,6 +73,9 @@ const longestForkPauseMs = 20;
 /** Creates the spawner of local processes. Disposing of it leaves the servers running. */
 export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): Spawner {
   const { log, runtimeDirectory, logDirectory, listenPatienceMs: patienceMs = 3_000 } = options;
+  const { cgroups = systemCgroups } = options;
+  const { monotonicMs } = systemClock;
+  let isUnheldTold = false;
   const { view = createSharedView() } = options;
   const addresses = createAddressBook();
   const forkLimiter = createLimiter(1);
@@ -66,6 +87,12 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     intervalMs: options.memoryCheckMs,
     log,
   });
+  const limitEvents = createLimitEvents({
+    servers: () => [...live.values()].filter(({ exit }) => exit === undefined),
+    cgroups,
+    intervalMs: options.memoryCheckMs,
+    monotonicMs,
+  });
 
   const logFileOf = (serverId: string): string => join(logDirectory, `server-${serverId}.log`);
 
@@ -76,8 +103,14 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
 
   function guardedServers() {
     return [...live.values()].flatMap((server) => {
-      const { pid, memoryLimitBytes } = server.state;
-      if (memoryLimitBytes === undefined || server.isEnding || server.exit !== undefined) return [];
+      const { pid, memoryLimitBytes, isMemoryHeld = false } = server.state;
+      if (
+        isMemoryHeld ||
+        memoryLimitBytes === undefined ||
+        server.isEnding ||
+        server.exit !== undefined
+      )
+        return [];
       const onExceeded = (reason: string) => void endExceeding(server, reason);
       return [{ pid, limitBytes: memoryLimitBytes, onExceeded }];
     });
@@ -85,12 +118,52 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
 
   async function endExceeding(server: LiveServer, reason: string): Promise<void> {
     server.isEnding = true;
+    server.endReason = outOfMemory(server.limits);
     log.warn(
       { serverId: server.state.serverId, reason },
       'a server over its memory limit is ended',
     );
     await server.output.note(`the server is ended: ${reason}`).catch(() => undefined);
     await server.process.stop({ graceMs: 2_000 });
+  }
+
+  /** What the last lines of its output say, too. */
+  function noteIn({ state, output }: Pick<LiveServer, 'state' | 'output'>, message: string): void {
+    log.warn({ serverId: state.serverId, reason: message }, 'a server met its limits');
+    output.note(message).catch(() => undefined);
+  }
+
+  function liveServer(given: Pick<LiveServer, 'state' | 'process' | 'output'>): LiveServer {
+    const { memoryLimitBytes, processLimit, isMemoryHeld = false, logFile } = given.state;
+    const server: LiveServer = {
+      ...given,
+      ...noEvents,
+      tag: logFile,
+      limits: {
+        ...(memoryLimitBytes !== undefined && { memoryBytes: memoryLimitBytes }),
+        ...(processLimit !== undefined && { processes: processLimit }),
+      },
+      // What was counted for an earlier hub was told by it.
+      ...(isMemoryHeld && { told: cgroups.events(logFile) ?? noEvents.told }),
+      onEvent: (message) => noteIn(given, message),
+      exit: undefined,
+      isEnding: false,
+      endReason: undefined,
+      cleanedUp: given.process.exited,
+    };
+    return server;
+  }
+
+  /** Says once that limits are not held as they should be. */
+  function tellUnheld(wanted: CgroupLimits, held: ReadonlySet<string>): void {
+    const unheld = Object.keys(wanted).filter((limit) => !held.has(limit));
+    if (unheld.length === 0 || isUnheldTold) return;
+    isUnheldTold = true;
+    log.warn(
+      { unheld, memoryCheckMs: options.memoryCheckMs },
+      'the hub can write no cgroup for these limits of servers: memory is polled, processors and processes are not ' +
+        'limited; see "Limits that hold" in docs/how-to/run-other-apps.md',
+    );
   }
 
   function follow(
@@ -106,7 +179,16 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     });
     live.set(state.serverId, server);
     const exited = process.exited.then(async (exit) => {
-      server.exit = exit;
+      const reason = server.endReason ?? reasonOfEnd(server, exit, monotonicMs());
+      const ended = {
+        code: exit.code,
+        signal: exit.signal,
+        ...(reason !== undefined && { reason }),
+      };
+      server.exit = ended;
+      if (reason !== undefined && !server.isEnding) {
+        await output.note(`the server is ended: ${reason}`).catch(() => undefined);
+      }
       await release().catch((thrown: unknown) =>
         log.warn(
           { serverId: state.serverId, err: thrown },
@@ -114,7 +196,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
         ),
       );
       await output[Symbol.asyncDispose]();
-      return { code: exit.code, signal: exit.signal };
+      return ended;
     });
     server.cleanedUp = exited;
     return { url: state.url, state, findStranger: () => findStranger(state.url, group), exited };
@@ -165,7 +247,8 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
 
   /** Starts the command once; undefined when its port was taken before it could listen. */
   async function attempt(request: SpawnRequest, user: SystemUser | undefined) {
-    const { serverId, memoryLimitBytes } = request;
+    const { serverId, limits } = request;
+    const cgroupLimits = cgroupLimitsOf(limits);
     const logFile = logFileOf(serverId);
     const output = await openLog(logFile, request.onOutput, request.environment);
     const address = await takeAddress(request, user).catch(async (thrown: unknown) => {
@@ -183,6 +266,8 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       workingDirectory: request.workingDirectory,
       output,
       tag: logFile,
+      limits: cgroupLimits,
+      cgroups,
       user,
       view,
     });
@@ -191,23 +276,19 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       await output[Symbol.asyncDispose]();
       throw new HubError('upstream_failed', `The server cannot be started: ${outcome.reason}.`);
     }
-    const { process } = outcome;
+    const { process, held } = outcome;
+    tellUnheld(cgroupLimits, held);
     const state: LocalServerState = {
       serverId,
       ...process.identity,
       url: address.url,
       logFile,
       ...(address.socket && { socketDirectory: address.socket.directory }),
-      ...(memoryLimitBytes !== undefined && { memoryLimitBytes }),
+      ...(limits.memoryBytes !== undefined && { memoryLimitBytes: limits.memoryBytes }),
+      ...(limits.processes !== undefined && { processLimit: limits.processes }),
+      ...(held.has('memoryBytes') && { isMemoryHeld: true }),
     };
-    const server: LiveServer = {
-      state,
-      process,
-      output,
-      exit: undefined,
-      isEnding: false,
-      cleanedUp: process.exited,
-    };
+    const server = liveServer({ state, process, output });
     const spawned = follow(server, address.release, user);
     request.onProgress({ progress: 30, message: 'The program is started.' });
     const { ip, signal } = request;
@@ -225,6 +306,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
 
   return {
     async start(request) {
+      requireLocal(request);
       const user = await requireUser(request.systemUser);
       await makeDirectory(runtimeDirectory, 0o711);
       await prepareDirectory(request.workingDirectory, user);
@@ -282,10 +364,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
         return undefined;
       }
       const release = addresses.keep(state.url, state.socketDirectory);
-      return follow(
-        { state, process, output, exit: undefined, isEnding: false, cleanedUp: process.exited },
-        release,
-      );
+      return follow(liveServer({ state, process, output }), release);
     },
 
     async usage(states) {
@@ -296,52 +375,10 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
 
     async [Symbol.asyncDispose]() {
       guard[Symbol.dispose]();
+      limitEvents[Symbol.dispose]();
       await Promise.all([...live.values()].map(({ output }) => output[Symbol.asyncDispose]()));
     },
   };
-}
-
-async function requireUser(name: string | undefined): Promise<SystemUser | undefined> {
-  if (name === undefined) return undefined;
-  const user = await findSystemUser(name);
-  if (user === undefined) {
-    throw new HubError(
-      'upstream_failed',
-      `The server cannot be started: there is no system user "${name}".`,
-      { hint: 'The operator makes it, or gives the user another account: hub user account.' },
-    );
-  }
-  // The hub has asked before; whatever it thinks, no user gets this machine.
-  if (user.userId === 0) throw new HubError('upstream_failed', 'No server runs as root.');
-  return user;
-}
-
-async function prepareDirectory(path: string, user: SystemUser | undefined): Promise<void> {
-  try {
-    await makeOwnedDirectory(path, user);
-  } catch (thrown) {
-    const message = `The directory ${path} of the server cannot be made.`;
-    throw new HubError('upstream_failed', message, { cause: thrown });
-  }
-}
-
-/** A home of its own, because programs fail in odd ways without one. */
-function homeVariables(
-  request: SpawnRequest,
-  user: SystemUser | undefined,
-): Record<string, string> {
-  if (user === undefined) return { HOME: request.workingDirectory };
-  return { HOME: user.home, SHELL: user.shell };
-}
-
-/** Fills in where the server is to listen. */
-function fillCommand(command: readonly string[], { placeholders }: ServerAddress): string[] {
-  return fillGuardedCommand(command, (text) =>
-    text.replaceAll(
-      /\{(ip|port|socket)\}/g,
-      (placeholder, name: string) => placeholders[name] ?? placeholder,
-    ),
-  );
 }
 
 async function orAbort<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {

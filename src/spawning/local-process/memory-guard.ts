@@ -1,4 +1,5 @@
 import { createPeriodic } from '../../concurrency/periodic.ts';
+import { mebibytes } from '../../logging/mebibytes.ts';
 import type { SpawnerHost } from '../../plugin-host/spawner.ts';
 import { measureUsage } from '../../processes/process-usage.ts';
 
@@ -11,7 +12,7 @@ export interface GuardedServer {
 }
 
 /**
- * Polls the memory of servers and reports those over their limit.
+ * Polls the memory of servers that no cgroup holds and reports those over their limit.
  *
  * Resident memory of the whole tree, and not RLIMIT_AS: an address space limit breaks every runtime
  * that reserves more than it uses (Node.js, Java, Go), and it would hold for each process alone.
@@ -41,8 +42,4 @@ export function createMemoryGuard(options: {
     work: check,
     onError: (error) => log.warn({ err: error }, 'could not measure the memory of servers'),
   });
-}
-
-function mebibytes(bytes: number): string {
-  return `${Math.round(bytes / 1024 ** 2)} MiB`;
 }

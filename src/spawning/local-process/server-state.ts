@@ -9,6 +9,9 @@ const schema = z.object({
   logFile: z.string(),
   socketDirectory: z.string().optional(),
   memoryLimitBytes: z.number().optional(),
+  processLimit: z.number().optional(),
+  /** Whether a cgroup holds the memory limit; otherwise it is polled. */
+  isMemoryHeld: z.boolean().optional(),
 });
 
 /** What finds a server again after a restart of the hub. */

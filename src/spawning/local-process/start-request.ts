@@ -1,0 +1,68 @@
+import { HubError } from '../../errors.ts';
+import type { ResourceLimits, SpawnRequest } from '../../plugin-host/spawn-request.ts';
+import type { CgroupLimits } from '../../processes/cgroup.ts';
+import { fillGuardedCommand } from '../../processes/singleuser-program.ts';
+import { findSystemUser, type SystemUser } from '../../processes/system-user.ts';
+import { makeOwnedDirectory } from './owned-directory.ts';
+import type { ServerAddress } from './server-address.ts';
+
+/** Refuses what no process of this machine can be given. */
+export function requireLocal({ limits, volumes }: Pick<SpawnRequest, 'limits' | 'volumes'>): void {
+  const refuse = (what: string) =>
+    new HubError('bad_request', `The server cannot be started: local-process ${what}.`, {
+      hint: 'The operator takes it out of the Spawner section or the profile, or uses another spawner.',
+    });
+  if (volumes.length > 0) throw refuse('mounts no volumes (volumes)');
+  if ((limits.gpus ?? 0) > 0) throw refuse('gives out no GPUs (gpu_limit)');
+}
+
+export function cgroupLimitsOf({ memoryBytes, cpuCores, processes }: ResourceLimits): CgroupLimits {
+  return {
+    ...(memoryBytes !== undefined && { memoryBytes }),
+    ...(cpuCores !== undefined && { cpuCores }),
+    ...(processes !== undefined && { processes }),
+  };
+}
+
+export async function requireUser(name: string | undefined): Promise<SystemUser | undefined> {
+  if (name === undefined) return undefined;
+  const user = await findSystemUser(name);
+  if (user === undefined) {
+    throw new HubError(
+      'upstream_failed',
+      `The server cannot be started: there is no system user "${name}".`,
+      { hint: 'The operator makes it, or gives the user another account: hub user account.' },
+    );
+  }
+  // The hub has asked before; whatever it thinks, no user gets this machine.
+  if (user.userId === 0) throw new HubError('upstream_failed', 'No server runs as root.');
+  return user;
+}
+
+export async function prepareDirectory(path: string, user: SystemUser | undefined): Promise<void> {
+  try {
+    await makeOwnedDirectory(path, user);
+  } catch (thrown) {
+    const message = `The directory ${path} of the server cannot be made.`;
+    throw new HubError('upstream_failed', message, { cause: thrown });
+  }
+}
+
+/** A home of its own, because programs fail in odd ways without one. */
+export function homeVariables(
+  request: SpawnRequest,
+  user: SystemUser | undefined,
+): Record<string, string> {
+  if (user === undefined) return { HOME: request.workingDirectory };
+  return { HOME: user.home, SHELL: user.shell };
+}
+
+/** Fills in where the server is to listen. */
+export function fillCommand(command: readonly string[], { placeholders }: ServerAddress): string[] {
+  return fillGuardedCommand(command, (text) =>
+    text.replaceAll(
+      /\{(ip|port|socket)\}/g,
+      (placeholder, name: string) => placeholders[name] ?? placeholder,
+    ),
+  );
+}
