@@ -294,7 +294,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
 
 /** What `GET /hub/api/info` says of the program. */
 function hubInfo(
-  { Spawner, authenticators }: Config,
+  { spawners, authenticators }: Config,
   program: { readonly version: string; readonly nodeVersion: string; readonly apiVersion: string },
 ): HubInfo {
   const { version, nodeVersion, apiVersion } = program;
@@ -302,7 +302,8 @@ function hubInfo(
     version,
     apiVersion,
     nodeVersion,
-    spawner: Spawner.class,
+    spawner: spawners[0]?.class ?? '',
+    spawners: spawners.map(({ name, class: className }) => ({ name, class: className })),
     authenticators: authenticators.map(({ name, class: className }) => ({
       name,
       class: className,

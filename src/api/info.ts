@@ -15,6 +15,7 @@ export interface HubInfo {
   readonly apiVersion: string;
   readonly nodeVersion: string;
   readonly spawner: string;
+  readonly spawners: readonly { readonly name: string; readonly class: string }[];
   readonly authenticators: readonly { readonly name: string; readonly class: string }[];
 }
 
@@ -75,6 +76,7 @@ export const infoOperations = [
           ...versions,
           node: z.string(),
           spawner: plugin,
+          spawners: z.array(z.object({ name: z.string(), class: z.string() })),
           authenticator: plugin,
           authenticators: z.array(z.object({ name: z.string(), class: z.string() })),
         }),
@@ -86,6 +88,7 @@ export const infoOperations = [
       ...versionsOf(info),
       node: info.nodeVersion,
       spawner: { class: info.spawner, version: info.version },
+      spawners: info.spawners,
       authenticator: { class: info.authenticators[0]?.class ?? '', version: info.version },
       authenticators: info.authenticators,
     },

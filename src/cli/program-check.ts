@@ -37,7 +37,7 @@ export async function checkPrograms(
   return problems.flat();
 }
 
-function commandsOf({ Hub, Spawner, directory }: Config): ConfiguredCommand[] {
+function commandsOf({ Hub, Spawner, spawners, directory }: Config): ConfiguredCommand[] {
   const services = Hub.services.map(({ command, cwd = '.', environment = {} }, index) => ({
     path: `Hub.services[${index}].command`,
     command,
@@ -62,7 +62,8 @@ function commandsOf({ Hub, Spawner, directory }: Config): ConfiguredCommand[] {
     // The folder of a user need not be there before the first start.
     workingDirectory: directory,
   }));
-  return [...services, ...(Spawner.class === 'local-process' ? ofServers : [])].flatMap(
-    ({ command, ...rest }) => (command === undefined ? [] : [{ ...rest, command }]),
+  const isLocal = spawners.every((spawner) => spawner.class === 'local-process');
+  return [...services, ...(isLocal ? ofServers : [])].flatMap(({ command, ...rest }) =>
+    command === undefined ? [] : [{ ...rest, command }],
   );
 }

@@ -15,9 +15,9 @@ const timeoutMs = 3_000;
 /** Recommends an origin for each user where users' servers run code and all share one origin. */
 export function recommendSubdomains(
   { subdomainHost, publicUrl }: Config,
-  { spawner }: Pick<PreparedPlugins, 'spawner'>,
+  { spawners }: Pick<PreparedPlugins, 'spawners'>,
 ): ConfigProblem[] {
-  if (subdomainHost !== undefined || spawner === undefined) return [];
+  if (subdomainHost !== undefined || spawners.length === 0) return [];
   return [
     {
       path,

@@ -1,7 +1,13 @@
 import { isAbsolute, join } from 'node:path';
 import type { SpawnHooks } from '../authentication/spawn-hooks.ts';
+import type { Config } from '../config/config.ts';
+import { spawnerOf } from '../config/profile-spawner.ts';
 import { createPluginLog } from '../logging/plugin-log.ts';
-import { startSpawner } from '../plugin-host/create-plugins.ts';
+import {
+  type PreparedSpawner,
+  type SpawnerServices,
+  startSpawner,
+} from '../plugin-host/create-plugins.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import { createBoundedProbe } from '../processes/readiness-probe.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
@@ -13,6 +19,7 @@ import { createDecideAccount } from '../servers/server-accounts.ts';
 import { createServerLifecycle } from '../servers/server-lifecycle.ts';
 import { createServerRoutes } from '../servers/server-routes.ts';
 import type { UnitEvents } from '../servers/server-unit.ts';
+import { joinSpawners, type NamedSpawner, type SpawnerSet } from '../servers/spawner-set.ts';
 import { createUserServers } from '../servers/user-servers.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';
 import type { Site } from './compose-site.ts';
@@ -41,15 +48,12 @@ export async function composeServers(
   const { Hub, Spawner: spawnerConfig, basePath } = config;
   const resolvePath = (path: string) => (isAbsolute(path) ? path : join(config.directory, path));
 
-  const spawner =
-    plugins.spawner === undefined
-      ? noSpawner
-      : await startSpawner(plugins.spawner, {
-          log: createPluginLog(log, { spawner: plugins.spawner.plugin.name }),
-          runtimeDirectory: resolvePath(join(Hub.log_dir, 'servers')),
-          hubId,
-          activeServers: (serverIds) => stores.servers.activeAmong(serverIds),
-        });
+  const spawner = await startSpawners({ plugins, config }, ({ name }) => ({
+    log: createPluginLog(log, { spawner: name }),
+    runtimeDirectory: resolvePath(join(Hub.log_dir, 'servers')),
+    hubId,
+    activeServers: (serverIds) => stores.servers.activeAmong(serverIds),
+  }));
   disposables.defer(async () => spawner[Symbol.asyncDispose]?.());
 
   const routes = createServerRoutes({
@@ -90,7 +94,10 @@ export async function composeServers(
     apiUrl: deps.site.apiUrl,
     environment: deps.environment,
     spawner,
-    profileOptionsOf: (profile) => plugins.spawner?.profileOptions.get(profile),
+    profileOptionsOf: (profile) =>
+      plugins.spawners
+        .find(({ profileOptions }) => profileOptions.has(profile))
+        ?.profileOptions.get(profile),
     groups: stores.groups,
     tokenIssuer: oauth.tokenIssuer,
     roles: stores.roles,
@@ -101,11 +108,12 @@ export async function composeServers(
   });
   const servers = createUserServers({
     config,
-    isConfigured: plugins.spawner !== undefined,
+    isConfigured: plugins.spawners.length > 0,
     users: stores.users,
     store: stores.servers,
     lifecycle,
     spawner,
+    groups: stores.groups,
     planLaunch,
     accessTokens: stores.accessTokens,
     decideAccount: createDecideAccount(spawnerConfig, stores.systemAccounts),
@@ -122,4 +130,26 @@ export async function composeServers(
     }),
   );
   return { spawner, lifecycle, servers, activityLog, addressReports };
+}
+
+/** Starts every spawner of the configuration; what was started is closed again when one does not start. */
+async function startSpawners(
+  { plugins, config }: { readonly plugins: PreparedPlugins; readonly config: Config },
+  servicesFor: (prepared: PreparedSpawner) => SpawnerServices,
+): Promise<SpawnerSet> {
+  const started: NamedSpawner[] = [];
+  try {
+    for (const prepared of plugins.spawners) {
+      const spawner = await startSpawner(prepared, servicesFor(prepared));
+      started.push({ name: prepared.name, spawner });
+    }
+  } catch (error) {
+    await Promise.allSettled(started.map(({ spawner }) => spawner[Symbol.asyncDispose]?.()));
+    throw error;
+  }
+  const [first = { name: '', spawner: noSpawner }, ...others] = started;
+  return joinSpawners([first, ...others], (name) => {
+    const profile = config.Spawner.profiles.find((each) => each.name === name);
+    return started.length === 0 ? first.name : spawnerOf(profile, config.spawners);
+  });
 }

@@ -37,6 +37,9 @@ export interface AuthenticatorEntry {
   readonly options: Readonly<Record<string, unknown>>;
 }
 
+/** One configured spawner, as an authenticator. */
+export type SpawnerEntry = AuthenticatorEntry;
+
 /** The whole configuration: frozen, checked, secrets resolved, defaults applied. */
 export interface Config {
   readonly Hub: HubConfig;
@@ -44,6 +47,8 @@ export interface Config {
   readonly Spawner: SpawnerConfig;
   readonly Proxy: ProxyConfig;
   readonly authenticators: readonly AuthenticatorEntry[];
+  /** The first one is meant where a profile names none. */
+  readonly spawners: readonly SpawnerEntry[];
   /** Sections of plugins (`OIDCAuthenticator`, …), secret references still unresolved. */
   readonly pluginSections: Readonly<Record<string, unknown>>;
   /** Folder against which relative paths are resolved: that of the configuration file. */

@@ -52,10 +52,11 @@ export function findWarnings(config: Config): ConfigProblem[] {
 }
 
 /** A proxy on this machine has no address that others on the machine do not have too. */
-function warnOfForgedAddresses({ Hub, Spawner }: Config, report: Report): void {
+function warnOfForgedAddresses({ Hub, Spawner, spawners }: Config, report: Report): void {
   const commands = [Spawner.cmd, ...Spawner.profiles.map(({ cmd }) => cmd)];
   const hasLocalServers =
-    Spawner.class === 'local-process' && commands.some((command) => command !== undefined);
+    spawners.some((spawner) => spawner.class === 'local-process') &&
+    commands.some((command) => command !== undefined);
   if (!hasLocalServers) return;
   const address = firstLocalAddressIn(Hub.trusted_proxies.filter(isAddressRange));
   if (address === undefined) return;
@@ -213,7 +214,13 @@ function checkAccountAuthenticator(config: Config, report: Report): void {
   );
 }
 
-function checkSpawner({ Spawner }: Config, report: Report): void {
+function checkSpawner({ Spawner, spawners }: Config, report: Report): void {
+  reportRepeated(spawners, 'Spawner.class', 'spawner', report);
+  for (const [index, { spawner }] of Spawner.profiles.entries()) {
+    if (spawner === undefined || spawners.some(({ name }) => name === spawner)) continue;
+    const choice = spawners.map(({ name }) => JSON.stringify(name)).join(' or ');
+    report(`Spawner.profiles[${index}].spawner`, `is to be ${choice}, a spawner of Spawner.class`);
+  }
   reportRepeated(Spawner.profiles, 'Spawner.profiles', 'profile', report);
   if (Spawner.profiles.filter((profile) => profile.default).length > 1) {
     report('Spawner.profiles', 'has more than one default');

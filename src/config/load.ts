@@ -12,6 +12,7 @@ import { readJsonc } from './read-jsonc.ts';
 import { Secret } from './secret.ts';
 import { reasonOf } from './secrets.ts';
 import { type ParsedSections, parseSections } from './sections.ts';
+import type { spawnerSection } from './sections-schema.ts';
 import { parseSubdomainHost } from './subdomain-host.ts';
 
 export interface LoadConfigOptions {
@@ -100,7 +101,8 @@ function createConfig(
     Authenticator: sections.Authenticator,
     Spawner: sections.Spawner,
     Proxy: sections.Proxy,
-    authenticators: listAuthenticators(Hub.authenticator_class),
+    authenticators: listEntries(Hub.authenticator_class),
+    spawners: listEntries(sections.Spawner.class),
     pluginSections,
     directory,
     file,
@@ -112,9 +114,11 @@ function createConfig(
   });
 }
 
-type AuthenticatorClass = z.output<typeof hubSection>['authenticator_class'];
+type ConfiguredClasses =
+  | z.output<typeof hubSection>['authenticator_class']
+  | z.output<typeof spawnerSection>['class'];
 
-function listAuthenticators(configured: AuthenticatorClass): AuthenticatorEntry[] {
+function listEntries(configured: ConfiguredClasses): AuthenticatorEntry[] {
   return [configured].flat().map((entry) => {
     if (typeof entry === 'string') return { class: entry, name: entry, options: {} };
     const { class: className, name = className, ...options } = entry;

@@ -276,6 +276,18 @@ const rows: readonly Row[] = [
     /^Hub\.hub_connect_url: cannot hold a user name/,
   ],
   [
+    'a profile of a spawner that is not configured',
+    {
+      Spawner: { class: ['local-process', 'slurm'], profiles: [{ name: 'a', spawner: 'docker' }] },
+    },
+    'Spawner.profiles[0].spawner: is to be "local-process" or "slurm", a spawner of Spawner.class',
+  ],
+  [
+    'two spawners of one name',
+    { Spawner: { class: ['docker', { class: 'docker' }] } },
+    /^Spawner\.class\[1\]\.name: spawner "docker" stands twice/,
+  ],
+  [
     'a public URL of another kind',
     { Hub: { public_url: 'ftp://x/' } },
     'Hub.public_url: is not an http(s) URL',

@@ -101,6 +101,16 @@ const volumeSchema = z.strictObject({
 const cores = z.number().positive();
 const processes = z.int().positive();
 
+/** A spawner plugin's name with options of its own. */
+const spawnerObject = z.looseObject({
+  class: z.string().min(1).describe('Name of the plugin; further keys are its options.'),
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]*$/, 'may hold a-z, 0-9 and hyphens')
+    .optional()
+    .describe('Name of this spawner, for profiles; the class by default.'),
+});
+
 const profileSchema = z.strictObject({
   name: z
     .string()
@@ -123,11 +133,26 @@ const profileSchema = z.strictObject({
     .record(z.string(), z.unknown())
     .optional()
     .describe('What the spawner is told of this profile alone, such as an image or a partition.'),
+  spawner: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Name of the spawner among those of Spawner.class; the first one by default.'),
+  groups: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .describe('Only members of any of these groups have this choice; all users by default.'),
   default: z.boolean().default(false).describe('Whether it is chosen beforehand.'),
 });
 
 export const spawnerSection = z.strictObject({
-  class: z.string().min(1).default('local-process').describe('The spawner plugin.'),
+  class: z
+    .union([z.string().min(1), z.array(z.union([z.string().min(1), spawnerObject])).min(1)])
+    .default('local-process')
+    .describe(
+      'The spawner plugin. Several in a list, each with options of its own over those of its section where wanted: profiles choose, and servers of no profile are of the first.',
+    ),
   cmd: command
     .optional()
     .describe(

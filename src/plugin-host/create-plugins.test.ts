@@ -122,6 +122,7 @@ test('what is created for use is looked at, too: it may be another than for tria
   const spawner = {
     ...rest,
     surroundings,
+    name: 'x',
     profileOptions: new Map(),
     plugin: { ...rest.plugin, kind: 'spawner' as const, create: () => ({}) as never },
   };

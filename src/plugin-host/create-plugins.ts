@@ -21,6 +21,8 @@ export interface PreparedAuthenticator {
 }
 
 export interface PreparedSpawner {
+  /** Its name among the configured spawners. */
+  readonly name: string;
   readonly plugin: SpawnerPlugin;
   readonly file: string;
   readonly options: unknown;

@@ -76,7 +76,8 @@ export function checkProfileOptions(
 } {
   const profileOptions = new Map<string | undefined, unknown>();
   const problems: ConfigProblem[] = [];
-  const all = profiles.length > 0 ? profiles : [{ name: undefined, path: ['Spawner'] }];
+  const none: ProfileToCheck = { name: undefined, path: ['Spawner'] };
+  const all = profiles.length > 0 ? profiles : [none];
   for (const profile of all) {
     const path = [...profile.path, 'options'];
     const options = profile.options ?? {};

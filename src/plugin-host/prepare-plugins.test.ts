@@ -296,7 +296,7 @@ const batch = {
 };
 
 test('the options of each profile are checked and parsed by the spawner', async () => {
-  const { spawner, texts } = await prepare({
+  const { spawners, texts } = await prepare({
     Hub: batch,
     Spawner: {
       class: 'batch',
@@ -304,7 +304,7 @@ test('the options of each profile are checked and parsed by the spawner', async 
     },
   });
   expect(texts).toEqual([]);
-  expect(spawner?.profileOptions).toEqual(
+  expect(spawners[0]?.profileOptions).toEqual(
     new Map([
       ['night', { partition: 'long', is_queued: false }],
       ['day', { partition: 'short', is_queued: false }],
@@ -316,7 +316,7 @@ test('the options of each profile are checked and parsed by the spawner', async 
     expect.stringMatching(/^Spawner\.profiles\[1\]\.options\.partition: .*short.*long/),
     'Spawner.profiles[1].options.image: is not a known setting',
   ]);
-  expect(refused.spawner).toBeUndefined();
+  expect(refused.spawners).toEqual([]);
 });
 
 test('a spawner without options for profiles refuses those of a profile', async () => {

@@ -1,9 +1,10 @@
 import { resolve } from 'node:path';
 import { isLoopback, isOpenToAll, socketPathOf } from '../config/bind-address.ts';
 import { callbackUrlOf } from '../config/callback-url.ts';
-import type { Config } from '../config/config.ts';
+import type { Config, SpawnerEntry } from '../config/config.ts';
 import { firstLocalAddressIn } from '../config/local-addresses.ts';
 import { formatPath } from '../config/problem-path.ts';
+import { spawnerOf } from '../config/profile-spawner.ts';
 import type { ConfigProblem } from '../errors.ts';
 import type { PluginSurroundings } from './authenticator.ts';
 import {
@@ -34,8 +35,8 @@ import type { SpawnerPlugin } from './spawner.ts';
 export interface PreparedPlugins {
   /** In the order of `Hub.authenticator_class`; without those that have problems. */
   readonly authenticators: readonly PreparedAuthenticator[];
-  /** Undefined when no servers are configured, or when it has problems. */
-  readonly spawner: PreparedSpawner | undefined;
+  /** In the order of `Spawner.class`; none when no servers are configured, without those that have problems. */
+  readonly spawners: readonly PreparedSpawner[];
   readonly problems: readonly ConfigProblem[];
   readonly warnings: readonly ConfigProblem[];
 }
@@ -128,20 +129,25 @@ export async function preparePlugins(
     warnings.push(mixUpWarning(external));
   }
 
-  async function prepareSpawner(): Promise<PreparedSpawner | undefined> {
-    const configured = { className: config.Spawner.class, path: ['Spawner', 'class'], own: {} };
+  async function prepareSpawner(
+    { class: className, name, options: own }: SpawnerEntry,
+    index: number,
+  ): Promise<PreparedSpawner | undefined> {
+    const isList = Array.isArray(config.Spawner.class);
+    const path = ['Spawner', 'class', ...(isList ? [index] : [])];
+    const configured = { className, path, own };
     const found = await find('spawner', configured);
     if (found === undefined) return undefined;
     const { plugin, file } = found;
-    const surroundings = surroundingsOf(config, plugin.name);
+    const surroundings = surroundingsOf(config, name);
     const options = checkOptions(found, configured, surroundings);
     if (options === undefined) return undefined;
-    const profileOptions = profileOptionsOf({ plugin, file });
+    const profileOptions = profileOptionsOf({ plugin, file }, name);
     if (profileOptions === undefined) return undefined;
-    const prepared = { plugin, file, options, profileOptions, surroundings };
+    const prepared = { name, plugin, file, options, profileOptions, surroundings };
     const message = await trySpawner(prepared, {
       onCreated: ({ needsReachableHub }) => {
-        if (needsReachableHub === true) problems.push(...findUnreachableHub(config, plugin.name));
+        if (needsReachableHub === true) problems.push(...findUnreachableHub(config, name));
       },
     });
     if (message === undefined) return prepared;
@@ -150,15 +156,15 @@ export async function preparePlugins(
   }
 
   /** Undefined after a problem. */
-  function profileOptionsOf({
-    plugin,
-    file,
-  }: LoadedPlugin<SpawnerPlugin>): PreparedSpawner['profileOptions'] | undefined {
-    const profiles = config.Spawner.profiles.map(({ name, options }, index) => ({
-      name,
-      options,
-      path: ['Spawner', 'profiles', index],
-    }));
+  function profileOptionsOf(
+    { plugin, file }: LoadedPlugin<SpawnerPlugin>,
+    spawnerName: string,
+  ): PreparedSpawner['profileOptions'] | undefined {
+    const profiles = config.Spawner.profiles.flatMap((profile, index) => {
+      const { name, options } = profile;
+      const isItsOwn = spawnerOf(profile, config.spawners) === spawnerName;
+      return isItsOwn ? [{ name, options, path: ['Spawner', 'profiles', index] }] : [];
+    });
     try {
       const checked = checkProfileOptions(plugin, profiles);
       problems.push(...checked.problems);
@@ -170,9 +176,13 @@ export async function preparePlugins(
     }
   }
 
-  const spawner = needsSpawner(config) ? await prepareSpawner() : undefined;
+  const spawners: PreparedSpawner[] = [];
+  for (const [index, entry] of needsSpawner(config) ? config.spawners.entries() : []) {
+    const spawner = await prepareSpawner(entry, index);
+    if (spawner !== undefined) spawners.push(spawner);
+  }
   problems.push(...(await findUnknownSections(config, { loader, used, hasUnreadable })));
-  return { authenticators, spawner, problems: withoutRepeats(problems), warnings };
+  return { authenticators, spawners, problems: withoutRepeats(problems), warnings };
 }
 
 /**
@@ -208,9 +218,9 @@ function findUnreachableHub({ connectUrl, Hub }: Config, spawner: string): Confi
 }
 
 /** Without a command nothing is started, unless another spawner brings its own. */
-function needsSpawner({ Spawner }: Config): boolean {
+function needsSpawner({ Spawner, spawners }: Config): boolean {
   const hasServers = Spawner.cmd !== undefined || Spawner.profiles.some(({ cmd }) => cmd);
-  return hasServers || Spawner.class !== 'local-process';
+  return hasServers || spawners.some((spawner) => spawner.class !== 'local-process');
 }
 
 /** Two entries of one plugin find the same problems in the section they share. */

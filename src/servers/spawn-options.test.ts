@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { SpawnerProfile } from '../config/config.ts';
 import { spawnerSection } from '../config/sections-schema.ts';
 import type { OptionsForm } from '../plugin-host/spawner.ts';
-import { chooseOptions, hasChoices } from './spawn-options.ts';
+import { chooseOptions, hasChoices, type SpawnChoices } from './spawn-options.ts';
 
 const form: OptionsForm = {
   fields: [
@@ -47,8 +48,11 @@ const config = spawnerSection.parse({
   ],
 });
 const placeholders = { username: 'ann b', server: 'lab', directory: '/etc/hub' };
-const choose = (submitted: Record<string, unknown>, choices = {}) =>
-  chooseOptions({ profiles: [], form: undefined, ...choices }, submitted, config, placeholders);
+const spawnerOf: SpawnChoices['spawnerOf'] = (profile) => profile?.spawner ?? 'main';
+const noChoices: SpawnChoices = { profiles: [], forms: new Map(), spawnerOf };
+const withForm = { forms: new Map([['main', form]]) };
+const choose = (submitted: Record<string, unknown>, choices: Partial<SpawnChoices> = {}) =>
+  chooseOptions({ ...noChoices, ...choices }, submitted, config, placeholders);
 
 test('without choices the configuration alone says what runs', () => {
   expect(choose({})).toEqual({
@@ -61,12 +65,12 @@ test('without choices the configuration alone says what runs', () => {
     volumes: [],
     userOptions: {},
   });
-  expect(hasChoices({ profiles: [], form: undefined })).toBe(false);
-  expect(hasChoices({ profiles: [], form })).toBe(true);
+  expect(hasChoices(noChoices)).toBe(false);
+  expect(hasChoices({ ...noChoices, ...withForm })).toBe(true);
 });
 
 test('a user whose name looks like a placeholder gets no second look', () => {
-  const chosen = chooseOptions({ profiles: [], form: undefined }, {}, config, {
+  const chosen = chooseOptions(noChoices, {}, config, {
     username: '{directory}',
     directory: '/etc/hub',
   });
@@ -107,12 +111,12 @@ describe('the options form', () => {
   test('takes what a browser sends and what a program sends', () => {
     const browser = { name: 'x', cores: '3', gpu: 'on', image: 'large' };
     const program = { name: 'x', cores: 3, gpu: true, image: 'large' };
-    expect(choose(browser, { form }).userOptions).toEqual(program);
-    expect(choose(program, { form }).userOptions).toEqual(program);
+    expect(choose(browser, withForm).userOptions).toEqual(program);
+    expect(choose(program, withForm).userOptions).toEqual(program);
   });
 
   test('fills in what is left out', () => {
-    expect(choose({ name: 'x', cores: '' }, { form }).userOptions).toEqual({
+    expect(choose({ name: 'x', cores: '' }, withForm).userOptions).toEqual({
       name: 'x',
       cores: 2,
       gpu: false,
@@ -130,7 +134,7 @@ describe('the options form', () => {
     [{ name: { $ne: '' } }, 'Name: this must be a text.'],
     [{ name: 'x'.repeat(10_001) }, 'Name: this must be a text.'],
   ])('refuses %j', (submitted, message) => {
-    expect(() => choose(submitted, { form })).toThrow(message);
+    expect(() => choose(submitted, withForm)).toThrow(message);
   });
 });
 
@@ -139,7 +143,7 @@ describe('options of no form', () => {
 
   test('are any JSON and stay as they are', () => {
     expect(choose(options).userOptions).toEqual(options);
-    expect(choose({ name: 'x', ...options }, { form }).userOptions).toEqual({
+    expect(choose({ name: 'x', ...options }, withForm).userOptions).toEqual({
       ...options,
       name: 'x',
       cores: 2,
@@ -158,7 +162,32 @@ describe('options of no form', () => {
 
 test('a hub without a command says what the administrator must do', () => {
   const empty = spawnerSection.parse({});
-  expect(() => chooseOptions({ profiles: [], form: undefined }, {}, empty, placeholders)).toThrow(
+  expect(() => chooseOptions(noChoices, {}, empty, placeholders)).toThrow(
     expect.objectContaining({ code: 'internal', hint: 'The administrator must set Spawner.cmd.' }),
   );
+});
+
+test('a user to whom no profile is open starts nothing, rather than a server without a profile', () => {
+  expect(() => choose({}, { isClosed: true })).toThrow('No kind of server is open to you.');
+});
+
+test('of several spawners only the form of the chosen one counts', () => {
+  const [small, large] = config.profiles;
+  const profiles = [small, large].map((profile, index) => ({
+    ...(profile as SpawnerProfile),
+    spawner: index === 0 ? 'main' : 'other',
+  }));
+  const other: OptionsForm = {
+    fields: [{ name: 'cores', label: 'Cores', type: 'number', max: 1 }],
+  };
+  const forms = new Map([
+    ['main', form],
+    ['other', other],
+  ]);
+  const submitted = { name: 'x', cores: '3' };
+  const choices = { profiles, forms };
+  expect(choose({ ...submitted, profile: 'small' }, choices).userOptions).toMatchObject({
+    cores: 3,
+  });
+  expect(() => choose({ ...submitted, profile: 'large' }, choices)).toThrow('at most 1');
 });

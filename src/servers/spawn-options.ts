@@ -5,8 +5,14 @@ import type { OptionsField, OptionsForm } from '../plugin-host/spawner.ts';
 
 /** What a user may choose at the start of a server. */
 export interface SpawnChoices {
+  /** Those that are open to the user. */
   readonly profiles: readonly SpawnerProfile[];
-  readonly form: OptionsForm | undefined;
+  /** Whether there are profiles, of which none is open to the user. */
+  readonly isClosed?: boolean;
+  /** What the spawners ask, by their names; those that ask nothing are not in it. */
+  readonly forms: ReadonlyMap<string, OptionsForm>;
+  /** Name of the spawner of a profile, or of none. */
+  readonly spawnerOf: (profile: SpawnerProfile | undefined) => string;
 }
 
 /** What a choice means for the server. */
@@ -25,8 +31,8 @@ export interface ChosenOptions {
 }
 
 /** Whether there is anything to choose, so that a page should ask. */
-export function hasChoices({ profiles, form }: SpawnChoices): boolean {
-  return profiles.length > 0 || (form?.fields.length ?? 0) > 0;
+export function hasChoices({ profiles, forms }: SpawnChoices): boolean {
+  return profiles.length > 0 || [...forms.values()].some(({ fields }) => fields.length > 0);
 }
 
 /** Largest choice, as JSON: it is stored with the server and shown in every list of servers. */
@@ -45,13 +51,18 @@ export function chooseOptions(
   placeholders: Readonly<Record<string, string>>,
 ): ChosenOptions {
   requireStorable(submitted);
+  if (choices.isClosed === true) {
+    throw new HubError('forbidden', 'No kind of server is open to you.', {
+      hint: 'The administrator can add you to a group that has one.',
+    });
+  }
+  const profile = chooseProfile(choices.profiles, submitted['profile']);
   const userOptions: Record<string, unknown> = { ...submitted };
-  for (const field of choices.form?.fields ?? []) {
+  for (const field of choices.forms.get(choices.spawnerOf(profile))?.fields ?? []) {
     const value = checkField(field, submitted[field.name]);
     if (value === undefined) delete userOptions[field.name];
     else userOptions[field.name] = value;
   }
-  const profile = chooseProfile(choices.profiles, submitted['profile']);
   if (profile !== undefined) userOptions['profile'] = profile.name;
 
   const command = [...(profile?.cmd ?? config.cmd ?? []), ...(profile?.args ?? config.args)];

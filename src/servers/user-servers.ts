@@ -1,11 +1,12 @@
 import type { Logger } from 'pino';
 import { timeLimit } from '../concurrency/time-limit.ts';
 import type { Config } from '../config/config.ts';
+import { spawnerOf } from '../config/profile-spawner.ts';
 import { HubError } from '../errors.ts';
 import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
-import type { Spawner } from '../plugin-host/spawner.ts';
 import { objectName } from '../protocol/object-name.ts';
 import type { Owner } from '../rbac/owner.ts';
+import type { GroupStore } from '../users/group-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { Launch } from './launch-plan.ts';
 import { isServerName, type Server, serverPrefix } from './server.ts';
@@ -14,6 +15,7 @@ import type { AcceptedStart, AcceptedStop, ServerLifecycle } from './server-life
 import type { LaunchPlan } from './server-start.ts';
 import type { ServerStore } from './server-store.ts';
 import { chooseOptions, type SpawnChoices } from './spawn-options.ts';
+import type { SpawnerSet } from './spawner-set.ts';
 
 /** What is asked for when a server is started. */
 export interface StartRequest {
@@ -28,7 +30,8 @@ export interface StartRequest {
 export interface UserServers {
   /** Whether there is anything to start. */
   readonly isConfigured: boolean;
-  readonly choices: SpawnChoices;
+  /** What a user may choose. */
+  choicesFor(userName: string): Promise<SpawnChoices>;
   /** The server that is meant where none is named: `Hub.default_server_name`, or the default one. */
   readonly launchedName: string;
   /** Creates a named server without starting it. Throws `conflict` when it exists. */
@@ -70,12 +73,13 @@ const deleteTimeoutMs = 60_000;
 export type BeforeStop = (userName: string, askedBy: Owner) => Promise<void>;
 
 export function createUserServers(deps: {
-  readonly config: Pick<Config, 'Hub' | 'Spawner' | 'basePath' | 'directory'>;
+  readonly config: Pick<Config, 'Hub' | 'Spawner' | 'spawners' | 'basePath' | 'directory'>;
   readonly isConfigured: boolean;
   readonly users: Pick<UserStore, 'findByName'>;
   readonly store: ServerStore;
   readonly lifecycle: ServerLifecycle;
-  readonly spawner: Pick<Spawner, 'optionsForm' | 'delete'>;
+  readonly spawner: Pick<SpawnerSet, 'forms' | 'delete'>;
+  readonly groups: Pick<GroupStore, 'groupNamesOf'>;
   readonly planLaunch: (launch: Launch) => LaunchPlan;
   readonly accessTokens: Pick<AccessTokenStore, 'revokeByServer'>;
   readonly decideAccount: DecideAccount;
@@ -84,13 +88,26 @@ export function createUserServers(deps: {
 }): UserServers {
   const { config, store, lifecycle, spawner, accessTokens, log } = deps;
   const { Hub, Spawner: spawnerConfig, basePath } = config;
-  const choices: SpawnChoices = { profiles: spawnerConfig.profiles, form: spawner.optionsForm };
+  const { profiles } = spawnerConfig;
+  const hasLimitedProfiles = profiles.some(({ groups }) => groups !== undefined);
+  const everyChoice: SpawnChoices = {
+    profiles,
+    forms: spawner.forms,
+    spawnerOf: (profile) => spawnerOf(profile, config.spawners),
+  };
   const placeholdersOf = (userName: string, serverName: string) => ({
     username: userName,
     server: serverName,
     // Servers run in folders of their own; this is how a command names a file beside the configuration.
     directory: config.directory,
   });
+
+  async function choicesFor(userName: string): Promise<SpawnChoices> {
+    if (!hasLimitedProfiles) return everyChoice;
+    const own = new Set(await deps.groups.groupNamesOf(userName));
+    const open = profiles.filter(({ groups }) => groups?.some((group) => own.has(group)) ?? true);
+    return { ...everyChoice, profiles: open, isClosed: open.length === 0 };
+  }
 
   async function serverFor({ user, serverName, displayName }: StartRequest): Promise<Server> {
     const existing = await store.find(user.name, serverName);
@@ -114,12 +131,13 @@ export function createUserServers(deps: {
     throw new HubError('conflict', 'This server name is not available to you; choose another.');
   }
 
-  function checkedOptions(
+  async function checkedOptions(
     userName: string,
     serverName: string,
     userOptions: Readonly<Record<string, unknown>> | undefined,
-  ): Readonly<Record<string, unknown>> | undefined {
+  ): Promise<Readonly<Record<string, unknown>> | undefined> {
     if (userOptions === undefined) return undefined;
+    const choices = await choicesFor(userName);
     const placeholders = placeholdersOf(userName, serverName);
     return chooseOptions(choices, userOptions, spawnerConfig, placeholders).userOptions;
   }
@@ -152,7 +170,7 @@ export function createUserServers(deps: {
 
   return {
     isConfigured: deps.isConfigured,
-    choices,
+    choicesFor,
     launchedName: (Hub.allow_named_servers ? Hub.default_server_name : undefined) ?? '',
     prefixOf: ({ userName, name }) => serverPrefix(basePath, userName, name),
 
@@ -160,7 +178,7 @@ export function createUserServers(deps: {
       if ((await store.find(request.user.name, request.serverName)) !== undefined) {
         throw new HubError('conflict', 'This server exists already.');
       }
-      const userOptions = checkedOptions(
+      const userOptions = await checkedOptions(
         request.user.name,
         request.serverName,
         request.userOptions,
@@ -178,7 +196,7 @@ export function createUserServers(deps: {
         requireServerName(name);
         await requireOwnClientId({ name: userName }, name);
       }
-      const checked = checkedOptions(userName, name ?? serverName, userOptions);
+      const checked = await checkedOptions(userName, name ?? serverName, userOptions);
       const change = { name, displayName, userOptions: checked };
       if (!(await store.changeStopped(server.id, change))) throw stopFirst();
       // What was given to the server under its old name does not pass to the new one.
@@ -187,7 +205,8 @@ export function createUserServers(deps: {
 
     async start(request) {
       // Before there is a record: a start that is refused leaves no server behind.
-      checkedOptions(request.user.name, request.serverName, request.userOptions);
+      await checkedOptions(request.user.name, request.serverName, request.userOptions);
+      const choices = await choicesFor(request.user.name);
       const account = await deps.decideAccount(request.user);
       const server = await serverFor(request);
       return lifecycle.start(server, () => {

@@ -286,7 +286,8 @@ function pluginTests({ plugin, options }: SpawnerContract): BenchTest[] {
       async run() {
         const parsed = plugin.optionsSchema.parse(options);
         const profileOptions = new Map();
-        const prepared = { plugin, file: plugin.name, options: parsed, profileOptions };
+        const { name } = plugin;
+        const prepared = { name, plugin, file: name, options: parsed, profileOptions };
         const surroundings = testSurroundings;
         assert.equal(await trySpawner({ ...prepared, surroundings }), undefined);
       },

@@ -172,3 +172,46 @@ test('what the spawner keeps of a server is deleted with it, and with its user',
   expect((await hub.api('/users/alice', adminToken, { method: 'DELETE' })).status).toBe(204);
   expect(existsSync(main)).toBe(false);
 });
+
+test('profiles choose among spawners, and are open to groups', async () => {
+  const config: TestHubConfig = {
+    Hub: {
+      cleanup_servers: false,
+      load_groups: [
+        { name: 'physics', users: ['alice'] },
+        { name: 'art', users: ['bob'] },
+      ],
+    },
+    Spawner: {
+      class: ['local-process', { class: 'batch', name: 'cluster' }],
+      profiles: [
+        { name: 'here', display_name: 'On this machine' },
+        { name: 'queue', display_name: 'In the queue', spawner: 'cluster', groups: ['physics'] },
+      ],
+    },
+  };
+  const first = await createBatchHub(config);
+  const [near, far] = [serverPath('alice'), serverPath('alice', 'far')];
+  await startUntilReady(first, near, { profile: 'here' });
+  await startUntilReady(first, far, { profile: 'queue' });
+  expect((await getServer(first, near)).state).toMatchObject({ spawner: 'local-process' });
+  expect((await getServer(first, far)).state).toMatchObject({ spawner: 'cluster' });
+  const refused = await startServer(first, serverPath('bob'), { profile: 'queue' });
+  expect(refused.status).toBe(400);
+  expect(await refused.text()).toContain('There is no such profile; there are: here.');
+  const pages = await Promise.all(
+    ['alice', 'bob'].map(async (name) => {
+      const browser = await first.logIn(name);
+      return (await browser.open(`${first.url}hub/spawn/${name}/new`)).body;
+    }),
+  );
+  expect(pages.map((page) => page.includes('In the queue'))).toEqual([true, false]);
+  expect(pages.map((page) => page.includes('On this machine'))).toEqual([true, true]);
+
+  await using hub = await first.restart();
+  for (const path of [near, far]) {
+    await untilServer(hub, path, ({ ready }) => ready, `${path} is found again`);
+    expect([202, 204]).toContain((await stopServer(hub, path)).status);
+    await untilServer(hub, path, ({ stopped }) => stopped, `${path} has stopped`);
+  }
+});

@@ -62,7 +62,7 @@ export function homeRoutes(
       layout: await pages.formLayoutFor(ctx),
       userName,
       server: servers.isConfigured ? defaultServer : undefined,
-      hasSpawnOptions: hasChoices(servers.choices),
+      hasSpawnOptions: hasChoices(await servers.choicesFor(userName)),
       namedServers:
         config.Hub.allow_named_servers && servers.isConfigured
           ? {

@@ -15,6 +15,7 @@ import { confirmPage } from '../errors/confirm-page.ts';
 import type { PageContext } from '../page-context.ts';
 import type { ShowHome } from './home-routes.ts';
 import { notRunningPage } from './not-running-page.ts';
+import { joinForms, submittedOptions, valuesInForm } from './spawn-form.ts';
 import { spawnOptionsPage } from './spawn-options-page.ts';
 import { spawnPendingPage, stopPendingPage } from './spawn-pending-page.ts';
 
@@ -77,20 +78,21 @@ export function spawnRoutes(
   ): Promise<void> {
     const { user, serverName } = target;
     const server = await store.find(user.name, serverName);
+    const choices = await servers.choicesFor(user.name);
     const values = rest.values ?? toTexts(server?.userOptions ?? {});
     pages.send(
       ctx,
       spawnOptionsPage({
         layout: await pages.formLayoutFor(ctx),
         server: { userName: user.name, name: serverName, displayName: server?.displayName },
-        profiles: servers.choices.profiles.map((profile) => ({
+        profiles: choices.profiles.map((profile) => ({
           name: profile.name,
           displayName: profile.display_name,
           description: profile.description,
           isDefault: profile.default,
         })),
-        form: servers.choices.form,
-        values,
+        form: joinForms(choices),
+        values: valuesInForm(choices, values),
         chosenProfile: values['profile'],
         error: rest.error,
         next: pages.nextOf(new URLSearchParams(ctx.querystring)),
@@ -107,7 +109,7 @@ export function spawnRoutes(
       ctx.redirect(pendingUrl(pages, target, next));
       return;
     }
-    if (hasChoices(servers.choices)) return showOptions(ctx, target, {});
+    if (hasChoices(await servers.choicesFor(target.user.name))) return showOptions(ctx, target, {});
     pages.send(
       ctx,
       notRunningPage({
@@ -130,7 +132,7 @@ export function spawnRoutes(
   const start = pages.loggedIn(async (ctx, login) => {
     const target = await targetOf(ctx, login, 'start:servers');
     const form = await pages.readForm(ctx);
-    const options = submittedOptions(form);
+    const options = submittedOptions(form, await servers.choicesFor(target.user.name));
     try {
       await servers.start({ ...target, userOptions: options });
     } catch (error) {
@@ -292,7 +294,7 @@ export async function showServerState(
           server: summary,
           failure: failureOf(server),
           mayStart: options.mayStart,
-          hasSpawnOptions: hasChoices(servers.choices),
+          hasSpawnOptions: hasChoices(await servers.choicesFor(summary.userName)),
           next: options.next,
           startSeconds: options.startSeconds,
         }),
@@ -314,16 +316,6 @@ function pendingUrl(
 ): string {
   const url = pages.urls.spawnPending(user.name, serverName);
   return next === undefined ? url : `${url}?next=${encodeURIComponent(next)}`;
-}
-
-/** What the form chose; undefined when it asked nothing, which uses the last choice again. */
-function submittedOptions(form: URLSearchParams): Record<string, string> | undefined {
-  const options: Record<string, string> = {};
-  for (const [name, value] of form) {
-    if (name === 'profile') options['profile'] = value;
-    else if (name.startsWith('option-')) options[name.slice('option-'.length)] = value;
-  }
-  return Object.keys(options).length === 0 ? undefined : options;
 }
 
 function toTexts(options: Readonly<Record<string, unknown>>): Record<string, string> {

@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { createSpawnRequest } from '../../test/contract/spawn-request.ts';
+import { createScriptedSpawner } from '../../test/support/scripted-spawner.ts';
+import { joinSpawners } from './spawner-set.ts';
+
+const spawnerOf = (profile: string | undefined) => profile ?? 'near';
+const handlers = { onOutput: () => undefined };
+const ending = { graceMs: 0, signal: new AbortController().signal };
+
+test('each server is started, polled, found again and ended by the spawner of its profile', async () => {
+  const [near, far] = [createScriptedSpawner(), createScriptedSpawner()];
+  const members = [
+    { name: 'near', spawner: near },
+    { name: 'far', spawner: far },
+  ] as const;
+  const all = joinSpawners([...members], spawnerOf);
+  const here = await all.start(createSpawnRequest({ serverId: 'one' }));
+  const there = await all.start(createSpawnRequest({ serverId: 'two', profile: 'far' }));
+  expect([near.running, far.running]).toEqual([new Map([['one', 1]]), new Map([['two', 1]])]);
+  expect(there.state).toEqual({ serverId: 'two', generation: 1, spawner: 'far' });
+
+  const next = joinSpawners([...members], spawnerOf);
+  for (const { state, url } of [here, there]) {
+    expect(await next.poll(state)).toEqual({ running: true });
+    expect(await next.restore(state, handlers)).toMatchObject({ state, url });
+  }
+  await next.stop(there.state, ending);
+  expect([near.running.size, far.running.size]).toEqual([1, 0]);
+  expect(await next.poll(there.state)).toEqual({ running: false });
+  await next.discard?.('two', { graceMs: 0 });
+  expect([near.calls, far.calls].map((calls) => calls.at(-1))).toEqual([
+    'discard two',
+    'discard two',
+  ]);
+});
+
+test('what the only spawner stores is as it stores it, and goes on when there is a second one', async () => {
+  const near = createScriptedSpawner();
+  const alone = joinSpawners([{ name: 'near', spawner: near }], spawnerOf);
+  const { state } = await alone.start(createSpawnRequest({ serverId: 'one' }));
+  expect(state).toEqual({ serverId: 'one', generation: 1 });
+  const both = joinSpawners(
+    [
+      { name: 'near', spawner: near },
+      { name: 'far', spawner: createScriptedSpawner() },
+    ],
+    spawnerOf,
+  );
+  expect(await both.poll(state)).toEqual({ running: true });
+});
+
+test('a server of a spawner that is gone from the configuration is neither lost nor ended', async () => {
+  const near = joinSpawners([{ name: 'near', spawner: createScriptedSpawner() }], spawnerOf);
+  const state = { serverId: 'two', generation: 1, spawner: 'far' };
+  const reason = 'The spawner "far" of the server is not configured any more.';
+  expect(await near.poll(state)).toEqual({ running: 'unknown', reason });
+  await expect(near.restore(state, handlers)).rejects.toThrow(reason);
+  await expect(near.stop(state, ending)).rejects.toThrow(reason);
+});
+
+test('servers are within reach of other instances only where all spawners say so', () => {
+  const anywhere = { ...createScriptedSpawner(), reach: 'anywhere' as const };
+  const one = { name: 'near', spawner: anywhere };
+  expect(joinSpawners([one], spawnerOf).reach).toBe('anywhere');
+  const other = { name: 'far', spawner: createScriptedSpawner() };
+  expect(joinSpawners([one, other], spawnerOf).reach).toBe('machine');
+});

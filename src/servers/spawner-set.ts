@@ -1,0 +1,104 @@
+import type { OptionsForm, PollResult, Spawner, SpawnerState } from '../plugin-host/spawner.ts';
+
+/** A spawner of the configuration. */
+export interface NamedSpawner {
+  readonly name: string;
+  readonly spawner: Spawner;
+}
+
+/** All spawners of the configuration as one, which hands on each call to the one whose server it is. */
+export interface SpawnerSet extends Omit<Spawner, 'optionsForm' | 'usage' | 'open'> {
+  /** What users may choose, by the name of the spawner; those that ask nothing are not in it. */
+  readonly forms: ReadonlyMap<string, OptionsForm>;
+}
+
+/** Key in stored states, beside what the spawner stores: its name. */
+const spawnerKey = 'spawner';
+
+/**
+ * Joins spawners. Which one has a server is kept in its state; a state that names none is of the time when
+ * there was but one, and of the first.
+ */
+export function joinSpawners(
+  members: readonly [NamedSpawner, ...NamedSpawner[]],
+  /** Name of the spawner that starts servers of a profile, or of none. */
+  spawnerOf: (profile: string | undefined) => string,
+): SpawnerSet {
+  const byName = new Map(members.map((member) => [member.name, member.spawner]));
+  const isAlone = members.length === 1;
+
+  function find(stored: SpawnerState): { name: string; spawner: Spawner; state: SpawnerState } {
+    const { [spawnerKey]: told, ...state } = stored;
+    const name = typeof told === 'string' ? told : members[0].name;
+    const spawner = byName.get(name);
+    if (spawner === undefined) throw new Error(notConfigured(name));
+    return { name, spawner, state };
+  }
+
+  const tagged = (name: string, state: SpawnerState): SpawnerState =>
+    isAlone ? state : { ...state, [spawnerKey]: name };
+
+  const all = <Result>(call: (spawner: Spawner) => Promise<Result> | undefined) =>
+    Promise.all(members.map(({ spawner }) => call(spawner)));
+
+  const forms = members.flatMap(({ name, spawner: { optionsForm } }) =>
+    optionsForm === undefined ? [] : [[name, optionsForm] as const],
+  );
+
+  return {
+    forms: new Map(forms),
+    reach: members.every(({ spawner }) => spawner.reach === 'anywhere') ? 'anywhere' : 'machine',
+
+    async start(request) {
+      const name = spawnerOf(request.profile);
+      const spawner = byName.get(name);
+      if (spawner === undefined) throw new Error(notConfigured(name));
+      const keepState = (state: SpawnerState) => request.keepState(tagged(name, state));
+      const spawned = await spawner.start({ ...request, keepState });
+      return { ...spawned, state: tagged(name, spawned.state) };
+    },
+
+    async resume(stored, request) {
+      const { name, spawner, state } = find(stored);
+      const keepState = (kept: SpawnerState) => request.keepState(tagged(name, kept));
+      const spawned = await spawner.resume?.(state, { ...request, keepState });
+      return spawned && { ...spawned, state: tagged(name, spawned.state) };
+    },
+
+    async stop(stored, options) {
+      const { spawner, state } = find(stored);
+      await spawner.stop(state, options);
+    },
+
+    async poll(stored): Promise<PollResult> {
+      const { [spawnerKey]: told } = stored;
+      if (typeof told === 'string' && !byName.has(told)) {
+        return { running: 'unknown', reason: notConfigured(told) };
+      }
+      const { spawner, state } = find(stored);
+      return spawner.poll(state);
+    },
+
+    async restore(stored, handlers) {
+      const { name, spawner, state } = find(stored);
+      const spawned = await spawner.restore(state, handlers);
+      return spawned && { ...spawned, state: tagged(name, spawned.state) };
+    },
+
+    // Which of them had the server is not known: none does anything about one that it never had.
+    discard: async (serverId, options) => {
+      await all((spawner) => spawner.discard?.(serverId, options));
+    },
+    delete: async (server, options) => {
+      await all((spawner) => spawner.delete?.(server, options));
+    },
+
+    async [Symbol.asyncDispose]() {
+      await all((spawner) => spawner[Symbol.asyncDispose]?.());
+    },
+  };
+}
+
+function notConfigured(name: string): string {
+  return `The spawner "${name}" of the server is not configured any more.`;
+}
