@@ -133,6 +133,7 @@ export async function livingMembers(
 ): Promise<readonly number[]> {
   const tagged = await view.taggedWith(tag);
   const leaders = [...(groupId === undefined ? [] : [groupId]), ...tagged, ...cgroups.members(tag)];
+  if (leaders.length === 0) return [];
   const trees = collectTrees(await view.processes(), leaders);
   return [...new Set([...trees.values()].flat())].filter((pid) => pid !== ownPid);
 }

@@ -562,6 +562,39 @@ describeEachDatabase('the life of servers', (open) => {
     await until(async () => (await next.stored(runs)).state === 'stopped', 'its end is noticed');
   });
 
+  test('what many servers left behind is ended at once, and recorded a few at a time', async () => {
+    const world = createWorld(await open());
+    const names = Array.from({ length: 40 }, (_, index) => `user-${index}`);
+    const servers = await Promise.all(names.map((name) => world.addServer(name)));
+    for (const server of servers) await world.start(server);
+    worlds.splice(worlds.indexOf(world), 1);
+    world.spawner.forget();
+    for (const { id } of servers) world.spawner.die(id);
+
+    const next = world.another();
+    const ends = hold();
+    let ending = 0;
+    world.spawner.script.beforeStop = () => {
+      ending += 1;
+      return ends.wait();
+    };
+    let recording = 0;
+    let mostRecording = 0;
+    next.gone = async () => {
+      recording += 1;
+      mostRecording = Math.max(mostRecording, recording);
+      await new Promise((resolve) => setImmediate(resolve));
+      recording -= 1;
+    };
+    const { cleared } = await next.lifecycle.restore();
+    await until(() => ending === servers.length, 'all are being ended');
+    ends.release();
+    await cleared;
+    expect(mostRecording).toBe(4);
+    const stored = await Promise.all(servers.map((server) => next.stored(server)));
+    expect(new Set(stored.map(({ state }) => state))).toEqual(new Set(['stopped']));
+  });
+
   test('a server about which the spawner cannot tell at the start is looked for again', async () => {
     const world = createWorld(await open());
     const server = await world.addServer('ann');

@@ -60,7 +60,10 @@ const parallelRestores = 32;
 const parallelPolls = 8;
 /** How soon after an outage of the database it knows which servers have ended meanwhile. */
 const catchUpIntervalMs = 2_000;
-const parallelClearings = 4;
+/** They wait for one another's looks at the processes of the machine, which cost the same for all at once. */
+const parallelClearings = 100;
+/** Each waits for the disk, and whoever writes something else waits behind them. */
+const parallelRecordings = 4;
 
 export function createServerLifecycle(deps: {
   readonly store: ServerStore;
@@ -79,7 +82,10 @@ export function createServerLifecycle(deps: {
   const closedUsers = new Map<string, number>();
   /** Servers of an earlier hub about which the spawner could not say anything yet. */
   const unclear = new Map<string, Server>();
-  const clearingLimiter = createLimiter(parallelClearings);
+  const clearing = {
+    endings: createLimiter(parallelClearings),
+    recordings: createLimiter(parallelRecordings),
+  };
   let isClosed = false;
 
   const polling = createPeriodic({
@@ -164,7 +170,7 @@ export function createServerLifecycle(deps: {
   }
 
   function clearAway(server: Server, failure: string | null): Promise<void> {
-    return unitFor(server).clearAway(failure, clearingLimiter);
+    return unitFor(server).clearAway(failure, clearing);
   }
 
   async function stop(server: Server): Promise<AcceptedStop> {

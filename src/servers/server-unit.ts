@@ -38,7 +38,10 @@ export interface ServerUnit {
   /** Takes over a server that an earlier hub started. */
   adopt(spawned: SpawnedServer): void;
   /** Ends and clears away what an earlier hub left of a server, when the limiter has room. */
-  clearAway(failure: string | null, limiter: Limiter): Promise<void>;
+  clearAway(
+    failure: string | null,
+    limits: { readonly endings: Limiter; readonly recordings: Limiter },
+  ): Promise<void>;
   /** Polls whether the server still runs. */
   poll(): Promise<void>;
   /** Whether the server is gone, which the database could not be told. */
@@ -337,14 +340,14 @@ export function createServerUnit(
       watch(running);
     },
 
-    async clearAway(message, limiter) {
+    async clearAway(message, { endings, recordings }) {
       state = 'stopping';
       events.onUnavailable(server);
       await then(async () => {
-        await limiter(() => end(server.spawnerState));
+        await endings(() => end(server.spawnerState));
         // Killed in the middle of a start, the earlier hub may not have stored what it started.
-        if (server.state !== 'running') await limiter(discard);
-        await recordStopped(message === null ? null : failureOf(message));
+        if (server.state !== 'running') await endings(discard);
+        await recordings(() => recordStopped(message === null ? null : failureOf(message)));
         settle();
       });
     },
