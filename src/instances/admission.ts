@@ -1,5 +1,5 @@
 import { StartupError } from '../errors.ts';
-import { isSameProcess } from '../processes/process-identity.ts';
+import { isProcessGone } from '../processes/process-identity.ts';
 import type { Instance, InstanceDescription } from './instance.ts';
 
 /** The former run of an instance may still be there, as far as can be told from here. */
@@ -47,7 +47,7 @@ export function hasEnded(
   { machineId, process }: Pick<Instance, 'machineId' | 'process'>,
   here: Pick<Instance, 'machineId'>,
 ): boolean {
-  return machineId === here.machineId && !isSameProcess(process);
+  return machineId === here.machineId && isProcessGone(process);
 }
 
 function describe({ process, host, version, startedAt }: Instance): string {

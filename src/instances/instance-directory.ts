@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { createPeriodic } from '../concurrency/periodic.ts';
 import { isOfOneMachine } from '../config/bind-address.ts';
 import type { HubDatabase } from '../store/database.ts';
+import { hasEnded } from './admission.ts';
 import type { InstanceAddress } from './channel-caller.ts';
 import type { Instance } from './instance.ts';
 import type { InstanceStore } from './instance-store.ts';
@@ -16,17 +17,17 @@ export interface InstanceDirectory extends AsyncDisposable {
   refresh(): Promise<readonly Instance[]>;
 }
 
-const refreshMs = 5_000;
+const refreshMs = 2_000;
 
 export async function openInstanceDirectory(deps: {
-  readonly store: Pick<InstanceStore, 'list'>;
-  readonly database: Pick<HubDatabase, 'onChange'>;
+  readonly store: Pick<InstanceStore, 'list' | 'endLease'>;
+  readonly database: Pick<HubDatabase, 'onChange' | 'announceChange'>;
   /** Whether other instances may use the database. */
   readonly isShared: boolean;
-  readonly here: Pick<Instance, 'machineId'>;
+  readonly here: Pick<Instance, 'id' | 'machineId'>;
   readonly log: Logger;
 }): Promise<InstanceDirectory> {
-  const { store, here, log } = deps;
+  const { store, database, here, log } = deps;
   let known = new Map<string, Instance>();
 
   async function refresh(): Promise<readonly Instance[]> {
@@ -35,15 +36,30 @@ export async function openInstanceDirectory(deps: {
     return instances;
   }
 
+  /** On its own machine it is seen at once that an instance was killed; elsewhere its lease has to end. */
+  async function endKilled(): Promise<void> {
+    for (const instance of known.values()) {
+      if (!instance.isLive || instance.id === here.id || !hasEnded(instance, here)) continue;
+      await store.endLease(instance.id);
+      log.warn(
+        { instance: instance.name, process: instance.process.pid },
+        `the instance "${instance.name}" has ended without a word: what it owned may be taken over`,
+      );
+      database.announceChange({ kind: 'instances_changed' });
+    }
+  }
+
   await refresh();
   const refreshing = createPeriodic({
     intervalMs: refreshMs,
     async work() {
-      if (deps.isShared) await refresh();
+      if (!deps.isShared) return;
+      await refresh();
+      await endKilled();
     },
     onError: (error) => log.debug({ err: error }, 'could not read the instances of the hub'),
   });
-  const stopListening = deps.database.onChange((subject) => {
+  const stopListening = database.onChange((subject) => {
     if (subject === undefined || subject.kind === 'instances_changed') void refreshing.run();
   });
 

@@ -24,6 +24,8 @@ export interface InstanceStore {
   setSettingsDigest(id: string, settingsDigest: string): Promise<void>;
   /** Ends the lease, and forgets the instance unless servers are still where it left them. */
   leave(id: string): Promise<void>;
+  /** Ends the lease of an instance that is known to be gone, so that others need not wait for it. */
+  endLease(id: string): Promise<void>;
   /** By name. */
   list(): Promise<readonly Instance[]>;
   /** What the instances own, by their ids. */
@@ -132,6 +134,15 @@ export function createInstanceStore(database: HubDatabase): InstanceStore {
         .deleteFrom('instances')
         .where('id', '=', id)
         .where('id', 'not in', ownersOfServers(kysely))
+        .execute();
+    },
+
+    async endLease(id) {
+      await kysely
+        .updateTable('instances')
+        .set({ lease_until: now })
+        .where('id', '=', id)
+        .where('lease_until', '>', now)
         .execute();
     },
 

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { platform } from 'node:os';
+import { kill } from 'node:process';
 import { readProcess } from './process-table.ts';
 
 /** A process that cannot be mistaken for a later one with the same pid. */
@@ -26,6 +27,18 @@ export function identifyChild(pid: number): ProcessIdentity | undefined {
 /** Whether the process still runs, and is the same one and not another that got its pid. */
 export function isSameProcess(identity: ProcessIdentity): boolean {
   return identifyProcess(identity.pid)?.startTime === identity.startTime;
+}
+
+/** Whether a process has surely ended, also where the processes of other accounts are hidden. */
+export function isProcessGone(identity: ProcessIdentity): boolean {
+  if (isSameProcess(identity)) return false;
+  try {
+    kill(identity.pid, 0);
+  } catch (thrown) {
+    if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ESRCH') return true;
+  }
+  // Something has this pid: if that can be seen, it is a zombie or another process.
+  return identify(identity.pid, { includeZombie: true }) !== undefined;
 }
 
 function identify(pid: number, options: IdentifyOptions): ProcessIdentity | undefined {

@@ -85,6 +85,7 @@ describe.skipIf(!hasPostgres())('the instances of a hub', () => {
       async () => (await instancesAt(hub))[0]?.services.includes('sleeper') === true,
       'the service is taken over',
     );
+    await untilState(hub, 'sleeper', 'ready');
     const shown = await browser.open(`${hub.url}hub/admin/services`);
     expect(shown.body).toMatch(/Runs at<\/dt><dd>hub-a/);
 

@@ -242,7 +242,7 @@ describe.skipIf(!hasPostgres())('a managed service of several instances', () => 
     expect(await copies()).toBe(1);
   });
 
-  test('whose instance is killed is up again within 20 s, and never runs twice', async () => {
+  test('whose instance is killed is up again soon, and never runs twice', async () => {
     const shared = {
       database_url: await cluster().createDatabase(),
       cookie_secret: cookieSecret,
@@ -258,12 +258,12 @@ describe.skipIf(!hasPostgres())('a managed service of several instances', () => 
     killed.signal('SIGKILL');
     await killed.exited;
     const killedAtMs = performance.now();
-    expect(isAlive(pid ?? 0)).toBe(true);
     await until(async () => {
       const model = await modelAt(other, 'orphaned');
       return model.ready && model.instance === nameOf(other);
     }, 'the other one runs it');
-    expect(performance.now() - killedAtMs).toBeLessThan(20_000);
+    // Its own machine does not wait for the end of the lease.
+    expect(performance.now() - killedAtMs).toBeLessThan(12_000);
     expect(isAlive(pid ?? 0)).toBe(false);
     expect(await copies()).toBe(1);
     const takeover = other.logLines.filter(({ msg }) => String(msg).startsWith('took over'));
