@@ -5,8 +5,7 @@ import type { CheckedConfig } from './cli/checked-config.ts';
 import type { StartGateway, StartHub } from './cli/cli-io.ts';
 import { readVersion, runCli } from './cli/run-cli.ts';
 import { catchSignals, type Signals } from './cli/signals.ts';
-import { createGatewayProcess } from './composition/gateway-process.ts';
-import { createHub, type Hub } from './hub.ts';
+import type { Hub } from './hub.ts';
 import { type OpenedLog, openLog } from './logging/open-log.ts';
 import { connectServiceManager } from './processes/service-manager.ts';
 import { collectWhenQuiet } from './undocumented/collect-garbage.ts';
@@ -32,6 +31,8 @@ async function startHub(
   }
   signals.stop.addEventListener('abort', () => beginStop(String(signals.stop.reason)));
 
+  // Only a start needs the whole program: all other commands answer sooner without it.
+  const { createHub } = await import('./hub.ts');
   const hub = await createHub({
     ...checked,
     version: readVersion(),
@@ -91,6 +92,7 @@ async function startGateway(options: Parameters<StartGateway>[0], signals: Signa
   });
   const log = openedLog.log.child({ gateway: options.name });
   const stopping = signals.stop;
+  const { createGatewayProcess } = await import('./composition/gateway-process.ts');
   const gateway = await createGatewayProcess({
     ...options,
     version: readVersion(),

@@ -1,10 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import {
-  backUpDatabase,
-  type DatabaseLocation,
-  restoreDatabase,
-} from '../store/database-backup.ts';
+import type { DatabaseLocation } from '../store/database-backup.ts';
 import type { CliIo } from './cli-io.ts';
 import { loadFor, withConfig } from './with-config.ts';
 
@@ -26,6 +22,7 @@ export function addBackupCommands(program: Command, io: CliIo): void {
     .description('copy the database to a file, also while the hub runs')
     .action(async (file: string, _flags: unknown, command: Command) => {
       const { database, Hub, directory } = await location(command);
+      const { backUpDatabase } = await import('../store/database-backup.ts');
       await backUpDatabase(database, pathOf(file, io));
       const keys =
         Hub.cookie_secret === undefined
@@ -41,6 +38,7 @@ export function addBackupCommands(program: Command, io: CliIo): void {
     .description('replace the database of a hub that does not run by a backup')
     .action(async (file: string, _flags: unknown, command: Command) => {
       const { database } = await location(command);
+      const { restoreDatabase } = await import('../store/database-backup.ts');
       const kept = await restoreDatabase(database, pathOf(file, io));
       const note = kept === undefined ? '' : ` What was there is now ${kept}.`;
       io.stdout.write(

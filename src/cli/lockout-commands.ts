@@ -3,7 +3,6 @@ import { createLockouts, type Lockouts } from '../accounts/lockouts.ts';
 import { createLoginThrottle, type ThrottleRecord } from '../authentication/login-throttle.ts';
 import { HubError } from '../errors.ts';
 import type { CliIo } from './cli-io.ts';
-import { openCliStores } from './cli-stores.ts';
 import { loadFor, withConfig } from './with-config.ts';
 
 /** Adds `hub lockouts list|lift`. */
@@ -45,6 +44,7 @@ async function withLockouts(
   work: (lockouts: Lockouts) => Promise<void>,
 ): Promise<void> {
   const checked = await loadFor(command, io);
+  const { openCliStores } = await import('./cli-stores.ts');
   await using stores = await openCliStores(checked);
   await using keyv = await stores.openKeyv();
   const throttles = ['login-throttle', 'second-factor-throttle'].map((space) =>

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { HubError } from '../errors.ts';
 import type { CliIo } from './cli-io.ts';
-import { openCliStores } from './cli-stores.ts';
 import { loadFor, withConfig } from './with-config.ts';
 
 /** Adds `hub setup-link`. */
@@ -10,6 +9,7 @@ export function addSetupLinkCommand(program: Command, io: CliIo): void {
     .description('print a new link that makes the first administrator; earlier links end')
     .action(async (_flags: unknown, command: Command) => {
       const checked = await loadFor(command, io);
+      const { openCliStores } = await import('./cli-stores.ts');
       await using stores = await openCliStores(checked);
       await using passwords = await stores.openPasswords();
       if (!passwords.isUsed) {

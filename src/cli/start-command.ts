@@ -4,7 +4,6 @@ import type { Config } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import { findLockHolder, takeFileLock } from '../store/file-lock.ts';
 import type { CliIo } from './cli-io.ts';
-import { reloadAndReport } from './reload-report.ts';
 import { loadFor, withConfig } from './with-config.ts';
 
 /** Adds `hub start`. */
@@ -34,6 +33,7 @@ export function addReloadCommand(program: Command, io: CliIo): void {
           hint: 'Start one with: hub start',
         });
       }
+      const { reloadAndReport } = await import('./reload-report.ts');
       const report = await reloadAndReport(config, () => {
         process.kill(pid, 'SIGHUP');
         io.stdout.write(`The hub (process ${pid}) reloads; its log shows what changed.\n`);

@@ -1,28 +1,6 @@
-import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { pino } from 'pino';
-import { nothing, placeOf } from '../instances/instance-overview.ts';
-import { createInstanceStore, type OwnedThings } from '../instances/instance-store.ts';
-import { readMachineId } from '../processes/machine-id.ts';
-import { createServerCountStore } from '../servers/server-count-store.ts';
-import { createServiceOwnerStore } from '../services/service-owner-store.ts';
-import { readReport } from '../services/service-report.ts';
-import { openDatabase } from '../store/open-database.ts';
 import type { CliIo } from './cli-io.ts';
 import { loadFor, withConfig } from './with-config.ts';
-
-type Placed = ReturnType<typeof placeOf> & {
-  readonly owned: OwnedThings;
-};
-
-interface ServiceLine {
-  readonly name: string;
-  readonly state: string;
-  readonly instance: string | null;
-  readonly restarts: number;
-  readonly pid: number | null;
-  readonly last_error: string | null;
-}
 
 /** Adds `hub status`. It reads the database, so it needs neither a token nor a hub that answers. */
 export function addStatusCommand(program: Command, io: CliIo, version: string): void {
@@ -31,118 +9,7 @@ export function addStatusCommand(program: Command, io: CliIo, version: string): 
     .option('--json', 'as one JSON object, for scripts')
     .action(async (flags: { readonly json?: boolean }, command: Command) => {
       const { config } = await loadFor(command, io);
-      const { Hub, directory } = config;
-      const log = pino({ level: 'silent' });
-      await using database = await openDatabase(Hub.database_url, {
-        directory: resolve(directory),
-        log,
-      });
-      const store = createInstanceStore(database);
-      const here = { machineId: readMachineId() };
-      const [instances, owned, owners, servers] = await Promise.all([
-        store.list(),
-        store.listOwned(),
-        createServiceOwnerStore(database, '').list(),
-        createServerCountStore(database).countByState(),
-      ]);
-      const placed = instances.map((instance) => ({
-        ...placeOf(instance, here),
-        owned: owned.get(instance.id) ?? nothing,
-      }));
-      const configured = Hub.services.flatMap(({ name, command: run }) =>
-        run === undefined ? [] : [name],
-      );
-      const services = [...new Set([...configured, ...owners.map(({ name }) => name)])]
-        .toSorted()
-        .map((name): ServiceLine => {
-          const owner = owners.find((each) => each.name === name);
-          const host = placed.find(
-            ({ instance, isUp }) => isUp && instance.id === owner?.instanceId,
-          );
-          const report = host === undefined ? undefined : readReport(owner?.status);
-          return {
-            name,
-            state: report?.state ?? 'stopped',
-            instance: host?.instance.name ?? null,
-            restarts: report?.restarts ?? 0,
-            pid: report?.pid ?? null,
-            last_error: report?.lastError ?? null,
-          };
-        });
-      const status = { version, instances: placed.map(present), services, servers };
-      io.stdout.write(
-        flags.json === true
-          ? `${JSON.stringify(status, null, 2)}\n`
-          : describe({ version, placed, services, servers }),
-      );
+      const { reportStatus } = await import('./status-report.ts');
+      await reportStatus(config, { io, version, json: flags.json === true });
     });
-}
-
-function present({ instance, isUp, downSince, owned }: Placed) {
-  return {
-    name: instance.name,
-    up: isUp,
-    down_since: downSince?.toISOString() ?? null,
-    version: instance.version,
-    started: instance.startedAt.toISOString(),
-    host: instance.host,
-    pid: instance.process.pid,
-    address: instance.url ?? null,
-    servers: owned.servers,
-    services: owned.services,
-  };
-}
-
-function describe(status: {
-  readonly version: string;
-  readonly placed: readonly Placed[];
-  readonly services: readonly ServiceLine[];
-  readonly servers: Readonly<Record<string, number>>;
-}): string {
-  const { version, placed, services, servers } = status;
-  const instanceRows = placed.map(({ instance, isUp, downSince, owned }) => [
-    instance.name,
-    isUp ? 'up' : 'down',
-    `since ${shortTime(isUp ? instance.startedAt : downSince)}`,
-    instance.version,
-    `${instance.host}, process ${instance.process.pid}`,
-    instance.url ?? 'no address',
-    `${owned.servers} servers, ${owned.services.length} services`,
-  ]);
-  const serviceRows = services.map(({ name, state, instance, restarts, last_error }) => [
-    name,
-    state,
-    instance === null ? 'runs nowhere' : `at ${instance}`,
-    `${restarts} restarts`,
-    last_error ?? '',
-  ]);
-  const serverTexts = Object.entries(servers).map(([state, count]) => `${count} ${state}`);
-  return [
-    `hub ${version}`,
-    '',
-    'Instances:',
-    ...columns(instanceRows, 'No hub runs on this database.'),
-    '',
-    'Managed services:',
-    ...columns(serviceRows, 'None.'),
-    '',
-    `Servers: ${serverTexts.length === 0 ? 'none' : serverTexts.join(', ')}`,
-    '',
-  ].join('\n');
-}
-
-function shortTime(date: Date | undefined): string {
-  if (date === undefined) return 'an unknown time';
-  return `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
-}
-
-/** Lines with their parts below one another. */
-function columns(rows: readonly (readonly string[])[], none: string): string[] {
-  if (rows.length === 0) return [`  ${none}`];
-  const widths = rows[0]?.map((_, index) =>
-    Math.max(...rows.map((row) => row[index]?.length ?? 0)),
-  );
-  return rows.map((row) =>
-    `  ${row.map((text, index) => text.padEnd(widths?.[index] ?? 0)).join('  ')}`.trimEnd(),
-  );
 }

@@ -4,7 +4,6 @@ import { HubError } from '../errors.ts';
 import { createScopeCatalogue } from '../rbac/scope-definitions.ts';
 import { scopeProblem } from '../rbac/validate-roles.ts';
 import type { CliIo } from './cli-io.ts';
-import { openCliStores } from './cli-stores.ts';
 import { loadFor, withConfig } from './with-config.ts';
 
 interface TokenFlags {
@@ -44,6 +43,7 @@ export function addTokenCommand(program: Command, io: CliIo): void {
       if (problems.length > 0) throw new HubError('bad_request', problems.join('\n'));
       requireAllowedLifetime(flags.expiresIn, Hub.token_expires_in_max_seconds);
 
+      const { openCliStores } = await import('./cli-stores.ts');
       await using stores = await openCliStores(checked);
       const name = createUserNameRules(Authenticator).resolve(userName);
       const user = await stores.users.findByName(name);

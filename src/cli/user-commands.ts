@@ -6,7 +6,7 @@ import type { User } from '../users/user-store.ts';
 import { askNewPassword, confirm } from './ask-password.ts';
 import type { CheckedConfig } from './checked-config.ts';
 import type { CliIo } from './cli-io.ts';
-import { type CliStores, openCliStores } from './cli-stores.ts';
+import type { CliStores } from './cli-stores.ts';
 import { loadFor, withConfig } from './with-config.ts';
 
 const listPageSize = 500;
@@ -173,6 +173,7 @@ async function withStores(
   work: (deps: { stores: CliStores; checked: CheckedConfig }) => Promise<void>,
 ): Promise<void> {
   const checked = await loadFor(command, io);
+  const { openCliStores } = await import('./cli-stores.ts');
   await using stores = await openCliStores(checked);
   await work({ stores, checked });
 }

@@ -5,7 +5,8 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 
 const run = promisify(execFile);
-const program = pathToFileURL(join(import.meta.dirname, '..', '..', 'src', 'run.ts')).href;
+const sources = join(import.meta.dirname, '..', '..', 'src');
+const urlOf = (module: string) => pathToFileURL(join(sources, module)).href;
 const trace = `
   import { registerHooks } from 'node:module';
   registerHooks({
@@ -28,19 +29,31 @@ const onDemand = [
   'qrcode',
 ];
 
-test('packages that only some hubs need are not loaded with the program', async () => {
+/** The packages that a module of the program loads. */
+async function packagesOf(module: string): Promise<ReadonlySet<string | undefined>> {
   const { stdout } = await run(process.execPath, [
     '--import',
     `data:text/javascript,${encodeURIComponent(trace)}`,
     '--input-type=module',
     '--eval',
-    `await import(${JSON.stringify(program)})`,
+    `await import(${JSON.stringify(urlOf(module))})`,
   ]);
-  const loaded = new Set(
+  return new Set(
     [...stdout.matchAll(/\/node_modules\/((?:@[^/\s]+\/)?[^/\s]+)/g)].map(([, name]) => name),
   );
+}
+
+test('packages that only some hubs need are not loaded with the program', async () => {
+  const loaded = await packagesOf('hub.ts');
   expect(loaded).toContain('koa');
   expect(onDemand.filter((name) => loaded.has(name))).toEqual([]);
+});
+
+test('packages that only a running hub needs are not loaded with the command line', async () => {
+  const loaded = await packagesOf('run.ts');
+  expect(loaded).toContain('commander');
+  for (const name of ['koa', 'kysely', 'http-proxy-3', 'undici'])
+    expect(loaded).not.toContain(name);
 });
 
 test('the data of languages is not loaded with the program', async () => {
@@ -60,7 +73,7 @@ test('the data of languages is not loaded with the program', async () => {
     `data:text/javascript,${encodeURIComponent(watched)}`,
     '--input-type=module',
     '--eval',
-    `await import(${JSON.stringify(program)})`,
+    `for (const url of ${JSON.stringify(['run.ts', 'hub.ts'].map(urlOf))}) await import(url)`,
   ]);
   expect(stdout).toBe('');
 });

@@ -4,7 +4,6 @@ import type { CheckedConfig } from '../checked-config.ts';
 import type { CliIo } from '../cli-io.ts';
 import { findRunningHub } from '../start-command.ts';
 import { loadFor, withConfig } from '../with-config.ts';
-import { examine } from './doctor.ts';
 import type { Finding } from './finding.ts';
 
 const marks = { ok: 'ok', warning: 'WARNING', failed: 'FAILED', skipped: 'skipped' } as const;
@@ -27,6 +26,7 @@ export async function runDoctor(
   io: CliIo,
   { json }: { readonly json: boolean },
 ): Promise<void> {
+  const { examine } = await import('./doctor.ts');
   const findings = await examine(checked, findRunningHub(checked.config));
   io.stdout.write(json ? `${JSON.stringify(findings, undefined, 2)}\n` : formatFindings(findings));
   const wrong = findings.filter(({ state }) => state === 'failed').length;
