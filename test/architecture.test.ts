@@ -48,7 +48,7 @@ const processPlaces =
  * and no duration is measured by it.
  */
 const wallClockPlaces =
-  /^store\/|-store\.ts$|^oauth\/(grants|tokens)\/|^accounts\/|^pages\/|^cli\/|^logging\/create-log\.ts$|^concurrency\/(monotonic-clock|answer-cache)\.ts$|^processes\/clock\.ts$|^http\/(cookies|state-cookies|redirect-loop-guard)\.ts$|^sessions\/(login-sessions|session-middleware)\.ts$|^gateway\/(live-access|arrivals)\.ts$|^servers\/(activity|server-unit)\.ts$|^singleuser\/(singleuser|activity-report)\.ts$|^composition\/purge\.ts$|^authentication\/(login-throttle|upstream-logout|user-admission|account-store|identity-linking|user-refresh)\.ts$/;
+  /^store\/|-store\.ts$|^oauth\/(grants|tokens)\/|^accounts\/|^pages\/|^cli\/|^logging\/create-log\.ts$|^concurrency\/(monotonic-clock|answer-cache)\.ts$|^processes\/clock\.ts$|^http\/(cookies|state-cookies|redirect-loop-guard)\.ts$|^sessions\/(login-sessions|session-middleware)\.ts$|^gateway\/(live-access|arrivals)\.ts$|^servers\/(activity|server-record|server-unit)\.ts$|^singleuser\/(singleuser|activity-report)\.ts$|^composition\/purge\.ts$|^authentication\/(login-throttle|upstream-logout|user-admission|account-store|identity-linking|user-refresh)\.ts$/;
 
 const longestFile = 400;
 

@@ -22,6 +22,11 @@ export const serverModel = z
     pending,
     ready: z.boolean(),
     stopped: z.boolean(),
+    unreachable_since: time
+      .nullable()
+      .describe(
+        'Since when the process of the hub that runs it is away, so that nothing is known of it; DELETE gives it up.',
+      ),
     url: z
       .string()
       .describe('Path of the server; its whole URL where it has an origin of its own.'),

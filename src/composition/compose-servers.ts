@@ -32,7 +32,7 @@ export type ComposedServers = Awaited<ReturnType<typeof composeServers>>;
 const parallelProbes = 64;
 
 export async function composeServers(
-  { config, stores, metrics, log, disposables, hubId }: Foundation,
+  { config, database, stores, instance, metrics, log, disposables, hubId }: Foundation,
   deps: {
     readonly plugins: PreparedPlugins;
     readonly site: Site;
@@ -74,9 +74,14 @@ export async function composeServers(
 
   const lifecycle = disposables.use(
     createServerLifecycle({
+      database,
       store: stores.servers,
+      instance,
+      isShared: database.dialect === 'postgres',
+      canTakeOver: plugins.spawners.length > 0,
       spawner,
       events,
+      routes,
       limits: {
         concurrentSpawns: Hub.concurrent_spawn_limit,
         activeServers: Hub.active_server_limit,

@@ -1,19 +1,19 @@
 import type { Logger } from 'pino';
+import { forEachAtOnce } from '../concurrency/for-each-at-once.ts';
 import { createLimiter } from '../concurrency/limiter.ts';
 import { createPeriodic } from '../concurrency/periodic.ts';
 import { HubError } from '../errors.ts';
+import type { InstanceLease } from '../instances/instance-lease.ts';
 import type { Spawner } from '../plugin-host/spawner.ts';
-import type { Server } from './server.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { type Server, unreachableSince } from './server.ts';
+import { createServerOwnership, type LifecycleLimits } from './server-ownership-store.ts';
+import type { ServerRoutes } from './server-routes.ts';
 import type { LaunchPlan } from './server-start.ts';
 import type { ServerStore } from './server-store.ts';
+import { createServerSync } from './server-sync.ts';
 import { createServerUnit, type ServerUnit, type UnitEvents } from './server-unit.ts';
-
-export interface LifecycleLimits {
-  /** Servers starting at once; 0 for no limit. */
-  readonly concurrentSpawns: number;
-  /** Servers starting or running at once; 0 for no limit. */
-  readonly activeServers: number;
-}
+import { createServerWatch } from './server-watch.ts';
 
 /** A start that was accepted. */
 export interface AcceptedStart {
@@ -35,27 +35,34 @@ export interface Restoration {
   readonly cleared: Promise<void>;
 }
 
-/** All servers of this process. */
+/** All servers of this instance, and what it can do with those of others. */
 export interface ServerLifecycle extends AsyncDisposable {
   /** The unit of a server that is not stopped. */
   unitOf(serverId: string): ServerUnit | undefined;
   units(): Iterable<ServerUnit>;
   /**
-   * Starts a server. A start under way is joined; a stop under way is waited for. Throws `bad_request`
-   * when it runs already and `too_many_requests` over a limit; `plan` runs only when it is needed.
+   * Starts a server. A start under way is joined, also one of another instance; a stop under way is waited
+   * for. Throws `bad_request` when it runs already, `conflict` when it is unreachable, `too_many_requests`
+   * over a limit, and `unavailable` without a lease; `plan` runs only when it is needed.
    */
   start(server: Server, plan: () => LaunchPlan): Promise<AcceptedStart>;
-  /** Begins to stop a server, also one that is starting. */
+  /**
+   * Begins to stop a server, also one that is starting, and one of another instance. An unreachable one is
+   * given up: should its instance come back, that ends it.
+   */
   stop(server: Server): Promise<AcceptedStop>;
   /** Stops a user's servers and lets none start while the account is changed. */
   withoutServersOf<Result>(userId: string, work: () => Promise<Result>): Promise<Result>;
+  /** Resolves when a server that another instance starts is ready, rejects when that failed. */
+  untilReady(server: Server): Promise<void>;
+  /** Whether visitors are led to a server that runs, here or at another instance. */
+  reaches(server: Server): boolean;
   /** Finds the servers an earlier hub left running, and cleans up after those that are gone. */
   restore(): Promise<Restoration>;
   /** Cancels the starts under way and lets none begin: the hub is about to stop. */
   close(): Promise<void>;
 }
 
-const throttleRetrySeconds = { least: 5, spread: 10 };
 const parallelRestores = 32;
 const parallelPolls = 8;
 /** How soon after an outage of the database it knows which servers have ended meanwhile. */
@@ -66,9 +73,16 @@ const parallelClearings = 100;
 const parallelRecordings = 4;
 
 export function createServerLifecycle(deps: {
+  readonly database: HubDatabase;
   readonly store: ServerStore;
+  readonly instance: Pick<InstanceLease, 'id' | 'machineId' | 'isHeld' | 'onRegained'>;
+  /** Whether other instances may use the database. */
+  readonly isShared: boolean;
+  /** False where nothing can be started: then the servers of others are not taken over. */
+  readonly canTakeOver: boolean;
   readonly spawner: Spawner;
   readonly events: UnitEvents;
+  readonly routes: Pick<ServerRoutes, 'leadElsewhere' | 'isOpen'>;
   readonly limits: LifecycleLimits;
   readonly pollIntervalMs: number;
   readonly stopGraceMs: number;
@@ -76,7 +90,14 @@ export function createServerLifecycle(deps: {
   readonly stopsServersAtEnd: () => boolean;
   readonly log: Logger;
 }): ServerLifecycle {
-  const { store, spawner, limits, log } = deps;
+  const { database, store, spawner, instance, log } = deps;
+  const ownership = createServerOwnership(database, {
+    id: instance.id,
+    machineId: instance.machineId,
+    isMachineBound: spawner.reach !== 'anywhere',
+  });
+  const closing = new AbortController();
+  const watch = createServerWatch({ store, database, signal: closing.signal });
   const units = new Map<string, ServerUnit>();
   const startsUnderWay = new Map<string, { userId: string; accepted: Promise<AcceptedStart> }>();
   const closedUsers = new Map<string, number>();
@@ -115,11 +136,22 @@ export function createServerLifecycle(deps: {
     });
   }
 
+  const sync = createServerSync({
+    ...deps,
+    ownership,
+    units: () => units.values(),
+    goOn: async (server) => {
+      if (units.has(server.id)) unclear.set(server.id, server);
+      else if (!(await restoreOne(server))) await clearAway(server, whyLost(server));
+    },
+  });
+
   function unitFor(server: Server): ServerUnit {
     const existing = units.get(server.id);
     if (existing !== undefined) return existing;
     const unit = createServerUnit(server, {
       ...deps,
+      ownership,
       onSettled(settled) {
         if (units.get(server.id) === settled) units.delete(server.id);
       },
@@ -135,28 +167,35 @@ export function createServerLifecycle(deps: {
     }
   }
 
-  function requireCapacity(): void {
-    let starting = startsUnderWay.size;
-    let active = startsUnderWay.size;
-    for (const unit of units.values()) {
-      if (startsUnderWay.has(unit.server.id)) continue;
-      if (unit.state === 'starting' && !unit.isQueued) starting += 1;
-      if (unit.state !== 'stopped') active += 1;
+  function isElsewhere({ id, state, instance: owner }: Server): boolean {
+    return (
+      state !== 'stopped' && !units.has(id) && owner?.isLive === true && owner.id !== instance.id
+    );
+  }
+
+  /** Joins what another instance does with a server; undefined when that has just come to an end. */
+  async function joinElsewhere(server: Server): Promise<AcceptedStart | undefined> {
+    if (server.state === 'running') throw runsAlready();
+    if (server.state === 'stopping') {
+      const left = await watch.untilDown(server.id);
+      if (left !== undefined && unreachableSince(left) !== undefined) throw unreachable(left);
+      return undefined;
     }
-    const retryAfterSeconds =
-      throttleRetrySeconds.least + Math.random() * throttleRetrySeconds.spread;
-    if (limits.activeServers > 0 && active >= limits.activeServers) {
-      throw new HubError('too_many_requests', 'As many servers run as this hub allows.', {
-        hint: 'Try again when another server has stopped.',
-        retryAfterSeconds: retryAfterSeconds * 4,
-      });
-    }
-    if (limits.concurrentSpawns > 0 && starting >= limits.concurrentSpawns) {
-      throw new HubError('too_many_requests', 'Many servers are starting at this moment.', {
-        hint: 'Try again in a few seconds.',
-        retryAfterSeconds,
-      });
-    }
+    const ready = watch.untilReady(server.id);
+    ready.catch(() => undefined);
+    return { ready };
+  }
+
+  async function requireReachable(server: Server): Promise<void> {
+    if (units.has(server.id) || unreachableSince(server) === undefined) return;
+    await sync.run();
+    if (!units.has(server.id)) throw unreachable(server);
+  }
+
+  async function startFrom(server: Server, plan: () => LaunchPlan): Promise<AcceptedStart> {
+    await requireReachable(server);
+    const joined = isElsewhere(server) ? await joinElsewhere(server) : undefined;
+    return joined ?? begin(server, plan);
   }
 
   async function begin(server: Server, plan: () => LaunchPlan): Promise<AcceptedStart> {
@@ -165,7 +204,16 @@ export function createServerLifecycle(deps: {
     requireOpen(server);
     const launchPlan = plan();
     const unit = unitFor(server);
-    await unit.start(launchPlan);
+    try {
+      await unit.start(launchPlan);
+    } catch (error) {
+      const now = await store.findById(server.id).catch(() => undefined);
+      if (now === undefined || !isElsewhere(now) || now.state === 'stopping') throw error;
+      // Somebody was faster, and may be done.
+      const ready = watch.untilReady(server.id);
+      ready.catch(() => undefined);
+      return { ready };
+    }
     return { ready: unit.ready };
   }
 
@@ -178,17 +226,46 @@ export function createServerLifecycle(deps: {
     const unit = units.get(server.id);
     if (unit !== undefined) return unit.stop();
     if (server.state === 'stopped') return { stopped: Promise.resolve() };
-    // Stored as active, but not of this process: what the spawner knows of it is all there is.
+    if (isElsewhere(server)) {
+      await ownership.requestStop(server.id);
+      return { stopped: stoppedElsewhere(server) };
+    }
+    if (unreachableSince(server) !== undefined) return { stopped: giveUp(server) };
+    // Of this instance, but not found again yet: what the spawner knows of it is all there is.
     unclear.delete(server.id);
     return { stopped: clearAway(server, null) };
+  }
+
+  async function stoppedElsewhere({ id }: Server): Promise<void> {
+    try {
+      const left = await watch.untilDown(id);
+      if (left !== undefined && left.state !== 'stopped') await giveUp(left);
+    } catch (error) {
+      log.warn({ err: error, serverId: id }, 'could not follow the stop of a server');
+    }
+  }
+
+  /** Ends a server of an instance that is gone where it can be ended from here, and forgets it otherwise. */
+  async function giveUp(server: Server): Promise<void> {
+    const [taken] = deps.canTakeOver ? await ownership.takeOver({ id: server.id }) : [];
+    if (taken !== undefined) return clearAway(taken.server, null);
+    if (!(await ownership.forget(server.id))) return;
+    log.warn(
+      { user: server.userName, server: server.name, instance: server.instance?.name },
+      'a server that cannot be reached was given up',
+    );
+    await deps.events.onGone(server);
   }
 
   async function stopAllOf(userId: string): Promise<void> {
     const starting = [...startsUnderWay.values()].filter((start) => start.userId === userId);
     await Promise.allSettled(starting.map(({ accepted }) => accepted));
+    const stored = await store.listByUser([userId], { withStopped: false });
     const running = [...units.values()].filter(({ server }) => server.userId === userId);
-    const left = [...unclear.values()].filter((server) => server.userId === userId);
-    const stops = await Promise.all([...running.map((unit) => unit.stop()), ...left.map(stop)]);
+    const stops = await Promise.all([
+      ...running.map((unit) => unit.stop()),
+      ...(stored.get(userId) ?? []).filter(({ id }) => !units.has(id)).map(stop),
+    ]);
     await Promise.all(stops.map(({ stopped }) => stopped));
   }
 
@@ -199,6 +276,8 @@ export function createServerLifecycle(deps: {
 
   async function close(): Promise<void> {
     isClosed = true;
+    closing.abort();
+    await sync[Symbol.asyncDispose]();
     await Promise.allSettled([...startsUnderWay.values()].map(({ accepted }) => accepted));
     await stopThose(({ state }) => state !== 'running');
   }
@@ -227,9 +306,23 @@ export function createServerLifecycle(deps: {
     }
   }
 
+  async function restoreAll(servers: readonly Server[]): Promise<Restoration> {
+    const lost: Server[] = [];
+    const left = servers.filter(({ id }) => !units.has(id));
+    await forEachAtOnce(parallelRestores, left, async (server) => {
+      if (!(await restoreOne(server))) lost.push(server);
+    });
+    // In the background: what a dead server left behind must not delay the start of the hub.
+    const clearings = lost.map((server) => clearAway(server, whyLost(server)));
+    const cleared = Promise.all(clearings).then(() => undefined);
+    return { restored: left.length - lost.length, gone: lost.length, cleared };
+  }
+
   return {
     unitOf: (serverId) => units.get(serverId),
     units: () => units.values(),
+    untilReady: ({ id }) => watch.untilReady(id),
+    reaches: (server) => deps.routes.isOpen(server),
     stop,
 
     async start(server, plan) {
@@ -237,12 +330,10 @@ export function createServerLifecycle(deps: {
       const underWay = startsUnderWay.get(server.id);
       if (underWay !== undefined) return underWay.accepted;
       const unit = units.get(server.id);
-      if (unit?.state === 'running') {
-        throw new HubError('bad_request', 'The server is already running.');
-      }
+      if (unit?.state === 'running') throw runsAlready();
       if (unit?.state === 'starting') return { ready: unit.ready };
-      requireCapacity();
-      const accepted = begin(server, plan);
+      if (!instance.isHeld()) throw withoutLease();
+      const accepted = startFrom(server, plan);
       startsUnderWay.set(server.id, { userId: server.userId, accepted });
       try {
         return await accepted;
@@ -263,17 +354,7 @@ export function createServerLifecycle(deps: {
       }
     },
 
-    async restore() {
-      const servers = await store.listActive();
-      const lost: Server[] = [];
-      await forEachAtOnce(parallelRestores, servers, async (server) => {
-        if (!(await restoreOne(server))) lost.push(server);
-      });
-      // In the background: what a dead server left behind must not delay the start of the hub.
-      const clearings = lost.map((server) => clearAway(server, whyLost(server)));
-      const cleared = Promise.all(clearings).then(() => undefined);
-      return { restored: servers.length - lost.length, gone: lost.length, cleared };
-    },
+    restore: () => sync.undisturbed(async () => restoreAll(await ownership.listOwned())),
 
     close,
 
@@ -292,14 +373,22 @@ function whyLost({ state }: Server): string {
     : 'The hub stopped while the server was starting or stopping.';
 }
 
-async function forEachAtOnce<Item>(
-  limit: number,
-  items: Iterable<Item>,
-  work: (item: Item) => Promise<unknown>,
-): Promise<void> {
-  const queue = [...items].values();
-  const worker = async (): Promise<void> => {
-    for (const item of queue) await work(item);
-  };
-  await Promise.all(Array.from({ length: limit }, worker));
+function runsAlready(): HubError {
+  return new HubError('bad_request', 'The server is already running.');
+}
+
+function withoutLease(): HubError {
+  return new HubError('unavailable', 'The hub cannot start servers at the moment.', {
+    hint: 'It does not reach its database. Try again in a few seconds.',
+    retryAfterSeconds: 5,
+  });
+}
+
+function unreachable(server: Server): HubError {
+  const since = unreachableSince(server)?.toISOString() ?? '';
+  return new HubError(
+    'conflict',
+    `The server cannot be reached since ${since.slice(0, 19).replace('T', ' ')} UTC: the instance "${server.instance?.name}" of the hub, which runs it, is away.`,
+    { hint: 'It comes back with its instance. To start it elsewhere, stop it first.' },
+  );
 }

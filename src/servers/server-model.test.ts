@@ -17,6 +17,7 @@ const server: Server = {
   createdAt: new Date(0),
   startedAt: new Date(1_000),
   lastActivityAt: undefined,
+  instance: undefined,
 };
 const options = {
   prefix: '/user/ann%20b/',
@@ -35,6 +36,7 @@ test('the API shows a server without its private address or ids', () => {
     pending: 'spawn',
     ready: false,
     stopped: false,
+    unreachable_since: null,
     url: '/user/ann%20b/',
     full_url: 'https://hub.example/user/ann%20b/',
     user_options: { size: 1 },

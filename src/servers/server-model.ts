@@ -1,5 +1,5 @@
 import type { Origins } from '../http/origins.ts';
-import type { Server, ServerState } from './server.ts';
+import { type Server, type ServerState, unreachableSince } from './server.ts';
 
 /** How the API shows a server; field names as on the wire. */
 export interface ServerModel {
@@ -11,6 +11,8 @@ export interface ServerModel {
   readonly pending: 'spawn' | 'stop' | null;
   readonly ready: boolean;
   readonly stopped: boolean;
+  /** Since when the instance of the hub that runs it is away; null while it can be reached. */
+  readonly unreachable_since: string | null;
   readonly url: string;
   readonly full_url: string;
   readonly user_options: Readonly<Record<string, unknown>>;
@@ -44,6 +46,7 @@ export function presentServer(
 ): ServerModel {
   const { prefix, apiPath, origins } = options;
   const owner = { kind: 'server', userName: server.userName, serverName: server.name } as const;
+  const unreachable = unreachableSince(server);
   const user = `${apiPath}users/${encodeURIComponent(server.userName)}`;
   const progressUrl =
     server.name === ''
@@ -56,8 +59,9 @@ export function presentServer(
     last_activity: server.lastActivityAt?.toISOString() ?? null,
     started: server.startedAt?.toISOString() ?? null,
     pending: pendingByState[server.state],
-    ready: server.state === 'running',
+    ready: server.state === 'running' && unreachable === undefined,
     stopped: server.state === 'stopped',
+    unreachable_since: unreachable?.toISOString() ?? null,
     url: origins.urlOf(prefix),
     full_url: origins.of(owner) + prefix,
     user_options: server.userOptions,

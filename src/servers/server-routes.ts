@@ -11,13 +11,33 @@ interface Traffic {
   readonly at: Date;
 }
 
+/** Where a server answers that another instance runs. */
+export interface Elsewhere {
+  readonly url: string;
+  /** Id of the instance to which requests are passed on; undefined where its server is reached from here. */
+  readonly via: string | undefined;
+}
+
 /** The proxy table, as far as users' servers change it. */
 export interface ServerRoutes {
-  /** Leads to a server that answers at a URL; gives its address as browsers are sent there. */
+  /** Leads to a server of this instance; gives its address as browsers are sent there. */
   open(server: Server, url: string): string;
+  /** Closes the route of a server of this instance. */
   close(server: Server): void;
+  /**
+   * Leads to these servers of other instances, and to no others of theirs; what this instance runs is left
+   * as it is.
+   */
+  leadElsewhere(servers: Iterable<readonly [Server, Elsewhere]>): void;
+  /** Whether there is a route to a server, whoever runs it. */
+  isOpen(server: Server): boolean;
   /** The servers that had traffic since this was called last. */
   collectTraffic(): Iterable<Traffic>;
+}
+
+interface OpenRoute extends Omit<Traffic, 'at'> {
+  /** Undefined for a server of this instance. */
+  readonly elsewhere: Elsewhere | undefined;
 }
 
 export function createServerRoutes(deps: {
@@ -27,37 +47,68 @@ export function createServerRoutes(deps: {
   readonly access: Route['access'];
 }): ServerRoutes {
   const { routes, basePath, origins, access } = deps;
-  const open = new Map<string, Omit<Traffic, 'at'>>();
+  const open = new Map<string, OpenRoute>();
   let collectedAtMs = monotonicMs();
   const prefixOf = ({ userName, name }: Server) => serverPrefix(basePath, userName, name);
 
-  return {
-    open(server, url) {
-      const { id: serverId, userId, userName, name: serverName } = server;
-      const prefix = prefixOf(server);
+  function lead(server: Server, target: string, elsewhere: Elsewhere | undefined): string {
+    const { id: serverId, userId, userName, name: serverName } = server;
+    const prefix = prefixOf(server);
+    const current = open.get(prefix)?.serverId === serverId ? routes.find(prefix) : undefined;
+    // Connections to a server that only passed to another instance go on.
+    if (current?.target !== target || current.via !== elsewhere?.via) {
       routes.replace({
         prefix,
-        target: url,
+        target,
         access,
         owner: { kind: 'server', userName, serverName },
         clientId: serverClientId(userName, serverName),
+        via: elsewhere?.via,
       });
-      open.set(prefix, { serverId, userId });
-      return origins.urlOf(prefix);
-    },
+    }
+    open.set(prefix, { serverId, userId, elsewhere });
+    return prefix;
+  }
+
+  function remove(prefix: string): void {
+    open.delete(prefix);
+    routes.remove(prefix);
+  }
+
+  return {
+    open: (server, url) => origins.urlOf(lead(server, url, undefined)),
 
     close(server) {
       const prefix = prefixOf(server);
-      open.delete(prefix);
-      routes.remove(prefix);
+      if (open.get(prefix)?.elsewhere === undefined) remove(prefix);
     },
+
+    leadElsewhere(servers) {
+      const wanted = new Set<string>();
+      for (const [server, elsewhere] of servers) {
+        const prefix = prefixOf(server);
+        wanted.add(prefix);
+        const current = open.get(prefix);
+        const isLocal = current !== undefined && current.elsewhere === undefined;
+        const isSame =
+          current?.serverId === server.id &&
+          current.elsewhere?.url === elsewhere.url &&
+          current.elsewhere.via === elsewhere.via;
+        if (!isLocal && !isSame) lead(server, elsewhere.url, elsewhere);
+      }
+      for (const [prefix, { elsewhere }] of open) {
+        if (elsewhere !== undefined && !wanted.has(prefix)) remove(prefix);
+      }
+    },
+
+    isOpen: (server) => open.get(prefixOf(server))?.serverId === server.id,
 
     *collectTraffic() {
       const sinceMs = collectedAtMs;
       collectedAtMs = monotonicMs();
-      for (const [prefix, ids] of open) {
+      for (const [prefix, { serverId, userId }] of open) {
         const lastActivityMs = routes.find(prefix)?.lastActivityMs ?? Number.NEGATIVE_INFINITY;
-        if (lastActivityMs >= sinceMs) yield { ...ids, at: dateOf(lastActivityMs) };
+        if (lastActivityMs >= sinceMs) yield { serverId, userId, at: dateOf(lastActivityMs) };
       }
     },
   };

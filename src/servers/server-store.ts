@@ -4,11 +4,18 @@ import { HubError } from '../errors.ts';
 import type { SpawnerState } from '../plugin-host/spawner.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { textsIn, textsOf } from '../store/json-list.ts';
+import { databaseTimeMs } from '../store/lease-clock.ts';
 import { prepareQuery } from '../store/prepared-query.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, RowChange, Tables } from '../store/tables.ts';
 import { lockUser } from '../store/user-lock.ts';
-import { nextStates, type Server, type ServerFailure, type ServerState } from './server.ts';
+import {
+  nextStates,
+  type Server,
+  type ServerFailure,
+  type ServerInstance,
+  type ServerState,
+} from './server.ts';
 
 /** What may change when a server moves to another state. */
 export interface ServerChange {
@@ -17,6 +24,8 @@ export interface ServerChange {
   readonly userOptions?: Readonly<Record<string, unknown>>;
   readonly failure?: ServerFailure | null;
   readonly startedAt?: Date | null;
+  /** Whether its start waits in a queue of its engine. */
+  readonly isQueued?: boolean;
 }
 
 export interface ServerStore {
@@ -27,6 +36,7 @@ export interface ServerStore {
     userIds: readonly string[],
     options?: { readonly withStopped: boolean },
   ): Promise<ReadonlyMap<string, readonly Server[]>>;
+  findById(id: string): Promise<Server | undefined>;
   /** Every server that is not stopped. */
   listActive(): Promise<Server[]>;
   /** Ids of those of these servers that are not stopped. */
@@ -42,10 +52,10 @@ export interface ServerStore {
   ): Promise<Server | undefined>;
   /**
    * Moves a server to another state in one statement; false when it was not in a state from which
-   * that one can be reached, for example because another request was faster, or has another name than
-   * `ifNamed`.
+   * that one can be reached, for example because another request was faster, or is another instance's than
+   * `ownedBy`.
    */
-  moveTo(id: string, state: ServerState, change?: ServerChange, ifNamed?: string): Promise<boolean>;
+  moveTo(id: string, state: ServerState, change?: ServerChange, ownedBy?: string): Promise<boolean>;
   /** Changes a stopped server; false when it is not stopped. Throws `conflict` for a taken name. */
   changeStopped(
     id: string,
@@ -55,19 +65,14 @@ export interface ServerStore {
       readonly userOptions?: Readonly<Record<string, unknown>> | undefined;
     },
   ): Promise<boolean>;
-  update(id: string, change: ServerChange): Promise<void>;
+  update(id: string, change: ServerChange, ownedBy?: string): Promise<void>;
   delete(id: string): Promise<void>;
   recordActivity(entries: ReadonlyMap<string, Date>): Promise<void>;
 }
 
 export function createServerStore(database: HubDatabase): ServerStore {
   const { kysely } = database;
-  const select = (on = kysely) =>
-    on
-      .selectFrom('servers')
-      .innerJoin('users', 'users.id', 'servers.user_id')
-      .selectAll('servers')
-      .select('users.name as user_name');
+  const select = (on = kysely) => selectServers(database, on);
 
   interface ByUser {
     /** JSON of a list. */
@@ -80,8 +85,9 @@ export function createServerStore(database: HubDatabase): ServerStore {
       .crossJoin('users')
       .whereRef('users.id', '=', 'servers.user_id')
       .where('servers.user_id', 'in', textsIn(userIds, database))
+      .leftJoin('instances', 'instances.id', 'servers.instance_id')
       .selectAll('servers')
-      .select('users.name as user_name')
+      .select(['users.name as user_name', ...instanceColumns, databaseTimeMs(database).as('now')])
       .orderBy('servers.name');
   const selectByUser = prepareQuery(kysely, ofUsers);
   const selectActiveByUser = prepareQuery(kysely, (given: ByUser) =>
@@ -142,6 +148,11 @@ export function createServerStore(database: HubDatabase): ServerStore {
       return Map.groupBy(rows.map(toServer), ({ userId }) => userId);
     },
 
+    async findById(id) {
+      const row = await select().where('servers.id', '=', id).executeTakeFirst();
+      return row === undefined ? undefined : toServer(row);
+    },
+
     async listActive() {
       const rows = await select().where('servers.state', '!=', 'stopped').execute();
       return rows.map(toServer);
@@ -173,16 +184,16 @@ export function createServerStore(database: HubDatabase): ServerStore {
         return ensure(transaction, userId, serverName, displayName);
       }),
 
-    async moveTo(id, state, change = {}, ifNamed) {
+    async moveTo(id, state, change = {}, ownedBy) {
       const formerStates = (Object.keys(nextStates) as ServerState[]).filter((former) =>
         (nextStates[former] as readonly ServerState[]).includes(state),
       );
       let query = kysely
         .updateTable('servers')
-        .set({ ...toRowChange(change), state })
+        .set({ ...toRowChange(change), ...(state === 'stopped' && unowned), state })
         .where('id', '=', id)
         .where('state', 'in', formerStates);
-      if (ifNamed !== undefined) query = query.where('name', '=', ifNamed);
+      if (ownedBy !== undefined) query = query.where('instance_id', '=', ownedBy);
       const result = await query.executeTakeFirst();
       return result.numUpdatedRows > 0n;
     },
@@ -207,10 +218,12 @@ export function createServerStore(database: HubDatabase): ServerStore {
       }
     },
 
-    async update(id, change) {
+    async update(id, change, ownedBy) {
       const row = toRowChange(change);
       if (Object.keys(row).length === 0) return;
-      await kysely.updateTable('servers').set(row).where('id', '=', id).execute();
+      let query = kysely.updateTable('servers').set(row).where('id', '=', id);
+      if (ownedBy !== undefined) query = query.where('instance_id', '=', ownedBy);
+      await query.execute();
     },
 
     async delete(id) {
@@ -240,17 +253,47 @@ export function createServerStore(database: HubDatabase): ServerStore {
   return store;
 }
 
-function toRowChange(change: ServerChange): RowChange<'servers'> {
+/** What a stopped server has no more. */
+export const unowned = { instance_id: null, machine_id: null, is_queued: 0 } as const;
+
+const instanceColumns = [
+  'instances.name as instance_name',
+  'instances.machine_id as instance_machine_id',
+  'instances.url as instance_url',
+  'instances.lease_until as lease_until',
+] as const;
+
+/** Rows for `toServer`. */
+export function selectServers(database: HubDatabase, on: Kysely<Tables> = database.kysely) {
+  return on
+    .selectFrom('servers')
+    .innerJoin('users', 'users.id', 'servers.user_id')
+    .leftJoin('instances', 'instances.id', 'servers.instance_id')
+    .selectAll('servers')
+    .select(['users.name as user_name', ...instanceColumns, databaseTimeMs(database).as('now')]);
+}
+
+export function toRowChange(change: ServerChange): RowChange<'servers'> {
   const row: RowChange<'servers'> = {};
   if (change.url !== undefined) row.url = change.url;
   if (change.spawnerState !== undefined) row.spawner_state = JSON.stringify(change.spawnerState);
   if (change.userOptions !== undefined) row.user_options = JSON.stringify(change.userOptions);
   if (change.failure !== undefined) row.failure = change.failure && JSON.stringify(change.failure);
+  if (change.isQueued !== undefined) row.is_queued = change.isQueued ? 1 : 0;
   if (change.startedAt !== undefined) row.started_at = change.startedAt?.getTime() ?? null;
   return row;
 }
 
-function toServer(row: Row<'servers'> & { readonly user_name: string }): Server {
+type ServerRow = Row<'servers'> & {
+  readonly user_name: string;
+  readonly instance_name: string | null;
+  readonly instance_machine_id: string | null;
+  readonly instance_url: string | null;
+  readonly lease_until: number | null;
+  readonly now: number;
+};
+
+export function toServer(row: ServerRow): Server {
   return {
     id: row.id,
     userId: row.user_id,
@@ -265,6 +308,20 @@ function toServer(row: Row<'servers'> & { readonly user_name: string }): Server 
     createdAt: new Date(row.created_at),
     startedAt: toDate(row.started_at),
     lastActivityAt: toDate(row.last_activity_at),
+    instance: toInstance(row),
+  };
+}
+
+function toInstance(row: ServerRow): ServerInstance | undefined {
+  if (row.instance_id === null) return undefined;
+  const leaseUntilMs = row.lease_until ?? 0;
+  return {
+    id: row.instance_id,
+    name: row.instance_name ?? '',
+    machineId: row.instance_machine_id ?? '',
+    url: row.instance_url ?? undefined,
+    isLive: leaseUntilMs > row.now,
+    leaseUntil: new Date(leaseUntilMs),
   };
 }
 

@@ -1,11 +1,14 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Limiter } from '../concurrency/limiter.ts';
 import { timeLimit } from '../concurrency/time-limit.ts';
-import { HubError, isStorageUnavailable } from '../errors.ts';
+import { HubError } from '../errors.ts';
 import type { SpawnPhase } from '../plugin-host/spawn-request.ts';
 import type { SpawnedServer, Spawner, SpawnerState } from '../plugin-host/spawner.ts';
 import { createProgressLog, type ProgressLog } from './progress-log.ts';
 import type { Server, ServerFailure, ServerState } from './server.ts';
+import type { LifecycleLimits, ServerOwnership } from './server-ownership-store.ts';
+import { createServerRecord } from './server-record.ts';
 import { describeExit, type LaunchPlan, startServer } from './server-start.ts';
 import type { ServerStore } from './server-store.ts';
 
@@ -25,13 +28,13 @@ export interface ServerUnit {
   readonly server: Server;
   readonly state: ServerState;
   readonly spawnerState: SpawnerState | undefined;
-  /** Whether it waits in a queue of its engine, as long as that takes. */
-  readonly isQueued: boolean;
+  /** Since when the server is this instance's, by the monotonic clock; undefined before. */
+  readonly ownedSinceMs: number | undefined;
   /** The steps of a start under way. */
   readonly progress: ProgressLog | undefined;
   /** Resolves when the start under way made the server ready, rejects when it failed. */
   readonly ready: Promise<void>;
-  /** Takes the server for a start and begins it. Throws `conflict` when another start has it. */
+  /** Takes the server for a start and begins it. Throws what keeps this instance from it. */
   start(plan: LaunchPlan): Promise<void>;
   /** Begins to end the server, also one that is starting; `stopped` tells when it is gone. */
   stop(): Promise<{ readonly stopped: Promise<void> }>;
@@ -50,6 +53,11 @@ export interface ServerUnit {
   catchUp(): Promise<void>;
   /** Tells of the output of an adopted server. */
   onOutput(line: string): void;
+  /**
+   * Parts with a server that another instance took over: ends what runs here, unless that is what the other
+   * one runs now.
+   */
+  partWith(runsElsewhere: SpawnerState | undefined): void;
   /** Leaves a running server alone from now on. */
   release(): void;
 }
@@ -63,6 +71,8 @@ export function createServerUnit(
   server: Server,
   deps: {
     readonly store: ServerStore;
+    readonly ownership: ServerOwnership;
+    readonly limits: LifecycleLimits;
     readonly spawner: Spawner;
     readonly events: UnitEvents;
     readonly stopGraceMs: number;
@@ -71,8 +81,9 @@ export function createServerUnit(
     readonly log: Logger;
   },
 ): ServerUnit {
-  const { store, spawner, events, stopGraceMs } = deps;
+  const { spawner, events, stopGraceMs } = deps;
   const log = deps.log.child({ user: server.userName, server: server.name });
+  const record = createServerRecord(server, { ...deps, onGone: events.onGone, log });
   let state: ServerState = 'stopped';
   let isReleased = false;
   let phase: SpawnPhase | undefined;
@@ -84,10 +95,6 @@ export function createServerUnit(
   let spawned: SpawnedServer | undefined;
   let output: string[] = [];
   let lastStranger: string | undefined;
-  /** An end that the database could not be told of: it is told later, or before the next start. */
-  let untold: { readonly failure: ServerFailure | null } | undefined;
-  /** Whether what belongs to the run that ended is cleaned up. */
-  let isCleanedUp = false;
 
   function onOutput(line: string): void {
     output.push(line);
@@ -105,7 +112,7 @@ export function createServerUnit(
     spawned = undefined;
     start = undefined;
     phase = undefined;
-    if (untold === undefined) deps.onSettled(unit);
+    if (!record.isBehind) deps.onSettled(unit);
   }
 
   /** Begins a transition after the one before it. */
@@ -127,7 +134,7 @@ export function createServerUnit(
     log.warn({ output: failure.output.slice(-5) }, `${message} Its route is closed.`);
     await then(async () => {
       await end(dead.state);
-      await recordStopped(failure);
+      await record.stopped(failure);
       settle();
     });
   }
@@ -145,22 +152,17 @@ export function createServerUnit(
         cancelled: cancel.signal,
         steps,
         onOutput,
-        onPhase(next) {
-          phase = next;
-        },
-        keepState: (spawnerState) => store.update(server.id, { spawnerState }),
+        onPhase,
+        keepState: record.keepState,
         async onLaunched(server_) {
           launched = server_;
           phase = undefined;
-          const { url, state: spawnerState } = server_;
-          await store.update(server.id, { url, spawnerState, startedAt: new Date() });
+          await record.launched(server_);
         },
         endLate: end,
         windUpMs: stopGraceMs + stopReserveMs,
       });
-      if (!(await store.moveTo(server.id, 'running', { failure: null }))) {
-        throw new HubError('conflict', 'The server was removed or stopped while it started.');
-      }
+      await record.running();
       cancel.signal.throwIfAborted();
       const url = events.onReady(server, running.url);
       spawned = running;
@@ -174,9 +176,9 @@ export function createServerUnit(
       const failure = failureOf(isCancelled ? 'The start was cancelled.' : error);
       state = 'stopping';
       events.onUnavailable(server);
-      await recordStopping();
+      await record.stopping();
       if (launched !== undefined) await end(launched.state);
-      await recordStopped(isCancelled ? null : failure);
+      await record.stopped(isCancelled ? null : failure);
       steps.add({ progress: 100, failed: true, message: failure.message, output: failure.output });
       events.onStartEnded(isCancelled ? 'cancelled' : 'failed', seconds());
       const why = { err: error, output: failure.output.slice(-5) };
@@ -191,14 +193,13 @@ export function createServerUnit(
     }
   }
 
-  /** Takes the server for this process: another process of the hub may want to start it too. */
-  async function claim({ userOptions }: LaunchPlan): Promise<void> {
-    if (untold !== undefined) await recordStopped(null);
-    isCleanedUp = false;
-    const change = { failure: null, userOptions };
-    // The plan was made for the name: a server that was renamed in the meantime is another one.
-    if (await store.moveTo(server.id, 'starting', change, server.name)) return;
-    throw new HubError('conflict', 'The server is being started or stopped elsewhere.');
+  function onPhase(next: SpawnPhase): void {
+    const [isQueued, wasQueued] = [next, phase].map((each) => each === 'pending');
+    phase = next;
+    if (isQueued === wasQueued) return;
+    record
+      .keepQueued(isQueued === true)
+      .catch((error: unknown) => log.warn({ err: error }, 'could not record that a server waits'));
   }
 
   async function end(spawnerState: SpawnerState): Promise<void> {
@@ -218,44 +219,10 @@ export function createServerUnit(
     }
   }
 
-  async function recordStopping(): Promise<void> {
-    try {
-      await store.moveTo(server.id, 'stopping');
-    } catch (error) {
-      log.error({ err: error }, 'could not record that a server is stopping');
-    }
-  }
-
-  /** Records the end of a server. It never throws: the server is gone, whatever the database says. */
-  async function recordStopped(failure: ServerFailure | null): Promise<void> {
-    const wasUntold = untold !== undefined;
-    untold = undefined;
-    const isLate = (error: unknown, message: string): void => {
-      untold = { failure };
-      // Said once; it is tried again every few seconds.
-      if (!wasUntold) log.error({ err: error }, message);
-    };
-    try {
-      if (!isCleanedUp) await events.onGone(server);
-      isCleanedUp = true;
-    } catch (error) {
-      isCleanedUp = !isStorageUnavailable(error);
-      if (isCleanedUp) log.error({ err: error }, 'could not clean up after a server');
-      else isLate(error, 'could not clean up after a server yet');
-    }
-    try {
-      const nothing = { url: null, spawnerState: {}, startedAt: null };
-      await store.moveTo(server.id, 'stopped', { failure, ...nothing });
-      if (wasUntold && untold === undefined) log.info('recorded late that a server is stopped');
-    } catch (error) {
-      isLate(error, 'could not record yet that a server is stopped');
-    }
-  }
-
   async function catchUp(): Promise<void> {
     await then(async () => {
-      if (state !== 'stopped' || untold === undefined) return;
-      await recordStopped(untold.failure);
+      if (state !== 'stopped' || !record.isBehind) return;
+      await record.catchUp();
       // A start that came in the meantime needs the unit.
       if (state === 'stopped') settle();
     });
@@ -266,7 +233,7 @@ export function createServerUnit(
     onOutput,
     catchUp,
     get isRecordBehind() {
-      return untold !== undefined;
+      return record.isBehind;
     },
     get state() {
       return state;
@@ -274,8 +241,8 @@ export function createServerUnit(
     get spawnerState() {
       return spawned?.state;
     },
-    get isQueued() {
-      return state === 'starting' && phase === 'pending';
+    get ownedSinceMs() {
+      return record.ownedSinceMs;
     },
     get progress() {
       return start?.steps;
@@ -293,7 +260,7 @@ export function createServerUnit(
       const claimed = Promise.withResolvers<void>();
       ready = then(async () => {
         try {
-          await claim(plan);
+          await record.claim(plan);
           claimed.resolve();
         } catch (error) {
           current.steps.add({ progress: 100, failed: true, message: failureOf(error).message });
@@ -313,16 +280,16 @@ export function createServerUnit(
       if (state === 'starting') {
         state = 'stopping';
         start?.cancel.abort();
-        await recordStopping();
+        await record.stopping();
       } else if (state === 'running' && spawned !== undefined) {
         state = 'stopping';
         const { state: spawnerState } = spawned;
         events.onUnavailable(server);
-        const recorded = recordStopping();
+        const recorded = record.stopping();
         void then(async () => {
           await recorded;
           await end(spawnerState);
-          await recordStopped(null);
+          await record.stopped(null);
           log.info('server stopped');
           settle();
         });
@@ -334,6 +301,7 @@ export function createServerUnit(
     },
 
     adopt(running) {
+      record.own();
       events.onReady(server, running.url);
       spawned = running;
       state = 'running';
@@ -341,13 +309,14 @@ export function createServerUnit(
     },
 
     async clearAway(message, { endings, recordings }) {
+      record.own();
       state = 'stopping';
       events.onUnavailable(server);
       await then(async () => {
         await endings(() => end(server.spawnerState));
         // Killed in the middle of a start, the earlier hub may not have stored what it started.
         if (server.state !== 'running') await endings(discard);
-        await recordings(() => recordStopped(message === null ? null : failureOf(message)));
+        await recordings(() => record.stopped(message === null ? null : failureOf(message)));
         settle();
       });
     },
@@ -380,6 +349,25 @@ export function createServerUnit(
         await onDeath(running, `Another program has the address of the server: ${stranger}.`);
       }
       lastStranger = stranger;
+    },
+
+    partWith(runsElsewhere) {
+      if (state === 'starting') void unit.stop();
+      if (state !== 'running' || spawned === undefined) return;
+      const { state: spawnerState } = spawned;
+      events.onUnavailable(server);
+      if (isDeepStrictEqual(JSON.parse(JSON.stringify(spawnerState)), runsElsewhere)) {
+        log.info('left a server to the instance that took it over');
+        spawned = undefined;
+        settle();
+        return;
+      }
+      state = 'stopping';
+      log.warn('ended a server that is another one now, or none');
+      void then(async () => {
+        await end(spawnerState);
+        settle();
+      });
     },
 
     release() {

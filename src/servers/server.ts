@@ -20,6 +20,19 @@ export interface ServerFailure {
   readonly output: readonly string[];
 }
 
+/** The instance of the hub that runs a server. */
+export interface ServerInstance {
+  /** Of one run of the instance. */
+  readonly id: string;
+  readonly name: string;
+  readonly machineId: string;
+  /** Where other instances reach it. */
+  readonly url: string | undefined;
+  /** Whether it had its lease when this was read. */
+  readonly isLive: boolean;
+  readonly leaseUntil: Date;
+}
+
 /** A user's server, as stored. */
 export interface Server {
   readonly id: string;
@@ -36,6 +49,13 @@ export interface Server {
   readonly createdAt: Date;
   readonly startedAt: Date | undefined;
   readonly lastActivityAt: Date | undefined;
+  /** Undefined for a server that is stopped. */
+  readonly instance: ServerInstance | undefined;
+}
+
+/** Since when nothing is known of a server, because the instance that runs it is away. */
+export function unreachableSince({ state, instance }: Server): Date | undefined {
+  return state === 'stopped' || instance?.isLive !== false ? undefined : instance.leaseUntil;
 }
 
 /** One step of a start, as its page and the event stream show it. */

@@ -7,4 +7,6 @@ export const advisoryLocks = {
   instances: 7_284_510_922,
   keyvTable: 7_284_510_923,
   changePurge: 7_284_510_924,
+  serverTakeover: 7_284_510_925,
+  serverStarts: 7_284_510_926,
 } as const;

@@ -62,7 +62,7 @@ function readFixture(version: string): RowsByTable {
 /** What later steps add to a row. */
 function added(table: string, row: RowsByTable[string][number], all: RowsByTable) {
   if (table === 'access_tokens') return { made_by: null };
-  if (table === 'servers') return { instance_id: null, machine_id: null };
+  if (table === 'servers') return { instance_id: null, machine_id: null, is_queued: 0 };
   if (table === 'managed_processes') return { instance_id: null };
   if (table !== 'users') return {};
   const hasServer = all['servers']!.some(({ user_id }) => user_id === row['id']);

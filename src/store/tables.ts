@@ -1,4 +1,4 @@
-import type { Insertable, Selectable, Updateable } from 'kysely';
+import type { Generated, Insertable, Selectable, Updateable } from 'kysely';
 
 /**
  * Every table of the hub. Times are milliseconds since 1970, booleans are 0 or 1, structured values
@@ -205,6 +205,8 @@ export interface ServersTable {
   instance_id: string | null;
   /** The one machine on which it can be polled and ended; null where every instance can. */
   machine_id: string | null;
+  /** 1 while its start waits in a queue of its engine. */
+  is_queued: Generated<number>;
 }
 
 /** Hubs that run on this database or ran on it; times by the clock of the database. */

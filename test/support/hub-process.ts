@@ -122,6 +122,8 @@ export interface HubSurroundings {
   readonly env?: Readonly<Record<string, string>>;
   /** File of the program; the one of the project by default. */
   readonly program?: string;
+  /** Runs the program, such as `unshare`; it must become it. */
+  readonly wrapper?: readonly string[];
   /** How many files the process may have open. */
   readonly openFiles?: number;
 }
@@ -129,11 +131,11 @@ export interface HubSurroundings {
 /** Starts the program, and waits for nothing. */
 export function spawnHubProcess(
   args: readonly string[],
-  { cwd, env = {}, program: file = program, openFiles }: HubSurroundings,
+  { cwd, env = {}, program: file = program, wrapper = [], openFiles }: HubSurroundings,
 ): HubProcess {
   // It becomes the program, so that signals reach that.
   const limit = openFiles === undefined ? [] : ['prlimit', `--nofile=${openFiles}:${openFiles}`];
-  const [command = '', ...rest] = [...limit, process.execPath, file, ...args];
+  const [command = '', ...rest] = [...limit, ...wrapper, process.execPath, file, ...args];
   const child = spawn(command, rest, {
     cwd,
     env: { ...process.env, ...env },

@@ -42,16 +42,18 @@ interface Entry {
 }
 
 /** Creates the spawner. */
-export function createScriptedSpawner(): ScriptedSpawner {
+export function createScriptedSpawner(reach: 'machine' | 'anywhere' = 'machine'): ScriptedSpawner {
   const entries = new Map<string, Entry>();
   const calls: string[] = [];
+  // As a machine would, two spawners tell their servers apart.
+  const engine = crypto.randomUUID();
   let generations = 0;
 
   function spawned(serverId: string, entry: Entry): SpawnedServer {
     const { generation, exited } = entry;
     return {
       url: `http://127.0.0.1:${10_000 + generation}`,
-      state: { serverId, generation },
+      state: { serverId, generation, engine },
       findStranger: async () => spawner.script.stranger,
       ...(spawner.script.tellsNoExit === true ? {} : { exited }),
     };
@@ -72,6 +74,7 @@ export function createScriptedSpawner(): ScriptedSpawner {
   }
 
   const spawner: ScriptedSpawner = {
+    reach,
     script: {},
     calls,
     get running() {

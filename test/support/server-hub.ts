@@ -31,6 +31,7 @@ export interface ServerModel {
   readonly name: string;
   readonly ready: boolean;
   readonly stopped: boolean;
+  readonly unreachable_since: string | null;
   readonly pending: 'spawn' | 'stop' | null;
   readonly url: string;
   readonly started: string | null;

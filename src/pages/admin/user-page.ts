@@ -110,8 +110,9 @@ function serverTable(layout: FormLayoutProps, servers: readonly ServerSummary[])
         label: 'Actions',
         style: 'end',
         cell: ({ userName, name, state }) => {
-          const isUp = state === 'running' || state === 'starting';
-          const label = isUp ? 'Stop' : 'Start';
+          const isUp = state === 'running' || state === 'starting' || state === 'unreachable';
+          const labelOfUp = state === 'unreachable' ? 'Forget' : 'Stop';
+          const label = isUp ? labelOfUp : 'Start';
           return html`<div class="actions">${
             state !== 'stopping' &&
             actionForm(layout, {

@@ -83,11 +83,13 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
 function serverButton(layout: FormLayoutProps, { name, server }: AdminUserRow): HtmlValue {
   const { urls } = layout;
   if (server === 'stopping') return '';
-  const isUp = server === 'running' || server === 'starting';
+  const isUp = server === 'running' || server === 'starting' || server === 'unreachable';
+  const labelOfUp = server === 'unreachable' ? 'Forget' : 'Stop';
+  const label = isUp ? labelOfUp : 'Start';
   return actionForm(layout, {
     action: isUp ? urls.stop(name) : urls.spawn(name),
-    label: isUp ? 'Stop' : 'Start',
-    accessibleLabel: `${isUp ? 'Stop' : 'Start'} the server of ${name}`,
+    label,
+    accessibleLabel: `${label} the server of ${name}`,
     style: 'small',
     fields: { return_to: urls.admin },
   });

@@ -6,7 +6,13 @@ import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type ServiceLink, serviceList } from '../services/service-list.ts';
 import { type NamedServers, namedServersSection } from './named-servers.ts';
-import { isChanging, type ServerSummary, serverStatus, serverTitle } from './server-summary.ts';
+import {
+  isChanging,
+  type ServerSummary,
+  serverStatus,
+  serverTitle,
+  unreachableHint,
+} from './server-summary.ts';
 
 export interface HomeView {
   readonly layout: FormLayoutProps;
@@ -62,6 +68,8 @@ function sentence({ layout }: HomeView, server: ServerSummary): HtmlValue {
       return 'It is on its way. This takes a moment.';
     case 'stopping':
       return 'It is shutting down and can be started again right after.';
+    case 'unreachable':
+      return html`${server.unreachableSince && html`Its machine is away since ${timeElement(server.unreachableSince, now)}. `}${unreachableHint}`;
     case 'failed':
       return 'It did not stay up. Your files are untouched; try to start it again.';
     case 'stopped':
@@ -81,6 +89,8 @@ function serverActions(view: HomeView, server: ServerSummary): HtmlValue {
       return html`${stop}<a class="button primary" href="${server.url}">Open</a>`;
     case 'starting':
       return html`${stop}<a class="button primary" href="${urls.spawnPending(userName, name)}">Watch it start</a>`;
+    case 'unreachable':
+      return actionForm(layout, { action: urls.stop(userName, name), label: 'Forget it' });
     case 'stopping':
       return '';
     case 'failed':

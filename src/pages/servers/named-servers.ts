@@ -94,6 +94,13 @@ function rowActions(context: NamedServersContext, server: ServerSummary): HtmlVa
       return html`${stop}<a class="button small" href="${url}" aria-label="Open ${title}">Open</a>`;
     case 'starting':
       return html`${stop}<a class="button small" href="${urls.spawnPending(userName, name)}" aria-label="Watch ${title} start">Watch</a>`;
+    case 'unreachable':
+      return actionForm(context.layout, {
+        action: urls.stop(userName, name),
+        label: 'Forget',
+        accessibleLabel: `Forget ${title}`,
+        style: 'small',
+      });
     case 'stopping':
       return '';
     case 'failed':

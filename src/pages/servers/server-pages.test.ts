@@ -34,6 +34,7 @@ describe('the home page', () => {
     ['failed', '<button class="button primary">Start again</button>'],
     ['starting', 'href="/hub/spawn-pending/alice">Watch it start'],
     ['running', 'href="/user/alice/">Open'],
+    ['unreachable', '<button class="button">Forget it</button>'],
   ] as const)('offers for a %s server the one thing to do next', ([state, action]) => {
     expect(home({ server: server(state) })).toContain(action);
   });

@@ -14,10 +14,15 @@ export interface ServerSummary {
   readonly lastActivityAt?: Date | undefined;
   /** Why the last start or run failed. */
   readonly failure?: string | undefined;
+  /** Since when nothing is known of it. */
+  readonly unreachableSince?: Date | undefined;
 }
 
-/** Where a server is in its life, or that it ended without being stopped. */
-export type ShownServerState = ServerState | 'failed';
+/**
+ * Where a server is in its life, that it ended without being stopped, or that the instance of the hub that
+ * runs it is away.
+ */
+export type ShownServerState = ServerState | 'failed' | 'unreachable';
 
 const words = {
   stopped: ['', 'Stopped'],
@@ -25,7 +30,12 @@ const words = {
   running: ['good', 'Running'],
   stopping: ['warn', 'Stopping'],
   failed: ['bad', 'Failed'],
+  unreachable: ['bad', 'Unreachable'],
 } as const satisfies Record<ShownServerState, readonly [string, string]>;
+
+/** What a person can do about an unreachable server. */
+export const unreachableHint =
+  'It comes back with its machine. If you cannot wait, forget it and start again elsewhere; what it had not saved is lost.';
 
 /** The state of a server as a coloured dot and a word. */
 export function serverStatus(state: ShownServerState): Html {

@@ -1,18 +1,23 @@
-import type { Server } from '../../servers/server.ts';
-import type { ServerSummary } from './server-summary.ts';
+import { type Server, unreachableSince } from '../../servers/server.ts';
+import type { ServerSummary, ShownServerState } from './server-summary.ts';
 
 /** What the pages show of a server; one that was never started is shown as a stopped one. */
 export function summaryOf(server: Server, url: string): ServerSummary {
   const hasFailed = server.state === 'stopped' && server.failure !== undefined;
+  const unreachable = unreachableSince(server);
+  let state: ShownServerState = server.state;
+  if (hasFailed) state = 'failed';
+  else if (unreachable !== undefined) state = 'unreachable';
   return {
     userName: server.userName,
     name: server.name,
     displayName: server.displayName,
-    state: hasFailed ? 'failed' : server.state,
+    state,
     url,
     startedAt: server.startedAt,
     lastActivityAt: server.lastActivityAt,
     failure: hasFailed ? server.failure?.message : undefined,
+    unreachableSince: unreachable,
   };
 }
 

@@ -4,7 +4,7 @@ import type { ActingOnUsers } from '../../accounts/acting-on-users.ts';
 import { HubError } from '../../errors.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
-import type { Server } from '../../servers/server.ts';
+import { type Server, unreachableSince } from '../../servers/server.ts';
 import type { ServerLifecycle } from '../../servers/server-lifecycle.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import { hasChoices } from '../../servers/spawn-options.ts';
@@ -18,6 +18,7 @@ import { notRunningPage } from './not-running-page.ts';
 import { joinForms, submittedOptions, valuesInForm } from './spawn-form.ts';
 import { spawnOptionsPage } from './spawn-options-page.ts';
 import { spawnPendingPage, stopPendingPage } from './spawn-pending-page.ts';
+import { unreachablePage } from './unreachable-page.ts';
 
 interface SpawnRouteDeps {
   readonly pages: PageContext;
@@ -250,10 +251,16 @@ export async function showServerState(
   const layout = await pages.formLayoutFor(ctx);
   const prefix = servers.prefixOf({ userName: user.name, name: serverName });
   const readyUrl = pages.urlOf(options.next ?? prefix);
+  const unreachable = server && unreachableSince(server);
+  if (unreachable !== undefined) {
+    const view = { layout, server: summary, since: unreachable, mayForget: options.mayStart };
+    pages.send(ctx, unreachablePage(view), options.stoppedStatus === undefined ? 200 : 503);
+    return;
+  }
   switch (server?.state) {
     case 'running':
       // Its route is not there, so that leading to it would lead back to here.
-      if (lifecycle.unitOf(server.id)?.state !== 'running') {
+      if (!lifecycle.reaches(server)) {
         throw new HubError('unavailable', 'The hub does not reach this server at the moment.', {
           hint: 'Try again in a moment.',
           retryAfterSeconds: 5,

@@ -4,6 +4,7 @@ import { HubError } from '../../errors.ts';
 import { isNavigation, prefersHtml } from '../../http/content-negotiation.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
+import { unreachableSince } from '../../servers/server.ts';
 import type { ServerLifecycle } from '../../servers/server-lifecycle.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
@@ -80,6 +81,13 @@ export function userUrlRoutes(
 
   async function notRunning(userName: string, serverName: string): Promise<HubError> {
     const server = await store.find(userName, serverName);
+    const since = server && unreachableSince(server);
+    if (since !== undefined) {
+      return new HubError('unavailable', 'The server cannot be reached at the moment.', {
+        hint: `The machine it runs on is away since ${since.toISOString()}; it comes back with it.`,
+        details: { user: userName, server: serverName, unreachable_since: since.toISOString() },
+      });
+    }
     const isComing = server?.state === 'starting';
     return new HubError(
       'server_not_running',

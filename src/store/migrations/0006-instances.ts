@@ -22,6 +22,10 @@ export const migration0006: Migration = {
       .execute();
     await schema.alterTable('servers').addColumn('instance_id', 'text').execute();
     await schema.alterTable('servers').addColumn('machine_id', 'text').execute();
+    await schema
+      .alterTable('servers')
+      .addColumn('is_queued', 'integer', (column) => column.notNull().defaultTo(0))
+      .execute();
     await schema.createIndex('servers_instance_id').on('servers').column('instance_id').execute();
     await schema.alterTable('managed_processes').addColumn('instance_id', 'text').execute();
   },

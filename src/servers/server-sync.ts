@@ -1,0 +1,175 @@
+import type { Logger } from 'pino';
+import { forEachAtOnce } from '../concurrency/for-each-at-once.ts';
+import { createLimiter } from '../concurrency/limiter.ts';
+import { monotonicMs } from '../concurrency/monotonic-clock.ts';
+import { createPeriodic } from '../concurrency/periodic.ts';
+import { isOfOneMachine } from '../config/bind-address.ts';
+import type { InstanceLease } from '../instances/instance-lease.ts';
+import type { HubDatabase } from '../store/database.ts';
+import type { Server } from './server.ts';
+import type { ServerOwnership, TakenServer } from './server-ownership-store.ts';
+import type { Elsewhere, ServerRoutes } from './server-routes.ts';
+import type { ServerStore } from './server-store.ts';
+import type { ServerUnit } from './server-unit.ts';
+
+/**
+ * Keeps what this instance does in step with what the database says: routes to the servers of other
+ * instances, stops asked for elsewhere, servers that others took over, and those of instances that are gone.
+ */
+export interface ServerSync extends AsyncDisposable {
+  /** Compares now, however little seems to have changed. Never throws. */
+  run(): Promise<void>;
+  /** Takes over what instances without a lease left within reach, and does work with it in their place. */
+  undisturbed<Result>(work: () => Promise<Result>): Promise<Result>;
+}
+
+const intervalMs = 2_000;
+/** Between two comparisons, however much is announced. */
+const leastIntervalMs = 200;
+const takenAtOnce = 50;
+const parallelTakeovers = 16;
+
+export function createServerSync(deps: {
+  readonly database: Pick<HubDatabase, 'onChange'>;
+  readonly store: Pick<ServerStore, 'listActive'>;
+  readonly ownership: ServerOwnership;
+  readonly instance: Pick<InstanceLease, 'machineId' | 'isHeld' | 'onRegained'>;
+  readonly routes: Pick<ServerRoutes, 'leadElsewhere'>;
+  /** False where no other process can come: then only the command line changes servers. */
+  readonly isShared: boolean;
+  /** Whether there is a spawner that can go on with the servers of others. */
+  readonly canTakeOver: boolean;
+  readonly units: () => Iterable<ServerUnit>;
+  /** Goes on with a server that was another instance's. */
+  readonly goOn: (server: Server) => Promise<void>;
+  readonly log: Logger;
+}): ServerSync {
+  const { database, store, ownership, instance, routes, isShared, log } = deps;
+  const takingOver = createLimiter(1);
+  let seen: string | undefined;
+  let isFailing = false;
+  let isClosed = false;
+  let startedAtMs = Number.NEGATIVE_INFINITY;
+  let timer: NodeJS.Timeout | undefined;
+
+  const periodic = createPeriodic({
+    intervalMs: isShared ? intervalMs : 2 ** 30,
+    async work() {
+      startedAtMs = monotonicMs();
+      await compare();
+      isFailing = false;
+    },
+    onError(error) {
+      seen = undefined;
+      // Said once; it is tried again every two seconds.
+      if (!isFailing) log.warn({ err: error }, 'could not compare the servers with the database');
+      isFailing = true;
+    },
+  });
+
+  async function compare(): Promise<void> {
+    const sentAtMs = monotonicMs();
+    const { signature, takeable } = await ownership.survey();
+    if (signature !== seen) {
+      const servers = new Map((await store.listActive()).map((server) => [server.id, server]));
+      if (isClosed) return;
+      const isWhole = compareUnits(servers, sentAtMs);
+      routes.leadElsewhere(elsewhere(servers.values()));
+      seen = isWhole ? signature : undefined;
+    }
+    if (takeable > 0) await takingOver(() => takeOver(deps.goOn));
+  }
+
+  /** False when something was too new to be compared. */
+  function compareUnits(servers: ReadonlyMap<string, Server>, sentAtMs: number): boolean {
+    let isWhole = true;
+    for (const unit of deps.units()) {
+      if (unit.state !== 'running' && unit.state !== 'starting') continue;
+      if (unit.ownedSinceMs === undefined || unit.ownedSinceMs >= sentAtMs) {
+        isWhole = false;
+        continue;
+      }
+      const server = servers.get(unit.server.id);
+      if (server?.instance?.id !== ownership.instanceId) unit.partWith(server?.spawnerState);
+      else if (server.state === 'stopping') void unit.stop();
+    }
+    return isWhole;
+  }
+
+  function* elsewhere(servers: Iterable<Server>): Iterable<readonly [Server, Elsewhere]> {
+    for (const server of servers) {
+      const { state, url, instance: owner } = server;
+      if (state !== 'running' || url === undefined || owner === undefined) continue;
+      if (owner.id === ownership.instanceId) continue;
+      const isReached = owner.machineId === instance.machineId || !isOfOneMachine(url);
+      // What runs on beside a hub that is gone is about to be taken over.
+      if (!owner.isLive && !(isReached && deps.canTakeOver)) continue;
+      yield [server, { url, via: isReached ? undefined : owner.id }];
+    }
+  }
+
+  async function takeOver(goOn: (server: Server) => Promise<void>): Promise<void> {
+    if (!deps.canTakeOver) return;
+    let taken: TakenServer[];
+    do {
+      if (isClosed || !instance.isHeld()) return;
+      taken = await ownership.takeOver({ limit: takenAtOnce });
+      seen = undefined;
+      await forEachAtOnce(parallelTakeovers, taken, async ({ server, from }) => {
+        log.warn(
+          { user: server.userName, server: server.name, from: from?.name, state: server.state },
+          from === undefined
+            ? 'took over a server without an instance'
+            : `took over a server of the instance "${from.name}", which has no lease since ${from.leaseUntil.toISOString()}`,
+        );
+        await goOn(server);
+      });
+    } while (taken.length === takenAtOnce);
+  }
+
+  function runSoon(): void {
+    if (timer !== undefined || isClosed) return;
+    const waitMs = Math.max(0, startedAtMs + leastIntervalMs - monotonicMs());
+    timer = setTimeout(() => {
+      timer = undefined;
+      void periodic.run();
+    }, waitMs);
+    timer.unref();
+  }
+
+  using started = new DisposableStack();
+  started.defer(
+    database.onChange((subject) => {
+      // Without a subject: of a database that is shared the next comparison comes soon enough.
+      const isDue = isShared
+        ? subject?.kind === 'server_changed' || subject?.kind === 'instances_changed'
+        : subject === undefined;
+      if (isDue) runSoon();
+    }),
+  );
+  started.defer(
+    instance.onRegained(() => {
+      seen = undefined;
+      runSoon();
+    }),
+  );
+  const stack = started.move();
+
+  return {
+    async run() {
+      seen = undefined;
+      await periodic.run();
+    },
+    undisturbed: (work) =>
+      takingOver(async () => {
+        await takeOver(async () => undefined);
+        return work();
+      }),
+    async [Symbol.asyncDispose]() {
+      isClosed = true;
+      clearTimeout(timer);
+      stack.dispose();
+      await periodic[Symbol.asyncDispose]();
+    },
+  };
+}
