@@ -1,10 +1,12 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { memorySpace } from '../../test/support/memory-space.ts';
 import { Secret } from '../config/secret.ts';
 import { authenticatorSection } from '../config/sections-schema.ts';
 import { createSealer } from '../crypto/sealer.ts';
 import type { AuthenticatedUser, RefreshResult } from '../plugin-host/authenticator.ts';
 import type { HubDatabase } from '../store/database.ts';
+import { createKeyvMutex, type RunAlone } from '../store/keyv-space.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { createGroupStore } from '../users/group-store.ts';
 import { createIdentityStore, type Identity, type IdentityStore } from '../users/identity-store.ts';
@@ -14,6 +16,7 @@ import { createProfileSync } from './profile-sync.ts';
 import { createUserRefresh, type UserRefresh } from './user-refresh.ts';
 
 const log = pino({ level: 'silent' });
+const runAtOnce: RunAlone = (_key, work) => work();
 const start = Date.now();
 
 let database: HubDatabase;
@@ -50,7 +53,7 @@ afterEach(async () => {
   await database[Symbol.asyncDispose]();
 });
 
-function createRefresh(settings: object = {}): UserRefresh {
+function createRefresh(settings: object = {}, runAlone = runAtOnce): UserRefresh {
   const config = authenticatorSection.parse({
     allow_all: true,
     manage_groups: true,
@@ -63,6 +66,7 @@ function createRefresh(settings: object = {}): UserRefresh {
     config,
     identities,
     rules,
+    runAlone,
     log,
     now: () => nowMs - setBackMs,
     monotonicMs: () => nowMs,
@@ -123,6 +127,30 @@ test('twenty requests at once ask the provider once', async () => {
   const waiting = Array.from({ length: 20 }, () => refresh.refreshIfDue(login()));
   gate.resolve({ outcome: 'unchanged' });
   expect(await Promise.all(waiting)).toHaveLength(20);
+  expect(asked).toHaveLength(1);
+});
+
+test('of several processes one asks the provider, and the others take its word', async () => {
+  const mutex = () => createKeyvMutex(space, { lifetimeMs: 20_000 });
+  const space = memorySpace<string>();
+  const processes = [mutex(), mutex(), mutex()].map((runAlone) => createRefresh({}, runAlone));
+  nowMs = start + 400_000;
+  const gate = Promise.withResolvers<RefreshResult>();
+  answer = () => gate.promise;
+  const waiting = processes.map((refresh) => refresh.refreshIfDue(login()));
+  await expect.poll(() => asked).toHaveLength(1);
+  gate.resolve({ outcome: 'unchanged' });
+  expect(await Promise.all(waiting)).toEqual(Array(3).fill({ outcome: 'current' }));
+  expect(asked).toHaveLength(1);
+});
+
+test('the refresh of a process that was killed meanwhile is done by another', async () => {
+  const space = memorySpace<string>();
+  await space.update('killed', () => undefined);
+  await space.update(identity.id, () => ({ value: 'killed', lifetimeMs: 300 }));
+  const refresh = createRefresh({}, createKeyvMutex(space, { lifetimeMs: 20_000 }));
+  nowMs = start + 400_000;
+  await refresh.refreshIfDue(login());
   expect(asked).toHaveLength(1);
 });
 

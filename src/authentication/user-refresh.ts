@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { growingUpTo } from '../concurrency/lru-options.ts';
 import type { AuthenticatorConfig } from '../config/config.ts';
 import type { AuthenticatedUser, RefreshResult } from '../plugin-host/authenticator.ts';
+import type { RunAlone } from '../store/keyv-space.ts';
 import type { Identity, IdentityStore, StoredAuthState } from '../users/identity-store.ts';
 import type { User } from '../users/user-store.ts';
 import type { AdmissionRules } from './admission-rules.ts';
@@ -33,7 +34,7 @@ export interface UserRefresh {
 
 /** How long a provider that did not answer is left alone. */
 const longestPauseMs = 30_000;
-const providerTimeoutMs = 15_000;
+export const providerTimeoutMs = 15_000;
 const rememberedIdentities = 50_000;
 
 export function createUserRefresh(deps: {
@@ -45,6 +46,8 @@ export function createUserRefresh(deps: {
   >;
   readonly rules: AdmissionRules;
   readonly profiles: ProfileSync;
+  /** Among all processes: a provider that gives a refresh token once takes its second use for theft. */
+  readonly runAlone: RunAlone;
   readonly log: Logger;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
@@ -86,6 +89,32 @@ export function createUserRefresh(deps: {
   }
 
   async function refresh(target: RefreshTarget, isForced: boolean): Promise<RefreshOutcome> {
+    const known = await judge(target, isForced);
+    if ('outcome' in known) return known;
+    return deps.runAlone(target.identityId, async () => {
+      // What another process did meanwhile.
+      const due = await judge(target, isForced);
+      if ('outcome' in due) return due;
+      const { identity, stored, refreshedAt } = due;
+      if (!isForced && refreshedAt !== known.refreshedAt) {
+        setDueIn(target.identityId, ageMs);
+        return { outcome: 'current' };
+      }
+      const result = await askProvider(target, toAuthenticatedUser(target.user, identity, stored));
+      const outcome = await settle(target, identity, result, refreshedAt);
+      if (outcome.outcome === 'login_required') {
+        dueAt.delete(target.identityId);
+        ended.set(target.identityId, { refreshedAt, message: outcome.message });
+      }
+      return outcome;
+    });
+  }
+
+  /** The outcome without the provider, or what it is to be asked about. */
+  async function judge(
+    target: RefreshTarget,
+    isForced: boolean,
+  ): Promise<RefreshOutcome | DueRefresh> {
     const { user, identityId } = target;
     const [identity, stored] = await Promise.all([
       identities.findById(identityId),
@@ -104,13 +133,7 @@ export function createUserRefresh(deps: {
       setDueIn(identityId, ageMs - sinceRefreshMs);
       return { outcome: 'current' };
     }
-    const result = await askProvider(target, toAuthenticatedUser(user, identity, stored));
-    const outcome = await settle(target, identity, result, refreshedAt);
-    if (outcome.outcome === 'login_required') {
-      dueAt.delete(identityId);
-      ended.set(identityId, { refreshedAt, message: outcome.message });
-    }
-    return outcome;
+    return { identity, stored, refreshedAt };
   }
 
   async function askProvider(
@@ -187,6 +210,12 @@ export function createUserRefresh(deps: {
     refreshIfDue: (login) => check(login, false),
     refreshNow: (login) => check(login, true),
   };
+}
+
+interface DueRefresh {
+  readonly identity: Identity;
+  readonly stored: StoredAuthState | undefined;
+  readonly refreshedAt: number;
 }
 
 interface RefreshTarget {

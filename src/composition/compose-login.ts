@@ -11,10 +11,11 @@ import { createProfileSync } from '../authentication/profile-sync.ts';
 import { createReloadableLogin } from '../authentication/reloadable-login.ts';
 import { createSealedSettings } from '../authentication/sealed-settings.ts';
 import { createUserNameRules } from '../authentication/user-name-rules.ts';
-import { createUserRefresh } from '../authentication/user-refresh.ts';
+import { createUserRefresh, providerTimeoutMs } from '../authentication/user-refresh.ts';
 import type { Config } from '../config/config.ts';
 import { createSealer } from '../crypto/sealer.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
+import { createKeyvMutex } from '../store/keyv-space.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -31,6 +32,10 @@ export async function composeLogin(
     ...config.Authenticator,
     records: keyv.space<ThrottleRecord>('login-throttle'),
     now: database.now,
+  });
+
+  const runAlone = createKeyvMutex(keyv.space<string>('refreshes'), {
+    lifetimeMs: providerTimeoutMs + 5_000,
   });
 
   async function createMethods(methods: Config, prepared: PreparedPlugins) {
@@ -61,6 +66,7 @@ export async function composeLogin(
     const rules = createAdmissionRules(Authenticator);
     const refresh = createUserRefresh({
       now: database.now,
+      runAlone,
       config: Authenticator,
       authenticators: created,
       identities,

@@ -1,19 +1,28 @@
-import { createPeriodic } from '../concurrency/periodic.ts';
+import { createPeriodic, type Periodic } from '../concurrency/periodic.ts';
 import type { Foundation } from './foundation.ts';
 
 /** Also how long a token may outlive the login that it belongs to, once that has expired. */
 const purgeIntervalMs = 60_000;
 
-/** Removes what has expired now and then. By itself it is refused already; the tables would grow. */
-export function startPurging({ stores, database, log }: Foundation): Disposable {
+/**
+ * Removes what has expired now and then, one process for all on the database. By itself it is refused already; the
+ * tables would grow.
+ */
+export function startPurging({
+  stores,
+  database,
+  log,
+}: Pick<Foundation, 'stores' | 'database' | 'log'>): Periodic {
   return createPeriodic({
     intervalMs: purgeIntervalMs,
     async work() {
       const now = new Date(database.now());
-      const tokens = await stores.accessTokens.purgeExpired();
-      const sessions = await stores.loginSessions.purgeExpired(now);
-      await stores.invitations.deleteExpired(now);
-      if (tokens + sessions > 0) log.debug({ tokens, sessions }, 'removed what had expired');
+      await database.whileAlone('purge', async () => {
+        const tokens = await stores.accessTokens.purgeExpired();
+        const sessions = await stores.loginSessions.purgeExpired(now);
+        await stores.invitations.deleteExpired(now);
+        if (tokens + sessions > 0) log.debug({ tokens, sessions }, 'removed what had expired');
+      });
     },
     onError: (error) => log.warn({ err: error }, 'could not remove what has expired'),
   });

@@ -10,3 +10,6 @@ export const advisoryLocks = {
   serverTakeover: 7_284_510_925,
   serverStarts: 7_284_510_926,
 } as const;
+
+/** Of the work that one process does for all. */
+export const workLocks = { purge: 7_284_510_925 } as const;

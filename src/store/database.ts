@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { workLocks } from './advisory-locks.ts';
 import type { ChangeListener } from './change-listeners.ts';
 import type { ChangeSubject } from './change-subject.ts';
 import type { Tables } from './tables.ts';
@@ -27,6 +28,14 @@ export interface HubDatabase extends AsyncDisposable {
    * as far as it is known. What one process lets live until a time, another must not see ended before.
    */
   now(): number;
+  /**
+   * Does work unless another process on this database does it now; then returns undefined. A process that dies lets the
+   * next one have it at once.
+   */
+  whileAlone<Result>(
+    work: keyof typeof workLocks,
+    run: () => Promise<Result>,
+  ): Promise<Result | undefined>;
   /** Why nothing can be written, as far as that is known without a query. */
   problem(): string | undefined;
   /**

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Keyv, type KeyvStoreAdapter } from 'keyv';
+import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { HubError } from '../errors.ts';
 
 /** A store that several processes may change at once. */
@@ -101,4 +103,41 @@ export async function useOnce(
     return isFirst ? { value: true, lifetimeMs } : undefined;
   });
   return isFirst;
+}
+
+/** Runs work while no other process does the same for a key; see `createKeyvMutex`. */
+export type RunAlone = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>;
+
+const mutexPollMs = 100;
+
+/**
+ * Lets one process at a time work on a key. What its holder does not give back, as when it was killed, is free again
+ * after `lifetimeMs`; whoever waits for longer goes on all the same, and so does everyone while the store is away: for
+ * work that is better done once, and not for what must never be done twice.
+ */
+export function createKeyvMutex(
+  holders: Pick<KeyvSpace<string>, 'update'>,
+  { lifetimeMs }: { readonly lifetimeMs: number },
+): RunAlone {
+  async function take(key: string, self: string): Promise<void> {
+    const giveUpAtMs = monotonicMs() + lifetimeMs;
+    while (monotonicMs() < giveUpAtMs) {
+      const holder = await holders.update(key, (former) =>
+        former === undefined ? { value: self, lifetimeMs } : undefined,
+      );
+      if (holder === self) return;
+      await sleep(mutexPollMs);
+    }
+  }
+
+  return async (key, work) => {
+    const self = randomUUID();
+    await take(key, self).catch(() => undefined);
+    try {
+      return await work();
+    } finally {
+      // Not waited for: it ends by itself too.
+      holders.update(key, (holder) => (holder === self ? 'delete' : undefined)).catch(() => {});
+    }
+  };
 }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { workLocks } from './advisory-locks.ts';
 import { createChangeListeners } from './change-listeners.ts';
 import type { HubDatabase } from './database.ts';
 import { migrate } from './migrate.ts';
@@ -28,6 +29,14 @@ export async function openPostgresDatabase(
       dialect: 'postgres',
       transaction: (work) => kysely.transaction().execute(work),
       now: feed.now,
+      // The lock ends with its transaction, and that with its connection.
+      whileAlone: (work, run) =>
+        kysely.transaction().execute(async (transaction) => {
+          const lock = sql.lit(workLocks[work]);
+          const { rows } = await sql<{ isMine: boolean }>`
+            select pg_try_advisory_xact_lock(${lock}) as "isMine"`.execute(transaction);
+          return rows[0]?.isMine === true ? await run() : undefined;
+        }),
       problem: () => undefined,
       announceChange: listeners.callAll,
       async requestReload(instanceId) {

@@ -36,6 +36,7 @@ export async function openSqliteDatabase(options: SqliteConnectionOptions): Prom
     dialect: 'sqlite',
     transaction: (work) => kysely.transaction().execute(work),
     now: Date.now,
+    whileAlone: (_work, run) => run(),
     problem,
     announceChange: listeners.callAll,
     async requestReload(instanceId) {

@@ -1,17 +1,13 @@
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import WebSocket from 'ws';
+import WebSocket, { WebSocketServer } from 'ws';
 import { usePostgres } from '../support/databases.ts';
 import type { FakeBrowser } from '../support/fake-browser.ts';
 import { hasPostgres } from '../support/postgres.ts';
 import { hasRedis, useRedis } from '../support/redis.ts';
-import {
-  managedService,
-  openWithConsent,
-  printsEnvironment,
-  untilState,
-  usersOpenServices,
-} from '../support/services.ts';
+import { openWithConsent, untilState, usersOpenServices } from '../support/services.ts';
 import { startSilentRelay } from '../support/silent-relay.ts';
 import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
 
@@ -23,15 +19,32 @@ afterEach(async () => {
   for (const each of opened.splice(0).reverse()) await each[Symbol.asyncDispose]();
 });
 
+/** An app that is no child of the hub: one without its lease gives up what it owns. */
+async function startApp(): Promise<string> {
+  const server = createServer((_request, response) => response.end('the app'));
+  const sockets = new WebSocketServer({ server });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  opened.push({
+    async [Symbol.asyncDispose]() {
+      for (const client of sockets.clients) client.terminate();
+      server.close();
+      server.closeAllConnections();
+    },
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
 async function startHub(storage: Readonly<Record<string, string>>): Promise<TestHub> {
+  const url = await startApp();
   const hub = await createTestHub({
     Hub: {
       ...storage,
       authenticate_prometheus: false,
       load_roles: usersOpenServices,
       services: [
-        await managedService('app', 'fixtures/apps/gateway-app.ts', { access: 'gateway' }),
-        await printsEnvironment('open'),
+        { name: 'app', url, access: 'gateway' },
+        { name: 'open', url, access: 'public' },
       ],
     },
     Proxy: { max_staleness: maxStalenessSeconds },
