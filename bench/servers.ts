@@ -1,18 +1,25 @@
 /**
  * Two hundred servers at once: started through the API, served again after a restart of the hub, and
- * ended, while somebody asks for the health of the hub all the time. Writes bench/results/servers.md.
+ * ended, while somebody asks for the health of the hub all the time. Writes bench/results/servers.md, or
+ * servers-docker.md with `--spawner=docker`, where each is a container of a Docker Engine of its own.
  * `node bench/servers.ts --servers=200`
  */
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { busyImage, startDocker } from '../test/support/docker-engine.ts';
 import { createHubFolder } from '../test/support/hub-process.ts';
 import { writeResultsTable } from './results-table.ts';
 import { percentile, startHealthProbe } from './servers/health-probe.ts';
 
 const adminToken = 'admin-service-token';
 const app = join(import.meta.dirname, '..', 'fixtures', 'apps', 'trivial.pl');
+const busyServer = `
+at=$(echo $HUB_SERVICE_URL | tail -c +8)
+mkdir -p /tmp$HUB_SERVICE_PREFIX; echo ok > /tmp$HUB_SERVICE_PREFIX/index.html
+trap exit TERM
+httpd -f -h /tmp -p $at & wait`;
 const limits = { healthP99Ms: 50, servingAgainMs: 2_000, memoryKibPerServer: 200 };
 
 await run(process.argv.slice(2));
@@ -20,15 +27,27 @@ await run(process.argv.slice(2));
 async function run(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
-    options: { servers: { type: 'string', default: '200' } },
+    options: { servers: { type: 'string' }, spawner: { type: 'string', default: 'local-process' } },
   });
-  const count = Number(values.servers);
+  const isDocker = values.spawner === 'docker';
+  const count = Number(values.servers ?? (isDocker ? 100 : 200));
+  await using engine = isDocker ? await startDocker() : undefined;
   const names = Array.from({ length: count }, (_, index) => `user-${index}`);
   const config = {
     Hub: { concurrent_spawn_limit: 0, log_level: 'warn', cleanup_servers: false },
-    Spawner: { cmd: ['perl', app], access: 'gateway', start_timeout: 300, http_timeout: 300 },
+    Spawner: {
+      ...(isDocker ? { class: 'docker', cmd: ['sh', '-c', busyServer] } : { cmd: ['perl', app] }),
+      ...{ access: 'gateway', start_timeout: 300, http_timeout: 300 },
+    },
+    ...(engine === undefined
+      ? {}
+      : { DockerSpawner: { host: engine.host, image: busyImage, network: 'host' } }),
   };
   await using folder = await createHubFolder(config);
+  const leftOver = async () =>
+    engine === undefined
+      ? processesOf(folder.directory)
+      : (await engine.docker.listContainers({ all: true })).length;
   const api = (path: string, init: RequestInit = {}) =>
     fetch(folder.apiUrl + path, {
       ...init,
@@ -105,13 +124,13 @@ async function run(args: readonly string[]): Promise<void> {
   probe = await startHealthProbe(`${folder.url}hub/health`);
   const stoppedAt = performance.now();
   await Promise.all(names.map((name) => api(`/users/${name}/server`, { method: 'DELETE' })));
-  while ((await processesOf(folder.directory)) > 0 && performance.now() - stoppedAt < 120_000) {
+  while ((await leftOver()) > 0 && performance.now() - stoppedAt < 120_000) {
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
   report('time until all were stopped', `${((performance.now() - stoppedAt) / 1000).toFixed(1)} s`);
   report('health during the stop: p50 / p99 / longest', healthText(await probe.stop()));
-  const left = await processesOf(folder.directory);
-  report('processes left behind', `${left}`, '0', left === 0);
+  const left = await leftOver();
+  report(isDocker ? 'containers left behind' : 'processes left behind', `${left}`, '0', left === 0);
 
   // A third hub, the same requests, no server: the difference is what running servers take.
   second.signal('SIGTERM');
@@ -126,7 +145,7 @@ async function run(args: readonly string[]): Promise<void> {
     `< ${limits.memoryKibPerServer} KiB`,
     eachKib < limits.memoryKibPerServer,
   );
-  await writeResults(rows, count);
+  await writeResults(rows, count, isDocker);
 }
 
 async function memoryText(emptyKib: number, pid: number): Promise<string> {
@@ -151,13 +170,18 @@ async function processesOf(directory: string): Promise<number> {
   return found.filter(Boolean).length;
 }
 
-async function writeResults(rows: readonly string[][], count: number): Promise<void> {
+async function writeResults(
+  rows: readonly string[][],
+  count: number,
+  isDocker: boolean,
+): Promise<void> {
+  const app = isDocker
+    ? 'The app is the web server of busybox in containers of Docker Engine (storage driver vfs, network of the machine). Engine, hub'
+    : 'The app is `fixtures/apps/trivial.pl`, a web server of twenty lines of Perl. Hub';
   await writeResultsTable({
-    name: 'servers',
-    heading: `${count} users' servers at once`,
-    setting:
-      'The app is `fixtures/apps/trivial.pl`, a web server of twenty lines of Perl. ' +
-      'Hub, servers and the measuring program share the cores.',
+    name: isDocker ? 'servers-docker' : 'servers',
+    heading: `${count} users' servers at once${isDocker ? ', in containers' : ''}`,
+    setting: `${app}, servers and the measuring program share the cores.`,
     rows,
   });
 }

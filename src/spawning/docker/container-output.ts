@@ -5,23 +5,18 @@ import { createFrameReader } from './frames.ts';
 
 /** Bytes of output a second that are read of one container; the engine keeps the rest until then. */
 const mostBytesPerSecond = 1024 * 1024;
+const lastLines = 50;
+
+type OnLine = (line: string, stream: 'stdout' | 'stderr') => void;
 
 /**
- * Passes on the lines a container prints until it has ended, the signal aborts or the engine breaks off.
- * `tail` is how many of the lines it has printed already. Rejects when the engine cannot tell them.
+ * Passes on the lines a container prints, from the first one until it has ended, the signal aborts or the engine
+ * breaks off. Rejects when the engine cannot tell them.
  */
 export async function followOutput(
   engine: Engine,
   container: string,
-  {
-    tail,
-    signal,
-    onLine,
-  }: {
-    readonly tail: number | 'all';
-    readonly signal: AbortSignal;
-    readonly onLine: (line: string, stream: 'stdout' | 'stderr') => void;
-  },
+  { signal, onLine }: { readonly signal: AbortSignal; readonly onLine: OnLine },
 ): Promise<void> {
   const output = await engine.call(
     (docker) =>
@@ -29,16 +24,11 @@ export async function followOutput(
         follow: true,
         stdout: true,
         stderr: true,
-        // The engine takes a negative number for all lines.
-        tail: tail === 'all' ? -1 : tail,
         abortSignal: signal,
       }),
     { signal, isStream: true },
   );
-  const splitters = { stdout: createLineSplitter(), stderr: createLineSplitter() };
-  const frames = createFrameReader((content, stream) => {
-    for (const line of splitters[stream].push(content)) onLine(line, stream);
-  });
+  const frames = createLineReader(onLine);
 
   let windowEndsMs = 0;
   let bytes = 0;
@@ -61,7 +51,42 @@ export async function followOutput(
     output.on('end', () => resolve());
   });
   clearTimeout(timer);
-  for (const stream of ['stdout', 'stderr'] as const) {
-    for (const line of splitters[stream].end()) onLine(line, stream);
-  }
+  frames.end();
+}
+
+/** Passes on the last lines that a container printed since a moment, in milliseconds since 1970. */
+export async function readLastOutput(
+  engine: Engine,
+  container: string,
+  sinceMs: number,
+  onLine: OnLine,
+): Promise<void> {
+  const output = await engine.call((docker, abortSignal) =>
+    docker.getContainer(container).logs({
+      follow: false,
+      stdout: true,
+      stderr: true,
+      since: Math.floor(sinceMs / 1000),
+      tail: lastLines,
+      abortSignal,
+    }),
+  );
+  const frames = createLineReader(onLine);
+  frames.push(output);
+  frames.end();
+}
+
+function createLineReader(onLine: OnLine) {
+  const splitters = { stdout: createLineSplitter(), stderr: createLineSplitter() };
+  const { push } = createFrameReader((content, stream) => {
+    for (const line of splitters[stream].push(content)) onLine(line, stream);
+  });
+  return {
+    push,
+    end() {
+      for (const stream of ['stdout', 'stderr'] as const) {
+        for (const line of splitters[stream].end()) onLine(line, stream);
+      }
+    },
+  };
 }

@@ -131,6 +131,24 @@ describe.runIf(hasDocker())('a server in a container', () => {
     expect(characters * 5).toBeLessThan((seconds + 2) * 1.2 * 1024 ** 2);
   });
 
+  test('that ends under the next hub tells its last lines and how it ended', async () => {
+    const { spawner } = await create();
+    const command = ['sh', '-c', 'trap "echo bye; exit 5" TERM; echo hello; sleep 600 & wait'];
+    const lines: string[] = [];
+    const { state } = await spawner.start(
+      request({ command, onOutput: (line) => lines.push(line) }),
+    );
+    await until(() => lines.includes('hello'), 'it says hello');
+    await spawner[Symbol.asyncDispose]?.();
+
+    const next = await create();
+    const lastLines: string[] = [];
+    const found = await next.spawner.restore(state, { onOutput: (line) => lastLines.push(line) });
+    await docker.getContainer(String(state['container'])).stop({ t: 5 });
+    expect(await found?.exited).toEqual({ code: 5, signal: null });
+    expect(lastLines.at(-1)).toBe('bye');
+  });
+
   test('that was removed by hand is gone, for a poll too', async () => {
     const { spawner } = await create();
     const server = await spawner.start(request());

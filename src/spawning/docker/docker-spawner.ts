@@ -6,6 +6,7 @@ import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { ServerExit, SpawnedServer, Spawner, SpawnerHost } from '../../plugin-host/spawner.ts';
 import { createAddressBook, type ServerAddress } from '../local-process/server-address.ts';
 import { chooseImage, imageForm } from './choose-image.ts';
+import { createContainerEvents } from './container-events.ts';
 import { type ContainerState, readContainerState } from './container-state.ts';
 import { createContainerUsage } from './container-usage.ts';
 import { createContainers } from './containers.ts';
@@ -44,6 +45,7 @@ export function createDockerSpawner(
 ): Spawner<DockerProfileOptions> {
   const engine = createEngine(options, directory);
   const containers = createContainers(engine, hubId, log);
+  const events = createContainerEvents(engine, hubId);
   const images = createImages(engine, options);
   const limits = createEngineLimits(engine);
   const measureUsage = createContainerUsage(engine);
@@ -92,7 +94,7 @@ export function createDockerSpawner(
 
   function follow(
     state: ContainerState,
-    tail: number | 'all',
+    isNew: boolean,
     {
       onOutput,
       release,
@@ -106,8 +108,8 @@ export function createDockerSpawner(
     const { container, url } = state;
     const leave = new AbortController();
     live.set(container, { state, release, leave });
-    const watched = { container, tail, onOutput, signal: leave.signal };
-    const exited = watchContainer(engine, watched, log).then((exit): ServerExit => {
+    const watched = { container, isNew, onOutput, signal: leave.signal };
+    const exited = watchContainer(watched, { engine, events, log }).then((exit): ServerExit => {
       if (exit.code === 0 || exit.reason !== undefined || image?.mismatch === undefined)
         return exit;
       return { ...exit, reason: image.mismatch };
@@ -171,7 +173,7 @@ export function createDockerSpawner(
       const state: ContainerState = { container, serverId, url };
       const release = async () => address?.release();
       const mismatch = await limits.architectureProblem(image, found);
-      const server = follow(state, 'all', { onOutput, release, image: { name: image, mismatch } });
+      const server = follow(state, true, { onOutput, release, image: { name: image, mismatch } });
       signal.throwIfAborted();
       const findStranger =
         network === 'host' ? await findStrangerOf(name, url, info?.State.Pid) : undefined;
@@ -208,7 +210,9 @@ export function createDockerSpawner(
     reach: 'anywhere',
     ...(form === undefined ? {} : { optionsForm: form }),
 
-    open() {
+    async open() {
+      // Before the hub listens: loaded later, it would keep visitors waiting.
+      await engine.load();
       // Without waiting: an engine that is down keeps nobody from anything but servers.
       void sweeping.run();
     },
@@ -278,7 +282,7 @@ export function createDockerSpawner(
       if (await hasMoved(state, info)) return undefined;
       const isOfHost = info.HostConfig.NetworkMode === 'host';
       const release = isOfHost ? addresses.keep(state.url, undefined) : async () => undefined;
-      const server = follow(state, 0, { onOutput, release });
+      const server = follow(state, false, { onOutput, release });
       const findStranger = isOfHost
         ? await findStrangerOf(info.Name.slice(1), state.url, info.State.Pid)
         : undefined;
@@ -290,6 +294,7 @@ export function createDockerSpawner(
     async [Symbol.asyncDispose]() {
       await sweeping[Symbol.asyncDispose]();
       for (const { leave } of live.values()) leave.abort();
+      events[Symbol.dispose]();
     },
   };
 

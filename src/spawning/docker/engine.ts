@@ -7,8 +7,10 @@ import type { DockerOptions } from './docker-options.ts';
 import { defaultEngine, parseEngineAddress } from './engine-address.ts';
 import { explainUnreachable, isEngineAnswer } from './engine-errors.ts';
 
-/** The API of an engine, Docker or Podman. The library is loaded at the first call. */
+/** The API of an engine, Docker or Podman. */
 export interface Engine {
+  /** Loads the library, which keeps the process busy for a while; the first call does it otherwise. */
+  load(): Promise<void>;
   /**
    * Calls the API. Rejects with `unavailable` when the engine does not answer in time, and with the
    * library's error when it refuses; see `engine-errors.ts`.
@@ -72,6 +74,10 @@ export function createEngine(options: EngineOptions, directory: string): Engine 
   }
 
   return {
+    async load() {
+      await import('dockerode');
+    },
+
     async call(work, { signal, extraMs = 0, isStream = false } = {}) {
       signal?.throwIfAborted();
       const client = await docker();

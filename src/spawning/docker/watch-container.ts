@@ -2,7 +2,8 @@ import type { ContainerInspectInfo } from 'dockerode';
 import type { PluginLog } from '../../logging/plugin-log.ts';
 import type { ServerExit } from '../../plugin-host/spawner.ts';
 import { systemClock } from '../../processes/clock.ts';
-import { followOutput } from './container-output.ts';
+import type { ContainerEvents } from './container-events.ts';
+import { followOutput, readLastOutput } from './container-output.ts';
 import { type ContainerCondition, conditionOf, removedExit } from './container-state.ts';
 import type { Engine } from './engine.ts';
 import { engineMessage, isEngineAnswer, isMissing } from './engine-errors.ts';
@@ -27,55 +28,82 @@ export async function readCondition(
 
 export interface WatchedContainer {
   readonly container: string;
-  readonly tail: number | 'all';
+  /** Whether it has just been started: its output is followed from the beginning. */
+  readonly isNew: boolean;
   readonly onOutput: (line: string, stream: 'stdout' | 'stderr') => void;
   readonly signal: AbortSignal;
 }
 
-const firstPauseMs = 250;
-const longestPauseMs = 15_000;
+export interface WatchTools {
+  readonly engine: Engine;
+  readonly events: ContainerEvents;
+  readonly log: PluginLog;
+}
+
+/** How long output is followed line by line: a connection for each server would take memory for ever. */
+const followMs = 60_000;
+/** How long the last lines of a container that has ended may be in coming. */
+const lastLinesMs = 2_000;
 
 /**
- * Follows the output of a container to its end and tells how it ended; never resolves when the signal
- * aborts first, and never rejects. The end of the output is the end of the container, so that one
- * connection tells both; where the engine keeps no output it is asked to wait for the end.
+ * Tells how a container ended; never resolves when the signal aborts first, and never rejects. Its output is
+ * passed on as it comes while the server starts, and the last lines of it when it has ended.
  */
 export async function watchContainer(
-  engine: Engine,
-  { container, tail, onOutput, signal }: WatchedContainer,
-  log: PluginLog,
+  watched: WatchedContainer,
+  tools: WatchTools,
 ): Promise<ServerExit> {
-  let canRead = true;
-  let pauseMs = firstPauseMs;
-  let from = tail;
+  const { container, signal } = watched;
+  const { engine, events } = tools;
+  const output = startReading(watched, tools);
 
   for (;;) {
+    const changed = events.next(container, signal);
     try {
-      if (canRead) await followOutput(engine, container, { tail: from, signal, onLine: onOutput });
-      else await untilEnd(engine, container, signal);
-      from = 0;
       const condition = await readCondition(engine, container, signal);
-      if (!condition.running) return condition.exit;
-    } catch (thrown) {
-      if (isMissing(thrown)) return removedExit;
-      if (canRead && isEngineAnswer(thrown)) {
-        canRead = false;
-        log.warn(
-          { container, reason: engineMessage(thrown) },
-          'the output of a container cannot be read',
-        );
+      if (!condition.running) {
+        await output.finish();
+        return condition.exit;
       }
+    } catch {
+      // The engine is away, and its containers may outlive it: it is asked again when it is back.
     }
-    // Either the engine was away, or it broke off: containers may outlive it.
-    await systemClock.sleep(pauseMs, signal);
+    await changed;
     if (signal.aborted) return new Promise<never>(() => undefined);
-    pauseMs = Math.min(pauseMs * 2, longestPauseMs);
   }
 }
 
-async function untilEnd(engine: Engine, container: string, signal: AbortSignal): Promise<void> {
-  await engine.call((docker) => docker.getContainer(container).wait({ abortSignal: signal }), {
-    signal,
-    isStream: true,
-  });
+/** Follows the output for a while; `finish` waits for the rest of it, or asks for the last lines. */
+function startReading(
+  { container, isNew, onOutput, signal }: WatchedContainer,
+  { engine, log }: WatchTools,
+): { finish(): Promise<void> } {
+  let readUntilMs: number | undefined = isNew ? undefined : systemClock.now();
+  const warn = (thrown: unknown): void => {
+    if (!isEngineAnswer(thrown) || isMissing(thrown)) return;
+    log.warn(
+      { container, reason: engineMessage(thrown) },
+      'the output of a container cannot be read',
+    );
+  };
+  const enough = new AbortController();
+  const timer = isNew ? setTimeout(stopReading, followMs).unref() : undefined;
+  function stopReading(): void {
+    readUntilMs = systemClock.now();
+    enough.abort();
+  }
+  const limit = { signal: AbortSignal.any([signal, enough.signal]), onLine: onOutput };
+  const reading = isNew ? followOutput(engine, container, limit).catch(warn) : Promise.resolve();
+
+  return {
+    async finish() {
+      clearTimeout(timer);
+      const patience = new AbortController();
+      await Promise.race([reading, systemClock.sleep(lastLinesMs, patience.signal)]);
+      patience.abort();
+      enough.abort();
+      if (readUntilMs === undefined) return;
+      await readLastOutput(engine, container, readUntilMs, onOutput).catch(warn);
+    },
+  };
 }
