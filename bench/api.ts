@@ -32,6 +32,8 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
 const connections = 16;
+/** As many as ask for lists at the same moment: administrators' pages, a culler, a script. */
+const fewConnections = 4;
 const pageLength = 200;
 const namesPerRequest = 500;
 /** JupyterHub makes some tens of users in a second. */
@@ -236,13 +238,34 @@ async function measureLargeDatabase(): Promise<void> {
   ];
   const measured = await measureInterleaved({ contenders, rounds, seconds, connections, progress });
   lines.push(...measured.map(lineOf));
-  goals.push({
-    label: 'first page of 200 of 100,000 users, p99',
-    figure: measured[0]?.p99Ms ?? Number.NaN,
-    goal: 20,
-    bound: 'most',
-    unit: ' ms',
+  // With as many connections as above, an answer waits for fifteen others on the one core.
+  const [ofFew] = await measureInterleaved({
+    contenders: [
+      {
+        name: `hub, first page of 100,000 users, ${fewConnections} connections`,
+        url: page,
+        headers,
+        processes,
+      },
+    ],
+    rounds,
+    seconds,
+    connections: fewConnections,
+    progress,
   });
+  if (ofFew !== undefined) lines.push(lineOf(ofFew));
+  for (const [count, measurement] of [
+    [connections, measured[0]],
+    [fewConnections, ofFew],
+  ] as const) {
+    goals.push({
+      label: `first page of 200 of 100,000 users, p99 with ${count} connections`,
+      figure: measurement?.p99Ms ?? Number.NaN,
+      goal: 20,
+      bound: 'most',
+      unit: ' ms',
+    });
+  }
 }
 
 interface Read {

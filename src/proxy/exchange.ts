@@ -85,7 +85,8 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
     this.request = options.request;
     this.#responseHeadersToAdd = options.responseHeadersToAdd;
     this.#host = options.host;
-    this.#res.once('close', () => this.#clientClosed());
+    // It comes once; `once` itself would cost each request another closure.
+    this.#res.on('close', () => this.#clientClosed());
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
