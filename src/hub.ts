@@ -53,6 +53,8 @@ export interface Hub extends AsyncDisposable {
   isServiceStarting(): boolean;
   /** Resolves when the hub is asked over the API to stop. */
   readonly stopRequested: Promise<void>;
+  /** Makes its gateway processes end with it; otherwise they wait for the next hub. */
+  endGateways(): void;
   /** Changes to a new, already checked configuration, and logs the difference. */
   reload(reloaded: ReloadedConfig): Promise<void>;
   /** Makes the other instances read their configuration files again. */
@@ -71,6 +73,8 @@ export interface HubOptions {
   readonly log: Logger;
   /** Lines of the log that were lost so far. */
   readonly droppedLogLines: () => number;
+  /** Command line of this program without a command, by which gateways are started. */
+  readonly program?: readonly string[];
   /** Stands for the machine's own id, as if the hub ran on another one. */
   readonly machineId?: string;
   /** Ends the start when it is aborted; a hub that is there is disposed of instead. */
@@ -152,9 +156,19 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     instances,
     revalidation,
   });
-  const gateways = composeGateways(foundation, { gateway, version });
+  const gateways = composeGateways(foundation, {
+    gateway,
+    version,
+    environment,
+    program: options.program ?? [],
+  });
+  await gateways.requirePort();
   const { publicServer, internalServer } = listeners;
-  const readiness = createReadiness(foundation, [publicServer, internalServer]);
+  const readiness = createReadiness(
+    foundation,
+    // With gateways, they listen in public.
+    Hub.gateways > 0 ? [internalServer] : [publicServer, internalServer],
+  );
   registerMetricSources(foundation, {
     services,
     instances,
@@ -267,7 +281,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   building.defer(() => ending.abort());
   building.defer(() => gateways.close());
 
-  gateways.open();
+  await gateways.open(signal);
   const built = building.move();
   isReady = true;
   return {
@@ -278,6 +292,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     isServiceStarting: () =>
       registry.statuses().some(({ state, restarts }) => state === 'starting' && restarts === 0),
     stopRequested: stop.requested,
+    endGateways: () => gateways.endThem(),
     reload: createReload(foundation, { login, services, browser, catalogue }),
     requestReload: () => database.requestReload(instances.self.id),
     onReloadRequested(listener) {

@@ -22,12 +22,12 @@ async function startHub(
   using manager = await connectServiceManager(process.env, (error) =>
     log.warn({ err: error }, 'the service manager (NOTIFY_SOCKET) cannot be told how the hub is'),
   );
-  const stopping = Promise.withResolvers<void>();
+  const stopping = Promise.withResolvers<string>();
   function beginStop(signal: string): void {
     log.info({ signal }, 'the hub is stopping');
     manager.stopping();
     endLate(log, checked.config.Hub.shutdown_timeout + stopReserveSeconds);
-    stopping.resolve();
+    stopping.resolve(signal);
   }
   signals.stop.addEventListener('abort', () => beginStop(String(signals.stop.reason)));
 
@@ -40,6 +40,7 @@ async function startHub(
     environment: process.env,
     log,
     droppedLogLines,
+    program: [process.execPath, ...process.execArgv, process.argv[1] ?? ''],
     signal: signals.stop,
   }).catch((error: unknown) => {
     if (!signals.stop.aborted) throw error;
@@ -74,7 +75,8 @@ async function startHub(
       });
     });
     void hub.stopRequested.then(() => beginStop('POST /hub/api/shutdown'));
-    await stopping.promise;
+    // Only what may come back at once leaves them without a hub.
+    if ((await stopping.promise) !== 'SIGTERM') hub.endGateways();
     await hub[Symbol.asyncDispose]();
   }
   log.info('the hub has stopped');

@@ -47,6 +47,7 @@ export const gatewayOperations = [
     query: z.object({
       name: text.describe('Of the gateway.'),
       version: text.describe('Of the program of the gateway.'),
+      settings: z.string().max(100).default('').describe('Digest of the settings it runs with.'),
       nonce: text.describe('Comes back in the snapshot.'),
     }),
     answers: {

@@ -8,6 +8,11 @@ import type { CliIo } from './cli-io.ts';
 /** Variable that holds the token of a gateway. */
 export const gatewayTokenVariable = 'HUB_GATEWAY_TOKEN';
 
+/** What a gateway is called unless told otherwise. */
+export function gatewayName(pid: number): string {
+  return `${hostname()}-${pid}`;
+}
+
 interface GatewayFlags {
   readonly hub: string;
   readonly tokenFile?: string;
@@ -43,7 +48,7 @@ export function addGatewayCommand(program: Command, io: CliIo): void {
       await io.startGateway({
         hubUrl: readUrl('--hub', flags.hub, /^https?:$/),
         token: await readToken(flags, io),
-        name: flags.name ?? `${hostname()}-${process.pid}`,
+        name: flags.name ?? gatewayName(process.pid),
         bindUrl:
           flags.bind === undefined ? undefined : readUrl('--bind', flags.bind, /^http:$/).href,
         isLocal: flags.local === true,

@@ -10,7 +10,7 @@ import { addGatewayCommand } from './gateway-command.ts';
 import { addLockoutCommands } from './lockout-commands.ts';
 import { addSchemaCommand } from './schema-command.ts';
 import { addSetupLinkCommand } from './setup-link-command.ts';
-import { addReloadCommand, addStartCommand } from './start-command.ts';
+import { addReloadCommand, addStartCommand, addStopCommand } from './start-command.ts';
 import { addStatusCommand } from './status-command.ts';
 import { addTestPluginsCommand } from './test-plugins-command.ts';
 import { addTokenCommand } from './token-command.ts';
@@ -50,6 +50,7 @@ export function createProgram(io: CliIo): Command {
   addCheckCommand(program, io);
   addDoctorCommand(program, io);
   addReloadCommand(program, io);
+  addStopCommand(program, io);
   addGatewayCommand(program, io);
   addStatusCommand(program, io, readVersion());
   addUserCommands(program, io);

@@ -1,7 +1,9 @@
 import { basename, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Config } from '../config/config.ts';
 import { HubError } from '../errors.ts';
+import { identifyProcess, isSameProcess } from '../processes/process-identity.ts';
 import { findLockHolder, takeFileLock } from '../store/file-lock.ts';
 import type { CliIo } from './cli-io.ts';
 import { loadFor, withConfig } from './with-config.ts';
@@ -45,6 +47,27 @@ export function addReloadCommand(program: Command, io: CliIo): void {
 /** The process of the hub that runs with a configuration file on this machine, if one does. */
 export function findRunningHub(config: Pick<Config, 'directory' | 'file'>): number | undefined {
   return findLockHolder(lockFileOf(config));
+}
+
+const stopPollMs = 100;
+
+/** Adds `hub stop`. */
+export function addStopCommand(program: Command, io: CliIo): void {
+  withConfig(program.command('stop'))
+    .description('end the running hub with its gateways, and wait until it has stopped')
+    .action(async (_flags: unknown, command: Command) => {
+      const { config } = await loadFor(command, io);
+      const pid = findLockHolder(lockFileOf(config));
+      const identity = pid === undefined ? undefined : identifyProcess(pid);
+      if (identity === undefined) {
+        throw new HubError('not_found', 'No hub runs with this configuration file.', {
+          hint: `Gateways that it left end by themselves within ${config.Hub.gateway_linger} seconds.`,
+        });
+      }
+      process.kill(identity.pid, 'SIGINT');
+      while (isSameProcess(identity)) await delay(stopPollMs);
+      io.stdout.write('The hub has stopped.\n');
+    });
 }
 
 /** Held by the hub that runs with a configuration file, in the folder `.hub` beside it. */

@@ -1,22 +1,38 @@
+import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { gatewayName, gatewayTokenVariable } from '../cli/gateway-command.ts';
 import { createGatewayFeed } from '../gateway/feed.ts';
+import { createGatewayProcessStore } from '../gateway/gateway-process-store.ts';
+import { createLocalGateways } from '../gateway/local-gateways.ts';
+import { createStartGatewayProcess } from '../gateway/start-gateway-process.ts';
+import { listen } from '../http/server/listener.ts';
 import { createHopProof } from '../instances/hop-proof.ts';
 import { ownGateway } from '../oauth/tokens/token-verifier.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
 import type { Foundation } from './foundation.ts';
-import { gatewaySettings } from './gateway-settings.ts';
+import { gatewaySettings, gatewayTokens } from './gateway-settings.ts';
 
 /** The hub's side of the gateway processes. */
 export type ComposedGateways = ReturnType<typeof composeGateways>;
 
 /** How long gateways have to hear that the hub stops before it takes no more connections. */
 const farewellMs = 200;
+/** How much longer than their requests in flight gateways may take to end. */
+const endReserveMs = 5_000;
 
 export function composeGateways(
   foundation: Foundation,
-  deps: { readonly gateway: ComposedGateway; readonly version: string },
+  deps: {
+    readonly gateway: ComposedGateway;
+    readonly version: string;
+    /** The hub's own environment. */
+    readonly environment: Readonly<Record<string, string | undefined>>;
+    readonly program: readonly string[];
+  },
 ) {
+  const { config, secrets, database, instance, log } = foundation;
+  const { Hub } = config;
   const { backend } = deps.gateway;
   const { settings, digest } = gatewaySettings(foundation, deps.version);
   const feed = foundation.disposables.use(
@@ -29,11 +45,50 @@ export function composeGateways(
       settingsDigest: digest,
     }),
   );
+  const [token] = gatewayTokens(secrets);
+  if (token === undefined) throw new TypeError('a hub has at least one key');
+  const local = foundation.disposables.use(
+    createLocalGateways({
+      count: Hub.gateways,
+      startProcess: createStartGatewayProcess({
+        config,
+        environment: deps.environment,
+        token,
+        program: deps.program,
+        tokenVariable: gatewayTokenVariable,
+      }),
+      nameOf: ({ pid }) => gatewayName(pid),
+      version: deps.version,
+      feed,
+      store: createGatewayProcessStore(database, instance.name),
+      endGraceMs: Hub.shutdown_timeout * 1000 + endReserveMs,
+      log,
+    }),
+  );
+  let leavesThem = Hub.gateway_linger > 0;
+
   return {
     hopProof: createHopProof(foundation.gatewaySecrets),
-    open: () => feed.open(),
+    /** Throws StartupError when something else than a gateway of this hub listens where they will. */
+    async requirePort(): Promise<void> {
+      if (Hub.gateways === 0 || (await local.hasLeftovers())) return;
+      const probe = createServer();
+      await listen(probe, Hub.bind_url, { key: 'Hub.bind_url' });
+      await new Promise((resolve) => probe.close(resolve));
+    },
+    /** Lets gateways follow, and starts the hub's own. */
+    async open(signal: AbortSignal | undefined): Promise<void> {
+      feed.open();
+      await local.start(signal);
+    },
+    /** Makes them end with the hub. */
+    endThem(): void {
+      leavesThem = false;
+    },
     /** Ends the feeds, so that gateways hold back what is for the hub until the next one is there. */
     async close(): Promise<void> {
+      // They take no more connections while the hub still answers what is under way.
+      if (!leavesThem) await local.end();
       const hadGateways = feed.following().length > 0;
       feed.close();
       if (hadGateways) await delay(farewellMs);

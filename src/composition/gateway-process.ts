@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import type { Logger } from 'pino';
 import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { Secret } from '../config/secret.ts';
+import type { GatewaySettings } from '../gateway/feed-events.ts';
 import { createHubForwarding } from '../gateway/hub-forwarding.ts';
 import { connectToHub, type HubLinkOptions } from '../gateway/hub-link.ts';
 import { createRemoteBackend } from '../gateway/remote-backend.ts';
@@ -15,6 +16,7 @@ import { createRouteTable } from '../proxy/route-table.ts';
 import { createWebSocketForwarder } from '../proxy/websocket-forwarder.ts';
 import type { ChangeSource } from '../store/change-aware-cache.ts';
 import { createChangeListeners } from '../store/change-listeners.ts';
+import type { ChangeSubject } from '../store/change-subject.ts';
 import { assembleGateway } from './assemble-gateway.ts';
 import { composeSite } from './compose-site.ts';
 import { readGatewayConfig } from './gateway-settings.ts';
@@ -42,6 +44,8 @@ export interface GatewayProcessOptions extends HubLinkOptions {
 /** How long a hub that restarts is waited for before a request is sent to it once more. */
 const hubReconnectSeconds = 10;
 const lingerPollMs = 500;
+/** By then every hub on a database has heard of a change. */
+const slowestHubMs = 2_500;
 /** How long a retired gateway keeps the connections it has. */
 const drainMs = 12 * 3_600_000;
 
@@ -75,16 +79,23 @@ export async function createGatewayProcess(
     reservedPrefixes: [site.urls.hub],
     sessionIdAliases: site.jupyterHub.sessionIdAliases,
   });
+  /** An answer may come from another hub than the feed, which heard of the change a moment later. */
+  function tellTwice(subject: ChangeSubject | undefined): void {
+    listeners.callAll(subject);
+    setTimeout(() => listeners.callAll(subject), slowestHubMs).unref();
+  }
   const remote = createRemoteBackend({ link, changes });
-  let digest: string | undefined;
+  let ownSettings: string | undefined;
   const mirror = createRouteMirror({
     routes,
-    tellChange: listeners.callAll,
+    tellChange: isLocal ? listeners.callAll : tellTwice,
     retire: () => void retire(),
-    onSnapshot({ settings_digest: current, now_ms: hubNowMs }) {
+    onSnapshot({ now_ms: hubNowMs, settings: current }) {
       clockOffsetMs = hubNowMs - monotonicMs();
-      digest ??= current;
-      if (digest !== current) ended.resolve('the hub has other settings or another version now');
+      const settings = sharedPart(current as GatewaySettings);
+      ownSettings ??= settings;
+      // A local one is replaced by its hub, and keeps its connections.
+      if (ownSettings !== settings && !isLocal) ended.resolve('the hub has other settings now');
     },
   });
 
@@ -195,4 +206,16 @@ export async function createGatewayProcess(
     shutdownSeconds: config.Hub.shutdown_timeout,
     [Symbol.asyncDispose]: () => built.disposeAsync(),
   };
+}
+
+/** What must be the same at all hubs that a gateway may come to, for it to go on as it is. */
+function sharedPart({ config, secrets }: GatewaySettings): string {
+  const { Hub, basePath, publicUrl, subdomainHost } = config;
+  const { trusted_proxies, environment_prefixes } = Hub;
+  return JSON.stringify([
+    secrets,
+    [basePath, publicUrl, subdomainHost],
+    [trusted_proxies, environment_prefixes],
+    config.Proxy,
+  ]);
 }

@@ -70,10 +70,13 @@ export async function openListeners(
   disposables.defer(() => internalServer.close(0));
   await listen(internalServer.server, Hub.hub_bind_url, { key: 'Hub.hub_bind_url' });
   disposables.defer(() => publicServer.close(0));
-  await listen(publicServer.server, Hub.bind_url, {
-    key: 'Hub.bind_url',
-    socketMode: Hub.bind_socket_mode,
-  });
+  // Otherwise gateway processes do.
+  if (Hub.gateways === 0) {
+    await listen(publicServer.server, Hub.bind_url, {
+      key: 'Hub.bind_url',
+      socketMode: Hub.bind_socket_mode,
+    });
+  }
 
   return {
     publicServer: publicServer.server,
@@ -85,10 +88,6 @@ export async function openListeners(
         publicServer.server,
         internalServer.server,
       ]);
-      answerPublic = (req, res) => {
-        if (!gateway.handleRequest(req, res)) answer(req, res);
-      };
-      upgrade = gateway.handleUpgrade;
       const hops = createHopReceiver({
         senders: [
           { kind: 'instance', to: self.id, proof: instances.hopProof },
@@ -98,6 +97,14 @@ export async function openListeners(
         answerHub: answer,
         answers: errorAnswers,
       });
+      answerPublic = (req, res) => {
+        hops.noteGateway(req);
+        if (!gateway.handleRequest(req, res)) answer(req, res);
+      };
+      upgrade = (req, socket, head) => {
+        hops.noteGateway(req);
+        gateway.handleUpgrade(req, socket, head);
+      };
       upgradeInternal = hops.receiveUpgrade;
       const answerApi = createInternalListener({
         answerHub: answer,
@@ -108,7 +115,8 @@ export async function openListeners(
       answerInternal = (req, res) => {
         if (!channel.receive(req, res) && !hops.receive(req, res)) answerApi(req, res);
       };
-      disposables.defer(() => internalServer.close(internalGraceMs));
+      const graceMs = Hub.gateways > 0 ? Hub.shutdown_timeout * 1000 : internalGraceMs;
+      disposables.defer(() => internalServer.close(graceMs));
       disposables.defer(() => publicServer.close(Hub.shutdown_timeout * 1000, streams));
     },
   };

@@ -93,6 +93,12 @@ function checkAddresses(config: Config, report: Report): void {
   if (isSamePort && isSameHost) {
     report('Hub.hub_bind_url', `needs another port than bind_url (${bind.port || 80})`);
   }
+  if (Hub.gateways > 0 && socketPathOf(Hub.bind_url) !== undefined) {
+    report(
+      'Hub.gateways',
+      'needs a port in bind_url: several processes cannot share a Unix socket',
+    );
+  }
   for (const [key, url] of [
     ['bind_url', bind],
     ['hub_bind_url', internal],

@@ -16,6 +16,8 @@ import {
 export interface FollowingGateway {
   readonly name: string;
   readonly version: string;
+  /** Digest of the settings that it runs with; empty while it has none. */
+  readonly settings: string;
   /** Whether it was started by the hub, and so reaches what only this machine reaches. */
   readonly isLocal: boolean;
 }

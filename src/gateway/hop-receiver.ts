@@ -12,6 +12,8 @@ export interface HopReceiver {
   /** False for a request that is not passed on. */
   receive(req: IncomingMessage, res: ServerResponse): boolean;
   receiveUpgrade(req: IncomingMessage, socket: Socket, head: Buffer): void;
+  /** Believes a gateway process that reaches the hub at its public address; anything else is as it was. */
+  noteGateway(req: IncomingMessage): void;
 }
 
 /** Whether a request says that it was passed on; proven is nothing yet. */
@@ -33,9 +35,10 @@ export function createHopReceiver(deps: {
 }): HopReceiver {
   const { senders, gateway, answerHub, answers } = deps;
 
-  function isGenuine(req: IncomingMessage): boolean {
+  function isGenuine(req: IncomingMessage, only?: HopSender): boolean {
     const { method = '', url: target = '' } = req;
     for (const { kind, to, proof } of senders) {
+      if (only !== undefined && kind !== only) continue;
       const client = proof.read({ to, method, target }, String(req.headers[hopHeader]));
       if (client === undefined) continue;
       markHop(req, client, kind);
@@ -55,6 +58,10 @@ export function createHopReceiver(deps: {
     receiveUpgrade(req, socket, head) {
       if (isGenuine(req)) gateway.handleUpgrade(req, socket, head);
       else answers.respondOnSocket(req, socket, forged());
+    },
+
+    noteGateway(req) {
+      if (isHop(req)) isGenuine(req, 'gateway');
     },
   };
 }

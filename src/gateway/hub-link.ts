@@ -77,6 +77,8 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
   let waiting = Promise.withResolvers<void>();
   let isConnected = false;
   let heardAtMs = monotonicMs();
+  /** Of the settings that this gateway runs with. */
+  let settings = '';
 
   function setConnected(isNow: boolean): void {
     if (isNow === isConnected) return;
@@ -94,7 +96,7 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
     const nonce = randomSecret(16);
     const url = new URL('feed', apiUrl);
     const { name, version } = options;
-    url.search = new URLSearchParams({ name, version, nonce }).toString();
+    url.search = new URLSearchParams({ name, version, settings, nonce }).toString();
     const cutting = new AbortController();
     const timer = setTimeout(() => cutting.abort(new Error('the feed fell silent')), silenceMs);
     try {
@@ -111,6 +113,7 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
         if (event.kind === 'snapshot') {
           checkSnapshot(event, nonce);
           first.resolve(event);
+          settings ||= event.settings_digest;
           (await receiving).snapshot(event);
           setConnected(true);
         } else if (event.kind !== 'heartbeat') (await receiving).news(event);
