@@ -175,6 +175,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     version,
     servers,
     gateway,
+    gateways,
     readiness,
     droppedLogLines,
   });

@@ -4,6 +4,7 @@ import type { ExchangeGuardCode } from '../gateway/direct-hub-api.ts';
 import type { GatewayFeed } from '../gateway/feed.ts';
 import { feedEvent } from '../gateway/feed-events.ts';
 import { answers, toCallerModel } from '../gateway/gateway-questions.ts';
+import { type GatewayReports, gatewayReport } from '../gateway/gateway-report.ts';
 import type { FindVisitor } from '../gateway/login-access.ts';
 import type { RouteAccess } from '../gateway/route-access.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
@@ -16,6 +17,7 @@ interface Deps {
   /** Whether a gateway was started by the hub itself, on its own machine. */
   readonly isOwnGateway: (caller: Caller) => boolean;
   readonly gatewayAnswers: GatewayAnswers;
+  readonly gatewayReports: Pick<GatewayReports, 'take'>;
   readonly routes: Pick<RouteTable, 'list'>;
   readonly authorizer: Pick<Authorizer, 'membership'>;
 }
@@ -196,6 +198,21 @@ export const gatewayOperations = [
         ...(expiresInSeconds !== undefined && { expires_in: expiresInSeconds }),
       },
     };
+  }),
+
+  operation({
+    id: 'reportForGateway',
+    method: 'POST',
+    path: '/gateway/reports',
+    tag,
+    summary: 'Report what was forwarded',
+    description: 'When routes were used last, and the figures for the metrics of the hub.',
+    scopes,
+    body: gatewayReport,
+    answers: { 200: { description: 'It is taken.', schema: z.object({}) } },
+  }).handle(({ body }, { gatewayReports }: Deps) => {
+    gatewayReports.take(body);
+    return { status: 200, body: {} };
   }),
 ];
 

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gatewayName, gatewayTokenVariable } from '../cli/gateway-command.ts';
 import { createGatewayFeed } from '../gateway/feed.ts';
 import { createGatewayProcessStore } from '../gateway/gateway-process-store.ts';
+import { createGatewayReports } from '../gateway/gateway-report.ts';
 import { createLocalGateways } from '../gateway/local-gateways.ts';
 import { createStartGatewayProcess } from '../gateway/start-gateway-process.ts';
 import { listen } from '../http/server/listener.ts';
@@ -67,7 +68,13 @@ export function composeGateways(
   );
   let leavesThem = Hub.gateway_linger > 0;
 
+  const reports = createGatewayReports({
+    routes: backend.routes,
+    countAll: foundation.metrics.addForwarded,
+  });
+
   return {
+    openWebSockets: reports.openWebSockets,
     hopProof: createHopProof(foundation.gatewaySecrets),
     /** Throws StartupError when something else than a gateway of this hub listens where they will. */
     async requirePort(): Promise<void> {
@@ -96,6 +103,7 @@ export function composeGateways(
     api: {
       gatewayFeed: feed,
       gatewayAnswers: backend,
+      gatewayReports: reports,
       isOwnGateway: (caller: Caller) => caller === ownGateway,
     },
   };

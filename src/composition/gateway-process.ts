@@ -1,14 +1,17 @@
 import type { Server } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { Secret } from '../config/secret.ts';
 import type { GatewaySettings } from '../gateway/feed-events.ts';
+import { createGatewayReporter } from '../gateway/gateway-report.ts';
 import { createHubForwarding } from '../gateway/hub-forwarding.ts';
 import { connectToHub, type HubLinkOptions } from '../gateway/hub-link.ts';
 import { createRemoteBackend } from '../gateway/remote-backend.ts';
 import { createRouteMirror } from '../gateway/route-mirror.ts';
 import { listen } from '../http/server/listener.ts';
 import { createHopProof } from '../instances/hop-proof.ts';
+import { ForwardedFigures } from '../metrics/forwarded-figures.ts';
 import { createForwarder } from '../proxy/forwarder.ts';
 import { createLiveConnections } from '../proxy/live-connections.ts';
 import { createRoute } from '../proxy/route.ts';
@@ -44,6 +47,8 @@ export interface GatewayProcessOptions extends HubLinkOptions {
 /** How long a hub that restarts is waited for before a request is sent to it once more. */
 const hubReconnectSeconds = 10;
 const lingerPollMs = 500;
+/** How long the last report may take. */
+const lastReportMs = 1_000;
 /** By then every hub on a database has heard of a change. */
 const slowestHubMs = 2_500;
 /** How long a retired gateway keeps the connections it has. */
@@ -135,7 +140,8 @@ export async function createGatewayProcess(
     answers: site.errorAnswers,
   });
 
-  const { gateway, streams } = assembleGateway({
+  const figures = new ForwardedFigures();
+  const { gateway, streams, webSockets } = assembleGateway({
     config,
     site,
     secrets,
@@ -147,7 +153,7 @@ export async function createGatewayProcess(
       onSessionEnd: () => () => {},
       allowedScopes: mirror.allowedScopes,
     },
-    count: () => {},
+    count: (request) => figures.count(request),
     ways: {
       leaveUpgrade: hub.handleUpgrade,
       isOutdated: changes.changeFeed.isLost,
@@ -156,6 +162,19 @@ export async function createGatewayProcess(
     disposables: building,
   });
   link.deliverTo(mirror);
+  const reporter = createGatewayReporter({
+    name: options.name,
+    link,
+    routes,
+    webSockets,
+    figures,
+    log,
+  });
+  building.defer(async () => {
+    // What was forwarded at last; the hub may be gone.
+    await Promise.race([reporter.run(), delay(lastReportMs, undefined, { ref: false })]);
+    await reporter[Symbol.asyncDispose]();
+  });
 
   const server = createPublicServer({
     config,

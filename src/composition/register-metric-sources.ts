@@ -1,6 +1,7 @@
 import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { serviceStates } from '../services/service-status.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
+import type { ComposedGateways } from './compose-gateways.ts';
 import type { ComposedInstances } from './compose-instances.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
@@ -16,6 +17,7 @@ export function registerMetricSources(
     readonly version: string;
     readonly servers: ComposedServers;
     readonly gateway: ComposedGateway;
+    readonly gateways: Pick<ComposedGateways, 'openWebSockets'>;
     readonly readiness: Readiness;
     readonly droppedLogLines: () => number;
   },
@@ -59,7 +61,7 @@ export function registerMetricSources(
       const { database, store } = await readiness.check();
       return { database: database === undefined, store: store === undefined };
     },
-    openWebSockets: () => webSockets.openWebSockets,
+    openWebSockets: () => webSockets.openWebSockets + deps.gateways.openWebSockets(),
     droppedLogLines: deps.droppedLogLines,
     changeFeed: () => ({
       ageSeconds: (monotonicMs() - database.changeFeed.knownAtMs()) / 1000,

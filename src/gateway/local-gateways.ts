@@ -58,7 +58,7 @@ export function createLocalGateways(deps: {
   async function startIn(slot: number, signal: AbortSignal | undefined): Promise<void> {
     const identity = await startProcess(signal);
     running.set(slot, { identity, atMs: monotonicMs() });
-    await store.remember(slot, identity, new Date());
+    await store.remember(slot, identity);
     log.info({ gateway: nameOf(identity), pid: identity.pid }, 'a gateway was started');
   }
 

@@ -9,6 +9,16 @@ export interface ForwardedRequest {
   readonly seconds: number;
 }
 
+/** Figures of one kind of route and service, as they go from a gateway process to its hub. */
+export interface ForwardedPart {
+  readonly route_kind: string;
+  readonly service: string;
+  /** Requests by status. */
+  readonly totals: Record<string, number>;
+  readonly buckets: number[];
+  readonly sum: number;
+}
+
 /** Seconds up to which a request counts into a bucket, the last being without end. */
 const bounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
@@ -42,6 +52,32 @@ export class ForwardedFigures {
     while (bucket < bounds.length && seconds > (bounds[bucket] ?? 0)) bucket += 1;
     series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1;
     series.sum += seconds;
+  }
+
+  /** What was counted since this was called last. */
+  take(): ForwardedPart[] {
+    const parts = [...this.#all()].map(({ labels, totalByStatus, buckets, sum }) => ({
+      route_kind: labels['route_kind'] ?? '',
+      service: labels['service'] ?? '',
+      totals: Object.fromEntries(totalByStatus),
+      buckets,
+      sum,
+    }));
+    this.#seriesByKind.clear();
+    return parts;
+  }
+
+  /** Adds what was counted elsewhere. */
+  add({ route_kind, service, totals, buckets, sum }: ForwardedPart): void {
+    const series = this.#seriesOf(route_kind, service);
+    for (const [status, total] of Object.entries(totals)) {
+      const code = Number(status);
+      series.totalByStatus.set(code, (series.totalByStatus.get(code) ?? 0) + total);
+    }
+    for (let index = 0; index < series.buckets.length; index += 1) {
+      series.buckets[index] = (series.buckets[index] ?? 0) + (buckets[index] ?? 0);
+    }
+    series.sum += sum;
   }
 
   *totals(): Iterable<{ readonly labels: Record<string, string>; readonly total: number }> {

@@ -1,5 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { ForwardedFigures, type ForwardedRequest } from './forwarded-figures.ts';
+import {
+  ForwardedFigures,
+  type ForwardedPart,
+  type ForwardedRequest,
+} from './forwarded-figures.ts';
 
 /** State of one managed or external service, as monitoring sees it. */
 export interface ServiceFigures {
@@ -43,6 +47,8 @@ export interface MetricDescription {
 export interface Metrics {
   countRequest(method: string, status: number, seconds: number): void;
   countForwarded(request: ForwardedRequest): void;
+  /** Adds what gateway processes counted. */
+  addForwarded(parts: readonly ForwardedPart[]): void;
   countLogin(
     authenticator: string,
     outcome: 'logged_in' | 'refused' | 'throttled' | 'failed',
@@ -126,6 +132,9 @@ export function createMetrics(): Metrics {
     countRequest: (method, status, seconds) =>
       requests.observe({ method: knownMethod(method), code: String(status) }, seconds),
     countForwarded: (request) => forwarded.count(request),
+    addForwarded(parts) {
+      for (const part of parts) forwarded.add(part);
+    },
     countLogin: (authenticator, outcome) => logins.inc({ authenticator, outcome }),
     countGrant: (clientKind) => grants.inc({ client_kind: clientKind }),
     countOAuthRefusal: (error) => refusals.inc({ error }),

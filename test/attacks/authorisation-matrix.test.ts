@@ -47,6 +47,9 @@ const inputs: Readonly<Record<string, (world: World) => { query?: string; body?:
   findSessionUserForGateway: ({ owner }) => ({ body: { session_id: owner.sessionId } }),
   listGroupsForGateway: ({ owner }) => ({ body: { user: owner.name } }),
   listMembersForGateway: ({ team }) => ({ body: { groups: [team] } }),
+  reportForGateway: () => ({
+    body: { name: 'edge', number: 1, web_sockets: 0, used_routes: [], forwarded: [] },
+  }),
   exchangeCodeForGateway: ({ owner, server }) => ({
     body: {
       client_id: serverClientId(owner.name, server),

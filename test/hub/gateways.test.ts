@@ -168,3 +168,78 @@ test('a gateway that dies is started again; all end when no hub comes back in ti
   expect(isAlive(next)).toBe(true);
   await untilGone(next);
 });
+
+test('while the hub is away, visitors who were admitted stay so for a time, and WebSockets for longer', async () => {
+  await using folder = await createHubFolder({
+    Hub: { gateways: 1, gateway_linger: 60 },
+    Proxy: { max_staleness: 5 },
+    Spawner,
+  });
+  const hub = await folder.start();
+  const [gateway = 0] = gatewayPids(hub);
+  const token = await startServerOf(folder, 'alice');
+  const server = `${folder.url}user/alice/`;
+  const headers = { authorization: `token ${token}` };
+  const [socket] = await openSockets(`${server}socket`, token, 1);
+  if (socket === undefined) throw new Error('there is no socket');
+  expect((await fetch(server, { headers })).status).toBe(200);
+  hub.signal('SIGKILL');
+  await untilGone(hub.pid);
+  const beganMs = performance.now();
+  const forHub = fetch(`${folder.url}hub/health`).then(async (answer) => ({
+    status: answer.status,
+    afterMs: performance.now() - beganMs,
+  }));
+  expect((await fetch(server, { headers })).status).toBe(200);
+  await until(
+    async () => (await fetch(server, { headers })).status === 503,
+    'what is known of visitors is too old',
+  );
+  // Not before its time.
+  expect(performance.now() - beganMs).toBeGreaterThan(1_500);
+  const { status, afterMs } = await forHub;
+  expect(status).toBe(503);
+  expect(afterMs).toBeGreaterThan(5_000);
+  expect(await echo(socket, 'still here')).toBe('still here');
+
+  const next = await folder.start();
+  expect((await fetch(server, { headers })).status).toBe(200);
+  expect(isAlive(gateway)).toBe(true);
+  socket.close();
+  await api(folder, '/users/alice/server', { method: 'DELETE' });
+  next.signal('SIGINT');
+  await untilGone(next.pid);
+});
+
+test('the hub shows what its gateways forwarded, also of one that has ended', async () => {
+  await using folder = await createHubFolder({ Hub: { gateways: 2, gateway_linger: 5 }, Spawner });
+  const hub = await folder.start();
+  const token = await startServerOf(folder, 'alice');
+  const lastActivity = async () =>
+    Date.parse(
+      ((await (await api(folder, '/users/alice/server')).json()) as ServerModel).last_activity ??
+        '',
+    );
+  const beganAtMs = Date.now();
+  for (let count = 0; count < 20; count += 1) {
+    await fetch(`${folder.url}user/alice/`, {
+      headers: { authorization: `token ${token}`, connection: 'close' },
+    });
+  }
+  const forwarded = async () => {
+    const answer = await fetch(`${folder.url}hub/metrics`, {
+      headers: { authorization: `token ${adminToken}` },
+    });
+    const line = /^hub_forwarded_requests_total\{route_kind="server".*code="200".*\} (\d+)$/m;
+    return Number(line.exec(await answer.text())?.[1] ?? 0);
+  };
+  await until(async () => (await forwarded()) === 20, 'the hub knows of all of them');
+  const [first = 0] = gatewayPids(hub);
+  process.kill(first, 'SIGTERM');
+  await untilGone(first);
+  expect(await forwarded()).toBe(20);
+  await until(async () => (await lastActivity()) >= beganAtMs, 'the server was active');
+  await api(folder, '/users/alice/server', { method: 'DELETE' });
+  hub.signal('SIGINT');
+  await untilGone(hub.pid);
+});
