@@ -1,3 +1,4 @@
+import { isOfOneMachine } from '../config/bind-address.ts';
 import { createChannelCaller } from '../instances/channel-caller.ts';
 import { createChannelReceiver } from '../instances/channel-receiver.ts';
 import { channelPath, createChannelSignature } from '../instances/channel-signature.ts';
@@ -44,6 +45,24 @@ export async function composeInstances(
         'Set Hub.instance_url to where the other instances reach its hub_bind_url.',
     );
   }
+
+  let hasWarned = false;
+  /** Says in the log, once, that instances on other machines have no way to this one. */
+  function warnOfMissingAddress(): void {
+    const own = directory.find(instance.id);
+    const isLocal = own?.url === undefined || isOfOneMachine(own.url);
+    const far = directory
+      .list()
+      .find((each) => each.isLive && each.machineId !== instance.machineId);
+    if (hasWarned || !isLocal || far === undefined) return;
+    hasWarned = true;
+    log.warn(
+      { instance: far.name },
+      `the instance "${far.name}" on another machine cannot reach this one: ` +
+        'let Hub.hub_bind_url listen on the network between them, and set Hub.instance_url to that address',
+    );
+  }
+  disposables.defer(directory.onRefresh(warnOfMissingAddress));
 
   const channel = createChannelReceiver(shared);
   const figures = createFiguresReader();

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { HubError } from '../errors.ts';
+import type { Instance } from '../instances/instance.ts';
 import { createServiceTokens } from '../oauth/tokens/service-tokens.ts';
 import { addExtraRoutes } from '../proxy/extra-routes.ts';
 import { createRouteTable } from '../proxy/route-table.ts';
@@ -13,6 +14,9 @@ import type { Foundation } from './foundation.ts';
 
 /** The proxy table and the services in it. */
 export type ComposedServices = ReturnType<typeof composeServices>;
+
+/** What ignores SIGTERM takes some seconds to end. */
+const endLeftTimeoutMs = 15_000;
 
 /** They begin with `registry.start()`, and stop after the listeners and before the stores. */
 export function composeServices(
@@ -54,6 +58,20 @@ export function composeServices(
       database,
       elsewhere: {
         restart: async (host, name) => void (await ask(host, 'restart-service', name)),
+        async endLeft({ machineId }, name, tag) {
+          const isThere = (each: Instance) => each.isLive && each.machineId === machineId;
+          const there = instances.list().find(isThere);
+          if (there === undefined) {
+            throw new HubError('unavailable', 'No instance runs on its machine.');
+          }
+          const address = instances.addressOf(there.id) ?? { ...there, url: undefined };
+          await caller.call(
+            address,
+            'end-leftover',
+            { name, tag },
+            { timeoutMs: endLeftTimeoutMs },
+          );
+        },
         outputOf: async (host, name) => (await ask(host, 'service-output', name)) as string[],
       },
       tokens,
@@ -70,6 +88,10 @@ export function composeServices(
     });
   }
   channel.handle('restart-service', (params) => registry.restart(here(params)));
+  channel.handle('end-leftover', (params) => {
+    const { name, tag } = params as { name: string; tag: string };
+    return registry.endLeft(name, tag);
+  });
   channel.handle('service-output', (params) => registry.outputOf(here(params)));
   return { routes, tokens, registry };
 }

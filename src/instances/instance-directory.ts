@@ -13,6 +13,8 @@ export interface InstanceDirectory extends AsyncDisposable {
   find(id: string): Instance | undefined;
   addressOf(id: string): InstanceAddress | undefined;
   list(): readonly Instance[];
+  /** Calls back after they were read. Returns how to stop listening. */
+  onRefresh(listener: () => void): () => void;
   /** Reads them again. Throws when the database does not answer. */
   refresh(): Promise<readonly Instance[]>;
 }
@@ -29,10 +31,12 @@ export async function openInstanceDirectory(deps: {
 }): Promise<InstanceDirectory> {
   const { store, database, here, log } = deps;
   let known = new Map<string, Instance>();
+  const listeners = new Set<() => void>();
 
   async function refresh(): Promise<readonly Instance[]> {
     const instances = await store.list();
     known = new Map(instances.map((each) => [each.id, each]));
+    for (const listener of listeners) listener();
     return instances;
   }
 
@@ -67,6 +71,10 @@ export async function openInstanceDirectory(deps: {
     find: (id) => known.get(id),
     list: () => [...known.values()],
     refresh,
+    onRefresh(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
     addressOf(id) {
       const instance = known.get(id);
       if (instance === undefined) {

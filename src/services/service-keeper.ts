@@ -9,7 +9,7 @@ import type { HubDatabase } from '../store/database.ts';
 import type { ManagedProcessStore } from './managed-process-store.ts';
 import { endLeftover, tagsBeginningWith } from './orphans.ts';
 import type { OwnedService } from './owned-service.ts';
-import type { ServiceOwner, ServiceOwnerStore } from './service-owner-store.ts';
+import type { ServiceHost, ServiceOwner, ServiceOwnerStore } from './service-owner-store.ts';
 import { readReport, withoutUsage, writeReport } from './service-report.ts';
 
 /** Sees to it that each managed service runs once among all instances. */
@@ -23,6 +23,8 @@ export interface ServiceKeeper extends AsyncDisposable {
   review(): void;
   /** Tells the other instances how a service is that this one runs. */
   report(name: string): void;
+  /** Ends what an instance of this machine, which is gone, left of a service. */
+  endLeft(name: string, tag: string): Promise<void>;
   /** Ends a service that runs here and lets the others have it. */
   release(service: OwnedService): Promise<void>;
 }
@@ -30,7 +32,8 @@ export interface ServiceKeeper extends AsyncDisposable {
 export interface ServiceKeeperDeps {
   readonly owners: ServiceOwnerStore;
   readonly processes: ManagedProcessStore;
-  readonly lease: Pick<InstanceLease, 'id' | 'isHeld' | 'onLost' | 'onRegained'>;
+  readonly lease: Pick<InstanceLease, 'id' | 'machineId' | 'isHeld' | 'onLost' | 'onRegained'>;
+  readonly elsewhere: Pick<ServicesElsewhere, 'endLeft'>;
   /** Whether other instances may use the database; where none can, nothing has to be looked for. */
   readonly isShared: boolean;
   readonly database: Pick<HubDatabase, 'onChange' | 'announceChange'>;
@@ -48,12 +51,22 @@ export interface ServiceKeeperDeps {
   readonly clock?: Clock;
 }
 
+/** Asks other instances. All throw `unavailable` when one does not answer or has the service no more. */
+export interface ServicesElsewhere {
+  restart(host: ServiceHost, name: string): Promise<void>;
+  outputOf(host: ServiceHost, name: string): Promise<readonly string[]>;
+  /** Has an instance on the machine of another one, which is gone, end what that left of a service. */
+  endLeft(host: ServiceHost, name: string, tag: string): Promise<void>;
+}
+
 /** How often it is looked whose services are free, if nothing tells before. */
 const roundMs = 2_000;
 /** After the end of a lease, so that the database surely sees it as ended. */
 const afterLeaseMs = 20;
 /** How often the others hear what a service uses. */
 const usageReportMs = 30_000;
+/** How often an instance is asked to end what is left on its machine. */
+const mostAttempts = 3;
 /** The lease is lost five seconds before others may take over: by then all has to be over. */
 const lostGraceMs = 1_500;
 
@@ -85,7 +98,9 @@ export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
         'took over a service whose instance is gone',
       );
     }
-    await endLeft(name, formerTag === undefined ? [] : [formerTag]);
+    const far = former?.host?.machineId === lease.machineId ? undefined : former?.host;
+    if (far !== undefined && formerTag !== undefined) await endLeftAt(far, name, formerTag);
+    await endLeft(name, formerTag === undefined || far !== undefined ? [] : [formerTag], far);
     // Ending what was left takes its time, in which much may have happened.
     const isStillMine = !stopping.signal.aborted && lease.isHeld();
     if (!isStillMine || !deps.services().includes(service)) {
@@ -99,14 +114,37 @@ export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
     report(name);
   }
 
-  async function endLeft(name: string, formerTags: readonly string[]): Promise<void> {
-    const left = (await processes.list()).find((each) => each.serviceName === name);
+  async function endLeft(
+    name: string,
+    formerTags: readonly string[],
+    far?: ServiceHost,
+  ): Promise<void> {
+    const known = (await processes.list()).find((each) => each.serviceName === name);
+    const left = far === undefined ? known : undefined;
     if (left === undefined && formerTags.length === 0 && !deps.mayHaveRun(name)) return;
     const own = await tagsBeginningWith(deps.tagPrefixOf(name), deps.tagOf(name));
     const tags = [...new Set([deps.tagPrefixOf(name), ...formerTags, ...own])];
     await endLeftover({ serviceName: name, process: left, tags }, deps);
     if (stopping.signal.aborted) return;
     if (left !== undefined) await processes.forget(name);
+  }
+
+  /** What is left on another machine, an instance of that has to end. */
+  async function endLeftAt(host: ServiceHost, name: string, tag: string): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await deps.elsewhere.endLeft(host, name, tag);
+        return;
+      } catch (error) {
+        // Rather late than twice, but not never: that machine may be gone with all that is on it.
+        if (attempt < mostAttempts) continue;
+        log.warn(
+          { service: name, from: host.name, err: error },
+          'what a service may have left running on the machine of its instance could not be ended',
+        );
+        return;
+      }
+    }
   }
 
   function take(service: OwnedService, former: ServiceOwner | undefined): void {
@@ -288,6 +326,9 @@ export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
     },
     review,
     report,
+    async endLeft(name, tag) {
+      if (tag !== deps.tagOf(name)) await endLeft(name, [tag]);
+    },
     async release(service) {
       const { name } = service.service;
       await taking.get(name);

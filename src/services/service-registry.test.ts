@@ -122,7 +122,7 @@ function createRegistry(
     isShared: false,
     lease: { ...lease, isHeld: () => isLeaseHeld },
     database,
-    elsewhere: { restart: async () => {}, outputOf: async () => [] },
+    elsewhere: { restart: async () => {}, outputOf: async () => [], endLeft: async () => {} },
     tokens: {
       set: (name, token) => tokens.set(name, token),
       setHash: (name, hash) => tokens.set(name, hash),

@@ -14,7 +14,11 @@ import type { RestartLimits } from './restart-policy.ts';
 import { createService, type Service } from './service.ts';
 import { compareServices, type ServiceDifference } from './service-difference.ts';
 import { type HubLocation, serviceEnvironment } from './service-environment.ts';
-import { createServiceKeeper, type ServiceKeeperDeps } from './service-keeper.ts';
+import {
+  createServiceKeeper,
+  type ServiceKeeperDeps,
+  type ServicesElsewhere,
+} from './service-keeper.ts';
 import type { ServiceHost, ServiceOwnerStore } from './service-owner-store.ts';
 import type { ServiceRoutes } from './service-routes.ts';
 import type { PlacedStatus, SupervisedService } from './service-status.ts';
@@ -39,6 +43,8 @@ export interface ServiceRegistry extends AsyncDisposable {
   restart(name: string): Promise<boolean>;
   /** The last lines a service wrote, oldest first; throws as `restart`. */
   outputOf(name: string): Promise<readonly string[]>;
+  /** Ends what an instance of this machine, which is gone, left of a service. */
+  endLeft(name: string, tag: string): Promise<void>;
   /** Changes to a new configuration, already checked; restarts only what changed. */
   applyConfig(configs: readonly ServiceConfig[]): Promise<ServiceDifference>;
 }
@@ -75,12 +81,6 @@ export interface ServiceRegistryOptions extends HubLocation {
   readonly limits?: RestartLimits;
   /** How often CPU and memory of the services are measured. */
   readonly usageIntervalMs?: number;
-}
-
-/** Asks other instances. Both throw `unavailable` when one does not answer or has the service no more. */
-export interface ServicesElsewhere {
-  restart(host: ServiceHost, name: string): Promise<void>;
-  outputOf(host: ServiceHost, name: string): Promise<readonly string[]>;
 }
 
 const parallelProbes = 16;
@@ -247,6 +247,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
       if (host !== undefined) return options.elsewhere.outputOf(host, name);
       return found.status(undefined).outputTail;
     },
+    endLeft: keeper.endLeft,
     applyConfig(configs) {
       const changed = changing.then(() => change(configs));
       changing = changed.catch(() => undefined);

@@ -109,6 +109,8 @@ describe.skipIf(!hasPostgres())('a managed service of several instances', () => 
   test('runs once, is reached, shown, read and restarted at each', async () => {
     const app = await managedService('one-copy', prints, { access: 'public' });
     const { first, second, here } = await startTwo([app]);
+    const warnings = [...first.logLines, ...second.logLines].map(({ msg }) => String(msg));
+    expect(warnings.filter((msg) => msg.includes('another machine'))).toEqual([]);
     await using _first = first;
     await using _second = second;
     await untilState(second, 'one-copy', 'ready');
@@ -164,6 +166,9 @@ describe.skipIf(!hasPostgres())('a managed service of several instances', () => 
     });
     await using _first = first;
     await using _second = second;
+    const warning = () =>
+      second.logLines.find(({ msg }) => String(msg).includes('on another machine cannot reach'));
+    await until(() => warning() !== undefined, 'the one without an address says so');
     await untilState(second, 'guarded', 'ready');
     await untilState(second, 'open', 'ready');
 
@@ -272,6 +277,41 @@ describe.skipIf(!hasPostgres())('a managed service of several instances', () => 
     ]);
     const answer = await fetch(`${other.url}services/orphaned/`);
     expect(await answer.json()).toMatchObject({ pid: (await copiesOf('orphaned'))[0] });
+  });
+
+  test('is ended on a machine from which another one takes it over', async () => {
+    const shared = {
+      database_url: await cluster().createDatabase(),
+      cookie_secret: cookieSecret,
+    };
+    const services = [{ name: 'left-behind', command: ['sleep', '600'] }];
+    await using folder = await createHubFolder({ Hub: { ...shared, services } });
+    await using killed = await folder.start();
+    const { pid } = await untilReady(folder, 'left-behind');
+    const port = await freePort();
+    // Of the same machine as the one that is killed, but without the service.
+    await using neighbour = await createTestHub({
+      Hub: {
+        ...shared,
+        hub_bind_url: `http://127.0.0.1:${port}`,
+        instance_url: `http://[::ffff:7f00:1]:${port}`,
+      },
+    });
+    await using far = await createTestHub(
+      { Hub: { ...shared, services } },
+      { machineId: 'another machine' },
+    );
+    await untilReady(far, 'left-behind');
+    expect((await neighbour.api('/instances', adminToken)).status).toBe(200);
+    const copies = watchCopies('left-behind');
+    killed.signal('SIGKILL');
+    await killed.exited;
+    await until(async () => {
+      const model = await modelAt(far, 'left-behind');
+      return model.ready && model.instance === nameOf(far);
+    }, 'the other machine runs it');
+    expect(isAlive(pid ?? 0)).toBe(false);
+    expect(await copies()).toBe(1);
   });
 
   test('whose instance was held up beyond its lease is not begun a second time by that', async () => {
