@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Kysely } from 'kysely';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { usePostgres } from '../../test/support/databases.ts';
+import { useOwnPostgres } from '../../test/support/databases.ts';
 import { hasPostgres } from '../../test/support/postgres.ts';
 import { hasRedis, startRedis, useRedis } from '../../test/support/redis.ts';
 import type { HubDatabase } from './database.ts';
@@ -191,7 +191,7 @@ describe('expiring state in an SQLite file of its own', () => {
 });
 
 describe.skipIf(!hasPostgres())('expiring state in PostgreSQL', () => {
-  const cluster = usePostgres();
+  const cluster = useOwnPostgres();
   const openPostgres = async (url: string) =>
     await disposeLater(openKeyv({ url, database: await openMemory(), directory, log }));
 

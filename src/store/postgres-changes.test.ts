@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
-import { usePostgres } from '../../test/support/databases.ts';
+import { useOwnPostgres } from '../../test/support/databases.ts';
 import { hasPostgres } from '../../test/support/postgres.ts';
 import { type SilentRelay, startSilentRelay } from '../../test/support/silent-relay.ts';
 import { until } from '../../test/support/test-hub.ts';
@@ -82,7 +82,7 @@ async function addToken(database: HubDatabase, userId: string) {
 const within = { timeout: 20_000 };
 
 describe.skipIf(!hasPostgres())('changes in PostgreSQL', () => {
-  const cluster = usePostgres();
+  const cluster = useOwnPostgres();
 
   test('are heard although the process that made them knew of no one to tell', async () => {
     const url = await cluster().createDatabase();

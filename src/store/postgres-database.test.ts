@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
-import { usePostgres } from '../../test/support/databases.ts';
+import { useOwnPostgres } from '../../test/support/databases.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { hasPostgres } from '../../test/support/postgres.ts';
 import { StartupError } from '../errors.ts';
@@ -31,7 +31,7 @@ async function execute(url: string, statement: string): Promise<void> {
 }
 
 describe.skipIf(!hasPostgres())('PostgreSQL', () => {
-  const cluster = usePostgres();
+  const cluster = useOwnPostgres();
 
   test('says at the start that nothing listens there, without the password', async () => {
     const url = `postgresql://hub:my-password@127.0.0.1:${await freePort()}/hub`;

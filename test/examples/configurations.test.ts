@@ -49,7 +49,7 @@ describe.skipIf(!hasPostgres() || !hasRedis())('every configuration that is show
     const directory = await mkdtemp(join(tmpdir(), 'hub-shown-'));
     try {
       const { publicUrl, environment, socket } = await prepare(directory, config, {
-        database_url: await cluster().createDatabase(),
+        createDatabase: cluster().createDatabase,
         keyv_url: redis().url,
       });
       await using hub = await startHubProcess(['start'], { cwd: directory, env: environment });
@@ -108,7 +108,7 @@ function merged(under: Json, over: Json): Json {
 async function prepare(
   directory: string,
   shownConfig: Json,
-  storage: { readonly database_url: string; readonly keyv_url: string },
+  storage: { readonly createDatabase: () => Promise<string>; readonly keyv_url: string },
 ) {
   const config = structuredClone(shownConfig);
   const environment: Record<string, string> = {};
@@ -124,7 +124,9 @@ async function prepare(
     for (const [name, entry] of Object.entries(value)) {
       if (isObject(entry) && typeof entry['env'] === 'string') {
         environment[entry['env']] =
-          name === 'database_url' ? storage.database_url : randomBytes(32).toString('hex');
+          name === 'database_url'
+            ? await storage.createDatabase()
+            : randomBytes(32).toString('hex');
       } else if (isObject(entry) && typeof entry['file'] === 'string') {
         // Nothing is written outside the folder.
         const name = join('secrets', basename(entry['file']));

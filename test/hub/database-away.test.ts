@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import WebSocket, { WebSocketServer } from 'ws';
-import { usePostgres } from '../support/databases.ts';
+import { useOwnPostgres, usePostgres } from '../support/databases.ts';
 import type { FakeBrowser } from '../support/fake-browser.ts';
 import { hasPostgres } from '../support/postgres.ts';
 import { hasRedis, useRedis } from '../support/redis.ts';
@@ -79,7 +79,7 @@ const figure = async (hub: TestHub, name: string) => {
 };
 
 describe.skipIf(!hasPostgres())('while PostgreSQL is away', () => {
-  const cluster = usePostgres();
+  const cluster = useOwnPostgres();
 
   test.each([
     { fault: 'killed', leave: () => cluster().stop(), back: () => cluster().start() },

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
 import { listProcessTags } from '../../src/processes/process-tag.ts';
-import { usePostgres } from '../support/databases.ts';
+import { useOwnPostgres } from '../support/databases.ts';
 import { freePort } from '../support/free-port.ts';
 import { createHubFolder, type HubFolder, type ProcessConfig } from '../support/hub-process.ts';
 import { hasPostgres } from '../support/postgres.ts';
@@ -67,7 +67,7 @@ function watchCopies(name: string) {
 }
 
 describe.skipIf(!hasPostgres())('a managed service of several instances', () => {
-  const cluster = usePostgres();
+  const cluster = useOwnPostgres();
 
   /** Two hubs with the same services; the first one has them at the beginning. */
   async function startTwo(

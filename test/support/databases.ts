@@ -7,6 +7,7 @@ import {
   emptyDatabase,
   hasPostgres,
   type PostgresCluster,
+  type PostgresLogin,
   readSchema,
   startPostgres,
 } from './postgres.ts';
@@ -65,8 +66,24 @@ async function takeEmptied(free: UsedDatabase[]): Promise<UsedDatabase | undefin
   return undefined;
 }
 
+/** Where databases can be made; tests may not stop it, since other files use it at the same time. */
+export interface SharedPostgres extends PostgresLogin {
+  /** Makes an empty database and returns its URL. */
+  createDatabase(): Promise<string>;
+}
+
+/** The PostgreSQL of all test files, for the tests of the surrounding `describe`. */
+export function usePostgres(): () => SharedPostgres {
+  let shared: SharedPostgres | undefined;
+  beforeAll(async () => {
+    const login = await sharedPostgres(inject('postgresSocket'));
+    shared = { ...login, createDatabase: () => createDatabase(login) };
+  });
+  return () => started(shared);
+}
+
 /** Starts a PostgreSQL for the tests of the surrounding `describe` and ends it after them. */
-export function usePostgres(): () => PostgresCluster {
+export function useOwnPostgres(): () => PostgresCluster {
   let cluster: PostgresCluster | undefined;
   beforeAll(async () => {
     cluster = await startPostgres();
@@ -74,10 +91,12 @@ export function usePostgres(): () => PostgresCluster {
   afterAll(async () => {
     await cluster?.[Symbol.asyncDispose]();
   });
-  return () => {
-    if (cluster === undefined) throw new Error('PostgreSQL has not been started');
-    return cluster;
-  };
+  return () => started(cluster);
+}
+
+function started<Cluster>(cluster: Cluster | undefined): Cluster {
+  if (cluster === undefined) throw new Error('PostgreSQL has not been started');
+  return cluster;
 }
 
 /**

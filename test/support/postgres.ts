@@ -84,7 +84,7 @@ export async function startPostgres(): Promise<PostgresCluster> {
       'wal_level=minimal',
       'max_wal_senders=0',
       'autovacuum=off',
-      'max_connections=200',
+      'max_connections=500',
     ];
     const started = spawn(
       join(programs, 'postgres'),
