@@ -14,6 +14,7 @@ import { until } from '../../test/support/test-hub.ts';
 
 const programs = join(import.meta.dirname, '..', '..', 'fixtures', 'apps');
 const unrulyApp = join(import.meta.dirname, '..', 'soak', 'unruly-app.ts');
+const startMs = 60_000;
 export const adminToken = 'admin-service-token';
 export const gatewayToken = 'gateway-service-token';
 
@@ -159,15 +160,17 @@ export async function startFleet(options: {
         },
       }),
   };
-  await untilServicesAnswer(fleet, 60_000);
+  for (const at of [fleet, ...hubs, ...gateways])
+    await untilServicesAnswer(at, startMs, serviceNames);
   const built = building.move();
   return { ...fleet, [Symbol.asyncDispose]: () => built.disposeAsync() };
 }
 
-/** Waits until each service answers through the balancer. Returns how long that took, in ms. */
+/** Waits until each service answers at an address. Returns how long that took, in ms. */
 export async function untilServicesAnswer(
-  { url, serviceNames }: Pick<Fleet, 'url' | 'serviceNames'>,
+  { url }: Pick<Fleet, 'url'>,
   limitMs: number,
+  serviceNames: readonly string[],
 ): Promise<number> {
   const startedAt = performance.now();
   await Promise.all(
@@ -236,7 +239,7 @@ function createMember(
       if (code !== undefined) throw new Error(`${name} ended with ${code}: ${started.stderr()}`);
     },
     end,
-    [Symbol.asyncDispose]: () => end('SIGKILL'),
+    [Symbol.asyncDispose]: () => end('SIGTERM'),
   };
 }
 
@@ -265,7 +268,7 @@ ${lines(members)}
 `;
   return `
 global
-  maxconn 20000
+  maxconn 4000
 defaults
   mode http
   timeout connect 2s

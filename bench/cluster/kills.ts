@@ -59,7 +59,7 @@ export async function killAtRandom(options: {
     const killedAt = performance.now();
     const isBackAtOnce = fault !== 'hub' || random.isTrue(0.5);
     if (isBackAtOnce) await comesBack();
-    await untilServicesAnswer(fleet, longestRecoveryMs);
+    await untilServicesAnswer(fleet, longestRecoveryMs, fleet.serviceNames);
     const tookMs = performance.now() - killedAt;
     recoveredMs.push(tookMs);
     say(

@@ -48,7 +48,11 @@ async function measureOne(
     const browser = new FakeBrowser();
     await submitLogin(browser, fleet.url, name, 'test');
     await browser.open(`${fleet.url}services/app/ok`);
-    headers = { cookie: browser.cookieHeader(`${fleet.url}services/app/`) };
+    headers = {
+      cookie: browser.cookieHeader(`${fleet.url}services/app/`),
+      origin: new URL(fleet.url).origin,
+      host: new URL(fleet.url).host,
+    };
     const { sessions } = (await (await ask(`/users/${name}/sessions`, 'GET')).json()) as {
       sessions: { id: string }[];
     };
@@ -67,7 +71,7 @@ async function measureOne(
   const socket = new WebSocket(`${there.url.replace('http', 'ws')}services/app/socket`, {
     headers,
   });
-  await once(socket, 'open');
+  await opened(socket, `${way} of ${name} at ${there.name}`);
   const closed = new Promise<number>((resolve) => {
     socket.once('close', () => resolve(performance.now()));
     setTimeout(() => resolve(Number.POSITIVE_INFINITY), longestMs).unref();
@@ -78,6 +82,17 @@ async function measureOne(
   const closedAt = await closed;
   socket.terminate();
   return Math.max(0, closedAt - answeredAt);
+}
+
+async function opened(socket: WebSocket, what: string): Promise<void> {
+  const refused = new Promise<never>((_resolve, reject) => {
+    socket.once('unexpected-response', (_request, response) =>
+      reject(new Error(`${what}: ${response.statusCode} ${JSON.stringify(response.headers)}`)),
+    );
+    socket.on('error', (error) => reject(new Error(`${what}: ${error.message}`)));
+  });
+  refused.catch(() => undefined);
+  await Promise.race([once(socket, 'open'), refused]);
 }
 
 async function expectStatus(answering: Promise<Response>, status: number): Promise<void> {
