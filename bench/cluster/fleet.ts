@@ -11,6 +11,7 @@ import {
 import { type PostgresCluster, startPostgres } from '../../test/support/postgres.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { until } from '../../test/support/test-hub.ts';
+import { processesOf, sendSignal } from '../chaos/processes.ts';
 
 const programs = join(import.meta.dirname, '..', '..', 'fixtures', 'apps');
 const unrulyApp = join(import.meta.dirname, '..', 'soak', 'unruly-app.ts');
@@ -85,6 +86,10 @@ export async function startFleet(options: {
   for (let index = 0; index < options.hubs; index += 1) {
     const name = `hub-${index + 1}`;
     const folder = building.use(await createHubFolder());
+    // Users' servers outlive their hub.
+    building.defer(() => {
+      for (const { pid } of processesOf(folder.directory)) sendSignal(pid, 'SIGKILL');
+    });
     await folder.configure({
       Hub: {
         public_url: url,

@@ -3,7 +3,7 @@ import { processesOf } from '../chaos/processes.ts';
 import { createRandom } from '../chaos/random.ts';
 import { createTraffic, findLost } from '../chaos/traffic.ts';
 import { watchCopies } from './copies.ts';
-import { startFleet, untilServicesAnswer } from './fleet.ts';
+import { adminToken, type Member, startFleet, untilServicesAnswer } from './fleet.ts';
 
 export interface KillsReport {
   readonly kills: Readonly<Record<string, number>>;
@@ -47,23 +47,34 @@ export async function killAtRandom(options: {
     const fault = dealt.next().value;
     kills[fault] = (kills[fault] ?? 0) + 1;
     let comesBack: () => Promise<void>;
+    let victimName = 'postgres';
     if (fault === 'postgres') {
       await fleet.postgres.stop();
       await pause(random.between(200, 3_000));
       comesBack = () => fleet.postgres.start();
     } else {
       const victim = random.pick(fault === 'hub' ? fleet.hubs : fleet.gateways);
+      victimName = victim.name;
+      say(`${kill}: killing ${victimName}`);
       await victim.end('SIGKILL');
       comesBack = () => victim.start();
     }
     const killedAt = performance.now();
     const isBackAtOnce = fault !== 'hub' || random.isTrue(0.5);
     if (isBackAtOnce) await comesBack();
-    await untilServicesAnswer(fleet, longestRecoveryMs, fleet.serviceNames);
+    await untilServicesAnswer(fleet, longestRecoveryMs, fleet.serviceNames).catch(
+      async (error: unknown) => {
+        for (const member of [...fleet.hubs, ...fleet.gateways]) {
+          say(`${member.name}: ${await servicesAt(member)}`);
+          say(member.log().split('\n').slice(-12).join('\n'));
+        }
+        throw error;
+      },
+    );
     const tookMs = performance.now() - killedAt;
     recoveredMs.push(tookMs);
     say(
-      `${kill}: ${fault} ${isBackAtOnce ? 'back at once' : 'away'}, services after ${(tookMs / 1000).toFixed(1)} s`,
+      `${kill}: ${victimName} ${isBackAtOnce ? 'back at once' : 'away'}, services after ${(tookMs / 1000).toFixed(1)} s`,
     );
     if (!isBackAtOnce) await comesBack();
     await pause(random.between(200, 2_000));
@@ -97,4 +108,20 @@ export async function killAtRandom(options: {
     recoveredMs: recoveredMs.sort((left, right) => left - right),
     outcomes: traffic.outcomes,
   };
+}
+
+/** What a hub says of its services, for the reader of a failure. */
+async function servicesAt({ url }: Member): Promise<string> {
+  try {
+    const headers = { authorization: `token ${adminToken}` };
+    const ready = await fetch(`${url}hub/ready`);
+    if (ready.status !== 200) return `/hub/ready: ${ready.status} ${await ready.text()}`;
+    const answer = await fetch(`${url}hub/api/services`, { headers });
+    const services = (await answer.json()) as Record<string, Record<string, unknown>>;
+    return Object.values(services)
+      .map(({ name, state, instance }) => `${name} ${state} at ${JSON.stringify(instance)}`)
+      .join(', ');
+  } catch (error) {
+    return String(error);
+  }
 }
