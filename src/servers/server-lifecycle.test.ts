@@ -817,7 +817,7 @@ describeEachDatabase('the life of servers', (open) => {
     world.spawner.forget();
     for (const { id } of servers) world.spawner.die(id);
 
-    const next = world.another();
+    const next = await world.next();
     const ends = hold();
     let ending = 0;
     world.spawner.script.beforeStop = () => {

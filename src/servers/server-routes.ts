@@ -38,6 +38,8 @@ export interface ServerRoutes {
 interface OpenRoute extends Omit<Traffic, 'at'> {
   /** Undefined for a server of this instance. */
   readonly elsewhere: Elsewhere | undefined;
+  /** What the route has for its last activity before there was any. */
+  readonly openedAtMs: number | undefined;
 }
 
 export function createServerRoutes(deps: {
@@ -66,7 +68,8 @@ export function createServerRoutes(deps: {
         via: elsewhere?.via,
       });
     }
-    open.set(prefix, { serverId, userId, elsewhere });
+    const openedAtMs = routes.find(prefix)?.lastActivityMs;
+    open.set(prefix, { serverId, userId, elsewhere, openedAtMs });
     return prefix;
   }
 
@@ -106,9 +109,11 @@ export function createServerRoutes(deps: {
     *collectTraffic() {
       const sinceMs = collectedAtMs;
       collectedAtMs = monotonicMs();
-      for (const [prefix, { serverId, userId }] of open) {
+      for (const [prefix, { serverId, userId, openedAtMs }] of open) {
         const lastActivityMs = routes.find(prefix)?.lastActivityMs ?? Number.NEGATIVE_INFINITY;
-        if (lastActivityMs >= sinceMs) yield { serverId, userId, at: dateOf(lastActivityMs) };
+        // A new route is no visitor: a hub that starts would have all servers in use.
+        if (lastActivityMs >= sinceMs && lastActivityMs !== openedAtMs)
+          yield { serverId, userId, at: dateOf(lastActivityMs) };
       }
     },
   };

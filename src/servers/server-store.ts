@@ -6,6 +6,7 @@ import type { HubDatabase } from '../store/database.ts';
 import { textsIn, textsOf } from '../store/json-list.ts';
 import { databaseTimeMs } from '../store/lease-clock.ts';
 import { prepareQuery } from '../store/prepared-query.ts';
+import { recordActivity } from '../store/record-activity.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, RowChange, Tables } from '../store/tables.ts';
 import { lockUser } from '../store/user-lock.ts';
@@ -190,7 +191,13 @@ export function createServerStore(database: HubDatabase): ServerStore {
       );
       let query = kysely
         .updateTable('servers')
-        .set({ ...toRowChange(change), ...(state === 'stopped' && unowned), state })
+        .set({
+          ...toRowChange(change),
+          ...(state === 'stopped' && unowned),
+          // Whoever started it uses it.
+          ...(state === 'running' && { last_activity_at: Date.now() }),
+          state,
+        })
         .where('id', '=', id)
         .where('state', 'in', formerStates);
       if (ownedBy !== undefined) query = query.where('instance_id', '=', ownedBy);
@@ -234,21 +241,7 @@ export function createServerStore(database: HubDatabase): ServerStore {
         .execute();
     },
 
-    async recordActivity(entries) {
-      for (const [id, at] of entries) {
-        await kysely
-          .updateTable('servers')
-          .set({ last_activity_at: at.getTime() })
-          .where('id', '=', id)
-          .where((where) =>
-            where.or([
-              where('last_activity_at', 'is', null),
-              where('last_activity_at', '<', at.getTime()),
-            ]),
-          )
-          .execute();
-      }
-    },
+    recordActivity: (entries) => recordActivity(database, 'servers', entries),
   };
   return store;
 }

@@ -4,6 +4,7 @@ import { createChangeAwareCache, watchChanges } from '../store/change-aware-cach
 import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
 import { prepareQuery } from '../store/prepared-query.ts';
+import { recordActivity } from '../store/record-activity.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { deleteMadeWith } from '../store/token-makers.ts';
@@ -261,26 +262,7 @@ export function createUserStore(database: HubDatabase): UserStore {
       return isDeleted;
     },
 
-    async recordActivity(entries) {
-      // In one order everywhere, so that two processes never wait for each other's rows.
-      const sorted = [...entries].sort(([left], [right]) => (left < right ? -1 : 1));
-      if (sorted.length === 0) return;
-      await database.transaction(async (transaction) => {
-        for (const [id, at] of sorted) {
-          await transaction
-            .updateTable('users')
-            .set({ last_activity_at: at.getTime() })
-            .where('id', '=', id)
-            .where((where) =>
-              where.or([
-                where('last_activity_at', 'is', null),
-                where('last_activity_at', '<', at.getTime()),
-              ]),
-            )
-            .execute();
-        }
-      });
-    },
+    recordActivity: (entries) => recordActivity(database, 'users', entries),
 
     count,
   };
