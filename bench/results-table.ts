@@ -5,6 +5,8 @@ import { join } from 'node:path';
 /** Writes `bench/results/<name>.md` and prints it: a table of what was measured beside what it must be. */
 export async function writeResultsTable(options: {
   readonly name: string;
+  /** What follows `npm run bench --`; the name unless told otherwise. */
+  readonly command?: string;
   readonly heading: string;
   /** SQLite unless told otherwise. */
   readonly database?: string;
@@ -12,11 +14,11 @@ export async function writeResultsTable(options: {
   readonly setting: string;
   readonly rows: readonly string[][];
 }): Promise<void> {
-  const { name, heading, database = 'SQLite', setting, rows } = options;
+  const { name, command = name, heading, database = 'SQLite', setting, rows } = options;
   const text = [
     `# ${heading}`,
     '',
-    `Measured by \`npm run bench -- ${name}\` on ${availableParallelism()} cores of ${cpus()[0]?.model ?? 'unknown'}, ` +
+    `Measured by \`npm run bench -- ${command}\` on ${availableParallelism()} cores of ${cpus()[0]?.model ?? 'unknown'}, ` +
       `Node.js ${process.version}, ${database}. ${setting}`,
     '',
     '| what | measured | must be | is |',

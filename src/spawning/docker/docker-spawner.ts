@@ -30,7 +30,7 @@ interface LiveContainer {
   readonly leave: AbortController;
 }
 
-const parallelStarts = 4;
+const parallelStarts = 2;
 const sweepIntervalMs = 60_000;
 
 /** Creates the spawner of containers. Disposing of it leaves the servers running. */
