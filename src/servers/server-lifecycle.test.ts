@@ -614,6 +614,7 @@ describeEachDatabase('the life of servers', (open) => {
     const database = await open();
     const world = createWorld(database);
     const heir = world.another();
+    await heir.lifecycle.restore();
     const [runs, died] = await Promise.all(['runs', 'died'].map((name) => world.addServer(name)));
     await heir.addServer('runs');
     for (const server of [runs!, died!]) await world.start(server);
@@ -638,6 +639,7 @@ describeEachDatabase('the life of servers', (open) => {
     const database = await open();
     const world = createWorld(database);
     const heirs = [world.another(), world.another()];
+    for (const heir of heirs) await heir.lifecycle.restore();
     const servers = await Promise.all(
       Array.from({ length: 120 }, (_, index) => world.addServer(`user-${index}`)),
     );
@@ -706,6 +708,7 @@ describeEachDatabase('the life of servers', (open) => {
     const database = await open();
     const world = createWorld(database);
     const heir = world.another();
+    await heir.lifecycle.restore();
     const server = await world.addServer('ann');
     await heir.addServer('ann');
     await world.start(server);
@@ -723,6 +726,7 @@ describeEachDatabase('the life of servers', (open) => {
     const spawner = createScriptedSpawner('anywhere');
     const world = createWorld(database, {}, spawner);
     const heir = world.another({ machineId: 'elsewhere' });
+    await heir.lifecycle.restore();
     const server = await world.addServer('ann');
     await heir.addServer('ann');
     await world.start(server);

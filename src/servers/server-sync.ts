@@ -48,6 +48,8 @@ export function createServerSync(deps: {
   const takingOver = createLimiter(1);
   let seen: string | undefined;
   let isFailing = false;
+  /** What an earlier run of this instance left comes first. */
+  let hasBegun = false;
   let isClosed = false;
   let startedAtMs = Number.NEGATIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;
@@ -77,7 +79,7 @@ export function createServerSync(deps: {
       routes.leadElsewhere(elsewhere(servers.values()));
       seen = isWhole ? signature : undefined;
     }
-    if (takeable > 0) await takingOver(() => takeOver(deps.goOn));
+    if (takeable > 0 && hasBegun) await takingOver(() => takeOver(deps.goOn));
   }
 
   /** False when something was too new to be compared. */
@@ -163,6 +165,7 @@ export function createServerSync(deps: {
     undisturbed: (work) =>
       takingOver(async () => {
         await takeOver(async () => undefined);
+        hasBegun = true;
         return work();
       }),
     async [Symbol.asyncDispose]() {
