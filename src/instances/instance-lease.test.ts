@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { describeEachDatabase } from '../../test/support/databases.ts';
+import { lockTable } from '../../test/support/faulty-store.ts';
 import { until } from '../../test/support/test-hub.ts';
 import { identifyProcess } from '../processes/process-identity.ts';
 import type { HubDatabase } from '../store/database.ts';
@@ -215,6 +216,25 @@ describeEachDatabase('the lease of an instance', (openDatabase, dialect) => {
       nowMs = 20_000;
       await until(() => isBack, 'the lease is back');
       expect((await store.list()).map(({ id }) => id)).toEqual([lease.id]);
+    },
+  );
+
+  test.runIf(dialect === 'postgres')(
+    'is renewed however many statements wait for the database',
+    async () => {
+      const database = await openDatabase();
+      const store = createInstanceStore(database);
+      const lease = await open(store);
+      const unlock = await lockTable(database, 'users');
+      // More than there are connections, and each of them hangs.
+      const waiting = Array.from({ length: 30 }, () =>
+        database.kysely.selectFrom('users').selectAll().execute(),
+      );
+      const renewed = store.renew(lease.id);
+      const first = await Promise.race([renewed, Promise.any(waiting).then(() => 'a statement')]);
+      await unlock();
+      await Promise.allSettled(waiting);
+      expect(first).toBe(true);
     },
   );
 

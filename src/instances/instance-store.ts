@@ -46,7 +46,7 @@ const endless = 8_640_000_000_000_000;
 const rememberedMs = 7 * 24 * 3600 * 1000;
 
 export function createInstanceStore(database: HubDatabase): InstanceStore {
-  const { kysely, dialect } = database;
+  const { kysely, urgent, dialect } = database;
   const now = databaseTimeMs(database);
   const leaseEnd =
     dialect === 'sqlite' ? sql<number>`${sql.lit(endless)}` : sql<number>`${now} + ${leaseMs}`;
@@ -108,7 +108,7 @@ export function createInstanceStore(database: HubDatabase): InstanceStore {
       }),
 
     async renew(id) {
-      const result = await kysely
+      const result = await urgent
         .updateTable('instances')
         .set({ lease_until: leaseEnd })
         .where('id', '=', id)

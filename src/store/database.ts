@@ -17,6 +17,8 @@ export interface ChangeFeed {
 /** The hub's durable state. */
 export interface HubDatabase extends AsyncDisposable {
   readonly kysely: Kysely<Tables>;
+  /** For single statements that must not wait for a connection behind others, such as the renewal of a lease. */
+  readonly urgent: Kysely<Tables>;
   readonly dialect: 'sqlite' | 'postgres';
   /**
    * Runs work in one transaction; everything or nothing. Inside, use only the transaction that is

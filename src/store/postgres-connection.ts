@@ -10,6 +10,8 @@ const connectionCount = 10;
 const connectionTimeoutMs = 5000;
 const keepAliveDelayMs = 10_000;
 const statementTimeoutMs = 15_000;
+/** For what is urgent: an answer that takes longer is asked for again. */
+const urgentTimeoutMs = 3_000;
 const idleTransactionTimeoutMs = 30_000;
 /** How long the server may take to close a connection that has said goodbye. */
 const endGraceMs = 1_000;
@@ -28,6 +30,8 @@ export interface PostgresConnectionOptions {
 /** A pool of connections to a PostgreSQL database. */
 export interface PostgresConnection<Tables> {
   readonly kysely: Kysely<Tables>;
+  /** Over one connection of its own, so that nothing waits for those of the pool. */
+  readonly urgent: Kysely<Tables>;
   readonly answers: AnswerWatch;
   /** Closes the pool and, if that has not happened, the connections of all clients. */
   close(): Promise<void>;
@@ -58,20 +62,32 @@ export function openPostgresConnection<Tables>(
   };
   const sockets = new Set<Socket>();
   const BoundedClient = boundClient(sockets);
-  const pool = new pg.Pool({ ...settings, Client: BoundedClient, max: connectionCount });
-  // Without a listener the loss of an idle connection would end the process.
-  pool.on('error', (error) => {
-    log.warn({ address, reason: error.message }, 'lost a connection to the database');
-  });
-  pool.on('connect', (client) => client.on('error', () => {}));
-
   const answers = createAnswerWatch(stopping);
-  const { dialect, close } = guardDialect(new PostgresDialect({ pool }), answers);
+
+  function openPool(more: pg.PoolConfig) {
+    const pool = new pg.Pool({ ...settings, Client: BoundedClient, ...more });
+    // Without a listener the loss of an idle connection would end the process.
+    pool.on('error', (error) => {
+      log.warn({ address, reason: error.message }, 'lost a connection to the database');
+    });
+    pool.on('connect', (client) => client.on('error', () => {}));
+    const { dialect, close } = guardDialect(new PostgresDialect({ pool }), answers);
+    return { kysely: new Kysely<Tables>({ dialect }), close };
+  }
+
+  const { kysely, close } = openPool({ max: connectionCount });
+  const urgent = openPool({
+    max: 1,
+    connectionTimeoutMillis: urgentTimeoutMs,
+    statement_timeout: urgentTimeoutMs,
+    query_timeout: urgentTimeoutMs + 1000,
+  });
   return {
-    kysely: new Kysely<Tables>({ dialect }),
+    kysely,
+    urgent: urgent.kysely,
     answers,
     async close() {
-      await close();
+      await Promise.all([close(), urgent.close()]);
       if (answers.givenUp !== undefined) for (const socket of sockets) socket.destroy();
     },
     createClient: () => new BoundedClient(settings),

@@ -12,7 +12,8 @@ export async function openPostgresDatabase(
   options: PostgresConnectionOptions & { readonly maxStalenessMs: number },
 ): Promise<HubDatabase> {
   const { log, maxStalenessMs } = options;
-  const { kysely, answers, close, createClient, explain } = openPostgresConnection<Tables>(options);
+  const { kysely, urgent, answers, close, createClient, explain } =
+    openPostgresConnection<Tables>(options);
   try {
     const steps = await migrate({ kysely, dialect: 'postgres' });
     if (steps.length > 0) log.info({ steps }, 'the schema of the database is up to date');
@@ -26,6 +27,7 @@ export async function openPostgresDatabase(
     });
     return {
       kysely,
+      urgent,
       dialect: 'postgres',
       transaction: (work) => kysely.transaction().execute(work),
       now: feed.now,

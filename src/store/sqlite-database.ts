@@ -33,6 +33,7 @@ export async function openSqliteDatabase(options: SqliteConnectionOptions): Prom
 
   return {
     kysely,
+    urgent: kysely,
     dialect: 'sqlite',
     transaction: (work) => kysely.transaction().execute(work),
     now: Date.now,

@@ -10,3 +10,22 @@ export async function limitPages(database: HubDatabase, pages: number): Promise<
 export async function setReadOnly(database: HubDatabase, isReadOnly: boolean): Promise<void> {
   await sql.raw(`PRAGMA query_only = ${isReadOnly ? 'on' : 'off'}`).execute(database.kysely);
 }
+
+/** Keeps everyone else from a table of PostgreSQL; gives what ends that. */
+export async function lockTable(
+  database: HubDatabase,
+  table: string,
+): Promise<() => Promise<void>> {
+  const locked = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const holding = database.transaction(async (transaction) => {
+    await sql`lock table ${sql.table(table)} in access exclusive mode`.execute(transaction);
+    locked.resolve();
+    await release.promise;
+  });
+  await locked.promise;
+  return async () => {
+    release.resolve();
+    await holding;
+  };
+}
