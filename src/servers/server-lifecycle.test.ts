@@ -45,6 +45,8 @@ interface World {
   start(server: Server): Promise<void>;
   stop(server: Server): Promise<void>;
   readonly lease: HeldLease;
+  /** Resolves when the database knows of the lease. */
+  readonly entered: Promise<void>;
   /** Another process of the hub over the same database and spawner. */
   another(options?: WorldOptions): World;
   /** The next hub after this one was killed. */
@@ -127,6 +129,7 @@ function createWorld(
     readiness: async () => undefined,
     startTimeoutMs: 60_000,
     lease,
+    entered,
     async addServer(userName, serverName = '') {
       await entered;
       const user: User =
@@ -163,7 +166,9 @@ function createWorld(
     another: (more = {}) => createWorld(database, more, more.spawner ?? spawner),
     async next(more = {}) {
       await endLease(database, lease.id);
-      return createWorld(database, more, spawner);
+      const world = createWorld(database, more, spawner);
+      await world.entered;
+      return world;
     },
   };
   worlds.push(world);

@@ -142,7 +142,8 @@ export function createServerLifecycle(deps: {
     units: () => units.values(),
     goOn: async (server) => {
       if (units.has(server.id)) unclear.set(server.id, server);
-      else if (!(await restoreOne(server))) await clearAway(server, whyLost(server));
+      // In the background: what a dead server left behind must not delay those that run.
+      else if (!(await restoreOne(server))) void clearAway(server, whyLost(server));
     },
   });
 
