@@ -58,9 +58,11 @@ export function composeServices(
       database,
       elsewhere: {
         restart: async (host, name) => void (await ask(host, 'restart-service', name)),
-        async endLeft({ machineId }, name, tag) {
-          const isThere = (each: Instance) => each.isLive && each.machineId === machineId;
-          const there = instances.list().find(isThere);
+        async endLeft({ id, machineId }, name, tag) {
+          const isThere = (each: Instance) =>
+            each.isLive && each.machineId === machineId && each.id !== id;
+          // What was read before may still show the one that is gone as there.
+          const there = (await instances.refresh()).find(isThere);
           if (there === undefined) {
             throw new HubError('unavailable', 'No instance runs on its machine.');
           }
