@@ -1,0 +1,152 @@
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Secret } from '../../src/config/secret.ts';
+import { createSealer } from '../../src/crypto/sealer.ts';
+import type { GatewaySettings } from '../../src/gateway/feed-events.ts';
+import { connectToHub } from '../../src/gateway/hub-link.ts';
+import { createHopProof } from '../../src/instances/hop-proof.ts';
+import { loginCookie } from '../../src/protocol/cookie-names.ts';
+import { FakeBrowser } from '../support/fake-browser.ts';
+import { edgeService } from '../support/gateway-process.ts';
+import { spawnHubProcess } from '../support/hub-process.ts';
+import { adminToken, createUsers, tokenOf } from '../support/server-hub.ts';
+import { createTestHub, type TestHub, testCookieSecret, until } from '../support/test-hub.ts';
+
+const edgeToken = 'token-of-the-edge';
+const client = {
+  address: '203.0.113.9',
+  protocol: 'https',
+  host: 'hub.example.org',
+  isTrustedProxy: true,
+} as const;
+
+let hub: TestHub;
+beforeAll(async () => {
+  hub = await createTestHub({ Hub: edgeService });
+});
+afterAll(() => hub[Symbol.asyncDispose]());
+
+/** The first event of the feed, as it is sent. */
+async function snapshotText(): Promise<string> {
+  const answer = await hub.api('/gateway/feed?name=thief&version=1&nonce=once', edgeToken);
+  let received = '';
+  for await (const chunk of answer.body ?? []) {
+    received += Buffer.from(chunk).toString();
+    if (received.includes('\n\n')) break;
+  }
+  return received.slice(received.indexOf('data: '));
+}
+
+async function settingsOfGateway(): Promise<GatewaySettings> {
+  const event = JSON.parse((await snapshotText()).slice('data: '.length).split('\n\n')[0] ?? '');
+  return event.settings as GatewaySettings;
+}
+
+test('the keys of a gateway open no login cookie, and make none that the hub believes', async () => {
+  const browser = await hub.logIn('alice');
+  const sealed = browser.cookie(loginCookie)?.value ?? '';
+  const { secrets } = await settingsOfGateway();
+  expect(JSON.stringify(await settingsOfGateway())).not.toContain(testCookieSecret);
+  const own = createSealer([new Secret(testCookieSecret)], 'login-cookie');
+  const stolen = createSealer(
+    secrets.map((secret) => new Secret(secret)),
+    'login-cookie',
+  );
+  expect(stolen.open(sealed, loginCookie)).toBeUndefined();
+
+  const key = own.open(sealed, loginCookie) ?? '';
+  const visit = async (cookie: string) => {
+    const other = new FakeBrowser();
+    other.setCookie(loginCookie, cookie, '/hub/');
+    return (await other.request(`${hub.url}hub/home`)).status;
+  };
+  expect(await visit(own.seal(key, loginCookie))).toBe(200);
+  expect(await visit(stolen.seal(key, loginCookie))).toBe(302);
+});
+
+test('only a service that is a gateway gets the feed and asks who visitors are', async () => {
+  await createUsers(hub, 'bob');
+  const tokens = [undefined, 'no-such-token', adminToken, await tokenOf(hub, 'bob')];
+  for (const token of tokens) {
+    const feed = await hub.api('/gateway/feed?name=x&version=1&nonce=x', token);
+    const asked = await hub.api('/gateway/tokens', token, {
+      method: 'POST',
+      body: JSON.stringify({ token: edgeToken }),
+    });
+    expect([feed.status, asked.status]).toEqual([403, 403]);
+  }
+  await using gateway = spawnHubProcess(
+    ['gateway', '--hub', hub.apiUrl.replace(/hub\/api$/, ''), '--bind', 'http://127.0.0.1:1/'],
+    { cwd: hub.directory, env: { HUB_GATEWAY_TOKEN: 'no-such-token' } },
+  );
+  expect(await gateway.exited).toBe(1);
+  expect(gateway.stderr()).toContain('the hub refuses the token of this gateway');
+});
+
+test('a server cannot claim to be a gateway and say who its client is', async () => {
+  const path = '/hub/login';
+  const forged = createHopProof([new Secret('guessed')]).make(
+    { to: 'hub', method: 'GET', target: path },
+    client,
+  );
+  const { secrets } = await settingsOfGateway();
+  const genuine = createHopProof(secrets.map((secret) => new Secret(secret)));
+  const ask = async (url: string, header: string) => {
+    const sent = request(url, {
+      headers: { 'x-hub-hop': header, 'x-forwarded-for': '198.51.100.1' },
+    });
+    sent.end();
+    const [answer] = await once(sent, 'response');
+    await text(answer);
+    return answer.statusCode as number;
+  };
+  const internal = new URL(hub.apiUrl).origin;
+  expect(await ask(internal + path, forged)).toBe(403);
+  // Of another path, and so of a request that was made before.
+  const moved = genuine.make({ to: 'hub', method: 'GET', target: '/hub/home' }, client);
+  expect(await ask(internal + path, moved)).toBe(403);
+  await ask(new URL(path, hub.url).href, forged);
+  const addresses = () =>
+    hub.logLines.flatMap(({ url, address }) => (url === path ? [address] : []));
+  await until(() => addresses().length > 0, 'the request is logged');
+  expect(addresses()).toContain('127.0.0.1');
+  expect(addresses()).not.toContain(client.address);
+  const right = genuine.make({ to: 'hub', method: 'GET', target: path }, client);
+  expect(await ask(internal + path, right)).toBe(200);
+  await until(() => addresses().includes(client.address), 'the word of a gateway counts');
+});
+
+test('a feed that was recorded before is not believed', async () => {
+  const recorded = await snapshotText();
+  let asked = 0;
+  const server = createServer((_req, res) => {
+    asked += 1;
+    res.writeHead(200, { 'content-type': 'text/event-stream' });
+    res.write(recorded);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const ending = new AbortController();
+  const connecting = connectToHub(
+    {
+      hubUrl: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`),
+      token: new Secret(edgeToken),
+      name: 'victim',
+      version: '1',
+      log: pino({ level: 'silent' }),
+    },
+    ending.signal,
+  ).then(
+    () => 'connected',
+    () => 'not connected',
+  );
+  await until(() => asked > 2, 'it asks once more');
+  ending.abort();
+  expect(await connecting).toBe('not connected');
+  server.close();
+  server.closeAllConnections();
+});
