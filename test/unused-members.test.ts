@@ -10,9 +10,6 @@ const root = join(import.meta.dirname, '..');
 const usedElsewhere: Readonly<Record<string, string>> = {
   'ActivityLog.flush': 'a timer does it; tests do it at once',
   'UseRecorder.flush': 'a timer does it; tests do it at once',
-  'WebSocketForwarder.recordTraffic': 'a timer does it; tests do it at once',
-  'PluginLog.debug': 'plugins may call it',
-  'Spawner.usage': 'plugins may offer it',
 };
 
 test('no interface of the program has a method that the program never uses', () => {
