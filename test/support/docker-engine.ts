@@ -8,6 +8,7 @@ import {
   mkdirSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -34,7 +35,7 @@ export interface TestEngine extends AsyncDisposable {
   /** Ends the engine, and its containers with it. */
   stop(): Promise<void>;
   /** Keeps its socket open and answers nothing. */
-  freeze(): void;
+  freeze(): Promise<void>;
   thaw(): void;
   /** Makes an image for a processor architecture that no machine of the tests has. */
   importForeignImage(image: string): Promise<void>;
@@ -94,7 +95,16 @@ function createDocker(args: readonly string[]): TestEngine {
     docker,
     start,
     stop,
-    freeze: () => daemon?.kill('SIGSTOP'),
+
+    async freeze() {
+      daemon?.kill('SIGSTOP');
+      // Each thread stops for itself: until the last one has, requests may still be answered.
+      const tasks = `/proc/${daemon?.pid}/task`;
+      const isStopped = (task: string) =>
+        /^State:\s+T/m.test(readFileSync(`${tasks}/${task}/status`, 'utf8'));
+      await until(() => readdirSync(tasks).every(isStopped), 'the engine stands still');
+    },
+
     thaw: () => daemon?.kill('SIGCONT'),
 
     async importForeignImage(image) {

@@ -424,7 +424,7 @@ describe.runIf(hasDocker())('a server in a container', () => {
   test('while the engine hangs is not known to be gone, and nothing else hangs', async () => {
     const { spawner } = await create({ api_timeout: 0.5 });
     const { state } = await spawner.start(request());
-    engine.freeze();
+    await engine.freeze();
     try {
       const reason = expect.stringMatching(/does not answer: it took too long$/);
       expect(await spawner.poll(state)).toEqual({ running: 'unknown', reason });

@@ -28,6 +28,8 @@ interface LiveContainer {
   /** Gives the port back; idempotent. */
   readonly release: () => Promise<void>;
   readonly leave: AbortController;
+  /** Tells of an end that the hub itself brought about, which the engine may tell of late or not at all. */
+  readonly tellEnd: (exit: ServerExit) => void;
 }
 
 const parallelStarts = 2;
@@ -107,19 +109,21 @@ export function createDockerSpawner(
   ): SpawnedServer {
     const { container, url } = state;
     const leave = new AbortController();
-    live.set(container, { state, release, leave });
+    const ended = Promise.withResolvers<ServerExit>();
+    live.set(container, { state, release, leave, tellEnd: ended.resolve });
     const watched = { container, isNew, onOutput, signal: leave.signal };
-    const exited = watchContainer(watched, { engine, events, log }).then((exit): ServerExit => {
+    const watching = watchContainer(watched, { engine, events, log }).then((exit): ServerExit => {
       if (exit.code === 0 || exit.reason !== undefined || image?.mismatch === undefined)
         return exit;
       return { ...exit, reason: image.mismatch };
     });
-    return { url, state, exited };
+    return { url, state, exited: Promise.race([watching, ended.promise]) };
   }
 
   async function forget(container: string): Promise<void> {
     const server = live.get(container);
     live.delete(container);
+    server?.tellEnd({ code: null, signal: null });
     server?.leave.abort();
     await server?.release();
   }
