@@ -72,28 +72,8 @@ export async function composeServers(
     onStartEnded: (outcome, seconds) => metrics.countSpawn(outcome, seconds),
   };
 
-  const lifecycle = disposables.use(
-    createServerLifecycle({
-      database,
-      store: stores.servers,
-      instance,
-      isShared: database.dialect === 'postgres',
-      canTakeOver: plugins.spawners.length > 0,
-      spawner,
-      events,
-      routes,
-      limits: {
-        concurrentSpawns: Hub.concurrent_spawn_limit,
-        activeServers: Hub.active_server_limit,
-      },
-      pollIntervalMs: spawnerConfig.poll_interval * 1000,
-      stopGraceMs: spawnerConfig.stop_timeout * 1000,
-      stopsServersAtEnd: deps.stopsServersAtEnd,
-      log,
-    }),
-  );
   const addressReports = createAddressReports();
-  const planLaunch = createLaunchPlanner({
+  const planner = createLaunchPlanner({
     config,
     origins: deps.site.origins,
     apiUrl: deps.site.apiUrl,
@@ -111,6 +91,27 @@ export async function composeServers(
     probe: createBoundedProbe(parallelProbes),
     resolvePath,
   });
+  const lifecycle = disposables.use(
+    createServerLifecycle({
+      database,
+      store: stores.servers,
+      instance,
+      isShared: database.dialect === 'postgres',
+      canTakeOver: plugins.spawners.length > 0,
+      spawner,
+      planResume: planner.planResume,
+      events,
+      routes,
+      limits: {
+        concurrentSpawns: Hub.concurrent_spawn_limit,
+        activeServers: Hub.active_server_limit,
+      },
+      pollIntervalMs: spawnerConfig.poll_interval * 1000,
+      stopGraceMs: spawnerConfig.stop_timeout * 1000,
+      stopsServersAtEnd: deps.stopsServersAtEnd,
+      log,
+    }),
+  );
   const servers = createUserServers({
     config,
     isConfigured: plugins.spawners.length > 0,
@@ -119,7 +120,7 @@ export async function composeServers(
     lifecycle,
     spawner,
     groups: stores.groups,
-    planLaunch,
+    planLaunch: planner.plan,
     accessTokens: stores.accessTokens,
     decideAccount: createDecideAccount(spawnerConfig, stores.systemAccounts),
     beforeStop: spawnHooks.beforeStop,

@@ -2,8 +2,7 @@ import type { SpawnPreparation } from '../authentication/spawn-hooks.ts';
 import type { Config } from '../config/config.ts';
 import type { Origins } from '../http/origins.ts';
 import type { TokenIssuer } from '../oauth/tokens/token-issuer.ts';
-import type { Volume } from '../plugin-host/spawn-request.ts';
-import type { Spawner } from '../plugin-host/spawner.ts';
+import type { ServerIdentity, StartCallbacks, Volume } from '../plugin-host/spawn-request.ts';
 import {
   createOwnProbe,
   type probeReadiness,
@@ -22,6 +21,7 @@ import type { ServerAccount } from './server-accounts.ts';
 import { addressEnvironment, serverEnvironment } from './server-environment.ts';
 import type { LaunchPlan } from './server-start.ts';
 import type { ChosenOptions } from './spawn-options.ts';
+import type { SpawnerSet } from './spawner-set.ts';
 
 export type BeforeSpawn = (
   user: User,
@@ -43,7 +43,7 @@ export interface LaunchPlannerDeps {
   readonly apiUrl: string;
   /** The hub's own environment. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly spawner: Pick<Spawner, 'start'>;
+  readonly spawner: Pick<SpawnerSet, 'start' | 'resume' | 'canResume'>;
   /** `options` of a profile, or of none, as the spawner's schema parsed them. */
   readonly profileOptionsOf: (profile: string | undefined) => unknown;
   readonly groups: Pick<GroupStore, 'groupNamesOf'>;
@@ -57,7 +57,13 @@ export interface LaunchPlannerDeps {
 }
 
 /** Prepares the starts of servers: gathers what a spawner is told, and knows when a server is ready. */
-export function createLaunchPlanner(deps: LaunchPlannerDeps): (launch: Launch) => LaunchPlan {
+export interface LaunchPlanner {
+  plan(launch: Launch): LaunchPlan;
+  /** Goes on with a start of an earlier hub; undefined where its spawner cannot, or has kept no state of it. */
+  planResume(server: Server): LaunchPlan | undefined;
+}
+
+export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
   const { Hub, Spawner: spawnerConfig } = deps.config;
   const { basePath } = deps.config;
 
@@ -99,59 +105,96 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): (launch: Launch) =
     return withSingleuserOnPath(environment);
   }
 
-  return (launch) => {
-    const { user, server, account, chosen } = launch;
+  function identityOf({ id, userName, name }: Server): ServerIdentity {
+    return {
+      serverId: id,
+      userName,
+      serverName: name,
+      objectName: objectName(userName, name),
+    };
+  }
+
+  function awaitAddressOf({ id }: Server, signal: AbortSignal): StartCallbacks['awaitAddress'] {
+    return (accept) => {
+      const address = deps.addressReports.await(id, accept, signal);
+      // A spawner that has given up before may have left it.
+      address.catch(() => undefined);
+      return address;
+    };
+  }
+
+  function waitsFor({ userName, name }: Server): Omit<LaunchPlan, 'launch' | 'userOptions'> {
     return {
       startTimeoutMs: spawnerConfig.start_timeout * 1000,
-      userOptions: chosen.userOptions,
       waitUntilReady: (spawned, signal) =>
         requireAnswer(spawned, {
-          path: serverPrefix(basePath, user.name, server.name),
+          path: serverPrefix(basePath, userName, name),
           seconds: spawnerConfig.http_timeout,
           probe: deps.probe,
           signal,
         }),
-      async launch(callbacks) {
-        const { signal } = callbacks;
-        const [additions, groups] = await Promise.all([
-          deps.beforeSpawn(user, server.name, signal),
-          deps.groups.groupNamesOf(user.name),
-        ]);
-        const token = await issueToken(user, server);
-        const { memoryBytes } = chosen.limits;
-        const home = spawnerConfig.home_dir.replaceAll('{username}', safeFileName(account.name));
-        return deps.spawner.start({
-          ...callbacks,
-          serverId: server.id,
-          userName: user.name,
-          serverName: server.name,
-          objectName: objectName(user.name, server.name),
-          groups,
-          ...(chosen.profile !== undefined && { profile: chosen.profile }),
-          profileOptions: deps.profileOptionsOf(chosen.profile),
-          command: chosen.command,
-          environment: environmentOf(launch, { token, additions }),
-          environmentForUrl: (url) => addressEnvironment(url, Hub.environment_prefixes),
-          authStates: additions.authStates,
-          workingDirectory: deps.resolvePath(home),
-          ...(account.systemUser !== undefined && { systemUser: account.systemUser }),
-          limits: chosen.limits,
-          guarantees: chosen.guarantees,
-          ...(memoryBytes !== undefined && { memoryLimitBytes: memoryBytes }),
-          volumes: chosen.volumes.map((volume) => ownVolume(volume, account, server)),
-          ip: spawnerConfig.ip,
-          socket: spawnerConfig.socket,
-          userOptions: chosen.userOptions,
-          stopGraceMs: spawnerConfig.stop_timeout * 1000,
-          awaitAddress(accept) {
-            const address = deps.addressReports.await(server.id, accept, signal);
-            // A spawner that has given up before may have left it.
-            address.catch(() => undefined);
-            return address;
-          },
-        });
-      },
     };
+  }
+
+  return {
+    planResume(server) {
+      const { state, spawnerState } = server;
+      const hasKept = state === 'starting' && Object.keys(spawnerState).length > 0;
+      if (!hasKept || !deps.spawner.canResume(spawnerState)) return undefined;
+      return {
+        ...waitsFor(server),
+        userOptions: server.userOptions,
+        async launch(callbacks) {
+          const resumed = await deps.spawner.resume?.(spawnerState, {
+            ...callbacks,
+            ...identityOf(server),
+            awaitAddress: awaitAddressOf(server, callbacks.signal),
+          });
+          if (resumed !== undefined) return resumed;
+          throw new Error('The server ended while the hub was not running.');
+        },
+      };
+    },
+
+    plan(launch) {
+      const { user, server, account, chosen } = launch;
+      return {
+        ...waitsFor(server),
+        userOptions: chosen.userOptions,
+        async launch(callbacks) {
+          const { signal } = callbacks;
+          const [additions, groups] = await Promise.all([
+            deps.beforeSpawn(user, server.name, signal),
+            deps.groups.groupNamesOf(user.name),
+          ]);
+          const token = await issueToken(user, server);
+          const { memoryBytes } = chosen.limits;
+          const home = spawnerConfig.home_dir.replaceAll('{username}', safeFileName(account.name));
+          return deps.spawner.start({
+            ...callbacks,
+            ...identityOf(server),
+            groups,
+            ...(chosen.profile !== undefined && { profile: chosen.profile }),
+            profileOptions: deps.profileOptionsOf(chosen.profile),
+            command: chosen.command,
+            environment: environmentOf(launch, { token, additions }),
+            environmentForUrl: (url) => addressEnvironment(url, Hub.environment_prefixes),
+            authStates: additions.authStates,
+            workingDirectory: deps.resolvePath(home),
+            ...(account.systemUser !== undefined && { systemUser: account.systemUser }),
+            limits: chosen.limits,
+            guarantees: chosen.guarantees,
+            ...(memoryBytes !== undefined && { memoryLimitBytes: memoryBytes }),
+            volumes: chosen.volumes.map((volume) => ownVolume(volume, account, server)),
+            ip: spawnerConfig.ip,
+            socket: spawnerConfig.socket,
+            userOptions: chosen.userOptions,
+            stopGraceMs: spawnerConfig.stop_timeout * 1000,
+            awaitAddress: awaitAddressOf(server, signal),
+          });
+        },
+      };
+    },
   };
 }
 

@@ -81,6 +81,8 @@ export function createServerLifecycle(deps: {
   /** False where nothing can be started: then the servers of others are not taken over. */
   readonly canTakeOver: boolean;
   readonly spawner: Spawner;
+  /** How to go on with a start of an earlier hub; undefined where its spawner cannot. */
+  readonly planResume?: (server: Server) => LaunchPlan | undefined;
   readonly events: UnitEvents;
   readonly routes: Pick<ServerRoutes, 'leadElsewhere' | 'isOpen'>;
   readonly limits: LifecycleLimits;
@@ -280,19 +282,21 @@ export function createServerLifecycle(deps: {
     closing.abort();
     await sync[Symbol.asyncDispose]();
     await Promise.allSettled([...startsUnderWay.values()].map(({ accepted }) => accepted));
-    await stopThose(({ state }) => state !== 'running');
+    const endsAll = deps.stopsServersAtEnd();
+    await stopThose((unit) => unit.state !== 'running' && (endsAll || !unit.leaveWaiting()));
   }
 
   /** Resolves when it is clear what became of the server: true when it goes on. */
   async function restoreOne(server: Server): Promise<boolean> {
     const unit = unitFor(server);
+    unclear.delete(server.id);
+    if (unit.resume()) return true;
     try {
       const { onOutput } = unit;
       const found =
         server.state === 'running'
           ? await spawner.restore(server.spawnerState, { onOutput })
           : undefined;
-      unclear.delete(server.id);
       if (found === undefined) return false;
       unit.adopt(found);
       return true;

@@ -117,8 +117,14 @@ async function waitUntilReady(
   }
 }
 
+/** What is said of a server that has ended by itself. */
+export function endMessage(exit: ServerExit | undefined): string {
+  if (exit === undefined) return 'The server is no longer running.';
+  return `The server ended${describeExit(exit)}.`;
+}
+
 /** How a server ended, in words to follow `The server ended`; a reason stands behind a colon. */
-export function describeExit({ code, signal, reason }: ServerExit, separator = ' '): string {
+function describeExit({ code, signal, reason }: ServerExit, separator = ' '): string {
   if (reason !== undefined) return `: ${reason}`;
   if (signal !== null) return `${separator}by signal ${signal}`;
   return separator + (code === null ? 'with an unknown exit code' : `with exit code ${code}`);

@@ -5,11 +5,12 @@ import { timeLimit } from '../concurrency/time-limit.ts';
 import { HubError } from '../errors.ts';
 import type { SpawnPhase } from '../plugin-host/spawn-request.ts';
 import type { SpawnedServer, Spawner, SpawnerState } from '../plugin-host/spawner.ts';
+import { createEngineSilence } from './engine-silence.ts';
 import { createProgressLog, type ProgressLog } from './progress-log.ts';
 import type { Server, ServerFailure, ServerState } from './server.ts';
 import type { LifecycleLimits, ServerOwnership } from './server-ownership-store.ts';
 import { createServerRecord } from './server-record.ts';
-import { describeExit, type LaunchPlan, startServer } from './server-start.ts';
+import { endMessage, type LaunchPlan, startServer } from './server-start.ts';
 import type { ServerStore } from './server-store.ts';
 
 /** What happens outside the unit when a server comes and goes. */
@@ -40,6 +41,10 @@ export interface ServerUnit {
   stop(): Promise<{ readonly stopped: Promise<void> }>;
   /** Takes over a server that an earlier hub started. */
   adopt(spawned: SpawnedServer): void;
+  /** Goes on with a start of an earlier hub; false where that cannot be. */
+  resume(): boolean;
+  /** Leaves a start that waits to the next hub; false where that could not go on with it. */
+  leaveWaiting(): boolean;
   /** Ends and clears away what an earlier hub left of a server, when the limiter has room. */
   clearAway(
     failure: string | null,
@@ -63,7 +68,6 @@ export interface ServerUnit {
 }
 
 const outputLines = 50;
-const unknownMessage = 'the engine of a server does not say whether it runs; it counts as running';
 /** What a spawner has beyond the grace of its processes before a stop counts as failed. */
 const stopReserveMs = 10_000;
 
@@ -74,6 +78,8 @@ export function createServerUnit(
     readonly ownership: ServerOwnership;
     readonly limits: LifecycleLimits;
     readonly spawner: Spawner;
+    /** How to go on with a start of an earlier hub; undefined where its spawner cannot. */
+    readonly planResume?: (server: Server) => LaunchPlan | undefined;
     readonly events: UnitEvents;
     readonly stopGraceMs: number;
     /** The server is stopped and the database knows: the unit holds nothing any more. */
@@ -84,10 +90,11 @@ export function createServerUnit(
   const { spawner, events, stopGraceMs } = deps;
   const log = deps.log.child({ user: server.userName, server: server.name });
   const record = createServerRecord(server, { ...deps, onGone: events.onGone, log });
+  const isSilent = createEngineSilence(log);
   let state: ServerState = 'stopped';
   let isReleased = false;
   let phase: SpawnPhase | undefined;
-  let unknownSince: Date | undefined;
+  let hasKeptState = false;
   /** The transition under way or the last one; never rejects. */
   let transition: Promise<void> = Promise.resolve();
   let ready: Promise<void> = Promise.resolve();
@@ -112,6 +119,7 @@ export function createServerUnit(
     spawned = undefined;
     start = undefined;
     phase = undefined;
+    hasKeptState = false;
     if (!record.isBehind) deps.onSettled(unit);
   }
 
@@ -123,7 +131,7 @@ export function createServerUnit(
   }
 
   function watch(running: SpawnedServer): void {
-    void running.exited?.then((exit) => onDeath(running, `The server ended${describeExit(exit)}.`));
+    void running.exited?.then((exit) => onDeath(running, endMessage(exit)));
   }
 
   async function onDeath(dead: SpawnedServer, message: string): Promise<void> {
@@ -153,7 +161,10 @@ export function createServerUnit(
         steps,
         onOutput,
         onPhase,
-        keepState: record.keepState,
+        async keepState(spawnerState) {
+          await record.keepState(spawnerState);
+          hasKeptState = true;
+        },
         async onLaunched(server_) {
           launched = server_;
           phase = undefined;
@@ -172,6 +183,8 @@ export function createServerUnit(
       steps.add({ progress: 100, ready: true, message: 'The server is ready.', url });
       events.onStartEnded('ready', seconds());
     } catch (error) {
+      // The next hub goes on with it.
+      if (isReleased) throw error;
       const isCancelled = cancel.signal.aborted;
       const failure = failureOf(isCancelled ? 'The start was cancelled.' : error);
       state = 'stopping';
@@ -300,6 +313,25 @@ export function createServerUnit(
       return { stopped: transition };
     },
 
+    leaveWaiting() {
+      const isWaiting = state === 'starting' && hasKeptState && spawned === undefined;
+      if (isWaiting) unit.release();
+      return isWaiting;
+    },
+
+    resume() {
+      const plan = deps.planResume?.(server);
+      if (plan === undefined) return false;
+      record.own();
+      state = 'starting';
+      hasKeptState = true;
+      const current = { cancel: new AbortController(), steps: createProgressLog() };
+      start = current;
+      ready = then(() => run(plan, current));
+      ready.catch(() => undefined);
+      return true;
+    },
+
     adopt(running) {
       record.own();
       events.onReady(server, running.url);
@@ -325,24 +357,8 @@ export function createServerUnit(
       const running = spawned;
       if (running === undefined || state !== 'running') return;
       const result = await spawner.poll(running.state);
-      if (result.running === 'unknown') {
-        // Said once: an engine may be down for hours.
-        if (unknownSince === undefined) log.warn({ reason: result.reason }, unknownMessage);
-        unknownSince ??= new Date();
-        return;
-      }
-      if (unknownSince !== undefined) log.info({ unknownSince }, 'the engine of a server answers');
-      unknownSince = undefined;
-      if (!result.running) {
-        const { exit } = result;
-        await onDeath(
-          running,
-          exit === undefined
-            ? 'The server is no longer running.'
-            : `The server ended${describeExit(exit)}.`,
-        );
-        return;
-      }
+      if (isSilent(result)) return;
+      if (!result.running) return onDeath(running, endMessage(result.exit));
       const stranger = await running.findStranger?.();
       // Once may be a server that is about to listen again.
       if (stranger !== undefined && stranger === lastStranger) {
@@ -352,7 +368,9 @@ export function createServerUnit(
     },
 
     partWith(runsElsewhere) {
-      if (state === 'starting') void unit.stop();
+      // What it kept is what the other one goes on with.
+      if (unit.leaveWaiting()) settle();
+      else if (state === 'starting') void unit.stop();
       if (state !== 'running' || spawned === undefined) return;
       const { state: spawnerState } = spawned;
       events.onUnavailable(server);
@@ -372,6 +390,7 @@ export function createServerUnit(
 
     release() {
       isReleased = true;
+      start?.steps.end();
     },
   };
   return unit;

@@ -10,6 +10,8 @@ export interface NamedSpawner {
 export interface SpawnerSet extends Omit<Spawner, 'optionsForm' | 'usage' | 'open'> {
   /** What users may choose, by the name of the spawner; those that ask nothing are not in it. */
   readonly forms: ReadonlyMap<string, OptionsForm>;
+  /** Whether `resume` can go on with a start that kept this state. */
+  canResume(state: SpawnerState): boolean;
 }
 
 /** Key in stored states, beside what the spawner stores: its name. */
@@ -56,6 +58,11 @@ export function joinSpawners(
       const keepState = (state: SpawnerState) => request.keepState(tagged(name, state));
       const spawned = await spawner.start({ ...request, keepState });
       return { ...spawned, state: tagged(name, spawned.state) };
+    },
+
+    canResume(stored) {
+      const { [spawnerKey]: told = members[0].name } = stored;
+      return typeof told === 'string' && byName.get(told)?.resume !== undefined;
     },
 
     async resume(stored, request) {

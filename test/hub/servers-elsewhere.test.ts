@@ -9,6 +9,7 @@ import {
   fixtureApp,
   getServer,
   guarded,
+  isAlive,
   readEvents,
   serverPath,
   startServer,
@@ -214,4 +215,39 @@ test('profiles choose among spawners, and are open to groups', async () => {
     expect([202, 204]).toContain((await stopServer(hub, path)).status);
     await untilServer(hub, path, ({ stopped }) => stopped, `${path} has stopped`);
   }
+});
+
+test('a start that waits in a queue goes on after a restart of the hub, and can be cancelled', async () => {
+  const first = await createBatchHub({ Hub: { cleanup_servers: false } });
+  await createUsers(first, 'alice');
+  const [path, other] = [serverPath('alice'), serverPath('alice', 'other')];
+  const pids: unknown[] = [];
+  for (const each of [path, other]) {
+    await startServer(first, each, { profile: 'long' });
+    await folderOf(first, each);
+    pids.push((await getServer(first, each)).state?.['pid']);
+  }
+  const stream = readEvents(await first.api(`${path}/progress`, adminToken));
+  await using hub = await first.restart();
+  expect((await stream).at(-1)).toMatchObject({ phase: 'pending' });
+
+  expect((await getServer(hub, path)).pending).toBe('spawn');
+  const following = hub.api(`${path}/progress`, adminToken).then(readEvents);
+  await letGo(hub, path);
+  expect(await following).toContainEqual({
+    progress: 10,
+    message: 'Still in the queue.',
+    phase: 'pending',
+  });
+  const { state } = await untilServer(hub, path, ({ ready }) => ready, 'it is ready');
+  expect(state?.['pid']).toBe(pids[0]);
+  const browser = await hub.logIn('alice');
+  expect((await browser.open(`${hub.url}user/alice/`)).status).toBe(200);
+
+  expect(isAlive(Number(pids[1]))).toBe(true);
+  expect([202, 204]).toContain((await stopServer(hub, other)).status);
+  await untilServer(hub, other, ({ stopped }) => stopped, 'the other one is cancelled');
+  expect(isAlive(Number(pids[1]))).toBe(false);
+  expect([202, 204]).toContain((await stopServer(hub, path)).status);
+  await untilServer(hub, path, ({ stopped }) => stopped, 'it has stopped');
 });
