@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { canonicalPath } from '../http/canonical-path.ts';
 import type { ClientAddressReader } from '../http/client-address.ts';
 import type { ErrorAnswers } from '../http/error-answers.ts';
@@ -35,6 +36,8 @@ export function createHubForwarding(deps: {
 
   function optionsFor(req: IncomingMessage): ForwardOptions {
     const client = clientAddress(req);
+    // The feed shows that the hub was there: if it takes no connection now, it is coming back.
+    route.lastAnswerMs = monotonicMs();
     const path = canonicalPath(req.url ?? '')?.target ?? '/';
     const request = { to: hopToHub, method: req.method ?? 'GET', target: path };
     return { route, path, client, headersToAdd: [hopHeader, proof.make(request, client)] };
