@@ -20,7 +20,7 @@ import { waitUntilReady } from '../../processes/readiness-probe.ts';
 import { runsAsRoot } from '../../processes/system-user.ts';
 import { localProcessPlugin } from './local-process-plugin.ts';
 import { createLocalProcessSpawner } from './local-process-spawner.ts';
-import { readServerState } from './server-state.ts';
+import { newTag, readServerState } from './server-state.ts';
 
 const ignore = () => undefined;
 const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
@@ -369,7 +369,8 @@ describe('after a restart of the hub', () => {
   test('what a killed hub had no time to write down is ended by the next start', async () => {
     const logFile = join(directory, 'logs', 'server-server-1.log');
     const [program = '', ...rest] = app('supervises', logFile, ...app('never-listens'));
-    const hub = spawn(program, rest, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const env = { ...process.env, TAG: newTag('server-1') };
+    const hub = spawn(program, rest, { env, stdio: ['ignore', 'pipe', 'inherit'] });
     const [line] = await once(createInterface(hub.stdout), 'line');
     hub.kill('SIGKILL');
     const orphan = JSON.parse(String(line));

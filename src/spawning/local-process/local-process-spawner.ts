@@ -31,7 +31,7 @@ import {
 } from './limit-events.ts';
 import { createMemoryGuard } from './memory-guard.ts';
 import { createAddressBook, type ServerAddress } from './server-address.ts';
-import { type LocalServerState, readServerState } from './server-state.ts';
+import { type LocalServerState, newTag, readServerState, tagOf } from './server-state.ts';
 import {
   cgroupLimitsOf,
   fillCommand,
@@ -134,17 +134,18 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
   }
 
   function liveServer(given: Pick<LiveServer, 'state' | 'process' | 'output'>): LiveServer {
-    const { memoryLimitBytes, processLimit, isMemoryHeld = false, logFile } = given.state;
+    const { memoryLimitBytes, processLimit, isMemoryHeld = false } = given.state;
+    const tag = tagOf(given.state);
     const server: LiveServer = {
       ...given,
       ...noEvents,
-      tag: logFile,
+      tag,
       limits: {
         ...(memoryLimitBytes !== undefined && { memoryBytes: memoryLimitBytes }),
         ...(processLimit !== undefined && { processes: processLimit }),
       },
       // What was counted for an earlier hub was told by it.
-      ...(isMemoryHeld && { told: cgroups.events(logFile) ?? noEvents.told }),
+      ...(isMemoryHeld && { told: cgroups.events(tag) ?? noEvents.told }),
       onEvent: (message) => noteIn(given, message),
       exit: undefined,
       isEnding: false,
@@ -172,7 +173,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     user?: SystemUser,
   ): SpawnedServer {
     const { state, process, output } = server;
-    const group = { groupId: process.identity.pid, tag: state.logFile };
+    const group = { groupId: process.identity.pid, tag: tagOf(state) };
     const findStranger = createFindStranger({
       view,
       accounts: () => [0, user?.userId ?? geteuid?.()],
@@ -204,9 +205,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
 
   /** Ends what an earlier hub started and could not write down any more. */
   async function endLeftovers(serverId: string, graceMs: number): Promise<void> {
-    const logFile = logFileOf(serverId);
-    if (!hasOutputLog(logFile)) return;
-    await endProcessGroup({ groupId: undefined, tag: logFile }, { graceMs, view });
+    await endProcessGroup({ groupId: undefined, tag: newTag(serverId) }, { graceMs, view });
   }
 
   async function openLog(
@@ -265,7 +264,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       },
       workingDirectory: request.workingDirectory,
       output,
-      tag: logFile,
+      tag: newTag(serverId),
       limits: cgroupLimits,
       cgroups,
       user,
@@ -283,6 +282,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       ...process.identity,
       url: address.url,
       logFile,
+      tag: newTag(serverId),
       ...(address.socket && { socketDirectory: address.socket.directory }),
       ...(limits.memoryBytes !== undefined && { memoryLimitBytes: limits.memoryBytes }),
       ...(limits.processes !== undefined && { processLimit: limits.processes }),
@@ -310,10 +310,11 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       const user = await requireUser(request.systemUser);
       await makeDirectory(runtimeDirectory, 0o711);
       await prepareDirectory(request.workingDirectory, user);
-      if (!hasStarted.has(request.serverId)) {
+      // What another hub of the machine left is discarded when its server is taken over.
+      if (!hasStarted.has(request.serverId) && hasOutputLog(logFileOf(request.serverId))) {
         await endLeftovers(request.serverId, request.stopGraceMs);
-        hasStarted.add(request.serverId);
       }
+      hasStarted.add(request.serverId);
 
       for (let retry = 0; retry < portRetries; retry += 1) {
         const spawned = await attempt(request, user);
@@ -324,7 +325,12 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       throw new HubError('unavailable', 'Other programs took every port the server was given.');
     },
 
-    discard: (serverId, { graceMs }) => endLeftovers(serverId, graceMs),
+    async discard(serverId, { graceMs }) {
+      const tag = newTag(serverId);
+      // One look at the table of processes serves many servers, as after a machine has lost its power.
+      const isThere = (await view.taggedWith(tag)).length > 0 || cgroups.members(tag).length > 0;
+      if (isThere) await endLeftovers(serverId, graceMs);
+    },
 
     async stop(spawnerState, { graceMs, signal }) {
       const state = readServerState(spawnerState);
@@ -333,7 +339,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       const groupId = isSameProcess(state) ? state.pid : undefined;
       const ending =
         server?.process.stop({ graceMs }) ??
-        endProcessGroup({ groupId, tag: state.logFile }, { graceMs, view });
+        endProcessGroup({ groupId, tag: tagOf(state) }, { graceMs, view });
       const { survivors } = await orAbort(ending, signal);
       if (survivors.length > 0) {
         const message = `The processes ${survivors.join(', ')} of the server could not be ended.`;
@@ -358,7 +364,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       if (state === undefined || !isSameProcess(state)) return undefined;
       const output = await openLog(state.logFile, onOutput);
       const identity = { pid: state.pid, startTime: state.startTime };
-      const process = adoptProcess({ identity, tag: state.logFile, output, view });
+      const process = adoptProcess({ identity, tag: tagOf(state), output, view });
       if (process === undefined) {
         await output[Symbol.asyncDispose]();
         return undefined;

@@ -7,6 +7,8 @@ const schema = z.object({
   startTime: z.string(),
   url: z.string(),
   logFile: z.string(),
+  /** Missing of servers that an earlier version started. */
+  tag: z.string().optional(),
   socketDirectory: z.string().optional(),
   memoryLimitBytes: z.number().optional(),
   processLimit: z.number().optional(),
@@ -20,4 +22,14 @@ export type LocalServerState = z.output<typeof schema>;
 /** Reads a stored state; undefined when it is not one of this spawner. */
 export function readServerState(state: SpawnerState): LocalServerState | undefined {
   return schema.safeParse(state).data;
+}
+
+/**
+ * What the processes of a server carry, the same at every hub of the machine: one hub may have to end what
+ * another one was about to start when it was killed.
+ */
+export const newTag = (serverId: string): string => `server-${serverId}`;
+
+export function tagOf({ tag, logFile }: Pick<LocalServerState, 'tag' | 'logFile'>): string {
+  return tag ?? logFile;
 }
