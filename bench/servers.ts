@@ -46,7 +46,7 @@ async function run(args: readonly string[]): Promise<void> {
   await using folder = await createHubFolder(config);
   const leftOver = async () =>
     engine === undefined
-      ? processesOf(folder.directory)
+      ? processesOf(folder.apiUrl)
       : (await engine.docker.listContainers({ all: true })).length;
   const api = (path: string, init: RequestInit = {}) =>
     fetch(folder.apiUrl + path, {
@@ -162,12 +162,12 @@ async function residentKib(pid: number): Promise<number> {
 }
 
 /** How many processes of this hub's servers there are. */
-async function processesOf(directory: string): Promise<number> {
+async function processesOf(apiUrl: string): Promise<number> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const found = await Promise.all(
     pids.map(async (pid) => {
       const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
-      return environment.includes(`HUB_PROCESS_MARK=${directory}`);
+      return environment.includes(`HUB_API_URL=${apiUrl}`);
     }),
   );
   return found.filter(Boolean).length;

@@ -845,7 +845,8 @@ describeEachDatabase('the life of servers', (open) => {
     await until(() => ending === servers.length, 'all are being ended');
     ends.release();
     await cleared;
-    expect(mostRecording).toBe(4);
+    expect(mostRecording).toBeLessThanOrEqual(4);
+    expect(mostRecording).toBeGreaterThan(1);
     const stored = await Promise.all(servers.map((server) => next.stored(server)));
     expect(new Set(stored.map(({ state }) => state))).toEqual(new Set(['stopped']));
   });

@@ -195,6 +195,18 @@ test('every change of the API is among them, but for what ends things or is over
       'decideAuthorization',
       'exchangeCode',
       'introspectToken',
+      // Of a server's own token, about itself.
+      'tellAddressOfDefaultServer',
+      'tellAddressOfNamedServer',
+      // Questions and reports of gateways, with a scope that no user can hold.
+      'exchangeCodeForGateway',
+      'findBearerForGateway',
+      'findSessionUserForGateway',
+      'findVisitorForGateway',
+      'identifyTokenForGateway',
+      'listGroupsForGateway',
+      'listMembersForGateway',
+      'reportForGateway',
     ].toSorted(),
   );
 });

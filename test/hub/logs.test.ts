@@ -69,6 +69,7 @@ describe('the log of a busy run', () => {
     await api(folder, '/users/bob/server', { method: 'DELETE' });
     await folder.configure({ Hub: { load_roles: [{ name: 'user', scopes: ['no-such-scope'] }] } });
     hub.signal('SIGHUP');
+    await until(() => hub.stderr().includes('not reloaded'), 'the mistake has been noticed');
     await folder.configure({ Spawner: { cmd: ['false'] } });
     hub.signal('SIGHUP');
     await until(

@@ -36,7 +36,7 @@ async function pidsOf(hub: TestHub): Promise<number[]> {
   const found = await Promise.all(
     pids.map(async (pid) => {
       const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
-      return environment.includes(`HUB_PROCESS_TAG=${hub.directory}`) ? [pid] : [];
+      return environment.includes(`HUB_API_URL=${hub.apiUrl}`) ? [pid] : [];
     }),
   );
   return found.flat();

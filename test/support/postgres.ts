@@ -121,7 +121,12 @@ export async function startPostgres(): Promise<PostgresCluster> {
     process.kill(pid, signal);
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
     for (const child of children === '' ? [] : children.split(' ')) {
-      process.kill(Number(child), signal);
+      try {
+        process.kill(Number(child), signal);
+      } catch (error) {
+        // A connection that ended in this moment took its process along.
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+      }
     }
   }
 
