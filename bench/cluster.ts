@@ -69,7 +69,12 @@ if (wanted.has('revocation')) {
   );
 }
 if (wanted.has('rolling')) {
-  await using fleet = await startFleet({ hubs: 3, gateways: 2 });
+  await using fleet = await startFleet({
+    hubs: 3,
+    gateways: 0,
+    localGateways: 1,
+    serversEcho: true,
+  });
   const { requests, failed, webSockets, dropped } = await restartEach(fleet, say);
   const failures = Object.values(failed).reduce((sum, total) => sum + total, 0);
   if (failures > 0) say(JSON.stringify(failed));

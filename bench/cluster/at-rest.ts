@@ -29,6 +29,9 @@ export async function measureAtRest(): Promise<RestReport> {
   await pause(5_000);
   const client = new pg.Client(fleet.databaseUrl);
   await client.connect();
+  // What the server does for itself is no load of a hub.
+  await client.query('alter system set autovacuum = off');
+  await client.query('select pg_reload_conf()');
   const before = await countTransactions(client);
   await pause(restSeconds * 1000);
   const after = await countTransactions(client);

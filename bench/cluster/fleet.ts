@@ -10,6 +10,7 @@ import {
 } from '../../test/support/hub-process.ts';
 import { type PostgresCluster, startPostgres } from '../../test/support/postgres.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { isAlive } from '../../test/support/server-hub.ts';
 import { until } from '../../test/support/test-hub.ts';
 import { processesOf, sendSignal } from '../chaos/processes.ts';
 
@@ -57,6 +58,10 @@ export async function startFleet(options: {
   /** Managed services beside `app`, each a small web server. */
   readonly services?: number;
   readonly extraRoutes?: Readonly<Record<string, string>>;
+  /** `Hub.gateways` of each hub. */
+  readonly localGateways?: number;
+  /** Whether users' servers speak WebSocket. */
+  readonly serversEcho?: boolean;
 }): Promise<Fleet> {
   await using building = new AsyncDisposableStack();
   const postgres = building.use(await startPostgres());
@@ -99,13 +104,21 @@ export async function startFleet(options: {
         instance_name: name,
         instance_url: folder.apiUrl.replace(/hub\/api$/, ''),
         concurrent_spawn_limit: 0,
+        gateways: options.localGateways ?? 0,
         load_roles: [
           { name: 'gateways', scopes: ['gateway'], services: ['gateways'] },
           { name: 'user', scopes: ['self', 'access:services'] },
         ],
         services: [...services, { name: 'gateways', api_token: gatewayToken }],
       },
-      Spawner: { cmd: ['perl', join(programs, 'trivial.pl')], access: 'gateway', poll_interval: 5 },
+      Spawner: {
+        cmd:
+          options.serversEcho === true
+            ? [process.execPath, unrulyApp, '{port}']
+            : ['perl', join(programs, 'trivial.pl')],
+        access: 'gateway',
+        poll_interval: 5,
+      },
       Proxy: {
         extra_routes: { '/open/': `http://127.0.0.1:${ports[0]}`, ...options.extraRoutes },
         max_connections_per_address: 0,
@@ -219,7 +232,8 @@ function createMember(
     if (ending === undefined) return;
     running = undefined;
     ending.signal(signal);
-    await ending.exited;
+    // Its gateways go on, and hold what it wrote to open.
+    await until(() => !isAlive(ending.pid), `${name} has ended`);
     former += ending.stderr();
   };
   return {
@@ -244,7 +258,8 @@ function createMember(
       if (code !== undefined) throw new Error(`${name} ended with ${code}: ${started.stderr()}`);
     },
     end,
-    [Symbol.asyncDispose]: () => end('SIGTERM'),
+    // Ends the gateways of a hub too.
+    [Symbol.asyncDispose]: () => end('SIGINT'),
   };
 }
 

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent, fetch } from 'undici';
 import WebSocket from 'ws';
+import { until } from '../../test/support/test-hub.ts';
 import { adminToken, type Fleet } from './fleet.ts';
 
 export interface RollingReport {
@@ -14,6 +15,15 @@ export interface RollingReport {
 const userNames = Array.from({ length: 10 }, (_, index) => `rolling-${index}`);
 const webSocketCount = 50;
 
+async function untilServed(hubUrl: string, name: string): Promise<void> {
+  const headers = { authorization: `token ${adminToken}` };
+  await until(async () => {
+    const answer = await fetch(`${hubUrl}user/${name}/`, { headers, redirect: 'manual' });
+    await answer.arrayBuffer();
+    return answer.status === 200;
+  }, `the server of ${name} is served`);
+}
+
 /** Restarts each hub in turn, by SIGTERM, while requests to running servers and WebSockets go on. */
 export async function restartEach(
   fleet: Fleet,
@@ -24,6 +34,8 @@ export async function restartEach(
     await fleet.api(`/users/${name}`, { method: 'POST' });
     await fleet.api(`/users/${name}/server`, { method: 'POST' });
   }
+  for (const { url } of fleet.hubs)
+    await Promise.all(userNames.map((name) => untilServed(url, name)));
   const failed: Record<string, number> = {};
   let requests = 0;
   let isRunning = true;
@@ -49,8 +61,9 @@ export async function restartEach(
   }
 
   const sockets = await Promise.all(
-    Array.from({ length: webSocketCount }, async () => {
-      const address = `${fleet.url.replace('http', 'ws')}services/app/socket`;
+    Array.from({ length: webSocketCount }, async (_, index) => {
+      const name = userNames[index % userNames.length];
+      const address = `${fleet.url.replace('http', 'ws')}user/${name}/socket`;
       const socket = new WebSocket(address, { headers });
       await once(socket, 'open');
       socket.on('error', () => {});

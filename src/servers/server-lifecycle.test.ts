@@ -615,6 +615,14 @@ describeEachDatabase('the life of servers', (open) => {
     await until(() => beside.routes.size + away.routes.size === 0, 'they lead to it no more');
   });
 
+  test('an instance leads to the servers of the others as soon as it has started', async () => {
+    const world = createWorld(await open());
+    await world.start(await world.addServer('ann'));
+    const other = world.another();
+    await other.lifecycle.restore();
+    expect([...other.routes]).toEqual(['ann/@http://127.0.0.1:10001']);
+  });
+
   test('servers of an instance that is gone go on at another one of its machine', async () => {
     const database = await open();
     const world = createWorld(database);

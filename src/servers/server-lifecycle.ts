@@ -14,6 +14,7 @@ import type { ServerStore } from './server-store.ts';
 import { createServerSync } from './server-sync.ts';
 import { createServerUnit, type ServerUnit, type UnitEvents } from './server-unit.ts';
 import { createServerWatch } from './server-watch.ts';
+import { runsAlready, unreachable, withoutLease } from './start-refusals.ts';
 
 /** A start that was accepted. */
 export interface AcceptedStart {
@@ -359,7 +360,14 @@ export function createServerLifecycle(deps: {
       }
     },
 
-    restore: () => sync.undisturbed(async () => restoreAll(await ownership.listOwned())),
+    async restore() {
+      const restoration = await sync.undisturbed(async () =>
+        restoreAll(await ownership.listOwned()),
+      );
+      // Visitors of other instances' servers are led there from the first request on.
+      await sync.run();
+      return restoration;
+    },
 
     close,
 
@@ -376,24 +384,4 @@ function whyLost({ state }: Server): string {
   return state === 'running'
     ? 'The server ended while the hub was not running.'
     : 'The hub stopped while the server was starting or stopping.';
-}
-
-function runsAlready(): HubError {
-  return new HubError('bad_request', 'The server is already running.');
-}
-
-function withoutLease(): HubError {
-  return new HubError('unavailable', 'The hub cannot start servers at the moment.', {
-    hint: 'It does not reach its database. Try again in a few seconds.',
-    retryAfterSeconds: 5,
-  });
-}
-
-function unreachable(server: Server): HubError {
-  const since = unreachableSince(server)?.toISOString() ?? '';
-  return new HubError(
-    'conflict',
-    `The server cannot be reached since ${since.slice(0, 19).replace('T', ' ')} UTC: the instance "${server.instance?.name}" of the hub, which runs it, is away.`,
-    { hint: 'It comes back with its instance. To start it elsewhere, stop it first.' },
-  );
 }

@@ -302,6 +302,7 @@ export function toServer(row: ServerRow): Server {
     startedAt: toDate(row.started_at),
     lastActivityAt: toDate(row.last_activity_at),
     instance: toInstance(row),
+    machineId: row.machine_id ?? undefined,
   };
 }
 

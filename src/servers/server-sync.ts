@@ -101,12 +101,13 @@ export function createServerSync(deps: {
   function* elsewhere(servers: Iterable<Server>): Iterable<readonly [Server, Elsewhere]> {
     for (const server of servers) {
       const { state, url, instance: owner } = server;
-      if (state !== 'running' || url === undefined || owner === undefined) continue;
-      if (owner.id === ownership.instanceId) continue;
-      const isReached = owner.machineId === instance.machineId || !isOfOneMachine(url);
-      // What runs on beside a hub that is gone is about to be taken over.
-      if (!owner.isLive && !(isReached && deps.canTakeOver)) continue;
-      yield [server, { url, via: isReached ? undefined : owner.id }];
+      if (state !== 'running' || url === undefined) continue;
+      if (owner?.id === ownership.instanceId) continue;
+      const machineId = owner?.machineId ?? server.machineId;
+      const isReached = machineId === instance.machineId || !isOfOneMachine(url);
+      // What runs on beside a hub that stops or is gone is about to be taken over.
+      if (owner?.isLive !== true && !(isReached && deps.canTakeOver)) continue;
+      yield [server, { url, via: isReached ? undefined : owner?.id }];
     }
   }
 

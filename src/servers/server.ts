@@ -49,8 +49,10 @@ export interface Server {
   readonly createdAt: Date;
   readonly startedAt: Date | undefined;
   readonly lastActivityAt: Date | undefined;
-  /** Undefined for a server that is stopped. */
+  /** Undefined for a server that is stopped, or handed over by an instance that stops. */
   readonly instance: ServerInstance | undefined;
+  /** The only machine from which its spawner reaches it; undefined where any will do. */
+  readonly machineId?: string | undefined;
 }
 
 /** Since when nothing is known of a server, because the instance that runs it is away. */
