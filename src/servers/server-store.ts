@@ -194,7 +194,7 @@ export function createServerStore(database: HubDatabase): ServerStore {
         .set({
           ...toRowChange(change),
           ...(state === 'stopped' && unowned),
-          // Whoever started it uses it.
+          // To start a server is to use it.
           ...(state === 'running' && { last_activity_at: Date.now() }),
           state,
         })

@@ -11,7 +11,7 @@ import type { PlacedStatus, SupervisedService } from './service-status.ts';
 /** A service with a command: run here, or followed where another instance runs it. */
 export interface OwnedService extends SupervisedService {
   readonly service: Service & { readonly launch: ServiceLaunch };
-  /** Whether its token is made anew with each owner; else it is in the configuration. */
+  /** Whether each owner makes a new token for it; else it is in the configuration. */
   readonly isGivenToken: boolean;
   /** Whether its process is this instance's, also while that ends. */
   readonly isLocal: boolean;

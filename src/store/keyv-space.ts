@@ -112,7 +112,7 @@ const mutexPollMs = 100;
 
 /**
  * Lets one process at a time work on a key. What its holder does not give back, as when it was killed, is free again
- * after `lifetimeMs`; whoever waits for longer goes on all the same, and so does everyone while the store is away: for
+ * after `lifetimeMs`; a caller that waits for longer goes on all the same, and so does everyone while the store is away: for
  * work that is better done once, and not for what must never be done twice.
  */
 export function createKeyvMutex(

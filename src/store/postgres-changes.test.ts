@@ -160,7 +160,7 @@ describe.skipIf(!hasPostgres())('changes in PostgreSQL', () => {
 
     await quick.query(end, [late]);
     await expect.poll(() => heard, within).toEqual([{ kind: 'session_ended', sessionId: late }]);
-    // Whoever remembers only the highest number has gone past the slow one now.
+    // A reader that remembers only the highest number has gone past the slow one now.
     await slow.query('commit');
     await lost.query('rollback');
     await expect

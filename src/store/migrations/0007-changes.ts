@@ -119,7 +119,7 @@ async function createLog(database: Transaction<unknown>): Promise<void> {
       select distinct tg_argv[0], row->>tg_argv[1] from unnest(concerned) as row;
       return null;
     end $$`.execute(database);
-  // Whoever changes a table may have another search path than the hub.
+  // The session that changes a table may have another search path than the hub.
   await sql`
     do $$ begin
       execute format('alter function hub_note_changes() set search_path = %I, pg_temp', current_schema());
