@@ -20,6 +20,7 @@ const trace = `
 /** What only some configurations and some requests need. */
 const onDemand = [
   '@keyv/redis',
+  '@kubernetes/client-node',
   '@redis/client',
   'dockerode',
   'jose',
