@@ -42,6 +42,14 @@ export type {
   SpawnInfo,
 } from './plugin-host/authenticator.ts';
 export type {
+  ChangeableSettings,
+  SpawnHook,
+  SpawnHookHost,
+  SpawnHookPlugin,
+  StartChanges,
+  StartSettings,
+} from './plugin-host/spawn-hook.ts';
+export type {
   AcceptAddress,
   ReportedAddress,
   ResourceGuarantees,

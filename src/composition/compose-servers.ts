@@ -7,19 +7,21 @@ import {
   type PreparedSpawner,
   type SpawnerServices,
   startSpawner,
+  startSpawnHook,
 } from '../plugin-host/create-plugins.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import { createBoundedProbe } from '../processes/readiness-probe.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import { createActivityLog } from '../servers/activity.ts';
 import { createAddressReports } from '../servers/address-reports.ts';
-import { createLaunchPlanner } from '../servers/launch-plan.ts';
+import { createLaunchPlanner, identityOf } from '../servers/launch-plan.ts';
 import { noSpawner } from '../servers/no-spawner.ts';
 import { createDecideAccount } from '../servers/server-accounts.ts';
 import { createServerLifecycle } from '../servers/server-lifecycle.ts';
 import { createServerRoutes } from '../servers/server-routes.ts';
 import type { UnitEvents } from '../servers/server-unit.ts';
 import { joinSpawners, type NamedSpawner, type SpawnerSet } from '../servers/spawner-set.ts';
+import { createStartHooks, type NamedSpawnHook } from '../servers/start-hooks.ts';
 import { createUserServers } from '../servers/user-servers.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';
 import type { Site } from './compose-site.ts';
@@ -56,6 +58,16 @@ export async function composeServers(
   }));
   disposables.defer(async () => spawner[Symbol.asyncDispose]?.());
 
+  const hooks: NamedSpawnHook[] = [];
+  for (const prepared of plugins.hooks) {
+    const { name } = prepared;
+    const hook = await startSpawnHook(prepared, { log: createPluginLog(log, { hook: name }) });
+    disposables.defer(async () => hook[Symbol.asyncDispose]?.());
+    hooks.push({ name, hook });
+  }
+  const timeoutMs = spawnerConfig.hook_timeout * 1000;
+  const startHooks = createStartHooks({ hooks, timeoutMs, log });
+
   const routes = createServerRoutes({
     routes: deps.routes,
     basePath,
@@ -68,6 +80,7 @@ export async function composeServers(
     async onGone(server) {
       await stores.accessTokens.revokeByServer(server.id);
       await spawnHooks.afterStop(server.userName, server.name);
+      await startHooks.afterStop(identityOf(server));
     },
     onStartEnded: (outcome, seconds) => metrics.countSpawn(outcome, seconds),
   };
@@ -87,6 +100,7 @@ export async function composeServers(
     tokenIssuer: oauth.tokenIssuer,
     roles: stores.roles,
     beforeSpawn: spawnHooks.beforeSpawn,
+    hooks: startHooks,
     addressReports,
     probe: createBoundedProbe(parallelProbes),
     resolvePath,

@@ -40,6 +40,9 @@ export interface AuthenticatorEntry {
 /** One configured spawner, as an authenticator. */
 export type SpawnerEntry = AuthenticatorEntry;
 
+/** One configured hook, as an authenticator. */
+export type HookEntry = AuthenticatorEntry;
+
 /** The whole configuration: frozen, checked, secrets resolved, defaults applied. */
 export interface Config {
   readonly Hub: HubConfig;
@@ -49,6 +52,8 @@ export interface Config {
   readonly authenticators: readonly AuthenticatorEntry[];
   /** The first one is meant where a profile names none. */
   readonly spawners: readonly SpawnerEntry[];
+  /** In the order in which they run before a start. */
+  readonly hooks: readonly HookEntry[];
   /** Sections of plugins (`OIDCAuthenticator`, …), secret references still unresolved. */
   readonly pluginSections: Readonly<Record<string, unknown>>;
   /** Folder against which relative paths are resolved: that of the configuration file. */

@@ -220,8 +220,9 @@ function checkAccountAuthenticator(config: Config, report: Report): void {
   );
 }
 
-function checkSpawner({ Spawner, spawners }: Config, report: Report): void {
+function checkSpawner({ Spawner, spawners, hooks }: Config, report: Report): void {
   reportRepeated(spawners, 'Spawner.class', 'spawner', report);
+  reportRepeated(hooks, 'Spawner.hooks', 'hook', report);
   for (const [index, { spawner }] of Spawner.profiles.entries()) {
     if (spawner === undefined || spawners.some(({ name }) => name === spawner)) continue;
     const choice = spawners.map(({ name }) => JSON.stringify(name)).join(' or ');

@@ -103,6 +103,7 @@ function createConfig(
     Proxy: sections.Proxy,
     authenticators: listEntries(Hub.authenticator_class),
     spawners: listEntries(sections.Spawner.class),
+    hooks: listEntries(sections.Spawner.hooks),
     pluginSections,
     directory,
     file,
@@ -116,7 +117,7 @@ function createConfig(
 
 type ConfiguredClasses =
   | z.output<typeof hubSection>['authenticator_class']
-  | z.output<typeof spawnerSection>['class'];
+  | z.output<typeof spawnerSection>['class' | 'hooks'];
 
 function listEntries(configured: ConfiguredClasses): AuthenticatorEntry[] {
   return [configured].flat().map((entry) => {

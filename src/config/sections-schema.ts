@@ -111,6 +111,16 @@ const spawnerObject = z.looseObject({
     .describe('Name of this spawner, for profiles; the class by default.'),
 });
 
+/** The name of a hook with options of its own. */
+const hookObject = z.looseObject({
+  class: z.string().min(1).describe('Name of the plugin; further keys are its options.'),
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]*$/, 'may hold a-z, 0-9 and hyphens')
+    .optional()
+    .describe('Name of this hook, in messages; the class by default.'),
+});
+
 const profileSchema = z.strictObject({
   name: z
     .string()
@@ -228,6 +238,15 @@ export const spawnerSection = z.strictObject({
     .describe(
       'Working directory of a server; {username} is replaced as in system_user. Created when missing.',
     ),
+  hooks: z
+    .array(z.union([z.string().min(1), hookObject]))
+    .default([])
+    .describe(
+      'Plugins that run before each start of a server, in this order, and after each stop, in the reverse one.',
+    ),
+  hook_timeout: seconds
+    .default(30)
+    .describe('Seconds that each hook has before a start and after a stop.'),
   profiles: z.array(profileSchema).default([]).describe('Choices a user has at start.'),
   oauth_client_allowed_scopes: z
     .array(z.string())

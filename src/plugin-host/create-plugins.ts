@@ -7,8 +7,9 @@ import type {
   AuthenticatorPlugin,
   PluginSurroundings,
 } from './authenticator.ts';
-import { authenticatorProblem, spawnerProblem } from './created-shape.ts';
+import { authenticatorProblem, spawnerProblem, spawnHookProblem } from './created-shape.ts';
 import { describeThrown } from './load-failure.ts';
+import type { SpawnHook, SpawnHookHost, SpawnHookPlugin } from './spawn-hook.ts';
 import type { Spawner, SpawnerHost, SpawnerPlugin } from './spawner.ts';
 
 /** A configured authenticator, ready to be created. */
@@ -28,6 +29,15 @@ export interface PreparedSpawner {
   readonly options: unknown;
   /** `options` of each profile as the plugin parsed them, by its name; by undefined, of no profile. */
   readonly profileOptions: ReadonlyMap<string | undefined, unknown>;
+  readonly surroundings: PluginSurroundings;
+}
+
+export interface PreparedSpawnHook {
+  /** Its name among the configured hooks. */
+  readonly name: string;
+  readonly plugin: SpawnHookPlugin;
+  readonly file: string;
+  readonly options: unknown;
   readonly surroundings: PluginSurroundings;
 }
 
@@ -63,6 +73,14 @@ export async function startSpawner(
   services: SpawnerServices,
 ): Promise<Spawner> {
   return await open(await createSpawner(prepared, services), prepared.file);
+}
+
+/** Creates and opens a hook. Throws an Error that names the plugin's file and the reason. */
+export async function startSpawnHook(
+  prepared: PreparedSpawnHook,
+  services: Pick<SpawnHookHost, 'log'>,
+): Promise<SpawnHook> {
+  return await open(await createSpawnHook(prepared, services), prepared.file);
 }
 
 /**
@@ -130,6 +148,12 @@ export async function trySpawner(
   return await tryPlugin(create, prepared.file, createTimeoutMs);
 }
 
+/** The same for a hook. */
+export async function trySpawnHook(prepared: PreparedSpawnHook): Promise<string | undefined> {
+  const create = () => createSpawnHook(prepared, { log: silentLog });
+  return await tryPlugin(create, prepared.file, createTimeoutMs);
+}
+
 async function createAuthenticator(
   { plugin, file, options, surroundings }: PreparedAuthenticator,
   services: AuthenticatorServices,
@@ -152,6 +176,18 @@ async function createSpawner(
     file,
     timeoutMs: createTimeoutMs,
     problemOf: spawnerProblem,
+  });
+}
+
+async function createSpawnHook(
+  { plugin, file, options, surroundings }: PreparedSpawnHook,
+  services: Pick<SpawnHookHost, 'log'>,
+): Promise<SpawnHook> {
+  const host = { ...surroundings, ...services };
+  return await create(() => plugin.create(options, host), {
+    file,
+    timeoutMs: createTimeoutMs,
+    problemOf: spawnHookProblem,
   });
 }
 

@@ -69,6 +69,13 @@ const spawnerShape = z.object({
   reach: z.enum(['machine', 'anywhere'], 'must be "machine" or "anywhere"').optional(),
 });
 
+const spawnHookShape = z
+  .object({ open: hook, beforeStart: hook, afterStop: hook })
+  .refine(
+    (created) => created.beforeStart !== undefined || created.afterStop !== undefined,
+    'beforeStart and afterStop are missing',
+  );
+
 /** Says why what `create` returned is not an authenticator; undefined when it is one. */
 export function authenticatorProblem(value: unknown): string | undefined {
   const kind = z.object({ login: z.object({ kind: z.string() }) }).safeParse(value).data
@@ -90,8 +97,19 @@ export function spawnerProblem(value: unknown): string | undefined {
   return problems && `creates a spawner in which ${problems}`;
 }
 
+/** Says why what `create` returned is not a hook; undefined when it is one. */
+export function spawnHookProblem(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null) {
+    return 'creates no hook: create must return an object';
+  }
+  const problems = problemsOf(spawnHookShape.safeParse(value));
+  return problems && `creates a hook in which ${problems}`;
+}
+
 function problemsOf(result: z.ZodSafeParseResult<unknown>): string | undefined {
   return result.error?.issues
-    .map(({ path, message }) => `${z.core.toDotPath(path)} ${message}`)
+    .map(({ path, message }) =>
+      path.length === 0 ? message : `${z.core.toDotPath(path)} ${message}`,
+    )
     .join(' and ');
 }

@@ -5,11 +5,13 @@ import type { AuthenticatorPlugin } from './authenticator.ts';
 import { lendPackages } from './lent-packages.ts';
 import { describeLoadFailure } from './load-failure.ts';
 import { shapeProblem } from './plugin-shape.ts';
+import type { SpawnHookPlugin } from './spawn-hook.ts';
 import type { SpawnerPlugin } from './spawner.ts';
 
 export interface Plugins {
   readonly authenticator: AuthenticatorPlugin;
   readonly spawner: SpawnerPlugin;
+  readonly 'spawn-hook': SpawnHookPlugin;
 }
 
 export type PluginKind = keyof Plugins;

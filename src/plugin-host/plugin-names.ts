@@ -61,6 +61,7 @@ function sectionMeantBy(name: string, known: readonly string[]): string {
 const words = {
   authenticator: { article: 'an authenticator', setting: 'Hub.authenticator_class' },
   spawner: { article: 'a spawner', setting: 'Spawner.class' },
+  'spawn-hook': { article: 'a hook', setting: 'Spawner.hooks' },
 } as const satisfies Readonly<Record<PluginKind, object>>;
 
 export function describeLookup(

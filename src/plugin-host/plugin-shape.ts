@@ -15,7 +15,10 @@ const schemaValue = z.custom(
 const usableContracts: readonly ContractVersion[] = [1];
 
 const pluginShape = z.object({
-  kind: z.enum(['authenticator', 'spawner'], 'must be "authenticator" or "spawner"'),
+  kind: z.enum(
+    ['authenticator', 'spawner', 'spawn-hook'],
+    'must be "authenticator", "spawner" or "spawn-hook"',
+  ),
   name: z
     .string('must be text')
     .regex(/^[A-Za-z0-9][A-Za-z0-9_-]*$/, 'may hold letters, digits, _ and -'),

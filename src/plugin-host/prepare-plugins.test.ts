@@ -120,7 +120,7 @@ test.for([
   [
     'a wrong shape',
     'export default { kind: "auth", name: "x y", section: "Hub", optionsSchema: {}, create: 1 };',
-    /kind must be "authenticator" or "spawner"; name may hold .*; section is one of the hub's own sections; optionsSchema must be a schema made with zod; create must be a function/,
+    /kind must be "authenticator", "spawner" or "spawn-hook"; name may hold .*; section is one of the hub's own sections; optionsSchema must be a schema made with zod; create must be a function/,
   ],
 ] as const)('%s is told with the name of the file', async ([, source, expected]) => {
   writeFileSync(join(directory, 'plugins/example.ts'), source);

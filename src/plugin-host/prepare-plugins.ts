@@ -10,8 +10,10 @@ import type { PluginSurroundings } from './authenticator.ts';
 import {
   type PreparedAuthenticator,
   type PreparedSpawner,
+  type PreparedSpawnHook,
   tryAuthenticator,
   trySpawner,
+  trySpawnHook,
 } from './create-plugins.ts';
 import { describeThrown } from './load-failure.ts';
 import { isExternal } from './login-kinds.ts';
@@ -37,6 +39,8 @@ export interface PreparedPlugins {
   readonly authenticators: readonly PreparedAuthenticator[];
   /** In the order of `Spawner.class`; none when no servers are configured, without those that have problems. */
   readonly spawners: readonly PreparedSpawner[];
+  /** In the order of `Spawner.hooks`; without those that have problems. */
+  readonly hooks: readonly PreparedSpawnHook[];
   readonly problems: readonly ConfigProblem[];
   readonly warnings: readonly ConfigProblem[];
 }
@@ -181,8 +185,21 @@ export async function preparePlugins(
     const spawner = await prepareSpawner(entry, index);
     if (spawner !== undefined) spawners.push(spawner);
   }
+  const hooks: PreparedSpawnHook[] = [];
+  for (const [index, { class: className, name, options: own }] of config.hooks.entries()) {
+    const configured = { className, path: ['Spawner', 'hooks', index], own };
+    const found = await find('spawn-hook', configured);
+    if (found === undefined) continue;
+    const surroundings = surroundingsOf(config, name);
+    const options = checkOptions(found, configured, surroundings);
+    if (options === undefined) continue;
+    const prepared = { name, plugin: found.plugin, file: found.file, options, surroundings };
+    const message = await trySpawnHook(prepared);
+    if (message === undefined) hooks.push(prepared);
+    else problems.push({ path: formatPath(configured.path), message });
+  }
   problems.push(...(await findUnknownSections(config, { loader, used, hasUnreadable })));
-  return { authenticators, spawners, problems: withoutRepeats(problems), warnings };
+  return { authenticators, spawners, hooks, problems: withoutRepeats(problems), warnings };
 }
 
 /**

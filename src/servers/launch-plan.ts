@@ -2,6 +2,7 @@ import type { SpawnPreparation } from '../authentication/spawn-hooks.ts';
 import type { Config } from '../config/config.ts';
 import type { Origins } from '../http/origins.ts';
 import type { TokenIssuer } from '../oauth/tokens/token-issuer.ts';
+import type { StartSettings } from '../plugin-host/spawn-hook.ts';
 import type { ServerIdentity, StartCallbacks, Volume } from '../plugin-host/spawn-request.ts';
 import {
   createOwnProbe,
@@ -22,6 +23,7 @@ import { addressEnvironment, serverEnvironment } from './server-environment.ts';
 import type { LaunchPlan } from './server-start.ts';
 import type { ChosenOptions } from './spawn-options.ts';
 import type { SpawnerSet } from './spawner-set.ts';
+import type { StartHooks } from './start-hooks.ts';
 
 export type BeforeSpawn = (
   user: User,
@@ -50,6 +52,7 @@ export interface LaunchPlannerDeps {
   readonly tokenIssuer: Pick<TokenIssuer, 'createServerToken'>;
   readonly roles: Pick<RoleStore, 'getByName'>;
   readonly beforeSpawn: BeforeSpawn;
+  readonly hooks: Pick<StartHooks, 'beforeStart'>;
   readonly addressReports: Pick<AddressReports, 'await'>;
   /** Asks a server once whether it answers. */
   readonly probe: typeof probeReadiness;
@@ -82,7 +85,7 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
 
   function environmentOf(
     { user, server, chosen }: Launch,
-    { token, additions }: { readonly token: string; readonly additions: SpawnPreparation },
+    { token, settings }: { readonly token: string; readonly settings: StartSettings },
   ): Record<string, string> {
     const environment = serverEnvironment({
       userName: user.name,
@@ -95,22 +98,38 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
       prefix: serverPrefix(basePath, user.name, server.name),
       defaultUrl: chosen.defaultUrl,
       allowedScopes: spawnerConfig.oauth_client_allowed_scopes,
-      memoryLimitBytes: chosen.limits.memoryBytes,
-      cpuLimitCores: chosen.limits.cpuCores,
+      memoryLimitBytes: settings.limits.memoryBytes,
+      cpuLimitCores: settings.limits.cpuCores,
       prefixes: Hub.environment_prefixes,
       inherited: deps.environment,
       keep: spawnerConfig.env_keep,
-      extra: { ...chosen.environment, ...additions.environment },
+      extra: settings.environment,
     });
     return withSingleuserOnPath(environment);
   }
 
-  function identityOf({ id, userName, name }: Server): ServerIdentity {
+  /** What the configuration, the choice and the authenticators make of a start. */
+  function settingsOf(
+    { server, account, chosen }: Launch,
+    {
+      additions,
+      groups,
+    }: { readonly additions: SpawnPreparation; readonly groups: readonly string[] },
+  ): StartSettings {
+    const home = spawnerConfig.home_dir.replaceAll('{username}', safeFileName(account.name));
     return {
-      serverId: id,
-      userName,
-      serverName: name,
-      objectName: objectName(userName, name),
+      ...identityOf(server),
+      groups,
+      ...(chosen.profile !== undefined && { profile: chosen.profile }),
+      ...(account.systemUser !== undefined && { systemUser: account.systemUser }),
+      userOptions: chosen.userOptions,
+      authStates: additions.authStates,
+      command: chosen.command,
+      environment: { ...chosen.environment, ...additions.environment },
+      workingDirectory: deps.resolvePath(home),
+      limits: chosen.limits,
+      guarantees: chosen.guarantees,
+      volumes: chosen.volumes.map((volume) => ownVolume(volume, account, server)),
     };
   }
 
@@ -157,7 +176,7 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
     },
 
     plan(launch) {
-      const { user, server, account, chosen } = launch;
+      const { user, server, chosen } = launch;
       return {
         ...waitsFor(server),
         userOptions: chosen.userOptions,
@@ -167,28 +186,19 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
             deps.beforeSpawn(user, server.name, signal),
             deps.groups.groupNamesOf(user.name),
           ]);
+          const configured = settingsOf(launch, { additions, groups });
+          const settings = await deps.hooks.beforeStart(configured, signal);
           const token = await issueToken(user, server);
-          const { memoryBytes } = chosen.limits;
-          const home = spawnerConfig.home_dir.replaceAll('{username}', safeFileName(account.name));
+          const { memoryBytes } = settings.limits;
           return deps.spawner.start({
             ...callbacks,
-            ...identityOf(server),
-            groups,
-            ...(chosen.profile !== undefined && { profile: chosen.profile }),
+            ...settings,
             profileOptions: deps.profileOptionsOf(chosen.profile),
-            command: chosen.command,
-            environment: environmentOf(launch, { token, additions }),
+            environment: environmentOf(launch, { token, settings }),
             environmentForUrl: (url) => addressEnvironment(url, Hub.environment_prefixes),
-            authStates: additions.authStates,
-            workingDirectory: deps.resolvePath(home),
-            ...(account.systemUser !== undefined && { systemUser: account.systemUser }),
-            limits: chosen.limits,
-            guarantees: chosen.guarantees,
             ...(memoryBytes !== undefined && { memoryLimitBytes: memoryBytes }),
-            volumes: chosen.volumes.map((volume) => ownVolume(volume, account, server)),
             ip: spawnerConfig.ip,
             socket: spawnerConfig.socket,
-            userOptions: chosen.userOptions,
             stopGraceMs: spawnerConfig.stop_timeout * 1000,
             awaitAddress: awaitAddressOf(server, signal),
           });
@@ -196,6 +206,11 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
       };
     },
   };
+}
+
+/** What engines and hooks know a server by. */
+export function identityOf({ id, userName, name }: Server): ServerIdentity {
+  return { serverId: id, userName, serverName: name, objectName: objectName(userName, name) };
 }
 
 /** Fills in whose volume it is: as a folder where it is one, otherwise as part of a volume's name. */
