@@ -20,7 +20,7 @@ export const longest: readonly string[] = [
   'test/hub/singleuser.test.ts',
   'test/hub/silent-database.test.ts',
   'src/spawning/local-process/local-process-spawner.test.ts',
-  'src/servers/server-lifecycle.test.ts',
+  'src/servers/servers-of-instances.test.ts',
   'test/hub/idle-culler.test.ts',
   'test/hub/backup.test.ts',
   'test/hub/systemd.test.ts',
