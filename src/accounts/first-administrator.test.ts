@@ -84,6 +84,17 @@ describeEachDatabase('the first administrator', (open) => {
     expect(await issueSecret()).toBeUndefined();
   });
 
+  test('is still to be made with the same link when storing the password failed', async () => {
+    const database = await open();
+    const { firstAdministrator, credentials, issueSecret } = createParts(database);
+    const secret = (await issueSecret()) ?? '';
+    const { setPasswordHash } = credentials;
+    credentials.setPasswordHash = () => Promise.reject(new Error('no room'));
+    await expect(firstAdministrator.create({ secret, ...ada })).rejects.toThrow('no room');
+    credentials.setPasswordHash = setPasswordHash;
+    expect(await firstAdministrator.create({ secret, ...ada })).toMatchObject({ isAdmin: true });
+  });
+
   test('keeps the link when the password is not good enough', async () => {
     const { firstAdministrator, issueSecret } = createParts(await open());
     const secret = (await issueSecret()) ?? '';

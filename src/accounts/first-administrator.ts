@@ -29,7 +29,6 @@ export function createFirstAdministrator(deps: {
   readonly passwords: Pick<AccountPasswords, 'problemWith' | 'set'>;
 }): FirstAdministrator {
   const { link, users, authenticators, passwords } = deps;
-  let isCreating = false;
 
   return {
     isValid: link.isValid,
@@ -41,23 +40,22 @@ export function createFirstAdministrator(deps: {
     },
 
     async create({ secret, name, password }) {
-      // Of two requests at once, only one may find the link valid.
-      if (isCreating) throw usedUp();
-      isCreating = true;
+      if (!(await link.isValid(secret)) || (await link.hasAdministrator())) throw usedUp();
+      const userName = deps.names.resolveNew(name);
+      const problem = passwords.problemWith(password, userName);
+      if (problem !== undefined) throw new HubError('bad_request', problem);
+      // Of two requests at once, at whatever instances, one has it.
+      if (!(await link.take(secret))) throw usedUp();
       try {
-        if (!(await link.isValid(secret)) || (await link.hasAdministrator())) throw usedUp();
-        const userName = deps.names.resolveNew(name);
-        const problem = passwords.problemWith(password, userName);
-        if (problem !== undefined) throw new HubError('bad_request', problem);
         const existing = await users.findByName(userName);
         const user =
           existing ?? (await users.create({ name: userName, isAdmin: true, isInvited: true }));
         await passwords.set(user, password);
         if (existing !== undefined) await users.setAdmin(existing.id, true);
-        await link.end();
         return { ...user, isAdmin: true };
-      } finally {
-        isCreating = false;
+      } catch (error) {
+        await link.giveBack(secret).catch(() => undefined);
+        throw error;
       }
     },
   };

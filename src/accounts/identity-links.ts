@@ -1,5 +1,4 @@
 import { type Authenticators, accountOwnerOf } from '../authentication/create-authenticators.ts';
-import { createKeyedQueue } from '../authentication/keyed-queue.ts';
 import { HubError } from '../errors.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { Identity, IdentityStore } from '../users/identity-store.ts';
@@ -30,7 +29,6 @@ export function createIdentityLinks(deps: {
   readonly logins: Pick<LoginSessions, 'listOfUser' | 'end'>;
 }): IdentityLinks {
   const { identities, authenticators, credentials, logins } = deps;
-  const perUser = createKeyedQueue({ longestQueue: 20 });
 
   const listOf: IdentityLinks['listOf'] = async (user) => {
     const hasPassword =
@@ -50,22 +48,29 @@ export function createIdentityLinks(deps: {
     listOf,
 
     async unlink(user, identityId, { keepSessionId }) {
-      // One after another: of two unlinks at once the second must see what the first one left.
-      await perUser.run(user.id, async () => {
-        const link = (await listOf(user)).find(({ id }) => id === identityId);
-        if (link === undefined) throw new HubError('not_found', 'There is no such link.');
-        if (!link.mayUnlink) {
-          throw new HubError('conflict', 'This is your only login method.', {
-            hint: 'Link another one or choose a password first.',
-          });
-        }
-        const sessions = await logins.listOfUser(user.id);
-        await identities.unlink(user.id, identityId);
-        for (const session of sessions) {
-          if (session.identityId !== identityId || session.sessionId === keepSessionId) continue;
-          await logins.end(session.sessionId);
-        }
+      const link = (await listOf(user)).find(({ id }) => id === identityId);
+      if (link === undefined) throw noSuchLink();
+      const sessions = await logins.listOfUser(user.id);
+      const outcome = await identities.unlink(user.id, identityId, {
+        authenticators: authenticators.list
+          .filter(({ authenticator }) => authenticator.ownsAccounts !== true)
+          .map(({ name }) => name),
+        hasPasswords: accountOwnerOf(authenticators) !== undefined,
       });
+      if (outcome === 'unknown') throw noSuchLink();
+      if (outcome === 'last') {
+        throw new HubError('conflict', 'This is your only login method.', {
+          hint: 'Link another one or choose a password first.',
+        });
+      }
+      for (const session of sessions) {
+        if (session.identityId !== identityId || session.sessionId === keepSessionId) continue;
+        await logins.end(session.sessionId);
+      }
     },
   };
+}
+
+function noSuchLink(): HubError {
+  return new HubError('not_found', 'There is no such link.');
 }

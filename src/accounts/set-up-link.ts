@@ -9,8 +9,10 @@ export interface SetUpLink {
   /** A new link, unless there is an administrator already; an older link ends. */
   issue(): Promise<URL | undefined>;
   isValid(secret: string): Promise<boolean>;
-  /** Ends the link. */
-  end(): Promise<void>;
+  /** Ends the link; false when it does not work, or another one was faster. */
+  take(secret: string): Promise<boolean>;
+  /** Makes a link that was taken in vain work again, unless there is a newer one. */
+  giveBack(secret: string): Promise<void>;
   /** Whether an administrator can log in by password. */
   hasAdministrator(): Promise<boolean>;
 }
@@ -53,6 +55,10 @@ export function createSetUpLink(deps: {
       return secretHash !== undefined && equalSecrets(secretHash, hashSecret(secret));
     },
 
-    end: () => settings.delete(settingKey),
+    take: (secret) => settings.take(settingKey, hashSecret(secret)),
+
+    async giveBack(secret) {
+      await settings.keep(settingKey, hashSecret(secret));
+    },
   };
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { advisoryLocks } from '../store/advisory-locks.ts';
 import type { HubDatabase } from '../store/database.ts';
@@ -59,6 +60,8 @@ export interface ServerOwnership {
   forget(id: string): Promise<boolean>;
   /** What there is, in short; `signature` changes with whatever `listActive` would tell. */
   survey(): Promise<{ readonly signature: string; readonly takeable: number }>;
+  /** The signature of a survey that would tell of just these servers. */
+  signatureOf(active: readonly Server[]): string;
 }
 
 export function createServerOwnership(
@@ -224,11 +227,11 @@ export function createServerOwnership(
 
     async survey() {
       const isLive = sql<boolean>`(lease.lease_until is not null and lease.lease_until > ${databaseTimeMs(database)})`;
-      const entry = sql`concat_ws(' ', servers.id, servers.state, servers.instance_id, servers.url, servers.name, users.name, ${isLive})`;
+      const entry = sql`concat_ws(' ', servers.id, servers.state, servers.instance_id, servers.url, servers.name, users.name, case when ${isLive} then 'live' end)`;
       const digest =
         dialect === 'postgres'
-          ? sql<string>`md5(coalesce(string_agg(${entry}, ',' order by servers.id), ''))`
-          : sql<string>`coalesce(group_concat(${entry}), '')`;
+          ? sql<string>`md5(coalesce(string_agg(${entry}, ',' order by servers.id collate "C"), ''))`
+          : sql<string>`coalesce(group_concat(${entry}, ',' order by servers.id), '')`;
       const { rows } = await sql<{ signature: string; takeable: number }>`
         select ${digest} as signature,
           coalesce(sum(case when not ${isLive} and ${isWithinReach} then 1 else 0 end), 0) as takeable
@@ -238,6 +241,18 @@ export function createServerOwnership(
         where servers.state != 'stopped'`.execute(kysely);
       const [row] = rows;
       return { signature: row?.signature ?? '', takeable: Number(row?.takeable ?? 0) };
+    },
+
+    signatureOf(active) {
+      const text = active
+        .toSorted(({ id: one }, { id: other }) => (one < other ? -1 : 1))
+        .map(({ id, state, instance: owner, url, name, userName }) =>
+          [id, state, owner?.id, url, name, userName, owner?.isLive === true ? 'live' : undefined]
+            .filter((part) => part !== undefined)
+            .join(' '),
+        )
+        .join(',');
+      return dialect === 'postgres' ? hash('md5', text) : text;
     },
   };
 }

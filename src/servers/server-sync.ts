@@ -73,11 +73,13 @@ export function createServerSync(deps: {
     const sentAtMs = monotonicMs();
     const { signature, takeable } = await ownership.survey();
     if (signature !== seen) {
-      const servers = new Map((await store.listActive()).map((server) => [server.id, server]));
+      const active = await store.listActive();
+      const servers = new Map(active.map((server) => [server.id, server]));
       if (isClosed) return;
       const isWhole = compareUnits(servers, sentAtMs);
-      routes.leadElsewhere(elsewhere(servers.values()));
-      seen = isWhole ? signature : undefined;
+      routes.leadElsewhere(elsewhere(active));
+      // Not of the survey: an instance may have been away for the moment between the two.
+      seen = isWhole ? ownership.signatureOf(active) : undefined;
     }
     if (takeable > 0 && hasBegun) await takingOver(() => takeOver(deps.goOn));
   }

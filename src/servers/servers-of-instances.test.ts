@@ -166,6 +166,27 @@ describeEachDatabase('the servers of several instances', (open) => {
     expect(unreachableSince(await other.stored(server))).toBeUndefined();
   });
 
+  test('an instance that was away for a moment, in the middle of a comparison, is led to again', async () => {
+    const database = await open();
+    const world = createLifecycleWorld(database);
+    const server = await world.addServer('ann');
+    await world.start(server);
+    const other = world.another({ machineId: 'elsewhere' });
+    await other.entered;
+    const { listActive } = other.store;
+    let reads = 0;
+    other.store.listActive = async () => {
+      reads += 1;
+      if (reads > 1) return listActive();
+      await endLease(database, world.lease.id);
+      const away = await listActive();
+      await endLease(database, world.lease.id, new Date(8_640_000_000_000_000));
+      return away;
+    };
+    await until(() => other.routes.size === 1, 'it is led to');
+    expect(reads).toBe(2);
+  });
+
   test('an unreachable server can be given up and started elsewhere; what is left of it ends', async () => {
     const database = await open();
     const world = createLifecycleWorld(database);

@@ -10,7 +10,9 @@ describeEachDatabase('the setting store', (open) => {
     await settings.set('a', '2');
     await settings.set('b', '3');
     expect(await settings.find('a')).toBe('2');
-    await settings.delete('a');
+    expect(await settings.take('a', '1')).toBe(false);
+    const taken = await Promise.all([1, 2, 3].map(() => settings.take('a', '2')));
+    expect(taken.filter(Boolean)).toHaveLength(1);
     expect(await settings.find('a')).toBeUndefined();
     expect(await settings.find('b')).toBe('3');
   });

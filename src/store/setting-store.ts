@@ -9,7 +9,8 @@ export interface SettingStore {
    * that make the same value at once, all go on with the same.
    */
   keep(key: string, value: string): Promise<string>;
-  delete(key: string): Promise<void>;
+  /** Removes a value if it is this one; of several that try, in whatever process, one succeeds. */
+  take(key: string, value: string): Promise<boolean>;
 }
 
 export function createSettingStore({ kysely }: HubDatabase): SettingStore {
@@ -42,8 +43,13 @@ export function createSettingStore({ kysely }: HubDatabase): SettingStore {
       return (await find(key)) ?? value;
     },
 
-    async delete(key) {
-      await kysely.deleteFrom('settings').where('key', '=', key).execute();
+    async take(key, value) {
+      const { numDeletedRows } = await kysely
+        .deleteFrom('settings')
+        .where('key', '=', key)
+        .where('value', '=', value)
+        .executeTakeFirst();
+      return numDeletedRows > 0n;
     },
   };
 }

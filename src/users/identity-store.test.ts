@@ -1,7 +1,14 @@
-import { expect, test } from 'vitest';
-import { describeEachDatabase, recordAnnouncements } from '../../test/support/databases.ts';
+import { pino } from 'pino';
+import { describe, expect, test } from 'vitest';
+import {
+  describeEachDatabase,
+  recordAnnouncements,
+  usePostgres,
+} from '../../test/support/databases.ts';
+import { hasPostgres } from '../../test/support/postgres.ts';
 import { Secret } from '../config/secret.ts';
 import { createSealer } from '../crypto/sealer.ts';
+import { openDatabase } from '../store/open-database.ts';
 import { createIdentityStore } from './identity-store.ts';
 import { createUserStore } from './user-store.ts';
 
@@ -66,9 +73,9 @@ describeEachDatabase('the identity store', (open) => {
   test('ends a link for its own user only', async () => {
     const { identities, alice, bob } = await openStore();
     const { id } = await identities.link({ ...key, userId: alice.id });
-    expect(await identities.unlink(bob.id, id)).toBe(false);
+    expect(await identities.unlink(bob.id, id)).toBe('unknown');
     expect(await identities.listForUser(alice.id)).toHaveLength(1);
-    expect(await identities.unlink(alice.id, id)).toBe(true);
+    expect(await identities.unlink(alice.id, id)).toBe('unlinked');
     expect(await identities.listForUser(alice.id)).toEqual([]);
   });
 
@@ -115,5 +122,33 @@ describeEachDatabase('the identity store', (open) => {
     expect((await strangers.findAuthState(id))?.state).toBeUndefined();
     await database.kysely.updateTable('auth_states').set({ identity_id: other.id }).execute();
     expect(await identities.findAuthState(other.id)).toMatchObject({ state: undefined });
+  });
+});
+
+describe.skipIf(!hasPostgres())('unlinking at two instances', () => {
+  const cluster = usePostgres();
+
+  test('at once leaves one way in, many times over', async () => {
+    const url = await cluster().createDatabase();
+    const log = pino({ level: 'silent' });
+    await using first = await openDatabase(url, { directory: '.', log });
+    await using second = await openDatabase(url, { directory: '.', log });
+    const wayIn = { authenticators: ['oidc', 'github'], hasPasswords: true };
+    const users = createUserStore(first);
+    for (let round = 0; round < 20; round += 1) {
+      const { id: userId } = await users.create({ name: `user-${round}` });
+      const stores = [first, second].map((each) => createIdentityStore(each, { sealer }));
+      const subject = `subject-${round}`;
+      const links = await Promise.all(
+        wayIn.authenticators.map((authenticator) =>
+          stores[0]!.link({ ...key, authenticator, subject, userId }),
+        ),
+      );
+      const outcomes = await Promise.all(
+        stores.map((store, index) => store.unlink(userId, links[index]!.id, wayIn)),
+      );
+      expect(outcomes.toSorted()).toEqual(['last', 'unlinked']);
+      expect(await stores[0]!.listForUser(userId)).toHaveLength(1);
+    }
   });
 });

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import type { Kysely } from 'kysely';
 import type { Sealer } from '../crypto/sealer.ts';
 import { HubError } from '../errors.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { isForeignKeyViolation } from '../store/storage-error.ts';
-import type { Row } from '../store/tables.ts';
+import type { Row, Tables } from '../store/tables.ts';
+import { lockUser } from '../store/user-lock.ts';
 
 /** Who a user is at a provider. */
 export interface IdentityKey {
@@ -29,6 +31,14 @@ export interface StoredAuthState {
   readonly refreshedAt: Date;
 }
 
+/** By what users can log in. */
+export interface WayIn {
+  /** Names of the authenticators whose links count. */
+  readonly authenticators: readonly string[];
+  /** Whether a password of the hub counts. */
+  readonly hasPasswords: boolean;
+}
+
 export interface IdentityStore {
   find(key: IdentityKey): Promise<Identity | undefined>;
   findById(id: string): Promise<Identity | undefined>;
@@ -40,8 +50,15 @@ export interface IdentityStore {
   link(
     identity: IdentityKey & { readonly userId: string; readonly display?: string },
   ): Promise<Identity>;
-  /** Ends a link of this user; false when there was none. */
-  unlink(userId: string, identityId: string): Promise<boolean>;
+  /**
+   * Ends a link of this user, unless nothing of `wayIn` would be left. Of several at once, of whatever
+   * instance, each sees what the one before it left.
+   */
+  unlink(
+    userId: string,
+    identityId: string,
+    wayIn?: WayIn,
+  ): Promise<'unlinked' | 'unknown' | 'last'>;
   findAuthState(identityId: string): Promise<StoredAuthState | undefined>;
   /** Keeps the state encrypted. With undefined only the time is kept. */
   setAuthState(
@@ -55,7 +72,7 @@ export interface IdentityStore {
 }
 
 export function createIdentityStore(
-  database: Pick<HubDatabase, 'kysely' | 'announceChange'>,
+  database: Pick<HubDatabase, 'kysely' | 'dialect' | 'transaction' | 'announceChange'>,
   { sealer }: { readonly sealer: Sealer },
 ): IdentityStore {
   const { kysely } = database;
@@ -127,14 +144,20 @@ export function createIdentityStore(
       throw new HubError('conflict', 'This identity is linked to another user.');
     },
 
-    async unlink(userId, identityId) {
-      const { numDeletedRows } = await kysely
-        .deleteFrom('identities')
-        .where('id', '=', identityId)
-        .where('user_id', '=', userId)
-        .executeTakeFirst();
-      if (numDeletedRows > 0n) database.announceChange();
-      return numDeletedRows > 0n;
+    async unlink(userId, identityId, wayIn) {
+      const outcome = await database.transaction(async (transaction) => {
+        await lockUser(transaction, database, userId);
+        if (wayIn !== undefined && !(await isOtherWayIn(transaction, userId, identityId, wayIn)))
+          return 'last';
+        const { numDeletedRows } = await transaction
+          .deleteFrom('identities')
+          .where('id', '=', identityId)
+          .where('user_id', '=', userId)
+          .executeTakeFirst();
+        return numDeletedRows > 0n ? 'unlinked' : 'unknown';
+      });
+      if (outcome === 'unlinked') database.announceChange();
+      return outcome;
     },
 
     async findAuthState(identityId) {
@@ -178,6 +201,31 @@ export function createIdentityStore(
       await kysely.deleteFrom('auth_states').where('identity_id', '=', identityId).execute();
     },
   };
+}
+
+/** Whether a user can log in without a link. */
+async function isOtherWayIn(
+  on: Kysely<Tables>,
+  userId: string,
+  identityId: string,
+  { authenticators, hasPasswords }: WayIn,
+): Promise<boolean> {
+  if (hasPasswords) {
+    const password = await on
+      .selectFrom('password_credentials')
+      .select('user_id')
+      .where('user_id', '=', userId)
+      .executeTakeFirst();
+    if (password !== undefined) return true;
+  }
+  const other = await on
+    .selectFrom('identities')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where('id', '!=', identityId)
+    .where('authenticator', 'in', [...authenticators])
+    .executeTakeFirst();
+  return other !== undefined;
 }
 
 /** Binds the ciphertext to its row: moved to another identity it does not open. */
