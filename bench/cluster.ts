@@ -5,20 +5,31 @@
 import { parseArgs } from 'node:util';
 import { measureAtRest } from './cluster/at-rest.ts';
 import { startFleet } from './cluster/fleet.ts';
+import { measureGateways } from './cluster/gateways.ts';
 import { killAtRandom } from './cluster/kills.ts';
-import { measureRevocations } from './cluster/revocation.ts';
+import { measureRevocations, measureWithDeadFeeds } from './cluster/revocation.ts';
 import { restartEach } from './cluster/rolling.ts';
 import { measureTakeover } from './cluster/takeover.ts';
 import { writeResultsTable } from './results-table.ts';
 import { percentile } from './servers/health-probe.ts';
 
-const parts = ['kills', 'revocation', 'rolling', 'rest', 'takeover'] as const;
+const parts = [
+  'kills',
+  'revocation',
+  'dead-feeds',
+  'rolling',
+  'gateways',
+  'rest',
+  'takeover',
+] as const;
 const { values } = parseArgs({
   options: {
     kills: { type: 'string', default: '100' },
     seed: { type: 'string', default: '1' },
     revocations: { type: 'string', default: '100' },
     servers: { type: 'string', default: '500' },
+    rounds: { type: 'string', default: '7' },
+    seconds: { type: 'string', default: '4' },
     only: { type: 'string', default: parts.join(',') },
   },
 });
@@ -68,6 +79,17 @@ if (wanted.has('revocation')) {
     p99 < 1_000,
   );
 }
+if (wanted.has('dead-feeds')) {
+  await using fleet = await startFleet({ hubs: 3, gateways: 0, hasSilentFeeds: true });
+  const delaysMs = await measureWithDeadFeeds(fleet, Number(values.revocations));
+  const longest = delaysMs.at(-1) ?? Number.NaN;
+  report(
+    `the same while the connections that tell of it are silently dead, p50 / longest of ${delaysMs.length}`,
+    `${seconds(percentile(delaysMs, 0.5))} / ${seconds(longest)}`,
+    '< 5 s',
+    longest < 5_000,
+  );
+}
 if (wanted.has('rolling')) {
   await using fleet = await startFleet({
     hubs: 3,
@@ -86,8 +108,27 @@ if (wanted.has('rolling')) {
   );
   report(`WebSockets dropped meanwhile, of ${webSockets}`, `${dropped}`, '0', dropped === 0);
 }
+if (wanted.has('gateways')) {
+  const { rounds, seconds } = values;
+  const found = await measureGateways({ rounds: Number(rounds), seconds: Number(seconds), say });
+  const { throughputRatio, cpuRatio, summaries } = found;
+  for (const summary of summaries) say(summary);
+  report(
+    'throughput of 2 gateway processes against 1, the load beside them',
+    `${throughputRatio.toFixed(2)} ×`,
+    '≥ 1.3 ×',
+    throughputRatio >= 1.3,
+  );
+  report(
+    'CPU for each request of 2 gateway processes against 1',
+    `${cpuRatio.toFixed(2)} ×`,
+    'within 10 %',
+    cpuRatio <= 1.1,
+  );
+}
 if (wanted.has('rest')) {
-  const { residentMiB, statementsPerSecond } = await measureAtRest();
+  const { residentMiB, statementsPerSecond, byStatement } = await measureAtRest();
+  for (const [text, rate] of byStatement) say(`${rate.toFixed(2)}/s  ${text}`);
   report(
     'memory of an instance with 10,000 routes and 2,000 running servers',
     `${residentMiB.toFixed(0)} MiB`,

@@ -6,15 +6,20 @@ import { type Fleet, startFleet } from './fleet.ts';
 
 export interface RestReport {
   readonly residentMiB: number;
-  /** Of one instance. */
+  /** Of the instance that asks most, as the log of PostgreSQL counts them. */
   readonly statementsPerSecond: number;
+  /** The same for each of its statements, the most frequent first. */
+  readonly byStatement: readonly (readonly [string, number])[];
 }
 
 const serverCount = 2_000;
 const extraRouteCount = 8_000;
-const restSeconds = 30;
+const restSeconds = 60;
 
-/** What an instance holds and asks with 10,000 routes, 2,000 of them to servers of another instance. */
+/**
+ * What an instance holds and asks with 10,000 routes, 2,000 of them to servers of another instance. A statement is what
+ * PostgreSQL logs as one (`log_statement = all`), `begin` and `commit` too.
+ */
 export async function measureAtRest(): Promise<RestReport> {
   const extraRoutes = Object.fromEntries(
     Array.from({ length: extraRouteCount }, (_, index) => [
@@ -27,30 +32,43 @@ export async function measureAtRest(): Promise<RestReport> {
   if (measured === undefined || other === undefined) throw new Error('two hubs are needed');
   await addRunningServers(fleet, other.name);
   await pause(5_000);
-  const client = new pg.Client(fleet.databaseUrl);
-  await client.connect();
-  // What the server does for itself is no load of a hub.
-  await client.query('alter system set autovacuum = off');
-  await client.query('select pg_reload_conf()');
-  const before = await countTransactions(client);
-  await pause(restSeconds * 1000);
-  const after = await countTransactions(client);
-  await client.end();
+  const statements = await logStatements(fleet, restSeconds * 1000);
+  const [first = []] = fleet.hubs
+    .map(({ name }) => statements.filter(({ from }) => from === name).map(({ text }) => text))
+    .toSorted((left, right) => right.length - left.length);
+  const counts = Map.groupBy(first, (text) => text);
   return {
     residentMiB: residentMiB(measured.pid),
-    statementsPerSecond: (after - before) / restSeconds / fleet.hubs.length,
+    statementsPerSecond: first.length / restSeconds,
+    byStatement: [...counts]
+      .map(([text, all]) => [text, all.length / restSeconds] as const)
+      .toSorted(([, left], [, right]) => right - left),
   };
 }
 
-/** Each statement outside of a transaction is one; the ones of this program are left out. */
-async function countTransactions(client: pg.Client): Promise<number> {
-  await client.query('select pg_stat_clear_snapshot()');
-  // What a backend did is told to the statistics after a moment.
-  await pause(1_500);
-  const { rows } = await client.query<{ total: string }>(
-    'select xact_commit + xact_rollback as total from pg_stat_database where datname = current_database()',
-  );
-  return Number(rows[0]?.total);
+/** Every statement that is asked in a time, and by whom; without the values in it. */
+async function logStatements(
+  fleet: Fleet,
+  durationMs: number,
+): Promise<readonly { readonly from: string; readonly text: string }[]> {
+  const statements: { from: string; text: string }[] = [];
+  let isCounting = false;
+  fleet.postgres.onLog((line) => {
+    const [, from = '', text = ''] =
+      /^from=(\S+) LOG: {2}(?:statement|execute [^:]+): (.*)$/.exec(line) ?? [];
+    if (isCounting && from !== '') statements.push({ from, text: text.slice(0, 90) });
+  });
+  const client = new pg.Client(fleet.databaseUrl);
+  await client.connect();
+  await client.query("alter system set log_line_prefix = 'from=%a '");
+  await client.query("alter system set log_statement = 'all'");
+  await client.query('select pg_reload_conf()');
+  await client.end();
+  await pause(1_000);
+  isCounting = true;
+  await pause(durationMs);
+  isCounting = false;
+  return statements;
 }
 
 async function addRunningServers(fleet: Fleet, owner: string): Promise<void> {

@@ -11,6 +11,7 @@ import {
 import { type PostgresCluster, startPostgres } from '../../test/support/postgres.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { isAlive } from '../../test/support/server-hub.ts';
+import { startSilentRelay } from '../../test/support/silent-relay.ts';
 import { until } from '../../test/support/test-hub.ts';
 import { processesOf, sendSignal } from '../chaos/processes.ts';
 
@@ -49,6 +50,8 @@ export interface Fleet extends AsyncDisposable {
   /** Folders of all members: what works there belongs to the fleet. */
   readonly directories: readonly string[];
   api(path: string, init?: RequestInit): Promise<Response>;
+  /** Lets no more bytes through on the connections on which hubs hear of changes; they stay open. */
+  silenceFeeds(): void;
 }
 
 /** Starts everything and waits until it answers. */
@@ -62,6 +65,8 @@ export async function startFleet(options: {
   readonly localGateways?: number;
   /** Whether users' servers speak WebSocket. */
   readonly serversEcho?: boolean;
+  /** Whether `silenceFeeds` may be called. */
+  readonly hasSilentFeeds?: boolean;
 }): Promise<Fleet> {
   await using building = new AsyncDisposableStack();
   const postgres = building.use(await startPostgres());
@@ -86,6 +91,11 @@ export async function startFleet(options: {
     access: 'gateway',
   }));
 
+  const relay =
+    options.hasSilentFeeds === true ? building.use(await startSilentRelay(postgres)) : undefined;
+  const hubDatabaseUrl = new URL(databaseUrl);
+  if (relay !== undefined) hubDatabaseUrl.port = String(relay.port);
+
   const hubs: Member[] = [];
   const directories: string[] = [];
   for (let index = 0; index < options.hubs; index += 1) {
@@ -98,7 +108,8 @@ export async function startFleet(options: {
     await folder.configure({
       Hub: {
         public_url: url,
-        database_url: databaseUrl,
+        // PostgreSQL tells by it which hub asks.
+        database_url: `${hubDatabaseUrl}?application_name=${name}`,
         keyv_url: redis.url,
         cookie_secret: cookieSecret,
         instance_name: name,
@@ -177,6 +188,7 @@ export async function startFleet(options: {
           ...init.headers,
         },
       }),
+    silenceFeeds: () => relay?.silenceOpen('listen hub_changed'),
   };
   for (const at of [fleet, ...hubs, ...gateways])
     await untilServicesAnswer(at, startMs, serviceNames);

@@ -1,11 +1,17 @@
 import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import WebSocket from 'ws';
 import { FakeBrowser } from '../../test/support/fake-browser.ts';
-import { submitLogin } from '../../test/support/test-hub.ts';
+import { submitLogin, until } from '../../test/support/test-hub.ts';
 import { adminToken, type Fleet, type Member } from './fleet.ts';
 
 const longestMs = 30_000;
 const ways = ['token', 'login', 'user'] as const;
+
+/** With dead connections, so many rights are taken away in one round, spread over this time. */
+const atOnce = 10;
+const spreadMs = 2_000;
+const toldAgain = 'changes in the database are told again';
 
 /**
  * Takes rights away at one hub while a WebSocket is open at another. Returns how long after the answer
@@ -14,18 +20,55 @@ const ways = ['token', 'login', 'user'] as const;
 export async function measureRevocations(fleet: Fleet, times: number): Promise<readonly number[]> {
   const delaysMs: number[] = [];
   for (let turn = 0; turn < times; turn += 1) {
-    const [here, there] = [
-      fleet.hubs[turn % fleet.hubs.length],
-      fleet.hubs[(turn + 1) % fleet.hubs.length],
-    ];
-    const way = ways[turn % ways.length];
-    if (here === undefined || there === undefined || way === undefined) continue;
-    delaysMs.push(await measureOne(fleet, { here, there, way, name: `revoked-${turn}` }));
+    const [here, there] = pairOf(fleet, turn);
+    const way = ways[turn % ways.length] ?? 'token';
+    const revoke = await prepareOne(fleet, { here, there, way, name: `revoked-${turn}` });
+    delaysMs.push(await revoke());
   }
   return delaysMs.sort((left, right) => left - right);
 }
 
-async function measureOne(
+/** The same while the connections on which the hubs hear of changes have died without a word. */
+export async function measureWithDeadFeeds(
+  fleet: Fleet,
+  times: number,
+): Promise<readonly number[]> {
+  const delaysMs: number[] = [];
+  while (delaysMs.length < times) {
+    const first = delaysMs.length;
+    const revocations = [];
+    for (let turn = first; turn < Math.min(times, first + atOnce); turn += 1) {
+      const [here, there] = pairOf(fleet, turn);
+      const way = ways[turn % ways.length] ?? 'token';
+      revocations.push(await prepareOne(fleet, { here, there, way, name: `unheard-${turn}` }));
+    }
+    const losses = fleet.hubs.map((hub) => timesIn(hub.log(), toldAgain));
+    fleet.silenceFeeds();
+    const found = revocations.map(async (revoke, index) => {
+      await pause((spreadMs * index) / atOnce);
+      return revoke();
+    });
+    delaysMs.push(...(await Promise.all(found)));
+    await until(
+      () => fleet.hubs.every((hub, at) => timesIn(hub.log(), toldAgain) > (losses[at] ?? 0)),
+      'all hubs hear of changes again',
+    );
+  }
+  return delaysMs.sort((left, right) => left - right);
+}
+
+function timesIn(text: string, part: string): number {
+  return text.split(part).length - 1;
+}
+
+function pairOf({ hubs }: Fleet, turn: number): readonly [Member, Member] {
+  const [here, there] = [hubs[turn % hubs.length], hubs[(turn + 1) % hubs.length]];
+  if (here === undefined || there === undefined) throw new Error('two hubs are needed');
+  return [here, there];
+}
+
+/** Opens a WebSocket; returns what takes the right to it away and measures how long it stays open. */
+async function prepareOne(
   fleet: Fleet,
   options: {
     readonly here: Member;
@@ -33,7 +76,7 @@ async function measureOne(
     readonly way: (typeof ways)[number];
     readonly name: string;
   },
-): Promise<number> {
+): Promise<() => Promise<number>> {
   const { here, there, way, name } = options;
   const ask = (path: string, method: string, body?: unknown) =>
     fetch(`${here.url}hub/api${path}`, {
@@ -76,12 +119,14 @@ async function measureOne(
     socket.once('close', () => resolve(performance.now()));
     setTimeout(() => resolve(Number.POSITIVE_INFINITY), longestMs).unref();
   });
-  const answer = await revoke();
-  const answeredAt = performance.now();
-  if (!answer.ok) throw new Error(`${way}: ${answer.status} ${await answer.text()}`);
-  const closedAt = await closed;
-  socket.terminate();
-  return Math.max(0, closedAt - answeredAt);
+  return async () => {
+    const answer = await revoke();
+    const answeredAt = performance.now();
+    if (!answer.ok) throw new Error(`${way}: ${answer.status} ${await answer.text()}`);
+    const closedAt = await closed;
+    socket.terminate();
+    return Math.max(0, closedAt - answeredAt);
+  };
 }
 
 async function opened(socket: WebSocket, what: string): Promise<void> {

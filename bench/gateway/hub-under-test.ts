@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { FakeBrowser } from '../../test/support/fake-browser.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { submitLogin, until } from '../../test/support/test-hub.ts';
-import { type PinnedProcess, startPinned } from './pinned-process.ts';
+import { type Cores, type PinnedProcess, startPinned } from './pinned-process.ts';
 
 /** A hub of its own, started from its command line on a configuration file. */
 export interface HubUnderTest extends AsyncDisposable {
@@ -21,13 +21,15 @@ const adminToken = 'bench-admin-token-of-sixteen';
 
 /** Starts a hub with a guarded service, a public one and as many further routes as asked for. */
 export async function startHub(options: {
-  readonly core: number;
+  readonly core: Cores;
   readonly directory: string;
   readonly upstreamUrl: string;
   /** Behind the public service `echo`. */
   readonly echoUrl?: string;
   readonly extraRoutes?: number;
   readonly nodeOptions?: readonly string[];
+  /** `Hub.gateways`; they end with the hub. */
+  readonly gateways?: number;
 }): Promise<HubUnderTest> {
   const {
     core,
@@ -36,6 +38,7 @@ export async function startHub(options: {
     echoUrl = upstreamUrl,
     extraRoutes = 1,
     nodeOptions = [],
+    gateways = 0,
   } = options;
   const [port, internalPort] = [await freePort(), await freePort()];
   const url = `http://127.0.0.1:${port}/`;
@@ -56,6 +59,8 @@ export async function startHub(options: {
         authenticator_class: 'dummy',
         // As operators run it: with a line for each request.
         log_level: 'info',
+        gateways,
+        gateway_linger: 0,
         load_roles: [{ name: 'user', scopes: ['self', 'access:services'] }],
         services: [
           { name: 'admin', admin: true, api_token: adminToken },
@@ -80,6 +85,7 @@ export async function startHub(options: {
     core,
     command: [process.execPath, ...nodeOptions, main, 'start', '--config', file],
     port,
+    isEndedByTerm: gateways > 0,
   });
 
   const guarded = `${url}services/guarded/`;

@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type PinnedProcess, startPinned } from './pinned-process.ts';
+import { type Cores, type PinnedProcess, startPinned } from './pinned-process.ts';
 
 /** Starts nginx as one process without a master, so that its CPU time is one figure. */
 export async function startNginx(options: {
-  readonly core: number;
+  readonly core: Cores;
   readonly directory: string;
   readonly name: string;
   readonly port: number;

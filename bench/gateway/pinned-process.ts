@@ -6,20 +6,27 @@ import { connect } from 'node:net';
 /** The proxy under test runs on the first core; upstream and load share the second. */
 export const proxyCore = 0;
 export const loadCore = 1;
+/** Where everything shares them. */
+export const bothCores = '0,1';
+/** One core, or several as taskset names them. */
+export type Cores = number | string;
 
-/** A program that runs on one core. */
-export interface PinnedProcess extends AsyncDisposable {
+/** A process, and what it used. */
+export interface MeteredProcess {
   readonly pid: number;
   /** Seconds of CPU used so far, user and system, every thread. */
   cpuSeconds(): number;
   residentBytes(): number;
 }
 
+/** A program that runs on one core, and ends when it is disposed of. */
+export interface PinnedProcess extends MeteredProcess, AsyncDisposable {}
+
 const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 
 /** Starts a program on one core and waits until it listens. */
 export async function startPinned(options: {
-  readonly core: number;
+  readonly core: Cores;
   readonly command: readonly [string, ...string[]];
   readonly port: number;
   readonly environment?: Readonly<Record<string, string>>;
@@ -37,11 +44,8 @@ export async function startPinned(options: {
     complaints = (complaints + chunk).slice(-4_000);
   });
   await listening(port, child, () => complaints);
-  const pid = child.pid ?? 0;
   return {
-    pid,
-    cpuSeconds: () => cpuSecondsOf(pid),
-    residentBytes: () => residentBytesOf(pid),
+    ...meteredProcess(child.pid ?? 0),
     async [Symbol.asyncDispose]() {
       if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill(isEndedByTerm ? 'SIGTERM' : 'SIGKILL');
@@ -50,11 +54,20 @@ export async function startPinned(options: {
   };
 }
 
+/** The figures of a process that something else started and ends. */
+export function meteredProcess(pid: number): MeteredProcess {
+  return {
+    pid,
+    cpuSeconds: () => cpuSecondsOf(pid),
+    residentBytes: () => residentBytesOf(pid),
+  };
+}
+
 /**
  * A command that runs on one core, ahead of whatever else the machine does where that is permitted.
  * Each of the wrappers replaces itself by the next, so the child's pid is the program's.
  */
-export function onCore(core: number, command: readonly string[]): [string, ...string[]] {
+export function onCore(core: Cores, command: readonly string[]): [string, ...string[]] {
   const pinned = ['taskset', '-c', String(core), ...command] as const;
   return process.getuid?.() === 0 ? ['nice', '-n', '-15', ...pinned] : [...pinned];
 }

@@ -1,4 +1,4 @@
-import type { PinnedProcess } from './pinned-process.ts';
+import type { Cores, MeteredProcess } from './pinned-process.ts';
 import { type LoadResult, wrk } from './wrk.ts';
 
 /** One thing to measure: an address, and the processes that do the work behind it. */
@@ -7,7 +7,7 @@ export interface Contender {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** All processes whose CPU time the request costs; all on the proxy's core. */
-  readonly processes: readonly PinnedProcess[];
+  readonly processes: readonly MeteredProcess[];
 }
 
 /** The medians over all rounds. */
@@ -39,18 +39,20 @@ export async function measureInterleaved(options: {
   readonly rounds: number;
   readonly seconds: number;
   readonly connections: number;
+  /** Where the load runs, if not on a core of its own. */
+  readonly loadCores?: Cores;
   readonly progress: (line: string) => void;
 }): Promise<Measurement[]> {
-  const { contenders, rounds, seconds, connections, progress } = options;
+  const { contenders, rounds, seconds, connections, loadCores: core, progress } = options;
   const results = contenders.map(() => [] as (LoadResult & { cpuMicros: number })[]);
   for (const { url, headers } of contenders) {
-    await wrk({ url, headers, seconds: firstLoadSeconds, connections });
+    await wrk({ url, headers, seconds: firstLoadSeconds, connections, core });
   }
   for (let round = 0; round < rounds; round++) {
     for (const [index, { name, url, headers, processes }] of contenders.entries()) {
-      await wrk({ url, headers, seconds: warmUpSeconds, connections });
+      await wrk({ url, headers, seconds: warmUpSeconds, connections, core });
       const before = cpuSeconds(processes);
-      const result = await wrk({ url, headers, seconds, connections });
+      const result = await wrk({ url, headers, seconds, connections, core });
       const cpuMicros = ((cpuSeconds(processes) - before) / result.requests) * 1e6;
       results[index]?.push({ ...result, cpuMicros });
       progress(
@@ -95,6 +97,6 @@ export function median(figures: readonly number[]): number {
     : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
 }
 
-function cpuSeconds(processes: readonly PinnedProcess[]): number {
+function cpuSeconds(processes: readonly MeteredProcess[]): number {
   return processes.reduce((total, process) => total + process.cpuSeconds(), 0);
 }

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { loadCore, onCore } from './pinned-process.ts';
+import { type Cores, loadCore, onCore } from './pinned-process.ts';
 
 /** What wrk reports of one run. */
 export interface LoadResult {
@@ -25,9 +25,10 @@ export async function wrk(options: {
   readonly seconds: number;
   readonly connections: number;
   readonly headers: Readonly<Record<string, string>>;
+  readonly core?: Cores | undefined;
 }): Promise<LoadResult> {
   const { url, seconds, connections, headers } = options;
-  const [program, ...args] = onCore(loadCore, [
+  const [program, ...args] = onCore(options.core ?? loadCore, [
     'wrk',
     '--latency',
     '--timeout=30s',

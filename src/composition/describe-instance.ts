@@ -14,6 +14,8 @@ import { identifyProcess } from '../processes/process-identity.ts';
 const ownSettings = [
   'bind_url',
   'bind_socket_mode',
+  // Whatever host or name stands in it: what is compared is in that database.
+  'database_url',
   'hub_bind_url',
   'instance_name',
   'instance_url',

@@ -1,22 +1,29 @@
+import { sql } from 'kysely';
 import type { HubDatabase } from '../store/database.ts';
+import { leaseHasEnded } from '../store/lease-clock.ts';
 
 /** Counts the servers of all instances. */
 export interface ServerCountStore {
-  /** By state, without those that are stopped. */
+  /** By state, without those that are stopped; `unreachable` where the instance of one is away. */
   countByState(): Promise<Readonly<Record<string, number>>>;
 }
 
-export function createServerCountStore({ kysely }: HubDatabase): ServerCountStore {
+export function createServerCountStore(database: HubDatabase): ServerCountStore {
   return {
     async countByState() {
-      const rows = await kysely
+      const isAway = leaseHasEnded(database, 'servers.instance_id');
+      const state = sql<string>`case when ${isAway} then 'unreachable' else servers.state end`;
+      const rows = await database.kysely
         .selectFrom('servers')
-        .select(['state', ({ fn }) => fn.countAll<number | bigint | string>().as('count')])
-        .where('state', '<>', 'stopped')
-        .groupBy('state')
-        .orderBy('state')
+        .select([
+          state.as('shown'),
+          ({ fn }) => fn.countAll<number | bigint | string>().as('count'),
+        ])
+        .where('servers.state', '<>', 'stopped')
+        .groupBy('shown')
+        .orderBy('shown')
         .execute();
-      return Object.fromEntries(rows.map(({ state, count }) => [state, Number(count)]));
+      return Object.fromEntries(rows.map(({ shown, count }) => [shown, Number(count)]));
     },
   };
 }

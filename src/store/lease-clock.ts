@@ -20,3 +20,11 @@ export function leaseIsLive(database: Dialect, instanceColumn: string): RawBuild
     where lease.id = ${sql.ref(instanceColumn)} and lease.lease_until > ${databaseTimeMs(database)}
   )`;
 }
+
+/** Whether the instance that a column names is known and has no lease; false for null. */
+export function leaseHasEnded(database: Dialect, instanceColumn: string): RawBuilder<boolean> {
+  return sql<boolean>`exists (
+    select 1 from instances as lease
+    where lease.id = ${sql.ref(instanceColumn)} and lease.lease_until <= ${databaseTimeMs(database)}
+  )`;
+}

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { useOwnPostgres } from '../../test/support/databases.ts';
+import { endLease, enterInstance } from '../../test/support/instances.ts';
 import { hasPostgres } from '../../test/support/postgres.ts';
 import { type SilentRelay, startSilentRelay } from '../../test/support/silent-relay.ts';
 import { until } from '../../test/support/test-hub.ts';
@@ -138,6 +139,24 @@ describe.skipIf(!hasPostgres())('changes in PostgreSQL', () => {
       update roles set scopes = scopes`);
     const { rows } = await client.query('select kind from changes');
     expect(rows).toEqual([{ kind: 'user_added' }]);
+  });
+
+  test('that concern no one wake no one up, as the renewal of a lease', async () => {
+    const url = await cluster().createDatabase();
+    const { database } = await listener(url);
+    await enterInstance(database, { id: 'hub' });
+    const userId = await addUser(database);
+    const client = await psql(url);
+    await client.query('listen hub_changed');
+    const told: (string | undefined)[] = [];
+    client.on('notification', ({ payload }) => told.push(payload));
+    await endLease(database, 'hub');
+    await database.kysely.updateTable('users').set({ last_activity_at: 1 }).execute();
+    await database.kysely.deleteFrom('users').where('id', '<>', userId).execute();
+    // They are heard in the order in which they were sent.
+    await client.query("notify hub_changed, 'last'");
+    await expect.poll(() => told, within).toContain('last');
+    expect(told).toEqual(['last']);
   });
 
   test('are heard once each, also those of a transaction older than others that ended before', async () => {

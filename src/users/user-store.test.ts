@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { describeEachDatabase, recordAnnouncements } from '../../test/support/databases.ts';
+import { endLease, enterInstance } from '../../test/support/instances.ts';
 import { explainQueryPlan, watchStatements } from '../../test/support/statements.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { openDatabase } from '../store/open-database.ts';
@@ -191,11 +192,16 @@ describeEachDatabase('the user store', (open) => {
     ] as const) {
       await addServer(database, (await users.create({ name })).id, state);
     }
+    for (const name of ['near', 'lost']) {
+      await enterInstance(database, { id: `hub of ${name}` });
+      await addServer(database, (await users.create({ name })).id, 'running', `hub of ${name}`);
+    }
+    await endLease(database, 'hub of lost');
     await users.create({ name: 'none' });
     const namesIn = async (serverState: 'active' | 'ready' | 'inactive') =>
       (await users.list({ offset: 0, limit: 10, serverState })).items.map(({ name }) => name);
-    expect(await namesIn('active')).toEqual(['on', 'soon']);
-    expect(await namesIn('ready')).toEqual(['on']);
+    expect(await namesIn('active')).toEqual(['lost', 'near', 'on', 'soon']);
+    expect(await namesIn('ready')).toEqual(['near', 'on']);
     expect(await namesIn('inactive')).toEqual(['none', 'off']);
   });
 
@@ -283,7 +289,12 @@ test('no page of users is found by sorting everybody', async () => {
   }
 });
 
-async function addServer({ kysely }: HubDatabase, userId: string, state: string) {
+async function addServer(
+  { kysely }: HubDatabase,
+  userId: string,
+  state: string,
+  instanceId: string | null = null,
+) {
   await kysely
     .insertInto('servers')
     .values({
@@ -299,6 +310,7 @@ async function addServer({ kysely }: HubDatabase, userId: string, state: string)
       created_at: 1,
       started_at: null,
       last_activity_at: null,
+      instance_id: instanceId,
     })
     .execute();
 }

@@ -3,6 +3,7 @@ import { HubError } from '../errors.ts';
 import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
+import { leaseHasEnded } from '../store/lease-clock.ts';
 import { prepareQuery } from '../store/prepared-query.ts';
 import { recordActivity } from '../store/record-activity.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
@@ -43,8 +44,8 @@ export interface UserListOptions {
   /** Leaves out all other users. */
   readonly onlyNames?: readonly string[];
   /**
-   * By their servers: `active` has one that is not stopped, `ready` has one that runs, `inactive`
-   * has none that is not stopped.
+   * By their servers: `active` has one that is not stopped, `ready` has one that runs and is not
+   * unreachable, `inactive` has none that is not stopped.
    */
   readonly serverState?: 'active' | 'ready' | 'inactive';
   readonly sort?: UserSort;
@@ -164,7 +165,8 @@ export function createUserStore(database: HubDatabase): UserStore {
         );
       }
       if (onlyNames !== undefined) query = query.where('name', 'in', textsOf(onlyNames, database));
-      if (serverState !== undefined) query = query.where((where) => inState(where, serverState));
+      if (serverState !== undefined)
+        query = query.where((where) => inState(where, serverState, database));
 
       const { total } = await query
         .select((select) => select.fn.countAll<number>().as('total'))
@@ -355,6 +357,7 @@ function containing(text: string): string {
 function inState(
   where: ExpressionBuilder<Tables, 'users'>,
   state: NonNullable<UserListOptions['serverState']>,
+  database: Pick<HubDatabase, 'dialect'>,
 ) {
   const servers = where
     .selectFrom('servers')
@@ -363,5 +366,6 @@ function inState(
   const isActive = where.exists(servers.where('servers.state', '!=', 'stopped'));
   if (state === 'active') return isActive;
   if (state === 'inactive') return where.not(isActive);
-  return where.exists(servers.where('servers.state', '=', 'running'));
+  const isReachable = sql<boolean>`not ${leaseHasEnded(database, 'servers.instance_id')}`;
+  return where.exists(servers.where('servers.state', '=', 'running').where(isReachable));
 }

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { requireComponent } from './components.ts';
 import { freePort } from './free-port.ts';
@@ -31,6 +32,8 @@ export interface PostgresCluster extends PostgresLogin, AsyncDisposable {
   /** Keeps the connections open but answers nothing. */
   freeze(): void;
   thaw(): void;
+  /** Calls back with each line of the server's log. */
+  onLog(listener: (line: string) => void): void;
 }
 
 /** Whether PostgreSQL is installed; see requireComponent. */
@@ -71,6 +74,7 @@ export async function startPostgres(): Promise<PostgresCluster> {
   const port = await freePort();
   const base = { host: '127.0.0.1', port, user: 'hub', password: 'hub-password' };
   let server: ChildProcess | undefined;
+  const logListeners: ((line: string) => void)[] = [];
 
   async function start(): Promise<void> {
     // A killed server leaves it behind.
@@ -98,6 +102,9 @@ export async function startPostgres(): Promise<PostgresCluster> {
       output += text;
       if (output.includes('ready to accept connections')) ready.resolve();
       output = output.slice(-4000);
+    });
+    createInterface({ input: started.stderr }).on('line', (line) => {
+      for (const listener of logListeners) listener(line);
     });
     started.once('exit', () => ready.reject(new Error(`postgres ended: ${output}`)));
     await ready.promise;
@@ -142,6 +149,7 @@ export async function startPostgres(): Promise<PostgresCluster> {
     },
     start,
     stop,
+    onLog: (listener) => void logListeners.push(listener),
     freeze: () => signalAll('SIGSTOP'),
     thaw: () => signalAll('SIGCONT'),
     createDatabase: () => createDatabase(base),

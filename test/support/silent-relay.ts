@@ -6,8 +6,11 @@ export interface SilentRelay extends AsyncDisposable {
   readonly port: number;
   /** Connections stay open and new ones are taken, but no byte passes any more. */
   fallSilent(): void;
-  /** As what a firewall forgets: no byte passes on the connections of now any more, but new ones work. */
-  silenceOpen(): void;
+  /**
+   * As what a firewall forgets: no byte passes on the connections of now any more, but new ones work. With a text, only
+   * on those that sent it at their beginning.
+   */
+  silenceOpen(sent?: string): void;
   /** From now on, what clients send on new connections says something else of the same length. */
   translate(from: string, to: string): void;
   /** Pieces that clients have sent. */
@@ -18,6 +21,9 @@ export interface SilentRelay extends AsyncDisposable {
   /** How often a client has sent something since then. */
   readonly unheardCount: number;
 }
+
+/** How much of what a client sends is looked at. */
+const keptBytes = 4_096;
 
 /** Starts a relay on a free loopback port. */
 export async function startSilentRelay(target: {
@@ -30,7 +36,8 @@ export async function startSilentRelay(target: {
   let sentCount = 0;
   let trigger: string | undefined;
   let translation: readonly [string, string] | undefined;
-  let silenced = new WeakSet<Socket>();
+  const silenced = new WeakSet<Socket>();
+  const beginnings = new Map<Socket, string>();
 
   function keep(socket: Socket): void {
     sockets.add(socket);
@@ -42,10 +49,13 @@ export async function startSilentRelay(target: {
     keep(client);
     const translated = translation;
     const isMute = () => isSilent || silenced.has(client);
-    client.on('data', () => {
+    client.on('data', (data) => {
       sentCount += 1;
       if (isSilent) unheardCount += 1;
+      const beginning = beginnings.get(client) ?? '';
+      if (beginning.length < keptBytes) beginnings.set(client, beginning + data.toString('latin1'));
     });
+    client.on('close', () => beginnings.delete(client));
     if (isSilent) return;
     const upstream = connect({ ...target, allowHalfOpen: true });
     keep(upstream);
@@ -73,8 +83,9 @@ export async function startSilentRelay(target: {
     fallSilent() {
       isSilent = true;
     },
-    silenceOpen() {
-      silenced = new WeakSet(sockets);
+    silenceOpen(sent) {
+      for (const socket of sockets)
+        if (sent === undefined || beginnings.get(socket)?.includes(sent)) silenced.add(socket);
     },
     translate(from, to) {
       translation = [from, to];

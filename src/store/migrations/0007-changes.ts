@@ -115,6 +115,10 @@ async function createLog(database: Transaction<unknown>): Promise<void> {
           select to_jsonb(latter) - silent from latter
         );
       end if;
+      -- What concerns no one, as the renewal of a lease, wakes no one up.
+      if cardinality(concerned) = 0 then
+        return null;
+      end if;
       insert into changes (kind, subject)
       select distinct tg_argv[0], row->>tg_argv[1] from unnest(concerned) as row;
       return null;
