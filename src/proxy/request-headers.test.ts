@@ -156,7 +156,14 @@ describe('upstreamRequestHeaders', () => {
     'X-Grafana-User',
     'X-Amzn-Oidc-Identity',
     'Iv-User',
+    'Iv-Creds',
     'X-Userinfo',
+    'Shib-Session-Id',
+    'Eppn',
+    'X-Credential-Identifier',
+    'X-Spiffe-Id',
+    'X-Ms-Token-Aad-Id-Token',
+    'Tailscale-App-Capabilities',
   ];
 
   test.for(identities)('%s of a visitor never reaches an app that the gateway guards', (name) => {
@@ -179,13 +186,36 @@ describe('upstreamRequestHeaders', () => {
     'Cf-Access-Jwt-Assertion',
     'X-Pomerium-Jwt-Assertion',
     'X-authentik-jwt',
+    'Client-Cert',
+    'Client-Cert-Chain',
+    'X-ARR-ClientCert',
+    'X-Amzn-Mtls-Clientcert-Leaf',
+    'X-Tls-Client-Dn',
+    'Cf-Connecting-Ip',
+    'Cf-Connecting-Ipv6',
+    'Fastly-Client-Ip',
+    'Fly-Client-Ip',
+    'X-Azure-ClientIP',
+    'X-ProxyUser-Ip',
+    'X-Originating-Ip',
+    'X-Appengine-User-Ip',
+    'X-Envoy-External-Address',
+    'X-Envoy-Original-Path',
   ])('%s reaches no upstream', (name) => {
     for (const access of ['gateway', 'service', 'server', 'public'] as const)
       expect(sent([name, 'x'], { access })).not.toHaveProperty(name.toLowerCase());
   });
 
   test('what only sounds like an identity is kept', () => {
-    for (const name of ['X-User-Agent', 'X-Grpc-User-Agent', 'X-Csrf-Token', 'X-Upload-Id'])
+    for (const name of [
+      'X-User-Agent',
+      'X-Grpc-User-Agent',
+      'X-Csrf-Token',
+      'X-Upload-Id',
+      'X-Ship-Id',
+      'X-Zip',
+      'X-Api-Token',
+    ])
       expect(sent([name, 'x'])).toHaveProperty(name.toLowerCase());
   });
 

@@ -88,12 +88,16 @@ const proxyClaims = new RegExp(
     'x-original-.*',
     'x-rewrite-.*',
     'x-forwarded(?:-.*)?',
-    'x-(?:real|client|cluster-client)-ip',
-    'true-client-ip',
+    '.*-(?:client|connecting|originating|proxyuser|real|remote|user)-?ip(?:v6)?',
+    'x-envoy-(?:external-address|original-.*)',
     'x-scheme',
     'x-url-scheme',
-    'x-(?:ssl|client-cert).*',
+    // RFC 9440 §2, and those from before it.
+    '(?:.*-)?client-?cert(?:-.*)?',
+    'x-(?:ssl|tls).*',
     'ssl-client.*',
+    'shib-.*',
+    'x-ms-token-.*',
     'remote-(?:user|groups?|email|name|addr|host)',
     'forwarded',
     'proxy(?:-.*)?',
@@ -109,7 +113,7 @@ const proxyClaims = new RegExp(
  * was moved here from behind one of them may still believe it.
  */
 const identityClaims =
-  /(?:^|-)(?:assertion|claims?|consumer|email|groups?|identity|jwt|login|mail|oidc|principal|roles?|saml|sso|subject|upn|user|userid|userinfo|username)(?:-|$)/;
+  /(?:^|-)(?:assertion|capabilities|claims?|consumer|credential|creds|email|eppn|groups?|identity|jwt|login|mail|oidc|principal|roles?|saml|spiffe|sso|subject|upn|user|userid|userinfo|username)(?:-|$)/;
 /** What the program of the visitor is called says nothing about the visitor. */
 const userAgents = /(?:^|-)user-agent(?:-|$)/;
 
