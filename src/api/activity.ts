@@ -7,7 +7,7 @@ import { operation } from './operation.ts';
 
 interface Deps {
   readonly users: Pick<UserStore, 'getByName'>;
-  readonly serverStore: Pick<ServerStore, 'find'>;
+  readonly serverStore: Pick<ServerStore, 'listOfUser'>;
   readonly activityLog: Pick<ActivityLog, 'noteUser' | 'noteServer'>;
 }
 
@@ -36,16 +36,17 @@ export const activityOperations = [
     answers: { 200: { description: 'Taken note of; it never moves backwards.' } },
   }).handle(async ({ params, body }, { users, serverStore, activityLog }: Deps) => {
     const user = await users.getByName(params.name);
-    const reports = await Promise.all(
-      Object.entries(body.servers ?? {}).map(async ([serverName, { last_activity }]) => {
-        const server = await serverStore.find(params.name, serverName);
-        const at = parseTime(last_activity);
-        // The default server belongs to every user, also before there is a record of it.
-        if (server === undefined && serverName === '') return { serverId: undefined, at };
-        if (server === undefined) throw new HubError('bad_request', 'There is no such server.');
-        return { serverId: server.id, at };
-      }),
-    );
+    const reported = Object.entries(body.servers ?? {});
+    // One query, however many servers are named: each user may report, and names as many as they like.
+    const servers = reported.length === 0 ? [] : await serverStore.listOfUser(params.name);
+    const idsByName = new Map(servers.map(({ name, id }) => [name, id]));
+    const reports = reported.map(([serverName, { last_activity }]) => {
+      const serverId = idsByName.get(serverName);
+      // The default server belongs to every user, also before there is a record of it.
+      if (serverId === undefined && serverName !== '')
+        throw new HubError('bad_request', 'There is no such server.');
+      return { serverId, at: parseTime(last_activity) };
+    });
     const userAt = body.last_activity === undefined ? undefined : parseTime(body.last_activity);
     for (const { serverId, at } of reports) {
       if (serverId !== undefined) activityLog.noteServer(serverId, at);

@@ -127,3 +127,27 @@ test('a user who is made together with many others costs no query alone', async 
   const few = await countDuring(watch, () => create(10, 'few'));
   expect(await countDuring(watch, () => create(200, 'many'))).toBe(few);
 });
+
+test('a report of activity takes as many queries for many servers as for few', async () => {
+  using watch = watchStatements();
+  const own = await (
+    await hub.api(`/users/${occasional}/tokens`, token, { method: 'POST' })
+  ).json();
+  const last_activity = new Date().toISOString();
+  const report = async (count: number) => {
+    const servers = Object.fromEntries(
+      Array.from({ length: count }, (_, index) => [`lab-${index}`, { last_activity }]),
+    );
+    const answer = await hub.api(
+      `/users/${occasional}/activity`,
+      (own as { token: string }).token,
+      { method: 'POST', body: JSON.stringify({ servers }) },
+    );
+    expect(answer.status).toBe(400);
+    // What the report asked for without waiting has its turn before this.
+    await lengthOf('/users?limit=1');
+  };
+  await report(1);
+  const few = await countDuring(watch, () => report(1));
+  expect(await countDuring(watch, () => report(10_000))).toBe(few);
+});
