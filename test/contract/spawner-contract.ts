@@ -14,6 +14,7 @@ import type {
   Spawner,
   SpawnerHost,
   SpawnerPlugin,
+  SpawnerState,
   SpawnRequest,
 } from '../../src/plugin.ts';
 import { trySpawner } from '../../src/plugin-host/create-plugins.ts';
@@ -34,6 +35,14 @@ export interface SpawnerContract {
   readonly commands?: Partial<SpawnerCommands>;
   /** Whether it starts servers on Unix sockets too. */
   readonly sockets?: boolean;
+  /** Takes the engine away and brings it back, while its servers go on. Left out where there is none to go away. */
+  readonly engine?: SpawnerEngine;
+}
+
+export interface SpawnerEngine {
+  /** From then on the engine does not answer. */
+  takeAway(): Promise<void>;
+  bringBack(): Promise<void>;
 }
 
 export interface SpawnerCommands {
@@ -80,6 +89,9 @@ export function spawnerContract(contract: SpawnerContract): readonly ContractTes
     ...startTests(contract, commands),
     ...endTests(commands),
     ...restartTests(),
+    ...resumeTests(),
+    ...deleteTests(),
+    ...(contract.engine === undefined ? [] : engineTests(contract.engine)),
   ];
   return tests.map(({ name, run }) => ({
     name,
@@ -101,6 +113,10 @@ interface Bench extends AsyncDisposable {
   request(changed?: Partial<SpawnRequest>): SpawnRequest;
   start(spawner: Spawner, changed?: Partial<SpawnRequest>): Promise<SpawnedServer>;
   stop(spawner: Spawner, server: SpawnedServer): Promise<void>;
+  /** Notes a server that another way than `start` led to, so that it ends with the bench. */
+  adopt(spawner: Spawner, server: SpawnedServer): void;
+  /** The hub is restarted: what the spawner under test stored comes back from JSON. */
+  restart(spawner: Spawner): Promise<Spawner>;
   /** Resolves when a line of output holds the text. */
   seen(text: string): Promise<string>;
   readonly logged: string[];
@@ -171,8 +187,17 @@ async function createBench(contract: SpawnerContract, commands: SpawnerCommands)
 
     async start(spawner, changed) {
       const server = await spawner.start(bench.request(changed));
-      started.push({ spawner, server });
+      bench.adopt(spawner, server);
       return server;
+    },
+
+    adopt(spawner, server) {
+      started.push({ spawner, server });
+    },
+
+    async restart(spawner) {
+      await spawner[Symbol.asyncDispose]?.();
+      return await bench.create();
     },
 
     stop: (spawner, { state }) =>
@@ -239,6 +264,11 @@ async function listenForAddresses(): Promise<AddressReports> {
       server.close();
     },
   };
+}
+
+/** A state as the hub has it back from its database. */
+function stored(state: SpawnerState): SpawnerState {
+  return JSON.parse(JSON.stringify(state)) as SpawnerState;
 }
 
 async function assertReady({ url }: SpawnedServer): Promise<void> {
@@ -423,10 +453,9 @@ function restartTests(): BenchTest[] {
         const former = await bench.create();
         const server = await bench.start(former);
         await assertReady(server);
-        await former[Symbol.asyncDispose]?.();
 
-        const next = await bench.create();
-        const state = JSON.parse(JSON.stringify(server.state));
+        const next = await bench.restart(former);
+        const state = stored(server.state);
         const found = await next.restore(state, handlers);
         assert.equal(found?.url, server.url);
         await assertReady(server);
@@ -470,4 +499,201 @@ function restartTests(): BenchTest[] {
       },
     },
   ];
+}
+
+/** A start that is at the point where it keeps its state; undefined when it is over and has kept none. */
+async function startUntilKept(
+  bench: Bench,
+  spawner: Spawner,
+  changed: Partial<SpawnRequest>,
+): Promise<{ readonly kept: SpawnerState; readonly starting: Promise<SpawnedServer> } | undefined> {
+  const atState = Promise.withResolvers<SpawnerState>();
+  const { keepState } = changed;
+  const starting = spawner.start(
+    bench.request({
+      ...changed,
+      async keepState(state) {
+        await keepState?.(state);
+        atState.resolve(stored(state));
+      },
+    }),
+  );
+  starting.catch(() => undefined);
+  const first = await Promise.race([
+    atState.promise.then((kept) => ({ kept })),
+    starting.then((server) => ({ server })),
+  ]);
+  if ('kept' in first) return { kept: first.kept, starting };
+  bench.adopt(spawner, first.server);
+  return undefined;
+}
+
+/** For spawners that keep the state of a start that is under way; the others have nothing to go on with. */
+function resumeTests(): BenchTest[] {
+  const addressless = () => new Promise<never>(() => undefined);
+  return [
+    {
+      name: 'a start that kept its state and is left by one hub is gone on with by the next',
+      async run(bench) {
+        const former = await bench.create();
+        let left: Promise<void> | undefined;
+        const start = await startUntilKept(bench, former, {
+          // At this moment the hub ends, before there can be an address.
+          async keepState() {
+            left = former[Symbol.asyncDispose]?.();
+          },
+          awaitAddress: addressless,
+        });
+        if (start === undefined) return;
+        const { kept, starting } = start;
+        assert.ok(!JSON.stringify(kept).includes(secret), 'the kept state holds a secret');
+        await left;
+        await assert.rejects(starting, 'a start must reject when its hub ends');
+
+        const next = await bench.create();
+        assert.ok(next.resume !== undefined, 'it keeps a state, and cannot resume');
+        const found = await next.resume(kept, bench.request());
+        assert.ok(found !== undefined, 'what was started is lost');
+        bench.adopt(next, found);
+        await assertReady(found);
+        await assertRuns(next, found);
+        await bench.stop(next, found);
+        await assertEnded(next, found);
+      },
+    },
+    {
+      name: 'an address that was told once is known to the next hub, should this one be killed',
+      async run(bench) {
+        const former = await bench.create();
+        let kept: SpawnerState | undefined;
+        const server = await bench.start(former, {
+          keepState: async (state) => {
+            kept = stored(state);
+          },
+        });
+        if (kept === undefined) return;
+        await assertReady(server);
+        const next = await bench.create();
+        const request = bench.request({ awaitAddress: addressless });
+        const late = setTimeout(outputTimeoutMs, 'still waiting' as const, { ref: false });
+        const found = await Promise.race([next.resume?.(kept, request), late]);
+        assert.ok(found !== 'still waiting', 'it waits for an address that was told already');
+        assert.equal(found?.url, server.url);
+        await assertReady(server);
+      },
+    },
+    {
+      name: 'a start that kept its state and has ended meanwhile is not gone on with',
+      async run(bench) {
+        const spawner = await bench.create();
+        let kept: SpawnerState | undefined;
+        const server = await bench.start(spawner, {
+          keepState: async (state) => {
+            kept = stored(state);
+          },
+        });
+        await bench.stop(spawner, server);
+        const next = await bench.create();
+        for (const state of [{}, { serverId: 'contract-1' }, ...(kept === undefined ? [] : [kept])])
+          assert.equal(await next.resume?.(state, bench.request()), undefined);
+      },
+    },
+    {
+      name: 'a start that kept its state and is given up leaves nothing',
+      async run(bench) {
+        const spawner = await bench.create();
+        const cancel = new AbortController();
+        const start = await startUntilKept(bench, spawner, {
+          signal: cancel.signal,
+          awaitAddress: addressless,
+        });
+        if (start === undefined) return;
+        cancel.abort(new Error('given up'));
+        await assert.rejects(start.starting);
+        await assertEnded(spawner, { state: start.kept });
+      },
+    },
+  ];
+}
+
+function deleteTests(): BenchTest[] {
+  const identity = (serverId: string) => ({
+    serverId,
+    userName: 'ann',
+    serverName: '',
+    objectName: serverId,
+  });
+  const remove = (spawner: Spawner, serverId: string, withUser: boolean) =>
+    spawner.delete?.(identity(serverId), { withUser, signal: AbortSignal.timeout(30_000) });
+  return [
+    {
+      name: 'a deletion may be repeated, and the server be made and started again',
+      async run(bench) {
+        const spawner = await bench.create();
+        const server = await bench.start(spawner);
+        await bench.stop(spawner, server);
+        for (const withUser of [false, false, true, true])
+          await remove(spawner, 'contract-1', withUser);
+        await assertEnded(spawner, server);
+        await assertReady(await bench.start(spawner));
+      },
+    },
+    {
+      name: 'a deletion of a server that was never started does nothing',
+      async run(bench) {
+        const spawner = await bench.create();
+        await remove(spawner, 'contract-9', false);
+      },
+    },
+    {
+      name: 'a deletion of one server leaves the others alone',
+      async run(bench) {
+        const spawner = await bench.create();
+        const one = await bench.start(spawner, { serverId: 'contract-1' });
+        const other = await bench.start(spawner, { serverId: 'contract-10' });
+        await bench.stop(spawner, one);
+        await remove(spawner, 'contract-1', false);
+        await assertReady(other);
+        await assertRuns(spawner, other);
+      },
+    },
+  ];
+}
+
+function engineTests(engine: SpawnerEngine): BenchTest[] {
+  return [
+    {
+      name: 'a server is unknown while the engine does not answer, not gone, and known again after it',
+      async run(bench) {
+        const spawner = await bench.create();
+        const server = await bench.start(spawner);
+        await assertReady(server);
+        await engine.takeAway();
+        try {
+          const result = await spawner.poll(server.state);
+          assert.equal(result.running, 'unknown');
+          assert.notEqual('reason' in result ? result.reason : '', '');
+          const next = await bench.create();
+          const handlers = { onOutput: () => undefined };
+          await assert.rejects(next.restore(stored(server.state), handlers), Error);
+          await assert.rejects(bench.start(next, { serverId: 'contract-2' }), Error);
+          assert.ok(!bench.logged.join('\n').includes(secret), 'the log holds a secret');
+        } finally {
+          await engine.bringBack();
+        }
+        await untilKnown(spawner, server);
+        await assertRuns(spawner, server);
+        await assertReady(server);
+      },
+    },
+  ];
+}
+
+/** Engines that come back may need a moment. */
+async function untilKnown(spawner: Spawner, { state }: SpawnedServer): Promise<void> {
+  const timeout = AbortSignal.timeout(outputTimeoutMs);
+  while ((await spawner.poll(state)).running === 'unknown') {
+    timeout.throwIfAborted();
+    await setTimeout(100);
+  }
 }

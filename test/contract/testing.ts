@@ -9,5 +9,10 @@ export {
 } from './authenticator-contract.ts';
 export type { ContractTest } from './contract-test.ts';
 export { createSpawnRequest } from './spawn-request.ts';
-export { type SpawnerCommands, type SpawnerContract, spawnerContract } from './spawner-contract.ts';
+export {
+  type SpawnerCommands,
+  type SpawnerContract,
+  type SpawnerEngine,
+  spawnerContract,
+} from './spawner-contract.ts';
 export { createTestHost, type TestHost, type TestHostOptions } from './test-host.ts';

@@ -19,8 +19,9 @@ const commands = {
 };
 
 describe.runIf(hasDocker())('the Docker spawner keeps the contract', () => {
-  const { host } = useDocker();
-  const options = { host, image: busyImage, network: 'host' };
+  const docker = useDocker();
+  const options = { host: docker.host, image: busyImage, network: 'host', api_timeout: 5 };
+  const engine = { takeAway: () => docker.freeze(), bringBack: async () => docker.thaw() };
 
-  test.for(spawnerContract({ plugin, options, commands }))('$name', ({ run }) => run());
+  test.for(spawnerContract({ plugin, options, commands, engine }))('$name', ({ run }) => run());
 });

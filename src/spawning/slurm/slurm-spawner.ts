@@ -66,16 +66,25 @@ export function createSlurmSpawner(deps: {
   const commentOf = (serverId: string) => `hub:${hubTag}:${serverId}`;
   const jobNameOf = (objectName: string) => `${options.job_name_prefix}-${objectName}`;
 
-  /** Makes the URL of a server of its report: the host is the one on which Slurm runs the job. */
-  function acceptFor(jobId: () => Promise<string>): AcceptAddress {
+  /**
+   * Makes the URL of a server of its report: the host is the one on which Slurm runs the job. The job tells it
+   * once, so it is kept before the job is answered.
+   */
+  function acceptFor(
+    submitted: Promise<JobState>,
+    keepState: StartCallbacks['keepState'],
+  ): AcceptAddress {
     return async ({ port }) => {
-      const job = await lookUp(await jobId());
+      const state = await submitted;
+      const job = await lookUp(state.jobId);
       if (job?.node === undefined || phaseOf(job) !== 'running') {
         throw new Error('Slurm does not run this job.');
       }
       const address = await commands.addressOf(job.node);
       const host = address.includes(':') ? `[${address}]` : address;
-      return `http://${host}:${port}`;
+      const url = `http://${host}:${port}`;
+      await keepState({ ...state, url });
+      return url;
     };
   }
 
@@ -214,9 +223,9 @@ export function createSlurmSpawner(deps: {
       const chosen = chooseFor(options, request);
       const account = request.systemUser;
       const outputFile = outputFileOf(options, request);
-      const submitted = Promise.withResolvers<string>();
+      const submitted = Promise.withResolvers<JobState>();
       submitted.promise.catch(() => undefined);
-      const told = request.awaitAddress(acceptFor(() => submitted.promise));
+      const told = request.awaitAddress(acceptFor(submitted.promise, request.keepState));
       told.catch(() => undefined);
       const script = writeJobScript({
         command: request.command,
@@ -262,15 +271,18 @@ export function createSlurmSpawner(deps: {
         secrets: secretsIn(request.environment),
       });
       await request.keepState(state);
-      submitted.resolve(jobId);
+      submitted.resolve(state);
       return await untilAddress(state, request, told);
     },
 
     async resume(kept, request: ResumeRequest) {
       const state = readState(kept);
       if (state === undefined) return undefined;
-      const { jobId, account, outputFile: file } = state;
-      const told = request.awaitAddress(acceptFor(async () => jobId));
+      const { jobId, account, outputFile: file, url } = state;
+      const told =
+        url === undefined
+          ? request.awaitAddress(acceptFor(Promise.resolve(state), request.keepState))
+          : Promise.resolve(url);
       told.catch(() => undefined);
       const job = await lookUp(jobId).catch(() => 'unknown' as const);
       if (job === undefined || (job !== 'unknown' && phaseOf(job) === 'ended')) return undefined;
