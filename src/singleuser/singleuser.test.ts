@@ -2,116 +2,21 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { FakeBrowser } from '../../test/support/fake-browser.ts';
 import { startFakeHub } from '../../test/support/fake-hub.ts';
+import { appCommand, type Echo, startGuardedApp } from '../../test/support/guarded-app.ts';
 import { createActivityReport } from './activity-report.ts';
-import { type SingleuserOptions, startSingleuser } from './singleuser.ts';
 
-const alice = { name: 'alice', groups: ['staff', 'a,b'], scopes: ['access:servers!server=alice/'] };
 const log = pino({ level: 'silent' });
-
-/** A web app without a login: says what it was asked, redirects, sets cookies, echoes WebSockets. */
-const appSource = `
-  import { createServer } from 'node:http';
-  import { text } from 'node:stream/consumers';
-  import { WebSocketServer } from 'ws';
-  const server = createServer(async (request, response) => {
-    const { method, url, headers } = request;
-    const path = url.split('?')[0];
-    if (path.endsWith('/redirect')) response.writeHead(302, { location: '/next' });
-    if (path.endsWith('/cookie')) {
-      response.setHeader('set-cookie', ['mine=1; Path=/', 'hub-user-alice=stolen; Path=/', 'service-x=1']);
-    }
-    if (path.endsWith('/abort')) {
-      response.write('half');
-      return setImmediate(() => response.destroy());
-    }
-    const body = await text(request);
-    response.end(JSON.stringify({ method, url, headers, body, environment: process.env, pid: process.pid }));
-  });
-  const sockets = new WebSocketServer({ server });
-  sockets.on('connection', (socket, request) => {
-    socket.send(request.url + ' ' + request.headers['x-hub-user']);
-    socket.on('message', (data) => socket.send(data));
-  });
-  const [where] = process.argv.slice(1);
-  server.listen(where === undefined ? Number(process.env.PORT) : where, where === undefined ? '127.0.0.1' : undefined);
-`;
-const appCommand = [process.execPath, '--input-type=module', '--eval', appSource];
-
-interface Echo {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: Record<string, string>;
-  readonly body: string;
-  readonly environment: Record<string, string>;
-  readonly pid: number;
-}
-
-async function setUp(
-  options: Partial<SingleuserOptions> = {},
-  variables: Record<string, string> = {},
-) {
-  const hub = await startFakeHub();
-  hub.loggedIn = alice;
-  hub.users.set('good', alice);
-  hub.clients.set('hub-user-alice', 'the-token-of-the-server');
-  const environment = {
-    PATH: process.env['PATH'],
-    HUB_API_TOKEN: 'the-token-of-the-server',
-    HUB_API_URL: hub.apiUrl,
-    HUB_BASE_URL: `${hub.origin}/`,
-    HUB_CLIENT_ID: 'hub-user-alice',
-    HUB_USER: 'alice',
-    HUB_SERVICE_PREFIX: '/user/alice/',
-    HUB_SERVICE_URL: 'http://127.0.0.1:0/',
-    HUB_OAUTH_SCOPES: '["access:servers!server=alice/","access:servers"]',
-    ...variables,
-  };
-  const singleuser = await startSingleuser(
-    {
-      command: appCommand,
-      usesSocket: false,
-      stripsPrefix: false,
-      passesToken: false,
-      readyPath: '',
-      cacheMaxAgeSeconds: 300,
-      killAfterSeconds: 5,
-      ...options,
-    },
-    { environment, log },
-  );
-  const { port } = singleuser.server.address() as AddressInfo;
-  const origin = `http://127.0.0.1:${port}`;
-  hub.publicOrigin = origin;
-  return {
-    hub,
-    singleuser,
-    port,
-    origin,
-    prefix: `${origin}/user/alice/`,
-    browser: new FakeBrowser(),
-    async echo(path: string, init: RequestInit = {}): Promise<Echo> {
-      const headers = { authorization: 'token good', ...(init.headers as Record<string, string>) };
-      const answer = await fetch(`${origin}${path}`, { ...init, headers });
-      return (await answer.json()) as Echo;
-    },
-    async [Symbol.asyncDispose]() {
-      await singleuser[Symbol.asyncDispose]();
-      await hub[Symbol.asyncDispose]();
-    },
-  };
-}
 
 describe('a guarded app', () => {
   test('is behind a login, and is told who came in', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedApp();
     await parts.singleuser.ready;
     const page = await parts.browser.open(`${parts.prefix}tree?a=1`);
     expect(page.status).toBe(200);
@@ -125,7 +30,7 @@ describe('a guarded app', () => {
   });
 
   test('is not reached without credentials or without the scope', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedApp();
     await parts.singleuser.ready;
     parts.hub.users.set('of-bob', { name: 'bob', scopes: ['access:servers!server=bob/'] });
     const status = async (headers: Record<string, string>) =>
@@ -136,7 +41,7 @@ describe('a guarded app', () => {
   });
 
   test('never sees forged identity headers, cookies of the hub, or the token of the visitor', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedApp();
     await parts.singleuser.ready;
     const { headers, url } = await parts.echo('/user/alice/?token=good&q=1', {
       headers: {
@@ -159,14 +64,14 @@ describe('a guarded app', () => {
   });
 
   test('an underscore in a header name forges nothing', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedApp();
     await parts.singleuser.ready;
     const { headers } = await parts.echo('/user/alice/', { headers: { x_hub_user: 'root' } });
     expect(headers['x_hub_user']).toBeUndefined();
   });
 
   test('cannot set cookies of the hub, nor any outside its prefix', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedApp();
     await parts.singleuser.ready;
     const answer = await fetch(`${parts.prefix}cookie`, {
       headers: { authorization: 'token good' },
@@ -175,7 +80,7 @@ describe('a guarded app', () => {
   });
 
   test('gets bodies of every method whole, and never as a second request', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedApp();
     await parts.singleuser.ready;
     const smuggled = 'GET /user/alice/smuggled HTTP/1.1\r\nHost: x\r\n\r\n';
     for (const method of ['POST', 'DELETE', 'OPTIONS', 'PUT']) {
@@ -191,7 +96,7 @@ describe('a guarded app', () => {
   });
 
   test('that breaks off in the middle of an answer does not leave the client waiting', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedApp();
     await parts.singleuser.ready;
     const answer = await fetch(`${parts.prefix}abort`, {
       headers: { authorization: 'token good' },
@@ -202,7 +107,7 @@ describe('a guarded app', () => {
   test.for(['/user/alice/../bob/', '/user/alice/%2e%2e/bob/', '/user/alice\\x', '//user/alice/'])(
     'is never asked for the ambiguous path %s',
     async (path) => {
-      await using parts = await setUp();
+      await using parts = await startGuardedApp();
       await parts.singleuser.ready;
       const socket = connect(parts.port, '127.0.0.1');
       socket.write(
@@ -213,7 +118,7 @@ describe('a guarded app', () => {
   );
 
   test('is not asked for anything outside its prefix', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedApp();
     await parts.singleuser.ready;
     const answer = await fetch(`${parts.origin}/user/bob/`, {
       headers: { authorization: 'token good' },
@@ -222,7 +127,7 @@ describe('a guarded app', () => {
   });
 
   test('that does not know its prefix gets paths without it, and its redirects are put right', async () => {
-    await using parts = await setUp({ stripsPrefix: true });
+    await using parts = await startGuardedApp({ stripsPrefix: true });
     await parts.singleuser.ready;
     const echo = await parts.echo('/user/alice/a/b?c=1');
     expect(echo.url).toBe('/a/b?c=1');
@@ -235,7 +140,10 @@ describe('a guarded app', () => {
   });
 
   test('may listen on a Unix socket that no other account can open', async () => {
-    await using parts = await setUp({ usesSocket: true, command: [...appCommand, '{socket}'] });
+    await using parts = await startGuardedApp({
+      usesSocket: true,
+      command: [...appCommand, '{socket}'],
+    });
     await parts.singleuser.ready;
     const { environment } = await parts.echo('/user/alice/');
     expect(environment['PORT']).toBeUndefined();
@@ -247,7 +155,7 @@ describe('a guarded app', () => {
   });
 
   test('has the variables of the hub but not its token', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedApp();
     await parts.singleuser.ready;
     const { environment } = await parts.echo('/user/alice/');
     expect(environment['HUB_USER']).toBe('alice');
@@ -255,7 +163,7 @@ describe('a guarded app', () => {
   });
 
   test('is announced as starting with 503 and Retry-After until it answers', async () => {
-    await using parts = await setUp({
+    await using parts = await startGuardedApp({
       command: [process.execPath, '--eval', 'setInterval(() => {}, 1e6)'],
     });
     const answer = await fetch(parts.prefix, { headers: { authorization: 'token good' } });
@@ -272,7 +180,7 @@ describe('WebSockets', () => {
   }
 
   test('reach the app with who is there, and carry messages both ways', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedApp();
     await parts.singleuser.ready;
     const socket = new WebSocket(`ws://127.0.0.1:${parts.port}/user/alice/ws?token=good`);
     expect(await firstMessage(socket)).toBe('/user/alice/ws alice');
@@ -284,7 +192,7 @@ describe('WebSockets', () => {
   });
 
   test('of a page of another origin are refused before the app hears of them', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedApp();
     await parts.singleuser.ready;
     await parts.browser.open(parts.prefix);
     const socket = new WebSocket(`ws://127.0.0.1:${parts.port}/user/alice/ws`, {
@@ -300,7 +208,7 @@ describe('WebSockets', () => {
   });
 
   test('end when the token is revoked, though they are open', async () => {
-    await using parts = await setUp({ cacheMaxAgeSeconds: 0 });
+    await using parts = await startGuardedApp({ cacheMaxAgeSeconds: 0 });
     await parts.singleuser.ready;
     const socket = new WebSocket(`ws://127.0.0.1:${parts.port}/user/alice/ws?token=good`);
     await firstMessage(socket);
@@ -309,7 +217,7 @@ describe('WebSockets', () => {
   });
 
   test('end when the app ends', async () => {
-    await using parts = await setUp();
+    await using parts = await startGuardedApp();
     await parts.singleuser.ready;
     const socket = new WebSocket(`ws://127.0.0.1:${parts.port}/user/alice/ws?token=good`);
     await firstMessage(socket);
@@ -364,7 +272,7 @@ describe('activity', () => {
   });
 
   test('of the last minutes is reported when the server ends', async () => {
-    const parts = await setUp();
+    const parts = await startGuardedApp();
     await parts.singleuser.ready;
     await parts.echo('/user/alice/');
     await parts.singleuser[Symbol.asyncDispose]();

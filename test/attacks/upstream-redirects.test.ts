@@ -1,5 +1,13 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { hasWebServer, startWebServer, type WebServerName } from '../support/web-servers.ts';
+import { startGuardedApp } from '../support/guarded-app.ts';
+import {
+  hasWebServer,
+  startWebServer,
+  type WebServerName,
+  webServerCommand,
+} from '../support/web-servers.ts';
 import { head, rawRequest, startProxy } from './proxy-harness.ts';
 
 const servers: readonly WebServerName[] = ['nginx', 'Apache'];
@@ -20,6 +28,34 @@ describe.for(servers)('a redirect of %s to a directory', (name) => {
       }
       const page = await rawRequest(proxy.port, head('GET /services/a/docs/', 'Connection: close'));
       expect(page).toContain('the page of docs');
+    },
+  );
+
+  test.skipIf(!hasWebServer(name))(
+    'stays within a server behind hub-singleuser that leaves the prefix out',
+    async () => {
+      using site = webServerCommand(name, '/');
+      await using app = await startGuardedApp({
+        stripsPrefix: true,
+        command: [...site.command, '{port}'],
+      });
+      await app.singleuser.ready;
+      const ask = async (path: string, host: string) => {
+        const headers = { host, authorization: 'token good' };
+        const outgoing = request(`${app.origin}${path}`, { headers }).end();
+        const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+        const body = (await answer.toArray()).join('');
+        return { status: answer.statusCode, location: answer.headers.location, body };
+      };
+      for (const host of ['hub.example.org', 'hub.example.org:8443', `127.0.0.1:${app.port}`]) {
+        expect(await ask('/user/alice/docs', host)).toMatchObject({
+          status: 301,
+          location: '/user/alice/docs/',
+        });
+      }
+      expect((await ask('/user/alice/docs/', 'hub.example.org')).body).toContain(
+        'the page of docs',
+      );
     },
   );
 });

@@ -24,12 +24,42 @@ export function hasWebServer(name: WebServerName): boolean {
 
 /** Starts nginx or Apache as their packages come, on loopback; `path` begins and ends with a slash. */
 export async function startWebServer(name: WebServerName, path: string): Promise<WebServer> {
+  const directory = makeSite(path);
+  const port = await freePort();
+  return await run(name, { directory, port, configuration: configurations[name](directory, port) });
+}
+
+/** The same as a command that another program runs, with the port to listen on as its argument. */
+export function webServerCommand(
+  name: WebServerName,
+  path: string,
+): Disposable & {
+  readonly command: readonly string[];
+} {
+  const directory = makeSite(path);
+  const template = join(directory, 'template.conf');
+  writeFileSync(template, configurations[name](directory, 'PORT'));
+  const script = `sed "s/PORT/$1/" ${template} > ${directory}/server.conf; exec ${startOf(name, directory).join(' ')}`;
+  return {
+    command: ['sh', '-c', script, 'sh'],
+    [Symbol.dispose]: () => rmSync(directory, { recursive: true, force: true }),
+  };
+}
+
+/** A folder for a web server, with the site that it serves. */
+function makeSite(path: string): string {
   const directory = mkdtempSync(join(tmpdir(), 'hub-web-server-'));
   chmodSync(directory, 0o755);
-  const port = await freePort();
   mkdirSync(join(directory, 'root', path, 'docs'), { recursive: true });
   writeFileSync(join(directory, 'root', path, 'docs/index.html'), 'the page of docs');
-  return await run(name, { directory, port, configuration: configurations[name](directory, port) });
+  return directory;
+}
+
+function startOf(name: WebServerName, directory: string): readonly [string, ...string[]] {
+  const file = join(directory, 'server.conf');
+  return name === 'nginx'
+    ? [programs.nginx, '-c', file, '-p', directory]
+    : [programs.Apache, '-f', file, '-DFOREGROUND'];
 }
 
 /** Starts nginx as a proxy; `upstream` is what its `proxy_pass` names, `extra` further directives. */
@@ -59,13 +89,9 @@ async function run(
     configuration,
   }: { readonly directory: string; readonly port: number; readonly configuration: string },
 ): Promise<WebServer> {
-  const file = join(directory, 'server.conf');
-  writeFileSync(file, configuration);
-  const child = spawn(
-    programs[name],
-    name === 'nginx' ? ['-c', file, '-p', directory] : ['-f', file, '-DFOREGROUND'],
-    { stdio: 'ignore' },
-  );
+  writeFileSync(join(directory, 'server.conf'), configuration);
+  const [program, ...args] = startOf(name, directory);
+  const child = spawn(program, args, { stdio: 'ignore' });
   await answering(`http://127.0.0.1:${port}/`, child);
   return {
     url: `http://127.0.0.1:${port}`,
@@ -98,11 +124,12 @@ http {
 `;
 }
 
-const configurations: Readonly<Record<WebServerName, (directory: string, port: number) => string>> =
-  {
-    nginx: (directory, port) =>
-      nginxOf(directory, `listen 127.0.0.1:${port}; root ${directory}/root;`),
-    Apache: (directory, port) => `
+const configurations: Readonly<
+  Record<WebServerName, (directory: string, port: number | 'PORT') => string>
+> = {
+  nginx: (directory, port) =>
+    nginxOf(directory, `listen 127.0.0.1:${port}; root ${directory}/root;`),
+  Apache: (directory, port) => `
 ServerRoot ${directory}
 DefaultRuntimeDir ${directory}
 PidFile ${directory}/apache.pid
@@ -116,7 +143,7 @@ User www-data
 Group www-data
 DocumentRoot ${directory}/root
 `,
-  };
+};
 
 async function answering(url: string, child: ChildProcess): Promise<void> {
   for (;;) {
