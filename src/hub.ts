@@ -162,6 +162,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     environment,
     program: options.program ?? [],
   });
+  instances.tellGateways(gateways.list);
   await gateways.requirePort();
   const { publicServer, internalServer } = listeners;
   const readiness = createReadiness(

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { InstanceOverview } from '../instances/instance-overview.ts';
+import type { GatewayView, InstanceOverview } from '../instances/instance-overview.ts';
 import { names, time } from './models.ts';
 import { operation } from './operation.ts';
 
@@ -13,6 +13,36 @@ const figures = z.object({
   load_average: z.number().describe('Of its machine, over the last minute.'),
   machine_cores: z.int(),
 });
+
+const gatewayModel = z
+  .object({
+    name: z.string(),
+    version: z.string(),
+    local: z.boolean().describe('Whether the instance, or one before it, started it.'),
+    host: z.string(),
+    pid: z.int(),
+    started: time,
+    connections: z.int().describe('Of clients, open.'),
+    web_sockets: z.int(),
+    requests: z.int().describe('Forwarded to servers and services since it was started.'),
+    feed_lag_seconds: z
+      .number()
+      .describe('How old its last news of the hub was; up to a second where all is well.'),
+  })
+  .partial({
+    host: true,
+    pid: true,
+    started: true,
+    connections: true,
+    web_sockets: true,
+    requests: true,
+    feed_lag_seconds: true,
+  })
+  .meta({
+    id: 'Gateway',
+    description:
+      'A gateway process that follows an instance. What it has not told yet is left out.',
+  });
 
 const instanceModel = z
   .object({
@@ -37,6 +67,7 @@ const instanceModel = z
       .describe('Whether its settings are those of the instance that answers.'),
     servers: z.int().describe("Users' servers that it runs, or ran last."),
     services: names.describe('Managed services that it runs, or ran last.'),
+    gateways: z.array(gatewayModel).describe('Gateway processes that follow it, by name.'),
     figures: figures.nullable().describe('Null for one that does not answer.'),
     problem: z.string().nullable().describe('Why it does not answer.'),
   })
@@ -74,6 +105,7 @@ export const instanceOperations = [
         same_settings: !view.hasOtherSettings,
         servers: view.owned.servers,
         services: [...view.owned.services],
+        gateways: view.gateways.map(presentGateway),
         figures:
           view.figures === undefined
             ? null
@@ -88,3 +120,20 @@ export const instanceOperations = [
     },
   })),
 ];
+
+function presentGateway({ name, version, isLocal, reported }: GatewayView) {
+  return {
+    name,
+    version,
+    local: isLocal,
+    ...(reported !== undefined && {
+      host: reported.host,
+      pid: reported.pid,
+      started: new Date(reported.startedAtMs).toISOString(),
+      connections: reported.connections,
+      web_sockets: reported.webSockets,
+      requests: reported.requests,
+      feed_lag_seconds: reported.feedLagMs / 1000,
+    }),
+  };
+}

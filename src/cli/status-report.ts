@@ -1,9 +1,11 @@
 import { resolve } from 'node:path';
 import { pino } from 'pino';
 import type { Config } from '../config/config.ts';
+import { listStartedGateways, type StartedGateway } from '../gateway/gateway-process-store.ts';
 import { nothing, placeOf } from '../instances/instance-overview.ts';
 import { createInstanceStore, type OwnedThings } from '../instances/instance-store.ts';
 import { readMachineId } from '../processes/machine-id.ts';
+import { isSameProcess } from '../processes/process-identity.ts';
 import { createServerCountStore } from '../servers/server-count-store.ts';
 import { createServiceOwnerStore } from '../services/service-owner-store.ts';
 import { readReport } from '../services/service-report.ts';
@@ -36,11 +38,12 @@ export async function reportStatus(
   });
   const store = createInstanceStore(database);
   const here = { machineId: readMachineId() };
-  const [instances, owned, owners, servers] = await Promise.all([
+  const [instances, owned, owners, servers, started] = await Promise.all([
     store.list(),
     store.listOwned(),
     createServiceOwnerStore(database, '').list(),
     createServerCountStore(database).countByState(),
+    listStartedGateways(database),
   ]);
   const placed = instances.map((instance) => ({
     ...placeOf(instance, here),
@@ -64,12 +67,45 @@ export async function reportStatus(
         last_error: report?.lastError ?? null,
       };
     });
-  const status = { version, instances: placed.map(present), services, servers };
+  const gateways = started.flatMap((gateway) => placeGateway(gateway, { placed, here }));
+  const status = {
+    version,
+    instances: placed.map(present),
+    gateways: gateways.map(({ instance, host, identity, startedAt, state }) => ({
+      instance,
+      host,
+      pid: identity.pid,
+      started: startedAt.toISOString(),
+      up: state === 'unknown' ? null : state === 'up',
+    })),
+    services,
+    servers,
+  };
   io.stdout.write(
     json
       ? `${JSON.stringify(status, null, 2)}\n`
-      : describe({ version, placed, services, servers }),
+      : describe({ version, placed, gateways, services, servers }),
   );
+}
+
+interface GatewayLine extends Pick<StartedGateway, 'identity' | 'startedAt'> {
+  readonly instance: string;
+  readonly host: string;
+  /** `unknown` of a process on another machine. */
+  readonly state: 'up' | 'down' | 'unknown';
+}
+
+/** Where a gateway is; none of a hub that no one knows any more. */
+function placeGateway(
+  { instanceName, identity, startedAt }: StartedGateway,
+  { placed, here }: { readonly placed: readonly Placed[]; readonly here: { machineId: string } },
+): GatewayLine[] {
+  const instance = placed.find(({ instance: { name } }) => name === instanceName)?.instance;
+  if (instance === undefined) return [];
+  const { name, host, machineId } = instance;
+  const isHere = machineId === here.machineId;
+  const seen = isSameProcess(identity) ? 'up' : 'down';
+  return [{ instance: name, host, identity, startedAt, state: isHere ? seen : 'unknown' }];
 }
 
 function present({ instance, isUp, downSince, owned }: Placed) {
@@ -90,10 +126,11 @@ function present({ instance, isUp, downSince, owned }: Placed) {
 function describe(status: {
   readonly version: string;
   readonly placed: readonly Placed[];
+  readonly gateways: readonly GatewayLine[];
   readonly services: readonly ServiceLine[];
   readonly servers: Readonly<Record<string, number>>;
 }): string {
-  const { version, placed, services, servers } = status;
+  const { version, placed, gateways, services, servers } = status;
   const instanceRows = placed.map(({ instance, isUp, downSince, owned }) => [
     instance.name,
     isUp ? 'up' : 'down',
@@ -110,6 +147,12 @@ function describe(status: {
     `${restarts} restarts`,
     last_error ?? '',
   ]);
+  const gatewayRows = gateways.map(({ instance, host, identity, startedAt, state }) => [
+    `${host}-${identity.pid}`,
+    state,
+    `since ${shortTime(startedAt)}`,
+    `started by ${instance}`,
+  ]);
   const serverTexts = Object.entries(servers).map(([state, count]) => `${count} ${state}`);
   return [
     `hub ${version}`,
@@ -117,6 +160,7 @@ function describe(status: {
     'Instances:',
     ...columns(instanceRows, 'No hub runs on this database.'),
     '',
+    ...(gateways.length === 0 ? [] : ['Gateways:', ...columns(gatewayRows, ''), '']),
     'Managed services:',
     ...columns(serviceRows, 'None.'),
     '',

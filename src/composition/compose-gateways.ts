@@ -71,10 +71,16 @@ export function composeGateways(
   const reports = createGatewayReports({
     routes: backend.routes,
     countAll: foundation.metrics.addForwarded,
+    now: database.now,
   });
 
   return {
     openWebSockets: reports.openWebSockets,
+    /** Those that follow this hub, and what any told it. */
+    list: () => ({
+      following: feed.following().map(({ name, version, isLocal }) => ({ name, version, isLocal })),
+      reported: reports.list(),
+    }),
     hopProof: createHopProof(foundation.gatewaySecrets),
     /** Throws StartupError when something else than a gateway of this hub listens where they will. */
     async requirePort(): Promise<void> {

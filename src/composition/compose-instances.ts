@@ -4,7 +4,7 @@ import { createChannelReceiver } from '../instances/channel-receiver.ts';
 import { channelPath, createChannelSignature } from '../instances/channel-signature.ts';
 import { createHopProof } from '../instances/hop-proof.ts';
 import { openInstanceDirectory, urlFrom } from '../instances/instance-directory.ts';
-import { createFiguresReader } from '../instances/instance-figures.ts';
+import { createFiguresReader, type InstanceReport } from '../instances/instance-figures.ts';
 import { createInstanceOverview, figuresOperation } from '../instances/instance-overview.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
@@ -65,14 +65,16 @@ export async function composeInstances(
   disposables.defer(directory.onRefresh(warnOfMissingAddress));
 
   const channel = createChannelReceiver(shared);
-  const figures = createFiguresReader();
-  channel.handle(figuresOperation, async () => figures());
+  const readFigures = createFiguresReader();
+  let gateways: () => InstanceReport['gateways'] = () => undefined;
+  const report = (): InstanceReport => ({ ...readFigures(), gateways: gateways() });
+  channel.handle(figuresOperation, async () => report());
   const overview = createInstanceOverview({
     here: instance,
     directory,
     store: stores.instances,
     caller,
-    figures,
+    report,
   });
 
   return {
@@ -81,6 +83,10 @@ export async function composeInstances(
     caller,
     channel,
     overview,
+    /** Which gateways there are, for the overview. */
+    tellGateways(list: typeof gateways): void {
+      gateways = list;
+    },
     hopProof: createHopProof(secrets),
     checkOwnAddress,
   };

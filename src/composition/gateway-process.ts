@@ -162,12 +162,14 @@ export async function createGatewayProcess(
     disposables: building,
   });
   link.deliverTo(mirror);
+  let connections = (): number => 0;
   const reporter = createGatewayReporter({
     name: options.name,
     link,
     routes,
     webSockets,
     figures,
+    connections: () => connections(),
     log,
   });
   building.defer(async () => {
@@ -184,6 +186,7 @@ export async function createGatewayProcess(
     },
     upgrade: gateway.handleUpgrade,
   });
+  connections = () => server.openConnections;
   const shutdownMs = config.Hub.shutdown_timeout * 1000;
   building.defer(() =>
     server.close(shutdownMs, {

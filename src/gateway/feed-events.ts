@@ -86,7 +86,11 @@ export const feedEvent = z
     z.object({ kind: z.literal('route_removed'), number: z.int(), prefix: z.string() }),
     z.object({ kind: z.literal('change'), number: z.int(), subject: subjectModel.optional() }),
     z.object({ kind: z.literal('retire'), number: z.int() }),
-    z.object({ kind: z.literal('heartbeat'), number: z.int() }),
+    z.object({
+      kind: z.literal('heartbeat'),
+      number: z.int(),
+      at_ms: z.number().optional().describe('As `now_ms`; comes back in the next report.'),
+    }),
   ])
   .meta({ id: 'GatewayFeedEvent' });
 

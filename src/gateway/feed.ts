@@ -1,4 +1,5 @@
 import { HubError } from '../errors.ts';
+import type { GatewayIdentity } from '../instances/instance-figures.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
@@ -13,13 +14,9 @@ import {
 } from './feed-events.ts';
 
 /** A gateway process that follows the feed. */
-export interface FollowingGateway {
-  readonly name: string;
-  readonly version: string;
+export interface FollowingGateway extends GatewayIdentity {
   /** Digest of the settings that it runs with; empty while it has none. */
   readonly settings: string;
-  /** Whether it was started by the hub, and so reaches what only this machine reaches. */
-  readonly isLocal: boolean;
 }
 
 /** What gateway processes are told: routes, and what has been revoked. */
@@ -119,7 +116,10 @@ export function createGatewayFeed(deps: {
   started.defer(routes.onChange(tellRoute));
   started.defer(deps.changes.onChange(onChange));
   started.defer(deps.onSessionEnd((sessionId) => onChange({ kind: 'session_ended', sessionId })));
-  const beating = setInterval(() => tellAll({ kind: 'heartbeat' }), heartbeatMs);
+  const beating = setInterval(
+    () => tellAll({ kind: 'heartbeat', at_ms: deps.changes.now() }),
+    heartbeatMs,
+  );
   beating.unref();
   started.defer(() => clearInterval(beating));
   const owned = started.move();

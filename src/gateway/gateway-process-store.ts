@@ -8,10 +8,39 @@ export interface GatewayProcessStore {
   list(): Promise<readonly { readonly slot: number; readonly identity: ProcessIdentity }[]>;
 }
 
+/** A gateway that a hub started, and did not end as far as it was written down. */
+export interface StartedGateway {
+  readonly instanceName: string;
+  readonly slot: number;
+  readonly identity: ProcessIdentity;
+  readonly startedAt: Date;
+}
+
+const ownerOfGateway = /^gateway:(.*):(\d+)$/;
+
+/** The gateways that all hubs on a database started, by hub. */
+export async function listStartedGateways({
+  kysely,
+}: Pick<HubDatabase, 'kysely'>): Promise<readonly StartedGateway[]> {
+  const rows = await kysely
+    .selectFrom('managed_processes')
+    .selectAll()
+    .where('owner', 'like', 'gateway:%')
+    .orderBy('owner')
+    .execute();
+  return rows.flatMap(({ owner, pid, start_time: startTime, started_at }) => {
+    const [, instanceName, slot] = ownerOfGateway.exec(owner) ?? [];
+    if (instanceName === undefined) return [];
+    const startedAt = new Date(started_at);
+    return [{ instanceName, slot: Number(slot), identity: { pid, startTime }, startedAt }];
+  });
+}
+
 export function createGatewayProcessStore(
-  { kysely }: Pick<HubDatabase, 'kysely'>,
+  database: Pick<HubDatabase, 'kysely'>,
   instanceName: string,
 ): GatewayProcessStore {
+  const { kysely } = database;
   const ownerPrefix = `gateway:${instanceName}:`;
   return {
     async remember(slot, { pid, startTime }) {
@@ -31,16 +60,8 @@ export function createGatewayProcessStore(
     },
 
     async list() {
-      const rows = await kysely
-        .selectFrom('managed_processes')
-        .selectAll()
-        .where('owner', 'like', 'gateway:%')
-        .execute();
-      return rows.flatMap(({ owner, pid, start_time: startTime }) =>
-        owner.startsWith(ownerPrefix)
-          ? [{ slot: Number(owner.slice(ownerPrefix.length)), identity: { pid, startTime } }]
-          : [],
-      );
+      const all = await listStartedGateways(database);
+      return all.filter((each) => each.instanceName === instanceName);
     },
   };
 }

@@ -1,7 +1,10 @@
+import { hostname } from 'node:os';
+import { pid } from 'node:process';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { monotonicMs } from '../concurrency/monotonic-clock.ts';
+import { dateOf, monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { createPeriodic, type Periodic } from '../concurrency/periodic.ts';
+import type { ReportedGateway } from '../instances/instance-figures.ts';
 import type { ForwardedFigures } from '../metrics/forwarded-figures.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { WebSocketForwarder } from '../proxy/websocket-forwarder.ts';
@@ -14,6 +17,14 @@ export const gatewayReport = z.object({
   name: z.string().min(1).max(200).describe('Of the gateway.'),
   number: z.int().positive().describe('Grows with each report; a repeated one counts once.'),
   web_sockets: z.int().nonnegative().describe('Open now.'),
+  host: z.string().max(300).default('').describe('Host name of its machine.'),
+  pid: z.int().nonnegative().default(0),
+  up_ms: count.default(0).describe('For how long it has run.'),
+  connections: count.default(0).describe('Of clients, open now.'),
+  requests: count.default(0).describe('Forwarded to servers and services since it was started.'),
+  heard_at_ms: count
+    .default(0)
+    .describe('When the hub sent the heartbeat that was heard last, by the clock of the hub.'),
   used_routes: z.array(z.string()).max(100_000).describe('Prefixes, since the report before.'),
   forwarded: z
     .array(
@@ -36,14 +47,18 @@ const reportMs = 2_000;
 /** Reports to the hub while it is there; what it did not take is told again. */
 export function createGatewayReporter(deps: {
   readonly name: string;
-  readonly link: Pick<HubLink, 'ask' | 'isConnected'>;
+  readonly link: Pick<HubLink, 'ask' | 'isConnected' | 'heardAtMs'>;
   readonly routes: Pick<RouteTable, 'list'>;
   readonly webSockets: Pick<WebSocketForwarder, 'openWebSockets' | 'recordTraffic'>;
   readonly figures: ForwardedFigures;
+  /** Connections of clients that are open now. */
+  readonly connections: () => number;
   readonly log: Logger;
 }): Periodic {
   const { name, link, routes, webSockets, figures } = deps;
+  const startedAtMs = monotonicMs();
   let number = 0;
+  let requests = 0;
   let toldUntilMs = monotonicMs();
   /** Sent, and perhaps not taken. */
   let pending: GatewayReport | undefined;
@@ -53,15 +68,25 @@ export function createGatewayReporter(deps: {
     const sinceMs = toldUntilMs;
     toldUntilMs = monotonicMs();
     number += 1;
+    const forwarded = figures.take();
+    for (const { totals } of forwarded) {
+      for (const total of Object.values(totals)) requests += total;
+    }
     return {
       name,
       number,
       web_sockets: webSockets.openWebSockets,
+      host: hostname(),
+      pid,
+      up_ms: monotonicMs() - startedAtMs,
+      connections: deps.connections(),
+      requests,
+      heard_at_ms: link.heardAtMs(),
       used_routes: routes
         .list()
         .filter(({ lastActivityMs }) => lastActivityMs >= sinceMs)
         .map(({ prefix }) => prefix),
-      forwarded: figures.take(),
+      forwarded,
     };
   }
 
@@ -82,6 +107,7 @@ export interface GatewayReports {
   take(report: GatewayReport): void;
   /** Of all gateways that reported lately. */
   openWebSockets(): number;
+  list(): readonly ReportedGateway[];
 }
 
 /** A gateway that is silent for so long is gone, and its WebSockets with it. */
@@ -90,14 +116,28 @@ const goneMs = 15_000;
 export function createGatewayReports(deps: {
   readonly routes: Pick<RouteTable, 'find'>;
   readonly countAll: (forwarded: GatewayReport['forwarded']) => void;
+  /** Time of day by the clock of the feed. */
+  readonly now: () => number;
 }): GatewayReports {
-  const latest = new Map<string, { number: number; webSockets: number; atMs: number }>();
+  const latest = new Map<string, { report: GatewayReport; lagMs: number; atMs: number }>();
+
+  function present(): { report: GatewayReport; lagMs: number; atMs: number }[] {
+    const nowMs = monotonicMs();
+    return [...latest.values()].filter(({ atMs }) => nowMs - atMs <= goneMs);
+  }
+
   return {
-    take({ name, number, web_sockets, used_routes, forwarded }) {
+    take(report) {
+      const { name, number, used_routes, forwarded } = report;
       const nowMs = monotonicMs();
       for (const [known, { atMs }] of latest) if (nowMs - atMs > goneMs) latest.delete(known);
-      const isRepeated = latest.get(name)?.number === number;
-      latest.set(name, { number, webSockets: web_sockets, atMs: nowMs });
+      const isRepeated = latest.get(name)?.report.number === number;
+      const lagMs = Math.max(0, deps.now() - report.heard_at_ms);
+      latest.set(name, {
+        report: { ...report, used_routes: [], forwarded: [] },
+        lagMs,
+        atMs: nowMs,
+      });
       for (const prefix of used_routes) {
         const route = find(prefix);
         // Now, since activity from before the last look at the routes would not be seen.
@@ -106,12 +146,23 @@ export function createGatewayReports(deps: {
       if (!isRepeated) deps.countAll(forwarded);
     },
     openWebSockets() {
-      let open = 0;
-      const nowMs = monotonicMs();
-      for (const { webSockets, atMs } of latest.values())
-        if (nowMs - atMs <= goneMs) open += webSockets;
-      return open;
+      return present().reduce((open, { report }) => open + report.web_sockets, 0);
     },
+    list: () =>
+      present()
+        // One of a former version tells nothing of itself.
+        .filter(({ report }) => report.pid > 0)
+        .map(({ report, lagMs, atMs }) => ({
+          name: report.name,
+          host: report.host,
+          pid: report.pid,
+          startedAtMs: dateOf(atMs - report.up_ms).getTime(),
+          reportedAtMs: dateOf(atMs).getTime(),
+          connections: report.connections,
+          webSockets: report.web_sockets,
+          requests: report.requests,
+          feedLagMs: lagMs,
+        })),
   };
 
   function find(prefix: string) {

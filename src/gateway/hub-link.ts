@@ -31,6 +31,8 @@ export interface HubLink extends AsyncDisposable {
   isConnected(): boolean;
   /** For how long nothing can have been heard; 0 while the feed is there. */
   silentMs(): number;
+  /** When the hub sent what was heard last, by its own clock in milliseconds since 1970. */
+  heardAtMs(): number;
   /** Waits for the feed; false when it is not there in time. */
   untilConnected(limitMs: number): Promise<boolean>;
   /**
@@ -77,6 +79,7 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
   let waiting = Promise.withResolvers<void>();
   let isConnected = false;
   let heardAtMs = monotonicMs();
+  let sentAtMs = 0;
   /** Of the settings that this gateway runs with. */
   let settings = '';
 
@@ -113,10 +116,12 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
         if (event.kind === 'snapshot') {
           checkSnapshot(event, nonce);
           first.resolve(event);
+          sentAtMs = event.now_ms;
           settings ||= event.settings_digest;
           (await receiving).snapshot(event);
           setConnected(true);
-        } else if (event.kind !== 'heartbeat') (await receiving).news(event);
+        } else if (event.kind === 'heartbeat') sentAtMs = event.at_ms ?? sentAtMs;
+        else (await receiving).news(event);
         heardAtMs = monotonicMs();
       }
     } finally {
@@ -169,6 +174,7 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
     deliverTo,
     isConnected: () => isConnected,
     silentMs: () => (isConnected ? 0 : monotonicMs() - heardAtMs),
+    heardAtMs: () => sentAtMs,
     untilConnected,
 
     async ask(path, question, schema) {

@@ -4,7 +4,12 @@ import { hasEnded } from './admission.ts';
 import type { ChannelCaller } from './channel-caller.ts';
 import type { Instance } from './instance.ts';
 import type { InstanceDirectory } from './instance-directory.ts';
-import type { InstanceFigures } from './instance-figures.ts';
+import type {
+  GatewayIdentity,
+  InstanceFigures,
+  InstanceReport,
+  ReportedGateway,
+} from './instance-figures.ts';
 import { type InstanceStore, leaseMs, type OwnedThings } from './instance-store.ts';
 
 /** An instance as administrators see it. */
@@ -22,13 +27,27 @@ export interface InstanceView {
   readonly owned: OwnedThings;
   /** Undefined for one that does not answer. */
   readonly figures: InstanceFigures | undefined;
+  /** Gateway processes that follow it, by name. */
+  readonly gateways: readonly GatewayView[];
   /** Why it does not answer. */
   readonly problem: string | undefined;
+}
+
+/** A gateway process as administrators see it. */
+export interface GatewayView extends GatewayIdentity {
+  /** What it told of itself lately, to whichever instance. */
+  readonly reported: ReportedGateway | undefined;
 }
 
 /** What all the instances are, own and do. */
 export interface InstanceOverview {
   list(): Promise<readonly InstanceView[]>;
+}
+
+/** What came of asking an instance how it is. */
+interface Answer {
+  readonly report: InstanceReport | undefined;
+  readonly problem: string | undefined;
 }
 
 /** The operation by which an instance tells its figures. */
@@ -41,19 +60,19 @@ export function createInstanceOverview(deps: {
   readonly directory: Pick<InstanceDirectory, 'refresh' | 'addressOf'>;
   readonly store: Pick<InstanceStore, 'listOwned'>;
   readonly caller: Pick<ChannelCaller, 'call'>;
-  readonly figures: () => InstanceFigures;
+  readonly report: () => InstanceReport;
 }): InstanceOverview {
   const { here, directory, store, caller } = deps;
 
-  async function figuresOf(instance: Instance): Promise<Pick<InstanceView, 'figures' | 'problem'>> {
-    if (instance.id === here.id) return { figures: deps.figures(), problem: undefined };
+  async function ask(instance: Instance): Promise<Answer> {
+    if (instance.id === here.id) return { report: deps.report(), problem: undefined };
     const address = directory.addressOf(instance.id) ?? { ...instance, url: undefined };
     try {
       const options = { timeoutMs: figuresTimeoutMs };
       const told = await caller.call(address, figuresOperation, undefined, options);
-      return { figures: told as InstanceFigures, problem: undefined };
+      return { report: told as InstanceReport, problem: undefined };
     } catch (error) {
-      return { figures: undefined, problem: problemOf(error) };
+      return { report: undefined, problem: problemOf(error) };
     }
   }
 
@@ -61,24 +80,40 @@ export function createInstanceOverview(deps: {
     async list() {
       const [instances, owned] = await Promise.all([directory.refresh(), store.listOwned()]);
       const own = instances.find(({ id }) => id === here.id);
-      const told = new Map<string, Pick<InstanceView, 'figures' | 'problem'>>();
+      const told = new Map<string, Answer>();
       const asked = instances.filter((instance) => isUp(instance, here));
       const limit = createLimiter(askedAtOnce);
       await Promise.all(
         asked.map(async (instance) => {
-          told.set(instance.id, await limit(() => figuresOf(instance)));
+          told.set(instance.id, await limit(() => ask(instance)));
         }),
       );
+      const reported = newestOfEach([...told.values()]);
       return instances.map((instance) => ({
         ...placeOf(instance, here),
         isHere: instance.id === here.id,
         hasOtherSettings: own !== undefined && own.settingsDigest !== instance.settingsDigest,
         owned: owned.get(instance.id) ?? nothing,
-        figures: told.get(instance.id)?.figures,
+        figures: told.get(instance.id)?.report,
+        gateways: (told.get(instance.id)?.report?.gateways?.following ?? [])
+          .map((gateway) => ({ ...gateway, reported: reported.get(gateway.name) }))
+          .toSorted((left, right) => (left.name < right.name ? -1 : 1)),
         problem: told.get(instance.id)?.problem,
       }));
     },
   };
+}
+
+/** The latest word of each gateway, by name: behind a balancer, each hub hears a part of what they tell. */
+function newestOfEach(answers: readonly Answer[]): ReadonlyMap<string, ReportedGateway> {
+  const newest = new Map<string, ReportedGateway>();
+  for (const { report } of answers) {
+    for (const each of report?.gateways?.reported ?? []) {
+      const known = newest.get(each.name);
+      if (known === undefined || known.requests <= each.requests) newest.set(each.name, each);
+    }
+  }
+  return newest;
 }
 
 export const nothing: OwnedThings = { servers: 0, services: [] };

@@ -234,6 +234,18 @@ test('the hub shows what its gateways forwarded, also of one that has ended', as
     return Number(line.exec(await answer.text())?.[1] ?? 0);
   };
   await until(async () => (await forwarded()) === 20, 'the hub knows of all of them');
+  const [socket] = await openSockets(`${folder.url}user/alice/socket`, token, 1);
+  const told = async (figure: 'requests' | 'web_sockets' | 'connections') => {
+    const answer = await api(folder, '/instances');
+    const { instances } = (await answer.json()) as {
+      instances: { gateways: Partial<Record<typeof figure, number>>[] }[];
+    };
+    return instances[0]?.gateways.reduce((sum, gateway) => sum + (gateway[figure] ?? 0), 0);
+  };
+  await until(async () => (await told('web_sockets')) === 1, 'the hub knows of the WebSocket');
+  expect(await told('requests')).toBe(20);
+  expect(await told('connections')).toBeGreaterThanOrEqual(1);
+  socket?.close();
   const [first = 0] = gatewayPids(hub);
   process.kill(first, 'SIGTERM');
   await untilGone(first);

@@ -15,6 +15,7 @@ interface Model {
   readonly down_since: string | null;
   readonly same_settings: boolean;
   readonly services: readonly string[];
+  readonly gateways: readonly { readonly pid?: number }[];
   readonly figures: { readonly memory_bytes: number } | null;
   readonly problem: string | null;
 }
@@ -33,7 +34,14 @@ describe.skipIf(!hasPostgres())('the instances of a hub', () => {
     const services = [{ name: 'sleeper', command: ['sleep', '600'] }];
     const Hub = { database_url, cookie_secret: cookieSecret };
     await using folder = await createHubFolder({
-      Hub: { ...Hub, instance_name: 'hub-b', services, title: 'Another title' },
+      Hub: {
+        ...Hub,
+        instance_name: 'hub-b',
+        services,
+        title: 'Another title',
+        gateways: 1,
+        gateway_linger: 1,
+      },
     });
     await using killed = await folder.start();
     await using hub = await createTestHub({
@@ -42,8 +50,20 @@ describe.skipIf(!hasPostgres())('the instances of a hub', () => {
     });
     await untilState(hub, 'sleeper', 'ready');
 
+    await until(
+      async () => (await instancesAt(hub))[1]?.gateways[0]?.pid !== undefined,
+      'the gateway of the other one has told of itself',
+    );
     expect(await instancesAt(hub)).toMatchObject([
-      { name: 'hub-a', here: true, up: true, same_settings: true, services: [], problem: null },
+      {
+        name: 'hub-a',
+        here: true,
+        up: true,
+        same_settings: true,
+        services: [],
+        gateways: [],
+        problem: null,
+      },
       {
         name: 'hub-b',
         here: false,
@@ -51,6 +71,9 @@ describe.skipIf(!hasPostgres())('the instances of a hub', () => {
         down_since: null,
         same_settings: false,
         services: ['sleeper'],
+        gateways: [
+          { local: true, pid: expect.any(Number), connections: expect.any(Number), requests: 0 },
+        ],
         figures: { memory_bytes: expect.any(Number) },
         problem: null,
       },
@@ -62,6 +85,10 @@ describe.skipIf(!hasPostgres())('the instances of a hub', () => {
       'both are counted',
     );
 
+    const before = await folder.run(['status']);
+    expect(before.stdout).toMatch(
+      /Gateways:\n +\S+-\d+ +up +since [\d-]+ [\d:]+ UTC +started by hub-b/,
+    );
     killed.signal('SIGSTOP');
     const [, silent] = await instancesAt(hub);
     expect(silent).toMatchObject({ up: true, figures: null, problem: /^The instance "hub-b" of/ });
@@ -74,7 +101,7 @@ describe.skipIf(!hasPostgres())('the instances of a hub', () => {
     expect(Math.abs(Date.now() - downSince)).toBeLessThan(60_000);
     const browser = await hub.logIn('ada');
     const page = await browser.open(`${hub.url}hub/admin/instances`);
-    for (const text of ['hub-a', 'hub-b', 'Down since', 'sleeper', '1 instance of 2 is down']) {
+    for (const text of ['hub-a', 'hub-b', 'Last seen', 'sleeper', '1 instance of 2 is down']) {
       expect(page.body).toContain(text);
     }
     await until(

@@ -16,6 +16,8 @@ import { createSlowClients } from './slow-clients.ts';
 /** An HTTP server that answers whatever it refuses, and that no client can make throw. */
 export interface HubServer {
   readonly server: Server;
+  /** Connections of clients that are open now, those of WebSockets too. */
+  readonly openConnections: number;
   /**
    * Stops accepting, tells every client that its connection ends, waits for requests in flight up to
    * a deadline, then cuts what is left.
@@ -132,6 +134,9 @@ export function createHubServer(deps: {
 
   return {
     server,
+    get openConnections() {
+      return sockets.size;
+    },
     async close(deadlineMs, streams) {
       if (!server.listening) return;
       isClosing = true;

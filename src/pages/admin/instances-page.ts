@@ -1,10 +1,15 @@
-import type { InstanceView } from '../../instances/instance-overview.ts';
+import type { ReportedGateway } from '../../instances/instance-figures.ts';
+import type { GatewayView, InstanceView } from '../../instances/instance-overview.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { formatBytes, formatCount, formatCpu } from '../elements/quantity.ts';
-import { timeElement } from '../elements/time.ts';
+import { type Column, table } from '../elements/table.ts';
+import { duration, timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
+
+/** Above this, a gateway is behind. */
+const usualLagMs = 3_000;
 
 export interface InstancesPageView {
   readonly layout: FormLayoutProps;
@@ -39,7 +44,44 @@ function instanceArticle(layout: FormLayoutProps, view: InstanceView, index: num
 ${problem !== undefined && html`<p class="problem">${problem}</p>`}
 ${hasOtherSettings && view.isUp && html`<p class="problem">Its settings differ from those of the instance that shows this page.</p>`}
 <dl class="facts">${facts(layout, view)}</dl>
+${
+  view.gateways.length > 0 &&
+  html`<h3>Gateways</h3>
+${table(`Gateways of ${instance.name}`, gatewayColumns(layout), view.gateways)}`
+}
 </article>`;
+}
+
+function gatewayColumns({ now }: FormLayoutProps): readonly Column<GatewayView>[] {
+  const told =
+    (show: (reported: NonNullable<GatewayView['reported']>) => HtmlValue) =>
+    ({ reported }: GatewayView): HtmlValue =>
+      reported === undefined ? html`<span class="soft">Not told yet</span>` : show(reported);
+  return [
+    {
+      label: 'Process',
+      style: 'name',
+      cell: ({ name, isLocal, reported }) =>
+        html`${name}<span class="under">${isLocal ? 'Started by this hub' : 'Started by hand'}${reported && html`, process ${String(reported.pid)} on ${reported.host}`}</span>`,
+    },
+    { label: 'Started', cell: told(({ startedAtMs }) => timeElement(new Date(startedAtMs), now)) },
+    { label: 'Version', cell: ({ version }) => version },
+    { label: 'Connections', cell: told(connectionsOf) },
+    { label: 'Requests', cell: told(({ requests }) => requests.toLocaleString('en')) },
+    { label: 'Behind the hub', cell: told(({ feedLagMs }) => lagOf(feedLagMs)) },
+  ];
+}
+
+function connectionsOf({ connections, webSockets }: ReportedGateway): string {
+  const open = connections.toLocaleString('en');
+  return webSockets === 0 ? open : `${open}, ${formatCount(webSockets, 'WebSocket')}`;
+}
+
+/** A heartbeat comes each second, so it is never less than what has passed since the last one. */
+function lagOf(lagMs: number): Html | string {
+  return lagMs <= usualLagMs
+    ? 'Up to date'
+    : html`<span class="status warn">${duration(lagMs / 1000)}</span>`;
 }
 
 function statusOf({ isUp, problem }: InstanceView): Html {
@@ -54,9 +96,9 @@ function facts({ now }: FormLayoutProps, view: InstanceView): Html {
     html`<div><dt>${label}</dt><dd>${value}</dd></div>`;
   const { instance, isUp, downSince, leaseUntil, owned, figures } = view;
   const { servers, services } = owned;
-  return html`${downSince !== undefined && fact('Down since', timeElement(downSince, now))}
-${isUp && fact('Running since', timeElement(instance.startedAt, now))}
-${leaseUntil !== undefined && fact('Lease until', timeElement(leaseUntil, now))}
+  return html`${downSince !== undefined && fact('Last seen', timeElement(downSince, now))}
+${isUp && fact('Started', timeElement(instance.startedAt, now))}
+${leaseUntil !== undefined && fact('Lease ends', timeElement(leaseUntil, now))}
 ${fact('Version', instance.version)}
 ${fact('Machine', instance.host)}
 ${fact('Process', String(instance.process.pid))}
