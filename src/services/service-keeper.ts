@@ -5,6 +5,7 @@ import { randomToken } from '../crypto/random.ts';
 import type { InstanceLease } from '../instances/instance-lease.ts';
 import type { ServiceTokens } from '../oauth/tokens/service-tokens.ts';
 import type { Clock } from '../processes/clock.ts';
+import { listProcessTags } from '../processes/process-tag.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { ManagedProcessStore } from './managed-process-store.ts';
 import { endLeftover, tagsBeginningWith } from './orphans.ts';
@@ -42,6 +43,8 @@ export interface ServiceKeeperDeps {
   readonly services: () => readonly OwnedService[];
   /** Tag of the processes that this run of the hub starts for a service. */
   readonly tagOf: (serviceName: string) => string;
+  /** Id of the instance that starts the processes with a tag. */
+  readonly instanceOf: (tag: string) => string;
   /** What the tags of all runs in the same folder begin with. */
   readonly tagPrefixOf: (serviceName: string) => string;
   /** Whether an earlier run in the same folder may have begun it. */
@@ -98,7 +101,10 @@ export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
         'took over a service whose instance is gone',
       );
     }
-    const far = former?.host?.machineId === lease.machineId ? undefined : former?.host;
+    // Not the former owner: that may have died before it began anything.
+    const starter =
+      formerTag === undefined ? undefined : await owners.findHost(deps.instanceOf(formerTag));
+    const far = starter?.machineId === lease.machineId ? undefined : starter;
     if (far !== undefined && formerTag !== undefined) await endLeftAt(far, name, formerTag);
     await endLeft(name, formerTag === undefined || far !== undefined ? [] : [formerTag], far);
     // Ending what was left takes its time, in which much may have happened.
@@ -290,8 +296,19 @@ export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
     await Promise.all(left.map(({ serviceName }) => endLeft(serviceName, [])));
   }
 
+  /** What an earlier run in this folder left, also of services that other instances have taken over since. */
+  async function endOwn(): Promise<void> {
+    const names = deps.services().map(({ service }) => service.name);
+    const mayBeLeft = names.filter(deps.mayHaveRun);
+    if (mayBeLeft.length === 0) return;
+    const tags = [...(await listProcessTags()).keys()];
+    const isLeft = (name: string) =>
+      tags.some((tag) => tag.startsWith(deps.tagPrefixOf(name)) && tag !== deps.tagOf(name));
+    await Promise.all(mayBeLeft.filter(isLeft).map((name) => endLeft(name, [])));
+  }
+
   async function startAll(): Promise<void> {
-    await endForgotten().catch((error: unknown) =>
+    await Promise.all([endForgotten(), endOwn()]).catch((error: unknown) =>
       log.warn({ err: error }, 'could not clean up after a former hub'),
     );
     review();

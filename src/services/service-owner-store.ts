@@ -36,6 +36,8 @@ export interface ServiceOwnerStore {
    * another one has it, or this one has no lease itself. Of several that try, one succeeds.
    */
   claim(name: string, tokenHash: string | undefined): Promise<ServiceClaim | undefined>;
+  /** The instance with an id, as far as it is entered. */
+  findHost(id: string): Promise<ServiceHost | undefined>;
   /** Notes by what the processes are found, before they are begun; false when it has another owner now. */
   mark(name: string, tag: string): Promise<boolean>;
   /** Tells the others how it is; false when it has another owner now. */
@@ -98,6 +100,15 @@ export function createServiceOwnerStore(
         .returning('tag')
         .executeTakeFirst();
       return taken === undefined ? undefined : { formerTag: taken.tag ?? undefined };
+    },
+
+    async findHost(id) {
+      const row = await kysely
+        .selectFrom('instances')
+        .select(['id', 'name', 'machine_id'])
+        .where('id', '=', id)
+        .executeTakeFirst();
+      return row && { id: row.id, name: row.name, machineId: row.machine_id };
     },
 
     mark: (name, tag) => change(name, { tag }),

@@ -105,6 +105,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     services: () => [...supervised.values()].filter(isOwned),
     tagOf,
     tagPrefixOf,
+    instanceOf: (tag) => tag.slice(tag.lastIndexOf('#') + 1),
     mayHaveRun: (name) => hasOutputLog(logFileOf(name)),
     usageOf: (pid) => (pid === undefined ? undefined : usages.get(pid)),
   });

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
-import { listProcessTags } from '../../src/processes/process-tag.ts';
 import { useOwnPostgres } from '../support/databases.ts';
 import { freePort } from '../support/free-port.ts';
 import { createHubFolder, type HubFolder, type ProcessConfig } from '../support/hub-process.ts';
+import { copiesOf, watchCopies } from '../support/managed-copies.ts';
 import { hasPostgres } from '../support/postgres.ts';
 import { adminToken, isAlive } from '../support/server-hub.ts';
 import {
@@ -41,29 +41,6 @@ async function modelAt({ apiUrl }: Asked, name: string): Promise<Model> {
 async function untilReady(hub: Asked, name: string): Promise<Model> {
   await until(async () => (await modelAt(hub, name)).ready, `the service ${name} is ready`);
   return modelAt(hub, name);
-}
-
-/** The processes that carry the tag of a service, whoever has started them. */
-async function copiesOf(name: string): Promise<readonly number[]> {
-  const tags = await listProcessTags();
-  return [...tags].flatMap(([tag, pids]) => (tag.includes(`/service-${name}.log#`) ? pids : []));
-}
-
-/** Watches that there is never more than one process of a service. */
-function watchCopies(name: string) {
-  let most = 0;
-  let isOver = false;
-  const watching = (async () => {
-    while (!isOver) {
-      most = Math.max(most, (await copiesOf(name)).length);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  })();
-  return async () => {
-    isOver = true;
-    await watching;
-    return most;
-  };
 }
 
 describe.skipIf(!hasPostgres())('a managed service of several instances', () => {

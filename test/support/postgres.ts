@@ -213,6 +213,18 @@ export function emptyDatabase(url: string, schema: string): Promise<boolean> {
   });
 }
 
+/** Runs a statement over a connection of its own and returns its rows. */
+export function queryPostgres<Row extends pg.QueryResultRow>(
+  url: string,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<Row[]> {
+  return withClient(
+    { connectionString: url },
+    async (client) => (await client.query<Row>(text, [...values])).rows,
+  );
+}
+
 async function withClient<Result>(
   config: pg.ClientConfig,
   work: (client: pg.Client) => Promise<Result>,
