@@ -1,12 +1,19 @@
 import { expect, test } from 'vitest';
 import { normaliseUserName, validateUserName } from './user-name.ts';
 
-test.for(['alice', 'Alice B.', 'a@example.org', 'jos\u00e9', '李', '...', 'a'.repeat(255)])(
-  '%j can be the name of a user',
-  (name) => {
-    expect(validateUserName(name)).toBe(name);
-  },
-);
+test.for([
+  'alice',
+  'Alice B.',
+  'a@example.org',
+  'jos\u00e9',
+  '李',
+  '...',
+  'a'.repeat(255),
+  'ü'.repeat(255),
+  '李'.repeat(170),
+])('%j can be the name of a user', (name) => {
+  expect(validateUserName(name)).toBe(name);
+});
 
 test.for([
   '',
@@ -21,6 +28,8 @@ test.for([
   'a\u007f',
   '\ud800',
   'a'.repeat(256),
+  '李'.repeat(171),
+  '😀'.repeat(255),
 ])('%j cannot be the name of a user', (name) => {
   expect(() => validateUserName(name)).toThrow(expect.objectContaining({ code: 'bad_request' }));
 });

@@ -2,6 +2,11 @@ import { HubError } from '../errors.ts';
 
 /** Characters of the name of a user or a group. */
 export const longestName = 255;
+/**
+ * Characters of the name of a user in a URL: 255 of two bytes each. Redirects of a login repeat it several
+ * times, and Node.js takes no head of more than 16 KiB.
+ */
+const longestInUrl = 1_530;
 
 /** Brings a user's name into the one form in which it is stored and compared (Unicode NFC). */
 export function normaliseUserName(name: string): string {
@@ -19,7 +24,7 @@ export function validateGroupName(name: string): string {
 }
 
 function validateName(name: string, kind: 'user' | 'group'): string {
-  const problem = problemOf(name);
+  const problem = problemOf(name) ?? (kind === 'user' ? problemInUrl(name) : undefined);
   if (problem === undefined) return name;
   // The name itself stays out of the message: it may be long or hold control characters.
   throw new HubError('bad_request', `This cannot be the name of a ${kind}: it ${problem}.`);
@@ -36,4 +41,10 @@ function problemOf(name: string): string | undefined {
   if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(name)) return 'holds a control character';
   if (name.trim() !== name) return 'begins or ends with a space';
   return undefined;
+}
+
+function problemInUrl(name: string): string | undefined {
+  return encodeURIComponent(name).length > longestInUrl
+    ? `is longer than ${longestInUrl} characters in a URL`
+    : undefined;
 }

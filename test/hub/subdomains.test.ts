@@ -24,6 +24,17 @@ import { submitForm, submitLogin, type TestHub } from '../support/test-hub.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
+/** Whose servers run: plain, odd, of the greatest length, and some that look like hosts of the operator. */
+const users = [
+  'alice',
+  'ada.ünal@example.org',
+  'x'.repeat(255),
+  '李'.repeat(170),
+  'www',
+  'xn--bcher-kva',
+  'wiki--service',
+];
+
 let wiki: Awaited<ReturnType<typeof startUpstream>>;
 let hub: TestHub;
 
@@ -40,9 +51,8 @@ beforeAll(async () => {
     Authenticator: { admin_users: ['root'] },
     Spawner: { access: 'server', cmd: guarded(...fixtureApp('plain-web-app')) },
   });
-  await createUsers(hub, 'alice', 'idle', 'ada.ünal@example.org');
-  await startUntilReady(hub, serverPath('alice'));
-  await startUntilReady(hub, serverPath('ada.ünal@example.org'));
+  await createUsers(hub, ...users, 'idle');
+  await Promise.all(users.map((name) => startUntilReady(hub, serverPath(name))));
 });
 afterAll(async () => {
   await hub?.[Symbol.asyncDispose]();
@@ -67,10 +77,8 @@ describe('an origin of one’s own', () => {
     expect(browser.cookieHeader(`${origin}/`)).not.toContain('hub-');
   });
 
-  test.each([
-    ['alice', 'alice'],
-    ['ada.ünal@example.org', userHostLabel('ada.ünal@example.org')],
-  ])('is where the server of %s logs its visitors in', async (name, label) => {
+  test.each(users)('is where the server of %s logs its visitors in', async (name) => {
+    const label = userHostLabel(name);
     const browser = await hub.logIn(name);
     const path = `/user/${encodeURIComponent(name).replace('%40', '@')}/`;
     const page = await browser.open(`${originBelow(hub, label)}${path}`);
