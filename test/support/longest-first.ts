@@ -9,7 +9,7 @@ export const longest: readonly string[] = [
   'test/hub/servers-failures.test.ts',
   'test/attacks/limits.test.ts',
   'test/hub/servers-access.test.ts',
-  'src/services/service-registry.test.ts',
+  'src/services/managed-web-service.test.ts',
   'test/examples/configurations.test.ts',
   'test/hub/servers-api.test.ts',
   'test/attacks/own-origin.test.ts',
