@@ -32,12 +32,13 @@ export const secretReference = z.union(
 
 /** A URL that may hold a password, and so may be given like any other secret. */
 export function secretUrl(pattern: RegExp, message: string) {
+  return orReference(z.string().regex(pattern, message), message);
+}
+
+/** Text, or where it stands: `{"env": "NAME"}` or `{"file": "path"}`. `config/secrets.ts` resolves it. */
+export function orReference<T extends z.ZodType<string, string>>(text: T, message: string) {
   return z.union(
-    [
-      z.string().regex(pattern, message),
-      z.strictObject({ env: z.string().min(1) }),
-      z.strictObject({ file: z.string().min(1) }),
-    ],
+    [text, z.strictObject({ env: z.string().min(1) }), z.strictObject({ file: z.string().min(1) })],
     { error: (issue) => (typeof issue.input === 'string' ? message : undefined) },
   );
 }

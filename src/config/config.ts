@@ -11,12 +11,13 @@ export type ServiceConfig = Readonly<Omit<ServiceOptions, 'api_token'>> & {
 
 type HubOptions = z.output<typeof hubSection>;
 export type HubConfig = Readonly<
-  Omit<HubOptions, 'services' | 'cookie_secret' | 'database_url' | 'keyv_url'>
+  Omit<HubOptions, 'services' | 'cookie_secret' | 'database_url' | 'keyv_url' | 'instance_url'>
 > & {
   readonly services: readonly ServiceConfig[];
   /** May hold a password: never log it. */
   readonly database_url: string;
   readonly keyv_url?: string;
+  readonly instance_url?: string;
   /** The first encrypts, all decrypt. Undefined: `cookie_secret_file` is read or made. */
   readonly cookie_secret: readonly Secret[] | undefined;
 };

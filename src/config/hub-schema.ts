@@ -3,6 +3,7 @@ import { normaliseBindUrl, socketPathOf, socketPathProblem } from './bind-addres
 import {
   count,
   httpUrl,
+  orReference,
   seconds,
   secretReference,
   secretUrl,
@@ -68,6 +69,8 @@ const publicBindUrl = z.string().transform((text, context) => {
 });
 
 /** Whether a URL is no more than scheme, host and port. */
+const notAnOrigin = 'is not an origin, such as http://10.0.0.5:8080: no user, path or query';
+
 function isOrigin(text: string): boolean {
   const url = URL.parse(text);
   return url !== null && [`${url.origin}/`, url.origin].includes(text);
@@ -121,11 +124,10 @@ export const hubSection = z.strictObject({
     .describe(
       'Name of this process among several on one PostgreSQL database, and of its next run; the host name by default. Each needs one of its own.',
     ),
-  instance_url: httpUrl
-    .refine(isOrigin, 'is not an origin, such as http://10.0.0.5:8080: no user, path or query')
+  instance_url: orReference(httpUrl.refine(isOrigin, notAnOrigin), notAnOrigin)
     .optional()
     .describe(
-      'Where the other processes on the database reach hub_bind_url of this one, such as http://10.0.0.5:8080. They need it to lead visitors to servers and services that listen on the loopback interface here. hub_bind_url by default.',
+      'Where the other processes on the database reach hub_bind_url of this one, such as http://10.0.0.5:8080. They need it to lead visitors to servers and services that listen on the loopback interface here. hub_bind_url by default. {"env": "NAME"} takes it from the environment, for containers that share one file.',
     ),
   database_url: secretUrl(
     /^(sqlite:.|postgres(ql)?:\/\/)/,

@@ -2,11 +2,13 @@ import type { ConfigProblem } from '../errors.ts';
 import { formatPath } from './problem-path.ts';
 import { resolveSecret, type SecretSources } from './secrets.ts';
 
-/** Where the hub's own sections may hold a secret; `*` is every entry of a list. */
+/** Where the hub's own sections may hold a reference; `*` is every entry of a list. */
 const secretPaths: readonly (readonly string[])[] = [
   ['Hub', 'cookie_secret'],
   ['Hub', 'cookie_secret', '*'],
   ['Hub', 'database_url'],
+  // No secret, but of each container: all of them can share one file.
+  ['Hub', 'instance_url'],
   ['Hub', 'keyv_url'],
   ['Hub', 'services', '*', 'api_token'],
 ];

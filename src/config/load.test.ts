@@ -60,6 +60,20 @@ describe('a sound configuration', () => {
     expect(config.pluginSections).toEqual({ OIDCAuthenticator: section });
   });
 
+  test('takes the address of an instance from a variable, so that all can share one file', async () => {
+    const shared = { Hub: { instance_url: { env: 'OWN_URL' } } };
+    const { config } = await load(shared, { env: { OWN_URL: 'http://hub-a:8080' } });
+    expect(config.Hub.instance_url).toBe('http://hub-a:8080');
+    await expect(
+      problemsOf(shared, { env: { OWN_URL: 'http://hub-a:8080/path' } }),
+    ).resolves.toEqual([
+      'Hub.instance_url: is not an origin, such as http://10.0.0.5:8080: no user, path or query',
+    ]);
+    await expect(problemsOf(shared)).resolves.toEqual([
+      'Hub.instance_url: the environment variable OWN_URL is not set',
+    ]);
+  });
+
   test('resolves secrets from variables and files, and shows none of them', async () => {
     writeFileSync(join(folder(), 'token'), 'from-a-file\n', { mode: 0o600 });
     const { config, warnings } = await load(

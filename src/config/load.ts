@@ -85,13 +85,14 @@ function createConfig(
   { file, directory }: { file: string; directory: string },
 ): Config {
   const { Hub, pluginSections } = sections;
-  const { services, cookie_secret, database_url, keyv_url, ...hub } = Hub;
+  const { services, cookie_secret, database_url, keyv_url, instance_url, ...hub } = Hub;
   const basePath = withSlash(new URL(Hub.bind_url).pathname);
   return deepFreeze({
     Hub: {
       ...hub,
       database_url: asText(database_url),
       ...(keyv_url !== undefined && { keyv_url: asText(keyv_url) }),
+      ...(instance_url !== undefined && { instance_url: asText(instance_url) }),
       cookie_secret: cookie_secret === undefined ? undefined : [cookie_secret].flat().map(asSecret),
       services: services.map(({ api_token, ...service }) => ({
         ...service,
@@ -144,7 +145,7 @@ function asSecret(value: unknown): Secret {
 }
 
 function asText(value: unknown): string {
-  if (typeof value !== 'string') throw new TypeError('a reference to a secret was left unresolved');
+  if (typeof value !== 'string') throw new TypeError('a reference was left unresolved');
   return value;
 }
 
