@@ -5,6 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 export const longest: readonly string[] = [
   'test/hub/start-signals.test.ts',
   'test/hub/takeover-cut-short.test.ts',
+  'test/deploy/compose-several-hubs.test.ts',
   'test/attacks/authorisation-matrix.test.ts',
   'test/hub/servers-failures.test.ts',
   'test/attacks/limits.test.ts',
