@@ -1,6 +1,7 @@
 import { commandLinePage } from './command-line-page.ts';
 import { configurationPage } from './configuration-page.ts';
 import { errorsPage } from './errors-page.ts';
+import { helmValuesPage } from './helm-values-page.ts';
 import { httpApiPage } from './http-api-page.ts';
 import { metricsPage } from './metrics-page.ts';
 import { scopesPage } from './scopes-page.ts';
@@ -13,6 +14,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/http-api.md', httpApiPage()],
     ['docs/reference/metrics.md', metricsPage()],
     ['docs/reference/errors.md', errorsPage()],
+    ['docs/reference/helm-values.md', helmValuesPage()],
     ['docs/reference/command-line.md', commandLinePage()],
   ]);
 }

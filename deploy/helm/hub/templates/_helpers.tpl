@@ -1,0 +1,109 @@
+{{- define "hub.name" -}}
+{{- if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "hub.serversNamespace" -}}
+{{- .Values.servers.namespace | default (printf "%s-servers" .Release.Namespace | trunc 63 | trimSuffix "-") -}}
+{{- end -}}
+
+{{/* Labels by which a Deployment, a Service or a policy finds pods: (list . "gateway") */}}
+{{- define "hub.selector" -}}
+app.kubernetes.io/name: {{ (index . 0).Chart.Name }}
+app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end -}}
+
+{{- define "hub.labels" -}}
+{{ include "hub.selector" . }}
+app.kubernetes.io/version: {{ (index . 0).Chart.AppVersion | quote }}
+{{- end -}}
+
+{{/* A namespace in which only pods run that keep to the restricted standard. */}}
+{{- define "hub.restricted" -}}
+pod-security.kubernetes.io/enforce: restricted
+pod-security.kubernetes.io/audit: restricted
+pod-security.kubernetes.io/warn: restricted
+{{- end -}}
+
+{{- define "hub.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+
+{{- define "hub.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 1000
+runAsGroup: 1000
+fsGroup: 1000
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}
+
+{{- define "hub.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end -}}
+
+{{/* Pods on different nodes where there are several. */}}
+{{- define "hub.spread" -}}
+- maxSkew: 1
+  topologyKey: kubernetes.io/hostname
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector:
+    matchLabels:
+      {{- include "hub.selector" . | nindent 6 }}
+{{- end -}}
+
+{{/* The port of gateways, or of the hub where there are none, of the namespace of the release. */}}
+{{- define "hub.frontComponent" -}}
+{{- if gt (int .Values.gateways.replicas) 0 }}gateway{{ else }}hub{{ end -}}
+{{- end -}}
+
+{{/* What the chart knows of the configuration, under what the values say. */}}
+{{- define "hub.config" -}}
+{{- $hub := dict
+  "bind_url" "http://0.0.0.0:8000/"
+  "hub_bind_url" "http://0.0.0.0:8080"
+  "hub_connect_url" (printf "http://%s-api.%s.svc:8080" (include "hub.name" .) .Release.Namespace)
+  "instance_url" (dict "env" "HUB_INSTANCE_URL")
+  "cookie_secret" (dict "env" "HUB_COOKIE_SECRET")
+-}}
+{{- if eq .Values.database.type "postgresql" -}}
+{{- $_ := set $hub "database_url" (dict "env" "HUB_DATABASE_URL") -}}
+{{- end -}}
+{{- if .Values.secret.keyvUrl -}}
+{{- $_ := set $hub "keyv_url" (dict "env" "HUB_KEYV_URL") -}}
+{{- end -}}
+{{- if .Values.ingress.enabled -}}
+{{- $_ := set $hub "public_url" (printf "%s://%s/" (ternary "https" "http" (ne .Values.ingress.tlsSecret "")) .Values.ingress.host) -}}
+{{- $_ := set $hub "trusted_proxies" .Values.ingress.trustedProxies -}}
+{{- end -}}
+{{- $own := dict
+  "Hub" $hub
+  "Spawner" (dict "class" "kubernetes")
+  "KubernetesSpawner" (dict "namespace" (include "hub.serversNamespace" .))
+-}}
+{{- $config := mustMergeOverwrite $own (deepCopy .Values.config) -}}
+{{- if gt (int .Values.gateways.replicas) 0 -}}
+{{- $service := dict "name" "gateways" "api_token" (dict "env" "HUB_GATEWAY_TOKEN") -}}
+{{- $role := dict "name" "gateways" "scopes" (list "gateway") "services" (list "gateways") -}}
+{{- $_ := set $config.Hub "services" (append ($config.Hub.services | default list) $service) -}}
+{{- $_ := set $config.Hub "load_roles" (append ($config.Hub.load_roles | default list) $role) -}}
+{{- end -}}
+{{- $config | toPrettyJson -}}
+{{- end -}}
+
+{{/* An environment variable from the Secret: (list . "NAME" "key") */}}
+{{- define "hub.secretVariable" -}}
+- name: {{ index . 1 }}
+  valueFrom:
+    secretKeyRef:
+      name: {{ (index . 0).Values.secret.name }}
+      key: {{ index . 2 }}
+{{- end -}}
