@@ -142,6 +142,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     oauth,
     routes,
     spawnHooks,
+    instances,
     environment,
     // A start that fails or is ended leaves alone what runs.
     stopsServersAtEnd: () => isReady && stop.stopsServers(),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { HubError } from '../errors.ts';
 import type { Origins } from '../http/origins.ts';
 import type { AddressReports } from '../servers/address-reports.ts';
+import type { ProgressElsewhere } from '../servers/progress-elsewhere.ts';
 import { type Server, type ServerProgress, unreachableSince } from '../servers/server.ts';
 import type { ServerLifecycle } from '../servers/server-lifecycle.ts';
 import { presentServer, type ServerModel } from '../servers/server-model.ts';
@@ -15,7 +16,8 @@ interface Deps {
   readonly users: Pick<UserStore, 'getByName'>;
   readonly serverStore: Pick<ServerStore, 'find'>;
   readonly servers: UserServers;
-  readonly lifecycle: Pick<ServerLifecycle, 'unitOf' | 'untilReady'>;
+  readonly lifecycle: Pick<ServerLifecycle, 'unitOf'>;
+  readonly progressElsewhere: Pick<ProgressElsewhere, 'follow'>;
   readonly addressReports: Pick<AddressReports, 'tell'>;
   readonly apiPath: string;
   readonly origins: Origins;
@@ -205,7 +207,7 @@ function startedAt(
       const log = deps.lifecycle.unitOf(server.id)?.progress;
       if (log !== undefined) return { status: 200, events: (signal) => log.follow(signal) };
       if (server.state === 'starting' && unreachableSince(server) === undefined) {
-        return { status: 200, events: () => followElsewhere(server, deps) };
+        return { status: 200, events: (signal) => deps.progressElsewhere.follow(server, signal) };
       }
       const event = settledProgress(server, deps.origins.urlOf(deps.servers.prefixOf(server)));
       if (event === undefined) throw new HubError('not_found', 'The server is not starting.');
@@ -305,22 +307,6 @@ function isToldAlready({ url }: Server, { host, port }: z.output<typeof address>
   const known = url === undefined ? null : URL.parse(url);
   if (known === null || Number(known.port) !== port) return false;
   return host === undefined || known.hostname === host.toLowerCase();
-}
-
-/** The start of a server at another instance: how it ends is all that is known of it here. */
-async function* followElsewhere(
-  server: Server,
-  { lifecycle, origins, servers }: Deps,
-): AsyncGenerator<ServerProgress> {
-  yield { progress: 0, message: 'The server is starting.' };
-  try {
-    await lifecycle.untilReady(server);
-    const url = origins.urlOf(servers.prefixOf(server));
-    yield { progress: 100, ready: true, message: 'The server is ready.', url };
-  } catch (error) {
-    const message = error instanceof HubError ? error.message : 'The start failed.';
-    yield { progress: 100, failed: true, message };
-  }
 }
 
 function settledProgress(server: Server, url: string): ServerProgress | undefined {

@@ -96,6 +96,7 @@ export function addApi(
     servers: servers.servers,
     lifecycle: servers.lifecycle,
     addressReports: servers.addressReports,
+    progressElsewhere: servers.progressElsewhere,
     apiPath,
     origins,
     slowStartMs: config.Spawner.slow_start_timeout * 1000,

@@ -16,6 +16,11 @@ import { createActivityLog } from '../servers/activity.ts';
 import { createAddressReports } from '../servers/address-reports.ts';
 import { createLaunchPlanner, identityOf } from '../servers/launch-plan.ts';
 import { noSpawner } from '../servers/no-spawner.ts';
+import {
+  answerProgress,
+  createProgressElsewhere,
+  progressOperation,
+} from '../servers/progress-elsewhere.ts';
 import { createDecideAccount } from '../servers/server-accounts.ts';
 import { createServerLifecycle } from '../servers/server-lifecycle.ts';
 import { createServerRoutes } from '../servers/server-routes.ts';
@@ -23,6 +28,7 @@ import type { UnitEvents } from '../servers/server-unit.ts';
 import { joinSpawners, type NamedSpawner, type SpawnerSet } from '../servers/spawner-set.ts';
 import { createStartHooks, type NamedSpawnHook } from '../servers/start-hooks.ts';
 import { createUserServers } from '../servers/user-servers.ts';
+import type { ComposedInstances } from './compose-instances.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
@@ -41,6 +47,7 @@ export async function composeServers(
     readonly oauth: ComposedOAuth;
     readonly routes: RouteTable;
     readonly spawnHooks: SpawnHooks;
+    readonly instances: Pick<ComposedInstances, 'directory' | 'caller' | 'channel'>;
     /** The hub's own environment. */
     readonly environment: Readonly<Record<string, string | undefined>>;
     readonly stopsServersAtEnd: () => boolean;
@@ -141,6 +148,17 @@ export async function composeServers(
     log,
   });
 
+  const { directory, caller, channel } = deps.instances;
+  const progressElsewhere = createProgressElsewhere({
+    directory,
+    caller,
+    lifecycle,
+    urlOf: (server) => deps.site.origins.urlOf(servers.prefixOf(server)),
+  });
+  channel.handle(progressOperation, async (question) =>
+    answerProgress((serverId) => lifecycle.unitOf(serverId)?.progress, question),
+  );
+
   const activityLog = disposables.use(
     createActivityLog({
       users: stores.users,
@@ -149,7 +167,7 @@ export async function composeServers(
       log,
     }),
   );
-  return { spawner, lifecycle, servers, activityLog, addressReports };
+  return { spawner, lifecycle, servers, activityLog, addressReports, progressElsewhere };
 }
 
 /** Starts every spawner of the configuration; what was started is closed again when one does not start. */

@@ -72,6 +72,7 @@ function routeDepsOf(
     store: stores.servers,
     servers: servers.servers,
     lifecycle: servers.lifecycle,
+    progressElsewhere: servers.progressElsewhere,
     implicitSpawnSeconds: config.Hub.implicit_spawn_seconds,
   };
 }

@@ -44,6 +44,9 @@ function fullyDecoded(text: string): string | undefined {
   }
 }
 
+/** What probes and the gateways of the hub ask all the time. */
+const isRoutine = /\/hub\/(?:health|ready|api\/gateway\/\w[\w-]*)$/;
+
 /** Gives each request an id (`X-Request-Id`) and logs its end on one line. */
 export function requestLog(options: {
   readonly log: Logger;
@@ -71,7 +74,8 @@ export function requestLog(options: {
         address: client.address,
         user: ctx.state['logName'] as string | undefined,
       };
-      if (/\/hub\/(health|ready)$/.test(ctx.path)) options.log.debug(fields, 'request');
+      if (isRoutine.test(ctx.path) && (status < 400 || status === 503))
+        options.log.debug(fields, 'request');
       else writeEvent({ ...fields, msg: 'request' });
     });
     await next();

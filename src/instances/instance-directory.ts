@@ -32,18 +32,31 @@ export async function openInstanceDirectory(deps: {
   const { store, database, here, log } = deps;
   let known = new Map<string, Instance>();
   const listeners = new Set<() => void>();
+  /** The leases that were ended from here. */
+  const ended = new Set<string>();
 
   async function refresh(): Promise<readonly Instance[]> {
     const instances = await store.list();
+    for (const instance of instances) tellLoss(known.get(instance.id), instance);
     known = new Map(instances.map((each) => [each.id, each]));
     for (const listener of listeners) listener();
     return instances;
+  }
+
+  /** Says in the log that a lease has ended of which it was not written already. */
+  function tellLoss(before: Instance | undefined, now: Instance): void {
+    if (before?.isLive !== true || now.isLive || now.id === here.id || ended.delete(now.id)) return;
+    log.warn(
+      { instance: now.name, host: now.host, leaseUntil: now.leaseUntil },
+      `the lease of the instance "${now.name}" has ended: what it owned may be taken over`,
+    );
   }
 
   /** On its own machine it is seen at once that an instance was killed; elsewhere its lease has to end. */
   async function endKilled(): Promise<void> {
     for (const instance of known.values()) {
       if (!instance.isLive || instance.id === here.id || !hasEnded(instance, here)) continue;
+      ended.add(instance.id);
       await store.endLease(instance.id);
       log.warn(
         { instance: instance.name, process: instance.process.pid },

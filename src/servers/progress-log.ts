@@ -6,10 +6,18 @@ const keptEvents = 100;
 export interface ProgressLog {
   readonly events: readonly ServerProgress[];
   add(event: ServerProgress): void;
+  /** The events from a position on, which begins with 0, as far as they are kept. */
+  since(position: number): ProgressPart;
   /** No further event will come. */
   end(): void;
   /** All events so far and all that follow, until the end or the signal. */
   follow(signal: AbortSignal): AsyncIterable<ServerProgress>;
+}
+
+export interface ProgressPart {
+  readonly events: readonly ServerProgress[];
+  /** Position after them. */
+  readonly next: number;
 }
 
 export function createProgressLog(): ProgressLog {
@@ -36,6 +44,10 @@ export function createProgressLog(): ProgressLog {
       dropped += excess;
       announce();
     },
+    since: (position) => ({
+      events: events.slice(Math.max(0, position - dropped)),
+      next: dropped + events.length,
+    }),
     end() {
       isEnded = true;
       announce();

@@ -21,6 +21,8 @@ const readSpacingMs = 50;
 const answerLimitMs = 2_000;
 /** How long it may take until a notification to oneself is heard. */
 const hearingLimitMs = 4_000;
+/** So many answered readings without their own notification count as deaf, if that lasts. */
+const leastAnswersUnheard = 2;
 const firstRetryMs = 100;
 const longestRetryMs = 2_000;
 /** Where notifications are never heard, a new connection every few seconds would not help. */
@@ -64,6 +66,8 @@ export async function openPostgresChangeFeed({
   let knownAtMs = monotonicMs();
   let heardAtMs = monotonicMs();
   let hearsLimitMs = hearingLimitMs;
+  /** Readings that were answered since then. */
+  let answersUnheard = 0;
   let reading: Promise<void> | undefined;
   let isDue = false;
   let spacing: NodeJS.Timeout | undefined;
@@ -90,6 +94,7 @@ export async function openPostgresChangeFeed({
     }
     client = opened;
     heardAtMs = monotonicMs();
+    answersUnheard = 0;
     retryMs = firstRetryMs;
   }
 
@@ -97,6 +102,7 @@ export async function openPostgresChangeFeed({
     if (heardChannel === ownChannel) {
       if (hearing !== client) return;
       heardAtMs = monotonicMs();
+      answersUnheard = 0;
       if (hearsLimitMs > hearingLimitMs) log.info({}, toldAgain);
       hearsLimitMs = hearingLimitMs;
     } else readSoon();
@@ -110,6 +116,7 @@ export async function openPostgresChangeFeed({
       { channel: ownChannel, payload: '' },
     );
     position = found.position;
+    answersUnheard += 1;
     // Never more behind than the answer took.
     clock = { databaseMs: found.position.atMs, readAtMs: monotonicMs() };
     purgePosition ??= found.position;
@@ -165,7 +172,8 @@ export async function openPostgresChangeFeed({
   await open(answers.wait);
   const polling = setInterval(() => {
     if (client === undefined) return;
-    if (monotonicMs() - heardAtMs > hearsLimitMs) {
+    // Time alone also passes while this process is held up.
+    if (monotonicMs() - heardAtMs > hearsLimitMs && answersUnheard >= leastAnswersUnheard) {
       hearsLimitMs = Math.min(hearsLimitMs * 2, longestHearingLimitMs);
       lose(
         client,

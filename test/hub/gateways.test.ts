@@ -235,6 +235,8 @@ test('the hub shows what its gateways forwarded, also of one that has ended', as
   };
   await until(async () => (await forwarded()) === 20, 'the hub knows of all of them');
   const [socket] = await openSockets(`${folder.url}user/alice/socket`, token, 1);
+  const asked = hub.logged(/^request$/).map(({ url }) => String(url));
+  expect(asked.filter((url) => url.includes('/api/gateway/'))).toEqual([]);
   const told = async (figure: 'requests' | 'web_sockets' | 'connections') => {
     const answer = await api(folder, '/instances');
     const { instances } = (await answer.json()) as {

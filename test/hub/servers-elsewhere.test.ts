@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { usePostgres } from '../support/databases.ts';
+import { hasPostgres } from '../support/postgres.ts';
 import {
   adminToken,
   createServerHub,
@@ -250,4 +252,50 @@ test('a start that waits in a queue goes on after a restart of the hub, and can 
   expect(isAlive(Number(pids[1]))).toBe(false);
   expect([202, 204]).toContain((await stopServer(hub, path)).status);
   await untilServer(hub, path, ({ stopped }) => stopped, 'it has stopped');
+});
+
+describe.skipIf(!hasPostgres())('a start at another instance', () => {
+  const cluster = usePostgres();
+
+  test('is followed step by step, on its page and by the API', async () => {
+    const Hub = { database_url: await cluster().createDatabase(), cleanup_servers: false };
+    await using first = await createBatchHub({ Hub });
+    await using second = await createBatchHub({ Hub });
+    await createUsers(first, 'alice');
+    const path = serverPath('alice');
+    expect((await startServer(first, path, { profile: 'long' })).status).toBe(202);
+    const waits = { message: 'Waiting in the queue long.', phase: 'pending', reason: 'Priority' };
+    const following = await second.api(`${path}/progress`, adminToken);
+    const events: string[] = [];
+    const reading = (async () => {
+      for await (const piece of following.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+        events.push(piece);
+      }
+    })();
+    await until(() => events.join('').includes(waits.message), 'the step is told');
+    const browser = await second.logIn('alice');
+    const page = await browser.open(`${second.url}hub/spawn-pending/alice`);
+    expect(page.body).toContain(`<li>${waits.message}</li>`);
+    await letGo(first, path);
+    await untilServer(first, path, ({ ready }) => ready, 'it is ready');
+    await reading;
+    const told = events.join('').split('\n\n');
+    expect(told.filter((event) => event.includes(waits.message))).toHaveLength(1);
+    expect(told.filter((event) => event.includes('"ready":true'))).toHaveLength(1);
+    expect(told.join('')).toContain('"url":"/user/alice/"');
+  });
+
+  test('is followed to its end where its instance cannot be asked', async () => {
+    const Hub = { database_url: await cluster().createDatabase(), cleanup_servers: false };
+    await using first = await createBatchHub({
+      Hub: { ...Hub, instance_url: 'http://127.0.0.1:9' },
+    });
+    await using second = await createBatchHub({ Hub });
+    await createUsers(first, 'alice');
+    const path = serverPath('alice');
+    await startServer(first, path, { profile: 'long' });
+    const following = await second.api(`${path}/progress`, adminToken);
+    await stopServer(first, path);
+    expect((await readEvents(following)).at(-1)).toMatchObject({ failed: true, progress: 100 });
+  });
 });

@@ -94,15 +94,15 @@ function statusOf({ isUp, problem }: InstanceView): Html {
 function facts({ now }: FormLayoutProps, view: InstanceView): Html {
   const fact = (label: string, value: HtmlValue): Html =>
     html`<div><dt>${label}</dt><dd>${value}</dd></div>`;
-  const { instance, isUp, downSince, leaseUntil, owned, figures } = view;
+  const { instance, isUp, downSince, leaseUntil, owned, figures, problem } = view;
   const { servers, services } = owned;
   return html`${downSince !== undefined && fact('Last seen', timeElement(downSince, now))}
 ${isUp && fact('Started', timeElement(instance.startedAt, now))}
-${leaseUntil !== undefined && fact('Lease ends', timeElement(leaseUntil, now))}
+${leaseUntil !== undefined && (!isUp || problem !== undefined) && fact(leaseUntil > now ? 'Lease ends' : 'Lease ended', timeElement(leaseUntil, now))}
 ${fact('Version', instance.version)}
 ${fact('Machine', instance.host)}
 ${fact('Process', String(instance.process.pid))}
-${fact('Address', instance.url === undefined ? 'Reached by no other' : new URL(instance.url).host)}
+${fact('Address', instance.url === undefined ? 'None' : new URL(instance.url).host)}
 ${fact(isUp ? 'Servers' : 'Servers left there', servers.toLocaleString('en'))}
 ${fact(isUp ? 'Services' : 'Services left there', services.length === 0 ? 'None' : services.join(', '))}
 ${

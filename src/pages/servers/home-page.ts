@@ -69,7 +69,7 @@ function sentence({ layout }: HomeView, server: ServerSummary): HtmlValue {
     case 'stopping':
       return 'It is shutting down and can be started again right after.';
     case 'unreachable':
-      return html`${server.unreachableSince && html`Its machine is away since ${timeElement(server.unreachableSince, now)}. `}${unreachableHint}`;
+      return html`${server.unreachableSince && html`Contact with its machine was lost ${timeElement(server.unreachableSince, now)}. `}${unreachableHint}`;
     case 'failed':
       return 'It did not stay up. Your files are untouched; try to start it again.';
     case 'stopped':

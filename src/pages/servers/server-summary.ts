@@ -35,7 +35,7 @@ const words = {
 
 /** What a person can do about an unreachable server. */
 export const unreachableHint =
-  'It comes back with its machine. If you cannot wait, forget it and start again elsewhere; what it had not saved is lost.';
+  'It comes back with its machine. If you cannot wait, forget it and start a new one elsewhere; what it had not saved is lost.';
 
 /** The state of a server as a coloured dot and a word. */
 export function serverStatus(state: ShownServerState): Html {

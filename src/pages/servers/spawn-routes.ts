@@ -4,6 +4,7 @@ import type { ActingOnUsers } from '../../accounts/acting-on-users.ts';
 import { HubError } from '../../errors.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
+import type { ProgressElsewhere } from '../../servers/progress-elsewhere.ts';
 import { type Server, unreachableSince } from '../../servers/server.ts';
 import type { ServerLifecycle } from '../../servers/server-lifecycle.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
@@ -28,6 +29,7 @@ interface SpawnRouteDeps {
   readonly store: ServerStore;
   readonly servers: UserServers;
   readonly lifecycle: ServerLifecycle;
+  readonly progressElsewhere: Pick<ProgressElsewhere, 'soFar'>;
 }
 
 interface Target {
@@ -270,7 +272,8 @@ export async function showServerState(
       return;
     case 'starting': {
       const path = serverName === '' ? 'server' : `servers/${encodeURIComponent(serverName)}`;
-      const recent = lifecycle.unitOf(server.id)?.progress?.events ?? [];
+      const log = lifecycle.unitOf(server.id)?.progress;
+      const recent = log?.events ?? (await deps.progressElsewhere.soFar(server));
       pages.send(
         ctx,
         spawnPendingPage({

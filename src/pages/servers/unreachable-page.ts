@@ -19,7 +19,7 @@ export function unreachablePage({ layout, server, since, mayForget }: Unreachabl
   return focusLayout(layout, {
     title,
     body: html`<div class="panel">
-<header class="titles"><h1>${title}</h1><p class="lead">The machine it runs on is away since ${timeElement(since, layout.now)}. ${unreachableHint}</p></header>
+<header class="titles"><h1>${title}</h1><p class="lead">Contact with the machine it runs on was lost ${timeElement(since, layout.now)}. ${unreachableHint}</p></header>
 ${mayForget && actionForm(layout, { action, label: 'Forget it' })}
 </div>
 <p class="aside"><a href="${layout.urls.home}">Back to home</a></p>`,

@@ -4,6 +4,7 @@ import { HubError } from '../../errors.ts';
 import { isNavigation, prefersHtml } from '../../http/content-negotiation.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
+import type { ProgressElsewhere } from '../../servers/progress-elsewhere.ts';
 import { unreachableSince } from '../../servers/server.ts';
 import type { ServerLifecycle } from '../../servers/server-lifecycle.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
@@ -28,6 +29,7 @@ export function userUrlRoutes(
     readonly store: ServerStore;
     readonly servers: UserServers;
     readonly lifecycle: ServerLifecycle;
+    readonly progressElsewhere: Pick<ProgressElsewhere, 'soFar'>;
     /** `Hub.implicit_spawn_seconds`. */
     readonly implicitSpawnSeconds: number;
   },
@@ -84,7 +86,7 @@ export function userUrlRoutes(
     const since = server && unreachableSince(server);
     if (since !== undefined) {
       return new HubError('unavailable', 'The server cannot be reached at the moment.', {
-        hint: `The machine it runs on is away since ${since.toISOString()}; it comes back with it.`,
+        hint: `Contact with the machine it runs on was lost at ${since.toISOString()}; it comes back with it.`,
         details: { user: userName, server: serverName, unreachable_since: since.toISOString() },
       });
     }
