@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeEach } from 'vitest';
+import { afterAll, beforeEach, expect, test } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { type LoadConfigOptions, loadConfig } from '../../src/config/load.ts';
 import { ConfigError, type ConfigProblem } from '../../src/errors.ts';
@@ -45,3 +45,28 @@ export function useConfigLoading() {
 
   return { directory: () => directory, load, problemsOf };
 }
+
+/** A configuration, as JSON or text, and the problems it is refused with, in order. */
+export type RefusedConfig = readonly [
+  name: string,
+  content: unknown,
+  ...expected: (string | RegExp)[],
+];
+
+/** Checks that each configuration is refused with exactly these problems. */
+export function declareRefusals(rows: readonly RefusedConfig[]): void {
+  const { problemsOf } = useConfigLoading();
+  test.for(rows)('%s', async ([, content, ...expected]) => {
+    const problems = await problemsOf(content, { env: { EMPTY: '' } });
+    expect(problems).toHaveLength(expected.length);
+    for (const [index, line] of expected.entries()) {
+      if (typeof line === 'string') expect(problems[index]).toBe(line);
+      else expect(problems[index]).toMatch(line);
+    }
+  });
+}
+
+/** A configuration with one service of these fields. */
+export const withService = (fields: object) => ({
+  Hub: { services: [{ name: 'wiki', ...fields }] },
+});
