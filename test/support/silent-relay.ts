@@ -6,6 +6,14 @@ export interface SilentRelay extends AsyncDisposable {
   readonly port: number;
   /** Connections stay open and new ones are taken, but no byte passes any more. */
   fallSilent(): void;
+  /** Resets all connections, and new ones too. */
+  cut(): void;
+  /** Lets everything pass again; what is open is lost. */
+  heal(): void;
+  /** Holds each piece back for so long, in both directions. */
+  delay(ms: number): void;
+  /** Resets all connections and leads new ones elsewhere. */
+  lead(port: number): void;
   /**
    * As what a firewall forgets: no byte passes on the connections of now any more, but new ones work. With a text, only
    * on those that sent it at their beginning.
@@ -38,6 +46,19 @@ export async function startSilentRelay(target: {
   let translation: readonly [string, string] | undefined;
   const silenced = new WeakSet<Socket>();
   const beginnings = new Map<Socket, string>();
+  let isCut = false;
+  let delayMs = 0;
+  let targetPort = target.port;
+
+  /** In order: timers of one length end in the order in which they began. */
+  function later(pass: () => void): void {
+    if (delayMs === 0) pass();
+    else setTimeout(pass, delayMs);
+  }
+
+  function resetAll(): void {
+    for (const socket of sockets) socket.resetAndDestroy();
+  }
 
   function keep(socket: Socket): void {
     sockets.add(socket);
@@ -47,6 +68,10 @@ export async function startSilentRelay(target: {
 
   const server = createServer({ allowHalfOpen: true }, (client) => {
     keep(client);
+    if (isCut) {
+      client.resetAndDestroy();
+      return;
+    }
     const translated = translation;
     const isMute = () => isSilent || silenced.has(client);
     client.on('data', (data) => {
@@ -57,17 +82,18 @@ export async function startSilentRelay(target: {
     });
     client.on('close', () => beginnings.delete(client));
     if (isSilent) return;
-    const upstream = connect({ ...target, allowHalfOpen: true });
+    const upstream = connect({ host: target.host, port: targetPort, allowHalfOpen: true });
     keep(upstream);
     client.on('data', (data) => {
       if (trigger !== undefined && data.includes(trigger)) isSilent = true;
-      if (!isMute()) upstream.write(translated === undefined ? data : replaced(data, translated));
+      if (isMute()) return;
+      later(() => upstream.write(translated === undefined ? data : replaced(data, translated)));
     });
     upstream.on('data', (data) => {
-      if (!isMute()) client.write(data);
+      if (!isMute()) later(() => client.write(data));
     });
-    client.on('end', () => isMute() || upstream.end());
-    upstream.on('end', () => isMute() || client.end());
+    client.on('end', () => isMute() || later(() => upstream.end()));
+    upstream.on('end', () => isMute() || later(() => client.end()));
     client.on('close', () => upstream.destroy());
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -82,6 +108,21 @@ export async function startSilentRelay(target: {
     },
     fallSilent() {
       isSilent = true;
+    },
+    cut() {
+      isCut = true;
+      resetAll();
+    },
+    heal() {
+      [isCut, isSilent] = [false, false];
+      resetAll();
+    },
+    delay(ms) {
+      delayMs = ms;
+    },
+    lead(port) {
+      targetPort = port;
+      resetAll();
     },
     silenceOpen(sent) {
       for (const socket of sockets)
