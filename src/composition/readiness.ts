@@ -4,7 +4,7 @@ import { HubError } from '../errors.ts';
 import type { Foundation } from './foundation.ts';
 
 /** What the hub cannot do its work without. */
-type ReadinessPart = 'database' | 'store' | 'listeners';
+type ReadinessPart = 'database' | 'store' | 'lease' | 'listeners';
 
 /** What is wrong with each part, in a sentence; undefined where nothing is. */
 type ReadinessReport = Readonly<Record<ReadinessPart, string | undefined>>;
@@ -22,7 +22,13 @@ const freshMs = 1_000;
 
 /** Logs when the hub stops being ready and when it is again, as far as anyone asks. */
 export function createReadiness(
-  { database, keyv, stores, log }: Pick<Foundation, 'database' | 'keyv' | 'stores' | 'log'>,
+  {
+    database,
+    keyv,
+    stores,
+    instance,
+    log,
+  }: Pick<Foundation, 'database' | 'keyv' | 'stores' | 'instance' | 'log'>,
   servers: readonly Server[],
 ): Readiness {
   const limits = { describe, limitMs, freshMs };
@@ -40,6 +46,9 @@ export function createReadiness(
       const report: ReadinessReport = {
         database: database.problem() ?? answer,
         store,
+        lease: instance.isHeld()
+          ? undefined
+          : 'the database could not be told for ten seconds that this hub is there',
         listeners: servers.every(({ listening }) => listening) ? undefined : 'the hub is stopping',
       };
       const isReady = Object.values(report).every((problem) => problem === undefined);

@@ -75,9 +75,11 @@ export function openPostgresConnection<Tables>(
     return { kysely: new Kysely<Tables>({ dialect }), close };
   }
 
-  const { kysely, close } = openPool({ max: connectionCount });
+  // Where others take every connection that becomes free, the last one is not given back.
+  const { kysely, close } = openPool({ max: connectionCount, min: 1 });
   const urgent = openPool({
     max: 1,
+    min: 1,
     connectionTimeoutMillis: urgentTimeoutMs,
     statement_timeout: urgentTimeoutMs,
     query_timeout: urgentTimeoutMs + 1000,

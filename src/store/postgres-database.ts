@@ -17,6 +17,8 @@ export async function openPostgresDatabase(
   try {
     const steps = await migrate({ kysely, dialect: 'postgres' });
     if (steps.length > 0) log.info({ steps }, 'the schema of the database is up to date');
+    // While there are connections to be had: later it may be too late.
+    await sql`select 1`.execute(urgent);
     const listeners = createChangeListeners({ log });
     const feed = await openPostgresChangeFeed({
       createClient,

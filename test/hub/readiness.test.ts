@@ -56,6 +56,7 @@ describe('a hub with everything in place', () => {
       checks: {
         database: { ready: true },
         store: { ready: true },
+        lease: { ready: true },
         listeners: { ready: true },
       },
     });

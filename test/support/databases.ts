@@ -8,6 +8,7 @@ import {
   hasPostgres,
   type PostgresCluster,
   type PostgresLogin,
+  type PostgresOptions,
   readSchema,
   startPostgres,
 } from './postgres.ts';
@@ -83,10 +84,10 @@ export function usePostgres(): () => SharedPostgres {
 }
 
 /** Starts a PostgreSQL for the tests of the surrounding `describe` and ends it after them. */
-export function useOwnPostgres(): () => PostgresCluster {
+export function useOwnPostgres(options: PostgresOptions = {}): () => PostgresCluster {
   let cluster: PostgresCluster | undefined;
   beforeAll(async () => {
-    cluster = await startPostgres();
+    cluster = await startPostgres(options);
   });
   afterAll(async () => {
     await cluster?.[Symbol.asyncDispose]();

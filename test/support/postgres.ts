@@ -1,7 +1,15 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -23,6 +31,8 @@ export interface PostgresLogin {
 export interface PostgresCluster extends PostgresLogin, AsyncDisposable {
   /** The server itself; its connections are its children. */
   readonly pid: number;
+  /** Folder for a tablespace, where a small disk was asked for. */
+  readonly smallDisk: string;
   /** Makes an empty database and returns its URL. */
   createDatabase(): Promise<string>;
   /** Ends the server at once, as a power cut would. */
@@ -41,14 +51,22 @@ export function hasPostgres(): boolean {
   return requireComponent('PostgreSQL 15', join(programs, 'initdb'));
 }
 
+export interface PostgresOptions {
+  /** In place of those that suit most tests. */
+  readonly settings?: Readonly<Record<string, string | number>>;
+  /** Makes `smallDisk`, which needs root; the mount namespace of the server, and so the disk, ends with it. */
+  readonly smallDiskMib?: number;
+}
+
 /** Starts PostgreSQL on a free loopback port. The password is asked for over TCP. */
-export async function startPostgres(): Promise<PostgresCluster> {
+export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresCluster> {
   const directory = mkdtempSync(join(tmpdir(), 'hub-postgres-'));
   const data = join(directory, 'data');
   // PostgreSQL refuses to run as root.
   const account = process.getuid?.() === 0 ? accountOf('postgres') : undefined;
   if (account !== undefined) chownSync(directory, account.uid, account.gid);
-  const options = { ...account, cwd: directory };
+  const asAccount = { ...account, cwd: directory };
+  const smallDisk = join(directory, 'small-disk');
 
   const passwordFile = join(directory, 'password');
   writeFileSync(passwordFile, 'hub-password\n', { mode: 0o644 });
@@ -67,7 +85,7 @@ export async function startPostgres(): Promise<PostgresCluster> {
       'UTF8',
       '--locale=C.UTF-8',
     ],
-    { ...options, encoding: 'utf8' },
+    { ...asAccount, encoding: 'utf8' },
   );
   if (initialised.status !== 0) throw new Error(`initdb failed: ${initialised.stderr}`);
 
@@ -79,22 +97,26 @@ export async function startPostgres(): Promise<PostgresCluster> {
   async function start(): Promise<void> {
     // A killed server leaves it behind.
     rmSync(join(data, 'postmaster.pid'), { force: true });
-    const settings = [
-      `port=${port}`,
-      'listen_addresses=127.0.0.1',
-      `unix_socket_directories=${directory}`,
-      'fsync=off',
-      'full_page_writes=off',
-      'wal_level=minimal',
-      'max_wal_senders=0',
-      'autovacuum=off',
-      'max_connections=500',
-    ];
-    const started = spawn(
-      join(programs, 'postgres'),
-      ['-D', data, ...settings.flatMap((setting) => ['-c', setting])],
-      { ...options, stdio: ['ignore', 'ignore', 'pipe'] },
-    );
+    const settings = Object.entries({
+      port,
+      listen_addresses: '127.0.0.1',
+      unix_socket_directories: directory,
+      fsync: 'off',
+      full_page_writes: 'off',
+      wal_level: 'minimal',
+      max_wal_senders: 0,
+      autovacuum: 'off',
+      max_connections: 500,
+      ...options.settings,
+    }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    const command = [join(programs, 'postgres'), '-D', data, ...settings];
+    const started =
+      options.smallDiskMib === undefined
+        ? spawn(command[0] ?? '', command.slice(1), { ...asAccount, stdio: outputOnly })
+        : spawn('unshare', onSmallDisk(smallDisk, options.smallDiskMib, command), {
+            cwd: directory,
+            stdio: outputOnly,
+          });
     server = started;
     let output = '';
     const ready = Promise.withResolvers<void>();
@@ -144,6 +166,7 @@ export async function startPostgres(): Promise<PostgresCluster> {
   await start();
   return {
     ...base,
+    smallDisk,
     get pid() {
       return server?.pid ?? 0;
     },
@@ -236,6 +259,15 @@ async function withClient<Result>(
   } finally {
     await client.end();
   }
+}
+
+const outputOnly: ['ignore', 'ignore', 'pipe'] = ['ignore', 'ignore', 'pipe'];
+
+/** Arguments of `unshare` that mount a disk and become the server, under its own account. */
+function onSmallDisk(directory: string, mebibytes: number, command: readonly string[]): string[] {
+  mkdirSync(directory, { recursive: true });
+  const script = `mount -t tmpfs -o size=${mebibytes}m tmpfs ${directory} && chown postgres ${directory} && exec setpriv --reuid=postgres --regid=postgres --clear-groups -- "$@"`;
+  return ['--mount', 'sh', '-c', script, 'sh', ...command];
 }
 
 function accountOf(name: string): { uid: number; gid: number } {
