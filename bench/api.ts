@@ -235,6 +235,13 @@ async function measureLargeDatabase(): Promise<void> {
       headers,
       processes,
     },
+    {
+      name: 'hub, all pages of 100,000 users in turn',
+      url: page,
+      headers,
+      processes,
+      script: await writePagesScript(join(directory, 'pages.lua')),
+    },
   ];
   const measured = await measureInterleaved({ contenders, rounds, seconds, connections, progress });
   lines.push(...measured.map(lineOf));
@@ -266,6 +273,20 @@ async function measureLargeDatabase(): Promise<void> {
       unit: ' ms',
     });
   }
+}
+
+/** Asks for one page after the other: more than the hub remembers. */
+async function writePagesScript(file: string): Promise<string> {
+  await writeFile(
+    file,
+    `local offset = 0
+function request()
+  offset = (offset + ${pageLength}) % ${manyNames.length}
+  return wrk.format(nil, wrk.path .. "&offset=" .. offset)
+end
+`,
+  );
+  return file;
 }
 
 interface Read {

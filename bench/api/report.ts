@@ -46,6 +46,8 @@ export function toMarkdown(report: ApiReport): string {
     '- A ratio is the median over the rounds of the ratio within each round; by CPU time it is that of ' +
       "the processes' own time for one request, which other load on the machine changes less.",
     '- JupyterHub creates 500 users, in its empty database; the others are copied into it.',
+    '- While nothing is written, the hub remembers the pages of users that were asked for last; "all pages in turn" ' +
+      'are more than it remembers, each read from the database.',
     '- Servers on record are of a machine that lost its power: recorded as running, their processes gone.',
     '',
     '| what | ratio or figure | by CPU time | wanted | |',

@@ -6,6 +6,8 @@ export interface Contender {
   readonly name: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** A script in Lua that makes the requests; without it all are the same. */
+  readonly script?: string;
   /** All processes whose CPU time the request costs; all on the proxy's core. */
   readonly processes: readonly MeteredProcess[];
 }
@@ -45,14 +47,15 @@ export async function measureInterleaved(options: {
 }): Promise<Measurement[]> {
   const { contenders, rounds, seconds, connections, loadCores: core, progress } = options;
   const results = contenders.map(() => [] as (LoadResult & { cpuMicros: number })[]);
-  for (const { url, headers } of contenders) {
-    await wrk({ url, headers, seconds: firstLoadSeconds, connections, core });
+  for (const { url, headers, script } of contenders) {
+    await wrk({ url, headers, script, seconds: firstLoadSeconds, connections, core });
   }
   for (let round = 0; round < rounds; round++) {
-    for (const [index, { name, url, headers, processes }] of contenders.entries()) {
-      await wrk({ url, headers, seconds: warmUpSeconds, connections, core });
+    for (const [index, contender] of contenders.entries()) {
+      const { name, url, headers, script, processes } = contender;
+      await wrk({ url, headers, script, seconds: warmUpSeconds, connections, core });
       const before = cpuSeconds(processes);
-      const result = await wrk({ url, headers, seconds, connections, core });
+      const result = await wrk({ url, headers, script, seconds, connections, core });
       const cpuMicros = ((cpuSeconds(processes) - before) / result.requests) * 1e6;
       results[index]?.push({ ...result, cpuMicros });
       progress(

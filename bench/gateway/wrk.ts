@@ -26,8 +26,10 @@ export async function wrk(options: {
   readonly connections: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly core?: Cores | undefined;
+  /** A script in Lua that makes the requests. */
+  readonly script?: string | undefined;
 }): Promise<LoadResult> {
-  const { url, seconds, connections, headers } = options;
+  const { url, seconds, connections, headers, script } = options;
   const [program, ...args] = onCore(options.core ?? loadCore, [
     'wrk',
     '--latency',
@@ -35,6 +37,7 @@ export async function wrk(options: {
     '-t1',
     `-c${connections}`,
     `-d${seconds}s`,
+    ...(script === undefined ? [] : ['-s', script]),
     ...Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
     url,
   ]);

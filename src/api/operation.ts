@@ -170,9 +170,21 @@ type Content<Answer extends AnswerDeclaration, IsPaged> = Answer['schema'] exten
   ? Answer['mediaType'] extends 'text/event-stream'
     ? { readonly events: (signal: AbortSignal) => AsyncIterable<ModelOf<Answer['schema']>> }
     : IsPaged extends true
-      ? { readonly items: ModelOf<Answer['schema']>; readonly total: number }
+      ? {
+          readonly items: ModelOf<Answer['schema']> | JsonText<ModelOf<Answer['schema']>>;
+          readonly total: number;
+        }
       : { readonly body: ModelOf<Answer['schema']> }
   : { readonly body?: undefined };
+
+/** A value that is written as JSON already. */
+export class JsonText<Value> {
+  readonly bytes: Buffer;
+
+  constructor(value: Value) {
+    this.bytes = Buffer.from(JSON.stringify(value));
+  }
+}
 
 /** What a schema describes, as handlers return it. */
 export type ModelOf<Schema extends z.ZodType> = DeepReadonly<z.input<Schema>>;

@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
-import type { Page } from './operation.ts';
+import { JsonText, type Page } from './operation.ts';
 import { parseQuery, wholeNumber } from './parse-request.ts';
 
 /** Media type of a page with its envelope, which a client asks for in `Accept`. */
@@ -45,7 +45,8 @@ export function writePage(
   { items, total, publicOrigin }: { items: unknown; total: number; publicOrigin: string },
 ): void {
   if (!wantsEnvelope(ctx)) {
-    ctx.body = items;
+    if (items instanceof JsonText) ctx.type = 'json';
+    ctx.body = items instanceof JsonText ? items.bytes : items;
     return;
   }
   const nextOffset = offset + limit;
@@ -53,7 +54,15 @@ export function writePage(
   nextUrl.searchParams.set('offset', String(nextOffset));
   nextUrl.searchParams.set('limit', String(limit));
   const next = nextOffset < total ? { offset: nextOffset, limit, url: nextUrl.href } : null;
-  ctx.body = { items, _pagination: { offset, limit, total, next } };
+  const pagination = { offset, limit, total, next };
+  ctx.body =
+    items instanceof JsonText
+      ? Buffer.concat([
+          Buffer.from('{"items":'),
+          items.bytes,
+          Buffer.from(`,"_pagination":${JSON.stringify(pagination)}}`),
+        ])
+      : { items, _pagination: pagination };
   ctx.type = envelopeMediaType;
 }
 

@@ -6,8 +6,9 @@ import type { Authorizer } from '../rbac/authorizer.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { createMay } from './authorise.ts';
 import { userModel } from './models.ts';
-import { operation } from './operation.ts';
+import { JsonText, type ModelOf, operation } from './operation.ts';
 import { flag } from './parse-request.ts';
+import type { RememberedPages } from './remembered-pages.ts';
 import type { UserDirectory } from './user-directory.ts';
 import { presentUser, userReadScopes } from './user-model.ts';
 
@@ -16,6 +17,7 @@ interface Deps {
   readonly accounts: Accounts;
   readonly authorizer: Pick<Authorizer, 'membershipFor'>;
   readonly directory: UserDirectory;
+  readonly userPages: RememberedPages<ModelOf<typeof userModel>>;
   /** Lets the stores know of activity that was only noted so far. */
   readonly catchUpActivity: () => Promise<void>;
 }
@@ -82,21 +84,22 @@ export const userOperations = [
     const membership = await deps.authorizer.membershipFor(caller.scopes);
     // A culler must not take a server for idle that was used a moment ago.
     await deps.catchUpActivity();
-    const { items, total } = await deps.users.list({
-      ...page,
-      sort: sorts[sort],
-      ...(state === undefined ? {} : { serverState: state }),
-      ...(nameFilter === undefined ? {} : { nameFilter }),
-      ...(rows === 'all' ? {} : { onlyNames: listedUserNames(rows, membership) }),
-    });
-    const withStoppedServers = include_stopped_servers ?? false;
-    const details = await deps.directory.detailsOfAll(items, { withStoppedServers });
-    return {
-      status: 200,
+    const read = async () => {
+      const { items, total } = await deps.users.list({
+        ...page,
+        sort: sorts[sort],
+        ...(state === undefined ? {} : { serverState: state }),
+        ...(nameFilter === undefined ? {} : { nameFilter }),
+        ...(rows === 'all' ? {} : { onlyNames: listedUserNames(rows, membership) }),
+      });
+      const withStoppedServers = include_stopped_servers ?? false;
+      const details = await deps.directory.detailsOfAll(items, { withStoppedServers });
       // A caller who may list a user may know the name.
-      items: details.map((entry) => presentUser(entry, may, ['read:users:name'])),
-      total,
+      const models = details.map((entry) => presentUser(entry, may, ['read:users:name']));
+      return { items: new JsonText(models), total };
     };
+    const found = await deps.userPages.read(caller.scopes, { ...page, ...query }, read);
+    return { status: 200, ...found };
   }),
   operation({
     id: 'createUsers',

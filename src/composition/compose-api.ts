@@ -3,6 +3,7 @@ import { addOperations } from '../api/add-operations.ts';
 import type { HubInfo } from '../api/info.ts';
 import { createOpenApiDocument } from '../api/openapi.ts';
 import { type ApiDeps, operations } from '../api/operations.ts';
+import { createRememberedPages } from '../api/remembered-pages.ts';
 import { createUserDirectory } from '../api/user-directory.ts';
 import type { AssertionSigner } from '../gateway/assertion.ts';
 import { hostPrefix, loginCookie } from '../protocol/cookie-names.ts';
@@ -88,6 +89,7 @@ export function addApi(
     routes,
     hubRoute: { prefix: config.basePath, target: new URL(config.Hub.hub_bind_url).origin },
     directory,
+    userPages: createRememberedPages({ database, changes }),
     users,
     accounts,
     catchUpActivity: () => servers.activityLog.catchUp(),

@@ -37,8 +37,10 @@ export interface AnswerCache<Value, Miss extends undefined = undefined> {
 }
 
 export interface AnswerCacheOptions<Value> {
-  /** The most answers; beyond that the least used go. */
+  /** The most answers, or what `sizeOf` may come to; beyond that the least used go. */
   readonly max: number;
+  /** One, unless given. An answer larger than `max` is not remembered. */
+  readonly sizeOf?: (value: Value) => number;
   /**
    * The most keys remembered to have no answer; none unless given. They are kept apart, so that a flood
    * of invented keys cannot push the answers out.
@@ -78,6 +80,7 @@ const neverVoid: Voiding<unknown> = {
 
 export function createAnswerCache<Value extends {}, Miss extends undefined = undefined>({
   max,
+  sizeOf = () => 1,
   maxMisses = 0,
   ttlMs,
   missTtlMs = ttlMs,
@@ -88,7 +91,10 @@ export function createAnswerCache<Value extends {}, Miss extends undefined = und
 }: AnswerCacheOptions<Value>): AnswerCache<Value, Miss> {
   type Answer = Value | Miss;
   // A gateway has caches for each of hundreds of servers.
-  const hits = new LRUCache<string, Hit<Value, Answer>>(growingUpTo(max));
+  const hits = new LRUCache<string, Hit<Value, Answer>>({
+    maxSize: max,
+    sizeCalculation: ({ value }) => sizeOf(value),
+  });
   const misses = new LRUCache<string, Lookup<Answer>>(growingUpTo(Math.max(1, maxMisses)));
   const underWay = new Map<string, LookupUnderWay<Answer>>();
 

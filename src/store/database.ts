@@ -54,4 +54,9 @@ export interface HubDatabase extends AsyncDisposable {
    */
   onChange(listener: ChangeListener): () => void;
   readonly changeFeed: ChangeFeed;
+  /**
+   * A number that grows with each commit of whatever process; undefined where telling it would take as long as asking
+   * again, or it cannot be told just now.
+   */
+  contentVersion(): number | undefined;
 }

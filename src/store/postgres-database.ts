@@ -50,6 +50,7 @@ export async function openPostgresDatabase(
       },
       onChange: listeners.add,
       changeFeed: feed,
+      contentVersion: () => undefined,
       async [Symbol.asyncDispose]() {
         await feed[Symbol.asyncDispose]();
         await close();

@@ -5,7 +5,12 @@ import type { Logger } from 'pino';
 import { HubError, StartupError } from '../errors.ts';
 import { guardDialect } from './guarded-dialect.ts';
 import { createNodeSqliteDialect } from './node-sqlite-dialect.ts';
-import { createDirectEngine, openDatabaseFile, type SqliteEngine } from './sqlite-engine.ts';
+import {
+  createDirectEngine,
+  createVersionReader,
+  openDatabaseFile,
+  type SqliteEngine,
+} from './sqlite-engine.ts';
 import { createSqliteFileWatch } from './sqlite-file-watch.ts';
 import { storageFailureOf } from './storage-error.ts';
 import { openThreadedEngine } from './threaded-sqlite-engine.ts';
@@ -32,6 +37,8 @@ export interface SqliteConnection<Tables> {
   close(): Promise<void>;
   /** To be called once there are tables. */
   watchFile(): void;
+  /** See `HubDatabase`. */
+  contentVersion(): number | undefined;
   /** Why nothing is written, if the file is not the one any more that was opened. */
   problem(): string | undefined;
   /** Turns what went wrong during the start into a StartupError that names the file. */
@@ -49,12 +56,21 @@ export async function openSqliteConnection<Tables>({
   const isInMemory = path === ':memory:';
   const file = isInMemory ? path : resolve(directory, path);
   const engines = isInMemory
-    ? { writer: createDirectEngine(openDatabaseFile({ file, lockTimeoutMs })) }
+    ? {
+        writer: createDirectEngine(openDatabaseFile({ file, lockTimeoutMs })),
+        contentVersion: () => undefined,
+      }
     : await openEngines(file, { lockTimeoutMs, setting });
   const watch = isInMemory ? undefined : createSqliteFileWatch({ file, log });
   const problem = () => watch?.problem;
   const { dialect, close } = guardDialect(
-    createNodeSqliteDialect({ ...engines, lockTimeoutMs, queueTimeoutMs, problem }),
+    createNodeSqliteDialect({
+      writer: engines.writer,
+      ...('reader' in engines ? { reader: engines.reader } : {}),
+      lockTimeoutMs,
+      queueTimeoutMs,
+      problem,
+    }),
   );
   const kysely = new Kysely<Tables>({ dialect });
   return {
@@ -68,6 +84,7 @@ export async function openSqliteConnection<Tables>({
       watch?.[Symbol.dispose]();
       await close();
     },
+    contentVersion: engines.contentVersion,
     problem,
     writer: engines.writer,
     file: isInMemory ? undefined : file,
@@ -79,7 +96,11 @@ export async function openSqliteConnection<Tables>({
 async function openEngines(
   file: string,
   { lockTimeoutMs, setting }: { readonly lockTimeoutMs: number; readonly setting: string },
-): Promise<{ readonly writer: SqliteEngine; readonly reader: SqliteEngine }> {
+): Promise<{
+  readonly writer: SqliteEngine;
+  readonly reader: SqliteEngine;
+  readonly contentVersion: () => number | undefined;
+}> {
   const folder = dirname(file);
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
     throw new StartupError(
@@ -91,8 +112,9 @@ async function openEngines(
     // No one else on the machine needs to read it; the -wal and -shm files get the same mode.
     if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
     writer = await openThreadedEngine({ file, lockTimeoutMs });
-    const reader = createDirectEngine(openDatabaseFile({ file, lockTimeoutMs, isReadOnly: true }));
-    return { writer, reader };
+    const database = openDatabaseFile({ file, lockTimeoutMs, isReadOnly: true });
+    const contentVersion = createVersionReader(database);
+    return { writer, reader: createDirectEngine(database), contentVersion };
   } catch (error) {
     await writer?.close();
     throw explain(error, file, setting);

@@ -430,3 +430,27 @@ async function openWithoutPrivileges(url: string): Promise<string> {
   const [program = '', ...args] = process.geteuid?.() === 0 ? [...drop, ...command] : command;
   return text(spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] }).stderr);
 }
+
+describe('the version of the content', () => {
+  test('grows with each commit, of another process too, and with nothing else', async () => {
+    const database = await open();
+    const other = await open();
+    await addUser(database, 'ann');
+    const before = database.contentVersion() ?? Number.NaN;
+    expect(await userNames(database)).toEqual(['ann']);
+    expect(database.contentVersion()).toBe(before);
+    await addUser(database, 'bea');
+    const own = database.contentVersion() ?? Number.NaN;
+    expect(own).toBeGreaterThan(before);
+    await addUser(other, 'cleo');
+    expect(database.contentVersion()).toBeGreaterThan(own);
+  });
+
+  test('is not known of a database in memory, nor of one that is closed', async () => {
+    expect((await open('sqlite::memory:')).contentVersion()).toBeUndefined();
+    const database = await open();
+    expect(database.contentVersion()).toBeTypeOf('number');
+    await database[Symbol.asyncDispose]();
+    expect(database.contentVersion()).toBeUndefined();
+  });
+});

@@ -14,7 +14,7 @@ const changePollMs = 500;
 /** Opens an SQLite file as the hub's database and brings its schema up to date. */
 export async function openSqliteDatabase(options: SqliteConnectionOptions): Promise<HubDatabase> {
   const { log } = options;
-  const { kysely, close, writer, file, isInMemory, watchFile, problem, explain } =
+  const { kysely, close, writer, file, isInMemory, watchFile, problem, explain, contentVersion } =
     await openSqliteConnection<Tables>(options);
   try {
     if (file !== undefined) await keepCopyBeforeMigration(kysely, file, log);
@@ -46,6 +46,7 @@ export async function openSqliteDatabase(options: SqliteConnectionOptions): Prom
     onChange: listeners.add,
     // The file is of this machine and this hub.
     changeFeed: { knownAtMs: monotonicMs, isLost: () => false, lossCount: 0 },
+    contentVersion,
     async [Symbol.asyncDispose]() {
       stopWatching();
       await close();
