@@ -52,7 +52,12 @@ const wallClockPlaces =
 
 const longestFile = 400;
 
-const builtInSpawners = ['plugins/docker.ts', 'plugins/local-process.ts', 'plugins/slurm.ts'];
+const builtInSpawners = [
+  'plugins/docker.ts',
+  'plugins/kubernetes.ts',
+  'plugins/local-process.ts',
+  'plugins/slurm.ts',
+];
 
 const root = posix.join(import.meta.dirname, '..');
 

@@ -3,6 +3,7 @@ import { HubError } from '../../errors.ts';
 import type { SpawnRequest, Volume } from '../../plugin-host/spawn-request.ts';
 import { processTagVariable } from '../../processes/process-tag.ts';
 import { fillGuardedCommand } from '../../processes/singleuser-program.ts';
+import { environmentInImage } from '../images/image-environment.ts';
 import type { DockerOptions, DockerProfileOptions } from './docker-options.ts';
 
 /** Labels by which the hub finds its containers and volumes. */
@@ -32,20 +33,6 @@ export interface CreateParts {
   readonly listen: ListenAddress;
 }
 
-/**
- * Variables that say something about the machine of the hub and would hide what the image says, which
- * a container must do with.
- */
-const ofTheHubsMachine = new Set([
-  'PATH',
-  'HUB_SINGLEUSER_NODE',
-  'LD_LIBRARY_PATH',
-  'PYTHONPATH',
-  'VIRTUAL_ENV',
-  'CONDA_ROOT',
-  'CONDA_DEFAULT_ENV',
-]);
-
 /** The request that creates the container of a server (Docker Engine API, ContainerCreate). */
 export function createRequest(parts: CreateParts): ContainerCreateOptions {
   const { request, options, image, network, listen, name } = parts;
@@ -66,9 +53,7 @@ export function createRequest(parts: CreateParts): ContainerCreateOptions {
     name,
     Image: image,
     ...(command.length === 0 ? {} : { Cmd: command }),
-    Env: Object.entries(environment)
-      .filter(([variable]) => !ofTheHubsMachine.has(variable))
-      .map(([variable, value]) => `${variable}=${value}`),
+    Env: environmentInImage(environment).map(([variable, value]) => `${variable}=${value}`),
     Labels: { ...options.labels, ...labelsOf(parts) },
     Tty: false,
     OpenStdin: false,

@@ -1,16 +1,7 @@
 import { z } from 'zod';
 import type { OptionProblem } from '../../plugin-host/authenticator.ts';
+import { imageReference, imageChoices as images } from '../images/image-options.ts';
 import { isLocalEngine, parseEngineAddress } from './engine-address.ts';
-
-/** A reference such as `python:3.13`, `registry.example.org:5000/team/lab@sha256:…`. */
-const imageReference = z
-  .string()
-  .regex(/^[a-z0-9][\w.:/@-]{0,254}$/i, 'is not a reference of an image such as python:3.13-slim');
-
-const images = z.union([
-  z.array(imageReference).transform((list) => Object.fromEntries(list.map((each) => [each, each]))),
-  z.record(z.string().min(1), imageReference),
-]);
 
 const networkName = z
   .string()

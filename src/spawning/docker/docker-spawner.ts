@@ -4,8 +4,8 @@ import { createPeriodic } from '../../concurrency/periodic.ts';
 import { HubError } from '../../errors.ts';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { ServerExit, SpawnedServer, Spawner, SpawnerHost } from '../../plugin-host/spawner.ts';
+import { chooseImage, imageForm } from '../images/choose-image.ts';
 import { createAddressBook, type ServerAddress } from '../local-process/server-address.ts';
-import { chooseImage, imageForm } from './choose-image.ts';
 import { createContainerEvents } from './container-events.ts';
 import { type ContainerState, readContainerState } from './container-state.ts';
 import { createContainerUsage } from './container-usage.ts';
@@ -225,7 +225,7 @@ export function createDockerSpawner(
       const { signal, profileOptions } = request;
       signal.throwIfAborted();
       requireKnown(request);
-      const image = withTag(chooseImage(request, options));
+      const image = withTag(chooseImage(request, options, 'DockerSpawner'));
       const network = profileOptions.network ?? options.network;
       const policy = profileOptions.pull_policy ?? options.pull_policy;
       await limits.require(request.limits, signal);

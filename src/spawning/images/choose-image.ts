@@ -1,10 +1,20 @@
 import { HubError } from '../../errors.ts';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { OptionsForm } from '../../plugin-host/spawner.ts';
-import type { DockerOptions, DockerProfileOptions } from './docker-options.ts';
+
+/** Options that say which images there are; the same for every engine that has images. */
+interface ImageOptions {
+  readonly image?: string | undefined;
+  readonly allowed_images: Readonly<Record<string, string>>;
+}
+
+interface ProfileImageOptions {
+  readonly image?: string | undefined;
+  readonly allowed_images?: Readonly<Record<string, string>> | undefined;
+}
 
 /** The field with which users choose among the allowed images; undefined without a choice. */
-export function imageForm({ allowed_images, image }: DockerOptions): OptionsForm | undefined {
+export function imageForm({ allowed_images, image }: ImageOptions): OptionsForm | undefined {
   const choices = Object.entries(allowed_images).map(([label, value]) => ({ label, value }));
   if (choices.length === 0) return undefined;
   const own = choices.find(({ value }) => value === image) ?? choices[0];
@@ -29,8 +39,10 @@ export function chooseImage(
   {
     userOptions,
     profileOptions,
-  }: Pick<SpawnRequest<DockerProfileOptions>, 'userOptions' | 'profileOptions'>,
-  options: DockerOptions,
+  }: Pick<SpawnRequest<ProfileImageOptions>, 'userOptions' | 'profileOptions'>,
+  options: ImageOptions,
+  /** Name of the section with the options, for the administrator. */
+  section: string,
 ): string {
   const allowed = profileOptions.allowed_images ?? options.allowed_images;
   const wanted = userOptions['image'];
@@ -48,6 +60,6 @@ export function chooseImage(
   }
   if (own !== undefined) return own;
   throw new HubError('internal', 'No image is configured for servers.', {
-    hint: 'The administrator must set DockerSpawner.image, or an image in each profile.',
+    hint: `The administrator must set ${section}.image, or an image in each profile.`,
   });
 }

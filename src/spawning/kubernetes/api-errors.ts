@@ -1,0 +1,173 @@
+import { HubError } from '../../errors.ts';
+
+/** What the Kubernetes API says of itself when it refuses (API reference, Status). */
+export interface ApiStatus {
+  readonly message?: string;
+  readonly reason?: string;
+  readonly code?: number;
+}
+
+/** The Kubernetes API answered, and refused. */
+export class ApiRefusal extends Error {
+  override readonly name = 'ApiRefusal';
+  readonly statusCode: number;
+  readonly reason: string;
+
+  constructor(statusCode: number, { message, reason = '' }: ApiStatus) {
+    super(oneLine(message ?? `it answered with status ${statusCode}`));
+    this.statusCode = statusCode;
+    this.reason = reason;
+  }
+}
+
+export function isMissing(thrown: unknown): boolean {
+  return thrown instanceof ApiRefusal && thrown.statusCode === 404;
+}
+
+/** Whether an object of that name is there already, not one that was changed meanwhile. */
+export function alreadyExists(thrown: unknown): boolean {
+  return thrown instanceof ApiRefusal && thrown.reason === 'AlreadyExists';
+}
+
+/** Whether what a watch goes on from is too old (410): everything must be listed again. */
+export function isExpired(thrown: unknown): boolean {
+  return thrown instanceof ApiRefusal && thrown.statusCode === 410;
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there',
+  ECONNRESET: 'it closed the connection',
+  EPIPE: 'it closed the connection',
+  UND_ERR_SOCKET: 'it closed the connection',
+  ENOTFOUND: 'its host name is unknown',
+  EAI_AGAIN: 'its host name cannot be looked up',
+  ETIMEDOUT: 'it took too long',
+  UND_ERR_CONNECT_TIMEOUT: 'it took too long',
+  UND_ERR_HEADERS_TIMEOUT: 'it took too long',
+  UND_ERR_BODY_TIMEOUT: 'it took too long',
+  EHOSTUNREACH: 'its host cannot be reached',
+  ENETUNREACH: 'its network cannot be reached',
+  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not of the configured authority',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not of the configured authority',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not of the configured authority',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+};
+
+/** The error for an API that does not answer. */
+export function explainUnreachable(thrown: unknown, server: string): HubError {
+  const reason = whyUnreachable(thrown);
+  return new HubError(
+    'unavailable',
+    `The Kubernetes API at ${server} does not answer: ${reason}.`,
+    {
+      cause: thrown,
+    },
+  );
+}
+
+function whyUnreachable(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown);
+  if (thrown.name === 'TimeoutError' || thrown.name === 'AbortError') return 'it took too long';
+  const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : '';
+  return reasons[code] ?? oneLine(thrown.message);
+}
+
+const longestMessage = 500;
+
+/** An error's own words, in one line without a full stop. */
+export function messageOf(thrown: unknown): string {
+  return oneLine(thrown instanceof Error ? thrown.message : String(thrown));
+}
+
+export function oneLine(text: string): string {
+  const line = text.replaceAll(/\s+/g, ' ').trim().replace(/\.$/, '');
+  return line.length > longestMessage ? `${line.slice(0, longestMessage)}…` : line;
+}
+
+interface Refusal {
+  readonly pattern: RegExp;
+  readonly sentence: (match: RegExpExecArray) => string;
+  readonly hint?: string;
+}
+
+const refusals: readonly Refusal[] = [
+  {
+    pattern: /exceeded quota: ([^,]+), requested: (.+), used: (.+), limited: (.+)$/,
+    sentence: ([, quota = '', requested = '', used = '', limited = '']) =>
+      `The quota ${quota} of the namespace is used up: ${requested} asked for, ${used} of ${limited} in use.`,
+    hint: 'Stop another server, choose a smaller profile, or ask the administrator.',
+  },
+  {
+    pattern: /failed quota: ([^:]+): must specify (.+)$/,
+    sentence: ([, quota = '', missing = '']) =>
+      `The quota ${quota} of the namespace admits only servers with limits: ${missing} is missing.`,
+    hint: 'The administrator must set Spawner.mem_limit and cpu_limit, or those of the profile.',
+  },
+  {
+    pattern: /violates PodSecurity "([^"]+)": (.+)$/,
+    sentence: ([, level = '', violations = '']) =>
+      `The namespace admits only pods that keep the security standard ${level}: ${violations}.`,
+    hint: 'The administrator must correct KubernetesSpawner.pod_patch and volumes, or the label of the namespace.',
+  },
+  {
+    pattern: /admission webhook "([^"]+)" denied the request: (.+)$/,
+    sentence: ([, webhook = '', reason = '']) =>
+      `The admission webhook ${webhook} denied the server: ${reason}.`,
+  },
+  {
+    pattern:
+      /(?:ValidatingAdmissionPolicy|admission policy) '?"?([\w.-]+)'?"? .*denied request: (.+)$/,
+    sentence: ([, policy = '', reason = '']) =>
+      `The admission policy ${policy} denied the server: ${reason}.`,
+  },
+  {
+    pattern:
+      /(maximum|minimum) (\w+) usage per (?:Container|Pod) is ([^,]+), but (\w+) is ([\w.]+)/,
+    sentence: ([, bound = '', resource = '', at = '', kind = '', asked = '']) =>
+      `The namespace allows ${bound === 'maximum' ? 'at most' : 'at least'} ${at} of ${resource} for a server; its ${kind} is ${asked}.`,
+    hint: 'Choose another profile, or ask the administrator.',
+  },
+  {
+    pattern: /error looking up service account \S+: serviceaccount "([^"]+)" not found/,
+    sentence: ([, name = '']) => `The namespace has no service account ${name}.`,
+    hint: 'The administrator must create it, or correct KubernetesSpawner.service_account.',
+  },
+  {
+    pattern: /no PriorityClass with name (\S+) was found/,
+    sentence: ([, name = '']) => `The cluster has no PriorityClass ${name}.`,
+    hint: 'The administrator must create it, or correct KubernetesSpawner.priority_class.',
+  },
+  {
+    pattern: /^namespaces "([^"]+)" not found/,
+    sentence: ([, name = '']) => `The cluster has no namespace ${name}.`,
+    hint: 'The administrator must create it, or correct KubernetesSpawner.namespace.',
+  },
+  {
+    pattern: /namespace (\S+) because it is being terminated/,
+    sentence: ([, name = '']) => `The namespace ${name} is being deleted.`,
+  },
+  {
+    pattern: /User "([^"]+)" cannot (\w+) resource "([^"]+)"/,
+    sentence: ([, user = '', verb = '', resource = '']) =>
+      `The hub's account ${user} may not ${verb} ${resource} in the namespace of the servers.`,
+    hint: 'The administrator must give it a Role with that right.',
+  },
+];
+
+/** Says why the API did not create an object, in a sentence for the user. The API's words hold no secret. */
+export function explainRefusal(thrown: ApiRefusal, what: string): HubError {
+  for (const { pattern, sentence, hint } of refusals) {
+    const match = pattern.exec(thrown.message);
+    if (match === null) continue;
+    return new HubError('upstream_failed', sentence(match), {
+      cause: thrown,
+      ...(hint === undefined ? {} : { hint }),
+    });
+  }
+  const message =
+    thrown.statusCode === 401
+      ? "Kubernetes does not accept the hub's credentials."
+      : `Kubernetes refused ${what}: ${thrown.message}.`;
+  return new HubError('upstream_failed', message, { cause: thrown });
+}

@@ -1,0 +1,155 @@
+import type { V1PersistentVolumeClaim } from '@kubernetes/client-node';
+import { HubError } from '../../errors.ts';
+import type { ServerIdentity, SpawnProgress } from '../../plugin-host/spawn-request.ts';
+import { ApiRefusal, alreadyExists, explainRefusal, isMissing } from './api-errors.ts';
+import type { Cluster } from './cluster.ts';
+import {
+  hubLabels,
+  identityAnnotations,
+  serverLabels,
+  userLabelOf,
+  userLabels,
+} from './hub-objects.ts';
+import type { ClaimOptions, KubernetesOptions } from './kubernetes-options.ts';
+import type { ApiObject } from './resource-watch.ts';
+
+type WireClaim = V1PersistentVolumeClaim & ApiObject;
+type Owner = Pick<ServerIdentity, 'serverId' | 'userName' | 'serverName' | 'objectName'>;
+
+/** Volumes that the hub claims for users and servers, and keeps between runs. */
+export interface Claims {
+  /** Makes those of a server that are missing. Throws when one is there that is not theirs. */
+  ensure(owner: Owner, options: EnsureOptions): Promise<void>;
+  /** Deletes those of a server for ever, with its user also those of the user. Idempotent. */
+  remove(
+    owner: Owner,
+    options: { readonly withUser: boolean; readonly signal: AbortSignal },
+  ): Promise<void>;
+}
+
+interface EnsureOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress: (event: SpawnProgress) => void;
+}
+
+/** Name of a claim: `{username}` and `{server}` become names that no other user or server has. */
+export function claimNameOf(
+  { name }: Pick<ClaimOptions, 'name'>,
+  { userName, objectName }: Pick<ServerIdentity, 'userName' | 'objectName'>,
+): string {
+  return name.replaceAll(/\{(username|server)\}/g, (_, word: string) =>
+    word === 'username' ? userLabelOf(userName) : objectName,
+  );
+}
+
+/** Whether it is of one server, not of all the servers of its user. */
+function isOfServer({ name }: Pick<ClaimOptions, 'name'>): boolean {
+  return name.includes('{server}');
+}
+
+export function createClaims(
+  cluster: Cluster,
+  options: Pick<KubernetesOptions, 'claims' | 'labels'>,
+  deps: { readonly hubId: string; readonly namespace: () => Promise<string> },
+): Claims {
+  const { hubId } = deps;
+
+  function ownLabels(claim: ClaimOptions, owner: Owner): Record<string, string> {
+    return isOfServer(claim) ? serverLabels(hubId, owner) : userLabels(hubId, owner.userName);
+  }
+
+  async function find(path: string, signal: AbortSignal): Promise<WireClaim | undefined> {
+    try {
+      return await cluster.call<WireClaim>('GET', path, { signal });
+    } catch (thrown) {
+      if (isMissing(thrown)) return undefined;
+      throw thrown;
+    }
+  }
+
+  function requireOwn(found: WireClaim, claim: ClaimOptions, owner: Owner): void {
+    const { name, labels = {} } = found.metadata;
+    const own = Object.entries(ownLabels(claim, owner));
+    if (own.some(([label, value]) => labels[label] !== value)) {
+      throw new HubError(
+        'conflict',
+        `The claim ${name} is there already, and is not this user's.`,
+        {
+          hint: 'The administrator must choose another name in KubernetesSpawner.claims, or delete the claim.',
+        },
+      );
+    }
+    if (found.status?.phase === 'Lost') {
+      throw new HubError('upstream_failed', `The volume of the claim ${name} is lost.`);
+    }
+    if (found.metadata.deletionTimestamp !== undefined) {
+      throw new HubError('upstream_failed', `The claim ${name} is being deleted.`, {
+        hint: 'Start the server again in a moment.',
+      });
+    }
+  }
+
+  function bodyOf(claim: ClaimOptions, owner: Owner, name: string): V1PersistentVolumeClaim {
+    return {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: {
+        name,
+        labels: { ...options.labels, ...ownLabels(claim, owner) },
+        annotations: identityAnnotations({
+          userName: owner.userName,
+          serverName: isOfServer(claim) ? owner.serverName : '',
+        }),
+      },
+      spec: {
+        accessModes: [...claim.access_modes],
+        ...(claim.storage_class === undefined ? {} : { storageClassName: claim.storage_class }),
+        resources: { requests: { storage: claim.size } },
+      },
+    };
+  }
+
+  return {
+    async ensure(owner, { signal, onProgress }) {
+      const collection = `/api/v1/namespaces/${await deps.namespace()}/persistentvolumeclaims`;
+      for (const claim of options.claims) {
+        const name = claimNameOf(claim, owner);
+        try {
+          const found = await find(`${collection}/${name}`, signal);
+          if (found !== undefined) {
+            requireOwn(found, claim, owner);
+            continue;
+          }
+          onProgress({ progress: 2, message: `Claiming a volume of ${claim.size}.` });
+          await cluster.call('POST', collection, { body: bodyOf(claim, owner, name), signal });
+        } catch (thrown) {
+          if (!(thrown instanceof ApiRefusal)) throw thrown;
+          if (!alreadyExists(thrown)) throw explainRefusal(thrown, `the claim ${name}`);
+          // Another server of the user made it at the same moment.
+          const found = await find(`${collection}/${name}`, signal);
+          if (found !== undefined) requireOwn(found, claim, owner);
+        }
+      }
+    },
+
+    async remove(owner, { withUser, signal }) {
+      const collection = `/api/v1/namespaces/${await deps.namespace()}/persistentvolumeclaims`;
+      for (const claim of options.claims) {
+        if (!isOfServer(claim) && !withUser) continue;
+        const path = `${collection}/${claimNameOf(claim, owner)}`;
+        const found = await find(path, signal);
+        if (found?.metadata.labels?.[hubLabels.instance] !== hubId) continue;
+        if (found.metadata.labels[hubLabels.user] !== userLabelOf(owner.userName)) continue;
+        const body = { preconditions: { uid: found.metadata.uid } };
+        try {
+          await cluster.call('DELETE', path, { body, signal });
+        } catch (thrown) {
+          if (isMissing(thrown)) continue;
+          throw thrown instanceof ApiRefusal
+            ? explainRefusal(thrown, `to delete the claim ${found.metadata.name}`)
+            : thrown;
+        }
+      }
+    },
+  };
+}
