@@ -37,7 +37,7 @@ test('without a password every password is right, and so is none', async () => {
 
 test('it warns when it starts', async () => {
   const { host } = await create({});
-  expect(host.logged.join()).toContain('as whoever they say they are');
+  expect(host.logged.join()).toContain('under any name they give');
 });
 
 test('it does not start where other machines can reach the hub, unless it is told to', async () => {

@@ -12,7 +12,7 @@ const optionsSchema = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe('The one password of everybody; without it, every password is right.'),
+    .describe('The one password of all users; without it, every password is right.'),
   allow_non_loopback: z
     .boolean()
     .default(false)
@@ -34,7 +34,7 @@ const plugin: AuthenticatorPlugin<Options, FormAuthenticator> = {
     if (problem !== undefined) throw new Error(`${problem.option}: ${problem.message}`);
     host.log.warn(
       { authenticator: host.name },
-      'the dummy authenticator lets people in as whoever they say they are: for trying out and tests only',
+      'the dummy authenticator lets people in under any name they give: for trying out and tests only',
     );
     return {
       login: {

@@ -51,7 +51,7 @@ export default defineOAuth2Plugin<Options>({
   urlsOf: ({ github_url, api_url }) => ({ github_url, api_url }),
   askAgainParameters: { prompt: 'select_account' },
   sendsSecretInHeader: () => false,
-  // The number stays; a name can be given up and taken by somebody else.
+  // The number stays; a name can be given up and taken by another user.
   subjectClaimsOf: () => ['id'],
   defaults: {
     scopesOf: (options) => [

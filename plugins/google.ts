@@ -33,7 +33,7 @@ export default defineOidcPlugin({
   askAgainParameters: { prompt: 'select_account', max_age: '0' },
   authorizeParametersOf: ({ hosted_domain: domains }) => {
     const [only, ...others] = domains;
-    // Without a refresh token nobody could be asked about the person after an hour.
+    // Without a refresh token Google could not be asked about the user after an hour.
     const offline = { access_type: 'offline' };
     return only === undefined ? offline : { ...offline, hd: others.length === 0 ? only : '*' };
   },

@@ -80,7 +80,7 @@ interface NamedUser {
 type Named =
   | { readonly user: NamedUser }
   | {
-      /** For the log; undefined when nobody is named, which is nothing unusual. */
+      /** For the log; undefined when no user is named, which is nothing unusual. */
       readonly problem: string | undefined;
       readonly reason: 'invalid_response' | 'provider';
       readonly message: string;

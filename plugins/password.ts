@@ -9,7 +9,7 @@ const optionsSchema = z.strictObject({
   refuse_common: z
     .boolean()
     .default(true)
-    .describe('Whether passwords that everybody tries first are refused.'),
+    .describe('Whether common passwords, which attackers try first, are refused.'),
   label: z.string().min(1).default('Password').describe('What the login page calls this way in.'),
 });
 

@@ -58,7 +58,7 @@ export function isStorageUnavailable(error: unknown): boolean {
   return error instanceof HubError && error.code === 'storage_unavailable';
 }
 
-/** One problem of a configuration file: where it is and how to mend it. */
+/** One problem of a configuration file: where it is and how to fix it. */
 export interface ConfigProblem {
   /** Dotted path, for example `Hub.services[0].url`. */
   readonly path: string;

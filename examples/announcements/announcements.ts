@@ -13,7 +13,7 @@ const maxBodyBytes = 10_000;
 const maxAnnouncements = 100;
 const file = process.env['ANNOUNCEMENTS_FILE'] ?? 'announcements.json';
 
-// The scope to write is asked for at login, and held by whoever has a role with it.
+// The scope to write is asked for at login, and held by users who have a role with it.
 const hubAuth = new HubOAuth({ service_name: 'announcements', request_scopes: [writeScope] });
 const prefix = hubAuth.service_prefix;
 let announcements: readonly Announcement[] = existsSync(file)

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
-// Stops servers that nobody uses. It sees and does what its role lets it, and nothing else of the hub.
+// Stops servers that are not in use. It sees and does what its role lets it, and nothing else of the hub.
 
 interface Server {
   readonly name: string;
@@ -80,7 +80,7 @@ function reasonToStop(server: Server, nowMs: number): string | undefined {
 
 /** Stops a server; false when it is in use again, slow to stop or not to be stopped. */
 async function stop(user: User, { name }: Server): Promise<boolean> {
-  // Whoever waited for a turn may have been overtaken by somebody who came back.
+  // While this waited its turn, the user may have come back.
   const fresh = await ask<User>('GET', `/users/${encodeURIComponent(user.name)}`);
   const server = fresh.body?.servers?.[name];
   if (server === undefined) return true;
@@ -129,7 +129,7 @@ interface Page {
   readonly _pagination: { readonly next: { readonly offset: number } | null };
 }
 
-/** Asks the hub. What is gone already is no failure: somebody else was faster. */
+/** Asks the hub. What is gone already is no failure: someone else was faster. */
 async function ask<Body>(method: string, path: string, body?: unknown) {
   const response = await fetch(apiUrl + path, {
     method,

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 
-// No login code: with "access": "gateway" the hub lets nobody through who may not come in, and says in
+// No login code: with "access": "gateway" the hub lets no one through who may not come in, and says in
 // headers who it is. The signed assertion proves that the hub said it, even to an app that others on
 // the same network can reach.
 const env = process.env;

@@ -20,7 +20,7 @@ export interface AccessRules {
   readonly rolesClaim: string | undefined;
 }
 
-/** What the rules make of somebody's claims. */
+/** What the rules make of a user's claims. */
 export interface Verdict {
   /** Undefined when there are no rules. */
   readonly allowed?: boolean;

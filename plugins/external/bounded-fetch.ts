@@ -18,7 +18,7 @@ interface ProviderRequest {
 const largestAnswerBytes = 1024 * 1024;
 
 /**
- * Creates a fetch for providers that nobody here controls: an answer that is too large is not read
+ * Creates a fetch for providers that the operator does not control: an answer that is too large is not read
  * to its end, one that never comes is given up, redirects are not followed, and plain http is
  * refused but for loopback addresses, and there only when the operator allowed it.
  */

@@ -34,7 +34,7 @@ export function idAt(claims: Claims, path: string): string | undefined {
 
 /**
  * A claim that lists names: an array of texts, or one text. Undefined when it is missing or holds
- * anything else, so that whoever decides by it knows that it cannot.
+ * anything else, so that the caller knows that it cannot decide by it.
  */
 export function listAt(claims: Claims, path: string): readonly string[] | undefined {
   const value = claimAt(claims, path);

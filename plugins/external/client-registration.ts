@@ -40,7 +40,7 @@ export interface RegistrationOptions {
 
 /**
  * Finds out as which client the hub appears where none is configured: one that the provider registers
- * by itself, kept for later; else `hub-client-<uuid>`, which somebody registered there.
+ * by itself, kept for later; else `hub-client-<uuid>`, which the operator registered there.
  */
 export async function resolveClient(
   server: ServerMetadata,

@@ -354,7 +354,7 @@ function merge(idClaims: Claims, answer: Claims): Claims {
 function requireSamePerson(former: Claims, refreshed: Claims): void {
   for (const claim of ['iss', 'sub']) {
     if (Object.hasOwn(refreshed, claim) && refreshed[claim] !== former[claim]) {
-      throw new UntrustedAnswer('the refreshed ID token is about somebody else');
+      throw new UntrustedAnswer('the refreshed ID token is about another user');
     }
   }
 }

@@ -170,6 +170,6 @@ async function connect(
 async function readUserInfo({ connection: { config }, accessToken, idClaims }: UserQuery) {
   if (config.serverMetadata().userinfo_endpoint === undefined) return {};
   const subject = idAt(idClaims, 'sub');
-  if (subject === undefined) throw new UntrustedAnswer('the ID token names nobody (sub)');
+  if (subject === undefined) throw new UntrustedAnswer('the ID token names no user (sub)');
   return await fetchUserInfo(config, accessToken, subject);
 }

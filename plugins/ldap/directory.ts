@@ -14,7 +14,7 @@ import {
 import { escapeFilterValue } from './escape.ts';
 import type { LdapOptions } from './options.ts';
 
-/** Somebody's entry in the directory. */
+/** A user's entry in the directory. */
 export interface DirectoryEntry {
   readonly dn: string;
   /** Values of an attribute, in whatever case its name came. */

@@ -115,7 +115,10 @@ const plugin: AuthenticatorPlugin<LdapOptions, FormAuthenticator> = {
         limit: 1,
       });
       if (found === undefined) {
-        host.log.warn({}, 'more than one entry has the same login name: nobody is let in by it');
+        host.log.warn(
+          {},
+          'more than one entry has the same login name: logins with it are refused',
+        );
       }
       const [entry] = found ?? [];
       return entry !== undefined && isNamed(entry, username) ? entry : undefined;

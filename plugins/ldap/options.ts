@@ -79,7 +79,7 @@ export function findProblems(options: LdapOptions, _around: PluginSurroundings):
     report('bind_dn_template', 'must hold {username}');
   }
   if ((options.bind_dn === undefined) !== (options.bind_password === undefined)) {
-    // An empty password would bind as nobody, which the directory calls a success.
+    // An empty password would bind anonymously, which the directory calls a success.
     report('bind_password', 'goes together with bind_dn');
   }
   if (templates !== undefined && options.bind_dn !== undefined) {
@@ -90,7 +90,7 @@ export function findProblems(options: LdapOptions, _around: PluginSurroundings):
   }
   for (const option of ['allowed_groups', 'admin_groups'] as const) {
     if (options[option].length > 0 && options.group_search_base === undefined) {
-      report(option, 'needs group_search_base: without it nobody is known to be in a group');
+      report(option, 'needs group_search_base: without it no user is known to be in a group');
     }
   }
   return problems;

@@ -2,7 +2,7 @@ import { HubError, type HubErrorCode } from '../../src/errors.ts';
 import { toErrorResponse } from '../../src/http/error-response.ts';
 import { code, generatedNote } from './markdown.ts';
 
-/** When each error comes and what mends it. */
+/** When each error comes and how to fix it. */
 const explanations = {
   bad_request: [
     'The request does not make sense: a wrong body, a missing parameter, a faulty link.',
@@ -86,7 +86,7 @@ const explanations = {
     'The database is locked, full, read-only or away.',
     "Look at the hub's log for the reason; nothing was half done.",
   ],
-} as const satisfies Record<HubErrorCode, readonly [cause: string, mending: string]>;
+} as const satisfies Record<HubErrorCode, readonly [cause: string, fix: string]>;
 
 /** Every error code. */
 export const errorCodes = Object.keys(explanations) as readonly HubErrorCode[];
@@ -100,8 +100,8 @@ export function errorsPage(): string {
     }))
     .sort((left, right) => left.status - right.status)
     .map(({ errorCode, status }) => {
-      const [cause, mending] = explanations[errorCode];
-      return `| ${code(errorCode)} | ${status} | ${cause} | ${mending} |`;
+      const [cause, fix] = explanations[errorCode];
+      return `| ${code(errorCode)} | ${status} | ${cause} | ${fix} |`;
     });
   return `# Errors
 
@@ -122,7 +122,7 @@ A program gets JSON, a browser a page that says the same and what to do next. Th
 \`code\` never changes its meaning; \`message\` and \`hint\` are for people and may be reworded. Where waiting
 helps, the answer has \`Retry-After\` in seconds.
 
-| code | status | when | what mends it |
+| code | status | when | how to fix it |
 |---|---|---|---|
 ${rows.join('\n')}
 
@@ -139,7 +139,7 @@ request that fails shows a page and redirects nowhere.
 | code | meaning |
 |---|---|
 | 0 | done |
-| 1 | anything else, such as a port that is taken; the message says what and how to mend it |
+| 1 | anything else, such as a port that is taken; the message says what and how to fix it |
 | 2 | the configuration is wrong; every problem is listed |
 `;
 }

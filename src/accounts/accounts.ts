@@ -24,7 +24,7 @@ export interface Accounts {
     change: {
       readonly name?: string;
       readonly isAdmin?: boolean;
-      /** Decided by administrators only: whoever has it has the files. */
+      /** Decided by administrators only: its user has the files. */
       readonly systemAccount?: string;
     },
   ): Promise<User>;

@@ -5,7 +5,7 @@ import type { User } from '../users/user-store.ts';
 import { canonicalUserName } from './user-name-rules.ts';
 
 /**
- * To which authenticator accounts belong that nobody has logged in to yet. Names are worth something
+ * To which authenticator accounts belong whose users have not logged in yet. Names are worth something
  * only together with who vouches for them: at another provider a stranger may have the same one.
  */
 export interface AccountBinding {

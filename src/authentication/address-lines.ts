@@ -64,7 +64,7 @@ async function untilThereIsRoom(
     signal.throwIfAborted();
     const { left } = line;
     const limit = await limitOf();
-    // Whoever left meanwhile may have changed the limit.
+    // Attempts that ended meanwhile may have changed the limit.
     if (left !== line.left) continue;
     if (line.inside < limit) return;
     await orAborted(left.promise, signal);

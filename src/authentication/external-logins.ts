@@ -142,7 +142,7 @@ export function createExternalLogins(deps: {
     return { outcome: 'failed', reason: 'link_refused', status: 403, message, request } as const;
   }
 
-  /** Whoever comes back must be the user whose login it is. */
+  /** The user who comes back must be the one whose login it is. */
   function confirm(request: AuthorizationRequest, result: LoggedIn, current: Login | undefined) {
     const failed = { outcome: 'failed', status: 403, request } as const;
     if (current === undefined || current.session.sessionId !== request.confirmSession) {

@@ -9,7 +9,7 @@ const program = join(import.meta.dirname, `hash-thread${extname(import.meta.file
 
 /** More would only share the bandwidth to the memory, of which Argon2 takes all there is. */
 const mostThreads = Math.max(1, Math.min(4, availableParallelism()));
-/** A hub in which nobody logs in needs no threads for it. */
+/** A hub without password logins needs no threads for them. */
 const idleEndMs = 10_000;
 
 interface IdleThread {

@@ -41,7 +41,7 @@ export interface LoginAttempt {
   readonly address: string;
   /** Id of the browser, when the same user has logged in with it before. */
   readonly knownBrowser?: string | undefined;
-  /** Aborted when nobody waits for the result any more: the attempt leaves the line. */
+  /** Aborted when no one waits for the result any more: the attempt leaves the line. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -64,7 +64,7 @@ export interface Delayed {
  * Slows down guessing. Failures are counted in the store, so that several processes and a restart do not
  * forget them: per user name from one address, per address, and, up to a much higher number, per user name
  * from anywhere. A browser with which the user has logged in before has a count of its own and is held up
- * by none of these, so that nobody locks another user out.
+ * by none of these, so that no one locks another user out.
  */
 export interface LoginThrottle {
   /**

@@ -61,7 +61,7 @@ export function addGatewayCommand(program: Command, io: CliIo): void {
 function readUrl(option: string, text: string, protocol: RegExp): URL {
   const url = URL.parse(text);
   if (url === null || !protocol.test(url.protocol) || url.search !== '' || url.username !== '') {
-    throw new StartupError(`${option} ${text}: is no URL such as http://127.0.0.1:8080/`);
+    throw new StartupError(`${option} ${text}: is not a URL such as http://127.0.0.1:8080/`);
   }
   if (!url.pathname.endsWith('/')) url.pathname += '/';
   return url;

@@ -9,7 +9,7 @@ export type ConfigCheck = (
 
 /**
  * Runs checks on what is sound of a configuration. What they say about a setting that has a problem
- * already is left out: it would be a consequence, and mending the first may settle the second.
+ * already is left out: it would be a consequence, and fixing the first may settle the second.
  */
 export async function runChecks(
   checks: readonly ConfigCheck[],

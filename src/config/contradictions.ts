@@ -33,7 +33,7 @@ export function findWarnings(config: Config): ConfigProblem[] {
     report(
       Hub.public_url === undefined ? 'Hub.bind_url' : 'Hub.public_url',
       `${config.publicUrl.origin} is plain http: browsers do not say there whether a person or a script asks, so a ` +
-        "page of one user's server can act on the hub as whoever opens it; use https",
+        "page of one user's server can act on the hub as the user who opens it; use https",
     );
   }
   if (Hub.default_server_name !== undefined && !Hub.allow_named_servers) {

@@ -86,7 +86,7 @@ export const hubSection = z.strictObject({
     ),
   bind_socket_mode: z
     .string()
-    .regex(/^0?[0-7]{3}$/, 'is no mode of a file, such as 0660')
+    .regex(/^0?[0-7]{3}$/, 'is not a file mode such as 0660')
     .default('0660')
     .describe('Mode of the Unix socket: who may open it is believed as a trusted proxy.'),
   hub_bind_url: bindUrl

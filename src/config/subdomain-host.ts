@@ -5,7 +5,7 @@ import type { Config } from './config.ts';
 /** A name has 253 characters at most (RFC 1035 §2.3.4), and a label of 63 with its dot comes before it. */
 const longestHost = 189;
 
-/** What `Hub.subdomain_host` says: undefined for one shared origin, or for text that is no origin. */
+/** What `Hub.subdomain_host` says: undefined for one shared origin, or for text that is not an origin. */
 export function parseSubdomainHost(text: string | undefined): URL | undefined {
   return (text === undefined ? null : URL.parse(text)) ?? undefined;
 }

@@ -24,7 +24,7 @@ export interface Arrivals {
   sessionIdsIn(cookieHeader: string | undefined): readonly string[];
   /** Sends a browser to the hub, to come back to a path of this host. */
   begin(url: string, request: RequestLike): Redirected;
-  /** Where the hub sends a browser back to. `isOpened`: its user wants to open this server of somebody else. */
+  /** Where the hub sends a browser back to. `isOpened`: its user wants to open this server of another user. */
   ticketUrl(
     route: Pick<Route, 'prefix' | 'owner'>,
     arriving: { readonly sessionId: string; readonly state: string; readonly isOpened: boolean },

@@ -5,7 +5,7 @@ import { openCookies } from '../http/sealed-cookies.ts';
 import { doorCookie } from '../protocol/cookie-names.ts';
 import type { Route } from '../proxy/route.ts';
 
-/** The answers of visitors who were asked whether they want to open somebody else's server. */
+/** The answers of visitors who were asked whether they want to open another user's server. */
 export interface DoorAnswers {
   /** Value of a Set-Cookie header that keeps a yes, for one login and one server. */
   yes(sessionId: string, route: Pick<Route, 'prefix'>): string;

@@ -6,7 +6,7 @@ import type { BeginServerLogin } from './server-login.ts';
 /** Where the door sends a browser that it does not let in, to come back to a path. */
 export interface DoorWays {
   toLogin(route: Route, url: string, request: RequestLike): Promise<Redirected>;
-  /** Its user is asked about opening the server of somebody else. */
+  /** Its user is asked about opening another user's server. */
   toQuestion(url: string, request: RequestLike): Redirected;
 }
 

@@ -35,8 +35,8 @@ export function hasDoor(route: Route): route is DooredRoute {
 
 /**
  * The door before users' servers that check their visitors themselves: its user may have replaced the check, so a
- * browser gets there only with a login that has the right, and to somebody else's server only when its user wants
- * to. What is no browser and shows nothing is left to the server: it comes to no page.
+ * browser gets there only with a login that has the right, and to another user's server only when its user wants
+ * to. What is not a browser and shows no credentials is left to the server: it opens no page.
  */
 export function createDoor(deps: {
   readonly database: ChangeSource;
@@ -143,7 +143,7 @@ export function createDoor(deps: {
 }
 
 /**
- * The tokens of a request, in the order they are tried. One in the address of a page was chosen by whoever made the
+ * The tokens of a request, in the order they are tried. One in the address of a page was chosen by the maker of the
  * link, so it does not say who comes.
  */
 function countingTokens(request: RequestLike): string[] {

@@ -41,8 +41,7 @@ export function createGateway(deps: {
   readonly door: Gatekeeper;
   readonly forwarder: Forwarder;
   readonly webSockets: WebSocketForwarder;
-  /** For routes that lead to another instance of the hub. */
-  /** Without it no route leads through another instance. */
+  /** For routes that lead to another instance of the hub; without it there are none. */
   readonly hops: HopForwarder | undefined;
   readonly clientAddress: ClientAddressReader;
   readonly answers: ErrorAnswers;

@@ -17,7 +17,7 @@ export interface InstanceAddress {
 /** Who answers at an address. */
 export type AnsweringParty =
   | { readonly kind: 'instance'; readonly id: string; readonly name: string }
-  /** Something that is no instance of this hub. */
+  /** Something that is not an instance of this hub. */
   | { readonly kind: 'stranger'; readonly reason: string }
   | { readonly kind: 'none'; readonly reason: string };
 

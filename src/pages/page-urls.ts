@@ -19,7 +19,7 @@ export interface PageUrls {
   readonly setUp: string;
   readonly invitation: string;
 
-  /** GET asks whether to open a server of somebody else, POST keeps the answer; leads to a path of that server. */
+  /** GET asks whether to open another user's server, POST keeps the answer; leads to a path of that server. */
   readonly openServer: string;
   openServerThen(next: string): string;
   /** GET shows the options or asks to start, POST starts. */

@@ -40,7 +40,7 @@ export async function findUnknownSections(
         'Proxy',
         ...sections,
       ]);
-      const message = `is no section of the hub or of a plugin${suggestion}${unread}`;
+      const message = `is not a section of the hub or of a plugin${suggestion}${unread}`;
       return [{ path: name, message }];
     });
 }

@@ -157,9 +157,9 @@ test('an unknown section is a problem; one of a plugin that is not in use is non
     Something: {},
   });
   expect(texts).toEqual([
-    'PaswordAuthenticator: is no section of the hub or of a plugin; did you mean `PasswordAuthenticator`?',
+    'PaswordAuthenticator: is not a section of the hub or of a plugin; did you mean `PasswordAuthenticator`?',
     'bind_url: belongs in the section Hub',
-    'Something: is no section of the hub or of a plugin',
+    'Something: is not a section of the hub or of a plugin',
   ]);
 });
 

@@ -29,7 +29,7 @@ const portForwarders = /^(?:docker-proxy|rootlessport|rootlesskit|conmon|pasta|p
 
 /**
  * Creates the check for one program. What it has found once costs no more than reading the table of
- * sockets. Whoever has started the program may hold its port for it; another program must not, of
+ * sockets. The program that started it may hold its port for it; another program must not, of
  * whatever account.
  */
 export function createFindStranger({

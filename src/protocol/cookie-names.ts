@@ -7,7 +7,7 @@ export const sessionIdCookie = 'hub-session-id';
 /** The same session id, under the name that software written for JupyterHub reads. */
 export const jupyterHubSessionIdCookie = 'jupyterhub-session-id';
 
-/** That a visitor wants to open a server of somebody else. */
+/** That a visitor wants to open another user's server. */
 export const doorCookie = 'hub-door';
 
 /** What a form is bound to before login. */

@@ -16,7 +16,7 @@ export interface Upstream {
 /** The connection pools of all routes, opened at first use. */
 export interface UpstreamPools extends AsyncDisposable {
   of(route: Route): Upstream;
-  /** Lets requests in flight end, then closes the connections of a route that is no more. */
+  /** Lets requests in flight end, then closes the connections of a route that is gone. */
   release(route: Route): void;
 }
 

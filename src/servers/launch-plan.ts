@@ -219,7 +219,7 @@ function ownVolume(volume: Volume, account: ServerAccount, { name }: Server): Vo
   const userName = source.startsWith('/')
     ? safeFileName(account.name)
     : objectName(account.name, '');
-  // All at once: what is filled in gets no second look.
+  // All at once: what is filled in is not filled in again.
   const filled = source.replaceAll(/\{(username|server)\}/g, (_, word: string) =>
     word === 'username' ? userName : name,
   );

@@ -70,7 +70,7 @@ const parallelPolls = 8;
 const catchUpIntervalMs = 2_000;
 /** They wait for one another's looks at the processes of the machine, which cost the same for all at once. */
 const parallelClearings = 100;
-/** Each waits for the disk, and whoever writes something else waits behind them. */
+/** Each waits for the disk, and other writes wait behind them. */
 const parallelRecordings = 4;
 
 export function createServerLifecycle(deps: {
@@ -213,7 +213,7 @@ export function createServerLifecycle(deps: {
     } catch (error) {
       const now = await store.findById(server.id).catch(() => undefined);
       if (now === undefined || !isElsewhere(now) || now.state === 'stopping') throw error;
-      // Somebody was faster, and may be done.
+      // Another instance was faster, and may be done.
       const ready = watch.untilReady(server.id);
       ready.catch(() => undefined);
       return { ready };

@@ -29,7 +29,7 @@ export interface ServerRoutes {
    * as it is.
    */
   leadElsewhere(servers: Iterable<readonly [Server, Elsewhere]>): void;
-  /** Whether there is a route to a server, whoever runs it. */
+  /** Whether there is a route to a server, whichever instance runs it. */
   isOpen(server: Server): boolean;
   /** The servers that had traffic since this was called last. */
   collectTraffic(): Iterable<Traffic>;

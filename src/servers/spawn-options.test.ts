@@ -69,7 +69,7 @@ test('without choices the configuration alone says what runs', () => {
   expect(hasChoices({ ...noChoices, ...withForm })).toBe(true);
 });
 
-test('a user whose name looks like a placeholder gets no second look', () => {
+test('the name of a user that looks like a placeholder is not filled in again', () => {
   const chosen = chooseOptions(noChoices, {}, config, {
     username: '{directory}',
     directory: '/etc/hub',

@@ -17,7 +17,7 @@ export interface Leftover {
 }
 
 /**
- * Ends the copy of a service that nobody watches any more: known by pid and start time, or by the tag that
+ * Ends the copy of a service that no hub watches any more: known by pid and start time, or by the tag that
  * everything it started carries. Adopting it would not do, since a new owner gives out a new token.
  */
 export async function endLeftover(

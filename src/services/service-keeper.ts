@@ -62,7 +62,7 @@ export interface ServicesElsewhere {
   endLeft(host: ServiceHost, name: string, tag: string): Promise<void>;
 }
 
-/** How often it is looked whose services are free, if nothing tells before. */
+/** How often services without an owner are looked for, if no change is told before. */
 const roundMs = 2_000;
 /** After the end of a lease, so that the database surely sees it as ended. */
 const afterLeaseMs = 20;

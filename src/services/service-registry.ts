@@ -183,7 +183,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
   }
 
   async function change(configs: readonly ServiceConfig[]): Promise<ServiceDifference> {
-    // What an owner was given is no part of the configuration.
+    // What an owner was given is not part of the configuration.
     const before = [...supervised.values()].map((each) =>
       isOwned(each) && each.isGivenToken ? { ...each.service, apiToken: undefined } : each.service,
     );

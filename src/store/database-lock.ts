@@ -4,7 +4,7 @@ import { takeFileLock } from './file-lock.ts';
 
 /**
  * Keeps other hubs from the SQLite file of a URL; the command line may still use it. Undefined for a
- * database that several can share or nobody else can see, and for a file in a folder that does not
+ * database that several can share or no other process can see, and for a file in a folder that does not
  * exist: to open it fails anyway, for that reason. Throws StartupError.
  */
 export async function lockDatabase(

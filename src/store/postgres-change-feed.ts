@@ -29,7 +29,7 @@ const longestRetryMs = 2_000;
 const longestHearingLimitMs = 120_000;
 const toldAgain = 'changes in the database are told again';
 
-/** Hears from PostgreSQL what changed, whoever changed it. */
+/** Hears from PostgreSQL what changed, by this process or another. */
 export interface PostgresChangeFeed extends ChangeFeed, AsyncDisposable {
   /** See `HubDatabase`. */
   now(): number;

@@ -9,7 +9,7 @@ const origin = 'config';
 
 /**
  * Brings `Hub.load_groups` into the tables. Users it names are created. Memberships that the
- * configuration made and no longer names end; a group that left it stays only as long as somebody
+ * configuration made and no longer names end; a group that left it stays only as long as someone
  * else put members into it.
  * Groups that other settings name are created and stay, whatever is in them.
  */

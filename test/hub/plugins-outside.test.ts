@@ -257,8 +257,8 @@ describe('a plugin that cannot be used is told with its place and the way out, a
     const { problems } = await check(folder, { BadgeAuthenticator: {}, GogleAuthenticator: {} });
     const unread = `${folder.path('plugins/other.ts')}:1 throws while it is loaded: RangeError`;
     expect(problems).toEqual([
-      `BadgeAuthenticator: is no section of the hub or of a plugin; ${unread}`,
-      `GogleAuthenticator: is no section of the hub or of a plugin; did you mean \`GoogleAuthenticator\`?; ${unread}`,
+      `BadgeAuthenticator: is not a section of the hub or of a plugin; ${unread}`,
+      `GogleAuthenticator: is not a section of the hub or of a plugin; did you mean \`GoogleAuthenticator\`?; ${unread}`,
     ]);
   });
 });

@@ -114,7 +114,7 @@ describe('the socket', () => {
     expect(existsSync(path)).toBe(true);
     await once(other.close(), 'close');
     await writeFile(path, 'precious');
-    await expect(onSocket()).rejects.toThrow('a file is there that is no socket');
+    await expect(onSocket()).rejects.toThrow('a file is there that is not a socket');
     expect((await stat(path)).size).toBe(8);
   });
 

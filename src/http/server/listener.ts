@@ -45,7 +45,7 @@ const reasons: Readonly<Record<'port' | 'socket', Readonly<Record<string, string
     EADDRINUSE: 'something else listens there already; stop it or choose another path',
     // Node says so of both.
     EACCES: 'its folder does not exist, or the hub may not write to it',
-    ENOTSOCK: 'a file is there that is no socket; remove it or choose another path',
+    ENOTSOCK: 'a file is there that is not a socket; remove it or choose another path',
   },
 };
 
@@ -84,7 +84,7 @@ function isListenedOn(path: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect(path);
   socket.once('connect', () => resolve(true));
-  // What refuses nobody but us is somebody's too.
+  // One that this account may not open is listened on too.
   socket.once('error', ({ code }: NodeJS.ErrnoException) =>
     resolve(code !== 'ECONNREFUSED' && code !== 'ENOENT'),
   );

@@ -1,4 +1,4 @@
-// Asks quietly whether what was unavailable answers again, and only then loads the page anew.
+// Asks quietly whether what was unavailable answers again, and only then reloads the page.
 const panel = document.querySelector('[data-retry-seconds]');
 if (panel !== null) schedule(Number(panel.dataset.retrySeconds));
 

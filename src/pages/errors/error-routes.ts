@@ -11,7 +11,7 @@ export function errorRoutes(router: Router, { pages }: { readonly pages: PageCon
   router.get('/error/:code', async (ctx) => {
     const code = ctx.params['code'] ?? '';
     if (!/^[45]\d\d$/.test(code)) {
-      throw new HubError('not_found', 'There is no error of this number.', {
+      throw new HubError('not_found', 'There is no such error.', {
         hint: 'Errors of HTTP are 400 to 599.',
       });
     }

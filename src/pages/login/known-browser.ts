@@ -5,7 +5,7 @@ import type { Sealer } from '../../crypto/sealer.ts';
 import { openOnlyCookie } from '../../http/sealed-cookies.ts';
 import { setCookie } from '../../http/set-cookie.ts';
 
-/** Remembers in a browser who has logged in with it (OWASP: device cookies). It is no login. */
+/** Remembers in a browser who has logged in with it (OWASP: device cookies). It is not a login. */
 export interface KnownBrowser {
   /** Notes a login that is complete. */
   remember(ctx: Context, userName: string): void;

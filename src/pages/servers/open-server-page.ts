@@ -16,7 +16,7 @@ export interface OpenServerView {
   readonly state?: string | undefined;
 }
 
-/** Asks before a browser opens the server of somebody else. */
+/** Asks before a browser opens another user's server. */
 export function openServerPage({
   layout,
   ownerName,

@@ -22,7 +22,7 @@ interface Asked {
   readonly state: string | undefined;
 }
 
-/** `/hub/open-server`, where a visitor is asked before the door lets them into the server of somebody else. */
+/** `/hub/open-server`, where a visitor is asked before the door lets them into another user's server. */
 export function openServerRoutes(
   router: Router,
   deps: {

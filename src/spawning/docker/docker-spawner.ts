@@ -217,7 +217,7 @@ export function createDockerSpawner(
     async open() {
       // Before the hub listens: loaded later, it would keep visitors waiting.
       await engine.load();
-      // Without waiting: an engine that is down keeps nobody from anything but servers.
+      // Without waiting: an engine that is down must not keep the hub from starting.
       void sweeping.run();
     },
 

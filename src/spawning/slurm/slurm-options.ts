@@ -19,7 +19,7 @@ const jobSettings = {
   gres: name.optional().describe('Generic resources such as `gpu:a100:1` (`--gres`).'),
   constraint: name.optional().describe('Features that the node must have (`--constraint`).'),
   modules: z
-    .array(z.string().regex(/^[\w.+/-]+$/, 'is no name of a module'))
+    .array(z.string().regex(/^[\w.+/-]+$/, 'is not the name of a module'))
     .optional()
     .describe('Environment modules to load before the command, such as `python/3.12`.'),
   prologue: z
