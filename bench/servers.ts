@@ -1,26 +1,27 @@
 /**
  * Two hundred servers at once: started through the API, served again after a restart of the hub, and
- * ended, while somebody asks for the health of the hub all the time. Writes bench/results/servers.md, or
- * servers-docker.md with `--spawner=docker`, where each is a container of a Docker Engine of its own.
+ * ended, while somebody asks for the health of the hub all the time; then the hub is killed in the middle of
+ * the same starts. Writes bench/results/servers.md, or servers-docker.md with `--spawner=docker` and
+ * servers-slurm.md with `--spawner=slurm`: a hundred containers or jobs of an engine of its own.
  * `node bench/servers.ts --servers=200`
  */
 
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { busyImage, startDocker } from '../test/support/docker-engine.ts';
 import { createHubFolder } from '../test/support/hub-process.ts';
 import { writeResultsTable } from './results-table.ts';
+import { type BenchEngine, openEngine } from './servers/engines.ts';
 import { percentile, startHealthProbe } from './servers/health-probe.ts';
 
 const adminToken = 'admin-service-token';
-const app = join(import.meta.dirname, '..', 'fixtures', 'apps', 'trivial.pl');
-const busyServer = `
-at=$(echo $HUB_SERVICE_URL | tail -c +8)
-mkdir -p /tmp$HUB_SERVICE_PREFIX; echo ok > /tmp$HUB_SERVICE_PREFIX/index.html
-trap exit TERM
-httpd -f -h /tmp -p $at & wait`;
 const limits = { healthP99Ms: 50, servingAgainMs: 2_000, memoryKibPerServer: 200 };
+
+interface Model {
+  readonly ready: boolean;
+  readonly pending: string | null;
+  readonly failure: { readonly message: string } | null;
+}
 
 await run(process.argv.slice(2));
 
@@ -29,27 +30,29 @@ async function run(args: readonly string[]): Promise<void> {
     args: [...args],
     options: { servers: { type: 'string' }, spawner: { type: 'string', default: 'local-process' } },
   });
-  const isDocker = values.spawner === 'docker';
-  const count = Number(values.servers ?? (isDocker ? 100 : 200));
-  await using engine = isDocker ? await startDocker() : undefined;
+  const { spawner } = values;
+  await using engine = await openEngine(spawner);
+  const count = Number(values.servers ?? engine.servers);
   const names = Array.from({ length: count }, (_, index) => `user-${index}`);
-  const config = {
-    Hub: { concurrent_spawn_limit: 0, log_level: 'warn', cleanup_servers: false },
-    Spawner: {
-      ...(isDocker ? { class: 'docker', cmd: ['sh', '-c', busyServer] } : { cmd: ['perl', app] }),
-      ...{ access: 'gateway', start_timeout: 300, http_timeout: 300 },
+  await using folder = await createHubFolder({
+    ...engine.config,
+    Hub: {
+      ...engine.config['Hub'],
+      concurrent_spawn_limit: 0,
+      log_level: 'warn',
+      cleanup_servers: false,
     },
-    ...(engine === undefined
-      ? {}
-      : { DockerSpawner: { host: engine.host, image: busyImage, network: 'host' } }),
-  };
-  await using folder = await createHubFolder(config);
-  const leftOver = async () =>
-    engine === undefined
-      ? processesOf(folder.apiUrl)
-      : (await engine.docker.listContainers({ all: true })).length;
+    Spawner: {
+      ...engine.config['Spawner'],
+      access: 'gateway',
+      start_timeout: 300,
+      http_timeout: 300,
+    },
+  });
+  const apiUrl = `${engine.config['Hub']?.['hub_bind_url'] ?? new URL(folder.apiUrl).origin}/hub/api`;
+  const leftOver = async () => (await engine.running(apiUrl)).length;
   const api = (path: string, init: RequestInit = {}) =>
-    fetch(folder.apiUrl + path, {
+    fetch(apiUrl + path, {
       ...init,
       headers: { authorization: `token ${adminToken}`, 'content-type': 'application/json' },
     });
@@ -59,7 +62,17 @@ async function run(args: readonly string[]): Promise<void> {
     return answer.status === 200 && (await answer.text()) === 'ok\n';
   };
   const server = async (name: string) =>
-    (await (await api(`/users/${name}/server`)).json()) as { ready: boolean; failure: unknown };
+    (await (await api(`/users/${name}/server`)).json()) as Model;
+  const stateOf = async (name: string) => {
+    const model = await server(name);
+    if (model.ready) return 'ready';
+    if (model.pending !== null) return 'pending';
+    return model.failure === null ? 'silent' : 'failed';
+  };
+  const untilGone = async () => {
+    const since = performance.now();
+    while ((await leftOver()) > 0 && performance.now() - since < 120_000) await pause();
+  };
   const rows: string[][] = [];
   const report = (what: string, value: string, limit = '', isGood = true) => {
     rows.push([what, value, limit, limit === '' ? '' : isGood ? 'yes' : 'NO']);
@@ -91,6 +104,7 @@ async function run(args: readonly string[]): Promise<void> {
   const failed = models.filter(({ failure }) => failure !== null).length;
   report('servers started and ready', `${ready} of ${count}`, `${count}`, ready === count);
   report('servers that failed', `${failed}`, '0', failed === 0);
+  tellReasons(models);
   report('time until all were ready', `${startSeconds.toFixed(1)} s`);
   report(
     `health during the start: p50 / p99 / longest of ${startLatencies.length}`,
@@ -124,17 +138,15 @@ async function run(args: readonly string[]): Promise<void> {
   probe = await startHealthProbe(`${folder.url}hub/health`);
   const stoppedAt = performance.now();
   await Promise.all(names.map((name) => api(`/users/${name}/server`, { method: 'DELETE' })));
-  while ((await leftOver()) > 0 && performance.now() - stoppedAt < 120_000) {
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
+  await untilGone();
   report('time until all were stopped', `${((performance.now() - stoppedAt) / 1000).toFixed(1)} s`);
   report('health during the stop: p50 / p99 / longest', healthText(await probe.stop()));
   const left = await leftOver();
-  report(isDocker ? 'containers left behind' : 'processes left behind', `${left}`, '0', left === 0);
+  report(`each ${engine.noun} left behind`, `${left}`, '0', left === 0);
 
-  // A third hub, the same requests, few servers: the difference is what the others take. With an engine some run,
+  // A third hub, the same requests, few servers: the difference is what the others take. With an engine's client some run,
   // so that what the first one costs, whatever comes after it, is not counted as theirs.
-  const few = isDocker ? names.slice(0, Math.ceil(count / 5)) : [];
+  const few = engine.hasClient ? names.slice(0, Math.ceil(count / 5)) : [];
   await Promise.all(few.map((name) => api(`/users/${name}/server`, { method: 'POST' })));
   second.signal('SIGTERM');
   await second.exited;
@@ -148,7 +160,65 @@ async function run(args: readonly string[]): Promise<void> {
     `< ${limits.memoryKibPerServer} KiB`,
     eachKib < limits.memoryKibPerServer,
   );
-  await writeResults(rows, count, isDocker);
+
+  // Again all at once, by a hub that is killed in the middle.
+  await Promise.all(few.map((name) => api(`/users/${name}/server`, { method: 'DELETE' })));
+  await untilGone();
+  const starts = names.map((name) =>
+    api(`/users/${name}/server`, { method: 'POST' }).catch(() => undefined),
+  );
+  while ((await leftOver()) < count / 2) await pause();
+  third.signal('SIGKILL');
+  await third.exited;
+  await Promise.all(starts);
+  const atKill = await leftOver();
+  const fourth = await folder.start();
+  const settled = async () => {
+    let states = await Promise.all(names.map(stateOf));
+    while (states.includes('pending')) {
+      await pause();
+      states = await Promise.all(names.map(stateOf));
+    }
+    return states;
+  };
+  const states = await settled();
+  tellReasons(await Promise.all(names.map(server)));
+  const goneOn = states.filter((state) => state === 'ready').length;
+  const unexplained = states.filter((state) => state === 'silent').length;
+  report(`hub killed when there were ${atKill}: servers that went on`, `${goneOn}`);
+  report(
+    'servers that ended with the hub, without being told why',
+    `${unexplained}`,
+    '0',
+    unexplained === 0,
+  );
+  const again_ = names.filter((_, index) => states[index] !== 'ready');
+  await Promise.all(again_.map((name) => api(`/users/${name}/server`, { method: 'POST' })));
+  const readyAgain = (await settled()).filter((state) => state === 'ready').length;
+  report(
+    'ready after those were started again',
+    `${readyAgain} of ${count}`,
+    `${count}`,
+    readyAgain === count,
+  );
+  const running = await engine.running(apiUrl);
+  const different = new Set(running).size;
+  report(
+    `each ${engine.noun} / of different servers`,
+    `${running.length} / ${different}`,
+    `${count} / ${count}`,
+    running.length === count && different === count,
+  );
+  await Promise.all(names.map((name) => api(`/users/${name}/server`, { method: 'DELETE' })));
+  await untilGone();
+  fourth.signal('SIGTERM');
+  await fourth.exited;
+  await writeResults(rows, { count, spawner, engine });
+}
+
+function tellReasons(models: readonly Model[]): void {
+  const reasons = models.flatMap(({ failure }) => failure?.message ?? []);
+  for (const reason of new Set(reasons)) process.stderr.write(`  ${reason}\n`);
 }
 
 async function memoryText(emptyKib: number, pid: number): Promise<string> {
@@ -161,31 +231,24 @@ async function residentKib(pid: number): Promise<number> {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]);
 }
 
-/** How many processes of this hub's servers there are. */
-async function processesOf(apiUrl: string): Promise<number> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  const found = await Promise.all(
-    pids.map(async (pid) => {
-      const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
-      return environment.includes(`HUB_API_URL=${apiUrl}`);
-    }),
-  );
-  return found.filter(Boolean).length;
-}
-
 async function writeResults(
   rows: readonly string[][],
-  count: number,
-  isDocker: boolean,
+  {
+    count,
+    spawner,
+    engine,
+  }: { readonly count: number; readonly spawner: string; readonly engine: BenchEngine },
 ): Promise<void> {
-  const app = isDocker
-    ? 'The app is the web server of busybox in containers of Docker Engine (storage driver vfs, network of the machine). Engine, hub'
-    : 'The app is `fixtures/apps/trivial.pl`, a web server of twenty lines of Perl. Hub';
+  const isOwn = spawner === 'local-process';
   await writeResultsTable({
-    name: isDocker ? 'servers-docker' : 'servers',
-    command: isDocker ? 'servers --spawner=docker' : 'servers',
-    heading: `${count} users' servers at once${isDocker ? ', in containers' : ''}`,
-    setting: `${app}, servers and the measuring program share the cores.`,
+    name: isOwn ? 'servers' : `servers-${spawner}`,
+    command: isOwn ? 'servers' : `servers --spawner=${spawner}`,
+    heading: `${count} users' servers at once${engine.heading}`,
+    setting: `${engine.setting}, servers and the measuring program share the cores.`,
     rows,
   });
+}
+
+function pause(): Promise<void> {
+  return setTimeout(200);
 }

@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
+import { createLimiter } from '../../concurrency/limiter.ts';
+import { makeDirectory } from '../../processes/make-directory.ts';
 import { findSystemUser, runsAsRoot, type SystemUser } from '../../processes/system-user.ts';
 import type { Job } from './job-states.ts';
 
@@ -50,6 +52,8 @@ export class SlurmRefusal extends Error {
 }
 
 const timeoutMs = 30_000;
+/** Each is a process of its own, and a burst of them would keep processors from the hub. */
+const parallelCommands = 8;
 const longestEndBytes = 16_384;
 const separator = '\u001f';
 /** Fields of squeue(1), which never hold the separator. */
@@ -66,7 +70,11 @@ export function createSlurmCommands(options: {
   const { directory, sudo, environment } = options;
   const program = (name: string) => (directory === undefined ? name : `${directory}/${name}`);
 
-  async function run(
+  const inTurn = createLimiter(parallelCommands);
+
+  const run: typeof runNow = (words, how = {}) => inTurn(() => runNow(words, how), how.signal);
+
+  async function runNow(
     words: readonly string[],
     how: {
       readonly account?: string | undefined;
@@ -177,6 +185,7 @@ export function createSlurmCommands(options: {
     },
 
     async makeFolder(folder, account) {
+      if (account === undefined) return makeDirectory(folder, 0o700);
       await run(['mkdir', '--parents', '--mode=700', '--', folder], { account });
     },
 

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { OptionsForm, SpawnerPlugin } from '../../plugin-host/spawner.ts';
 import { createSlurmCommands } from './slurm-commands.ts';
 import {
@@ -23,7 +22,7 @@ export const slurmPlugin: SpawnerPlugin<SlurmOptions, SlurmProfile> = {
       : [{ option: 'port_range', message: 'must begin with the lower port' }];
   },
 
-  create(options, { log, publicUrl }) {
+  create(options, { log, hubId, activeServers }) {
     const { bin_directory: directory, sudo, slurm_conf: configuration } = options;
     // Not the hub's own: the accounts of users could read it from their programs.
     const environment = {
@@ -34,7 +33,8 @@ export const slurmPlugin: SpawnerPlugin<SlurmOptions, SlurmProfile> = {
     const spawner = createSlurmSpawner({
       options,
       commands: createSlurmCommands({ directory, sudo, environment }),
-      hubTag: createHash('sha256').update(publicUrl).digest('hex').slice(0, 12),
+      hubTag: hubId,
+      activeServers,
       log,
     });
     const form = formOf(options);

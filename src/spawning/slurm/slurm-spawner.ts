@@ -1,6 +1,6 @@
-import { userInfo } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { createBatchLoader } from '../../concurrency/batch-loader.ts';
 import { createPeriodic } from '../../concurrency/periodic.ts';
@@ -12,11 +12,18 @@ import type {
   SpawnRequest,
   StartCallbacks,
 } from '../../plugin-host/spawn-request.ts';
-import type { PollResult, ServerExit, SpawnedServer, Spawner } from '../../plugin-host/spawner.ts';
+import type {
+  PollResult,
+  ServerExit,
+  SpawnedServer,
+  Spawner,
+  SpawnerHost,
+} from '../../plugin-host/spawner.ts';
 import { jobArguments } from './job-arguments.ts';
 import { createJobOutputs } from './job-outputs.ts';
 import { writeJobScript } from './job-script.ts';
 import { describeEnd, describeWait, type Job, phaseOf } from './job-states.ts';
+import { createLeftOverJobs } from './left-over-jobs.ts';
 import { type SlurmCommands, SlurmRefusal, SlurmUnavailable } from './slurm-commands.ts';
 import type { SlurmOptions, SlurmProfile } from './slurm-options.ts';
 import { chooseFor } from './slurm-options.ts';
@@ -34,6 +41,8 @@ type JobState = z.output<typeof stateSchema>;
 const stopLookMs = 500;
 const retryMs = 1_000;
 const discardTimeoutMs = 60_000;
+const sweepIntervalMs = 60_000;
+const addressAgeMs = 60_000;
 
 /** Runs each server as a batch job of Slurm. */
 export function createSlurmSpawner(deps: {
@@ -41,9 +50,10 @@ export function createSlurmSpawner(deps: {
   readonly commands: SlurmCommands;
   /** Tells the jobs of this hub from those of others with the same job name. */
   readonly hubTag: string;
+  readonly activeServers: SpawnerHost['activeServers'];
   readonly log: PluginLog;
 }): Spawner<SlurmProfile> {
-  const { options, commands, hubTag, log } = deps;
+  const { options, commands, log } = deps;
   const pollMs = options.poll_interval * 1000;
   const closing = new AbortController();
   const outputs = createJobOutputs({ commands, intervalMs: pollMs, log });
@@ -58,12 +68,30 @@ export function createSlurmSpawner(deps: {
     onError: (error) => log.debug({ err: error }, 'could not ask Slurm for the jobs'),
   });
 
+  /** Jobs that this process started or found again and that have not ended. */
+  const known = new Set<string>();
+  const leftOver = createLeftOverJobs({
+    ...deps,
+    isKnown: (jobId) => known.has(jobId),
+    end: (job, graceMs) =>
+      cancelAndWait(job, { graceMs, signal: AbortSignal.timeout(discardTimeoutMs) }),
+  });
+  const sweeping = createPeriodic({
+    intervalMs: sweepIntervalMs,
+    work: () => leftOver.sweep(),
+    onError: (error) => log.debug({ err: error }, 'could not look for jobs that are left over'),
+  });
+
+  const addresses = new LRUCache<string, string>({
+    max: 1_000,
+    ttl: addressAgeMs,
+    fetchMethod: (node) => commands.addressOf(node),
+  });
   const lookUp = createBatchLoader<string, Job>(async (ids) => {
     const jobs = await commands.listJobs(ids);
     return new Map(jobs.map((job) => [job.id, job]));
   });
 
-  const commentOf = (serverId: string) => `hub:${hubTag}:${serverId}`;
   const jobNameOf = (objectName: string) => `${options.job_name_prefix}-${objectName}`;
 
   /**
@@ -80,7 +108,7 @@ export function createSlurmSpawner(deps: {
       if (job?.node === undefined || phaseOf(job) !== 'running') {
         throw new Error('Slurm does not run this job.');
       }
-      const address = await commands.addressOf(job.node);
+      const address = (await addresses.fetch(job.node)) ?? job.node;
       const host = address.includes(':') ? `[${address}]` : address;
       const url = `http://${host}:${port}`;
       await keepState({ ...state, url });
@@ -142,6 +170,7 @@ export function createSlurmSpawner(deps: {
     told: Promise<string>,
   ): Promise<SpawnedServer> {
     const { jobId } = state;
+    known.add(jobId);
     const settled = new AbortController();
     const signal = AbortSignal.any([request.signal, settled.signal]);
     try {
@@ -152,6 +181,7 @@ export function createSlurmSpawner(deps: {
       await cancelAndWait(state, { graceMs: 0, signal: AbortSignal.timeout(30_000) }).catch(
         (failure: unknown) => log.error({ err: failure, jobId }, 'a job could not be cancelled'),
       );
+      known.delete(jobId);
       await outputs.finish(jobId);
       request.signal.throwIfAborted();
       throw error;
@@ -162,6 +192,7 @@ export function createSlurmSpawner(deps: {
 
   function serverOf(state: JobState & { readonly url: string }): SpawnedServer {
     const { promise: exited, resolve } = Promise.withResolvers<ServerExit>();
+    known.add(state.jobId);
     live.set(state.jobId, resolve);
     return { url: state.url, state, exited };
   }
@@ -170,6 +201,7 @@ export function createSlurmSpawner(deps: {
   async function noticeEnd(jobId: string): Promise<ServerExit | undefined> {
     const job = await lookUp(jobId);
     if (job !== undefined && phaseOf(job) !== 'ended') return undefined;
+    known.delete(jobId);
     await outputs.finish(jobId);
     const exit = {
       code: job === undefined ? null : ((await commands.exitCodeOf(jobId)) ?? null),
@@ -244,12 +276,14 @@ export function createSlurmSpawner(deps: {
       });
       const args = jobArguments(request, chosen, {
         name: jobNameOf(request.objectName),
-        comment: commentOf(request.serverId),
+        comment: leftOver.commentOf(request.serverId),
         outputFile,
       });
       let jobId: string;
       try {
+        await leftOver.endLate(request.serverId);
         jobId = await commands.submit(script, args, { account, signal: request.signal });
+        known.add(jobId);
       } catch (error) {
         submitted.reject(error);
         if (error instanceof SlurmUnavailable) {
@@ -318,20 +352,12 @@ export function createSlurmSpawner(deps: {
       return serverOf({ ...state, url });
     },
 
-    async discard(serverId, { graceMs }) {
-      const jobs = await commands.listCommented();
-      const those = jobs.filter(({ comment }) => comment === commentOf(serverId));
-      const signal = AbortSignal.timeout(discardTimeoutMs);
-      const isOther = (account: string) => account !== userInfo().username;
-      for (const { id: jobId, account } of those) {
-        const owner = isOther(account) ? account : undefined;
-        await cancelAndWait({ jobId, account: owner }, { graceMs, signal });
-      }
-    },
+    discard: (serverId, { graceMs }) => leftOver.endAllOf(serverId, graceMs),
 
     async [Symbol.asyncDispose]() {
       closing.abort(new Error('The hub is stopping.'));
       await watching[Symbol.asyncDispose]();
+      await sweeping[Symbol.asyncDispose]();
       await outputs[Symbol.asyncDispose]();
     },
   };

@@ -1,0 +1,112 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { busyImage, startDocker } from '../../test/support/docker-engine.ts';
+import { freePort } from '../../test/support/free-port.ts';
+import { startSlurm } from '../../test/support/slurm.ts';
+
+/** Where the servers of a measurement run. */
+export interface BenchEngine extends AsyncDisposable {
+  /** Sections of the configuration. */
+  readonly config: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly servers: number;
+  /** What the engine runs, by the servers: one entry for each container, job or process, in no order. */
+  running(apiUrl: string): Promise<readonly string[]>;
+  /** What a server is there: `container`. */
+  readonly noun: string;
+  readonly heading: string;
+  readonly setting: string;
+  /** Whether the hub has costs that come with the first server, to be left out of those of each. */
+  readonly hasClient: boolean;
+}
+
+const app = join(import.meta.dirname, '..', '..', 'fixtures', 'apps', 'trivial.pl');
+const busyServer = `
+at=$(echo $HUB_SERVICE_URL | tail -c +8)
+mkdir -p /tmp$HUB_SERVICE_PREFIX; echo ok > /tmp$HUB_SERVICE_PREFIX/index.html
+trap exit TERM
+httpd -f -h /tmp -p $at & wait`;
+const ownApp = 'The app is `fixtures/apps/trivial.pl`, a web server of twenty lines of Perl';
+
+const open: Readonly<Record<string, () => Promise<BenchEngine>>> = {
+  async 'local-process'() {
+    return {
+      config: { Spawner: { cmd: ['perl', app] } },
+      servers: 200,
+      running: processesOf,
+      noun: 'process',
+      heading: '',
+      setting: `${ownApp}. Hub`,
+      hasClient: false,
+      [Symbol.asyncDispose]: async () => undefined,
+    };
+  },
+
+  async docker() {
+    const engine = await startDocker();
+    return {
+      config: {
+        Spawner: { class: 'docker', cmd: ['sh', '-c', busyServer] },
+        DockerSpawner: { host: engine.host, image: busyImage, network: 'host' },
+      },
+      servers: 100,
+      running: async () =>
+        (await engine.docker.listContainers({ all: true })).map(
+          ({ Labels }) => Labels['hub.server-id'] ?? '',
+        ),
+      noun: 'container',
+      heading: ', in containers',
+      setting:
+        'The app is the web server of busybox in containers of Docker Engine (storage driver vfs, network of the machine). Engine, hub',
+      hasClient: true,
+      [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
+    };
+  },
+
+  async slurm() {
+    const cluster = await startSlurm({ cpus: 256 });
+    const port = await freePort();
+    return {
+      config: {
+        Hub: {
+          hub_bind_url: `http://127.0.0.1:${port}`,
+          // Of this machine, but not an address that every machine takes for its own.
+          hub_connect_url: `http://hub.localhost:${port}`,
+        },
+        Spawner: { class: 'slurm', cmd: ['perl', app] },
+        SlurmSpawner: { slurm_conf: cluster.configuration, poll_interval: 2 },
+      },
+      servers: 100,
+      running: async () =>
+        (await cluster.run('squeue', '--noheader', '--format=%k'))
+          .split('\n')
+          .filter((comment) => comment !== ''),
+      noun: 'job',
+      heading: ', as jobs of Slurm',
+      setting: `${ownApp}, in batch jobs of a Slurm of one node. Slurm, hub`,
+      hasClient: true,
+      [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
+    };
+  },
+};
+
+/** Starts the engine of a spawner; throws for one there is none for. */
+export async function openEngine(spawner: string): Promise<BenchEngine> {
+  const starts = open[spawner];
+  if (starts === undefined) {
+    throw new Error(`no engine "${spawner}"; there are: ${Object.keys(open).join(', ')}`);
+  }
+  return await starts();
+}
+
+/** The processes of a hub's servers. */
+async function processesOf(apiUrl: string): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
+      if (!environment.includes(`HUB_API_URL=${apiUrl}`)) return [];
+      return [/HUB_SERVICE_PREFIX=([^\0]*)/.exec(environment)?.[1] ?? ''];
+    }),
+  );
+  return found.flat();
+}

@@ -1,0 +1,60 @@
+import { userInfo } from 'node:os';
+import { expect, test } from 'vitest';
+import { createLeftOverJobs } from './left-over-jobs.ts';
+
+const own = userInfo().username;
+const hub = 'hub:this-hub:';
+
+function setUp(options: { active?: readonly string[]; known?: readonly string[] } = {}) {
+  const jobs: { id: string; account: string; comment: string }[] = [];
+  const ended: (string | undefined)[][] = [];
+  const leftOver = createLeftOverJobs({
+    commands: { listCommented: async () => [...jobs] },
+    hubTag: 'this-hub',
+    activeServers: async (ids) => new Set(ids.filter((id) => options.active?.includes(id))),
+    isKnown: (jobId) => options.known?.includes(jobId) === true,
+    end: async ({ jobId, account }) => {
+      ended.push([jobId, account]);
+      jobs.splice(
+        jobs.findIndex(({ id }) => id === jobId),
+        1,
+      );
+    },
+    log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+  });
+  return { jobs, ended, ...leftOver };
+}
+
+test('jobs that no active server has are ended under their accounts, and no others', async () => {
+  const { jobs, ended, sweep } = setUp({ active: ['b', 'c'], known: ['3'] });
+  jobs.push(
+    { id: '1', account: 'ann', comment: `${hub}a` },
+    { id: '2', account: own, comment: `${hub}b` },
+    { id: '3', account: own, comment: `${hub}c` },
+    // Submitted by a hub that was killed, after the server was started again.
+    { id: '4', account: own, comment: `${hub}c` },
+    { id: '5', account: own, comment: 'hub:other-hub:a' },
+    { id: '6', account: own, comment: 'a job of their own' },
+  );
+  await sweep();
+  expect(ended).toEqual([
+    ['1', 'ann'],
+    ['4', undefined],
+  ]);
+});
+
+test('what a killed hub submitted late is ended before the server is started again', async () => {
+  const { jobs, ended, endAllOf, endLate } = setUp();
+  jobs.push({ id: '1', account: own, comment: `${hub}a` });
+  await endAllOf('a', 0);
+  expect(ended).toEqual([['1', undefined]]);
+  jobs.push(
+    { id: '2', account: own, comment: `${hub}a` },
+    { id: '3', account: own, comment: `${hub}b` },
+  );
+  await endLate('a');
+  expect(ended.slice(1)).toEqual([['2', undefined]]);
+  jobs.push({ id: '4', account: own, comment: `${hub}a` });
+  await endLate('a');
+  expect(ended).toHaveLength(2);
+});
