@@ -1,9 +1,11 @@
 import { once } from 'node:events';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
+import { usePostgres } from '../support/databases.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { freePort } from '../support/free-port.ts';
 import { edgeService, startGateway } from '../support/gateway-process.ts';
+import { hasPostgres } from '../support/postgres.ts';
 import {
   adminToken,
   createServerHub,
@@ -66,106 +68,126 @@ async function echo(socket: WebSocket, text: string): Promise<string> {
   return await answered;
 }
 
-test('a gateway process serves the hub, its services and servers, and their WebSockets', async () => {
-  await using hub = await createWorld();
-  await startServerOf(hub, 'alice');
-  await using gateway = await startGateway(hub);
-  const { url } = gateway;
+/** Where the hub keeps what it knows. */
+type Storage = () => Promise<Readonly<Record<string, string>>>;
 
-  expect((await fetch(`${url}services/open/`)).status).toBe(200);
-  const browser = await logInAt(url, 'alice');
-  expect((await browser.request(`${url}hub/home`)).status).toBe(200);
+describe('a gateway process of a hub on SQLite', () => declareTests(async () => ({})));
 
-  const guarded = await browser.open(`${url}services/app/`);
-  expect([guarded.status, JSON.parse(guarded.body).headers['x-hub-user']]).toEqual([200, 'alice']);
-  expect((await browser.request(`${url}user/alice/`)).status).toBe(200);
-  const token = await tokenOf(hub, 'alice');
-  const headers = { authorization: `token ${token}` };
-  expect((await fetch(`${url}services/app/`, { headers })).status).toBe(200);
-  expect((await fetch(`${url}services/app/`)).status).toBe(401);
-  expect(
-    (await fetch(`${url}user/alice/`, { headers: { authorization: 'token no' } })).status,
-  ).toBe(200);
-
-  const cookie = browser.cookieHeader(`${url}user/alice/`);
-  const socket = await openSocket(`${url}user/alice/socket`, { cookie, origin: url.slice(0, -1) });
-  expect(await echo(socket, 'hello')).toBe('hello');
-  socket.close();
-  // None of it went through the hub.
-  const lines = hub.logLines.filter(({ msg }) => msg === 'forwarded');
-  expect(lines).toEqual([]);
-  expect(gateway.logged(/^forwarded$/).length).toBeGreaterThan(3);
+describe.skipIf(!hasPostgres())('a gateway process of a hub on PostgreSQL', () => {
+  const cluster = usePostgres();
+  declareTests(async () => ({ database_url: await cluster().createDatabase() }));
 });
 
-test('routes that begin and end while it runs are those of the hub', async () => {
-  await using hub = await createWorld();
-  await using gateway = await startGateway(hub);
-  const browser = await logInAt(gateway.url, 'alice');
-  await startServerOf(hub, 'alice');
-  expect((await browser.request(`${gateway.url}user/alice/`)).status).toBe(200);
-  await hub.api(serverPath('alice'), adminToken, { method: 'DELETE' });
-  await until(
-    async () => (await browser.request(`${gateway.url}user/alice/`)).status !== 200,
-    'the server is gone at the gateway too',
-  );
-});
+function declareTests(storage: Storage): void {
+  test('a gateway process serves the hub, its services and servers, and their WebSockets', async () => {
+    await using hub = await createWorld(await storage());
+    await startServerOf(hub, 'alice');
+    await using gateway = await startGateway(hub);
+    const { url } = gateway;
 
-test('a logout, a revoked token and a role taken away end WebSockets within five seconds', async () => {
-  await using hub = await createWorld({ custom_scopes: {} });
-  await createUsers(hub, 'alice', 'bob', 'carol');
-  await using gateway = await startGateway(hub);
-  const { url } = gateway;
-  const origin = url.slice(0, -1);
-  const alice = await logInAt(url, 'alice');
-  await alice.open(`${url}services/app/`);
-  const ofAlice = await openSocket(`${url}services/app/socket`, {
-    cookie: alice.cookieHeader(`${url}services/app/`),
-    origin,
-  });
-  const authorization = `token ${await tokenOf(hub, 'bob')}`;
-  const ofBob = await openSocket(`${url}services/app/socket`, { authorization });
-  const staying = await openSocket(`${url}services/app/socket`, {
-    authorization: `token ${await tokenOf(hub, 'carol')}`,
+    expect((await fetch(`${url}services/open/`)).status).toBe(200);
+    const browser = await logInAt(url, 'alice');
+    expect((await browser.request(`${url}hub/home`)).status).toBe(200);
+
+    const guarded = await browser.open(`${url}services/app/`);
+    expect([guarded.status, JSON.parse(guarded.body).headers['x-hub-user']]).toEqual([
+      200,
+      'alice',
+    ]);
+    expect((await browser.request(`${url}user/alice/`)).status).toBe(200);
+    const token = await tokenOf(hub, 'alice');
+    const headers = { authorization: `token ${token}` };
+    expect((await fetch(`${url}services/app/`, { headers })).status).toBe(200);
+    expect((await fetch(`${url}services/app/`)).status).toBe(401);
+    expect(
+      (await fetch(`${url}user/alice/`, { headers: { authorization: 'token no' } })).status,
+    ).toBe(200);
+
+    const cookie = browser.cookieHeader(`${url}user/alice/`);
+    const socket = await openSocket(`${url}user/alice/socket`, {
+      cookie,
+      origin: url.slice(0, -1),
+    });
+    expect(await echo(socket, 'hello')).toBe('hello');
+    socket.close();
+    // None of it went through the hub.
+    const lines = hub.logLines.filter(({ msg }) => msg === 'forwarded');
+    expect(lines).toEqual([]);
+    expect(gateway.logged(/^forwarded$/).length).toBeGreaterThan(3);
   });
 
-  const closedAt = (socket: WebSocket) => once(socket, 'close').then(() => performance.now());
-  let beganMs = performance.now();
-  const aliceClosed = closedAt(ofAlice);
-  await alice.request(`${url}hub/logout`);
-  expect((await aliceClosed) - beganMs).toBeLessThan(5_000);
-  expect((await alice.request(`${url}services/app/`)).status).not.toBe(200);
-
-  const tokens = (await (await hub.api('/users/bob/tokens', adminToken)).json()) as {
-    api_tokens: { id: string }[];
-  };
-  beganMs = performance.now();
-  const bobClosed = closedAt(ofBob);
-  await hub.api(`/users/bob/tokens/${tokens.api_tokens[0]?.id}`, adminToken, { method: 'DELETE' });
-  expect((await bobClosed) - beganMs).toBeLessThan(5_000);
-  expect((await fetch(`${url}services/app/`, { headers: { authorization } })).status).toBe(401);
-  expect(await echo(staying, 'still there')).toBe('still there');
-  staying.close();
-});
-
-test('the service of an operator may be a gateway; what only the hub reaches goes through it', async () => {
-  await using hub = await createWorld();
-  await using gateway = await startGateway(hub, { token: 'token-of-the-edge' });
-  const browser = await logInAt(gateway.url, 'alice');
-  expect((await browser.open(`${gateway.url}services/app/`)).status).toBe(200);
-  expect(hub.logLines.some(({ msg }) => msg === 'forwarded')).toBe(true);
-  const socket = await openSocket(`${gateway.url}services/open/socket`, {});
-  expect(await echo(socket, 'through the hub')).toBe('through the hub');
-  socket.close();
-});
-
-test('the hub and its limits know the address of the client, not that of the gateway', async () => {
-  await using hub = await createWorld({ trusted_proxies: ['127.0.0.1'] });
-  await using gateway = await startGateway(hub);
-  const browser = new FakeBrowser();
-  await browser.request(`${gateway.url}hub/login`, {
-    headers: { 'x-forwarded-for': '203.0.113.7' },
+  test('routes that begin and end while it runs are those of the hub', async () => {
+    await using hub = await createWorld(await storage());
+    await using gateway = await startGateway(hub);
+    const browser = await logInAt(gateway.url, 'alice');
+    await startServerOf(hub, 'alice');
+    expect((await browser.request(`${gateway.url}user/alice/`)).status).toBe(200);
+    await hub.api(serverPath('alice'), adminToken, { method: 'DELETE' });
+    await until(
+      async () => (await browser.request(`${gateway.url}user/alice/`)).status !== 200,
+      'the server is gone at the gateway too',
+    );
   });
-  const line = () => hub.logLines.find(({ url }) => url === '/hub/login');
-  await until(() => line() !== undefined, 'the request is logged');
-  expect(line()?.['address']).toBe('203.0.113.7');
-});
+
+  test('a logout, a revoked token and a role taken away end WebSockets within five seconds', async () => {
+    await using hub = await createWorld(await storage());
+    await createUsers(hub, 'alice', 'bob', 'carol');
+    await using gateway = await startGateway(hub);
+    const { url } = gateway;
+    const origin = url.slice(0, -1);
+    const alice = await logInAt(url, 'alice');
+    await alice.open(`${url}services/app/`);
+    const ofAlice = await openSocket(`${url}services/app/socket`, {
+      cookie: alice.cookieHeader(`${url}services/app/`),
+      origin,
+    });
+    const authorization = `token ${await tokenOf(hub, 'bob')}`;
+    const ofBob = await openSocket(`${url}services/app/socket`, { authorization });
+    const staying = await openSocket(`${url}services/app/socket`, {
+      authorization: `token ${await tokenOf(hub, 'carol')}`,
+    });
+
+    const closedAt = (socket: WebSocket) => once(socket, 'close').then(() => performance.now());
+    let beganMs = performance.now();
+    const aliceClosed = closedAt(ofAlice);
+    await alice.request(`${url}hub/logout`);
+    expect((await aliceClosed) - beganMs).toBeLessThan(5_000);
+    expect((await alice.request(`${url}services/app/`)).status).not.toBe(200);
+
+    const tokens = (await (await hub.api('/users/bob/tokens', adminToken)).json()) as {
+      api_tokens: { id: string }[];
+    };
+    beganMs = performance.now();
+    const bobClosed = closedAt(ofBob);
+    await hub.api(`/users/bob/tokens/${tokens.api_tokens[0]?.id}`, adminToken, {
+      method: 'DELETE',
+    });
+    expect((await bobClosed) - beganMs).toBeLessThan(5_000);
+    expect((await fetch(`${url}services/app/`, { headers: { authorization } })).status).toBe(401);
+    expect(await echo(staying, 'still there')).toBe('still there');
+    staying.close();
+  });
+
+  test('the service of an operator may be a gateway; what only the hub reaches goes through it', async () => {
+    await using hub = await createWorld(await storage());
+    await using gateway = await startGateway(hub, { token: 'token-of-the-edge' });
+    const browser = await logInAt(gateway.url, 'alice');
+    expect((await browser.open(`${gateway.url}services/app/`)).status).toBe(200);
+    expect(hub.logLines.some(({ msg }) => msg === 'forwarded')).toBe(true);
+    const socket = await openSocket(`${gateway.url}services/open/socket`, {});
+    expect(await echo(socket, 'through the hub')).toBe('through the hub');
+    socket.close();
+  });
+
+  test('the hub and its limits know the address of the client, not that of the gateway', async () => {
+    await using hub = await createWorld({ ...(await storage()), trusted_proxies: ['127.0.0.1'] });
+    await using gateway = await startGateway(hub);
+    const browser = new FakeBrowser();
+    await browser.request(`${gateway.url}hub/login`, {
+      headers: { 'x-forwarded-for': '203.0.113.7' },
+    });
+    const line = () => hub.logLines.find(({ url }) => url === '/hub/login');
+    await until(() => line() !== undefined, 'the request is logged');
+    expect(line()?.['address']).toBe('203.0.113.7');
+  });
+}

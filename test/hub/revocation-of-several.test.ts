@@ -1,0 +1,126 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import WebSocket from 'ws';
+import { usePostgres } from '../support/databases.ts';
+import { freePort } from '../support/free-port.ts';
+import { startGateway } from '../support/gateway-process.ts';
+import { hasPostgres } from '../support/postgres.ts';
+import { adminToken } from '../support/server-hub.ts';
+import { managedService } from '../support/services.ts';
+import { type SilentRelay, startSilentRelay } from '../support/silent-relay.ts';
+import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
+
+/** Five seconds, with some room for a busy machine. */
+const closedWithinMs = 8_000;
+
+describe.skipIf(!hasPostgres())('what one of two hubs on PostgreSQL takes away', () => {
+  const cluster = usePostgres();
+  const stack = new AsyncDisposableStack();
+  let here: TestHub;
+  let there: TestHub;
+  let relay: SilentRelay;
+  /** The other hub, and a gateway process that follows it. */
+  let doors: readonly string[];
+
+  beforeAll(async () => {
+    const url = new URL(await cluster().createDatabase());
+    relay = stack.use(await startSilentRelay(cluster()));
+    const shared = {
+      load_groups: [{ name: 'team' }],
+      load_roles: [
+        { name: 'user', scopes: ['self'] },
+        { name: 'opens-services', scopes: ['access:services'], groups: ['team'] },
+      ],
+      services: [
+        await managedService('app', 'fixtures/apps/gateway-app.ts', { access: 'gateway' }),
+      ],
+    };
+    here = stack.use(await createTestHub({ Hub: { ...shared, database_url: url.href } }));
+    url.port = String(relay.port);
+    there = stack.use(
+      await createTestHub({
+        Hub: {
+          ...shared,
+          database_url: url.href,
+          // Of the gateway.
+          public_url: `http://127.0.0.1:${await freePort()}/`,
+        },
+      }),
+    );
+    const gateway = stack.use(await startGateway(there));
+    const { port } = there.hub.publicServer.address() as AddressInfo;
+    doors = [`http://127.0.0.1:${port}/`, gateway.url];
+    for (const door of doors) {
+      await until(
+        async () => (await fetch(`${door}services/app/`)).status === 401,
+        'the service is reached',
+      );
+    }
+  });
+  afterAll(() => stack.disposeAsync());
+
+  const administer = async (path: string, method: string, body?: object): Promise<unknown> => {
+    const init = body === undefined ? { method } : { method, body: JSON.stringify(body) };
+    const answer = await here.api(path, adminToken, init);
+    expect([path, answer.ok]).toEqual([path, true]);
+    return answer.status === 204 ? undefined : answer.json();
+  };
+
+  /** A token of a user who may open the service. */
+  async function visitorOf(name: string): Promise<{ id: string; token: string }> {
+    await administer(`/users/${name}`, 'POST');
+    await administer('/groups/team/users', 'POST', { users: [name] });
+    return (await administer(`/users/${name}/tokens`, 'POST', {})) as { id: string; token: string };
+  }
+
+  async function openAt(door: string, token: string): Promise<WebSocket> {
+    const socket = new WebSocket(`${door.replace('http', 'ws')}services/app/socket`, {
+      headers: { authorization: `token ${token}` },
+    });
+    await once(socket, 'open');
+    return socket;
+  }
+
+  const losses: [string, (name: string, tokenId: string) => Promise<unknown>][] = [
+    ['a role', (name) => administer('/groups/team/users', 'DELETE', { users: [name] })],
+    ['the user', (name) => administer(`/users/${name}`, 'DELETE')],
+    ['the token', (name, id) => administer(`/users/${name}/tokens/${id}`, 'DELETE')],
+  ];
+
+  test.each(
+    losses.flatMap(([what, take]) =>
+      ['heard', 'not heard'].map((how) => [what, how, take] as const),
+    ),
+  )(
+    '(%s; the change is %s) closes WebSockets at the other hub and at its gateway',
+    async (what, how, take) => {
+      const name = `${what} ${how}`.replaceAll(' ', '-');
+      const { id, token } = await visitorOf(name);
+      const staying = await visitorOf(`${name}-stays`);
+      const sockets = await Promise.all(doors.map((door) => openAt(door, token)));
+      const others = await Promise.all(doors.map((door) => openAt(door, staying.token)));
+      // The connection on which it would be told of it dies without a word.
+      if (how === 'not heard') relay.silenceOpen('listen hub_changed');
+      const sinceMs = performance.now();
+      const closed = sockets.map((socket) => once(socket, 'close').then(() => performance.now()));
+      await take(name, id);
+      for (const atMs of await Promise.all(closed)) {
+        expect(atMs - sinceMs).toBeLessThan(closedWithinMs);
+      }
+      for (const socket of others) {
+        expect(socket.readyState).toBe(WebSocket.OPEN);
+        socket.terminate();
+      }
+      const headers = { authorization: `token ${token}` };
+      for (const door of doors) {
+        await until(
+          async () =>
+            [401, 403].includes((await fetch(`${door}services/app/`, { headers })).status),
+          'requests are refused too',
+        );
+      }
+      expect(performance.now() - sinceMs).toBeLessThan(closedWithinMs);
+    },
+  );
+});
