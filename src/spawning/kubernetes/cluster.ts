@@ -248,7 +248,8 @@ export function createCluster(
 
     async stream(path, { query, signal, idleMs }) {
       const { body } = await sendPatiently('GET', path, { query, signal, idleMs });
-      return body;
+      const { server } = await connection();
+      return explained(body, server);
     },
 
     async [Symbol.asyncDispose]() {
@@ -262,6 +263,17 @@ export function createCluster(
       void dispatcher?.agent.destroy().catch(() => undefined);
     },
   };
+}
+
+async function* explained(
+  body: AsyncIterable<Uint8Array>,
+  server: string,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (thrown) {
+    throw explainUnreachable(thrown, server);
+  }
 }
 
 async function requireReadable(file: string): Promise<void> {

@@ -14,7 +14,7 @@ import { createPodEvents } from './pod-events.ts';
 import { readLastOutput } from './pod-output.ts';
 import type { KubernetesRequest } from './pod-request.ts';
 import { type PodState, readPodState, urlOf } from './pod-state.ts';
-import { exitOf, hasEnded, isNodeLost, type PodView } from './pod-view.ts';
+import { exitOf, hasEnded, type PodView } from './pod-view.ts';
 import { createPods, type PodKey } from './pods.ts';
 import { createServerPods, keyOf } from './server-pods.ts';
 
@@ -143,6 +143,26 @@ export function createKubernetesSpawner(
     }
   }
 
+  async function start(request: KubernetesRequest): Promise<SpawnedServer> {
+    const { signal, onProgress } = request;
+    signal.throwIfAborted();
+    requireKnown(request);
+    const image = chooseImage(request, options, 'KubernetesSpawner');
+    await pods.ready(signal);
+    await claims.ensure(request, { signal, onProgress });
+    onProgress({ progress: 3, phase: 'starting', message: 'Creating the pod.' });
+    const created = await servers.create({ request, options, image });
+    const kept: PodState = {
+      ...keyOf(created),
+      serverId: request.serverId,
+      image,
+      port: options.port,
+    };
+    starting.add(kept.uid);
+    await request.keepState(kept);
+    return awaitServer(kept, request, claimsOf(created.spec?.volumes ?? []));
+  }
+
   return {
     needsReachableHub: true,
     reach: 'anywhere',
@@ -156,25 +176,7 @@ export function createKubernetesSpawner(
       void sweeping.run();
     },
 
-    async start(request) {
-      const { signal, onProgress } = request;
-      signal.throwIfAborted();
-      requireKnown(request);
-      const image = chooseImage(request, options, 'KubernetesSpawner');
-      await explained(() => pods.ready(signal));
-      await claims.ensure(request, { signal, onProgress });
-      onProgress({ progress: 3, phase: 'starting', message: 'Creating the pod.' });
-      const created = await servers.create({ request, options, image });
-      const kept: PodState = {
-        ...keyOf(created),
-        serverId: request.serverId,
-        image,
-        port: options.port,
-      };
-      starting.add(kept.uid);
-      await request.keepState(kept);
-      return awaitServer(kept, request, claimsOf(created.spec?.volumes ?? []));
-    },
+    start: (request) => explained(() => start(request)),
 
     async resume(stored, request) {
       const kept = readPodState(stored);
@@ -187,12 +189,14 @@ export function createKubernetesSpawner(
     },
 
     async discard(serverId, { graceMs }) {
-      await servers.endAll(serverId, { graceMs });
+      await explained(() => servers.endAll(serverId, { graceMs }));
     },
 
     async delete(server, { withUser, signal }) {
-      await servers.endAll(server.serverId, { graceMs: 0, signal });
-      if (options.delete_claims) await claims.remove(server, { withUser, signal });
+      await explained(async () => {
+        await servers.endAll(server.serverId, { graceMs: 0, signal });
+        if (options.delete_claims) await claims.remove(server, { withUser, signal });
+      });
     },
 
     async stop(stored, { graceMs, signal }) {
@@ -211,7 +215,7 @@ export function createKubernetesSpawner(
       if (condition.is === 'gone') return { running: false, exit: condition.exit };
       const { view } = condition;
       if (hasEnded(view)) return { running: false, exit: exitOf(view) };
-      if (isNodeLost(view)) {
+      if (view.isLost) {
         return { running: 'unknown', reason: `The node ${view.node ?? ''} does not answer` };
       }
       if (hasMoved(view, state)) {
@@ -285,6 +289,6 @@ async function explained<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (thrown) {
-    throw thrown instanceof ApiRefusal ? explainRefusal(thrown, 'to list the pods') : thrown;
+    throw thrown instanceof ApiRefusal ? explainRefusal(thrown, 'what the hub asked for') : thrown;
   }
 }

@@ -1,7 +1,7 @@
 import type { V1PodStatus } from '@kubernetes/client-node';
 import { describe, expect, test } from 'vitest';
 import { hopelessness, progressOf } from './pod-progress.ts';
-import { exitOf, hasEnded, isNodeLost, viewOf, type WirePod } from './pod-view.ts';
+import { exitOf, hasEnded, viewOf, type WirePod } from './pod-view.ts';
 import { parseQuantity } from './quantity.ts';
 
 const metadata = { name: 'hub-ann', namespace: 'servers', uid: 'u1', resourceVersion: '7' };
@@ -86,10 +86,18 @@ describe('how a server ended', () => {
   });
 
   test('is not known while its node does not answer', () => {
-    const lost = viewOf(podOf({ phase: 'Running', reason: 'NodeLost' }));
-    expect(isNodeLost(lost)).toBe(true);
+    const conditions = (ready: string, containersReady: string) => [
+      { type: 'Ready', status: ready },
+      { type: 'ContainersReady', status: containersReady },
+    ];
+    const viewWith = (...states: [string, string]) =>
+      viewOf(podOf({ phase: 'Running', conditions: conditions(...states) }));
+    const lost = viewWith('False', 'True');
+    expect(lost.isLost).toBe(true);
     expect(hasEnded(lost)).toBe(false);
-    expect(isNodeLost(viewOf(podOf({ phase: 'Running' })))).toBe(false);
+    expect(viewOf(podOf({ phase: 'Unknown' })).isLost).toBe(true);
+    expect(viewWith('True', 'True').isLost).toBe(false);
+    expect(viewWith('False', 'False').isLost).toBe(false);
   });
 
   test('of a sidecar is not its own', () => {

@@ -36,6 +36,8 @@ export interface PodView {
     | undefined;
   /** Why the pod as a whole failed, such as `Evicted`. */
   readonly failure: { readonly reason: string; readonly message: string } | undefined;
+  /** Whether its node does not answer, so that nothing is known of it. */
+  readonly isLost: boolean;
   readonly memoryLimitBytes: number | undefined;
   /** Claims that it mounts. */
   readonly claims: readonly string[];
@@ -68,6 +70,7 @@ export function viewOf(pod: WirePod): PodView {
     waiting: waitingOf(containers),
     terminated: terminatedOf(server),
     failure: failureOf(pod),
+    isLost: isLost(pod),
     memoryLimitBytes: parseQuantity(limits?.['memory'] ?? ''),
     claims: (spec?.volumes ?? []).flatMap(({ persistentVolumeClaim: claim }) =>
       claim === undefined ? [] : [claim.claimName],
@@ -77,6 +80,18 @@ export function viewOf(pod: WirePod): PodView {
 
 function findCondition({ status }: WirePod, type: string): V1PodCondition | undefined {
   return status?.conditions?.find((each) => each.type === type);
+}
+
+/**
+ * A node that does not answer leaves its pods as they were, but for `Ready`, which the control plane takes from
+ * them (node lifecycle controller). The kubelet itself takes `ContainersReady` with it.
+ */
+function isLost(pod: WirePod): boolean {
+  if (pod.status?.phase === 'Unknown' || pod.status?.reason === 'NodeLost') return true;
+  const isTaken =
+    findCondition(pod, 'ContainersReady')?.status === 'True' &&
+    findCondition(pod, 'Ready')?.status === 'False';
+  return isTaken && (pod.spec?.readinessGates ?? []).length === 0;
 }
 
 /** Containers that wait for others say nothing of their own. */
@@ -113,12 +128,6 @@ function failureOf(pod: WirePod): PodView['failure'] {
 /** Whether what runs in a pod has ended for good; its object may stay. */
 export function hasEnded({ phase, terminated }: PodView): boolean {
   return phase === 'Failed' || phase === 'Succeeded' || terminated !== undefined;
-}
-
-/** Whether nothing is known of a pod because its node does not answer. */
-export function isNodeLost({ phase, failure, terminated }: PodView): boolean {
-  if (phase === 'Unknown') return true;
-  return failure?.reason === 'NodeLost' && terminated === undefined;
 }
 
 const failures: Readonly<Record<string, (message: string, view: PodView) => string>> = {
@@ -162,6 +171,8 @@ export function exitOf(view: PodView): ServerExit {
       `its pod failed: ${failure.reason}${told(failure.message)}`;
     return { ...exit, reason };
   }
+  // What it ended with is what it makes of SIGTERM.
+  if (view.isLeaving) return { ...exit, reason: 'its pod was deleted' };
   if (terminated !== undefined) {
     const isStartFailure = /^(StartError|ContainerCannotRun)$/.test(terminated.reason);
     return isStartFailure ? { ...exit, reason: startFailure(terminated.message) } : exit;

@@ -43,6 +43,7 @@ export interface PodKey {
 
 /** How long an answer waits for a watch that has just ended. */
 const reconnectMs = 2_000;
+const turnsToNotice = 5;
 const mostRemembered = 5_000;
 const goneExit: ServerExit = { code: null, signal: null, reason: 'its pod was deleted' };
 
@@ -183,8 +184,8 @@ export function createPods(
     },
 
     async find(key) {
-      // What the watch has received by now is read first.
-      await setImmediate();
+      // That the API has closed the connection takes some turns of the event loop to be noticed.
+      for (let turn = 0; turn < turnsToNotice; turn += 1) await setImmediate();
       if (signal.aborted) return ask(key);
       const deadlineMs = systemClock.monotonicMs() + reconnectMs;
       // What is known may be old by now: either the API comes back at once, or it is away.

@@ -96,8 +96,12 @@ export async function watchResource<Item extends ApiObject>(
       await watchOnce(version);
     } catch (thrown) {
       if (signal.aborted) return;
-      if (isExpired(thrown)) version = undefined;
-      else handlers.onConnection(thrown instanceof Error ? thrown : new Error(String(thrown)));
+      if (isExpired(thrown)) {
+        version = undefined;
+        handlers.onConnection('reconnecting');
+      } else {
+        handlers.onConnection(thrown instanceof Error ? thrown : new Error(String(thrown)));
+      }
     }
     if (systemClock.monotonicMs() - startedAtMs > shortestWatchMs) {
       pauseMs = firstPauseMs;

@@ -26,9 +26,9 @@ export interface EndOptions {
 }
 
 /** How long a node has for the end of a pod after its grace period. */
-const killMs = 15_000;
+const killMs = 10_000;
 /** How long the API has for a forced deletion. */
-const forceMs = 10_000;
+const forceMs = 5_000;
 const askMs = 2_000;
 
 export function createServerPods(
