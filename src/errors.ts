@@ -18,6 +18,7 @@ export type HubErrorCode =
   | 'too_many_requests'
   | 'header_too_large'
   | 'internal'
+  | 'spawn_failed'
   | 'upstream_failed'
   | 'unavailable'
   | 'upstream_timeout'

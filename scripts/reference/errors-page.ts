@@ -70,6 +70,10 @@ const explanations = {
     'An unforeseen error; the answer carries an `error_id`, and the log the same id with the cause.',
     'Look the id up in the log of the hub and report what you find.',
   ],
+  spawn_failed: [
+    'A server could not be started, or ended before it answered; the message says why.',
+    "Look at the last lines of its output, on the server's page or in its log.",
+  ],
   upstream_failed: [
     'A server or service answered with something that is no valid HTTP, or broke off before its answer.',
     "Look at the app's output.",

@@ -20,6 +20,7 @@ const statusByCode = {
   too_many_requests: 429,
   header_too_large: 431,
   internal: 500,
+  spawn_failed: 500,
   upstream_failed: 502,
   unavailable: 503,
   storage_unavailable: 503,

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { HubError } from '../errors.ts';
 import type { SpawnPhase, SpawnProgress } from '../plugin-host/spawn-request.ts';
 import type { ServerExit, SpawnedServer, SpawnerState } from '../plugin-host/spawner.ts';
 import type { ProgressLog } from './progress-log.ts';
@@ -115,6 +116,17 @@ async function waitUntilReady(
   } finally {
     over.abort();
   }
+}
+
+/** The `spawn_failed` of a start; what a spawner says of the request itself, such as `forbidden`, stays that. */
+export function startError(error: unknown, message: string): HubError {
+  if (!(error instanceof HubError)) return new HubError('spawn_failed', message, { cause: error });
+  if (error.code !== 'upstream_failed') return error;
+  const { hint } = error;
+  return new HubError('spawn_failed', message, {
+    cause: error,
+    ...(hint !== undefined && { hint }),
+  });
 }
 
 /** What is said of a server that has ended by itself. */

@@ -10,7 +10,7 @@ import { createProgressLog, type ProgressLog } from './progress-log.ts';
 import type { Server, ServerFailure, ServerState } from './server.ts';
 import type { LifecycleLimits, ServerOwnership } from './server-ownership-store.ts';
 import { createServerRecord } from './server-record.ts';
-import { endMessage, type LaunchPlan, startServer } from './server-start.ts';
+import { endMessage, type LaunchPlan, startError, startServer } from './server-start.ts';
 import type { ServerStore } from './server-store.ts';
 
 /** What happens outside the unit when a server comes and goes. */
@@ -199,8 +199,7 @@ export function createServerUnit(
       else log.warn(why, `a server did not start: ${failure.message}`);
       settle();
       if (isCancelled) throw new HubError('conflict', failure.message);
-      if (error instanceof HubError) throw error;
-      throw new HubError('upstream_failed', failure.message, { cause: error });
+      throw startError(error, failure.message);
     } finally {
       steps.end();
     }

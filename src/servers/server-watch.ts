@@ -63,7 +63,7 @@ export function createServerWatch(deps: {
       );
       if (server?.state === 'running' && unreachableSince(server) === undefined) return;
       const message = server?.failure?.message ?? 'The start was cancelled.';
-      throw new HubError(server?.failure === undefined ? 'conflict' : 'upstream_failed', message);
+      throw new HubError(server?.failure === undefined ? 'conflict' : 'spawn_failed', message);
     },
 
     untilDown: (serverId) =>

@@ -41,7 +41,7 @@ describeEachDatabase('the servers of several instances', (open) => {
     const { ready } = await rival.lifecycle.start(await world.stored(server), world.plan(server));
     launch.release();
     await expect(first).rejects.toThrow('no room');
-    await expect(ready).rejects.toMatchObject({ code: 'upstream_failed', message: 'no room' });
+    await expect(ready).rejects.toMatchObject({ code: 'spawn_failed', message: 'no room' });
   });
 
   test('limits hold exactly for all instances together', async () => {

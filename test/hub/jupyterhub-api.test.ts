@@ -109,6 +109,20 @@ describe('a status is as JupyterHub has it', () => {
     expect(await statusOf('DELETE', '/users/no-such-user/server')).toBe(404);
   });
 
+  test('a start that fails, with the reason', async () => {
+    await using broken = await createServerHub({ Spawner: { cmd: ['false'] } });
+    await createUsers(broken, 'ann');
+    const answer = await broken.api('/users/ann/server', adminToken, { method: 'POST' });
+    expect(answer.status).toBe(500);
+    const body = (await answer.json()) as Record<string, unknown>;
+    expect(body).toMatchObject({
+      code: 'spawn_failed',
+      message: 'The server ended before it answered, with exit code 1.',
+    });
+    // It is no defect of the hub, for whose log an id would be told.
+    expect(body).not.toHaveProperty('error_id');
+  });
+
   test('named servers while they are off', async () => {
     await using plain = await createServerHub();
     await createUsers(plain, 'ann');
