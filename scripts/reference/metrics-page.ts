@@ -10,6 +10,7 @@ export function listMetrics(): readonly MetricDescription[] {
     serviceStates,
     instance: { name: '', version: '' },
     instancesByState: () => ({ up: 0, down: 0 }),
+    gateways: () => 0,
     serversByState: () => ({}),
     users: () => Promise.resolve(0),
     storagesUp: () => Promise.resolve({}),

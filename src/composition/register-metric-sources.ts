@@ -17,7 +17,7 @@ export function registerMetricSources(
     readonly version: string;
     readonly servers: ComposedServers;
     readonly gateway: ComposedGateway;
-    readonly gateways: Pick<ComposedGateways, 'openWebSockets'>;
+    readonly gateways: Pick<ComposedGateways, 'openWebSockets' | 'list'>;
     readonly readiness: Readiness;
     readonly droppedLogLines: () => number;
   },
@@ -62,6 +62,7 @@ export function registerMetricSources(
       return { database: database === undefined, store: store === undefined };
     },
     openWebSockets: () => webSockets.openWebSockets + deps.gateways.openWebSockets(),
+    gateways: () => deps.gateways.list().following.length,
     droppedLogLines: deps.droppedLogLines,
     changeFeed: () => ({
       ageSeconds: (monotonicMs() - database.changeFeed.knownAtMs()) / 1000,

@@ -30,6 +30,8 @@ export interface MetricSources {
   /** How many instances have their lease, and how many have lost it without a word. */
   instancesByState(): Readonly<Record<'up' | 'down', number>>;
   openWebSockets(): number;
+  /** Gateway processes that follow this instance. */
+  gateways(): number;
   droppedLogLines(): number;
   /** How news of changes comes from the database. */
   changeFeed(): { readonly ageSeconds: number; readonly losses: number };
@@ -210,6 +212,15 @@ function registerSources(sources: MetricSources, registers: Registry[]): void {
       for (const [state, count] of Object.entries(sources.instancesByState())) {
         this.set({ state }, count);
       }
+    },
+  });
+
+  new Gauge({
+    name: 'hub_gateways',
+    help: 'Gateway processes that follow the instance that is asked.',
+    registers,
+    collect() {
+      this.set(sources.gateways());
     },
   });
 

@@ -226,13 +226,15 @@ test('the hub shows what its gateways forwarded, also of one that has ended', as
       headers: { authorization: `token ${token}`, connection: 'close' },
     });
   }
-  const forwarded = async () => {
+  const metric = async (line: RegExp) => {
     const answer = await fetch(`${folder.url}hub/metrics`, {
       headers: { authorization: `token ${adminToken}` },
     });
-    const line = /^hub_forwarded_requests_total\{route_kind="server".*code="200".*\} (\d+)$/m;
     return Number(line.exec(await answer.text())?.[1] ?? 0);
   };
+  const forwarded = () =>
+    metric(/^hub_forwarded_requests_total\{route_kind="server".*code="200".*\} (\d+)$/m);
+  expect(await metric(/^hub_gateways (\d+)$/m)).toBe(2);
   await until(async () => (await forwarded()) === 20, 'the hub knows of all of them');
   const [socket] = await openSockets(`${folder.url}user/alice/socket`, token, 1);
   const asked = hub.logged(/^request$/).map(({ url }) => String(url));

@@ -59,6 +59,8 @@ const movedElsewhere = [
   // database-away.test.ts
   'hub_change_feed_age_seconds',
   'hub_change_feed_losses_total',
+  // gateways.test.ts
+  'hub_gateways',
   // instances-seen.test.ts
   'hub_instance_info',
   'hub_instances',

@@ -19,6 +19,7 @@ export const longest: readonly string[] = [
   'test/hub/servers-access.test.ts',
   'src/services/managed-web-service.test.ts',
   'test/examples/configurations.test.ts',
+  'test/examples/lost-hub.test.ts',
   'test/hub/servers-api.test.ts',
   'test/attacks/own-origin.test.ts',
   'test/hub/servers-restart.test.ts',

@@ -18,7 +18,9 @@ export function unreachablePage({ layout, server, since, mayForget }: Unreachabl
   const action = layout.urls.stop(server.userName, server.name);
   return focusLayout(layout, {
     title,
-    body: html`<div class="panel">
+    scripts: ['live-state.js'],
+    reloadSeconds: 15,
+    body: html`<div class="panel" id="unreachable" data-live-seconds="10">
 <header class="titles"><h1>${title}</h1><p class="lead">Contact with the machine it runs on was lost ${timeElement(since, layout.now)}. ${unreachableHint}</p></header>
 ${mayForget && actionForm(layout, { action, label: 'Forget it' })}
 </div>
