@@ -10,6 +10,7 @@ export type HubErrorCode =
   | 'method_not_allowed'
   | 'not_acceptable'
   | 'conflict'
+  | 'gone'
   | 'request_timeout'
   | 'payload_too_large'
   | 'unsupported_media_type'

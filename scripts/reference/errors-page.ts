@@ -41,6 +41,10 @@ const explanations = {
     'The change contradicts what is there: a name that is taken, a server that is running.',
     'Look at the present state and decide again.',
   ],
+  gone: [
+    'An operation of old versions of JupyterHub that the hub does without.',
+    'Do what the hint says.',
+  ],
   request_timeout: ['The request took too long to arrive.', 'Send it again.'],
   payload_too_large: [
     'The body is larger than the limit.',

@@ -60,3 +60,17 @@ export const userModel = z
     servers: z.record(z.string(), serverModel).optional(),
   })
   .meta({ id: 'User', description: 'A user, as far as the scopes of the caller show one.' });
+
+export const errorModel = z
+  .object({
+    status: z.int(),
+    code: z.string().describe('What went wrong; never changes its meaning.'),
+    message: z.string(),
+    hint: z.string().optional().describe('What to do about it.'),
+    confirm_url: z
+      .url()
+      .optional()
+      .describe('With `recent_login_required`: the page to open in the same browser.'),
+    error_id: z.string().optional().describe('Ties the answer to a line of the log.'),
+  })
+  .meta({ id: 'Error' });

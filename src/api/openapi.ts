@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { endpoints } from './endpoints.ts';
+import { errorModel } from './models.ts';
 import {
   type AnswerDeclaration,
   type OperationDeclaration,
@@ -76,20 +77,6 @@ export function createOpenApiDocument(options: {
     },
   };
 }
-
-const errorModel = z
-  .object({
-    status: z.int(),
-    code: z.string().describe('What went wrong; never changes its meaning.'),
-    message: z.string(),
-    hint: z.string().optional().describe('What to do about it.'),
-    confirm_url: z
-      .url()
-      .optional()
-      .describe('With `recent_login_required`: the page to open in the same browser.'),
-    error_id: z.string().optional().describe('Ties the answer to a line of the log.'),
-  })
-  .meta({ id: 'Error' });
 
 /** Writes an operation as OpenAPI does. */
 function describe(declaration: OperationDeclaration, schemas: JsonSchemas): object {

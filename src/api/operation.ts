@@ -11,6 +11,9 @@ export const pathParameters = {
   group: z.string().describe('Name of the group.'),
   service: z.string().describe('Name of the service.'),
   id: z.string().describe('Id, as the list tells it.'),
+  token: z.string().describe('A token.'),
+  cookie: z.string().describe('Name of a cookie.'),
+  value: z.string().describe('Value of the cookie.'),
 } as const satisfies Readonly<Record<string, z.ZodString>>;
 
 type PathParameter = keyof typeof pathParameters;

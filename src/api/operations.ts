@@ -1,4 +1,5 @@
 import { activityOperations } from './activity.ts';
+import { authorizationOperations } from './authorizations.ts';
 import { gatewayOperations } from './gateway.ts';
 import { groupOperations } from './groups.ts';
 import { infoOperations } from './info.ts';
@@ -30,6 +31,7 @@ export type ApiDeps = Together<
   | typeof serviceOperations
   | typeof gatewayOperations
   | typeof instanceOperations
+  | typeof authorizationOperations
 >;
 
 /** Every operation of the API. */
@@ -48,6 +50,7 @@ export const operations: readonly Operation<ApiDeps>[] = [
   serviceOperations,
   gatewayOperations,
   instanceOperations,
+  authorizationOperations,
 ].flat();
 
 type DepsOf<List> = List extends readonly Operation<infer Deps>[] ? (deps: Deps) => void : never;

@@ -1,11 +1,14 @@
 import { z } from 'zod';
 import { dateOf } from '../concurrency/monotonic-clock.ts';
+import { HubError } from '../errors.ts';
 import type { RouteOwner } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
-import { time } from './models.ts';
+import type { ServerLifecycle } from '../servers/server-lifecycle.ts';
+import { errorModel, freeData, time } from './models.ts';
 import { type ModelOf, operation } from './operation.ts';
 
 interface Deps {
+  readonly lifecycle: Pick<ServerLifecycle, 'checkRoutes'>;
   readonly routes: Pick<RouteTable, 'list'>;
   /** Where the hub itself answers. */
   readonly hubRoute: { readonly prefix: string; readonly target: string };
@@ -54,6 +57,34 @@ export const proxyOperations = [
       items: Object.fromEntries(shown.map((route) => [route.routespec, route])),
       total: all.length,
     };
+  }),
+  operation({
+    id: 'checkRoutes',
+    method: 'POST',
+    path: '/proxy',
+    tag: 'hub',
+    summary: 'Compare the proxy table with the servers that run, now',
+    description:
+      'The hub does so by itself; this answers when it is done, with several hubs at the one that answers.',
+    scopes: ['proxy'],
+    answers: { 200: { description: 'The table is right.' } },
+  }).handle(async (_request, { lifecycle }: Deps) => {
+    await lifecycle.checkRoutes();
+    return { status: 200 };
+  }),
+  operation({
+    id: 'replaceProxy',
+    method: 'PATCH',
+    path: '/proxy',
+    tag: 'hub',
+    summary: 'Refused: the proxy is part of the hub',
+    scopes: ['proxy'],
+    body: freeData.describe('The address and the token of another proxy.'),
+    answers: { 409: { description: 'Always.', schema: errorModel } },
+  }).handle((): never => {
+    throw new HubError('conflict', 'The proxy is part of this hub, and cannot be replaced.', {
+      hint: 'More proxies are gateway processes: see Hub.gateways.',
+    });
   }),
 ];
 

@@ -13,6 +13,7 @@ const statusByCode = {
   not_acceptable: 406,
   request_timeout: 408,
   conflict: 409,
+  gone: 410,
   payload_too_large: 413,
   unsupported_media_type: 415,
   misdirected: 421,

@@ -257,6 +257,18 @@ describeEachDatabase('the life of servers', (open) => {
     });
   });
 
+  test('a server whose end only polling can tell is noticed when its route is checked', async () => {
+    const world = createLifecycleWorld(await open());
+    world.spawner.script.tellsNoExit = true;
+    const server = await world.addServer('ann');
+    await world.start(server);
+    await world.lifecycle.checkRoutes();
+    expect(world.routes).toEqual(new Set(['ann/']));
+    world.spawner.die(server.id);
+    await world.lifecycle.checkRoutes();
+    expect(world.routes.size).toBe(0);
+  });
+
   test('a server whose address another program has taken is ended at the second look', async () => {
     const world = createLifecycleWorld(await open());
     const server = await world.addServer('ann');

@@ -60,6 +60,8 @@ export interface ServerLifecycle extends AsyncDisposable {
   reaches(server: Server): boolean;
   /** Finds the servers an earlier hub left running, and cleans up after those that are gone. */
   restore(): Promise<Restoration>;
+  /** Polls all servers now, and leads visitors where those of other instances are. Never throws. */
+  checkRoutes(): Promise<void>;
   /** Cancels the starts under way and lets none begin: the hub is about to stop. */
   close(): Promise<void>;
 }
@@ -367,6 +369,11 @@ export function createServerLifecycle(deps: {
       // Visitors of other instances' servers are led there from the first request on.
       await sync.run();
       return restoration;
+    },
+
+    async checkRoutes() {
+      await polling.run();
+      await sync.run();
     },
 
     close,

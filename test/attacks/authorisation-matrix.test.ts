@@ -40,6 +40,7 @@ const inputs: Readonly<Record<string, (world: World) => { query?: string; body?:
   tellAddressOfDefaultServer: () => ({ body: { port: 4711 } }),
   tellAddressOfNamedServer: () => ({ body: { port: 4711 } }),
   changeNamedServer: () => ({ body: { display_name: 'A name' } }),
+  replaceProxy: () => ({ body: { api_url: 'http://127.0.0.1:9' } }),
   followGatewayFeed: () => ({ query: '?name=edge&version=1&nonce=once' }),
   identifyTokenForGateway: ({ owner }) => ({ body: { token: owner.token } }),
   findBearerForGateway: ({ owner }) => ({ body: { token_id: owner.tokenId } }),
@@ -117,6 +118,9 @@ function pathOf({ id, path }: OperationDeclaration, world: World, idOf: WorldUse
     server: world.server,
     service: world.service,
     id: path.includes('/sessions/') ? idOf.sessionId : idOf.tokenId,
+    token: idOf.token,
+    cookie: 'hub-login',
+    value: idOf.sessionId,
   };
   const made = creating[id];
   if (made !== undefined) values[made] = world.freeName;

@@ -354,13 +354,11 @@ describe('what docs/how-to/run-jupyter.md says to be different', () => {
     for (const query of ['offset=-1', 'limit=-1']) {
       expect(await statusOf('GET', `/users?${query}`), query).toBe(400);
     }
-    for (const path of ['/shares', `/users/${name}/shared`, '/authorizations/token/x']) {
+    for (const path of ['/shares', `/users/${name}/shared`]) {
       expect(await statusOf('GET', path), path).toBe(404);
     }
     expect(await statusOf('POST', '/services/new', {})).toBe(405);
     expect(await statusOf('DELETE', '/services/wiki')).toBe(405);
-    expect(await statusOf('POST', '/proxy')).toBe(405);
-    expect(await statusOf('PATCH', '/proxy', {})).toBe(405);
     expect((await send('GET', '/info')).body).toMatchObject({
       node: expect.any(String),
       authenticators: [{ name: 'dummy' }],
@@ -405,6 +403,36 @@ describe('GET /user', () => {
       scopes: [],
       token_id: null,
     });
+  });
+});
+
+describe('operations for which the hub has no use', () => {
+  test('say so, and what to use instead', async () => {
+    for (const [method, path] of [
+      ['GET', '/authorizations/token/some-secret'],
+      ['POST', '/authorizations/token'],
+      ['GET', '/authorizations/cookie/some-cookie/some-secret'],
+    ] as const) {
+      const answer = await send(method, path, method === 'POST' ? {} : undefined);
+      expect(answer, path).toMatchObject({
+        status: 410,
+        body: { code: 'gone', hint: expect.stringMatching(/api\/|OAuth/) },
+      });
+      expect(JSON.stringify(answer.body)).not.toContain('some-secret');
+    }
+    expect(await send('PATCH', '/proxy', { api_url: 'http://127.0.0.1:9' })).toMatchObject({
+      status: 409,
+      body: { hint: expect.stringContaining('Hub.gateways') },
+    });
+    for (const body of [undefined, [], 'text']) {
+      expect(await statusOf('PATCH', '/proxy', body), JSON.stringify(body)).toBe(400);
+    }
+  });
+});
+
+describe('POST /proxy', () => {
+  test('answers without a body once the table is right', async () => {
+    expect(await send('POST', '/proxy')).toEqual({ status: 200, body: undefined });
   });
 });
 
