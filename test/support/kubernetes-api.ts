@@ -125,7 +125,8 @@ export async function startKubernetesApi(
     return result as T;
   }
 
-  const agent = new Agent({ ca: readFileSync(facts.caFile), keepAlive: true });
+  // No connection is kept: the server closes one that is idle, maybe just as it is used again.
+  const agent = new Agent({ ca: readFileSync(facts.caFile) });
   const requestAs = (token: string, method: string, path: string, body?: unknown, type?: string) =>
     send(agent, new URL(path, facts.url), { token, method, body, type });
 
