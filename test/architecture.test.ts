@@ -134,6 +134,47 @@ function wallClockProblems({ path, text }: SourceFile): string[] {
   return isUsed && !wallClockPlaces.test(path) ? [`${path} asks for the time of day`] : [];
 }
 
+/** A circle of imports among files of the program, types included; undefined where there is none. */
+function circleIn(files: readonly SourceFile[]): string[] | undefined {
+  const imports = new Map(
+    files.map(({ path, text }) => [
+      path,
+      importsOf(text)
+        .filter((specifier) => specifier.startsWith('.'))
+        .map((specifier) => posix.join(posix.dirname(path), specifier)),
+    ]),
+  );
+  const finished = new Set<string>();
+
+  function visit(path: string, trail: readonly string[]): string[] | undefined {
+    if (trail.includes(path)) return [...trail.slice(trail.indexOf(path)), path];
+    if (finished.has(path)) return undefined;
+    for (const target of imports.get(path) ?? []) {
+      const circle = visit(target, [...trail, path]);
+      if (circle !== undefined) return circle;
+    }
+    finished.add(path);
+    return undefined;
+  }
+
+  for (const { path } of files) {
+    const circle = visit(path, []);
+    if (circle !== undefined) return circle;
+  }
+  return undefined;
+}
+
+test('no file imports itself by way of others, types included', () => {
+  expect(circleIn(sourceFiles())).toBeUndefined();
+  const planted = [
+    { path: 'store/a.ts', text: "import { b } from './b.ts';" },
+    { path: 'store/b.ts', text: "import { c } from '../users/c.ts';" },
+    { path: 'users/c.ts', text: "import type { B } from '../store/b.ts';" },
+  ];
+  expect(circleIn(planted)).toEqual(['store/b.ts', 'users/c.ts', 'store/b.ts']);
+  expect(circleIn(planted.slice(0, 2))).toBeUndefined();
+});
+
 describe('the floors', () => {
   test('are imported downwards only, types included', () => {
     expect(sourceFiles().flatMap(floorProblems)).toEqual([]);

@@ -86,6 +86,14 @@ describe('the pages', () => {
     expect(broken).toEqual([]);
   });
 
+  test('name the tests of each boundary of SECURITY.md', () => {
+    const [, table = ''] =
+      /^## Boundaries.*\n\n\|.*\n\|.*\n((?:\|.*\n)+)/m.exec(read('SECURITY.md')) ?? [];
+    const rows = table.trim().split('\n');
+    expect(rows.length).toBeGreaterThan(20);
+    expect(rows.filter((row) => !/\]\([^)]*\.test\.ts\) \|$/.test(row))).toEqual([]);
+  });
+
   test('are each linked from another page', () => {
     const targets = new Set(
       pages.flatMap((page) =>
