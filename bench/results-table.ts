@@ -13,6 +13,8 @@ export async function writeResultsTable(options: {
   /** What else a reader has to know of the setting. */
   readonly setting: string;
   readonly rows: readonly string[][];
+  /** Of a part of the measurements: it is printed alone, and does not take the place of the whole. */
+  readonly isPartial?: boolean;
 }): Promise<void> {
   const { name, command = name, heading, database = 'SQLite', setting, rows } = options;
   const text = [
@@ -26,8 +28,9 @@ export async function writeResultsTable(options: {
     ...rows.map((row) => `| ${row.join(' | ')} |`),
     '',
   ].join('\n');
+  process.stdout.write(text);
+  if (options.isPartial === true) return;
   const directory = join(import.meta.dirname, 'results');
   await mkdir(directory, { recursive: true });
   await writeFile(join(directory, `${name}.md`), text);
-  process.stdout.write(text);
 }

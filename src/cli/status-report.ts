@@ -138,13 +138,13 @@ function describe(status: {
     instance.version,
     `${instance.host}, process ${instance.process.pid}`,
     instance.url ?? 'no address',
-    `${owned.servers} servers, ${owned.services.length} services`,
+    `${counted(owned.servers, 'server')}, ${counted(owned.services.length, 'service')}`,
   ]);
   const serviceRows = services.map(({ name, state, instance, restarts, last_error }) => [
     name,
     state,
     instance === null ? 'runs nowhere' : `at ${instance}`,
-    `${restarts} restarts`,
+    counted(restarts, 'restart'),
     last_error ?? '',
   ]);
   const gatewayRows = gateways.map(({ instance, host, identity, startedAt, state }) => [
@@ -167,6 +167,10 @@ function describe(status: {
     `Servers: ${serverTexts.length === 0 ? 'none' : serverTexts.join(', ')}`,
     '',
   ].join('\n');
+}
+
+function counted(amount: number, noun: string): string {
+  return `${amount} ${noun}${amount === 1 ? '' : 's'}`;
 }
 
 function shortTime(date: Date | undefined): string {
