@@ -49,14 +49,21 @@ export function hasDocker(): boolean {
   return requireComponent('Docker', dockerd) && requireComponent('busybox', busybox);
 }
 
+export interface EngineOptions {
+  /** Further arguments of dockerd. */
+  readonly args?: readonly string[];
+  /** Folder of images and containers; one of its own by default. */
+  readonly dataRoot?: string;
+}
+
 /** Starts a Docker Engine that changes nothing of the machine's network, with `busyImage`. */
-export async function startDocker(args: readonly string[] = []): Promise<TestEngine> {
-  const engine = createDocker(args);
+export async function startDocker(options: EngineOptions = {}): Promise<TestEngine> {
+  const engine = createDocker(options);
   await engine.start();
   return engine;
 }
 
-function createDocker(args: readonly string[]): TestEngine {
+function createDocker({ args = [], dataRoot }: EngineOptions): TestEngine {
   const directory = mkdtempSync(join(tmpdir(), 'hub-docker-'));
   const at = (name: string) => join(directory, name);
   const host = `unix://${at('docker.sock')}`;
@@ -65,7 +72,14 @@ function createDocker(args: readonly string[]): TestEngine {
 
   async function start(): Promise<void> {
     const log = openSync(at('log'), 'a');
-    const folders = ['--data-root', at('data'), '--exec-root', at('exec'), '--pidfile', at('pid')];
+    const folders = [
+      '--data-root',
+      dataRoot ?? at('data'),
+      '--exec-root',
+      at('exec'),
+      '--pidfile',
+      at('pid'),
+    ];
     const network = ['--iptables=false', '--bridge=none', '--default-address-pool', addressPool()];
     daemon = spawn(
       dockerd,
@@ -147,8 +161,8 @@ function createDocker(args: readonly string[]): TestEngine {
 }
 
 /** An engine for the tests of the surrounding `describe` or file: started before and ended after them. */
-export function useDocker(args: readonly string[] = []): TestEngine {
-  const engine = createDocker(args);
+export function useDocker(options: EngineOptions = {}): TestEngine {
+  const engine = createDocker(options);
   beforeAll(() => engine.start(), 60_000);
   afterAll(() => engine[Symbol.asyncDispose](), 60_000);
   return engine;

@@ -55,6 +55,10 @@ function whyUnreachable(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
   if (thrown.name === 'TimeoutError' || thrown.name === 'AbortError') return 'it took too long';
   const code = 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : '';
+  // The engine refuses a certificate after the handshake, by an alert (RFC 8446 §6.2).
+  if (/alert (?:bad|unknown|certificate)\b/.test(thrown.message)) {
+    return "it refuses the hub's certificate; check tls_cert and tls_key";
+  }
   return reasons[code] ?? thrown.message.replace(/\.$/, '');
 }
 

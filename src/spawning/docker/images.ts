@@ -66,9 +66,12 @@ export function createImages(
     const progress = createPullProgress(image);
     let toldAtMs = Number.NEGATIVE_INFINITY;
     let last = '';
+    let failure: string | undefined;
     const tell = (event: PullEvent): void => {
       progress.add(event);
-      if (monotonicMs() - toldAtMs < longestPauseMs) return;
+      if (monotonicMs() - toldAtMs >= longestPauseMs) tellAll();
+    };
+    const tellAll = (): void => {
       const next = progress.summary();
       if (next.message === last) return;
       toldAtMs = monotonicMs();
@@ -83,13 +86,19 @@ export function createImages(
           docker.modem.followProgress(
             stream,
             (error) => (error ? reject(error) : resolve()),
-            (event: PullEvent) => tell(event),
+            (event: PullEvent) => {
+              // Once the engine has begun to answer, it can only tell of a failure in the answer.
+              failure ??= event.error;
+              tell(event);
+            },
           );
           stream.once('close', () => reject(new Error('the engine broke off')));
         });
       },
       { isStream: true, signal: cancel.signal },
     );
+    if (failure !== undefined) throw new Error(failure);
+    tellAll();
   }
 
   function forget(image: string, pull: Pull): void {

@@ -5,6 +5,8 @@ export interface PullEvent {
   readonly status?: string;
   /** Short digest of a layer. */
   readonly id?: string;
+  /** Why the pull has failed, as the last event. */
+  readonly error?: string;
   readonly progressDetail?: { readonly current?: number; readonly total?: number };
 }
 
