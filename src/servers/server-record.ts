@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { HubError, isStorageUnavailable } from '../errors.ts';
@@ -20,6 +21,11 @@ export interface ServerRecord {
   claim(plan: Pick<LaunchPlan, 'userOptions'>): Promise<void>;
   /** The server is this instance's already. */
   own(): void;
+  /**
+   * Whether the server is still this instance's. While the database cannot tell, that is waited for until
+   * `isOver`, and then taken for granted. Never throws.
+   */
+  isOurs(isOver: () => boolean): Promise<boolean>;
   keepState(spawnerState: SpawnerState): Promise<void>;
   keepQueued(isQueued: boolean): Promise<void>;
   launched(server: SpawnedServer): Promise<void>;
@@ -33,6 +39,7 @@ export interface ServerRecord {
   catchUp(): Promise<void>;
 }
 
+const ownershipRetryMs = 500;
 const throttleRetrySeconds = { least: 5, spread: 10 };
 
 export function createServerRecord(
@@ -114,6 +121,18 @@ export function createServerRecord(
     own() {
       begin();
       ownedSinceMs = monotonicMs();
+    },
+
+    async isOurs(isOver) {
+      while (!isOver()) {
+        try {
+          return await ownership.owns(id);
+        } catch (error) {
+          if (!isStorageUnavailable(error)) return true;
+          await sleep(ownershipRetryMs, undefined, { ref: false });
+        }
+      }
+      return true;
     },
 
     keepState: (spawnerState) => store.update(id, { spawnerState }, me),

@@ -183,7 +183,9 @@ export function createServerUnit(
       steps.add({ progress: 100, ready: true, message: 'The server is ready.', url });
       events.onStartEnded('ready', seconds());
     } catch (error) {
-      // The next hub goes on with it.
+      // What another instance goes on with is not to be ended here.
+      const isOver = () => isReleased || cancel.signal.aborted;
+      if (hasKeptState && !(await record.isOurs(isOver))) isReleased = true;
       if (isReleased) throw error;
       const isCancelled = cancel.signal.aborted;
       const failure = failureOf(isCancelled ? 'The start was cancelled.' : error);

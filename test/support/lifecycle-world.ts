@@ -48,6 +48,8 @@ export interface LifecycleWorldOptions {
   readonly pollIntervalMs?: number;
   readonly machineId?: string;
   readonly spawner?: ScriptedSpawner;
+  /** How to go on with a start of an earlier hub. */
+  readonly planResume?: (server: Server) => LaunchPlan | undefined;
 }
 
 export const silentLog = pino({ level: 'silent' });
@@ -75,6 +77,7 @@ export function createLifecycleWorld(
     isShared: true,
     canTakeOver: true,
     spawner: spawner as Spawner,
+    ...(options.planResume !== undefined && { planResume: options.planResume }),
     routes: {
       leadElsewhere(servers) {
         for (const route of [...routes]) if (route.includes('@')) routes.delete(route);

@@ -46,6 +46,12 @@ describeEachDatabase('access token store', (open) => {
     expect(await make()).toBeUndefined();
   });
 
+  test('makes none for a user who has been deleted', async () => {
+    const { create } = await start();
+    const owner = { kind: 'user', userId: randomUUID() };
+    await expect(create({ owner })).rejects.toMatchObject({ code: 'not_found' });
+  });
+
   test('leaves none behind that was made with a token while that was revoked', async () => {
     const { store, create, alice, owner } = await start();
     for (let round = 0; round < 5; round += 1) {

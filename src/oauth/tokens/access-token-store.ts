@@ -6,6 +6,7 @@ import { HubError } from '../../errors.ts';
 import { countApiTokens } from '../../store/api-tokens.ts';
 import { tokensRevoked } from '../../store/change-subject.ts';
 import type { HubDatabase } from '../../store/database.ts';
+import { isForeignKeyViolation } from '../../store/storage-error.ts';
 import type { Row, Tables } from '../../store/tables.ts';
 import { deleteMadeWith, holdToken } from '../../store/token-makers.ts';
 import { lockUser } from '../../store/user-lock.ts';
@@ -174,7 +175,7 @@ export function createAccessTokenStore({
   };
 }
 
-/** Inserts an access token, alone or as a part of a transaction. */
+/** Inserts an access token, alone or as a part of a transaction. Throws `not_found` for user and server. */
 export async function insertAccessToken(
   kysely: Kysely<Tables>,
   token: NewAccessToken,
@@ -200,7 +201,11 @@ export async function insertAccessToken(
       last_used_at: null,
       expires_at: token.expiresAt?.getTime() ?? null,
     })
-    .execute();
+    .execute()
+    .catch((error: unknown) => {
+      if (!isForeignKeyViolation(error)) throw error;
+      throw new HubError('not_found', 'The user or the server is there no more.', { cause: error });
+    });
   return issued;
 }
 

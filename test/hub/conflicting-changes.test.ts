@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { listProcessTags } from '../../src/processes/process-tag.ts';
+import { usePostgres } from '../support/databases.ts';
+import { hasPostgres } from '../support/postgres.ts';
+import {
+  adminToken,
+  createServerHub,
+  createUsers,
+  getServer,
+  type ServerModel,
+  serverPath,
+  startServer,
+  stopServer,
+} from '../support/server-hub.ts';
+import { type TestHub, until } from '../support/test-hub.ts';
+
+const rounds = 5;
+
+describe.skipIf(!hasPostgres())('what administrators do at two hubs in the same moment', () => {
+  const cluster = usePostgres();
+  let hubs: readonly [TestHub, TestHub];
+  beforeAll(async () => {
+    const Hub = { database_url: await cluster().createDatabase() };
+    hubs = [await createServerHub({ Hub }), await createServerHub({ Hub })];
+  });
+  afterAll(async () => {
+    for (const hub of hubs) await hub[Symbol.asyncDispose]();
+  });
+
+  /** Processes of servers that either hub has started. */
+  async function running(): Promise<number> {
+    const tags = await listProcessTags();
+    const directories = hubs.map(({ directory }) => directory);
+    return [...tags]
+      .filter(([tag]) => directories.some((directory) => tag.includes(directory)))
+      .flatMap(([, pids]) => pids).length;
+  }
+
+  const users = (hub: TestHub, name: string, method = 'GET', body?: object) =>
+    hub.api(`/users/${name}`, adminToken, {
+      method,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+
+  /** Does both at once, the one or the other a little earlier. */
+  async function atOnce(
+    round: number,
+    one: () => Promise<Response>,
+    other: () => Promise<Response>,
+  ): Promise<readonly [number, number]> {
+    const turns = [one, other].map(async (work, index) => {
+      // From one ahead by some of the steps of a start to the other.
+      const stepMs = 15 * (index === 0 ? Math.max(0, round - 2) : Math.max(0, 2 - round));
+      await new Promise((resolve) => setTimeout(resolve, stepMs));
+      const answer = await work();
+      const said = await answer.text();
+      expect([answer.status < 500, said]).toEqual([true, said]);
+      return answer.status;
+    });
+    const [first = 0, second = 0] = await Promise.all(turns);
+    return [first, second];
+  }
+
+  test('a user is deleted and their server started: nothing of either is left', async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const name = `deleted-${round}`;
+      await createUsers(hubs[0], name);
+      const [, deleted] = await atOnce(
+        round,
+        () => startServer(hubs[0], serverPath(name)),
+        () => users(hubs[1], name, 'DELETE'),
+      );
+      // Refused where the start came in between: asked again, it is done.
+      if (deleted !== 204) expect((await users(hubs[1], name, 'DELETE')).status).toBe(204);
+      for (const hub of hubs) expect((await users(hub, name)).status).toBe(404);
+    }
+    await until(async () => (await running()) === 0, 'no process is left');
+  });
+
+  test('a server is started and stopped: it runs or it does not, and both hubs say the same', async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const name = `stopped-${round}`;
+      const path = serverPath(name);
+      await createUsers(hubs[0], name);
+      await atOnce(
+        round,
+        () => startServer(hubs[0], path),
+        () => stopServer(hubs[1], path),
+      );
+      await until(async () => {
+        const views = await Promise.all(hubs.map((hub) => getServer(hub, path)));
+        return views.every(
+          ({ ready, stopped }) =>
+            ready === views[0]?.ready && stopped === views[0]?.stopped && ready !== stopped,
+        );
+      }, 'it runs or is stopped, at both');
+      await stopServer(hubs[1], path);
+      for (const hub of hubs) expect(await getServer(hub, path)).toMatchObject({ stopped: true });
+    }
+    await until(async () => (await running()) === 0, 'no process is left');
+  });
+
+  test('a user is renamed and their server started: what runs is that of the new name, or nothing', async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const [name, renamed] = [`former-${round}`, `latter-${round}`];
+      await createUsers(hubs[0], name);
+      const [, status] = await atOnce(
+        round,
+        () => startServer(hubs[0], serverPath(name)),
+        () => users(hubs[1], name, 'PATCH', { name: renamed }),
+      );
+      const current = status === 200 ? renamed : name;
+      const path = serverPath(current);
+      const read = async (hub: TestHub) => {
+        const answer = await hub.api(path, adminToken);
+        // Never started, it is not even known.
+        return answer.status === 404 ? undefined : ((await answer.json()) as ServerModel);
+      };
+      await until(async () => {
+        const server = await read(hubs[1]);
+        return server === undefined || server.ready || server.stopped;
+      }, 'the start is over');
+      const server = await read(hubs[0]);
+      if (server?.ready === true) expect(server.url).toBe(`/user/${current}/`);
+      if (server !== undefined) await stopServer(hubs[0], path);
+    }
+    await until(async () => (await running()) === 0, 'no process is left');
+  });
+
+  test('a user is deleted twice: once it is done, once there is none', async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const name = `twice-${round}`;
+      await createUsers(hubs[0], name);
+      const statuses = await atOnce(
+        2,
+        () => users(hubs[0], name, 'DELETE'),
+        () => users(hubs[1], name, 'DELETE'),
+      );
+      expect(statuses).toContain(204);
+      for (const status of statuses) expect([204, 404]).toContain(status);
+    }
+  });
+});
