@@ -89,7 +89,9 @@ export function splitServerValue(value: string): { userName: string; serverName:
  * Lists scopes as the user model shows them: sorted, and access to servers in both spellings
  * (`access:servers` and `access:users:servers`), for clients of either.
  */
-export function presentScopes(scopes: Iterable<string>): string[] {
+export function presentScopes(scopes: ScopeSet | readonly string[]): readonly string[] {
+  const known = presentedScopes.get(scopes);
+  if (known !== undefined) return known;
   const presented = new Set<string>();
   for (const scope of scopes) {
     presented.add(scope);
@@ -97,8 +99,13 @@ export function presentScopes(scopes: Iterable<string>): string[] {
       presented.add(otherAccessScope + scope.slice(canonicalAccessScope.length));
     }
   }
-  return [...presented].sort();
+  const sorted = [...presented].sort();
+  presentedScopes.set(scopes, sorted);
+  return sorted;
 }
+
+/** Sets of scopes are remembered as they are, so each is sorted once. */
+const presentedScopes = new WeakMap<ScopeSet | readonly string[], readonly string[]>();
 
 /** Quotes a scope for a message, cut to a bounded length. */
 export function quoteScope(text: string): string {
