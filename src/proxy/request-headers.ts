@@ -71,6 +71,19 @@ const fates = new Map<string, Fate>([
 ]);
 
 /**
+ * Their usual spellings. The name of a header that came by a socket is a new string each time, which undici would
+ * look up by its characters; the one found here it finds by its identity.
+ */
+const spellings = new Map<string, { readonly name: string; readonly fate: Fate }>();
+for (const [name, fate] of fates) {
+  const capitalised = name.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase());
+  // The engine keeps one string for each name of a property.
+  for (const spelling of Object.keys({ [name]: 0, [capitalised]: 0 })) {
+    spellings.set(spelling, { name: spelling, fate });
+  }
+}
+
+/**
  * Headers that upstreams take for the word of a proxy: who the user is, where the client sits, which
  * path was asked for. `proxy` alone becomes HTTP_PROXY in CGI programs.
  */
@@ -131,9 +144,11 @@ export function upstreamRequestHeaders(source: RequestHeaderSource): string[] {
   let connectionOptions = '';
   let hasHost = false;
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index] ?? '';
+    const sentName = rawHeaders[index] ?? '';
     const value = rawHeaders[index + 1] ?? '';
-    switch (fateOf(name.toLowerCase(), route)) {
+    const known = spellings.get(sentName);
+    const name = known?.name ?? sentName;
+    switch (known?.fate ?? fateOf(name.toLowerCase(), route)) {
       case 'keep':
         pairs.push(name, value);
         break;

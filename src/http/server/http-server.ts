@@ -11,6 +11,7 @@ import { recordOf } from '../request-record.ts';
 import { answerErrorOnSocket } from '../socket-response.ts';
 import { markUnixPeer } from '../unix-peers.ts';
 import { isOpeningHandshake } from '../websocket-handshake.ts';
+import { createCookieSharing } from './shared-cookies.ts';
 import { createSlowClients } from './slow-clients.ts';
 
 /** An HTTP server that answers whatever it refuses, and that no client can make throw. */
@@ -64,6 +65,7 @@ export function createHubServer(deps: {
   const { config, log, limits, maxRefusals = 0, request, upgrade } = deps;
   const { takesUpgrade = () => upgrade !== undefined } = deps;
   const sockets = new Set<Socket>();
+  const shareCookie = createCookieSharing();
   let isClosing = false;
 
   const server = createServer({
@@ -78,6 +80,7 @@ export function createHubServer(deps: {
   });
   server.on('request', (req, res) => {
     recordOf(req);
+    shareCookie(req);
     if (isClosing) res.shouldKeepAlive = false;
     request(req, res);
   });
