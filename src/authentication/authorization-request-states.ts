@@ -1,6 +1,7 @@
 import { hashSecret } from '../crypto/hash.ts';
 import type { Sealer } from '../crypto/sealer.ts';
 import { createStateCookies, type PendingState } from '../http/state-cookies.ts';
+import { externalLoginCookie } from '../protocol/cookie-names.ts';
 import { type KeyvSpace, useOnce } from '../store/keyv-space.ts';
 
 /** What the hub remembers of a browser that it sent to an external provider. `next` is checked already. */
@@ -50,7 +51,7 @@ export function createAuthorizationRequestStates(deps: {
   const { used, path, isSecure } = deps;
   const cookies = createStateCookies<AuthorizationRequest>(
     deps.sealer,
-    'hub-oauth-state',
+    externalLoginCookie,
     deps.now,
   );
   const attributes = { path, secure: isSecure };

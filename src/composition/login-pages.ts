@@ -8,6 +8,7 @@ import { invitationRoutes } from '../pages/login/invitation-routes.ts';
 import { loginRoutes } from '../pages/login/login-routes.ts';
 import { loginStepRoutes } from '../pages/login/login-step-routes.ts';
 import { setUpRoutes } from '../pages/login/set-up-routes.ts';
+import { loginRoundCookie } from '../protocol/cookie-names.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { ComposedAccounts } from './compose-accounts.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
@@ -45,7 +46,7 @@ export function addLoginPages(
       if (config.Hub.shutdown_on_logout) await deps.servers.servers.stopAllOf(userName);
     },
     logIn,
-    loopGuard: createRedirectLoopGuard(createSealer(secrets, 'login-round'), 'hub-login-round'),
+    loopGuard: createRedirectLoopGuard(createSealer(secrets, 'login-round'), loginRoundCookie),
   });
   loginStepRoutes(router, {
     pages,

@@ -11,7 +11,12 @@ import { serializeCookie } from '../http/cookies.ts';
 import type { Origins } from '../http/origins.ts';
 import { openCookies } from '../http/sealed-cookies.ts';
 import { createStateCookies, type PendingState } from '../http/state-cookies.ts';
-import { hostPrefix, sessionIdCookie } from '../protocol/cookie-names.ts';
+import {
+  arrivalCookie,
+  arrivedCookie,
+  hostPrefix,
+  sessionIdCookie,
+} from '../protocol/cookie-names.ts';
 import type { Route } from '../proxy/route.ts';
 import type { DoorAnswers } from './door-answers.ts';
 
@@ -67,8 +72,8 @@ export function createArrivals(deps: {
   if (!origins.areSeparate) return undefined;
   const sealer = createSealer(deps.secrets, 'arrival');
   const prefixOfNames = origins.hasHostCookies ? hostPrefix : '';
-  const arrivedCookie = `${prefixOfNames}hub-arrived`;
-  const states = createStateCookies<PendingState>(sealer, `${prefixOfNames}hub-arrival`, deps.now);
+  const arrived = prefixOfNames + arrivedCookie;
+  const states = createStateCookies<PendingState>(sealer, prefixOfNames + arrivalCookie, deps.now);
   const attributes = { path: '/', secure: deps.isSecure };
   // Servers read it under these, as a key of what they remember; the door does not believe them.
   const plainNames = [sessionIdCookie, ...deps.sessionIdAliases];
@@ -79,7 +84,7 @@ export function createArrivals(deps: {
   }
 
   return {
-    sessionIdsIn: (cookieHeader) => openCookies(sealer, cookieHeader, arrivedCookie),
+    sessionIdsIn: (cookieHeader) => openCookies(sealer, cookieHeader, arrived),
 
     begin(url, request) {
       const state = randomSecret(24);
@@ -119,7 +124,7 @@ export function createArrivals(deps: {
         location: pending.next ?? prefix,
         setCookies: [
           ...states.end(ticket.state, attributes),
-          serializeCookie(arrivedCookie, sealer.seal(sessionId, arrivedCookie), attributes),
+          serializeCookie(arrived, sealer.seal(sessionId, arrived), attributes),
           ...plainNames.map((name) => serializeCookie(name, sessionId, attributes)),
           ...(isOpened ? [deps.answers.yes(sessionId, { prefix })] : []),
         ],

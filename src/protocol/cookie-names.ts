@@ -10,6 +10,24 @@ export const jupyterHubSessionIdCookie = 'jupyterhub-session-id';
 /** That a visitor wants to open another user's server. */
 export const doorCookie = 'hub-door';
 
+/** A login under way at an external provider; each has a suffix to this name. */
+export const externalLoginCookie = 'hub-oauth-state';
+
+/** A login between two steps, such as password and code. */
+export const loginStepCookie = 'hub-login-step';
+
+/** That a page has just sent a browser to log in that is logged in. */
+export const loginRoundCookie = 'hub-login-round';
+
+/** Who has logged in with this browser before. */
+export const knownBrowserCookie = 'hub-known-browser';
+
+/** On another host than the hub's: a browser on its way to the hub and back; each has a suffix to this name. */
+export const arrivalCookie = 'hub-arrival';
+
+/** On another host than the hub's: the login of a browser that was let in. */
+export const arrivedCookie = 'hub-arrived';
+
 /** What a form is bound to before login. */
 export const formCookie = 'hub-form';
 

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Sealer } from '../../crypto/sealer.ts';
 import { openOnlyCookie } from '../../http/sealed-cookies.ts';
 import { setCookie } from '../../http/set-cookie.ts';
+import { knownBrowserCookie } from '../../protocol/cookie-names.ts';
 
 /** Remembers in a browser who has logged in with it (OWASP: device cookies). It is not a login. */
 export interface KnownBrowser {
@@ -13,7 +14,6 @@ export interface KnownBrowser {
   idFor(ctx: Context, userName: string): string | undefined;
 }
 
-const cookieName = 'hub-known-browser';
 const cookieSeconds = 180 * 86_400;
 /** The latest users of one browser that are remembered: a cookie holds 4 KB. */
 const mostUsers = 4;
@@ -26,7 +26,7 @@ export function createKnownBrowser(deps: {
   readonly isSecure: boolean;
 }): KnownBrowser {
   function read(ctx: Context): z.output<typeof contentSchema> | undefined {
-    const text = openOnlyCookie(deps.sealer, ctx.req.headers.cookie, cookieName);
+    const text = openOnlyCookie(deps.sealer, ctx.req.headers.cookie, knownBrowserCookie);
     return text === undefined ? undefined : contentSchema.parse(JSON.parse(text));
   }
 
@@ -39,12 +39,17 @@ export function createKnownBrowser(deps: {
         id: randomUUID(),
         users: [userName, ...others].slice(0, mostUsers),
       };
-      setCookie(ctx, cookieName, deps.sealer.seal(JSON.stringify(content), cookieName), {
-        path: deps.path,
-        secure: deps.isSecure,
-        sameSite: 'Lax',
-        maxAgeSeconds: cookieSeconds,
-      });
+      setCookie(
+        ctx,
+        knownBrowserCookie,
+        deps.sealer.seal(JSON.stringify(content), knownBrowserCookie),
+        {
+          path: deps.path,
+          secure: deps.isSecure,
+          sameSite: 'Lax',
+          maxAgeSeconds: cookieSeconds,
+        },
+      );
     },
 
     idFor(ctx, userName) {

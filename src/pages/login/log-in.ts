@@ -6,6 +6,7 @@ import type { ClientAddress } from '../../http/client-address.ts';
 import { openOnlyCookie } from '../../http/sealed-cookies.ts';
 import { setCookie } from '../../http/set-cookie.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
+import { loginStepCookie } from '../../protocol/cookie-names.ts';
 import type { LoginSession } from '../../sessions/login-session-store.ts';
 import { type BrowserSessions, loginOf } from '../../sessions/session-middleware.ts';
 import type { PageUrls } from '../page-urls.ts';
@@ -40,7 +41,6 @@ export interface LogIn {
   redirect(ctx: Context, next: string | undefined): void;
 }
 
-const cookieName = 'hub-login-step';
 const cookieSeconds = 300;
 
 export function createLogIn(deps: {
@@ -59,7 +59,7 @@ export function createLogIn(deps: {
   const knownBrowser = createKnownBrowser({ sealer, path: urls.hub, isSecure: deps.isSecure });
 
   function setKey(ctx: Context, key: string | undefined): void {
-    setCookie(ctx, cookieName, key === undefined ? '' : sealer.seal(key, cookieName), {
+    setCookie(ctx, loginStepCookie, key === undefined ? '' : sealer.seal(key, loginStepCookie), {
       path: urls.hub,
       secure: deps.isSecure,
       sameSite: 'Strict',
@@ -68,7 +68,7 @@ export function createLogIn(deps: {
   }
 
   const keyOf = (ctx: Context): string =>
-    openOnlyCookie(sealer, ctx.req.headers.cookie, cookieName) ?? '';
+    openOnlyCookie(sealer, ctx.req.headers.cookie, loginStepCookie) ?? '';
 
   /** 303 where a form was sent, so that the browser does not send it again (RFC 9110 §15.4.4). */
   function redirectTo(ctx: Context, url: string): void {
