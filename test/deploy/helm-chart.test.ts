@@ -146,6 +146,13 @@ describe.runIf(hasHelm)('the Helm chart', () => {
     expect(Hub.trusted_proxies).toEqual(['10.244.0.0/16']);
   });
 
+  test('gives the hub the rights that the page of the spawner lists', async () => {
+    const page = readProject('docs/how-to/run-on-kubernetes.md');
+    const [, shown = ''] = /^```yaml\n(.*?kind: Role\n.*?)^```$/ms.exec(page) ?? [];
+    const [documented] = manifestsOf(shown);
+    expect(documented?.['rules']).toEqual(find(await render(), 'Role', 'hub')?.['rules']);
+  });
+
   test('holds no secret', async () => {
     expect((await render()).some(({ kind }) => kind === 'Secret')).toBe(false);
   });

@@ -263,6 +263,14 @@ describe.runIf(hasHelm && canRunPods() && hasPostgres())('the manifests at an AP
         'the gateway is ready',
       );
 
+      const [container] = find('Deployment', 'hub').spec.template.spec.containers;
+      for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe']) {
+        const { path, port: name } = container[probe].httpGet;
+        const ports: Readonly<Record<string, number>> = { http, api };
+        const answer = await fetch(`http://127.0.0.1:${ports[name]}${path}`);
+        expect([probe, answer.status]).toEqual([probe, 200]);
+      }
+
       const url = `http://127.0.0.1:${front}/`;
       const browser = new FakeBrowser();
       expect((await submitLogin(browser, url, 'ada', 'test')).status).toBe(302);
