@@ -75,6 +75,30 @@ describe('what may be done in the small Kubernetes', () => {
     expect((await review('delete')).body.status.allowed).toBe(false);
   });
 
+  test('may be done on trial, and with a token that is asked for', async () => {
+    const trial = podManifest('trial', { command: ['true'] });
+    const dry = await cluster().request('POST', `${base()}/pods?dryRun=All`, trial);
+    expect([dry.status, dry.body.spec.schedulerName]).toEqual([201, 'default-scheduler']);
+    expect((await cluster().request('GET', `${base()}/pods/trial`)).status).toBe(404);
+
+    const request = {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: { audiences: [], expirationSeconds: 600 },
+    };
+    const { body } = await create('serviceaccounts/hub/token', request);
+    const review = {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'SelfSubjectReview',
+    };
+    const self = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
+    const answer = await cluster().requestAs(body.status.token, 'POST', self, review);
+    expect(answer.body.status.userInfo).toMatchObject({
+      username: 'system:serviceaccount:hub-servers:hub',
+      groups: expect.arrayContaining(['system:serviceaccounts:hub-servers']),
+    });
+  });
+
   test('ends with the service account', async () => {
     const token = await allow('leaver', [{ apiGroups: [''], resources: ['*'], verbs: ['*'] }]);
     expect((await cluster().requestAs(token, 'GET', `${base()}/pods`)).status).toBe(200);

@@ -172,6 +172,18 @@ describe.skipIf(!canRunPods())('nodes and volumes of the small Kubernetes', () =
     await untilGone(`${base()}/pods/adrift`);
     expect(isAlive(pid)).toBe(false);
 
+    await create(podManifest('patient', { command }, { nodeSelector }));
+    await untilPhase('patient', 'Running');
+    const readyOf = async () =>
+      (await podOf('patient')).status.conditions.find(
+        ({ type }: { type: string }) => type === 'Ready',
+      ).status;
+    await until(async () => (await readyOf()) === 'True', 'it is ready');
+    await cluster().loseNode('shaky');
+    expect(await readyOf()).toBe('False');
+    await cluster().returnNode('shaky');
+    expect(await readyOf()).toBe('True');
+
     await create(podManifest('doomed', { command }, { nodeSelector }));
     await untilPhase('doomed', 'Running');
     await cluster().removeNode('shaky');

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { canRunPods, useKubernetesApi } from '../support/kubernetes-api.ts';
+import { canRunPods, startKubernetesApi, useKubernetesApi } from '../support/kubernetes-api.ts';
 import { podManifest } from '../support/kubernetes-pods.ts';
 import { isAlive } from '../support/server-hub.ts';
 import { until } from '../support/test-hub.ts';
@@ -298,6 +298,20 @@ describe.skipIf(!canRunPods())('pods of the small Kubernetes', () => {
       'application/merge-patch+json',
     );
     await untilGone('held');
+  });
+
+  test.for(['is stopped', 'is killed'])('all pods end with a cluster that %s', async (how) => {
+    await using other = await startKubernetesApi();
+    const path = `/api/v1/namespaces/${other.namespace}/pods`;
+    await other.request('POST', path, podManifest('server', { command: ['sleep', '1000'] }));
+    const stateNow = async () =>
+      (await other.request('GET', `${path}/server`)).body.status.containerStatuses?.[0].state;
+    await until(async () => (await stateNow())?.running !== undefined, 'it runs');
+    const pid = (await other.pidOf(other.namespace, 'server')) ?? 0;
+    expect(isAlive(pid)).toBe(true);
+    if (how === 'is stopped') await other.stop();
+    else process.kill(other.pid, 'SIGKILL');
+    await until(() => !isAlive(pid), 'its process is gone');
   });
 
   test('an eviction by the API deletes a pod', async () => {

@@ -28,6 +28,8 @@ export interface KubernetesApi extends AsyncDisposable {
   readonly namespace: string;
   /** Folder of volumes and certificates, removed at the end. */
   readonly directory: string;
+  /** Process id of the cluster. */
+  readonly pid: number;
   /** A request as the administrator. */
   request(method: string, path: string, body?: unknown, type?: string): Promise<KubernetesAnswer>;
   /** A request with another token, or without any where it is empty. */
@@ -144,6 +146,7 @@ export async function startKubernetesApi(
     ...facts,
     namespace,
     directory,
+    pid: child.pid as number,
     request: (method, path, body, type) => requestAs(facts.adminToken, method, path, body, type),
     requestAs,
     createToken: (...args) => call('createToken', ...args),
