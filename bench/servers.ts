@@ -2,7 +2,8 @@
  * Two hundred servers at once: started through the API, served again after a restart of the hub, and
  * ended, while somebody asks for the health of the hub all the time; then the hub is killed in the middle of
  * the same starts. Writes bench/results/servers.md, or servers-docker.md with `--spawner=docker` and
- * servers-slurm.md with `--spawner=slurm`: a hundred containers or jobs of an engine of its own.
+ * servers-slurm.md with `--spawner=slurm`, servers-kubernetes.md with `--spawner=kubernetes`: a hundred containers,
+ * jobs or pods of an engine of its own.
  * `node bench/servers.ts --servers=200`
  */
 

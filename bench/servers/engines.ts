@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { busyImage, startDocker } from '../../test/support/docker-engine.ts';
 import { freePort } from '../../test/support/free-port.ts';
+import { startKubernetesApi } from '../../test/support/kubernetes-api.ts';
 import { startSlurm } from '../../test/support/slurm.ts';
 
 /** Where the servers of a measurement run. */
@@ -83,6 +84,37 @@ const open: Readonly<Record<string, () => Promise<BenchEngine>>> = {
       noun: 'job',
       heading: ', as jobs of Slurm',
       setting: `${ownApp}, in batch jobs of a Slurm of one node. Slurm, hub`,
+      hasClient: true,
+      [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
+    };
+  },
+
+  async kubernetes() {
+    const cluster = await startKubernetesApi({ nodes: [{ name: 'node-1', pods: 500 }] });
+    const port = await freePort();
+    const { namespace, kubeconfigPath: kubeconfig } = cluster;
+    return {
+      config: {
+        Hub: {
+          hub_bind_url: `http://127.0.0.1:${port}`,
+          hub_connect_url: `http://hub.localhost:${port}`,
+        },
+        Spawner: { class: 'kubernetes', cmd: ['perl', app] },
+        // Pods share the network of the machine, each with an address of its own.
+        KubernetesSpawner: {
+          ...{ kubeconfig, namespace, image: 'app:1', run_as_user: 1000 },
+          listen_ip: '{pod_ip}',
+        },
+      },
+      servers: 100,
+      running: async () => {
+        const answer = await cluster.request('GET', `/api/v1/namespaces/${namespace}/pods`);
+        const pods = answer.body.items as { metadata: { labels: Record<string, string> } }[];
+        return pods.map(({ metadata }) => metadata.labels['hub/server-id'] ?? '');
+      },
+      noun: 'pod',
+      heading: ', in pods of Kubernetes',
+      setting: `${ownApp}, in pods of the stand-in of Kubernetes in \`fixtures/kubernetes\`, not of a real cluster. Stand-in, hub`,
       hasClient: true,
       [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
     };

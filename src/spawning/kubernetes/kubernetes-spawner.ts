@@ -1,3 +1,4 @@
+import { createLimiter } from '../../concurrency/limiter.ts';
 import { createPeriodic } from '../../concurrency/periodic.ts';
 import { HubError } from '../../errors.ts';
 import type { ResumeRequest, StartCallbacks } from '../../plugin-host/spawn-request.ts';
@@ -25,6 +26,8 @@ interface LiveServer {
   readonly tellEnd: (exit: ServerExit) => void;
 }
 
+/** So many pods are created at once: a hub that is killed has kept the state of all others. */
+const parallelStarts = 4;
 const sweepIntervalMs = 30_000;
 /** Where nothing listens: for a server whose pod ended before it had an address. */
 const nowhere = 'http://127.0.0.1:1';
@@ -45,6 +48,7 @@ export function createKubernetesSpawner(
   const events = createPodEvents(cluster, namespace);
   const claims = createClaims(cluster, options, { hubId, namespace });
   const servers = createServerPods({ cluster, pods, log }, { options, hubId, namespace });
+  const inTurn = createLimiter(parallelStarts);
   const closing = new AbortController();
   const live = new Map<string, LiveServer>();
   /** Pods that start here, by uid: they are no orphans, though their servers may not count as active yet. */
@@ -150,17 +154,25 @@ export function createKubernetesSpawner(
     const image = chooseImage(request, options, 'KubernetesSpawner');
     await pods.ready(signal);
     await claims.ensure(request, { signal, onProgress });
-    onProgress({ progress: 3, phase: 'starting', message: 'Creating the pod.' });
+    const kept = await inTurn(() => launch(request, image), signal);
+    return awaitServer(kept.state, request, kept.claimNames);
+  }
+
+  /** Creates a pod and keeps its state: from then on the next hub goes on with it. */
+  async function launch(request: KubernetesRequest, image: string) {
+    request.onProgress({ progress: 3, phase: 'starting', message: 'Creating the pod.' });
     const created = await servers.create({ request, options, image });
-    const kept: PodState = {
-      ...keyOf(created),
-      serverId: request.serverId,
-      image,
-      port: options.port,
-    };
-    starting.add(kept.uid);
-    await request.keepState(kept);
-    return awaitServer(kept, request, claimsOf(created.spec?.volumes ?? []));
+    const { serverId } = request;
+    const state: PodState = { ...keyOf(created), serverId, image, port: options.port };
+    starting.add(state.uid);
+    try {
+      await request.keepState(state);
+    } catch (thrown) {
+      starting.delete(state.uid);
+      await servers.end(state, { graceMs: 0 }).catch(() => undefined);
+      throw thrown;
+    }
+    return { state, claimNames: claimsOf(created.spec?.volumes ?? []) };
   }
 
   return {
