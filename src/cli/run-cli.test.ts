@@ -169,6 +169,18 @@ describe('hub schema', () => {
     expect(schema.properties.Hub.properties.bind_url.default).toBe('http://127.0.0.1:8000/');
   });
 
+  test('types what profiles say to their spawners, and refuses what none of them knows', async () => {
+    const schema = JSON.parse((await hub('schema')).stdout);
+    const { anyOf } = schema.properties.Spawner.properties.profiles.items.properties.options;
+    const keysOf = (section: string) =>
+      Object.keys(
+        anyOf.find(({ title }: { title: string }) => title.startsWith(section)).properties,
+      );
+    expect(keysOf('DockerSpawner')).toContain('pull_policy');
+    expect(keysOf('SlurmSpawner')).toContain('partition');
+    for (const choice of anyOf) expect(choice.additionalProperties).toBe(false);
+  });
+
   test('hub.schema.json is what it prints; if not: npm run schema', async () => {
     const file = join(import.meta.dirname, '../../hub.schema.json');
     expect(readFileSync(file, 'utf8')).toBe((await hub('schema')).stdout);

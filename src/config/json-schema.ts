@@ -8,6 +8,8 @@ export interface PluginSectionSchema {
   readonly optionsSchema: z.ZodType;
   /** Dotted names of options that may be given as references to a secret. */
   readonly secretOptions?: readonly string[];
+  /** What profiles can say to this spawner alone. */
+  readonly profileOptionsSchema?: z.ZodType;
 }
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
@@ -18,6 +20,7 @@ export function createConfigJsonSchema(plugins: readonly PluginSectionSchema[] =
     name,
     describe(schema),
   ]);
+  typeProfileOptions(Object.fromEntries(sections)['Spawner'], plugins);
   const pluginSections = plugins.map(({ section, optionsSchema, secretOptions = [] }) => {
     const description = describe(optionsSchema);
     for (const option of secretOptions) allowReference(description, option.split('.'));
@@ -34,6 +37,33 @@ export function createConfigJsonSchema(plugins: readonly PluginSectionSchema[] =
     },
     additionalProperties: false,
   };
+}
+
+/** Says of the `options` of a profile that they are those of one of the spawners. */
+function typeProfileOptions(
+  spawner: JsonSchema | undefined,
+  plugins: readonly PluginSectionSchema[],
+): void {
+  const profile = propertyOf(itemsOf(propertyOf(spawner, 'profiles')), 'options');
+  const choices = plugins.flatMap(({ section, profileOptionsSchema }) =>
+    profileOptionsSchema === undefined
+      ? []
+      : [{ title: `${section}: options of a profile`, ...describe(profileOptionsSchema) }],
+  );
+  if (profile === undefined || choices.length === 0) return;
+  const { description } = profile;
+  for (const key of Object.keys(profile)) delete profile[key];
+  Object.assign(profile, { ...(description !== undefined && { description }), anyOf: choices });
+}
+
+function propertyOf(schema: JsonSchema | undefined, name: string): JsonSchema | undefined {
+  const property = schema?.properties?.[name];
+  return typeof property === 'object' ? property : undefined;
+}
+
+function itemsOf(schema: JsonSchema | undefined): JsonSchema | undefined {
+  const items = schema?.items;
+  return typeof items === 'object' && !Array.isArray(items) ? (items as JsonSchema) : undefined;
 }
 
 function describe(schema: z.ZodType): JsonSchema {
