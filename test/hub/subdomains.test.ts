@@ -5,6 +5,7 @@ import { WebSocket } from 'ws';
 import { serviceHostLabel, userHostLabel } from '../../src/protocol/host-label.ts';
 import { startUpstream } from '../attacks/proxy-harness.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
+import { freePort } from '../support/free-port.ts';
 import { getRaw, sendRaw } from '../support/raw-request.ts';
 import {
   adminToken,
@@ -20,7 +21,7 @@ import {
   createTlsSubdomainHub,
   originBelow,
 } from '../support/subdomain-hub.ts';
-import { submitForm, submitLogin, type TestHub } from '../support/test-hub.ts';
+import { createTestHub, submitForm, submitLogin, type TestHub } from '../support/test-hub.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -435,4 +436,42 @@ test('on https, a server behind hub-singleuser keeps its cookies from its neighb
     headers: { 'sec-fetch-mode': 'cors' },
   });
   expect(answer.status).toBe(401);
+});
+
+test('the origins may be below another domain than that of the hub', async () => {
+  const port = await freePort();
+  const below = (label: string) => `http://${label}.apps.localhost:${port}`;
+  await using apart = await createTestHub({
+    Hub: {
+      cleanup_servers: true,
+      bind_url: `http://127.0.0.1:${port}/`,
+      public_url: `http://hub.localhost:${port}/`,
+      subdomain_host: `http://apps.localhost:${port}`,
+      load_roles: usersOpenServices,
+      services: [{ name: 'wiki', url: wiki.url, access: 'gateway' }],
+    },
+    Spawner: { access: 'server', cmd: guarded(...fixtureApp('plain-web-app')) },
+  });
+  await createUsers(apart, 'alice', 'bob');
+  await startUntilReady(apart, serverPath('alice'));
+  const browser = await apart.logIn('alice');
+  const service = await browser.open(`${below('wiki--service')}/services/wiki/x`);
+  expect(service).toMatchObject({
+    body: 'wiki for alice',
+    url: `${below('wiki--service')}/services/wiki/x`,
+  });
+  const server = await browser.open(`${apart.url}user/alice/x?y=1`);
+  expect(server).toMatchObject({ status: 200, url: `${below('alice')}/user/alice/x?y=1` });
+  expect(browser.cookieHeader(`${below('alice')}/user/alice/`)).not.toMatch(/hub-hub-login/);
+  const stranger = await apart.logIn('bob');
+  expect((await stranger.open(`${below('alice')}/user/alice/`)).status).toBe(403);
+  // Neither domain serves what belongs to the other.
+  for (const [host, path] of [
+    ['alice.hub.localhost', '/user/alice/'],
+    ['apps.localhost', '/hub/login'],
+    ['alice.apps.localhost', '/hub/api/user'],
+  ]) {
+    const answer = await getRaw(apart.url, path ?? '', [`Host: ${host}:${port}`]);
+    expect([400, 421], `${host}${path}`).toContain(answer.status);
+  }
 });
