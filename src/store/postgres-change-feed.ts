@@ -216,7 +216,11 @@ export async function openPostgresChangeFeed({
 async function inTime<T>(answer: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(
-    () => late.reject(new Error(`no answer within ${answerLimitMs / 1000} seconds`)),
+    () =>
+      // After what has come already, while this process was held up.
+      setImmediate(() =>
+        late.reject(new Error(`no answer within ${answerLimitMs / 1000} seconds`)),
+      ),
     answerLimitMs,
   );
   try {

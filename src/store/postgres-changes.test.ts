@@ -233,6 +233,18 @@ describe.skipIf(!hasPostgres())('changes in PostgreSQL', () => {
     expect(performance.now() - since).toBeLessThan(5_000);
   });
 
+  test('are heard on the same connection after this process was held up for seconds', async () => {
+    const url = await cluster().createDatabase();
+    const { database, heard, warnings } = await listener(url);
+    await addUser(database);
+    await expect.poll(() => heard, within).toHaveLength(1);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4_500);
+    await addUser(database, 'bob');
+    await expect.poll(() => heard, within).toHaveLength(2);
+    expect(database.changeFeed.lossCount).toBe(0);
+    expect(warnings()).toEqual([]);
+  });
+
   test('that may have been purged, or were made on another server, count as any', async () => {
     const url = await cluster().createDatabase();
     const { database } = await listener(url);
