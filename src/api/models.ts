@@ -58,6 +58,12 @@ export const userModel = z
       .describe('`url` of the default server while it is ready.'),
     pending: pending.optional(),
     servers: z.record(z.string(), serverModel).optional(),
+    auth_state: freeData
+      .nullable()
+      .optional()
+      .describe(
+        'What the provider of the last login told, secrets among it; of one user, with `admin:auth_state`.',
+      ),
   })
   .meta({ id: 'User', description: 'A user, as far as the scopes of the caller show one.' });
 

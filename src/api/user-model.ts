@@ -41,7 +41,8 @@ const fieldsByScope = {
 /** The scopes any of which shows something of a user. */
 export const userReadScopes = Object.keys(fieldsByScope) as readonly UserReadScope[];
 
-type Field = keyof UserModel;
+/** The state of a login is read for one user alone, by its own scope. */
+type Field = Exclude<keyof UserModel, 'auth_state'>;
 
 /** Where the value of each field comes from. */
 const readField = {

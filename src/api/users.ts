@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { type Accounts, mostNewUsers } from '../accounts/accounts.ts';
+import type { AuthStates } from '../accounts/auth-states.ts';
 import { HubError } from '../errors.ts';
 import { listedUserNames } from '../rbac/access-check.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { createMay } from './authorise.ts';
-import { userModel } from './models.ts';
+import { freeData, userModel } from './models.ts';
 import { JsonText, type ModelOf, operation } from './operation.ts';
 import { flag } from './parse-request.ts';
 import type { RememberedPages } from './remembered-pages.ts';
@@ -15,6 +16,7 @@ import { presentUser, userReadScopes } from './user-model.ts';
 interface Deps {
   readonly users: Pick<UserStore, 'list' | 'getByName'>;
   readonly accounts: Accounts;
+  readonly authStates: AuthStates;
   readonly authorizer: Pick<Authorizer, 'membershipFor'>;
   readonly directory: UserDirectory;
   readonly userPages: RememberedPages<ModelOf<typeof userModel>>;
@@ -134,12 +136,19 @@ export const userOperations = [
     target: 'user',
     query: z.object(stoppedServers),
     answers: { 200: { description: 'What the caller may see.', schema: userModel } },
-  }).handle(async ({ params, query, may }, deps: Deps) => {
+  }).handle(async ({ params, query, caller, may }, deps: Deps) => {
     await deps.catchUpActivity();
     const details = await deps.directory.detailsOf(await deps.users.getByName(params.name), {
       withStoppedServers: query.include_stopped_servers ?? false,
     });
-    return { status: 200, body: presentUser(details, may) };
+    const authState = may('admin:auth_state', { kind: 'user', name: params.name })
+      ? await deps.authStates.read(caller, details.user)
+      : undefined;
+    const model = presentUser(details, may);
+    return {
+      status: 200,
+      body: authState === undefined ? model : { ...model, auth_state: authState },
+    };
   }),
   operation({
     id: 'createUser',
@@ -171,9 +180,17 @@ export const userOperations = [
       name: z.string().optional(),
       admin: isAdmin.optional(),
       system_account: systemAccount.optional(),
+      auth_state: freeData
+        .nullable()
+        .optional()
+        .describe('Replaces what the provider of the last login told.'),
     }),
     answers: { 200: { description: 'The changed user.', schema: userModel } },
   }).handle(async ({ params, body, caller }, deps: Deps) => {
+    if (body.auth_state !== undefined) {
+      const changed = await deps.users.getByName(params.name);
+      await deps.authStates.replace(caller, changed, body.auth_state);
+    }
     const user = await deps.accounts.change(caller, params.name, {
       ...(body.name === undefined ? {} : { name: body.name }),
       ...(body.admin === undefined ? {} : { isAdmin: body.admin }),

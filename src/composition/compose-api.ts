@@ -1,4 +1,5 @@
 import type Router from '@koa/router';
+import { createAuthStates } from '../accounts/auth-states.ts';
 import { addOperations } from '../api/add-operations.ts';
 import type { HubInfo } from '../api/info.ts';
 import { createOpenApiDocument } from '../api/openapi.ts';
@@ -92,6 +93,11 @@ export function addApi(
     userPages: createRememberedPages({ database, changes }),
     users,
     accounts,
+    authStates: createAuthStates({
+      identities: stores.identities,
+      acting,
+      keepsAuthState: config.Authenticator.enable_auth_state,
+    }),
     catchUpActivity: () => servers.activityLog.catchUp(),
     activityLog: servers.activityLog,
     serverStore: stores.servers,

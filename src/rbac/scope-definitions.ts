@@ -66,7 +66,6 @@ export const scopeDefinitions = {
     description: 'Read what login providers told about users.',
     help: 'Reads the login state that an authenticator keeps for a user, such as tokens of the provider.',
     subscopes: [],
-    reservedFor: 'reading what login providers told',
   },
   users: {
     description: 'Read and change users.',

@@ -99,6 +99,24 @@ describeEachDatabase('the identity store', (open) => {
     expect(await identities.findAuthState(id)).toBeUndefined();
   });
 
+  test('tells the state that was confirmed last of all that a user has', async () => {
+    const { identities, alice, bob } = await openStore();
+    const { id: one } = await identities.link({ ...key, userId: alice.id });
+    const { id: other } = await identities.link({ ...key, subject: '43', userId: alice.id });
+    const { id: foreign } = await identities.link({ ...key, subject: '44', userId: bob.id });
+    expect(await identities.findLatestAuthState(alice.id)).toBeUndefined();
+    await identities.setAuthState(one, { from: 'one' }, new Date(2000));
+    await identities.setAuthState(other, { from: 'other' }, new Date(1000));
+    await identities.setAuthState(foreign, { from: 'bob' }, new Date(3000));
+    expect(await identities.findLatestAuthState(alice.id)).toEqual({
+      identityId: one,
+      state: { from: 'one' },
+      refreshedAt: new Date(2000),
+    });
+    await identities.setRefreshedAt(other, new Date(4000));
+    expect(await identities.findLatestAuthState(alice.id)).toMatchObject({ identityId: other });
+  });
+
   test('keeps a time without a state, and no state for an unknown identity', async () => {
     const { identities, alice } = await openStore();
     const { id } = await identities.link({ ...key, userId: alice.id });

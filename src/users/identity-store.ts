@@ -60,6 +60,10 @@ export interface IdentityStore {
     wayIn?: WayIn,
   ): Promise<'unlinked' | 'unknown' | 'last'>;
   findAuthState(identityId: string): Promise<StoredAuthState | undefined>;
+  /** The state that a provider confirmed last, of all the user's; undefined for a user without any. */
+  findLatestAuthState(
+    userId: string,
+  ): Promise<(StoredAuthState & { readonly identityId: string }) | undefined>;
   /** Keeps the state encrypted. With undefined only the time is kept. */
   setAuthState(
     identityId: string,
@@ -86,6 +90,15 @@ export function createIdentityStore(
       .where('subject', '=', subject)
       .executeTakeFirst();
     return row && toIdentity(row);
+  }
+
+  function openState(
+    identityId: string,
+    { encrypted, refreshed_at }: Pick<Row<'auth_states'>, 'encrypted' | 'refreshed_at'>,
+  ): StoredAuthState {
+    const opened = sealer.open(encrypted, contextOf(identityId));
+    const state = JSON.parse(opened ?? 'null') as Record<string, unknown> | null;
+    return { state: state ?? undefined, refreshedAt: new Date(refreshed_at) };
   }
 
   return {
@@ -167,9 +180,20 @@ export function createIdentityStore(
         .where('identity_id', '=', identityId)
         .executeTakeFirst();
       if (row === undefined) return undefined;
-      const opened = sealer.open(row.encrypted, contextOf(identityId));
-      const state = JSON.parse(opened ?? 'null') as Record<string, unknown> | null;
-      return { state: state ?? undefined, refreshedAt: new Date(row.refreshed_at) };
+      return openState(identityId, row);
+    },
+
+    async findLatestAuthState(userId) {
+      const row = await kysely
+        .selectFrom('identities')
+        .innerJoin('auth_states', 'auth_states.identity_id', 'identities.id')
+        .select(['identities.id', 'auth_states.encrypted', 'auth_states.refreshed_at'])
+        .where('identities.user_id', '=', userId)
+        .orderBy('auth_states.refreshed_at', 'desc')
+        .orderBy('identities.id')
+        .limit(1)
+        .executeTakeFirst();
+      return row && { identityId: row.id, ...openState(row.id, row) };
     },
 
     async setAuthState(identityId, state, refreshedAt) {
