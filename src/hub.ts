@@ -272,6 +272,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   signal?.throwIfAborted();
   const { restored, gone } = await servers.lifecycle.restore();
   if (restored + gone > 0) log.info({ restored, gone }, 'restored the servers of an earlier run');
+  await registry.watchExternal();
+  signal?.throwIfAborted();
   listeners.serve({ app, gateway, instances, gateways });
   void instances.checkOwnAddress();
   if (database.dialect === 'postgres') building.use(watchSettings(foundation, instances));

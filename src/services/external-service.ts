@@ -14,6 +14,8 @@ export function createExternalService(options: {
   readonly clock?: Clock;
   /** Whether the route of a former service of this name stays open until this one is ready. */
   readonly takesOver?: boolean;
+  /** Called when it is known for the first time how it is. */
+  readonly onFirstAnswer?: () => void;
 }): SupervisedService {
   const { routes, probe, log, clock = systemClock, takesOver = false } = options;
   let { service } = options;
@@ -26,11 +28,13 @@ export function createExternalService(options: {
     state = 'ready';
     lastError = undefined;
     routes.open(service);
+    options.onFirstAnswer?.();
   }
 
   function onUnhealthy(reason: string): void {
     if (reason !== lastError) log.warn({ service: service.name, reason }, 'service is not ready');
     lastError = reason;
+    options.onFirstAnswer?.();
     if (state === 'unhealthy') return;
     state = 'unhealthy';
     routes.close(service, reason);
@@ -40,7 +44,10 @@ export function createExternalService(options: {
     const { url } = service;
     // Without a web server there is nothing to ask: it only holds a token.
     state = url === undefined ? 'ready' : 'starting';
-    if (url === undefined) return;
+    if (url === undefined) {
+      options.onFirstAnswer?.();
+      return;
+    }
     if (!takesOver || lastError !== undefined) {
       routes.close(service, 'it is being asked for the first time');
     }

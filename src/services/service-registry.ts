@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { createPeriodic, type Periodic } from '../concurrency/periodic.ts';
 import type { ServiceConfig } from '../config/config.ts';
@@ -25,6 +26,11 @@ import type { PlacedStatus, SupervisedService } from './service-status.ts';
 
 /** All services and how they are. Disposing of it stops the managed ones. */
 export interface ServiceRegistry extends AsyncDisposable {
+  /**
+   * Begins to watch the external services. Resolves when it is known of each how it is, but after a second at
+   * most: visitors who come after that find those that run. `start` does so too where it has not been done.
+   */
+  watchExternal(): Promise<void>;
   /**
    * Ends what earlier runs left behind, then starts in parallel every service that no other instance runs.
    * Resolves when all have been begun, not when they are ready, and never rejects: no service keeps the hub
@@ -84,6 +90,7 @@ export interface ServiceRegistryOptions extends HubLocation {
 }
 
 const parallelProbes = 16;
+const firstAnswersMs = 1_000;
 
 /** The services are known at once, and run after `start`. */
 export function createServiceRegistry(options: ServiceRegistryOptions): ServiceRegistry {
@@ -94,6 +101,8 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
   let sampling: Periodic | undefined;
   let changing: Promise<unknown> = Promise.resolve();
   let isDisposed = false;
+  let watching: Promise<void> | undefined;
+  const firstAnswers: Promise<void>[] = [];
 
   const logFileOf = (name: string): string => join(logDirectory, `service-${name}.log`);
   const tagPrefixOf = (name: string): string => `${logFileOf(name)}#${options.hubId}`;
@@ -117,7 +126,11 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
   function supervise(service: Service, takesOver: boolean): SupervisedService {
     const { launch } = service;
     const shared = { ...options, probe, takesOver };
-    if (launch === undefined) return createExternalService({ ...shared, service });
+    if (launch === undefined) {
+      const { promise, resolve: onFirstAnswer } = Promise.withResolvers<void>();
+      if (watching === undefined) firstAnswers.push(promise);
+      return createExternalService({ ...shared, service, onFirstAnswer });
+    }
     return createOwnedService({
       ...shared,
       here: options.lease,
@@ -213,14 +226,28 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     return each.placedStatus(pid === undefined || !each.isLocal ? undefined : usages.get(pid));
   }
 
+  function watchExternal(): Promise<void> {
+    watching ??= (async () => {
+      for (const each of supervised.values()) if (!isOwned(each)) each.start();
+      const patience = new AbortController();
+      await Promise.race([
+        Promise.all(firstAnswers),
+        sleep(firstAnswersMs, undefined, { signal: patience.signal }).catch(() => undefined),
+      ]);
+      patience.abort();
+    })();
+    return watching;
+  }
+
   for (const config of options.configs) add(toService(config));
 
   return {
+    watchExternal,
     async start(signal) {
       await keeper.start(signal);
       if (signal?.aborted) return;
       if (isDisposed) return;
-      for (const each of supervised.values()) if (!isOwned(each)) each.start();
+      void watchExternal();
       sampling = createPeriodic({
         intervalMs: options.usageIntervalMs ?? 10_000,
         work: sampleUsage,
