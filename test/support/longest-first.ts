@@ -4,6 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Test files that take longest. Begun late, each of them would run alone at the end. */
 export const longest: readonly string[] = [
   'test/hub/start-signals.test.ts',
+  'test/hub/slow-storage.test.ts',
   'test/hub/conflicting-changes.test.ts',
   'test/hub/revocation-of-several.test.ts',
   'test/hub/gateway-process.test.ts',

@@ -12,8 +12,6 @@ export interface SilentRelay extends AsyncDisposable {
   heal(): void;
   /** Holds each piece back for so long, in both directions. */
   delay(ms: number): void;
-  /** Resets all connections and leads new ones elsewhere. */
-  lead(port: number): void;
   /**
    * As what a firewall forgets: no byte passes on the connections of now any more, but new ones work. With a text, only
    * on those that sent it at their beginning.
@@ -48,7 +46,6 @@ export async function startSilentRelay(target: {
   const beginnings = new Map<Socket, string>();
   let isCut = false;
   let delayMs = 0;
-  let targetPort = target.port;
 
   /** In order: timers of one length end in the order in which they began. */
   function later(pass: () => void): void {
@@ -82,7 +79,7 @@ export async function startSilentRelay(target: {
     });
     client.on('close', () => beginnings.delete(client));
     if (isSilent) return;
-    const upstream = connect({ host: target.host, port: targetPort, allowHalfOpen: true });
+    const upstream = connect({ ...target, allowHalfOpen: true });
     keep(upstream);
     client.on('data', (data) => {
       if (trigger !== undefined && data.includes(trigger)) isSilent = true;
@@ -119,10 +116,6 @@ export async function startSilentRelay(target: {
     },
     delay(ms) {
       delayMs = ms;
-    },
-    lead(port) {
-      targetPort = port;
-      resetAll();
     },
     silenceOpen(sent) {
       for (const socket of sockets)
