@@ -220,7 +220,11 @@ describe.runIf(canRunPods())('servers in pods', () => {
       await startUntilReady(first, ada);
       await until(async () => (await getServer(second, ada)).ready, 'the other one knows it');
       const browser = await second.logIn('ada');
-      expect((await browser.open(`${second.url}user/ada/`)).body).toBe('ok\n');
+      // What another one has started reaches the gateway by the feed of changes.
+      await until(
+        async () => (await browser.open(`${second.url}user/ada/`)).body === 'ok\n',
+        'the other one serves it',
+      );
       await stopServer(second, ada);
       await untilServer(first, ada, ({ stopped }) => stopped, 'the server is stopped');
       expect(await list('pods')).toEqual([]);
