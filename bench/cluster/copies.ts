@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 /** Watches the table of processes for services and servers that run twice. */
 export interface CopyWatch extends Disposable {
-  /** What was seen twice in two looks in a row. */
+  /** What was seen twice in two looks in a row, and as which processes. */
   readonly doubles: readonly string[];
 }
 
@@ -10,16 +10,24 @@ const intervalMs = 250;
 
 /** Looks every quarter of a second. A copy must be seen twice: a process that forks has two for a moment. */
 export function watchCopies(directories: readonly string[]): CopyWatch {
-  const doubles: string[] = [];
-  let before = new Set<string>();
+  const found = new Map<string, string>();
+  let before = new Map<string, readonly number[]>();
   const timer = setInterval(() => {
-    const now = new Set(
-      [...countCopies(directories)].filter(([, pids]) => pids.length > 1).map(([what]) => what),
-    );
-    for (const what of now) if (before.has(what) && !doubles.includes(what)) doubles.push(what);
+    const now = new Map([...countCopies(directories)].filter(([, pids]) => pids.length > 1));
+    for (const [what, pids] of now) {
+      const former = before.get(what);
+      if (former === undefined || found.has(what)) continue;
+      const all = [`${what} at ${new Date().toISOString()}`, `before ${former.join(', ')}`];
+      found.set(what, [...all, ...pids.map(describeProcess)].join('; '));
+    }
     before = now;
   }, intervalMs);
-  return { doubles, [Symbol.dispose]: () => clearInterval(timer) };
+  return {
+    get doubles() {
+      return [...found.values()];
+    },
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
 }
 
 /** Processes of each service and each user's server, by what they are. */
@@ -45,6 +53,12 @@ function describe(pid: number, directories: readonly string[]): string | undefin
   if (!command.includes('trivial.pl')) return undefined;
   const prefix = /\0HUB_SERVICE_PREFIX=([^\0]+)/.exec(`\0${environment}`)?.[1];
   return prefix === undefined ? undefined : `server ${prefix}`;
+}
+
+function describeProcess(pid: number): string {
+  const stat = read(`/proc/${pid}/stat`);
+  const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return `${pid} of ${parent} (${state}) ${read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')}`;
 }
 
 function read(file: string): string {

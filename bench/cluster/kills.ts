@@ -56,6 +56,7 @@ export async function killAtRandom(options: {
       const victim = random.pick(fault === 'hub' ? fleet.hubs : fleet.gateways);
       victimName = victim.name;
       say(`${kill}: killing ${victimName}`);
+      say(`  at ${new Date().toISOString()}, process ${victim.pid}`);
       await victim.end('SIGKILL');
       comesBack = () => victim.start();
     }
