@@ -14,7 +14,11 @@ import { nodeCommand } from '../../../test/support/node-command.ts';
 import { sharePrograms } from '../../../test/support/shared-programs.ts';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { SpawnedServer, Spawner } from '../../plugin-host/spawner.ts';
-import { identifyProcess, isSameProcess } from '../../processes/process-identity.ts';
+import {
+  identifyProcess,
+  isSameProcess,
+  type ProcessIdentity,
+} from '../../processes/process-identity.ts';
 import { directView, type ProcessView } from '../../processes/process-view.ts';
 import { waitUntilReady } from '../../processes/readiness-probe.ts';
 import { runsAsRoot } from '../../processes/system-user.ts';
@@ -366,36 +370,46 @@ describe('after a restart of the hub', () => {
     expect(await spawner.usage?.([{}])).toEqual([undefined]);
   });
 
-  test('what a killed hub had no time to write down is ended by the next start', async () => {
+  /** What a hub left that was killed while it started the server. */
+  async function leaveBehind(): Promise<ProcessIdentity> {
     const logFile = join(directory, 'logs', 'server-server-1.log');
     const [program = '', ...rest] = app('supervises', logFile, ...app('never-listens'));
     const env = { ...process.env, TAG: newTag('server-1') };
     const hub = spawn(program, rest, { env, stdio: ['ignore', 'pipe', 'inherit'] });
     const [line] = await once(createInterface(hub.stdout), 'line');
     hub.kill('SIGKILL');
-    const orphan = JSON.parse(String(line));
+    const orphan = JSON.parse(String(line)) as ProcessIdentity;
     expect(isSameProcess(orphan)).toBe(true);
+    return orphan;
+  }
+
+  test('what a killed hub had no time to write down is ended by the next start', async () => {
+    const orphan = await leaveBehind();
     const server = await start(createSpawner());
     expect(isSameProcess(orphan)).toBe(false);
     expect(await isReady(server)).toMatchObject({ ready: true });
   });
 
-  test('a server that is new is not looked for', async () => {
+  test('what another hub left is ended, though this one started the server before', async () => {
+    const spawner = createSpawner();
+    await stop(spawner, await start(spawner));
+    const orphan = await leaveBehind();
+    await start(spawner);
+    expect(isSameProcess(orphan)).toBe(false);
+  });
+
+  test('a child that has not executed its program when its hub is gone is ended all the same', async () => {
+    const orphan = await leaveBehind();
     let looks = 0;
     const view: ProcessView = {
       ...directView,
       async taggedWith(tag) {
         looks += 1;
-        return directView.taggedWith(tag);
+        return looks === 1 ? [] : directView.taggedWith(tag);
       },
     };
-    let looksBefore: number | undefined;
-    await start(createSpawner(200, view), {
-      onProgress: () => {
-        looksBefore ??= looks;
-      },
-    });
-    expect(looksBefore).toBe(0);
+    await createSpawner(200, view).discard?.('server-1', { graceMs: 5_000 });
+    expect(isSameProcess(orphan)).toBe(false);
   });
 });
 
