@@ -55,9 +55,9 @@ describe.runIf(hasChromium())(
     let context: BrowserContext;
     let page: Page;
     /** What the wiki was told to change, and by whom. */
-    let changes: string[];
+    let changes: string[] = [];
     /** Whom the wiki served. */
-    let visitors: (string | undefined)[];
+    let visitors: (string | undefined)[] = [];
     let wikiUrl: string;
     let evilUrl: string;
     let victimUrl: string;

@@ -191,6 +191,10 @@ test('every change of the API is among them, but for what ends things or is over
       'reportActivity',
       'restartService',
       'shutDown',
+      'checkRoutes',
+      // They change nothing.
+      'replaceProxy',
+      'createTokenByPassword',
       // Of OAuth clients; what they get ends with the login.
       'decideAuthorization',
       'exchangeCode',

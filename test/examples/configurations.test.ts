@@ -18,6 +18,14 @@ import { until } from '../support/test-hub.ts';
 
 type Json = Record<string, unknown>;
 
+/** A kubeconfig: a hub starts also while its cluster is away. */
+const clusterThatIsAway = {
+  clusters: [{ name: 'away', cluster: { server: 'http://127.0.0.1:9' } }],
+  users: [{ name: 'hub', user: { token: 'a-token' } }],
+  contexts: [{ name: 'away', context: { cluster: 'away', user: 'hub' } }],
+  'current-context': 'away',
+};
+
 /** A configuration as a reader finds it. */
 interface Shown {
   readonly where: string;
@@ -161,6 +169,10 @@ async function prepare(
     ...('keyv_url' in hub && { keyv_url: storage.keyv_url }),
   };
   await writeFile(join(directory, 'hub.config.json'), JSON.stringify(config));
+  if ('KubernetesSpawner' in config) {
+    environment['KUBECONFIG'] = join(directory, 'kubeconfig.json');
+    await writeFile(environment['KUBECONFIG'], JSON.stringify(clusterThatIsAway));
+  }
   if (JSON.stringify(config).includes('examples/')) {
     await symlink(join(projectDirectory, 'examples'), join(directory, 'examples'));
   }

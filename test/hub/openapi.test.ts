@@ -45,6 +45,7 @@ function registeredOperations(): string[] {
         Hub: { hub_bind_url: 'http://hub' },
         Proxy: {},
         Spawner: {},
+        Authenticator: {},
         publicUrl: new URL('http://hub/'),
       };
       const foundation = { config, database: anything, stores: anything, disposables: anything };
