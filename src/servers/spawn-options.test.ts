@@ -69,6 +69,13 @@ test('without choices the configuration alone says what runs', () => {
   expect(hasChoices({ ...noChoices, ...withForm })).toBe(true);
 });
 
+test('a hub without a command for servers says that it starts none', () => {
+  const without = spawnerSection.parse({});
+  expect(() => chooseOptions(noChoices, {}, without, placeholders)).toThrow(
+    expect.objectContaining({ code: 'unavailable', hint: expect.stringContaining('Spawner.cmd') }),
+  );
+});
+
 test('the name of a user that looks like a placeholder is not filled in again', () => {
   const chosen = chooseOptions(noChoices, {}, config, {
     username: '{directory}',

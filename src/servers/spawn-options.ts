@@ -67,7 +67,7 @@ export function chooseOptions(
 
   const command = [...(profile?.cmd ?? config.cmd ?? []), ...(profile?.args ?? config.args)];
   if (command.length === 0) {
-    throw new HubError('internal', 'No command is configured for servers.', {
+    throw new HubError('unavailable', 'This hub starts no servers: it has no command for them.', {
       hint: 'The administrator must set Spawner.cmd.',
     });
   }
