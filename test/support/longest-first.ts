@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Test files that take longest. Begun late, each of them would run alone at the end. */
+/** Test files that take longest, in this order. Begun late, each of them would run alone at the end. */
 export const longest: readonly string[] = [
   'test/examples/configurations.test.ts',
   'src/spawning/slurm/slurm-contract.test.ts',
@@ -62,14 +62,31 @@ export const longest: readonly string[] = [
   'test/browser/flow.test.ts',
 ];
 
-/** Begins the longest test files first; the rest as vitest does: those that took longest, or are largest. */
+/** How many long files, and how many of each kind of the others, come in turn. */
+const turn = { long: 3, others: 9 };
+
+/**
+ * Begins the longest test files early, the longest of all first. They wait for the programs they start
+ * most of their time, the others keep the processor busy: so the two are mixed, a few at a time, as
+ * workers can be used again only by files of the same project that follow one another.
+ */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rankOf = ({ moduleId, project }: TestSpecification) =>
+      longest.indexOf(relative(project.config.root, moduleId));
     const sorted = await super.sort(files);
-    const rank = ({ moduleId, project }: TestSpecification) => {
-      const index = longest.indexOf(relative(project.config.root, moduleId));
-      return index === -1 ? longest.length : index;
-    };
-    return sorted.toSorted((one, other) => rank(one) - rank(other));
+    const long = sorted
+      .filter((file) => rankOf(file) !== -1)
+      .toSorted((one, other) => rankOf(one) - rankOf(other));
+    const others = Map.groupBy(
+      sorted.filter((file) => rankOf(file) === -1),
+      ({ project }) => project.name,
+    );
+    const mixed: TestSpecification[] = [];
+    while (mixed.length < sorted.length) {
+      mixed.push(...long.splice(0, turn.long));
+      for (const ofProject of others.values()) mixed.push(...ofProject.splice(0, turn.others));
+    }
+    return mixed;
   }
 }
