@@ -25,9 +25,9 @@ const engines = 'src/spawning/{docker,kubernetes,slurm}/**/*.test.ts';
 export default defineConfig({
   test: {
     globalSetup: 'test/support/shared-postgres.ts',
-    // Files wait for the programs they start more than half of their time, so more than there are
-    // cores keep those busy; many more would make the programs wait for one another.
-    maxWorkers: Math.min(8, Math.ceil(2.5 * availableParallelism())),
+    // Files wait for the programs they start more than half of their time, so twice as many as there
+    // are cores keep those busy; more would make the programs wait for one another.
+    maxWorkers: Math.min(8, 2 * availableParallelism()),
     sequence: { sequencer: LongestFirst },
     coverage: { provider: 'v8', include: ['src/**', 'plugins/**'] },
     projects: [

@@ -69,8 +69,6 @@ interface LiveServer extends LimitedServer {
 
 const portRetries = 3;
 const longestForkPauseMs = 20;
-/** Far more than a busy machine takes from a fork to the execution of a program. */
-const forkToExecMs = 1_000;
 
 /** Creates the spawner of local processes. Disposing of it leaves the servers running. */
 export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): Spawner {
@@ -202,13 +200,12 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     return { url: state.url, state, findStranger: () => findStranger(state.url, group), exited };
   }
 
-  /** Ends what a killed hub started and could not write down any more; false when there was nothing. */
-  async function endLeftovers(serverId: string, graceMs: number): Promise<boolean> {
+  /** Ends what a killed hub started and could not write down any more. */
+  async function endLeftovers(serverId: string, graceMs: number): Promise<void> {
     const tag = newTag(serverId);
     // One look at the table of processes serves many servers, as after a machine has lost its power.
     const isThere = (await view.taggedWith(tag)).length > 0 || cgroups.members(tag).length > 0;
     if (isThere) await endProcessGroup({ groupId: undefined, tag }, { graceMs, view });
-    return isThere;
   }
 
   async function openLog(
@@ -326,9 +323,6 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     },
 
     async discard(serverId, { graceMs }) {
-      if (await endLeftovers(serverId, graceMs)) return;
-      // A child that was just forked carries its tag only once it executes the program of the server.
-      await systemClock.sleep(forkToExecMs);
       await endLeftovers(serverId, graceMs);
     },
 
