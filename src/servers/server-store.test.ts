@@ -36,6 +36,11 @@ describeEachDatabase('the store of servers', (open) => {
     expect(await store.find('bob', 'lab')).toBeUndefined();
   });
 
+  test('makes none for a user who is gone', async () => {
+    const { store } = await create();
+    await expect(store.ensure('gone', '')).rejects.toMatchObject({ code: 'not_found' });
+  });
+
   test('makes no more named servers than allowed, of many that are asked for at once', async () => {
     const { store, users, ann } = await create();
     await store.ensure(ann.id, '');

@@ -7,7 +7,7 @@ import { textsIn, textsOf } from '../store/json-list.ts';
 import { databaseTimeMs } from '../store/lease-clock.ts';
 import { prepareQuery } from '../store/prepared-query.ts';
 import { recordActivity } from '../store/record-activity.ts';
-import { isUniqueViolation } from '../store/storage-error.ts';
+import { isForeignKeyViolation, isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, RowChange, Tables } from '../store/tables.ts';
 import { lockUser } from '../store/user-lock.ts';
 import {
@@ -118,11 +118,17 @@ export function createServerStore(database: HubDatabase): ServerStore {
         last_activity_at: null,
       })
       .onConflict((conflict) => conflict.columns(['user_id', 'name']).doNothing())
-      .execute();
+      .execute()
+      .catch((error: unknown) => {
+        if (!isForeignKeyViolation(error)) throw error;
+        throw noSuchUser(error);
+      });
     const row = await select(on)
       .where('servers.user_id', '=', userId)
       .where('servers.name', '=', serverName)
-      .executeTakeFirstOrThrow();
+      .executeTakeFirst();
+    // Deleted between the two, with the user.
+    if (row === undefined) throw noSuchUser();
     return toServer(row);
   }
 
@@ -326,4 +332,8 @@ function toFailure(json: string): ServerFailure {
 
 function toDate(ms: number | null): Date | undefined {
   return ms === null ? undefined : new Date(ms);
+}
+
+function noSuchUser(cause?: unknown): HubError {
+  return new HubError('not_found', 'There is no such user.', { cause });
 }
