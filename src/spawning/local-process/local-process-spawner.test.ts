@@ -14,11 +14,8 @@ import { nodeCommand } from '../../../test/support/node-command.ts';
 import { sharePrograms } from '../../../test/support/shared-programs.ts';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { SpawnedServer, Spawner } from '../../plugin-host/spawner.ts';
-import {
-  identifyProcess,
-  isSameProcess,
-  type ProcessIdentity,
-} from '../../processes/process-identity.ts';
+import { identifyProcess, isSameProcess } from '../../processes/process-identity.ts';
+import { directView, type ProcessView } from '../../processes/process-view.ts';
 import { waitUntilReady } from '../../processes/readiness-probe.ts';
 import { runsAsRoot } from '../../processes/system-user.ts';
 import { localProcessPlugin } from './local-process-plugin.ts';
@@ -45,9 +42,10 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-function createSpawner(listenPatienceMs = 200): Spawner {
+function createSpawner(listenPatienceMs = 200, view?: ProcessView): Spawner {
   const spawner = createLocalProcessSpawner({
     log,
+    ...(view && { view }),
     runtimeDirectory: join(directory, 'run'),
     logDirectory: join(directory, 'logs'),
     memoryCheckMs: 50,
@@ -368,32 +366,36 @@ describe('after a restart of the hub', () => {
     expect(await spawner.usage?.([{}])).toEqual([undefined]);
   });
 
-  /** What a hub left that was killed while it started the server. */
-  async function leaveBehind(): Promise<ProcessIdentity> {
+  test('what a killed hub had no time to write down is ended by the next start', async () => {
     const logFile = join(directory, 'logs', 'server-server-1.log');
     const [program = '', ...rest] = app('supervises', logFile, ...app('never-listens'));
     const env = { ...process.env, TAG: newTag('server-1') };
     const hub = spawn(program, rest, { env, stdio: ['ignore', 'pipe', 'inherit'] });
     const [line] = await once(createInterface(hub.stdout), 'line');
     hub.kill('SIGKILL');
-    const orphan = JSON.parse(String(line)) as ProcessIdentity;
+    const orphan = JSON.parse(String(line));
     expect(isSameProcess(orphan)).toBe(true);
-    return orphan;
-  }
-
-  test('what a killed hub had no time to write down is ended by the next start', async () => {
-    const orphan = await leaveBehind();
     const server = await start(createSpawner());
     expect(isSameProcess(orphan)).toBe(false);
     expect(await isReady(server)).toMatchObject({ ready: true });
   });
 
-  test('what another hub left is ended, though this one started the server before', async () => {
-    const spawner = createSpawner();
-    await stop(spawner, await start(spawner));
-    const orphan = await leaveBehind();
-    await start(spawner);
-    expect(isSameProcess(orphan)).toBe(false);
+  test('a server that is new is not looked for', async () => {
+    let looks = 0;
+    const view: ProcessView = {
+      ...directView,
+      async taggedWith(tag) {
+        looks += 1;
+        return directView.taggedWith(tag);
+      },
+    };
+    let looksBefore: number | undefined;
+    await start(createSpawner(200, view), {
+      onProgress: () => {
+        looksBefore ??= looks;
+      },
+    });
+    expect(looksBefore).toBe(0);
   });
 });
 

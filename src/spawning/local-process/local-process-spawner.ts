@@ -7,7 +7,7 @@ import type { ServerExit, SpawnedServer, Spawner, SpawnerHost } from '../../plug
 import { type CgroupLimits, type Cgroups, systemCgroups } from '../../processes/cgroup.ts';
 import { systemClock } from '../../processes/clock.ts';
 import { makeDirectory } from '../../processes/make-directory.ts';
-import { type OutputLog, openOutputLog } from '../../processes/output-log.ts';
+import { hasOutputLog, type OutputLog, openOutputLog } from '../../processes/output-log.ts';
 import { createFindStranger } from '../../processes/port-owner.ts';
 import { endProcessGroup } from '../../processes/process-group.ts';
 import { isSameProcess } from '../../processes/process-identity.ts';
@@ -74,10 +74,13 @@ const longestForkPauseMs = 20;
 export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): Spawner {
   const { log, runtimeDirectory, logDirectory, listenPatienceMs: patienceMs = 3_000 } = options;
   const { cgroups = systemCgroups } = options;
+  const { monotonicMs } = systemClock;
   let isUnheldTold = false;
   const { view = createSharedView() } = options;
   const addresses = createAddressBook();
   const forkLimiter = createLimiter(1);
+  /** Servers of which no former hub can have left anything, since this one started them before. */
+  const hasStarted = new Set<string>();
   const live = new Map<string, LiveServer>();
   const guard = createMemoryGuard({
     servers: guardedServers,
@@ -88,7 +91,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     servers: () => [...live.values()].filter(({ exit }) => exit === undefined),
     cgroups,
     intervalMs: options.memoryCheckMs,
-    monotonicMs: systemClock.monotonicMs,
+    monotonicMs,
   });
 
   const logFileOf = (serverId: string): string => join(logDirectory, `server-${serverId}.log`);
@@ -177,7 +180,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     });
     live.set(state.serverId, server);
     const exited = process.exited.then(async (exit) => {
-      const reason = server.endReason ?? reasonOfEnd(server, exit, systemClock.monotonicMs());
+      const reason = server.endReason ?? reasonOfEnd(server, exit, monotonicMs());
       const ended = {
         code: exit.code,
         signal: exit.signal,
@@ -200,12 +203,9 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     return { url: state.url, state, findStranger: () => findStranger(state.url, group), exited };
   }
 
-  /** Ends what a killed hub started and could not write down any more. */
+  /** Ends what an earlier hub started and could not write down any more. */
   async function endLeftovers(serverId: string, graceMs: number): Promise<void> {
-    const tag = newTag(serverId);
-    // One look at the table of processes serves many servers, as after a machine has lost its power.
-    const isThere = (await view.taggedWith(tag)).length > 0 || cgroups.members(tag).length > 0;
-    if (isThere) await endProcessGroup({ groupId: undefined, tag }, { graceMs, view });
+    await endProcessGroup({ groupId: undefined, tag: newTag(serverId) }, { graceMs, view });
   }
 
   async function openLog(
@@ -310,8 +310,11 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       const user = await requireUser(request.systemUser);
       await makeDirectory(runtimeDirectory, 0o711);
       await prepareDirectory(request.workingDirectory, user);
-      // Any hub of this machine may have been killed while it started this server.
-      await endLeftovers(request.serverId, request.stopGraceMs);
+      // What another hub of the machine left is discarded when its server is taken over.
+      if (!hasStarted.has(request.serverId) && hasOutputLog(logFileOf(request.serverId))) {
+        await endLeftovers(request.serverId, request.stopGraceMs);
+      }
+      hasStarted.add(request.serverId);
 
       for (let retry = 0; retry < portRetries; retry += 1) {
         const spawned = await attempt(request, user);
@@ -323,7 +326,10 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     },
 
     async discard(serverId, { graceMs }) {
-      await endLeftovers(serverId, graceMs);
+      const tag = newTag(serverId);
+      // One look at the table of processes serves many servers, as after a machine has lost its power.
+      const isThere = (await view.taggedWith(tag)).length > 0 || cgroups.members(tag).length > 0;
+      if (isThere) await endLeftovers(serverId, graceMs);
     },
 
     async stop(spawnerState, { graceMs, signal }) {
