@@ -329,9 +329,8 @@ describe('requests that another site makes a browser send', () => {
   });
 
   test('row 26: a WebSocket without a login, or with a wrong one, is 401 and reaches nobody', async () => {
-    const forged = appCookie.replace(
-      /(?<=service-guarded=.{8})./,
-      (character) => (character === '_' ? '-' : '_'),
+    const forged = appCookie.replace(/(?<=service-guarded=.{8})./, (character) =>
+      character === '_' ? '-' : '_',
     );
     expect(forged).not.toBe(appCookie);
     for (const headers of [
