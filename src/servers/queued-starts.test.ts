@@ -46,6 +46,8 @@ describeEachDatabase('a start that waits in the queue of its engine', (open) => 
       async () => (await world.stored(server)).spawnerState['job'] === 7,
       'its place in the queue is stored',
     );
+    // Others read what is stored before the start itself knows.
+    await until(job.isAwaited, 'the start waits for its job');
     return { job, world, heir, server };
   }
 

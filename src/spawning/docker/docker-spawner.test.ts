@@ -424,7 +424,9 @@ describe.runIf(hasDocker())('a server in a container', () => {
   test('while the engine hangs is not known to be gone, and nothing else hangs', async () => {
     const { spawner: patient } = await create();
     const { state } = await patient.start(request());
-    const { state: stopped } = await patient.start(request({ serverId: 'server-3' }));
+    const { state: stopped } = await patient.start(
+      request({ serverId: 'server-3', serverName: 'lab', objectName: 'ann--lab' }),
+    );
     const { spawner } = await create({ api_timeout: 0.5 });
     await engine.freeze();
     try {
