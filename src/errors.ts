@@ -11,6 +11,7 @@ export type HubErrorCode =
   | 'not_acceptable'
   | 'conflict'
   | 'gone'
+  | 'precondition_failed'
   | 'request_timeout'
   | 'payload_too_large'
   | 'unsupported_media_type'

@@ -182,7 +182,14 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     droppedLogLines,
   });
 
-  const accounts = composeAccounts(foundation, { site, login, logins, authorizer, servers });
+  const accounts = composeAccounts(foundation, {
+    site,
+    login,
+    logins,
+    authorizer,
+    servers,
+    services,
+  });
   const app = new Koa();
   const browser = composeBrowser(foundation, {
     app,
@@ -298,7 +305,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       registry.statuses().some(({ state, restarts }) => state === 'starting' && restarts === 0),
     stopRequested: stop.requested,
     endGateways: () => gateways.endThem(),
-    reload: createReload(foundation, { login, services, browser, catalogue }),
+    reload: createReload(foundation, { login, services, browser, catalogue, ...accounts }),
     requestReload: () => database.requestReload(instances.self.id),
     onReloadRequested(listener) {
       database.onChange((subject) => {

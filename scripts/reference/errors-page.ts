@@ -45,6 +45,10 @@ const explanations = {
     'An operation of old versions of JupyterHub that the hub does without.',
     'Do what the hint says.',
   ],
+  precondition_failed: [
+    'What a change with `If-Match` is about has been changed since it was read.',
+    'Read it again, and decide again.',
+  ],
   request_timeout: ['The request took too long to arrive.', 'Send it again.'],
   payload_too_large: [
     'The body is larger than the limit.',

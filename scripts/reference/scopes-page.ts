@@ -25,7 +25,7 @@ export function scopesPage(): string {
 ${generatedNote}
 
 A scope says what its holder may do. Roles carry scopes; users, groups and services hold roles
-(\`Hub.load_roles\`). A token carries scopes, too, but never does more than its owner may do at the moment it
+(\`Hub.load_roles\`, or [made while the hub runs](../how-to/manage-roles.md)). A token carries scopes, too, but never does more than its owner may do at the moment it
 is used: a lost role is lost in every token at once.
 
 ## Filters

@@ -3,14 +3,14 @@ import { mayGrant, scopesBeyond } from '../rbac/access-check.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Caller } from '../rbac/caller.ts';
 import { adminScopes, grantableScopes } from '../rbac/default-roles.ts';
-import { expandScopes } from '../rbac/expand-scopes.ts';
+import { expandForAnyHolder, expandScopes } from '../rbac/expand-scopes.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import { canonicalScopeName, formatScope, parseScope, quoteScope } from '../rbac/scope.ts';
 import type { User } from '../users/user-store.ts';
 
 /**
  * The one rule for what is done to users: no caller acts on a user who may do more, nor brings a user under
- * their power. All of these throw `forbidden`.
+ * their power. What is named `require…` throws `forbidden`.
  */
 export interface ActingOnUsers {
   /** For what only administrators do to one another. */
@@ -22,6 +22,11 @@ export interface ActingOnUsers {
    * themselves, and a scope without a filter was given for every user.
    */
   requireMayActOn(caller: Caller, user: User, scopes: readonly string[]): Promise<void>;
+  /**
+   * For what is given by its scopes, as a role is: those that the caller does not hold and so may not give. Self
+   * references of a holder who is not known yet are held only by those who hold them for every holder.
+   */
+  scopesBeyond(caller: Caller, scopes: readonly string[]): Promise<readonly string[]>;
   /** For who gets what a group may do, and comes under those whose scopes are filtered by it. */
   requireMayAddTo(caller: Caller, groupName: string, users: readonly User[]): Promise<void>;
 }
@@ -80,6 +85,16 @@ export function createActingOnUsers({
       if (caller.owner.kind === 'user' && caller.owner.name === user.name) return;
       if (scopes.some((scope) => caller.scopes.has(canonicalScopeName(scope)))) return;
       await requireMayTakeOver(caller, user);
+    },
+
+    async scopesBeyond(caller, scopes) {
+      const held = grantableScopes(caller.scopes, catalogue);
+      const membership = await authorizer.membershipFor(caller.scopes);
+      const { owner } = caller;
+      return scopes.filter((scope) => {
+        const wanted = expandForAnyHolder([scope], catalogue, owner);
+        return !mayGrant(held, wanted, membership);
+      });
     },
 
     async requireMayAddTo(caller, groupName, users) {

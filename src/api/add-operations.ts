@@ -67,12 +67,15 @@ export function addOperations<Deps>(
     const query = parseQuery(ctx, operation.query);
     const body = await parseBody(ctx, operation, caller, options.bodyLimitBytes);
     const may = createMay(caller, membership);
-    const reply = await operation.handle({ params, query, body, caller, rows, page, may }, deps);
+    const requireVersion = (version: string) => requireMatch(ctx, version);
+    const request = { params, query, body, caller, rows, page, may, requireVersion };
+    const reply = await operation.handle(request, deps);
     write(ctx, operation, page, reply);
   }
 
   function write(ctx: Context, operation: OperationDeclaration, page: Page, reply: AnyReply): void {
-    const { status, headers = {}, body, items, total = 0, events, onSent } = reply;
+    const { status, headers = {}, body, items, total = 0, events, onSent, version } = reply;
+    if (version !== undefined) ctx.set('ETag', `"${version}"`);
     ctx.status = status;
     if (onSent !== undefined) ctx.res.once('close', onSent);
     if (events !== undefined) writeEventStream(ctx, events);
@@ -81,6 +84,15 @@ export function addOperations<Deps>(
     } else ctx.body = body ?? (status === 204 ? null : '');
     ctx.set({ ...headers });
   }
+}
+
+function requireMatch(ctx: Context, version: string): void {
+  const wanted = ctx.get('If-Match').trim();
+  if (wanted === '' || wanted === '*') return;
+  if (wanted.split(',').some((tag) => tag.trim() === `"${version}"`)) return;
+  throw new HubError('precondition_failed', 'This has been changed since it was read.', {
+    hint: 'Read it again, and send the change with its new ETag.',
+  });
 }
 
 function requireServerToken(params: AnyRequest['params'], caller: Caller | undefined): void {

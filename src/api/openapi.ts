@@ -97,6 +97,9 @@ function describe(declaration: OperationDeclaration, schemas: JsonSchemas): obje
     ...Object.entries(queryOf(declaration)).map(([name, schema]) =>
       parameter('query', name, schema, schemas),
     ),
+    ...(declaration.isVersioned === true && declaration.method !== 'GET'
+      ? [parameter('header', 'If-Match', ifMatch, schemas)]
+      : []),
   ];
   return {
     operationId: id,
@@ -148,8 +151,13 @@ function describeAnswer(
   };
 }
 
+const ifMatch = z
+  .string()
+  .optional()
+  .describe('`ETag` of the version that is to be changed; 412 when there is another by now.');
+
 function parameter(
-  place: 'path' | 'query',
+  place: 'path' | 'query' | 'header',
   name: string,
   schema: z.ZodType,
   schemas: JsonSchemas,
@@ -194,6 +202,7 @@ function schemasOf(declaration: OperationDeclaration): z.ZodType[] {
     pagination,
     ...parameterNames(path).map((name) => pathParameters[name]),
     ...Object.values(queryOf(declaration)),
+    ifMatch,
     body,
     ...Object.values(answers).map(({ schema }) => schema),
   ].filter((schema) => schema !== undefined);

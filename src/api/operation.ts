@@ -9,6 +9,7 @@ export const pathParameters = {
   name: z.string().describe('Name of the user.'),
   server: z.string().describe('Name of the server.'),
   group: z.string().describe('Name of the group.'),
+  role: z.string().describe('Name of the role.'),
   service: z.string().describe('Name of the service.'),
   id: z.string().describe('Id, as the list tells it.'),
   token: z.string().describe('A token.'),
@@ -56,6 +57,8 @@ export interface OperationDeclaration {
   readonly needsRecentLogin?: true;
   /** What a caller gets whose right is not one to this resource: 404, as for one that is not there. */
   readonly beyondFilter?: 'forbidden';
+  /** Whether its answers carry the version of the resource as `ETag`, and `If-Match` makes a change conditional. */
+  readonly isVersioned?: true;
   readonly query?: z.ZodObject;
   /** Whether the list comes in pages, with `offset` and `limit` in the query. */
   readonly isPaged?: true;
@@ -81,6 +84,8 @@ export interface OperationRequest<Declaration extends OperationDeclaration> {
   /** Which rows of a list the caller may see. */
   readonly rows: 'all' | ListFilter;
   readonly page: Page;
+  /** Throws `precondition_failed` when the client wants to change another version than this (RFC 9110 §13.1.1). */
+  readonly requireVersion: (version: string) => void;
   /** Whether the caller holds a scope for something; decides what an answer shows. */
   readonly may: (scope: string, resource: Resource) => boolean;
 }
@@ -93,6 +98,8 @@ type Reply<Declaration extends OperationDeclaration> = {
 }[keyof Declaration['answers'] & number];
 
 interface ReplyOptions {
+  /** Version of the resource that the answer shows. */
+  readonly version?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Called when the answer has been sent, or the client has gone. */
   readonly onSent?: () => void;

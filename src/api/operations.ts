@@ -8,6 +8,7 @@ import { invitationOperations } from './invitations.ts';
 import { lockoutOperations } from './lockouts.ts';
 import type { Operation } from './operation.ts';
 import { proxyOperations } from './proxy.ts';
+import { roleOperations } from './roles.ts';
 import { serverOperations } from './servers.ts';
 import { serviceOperations } from './services.ts';
 import { sessionOperations } from './sessions.ts';
@@ -28,6 +29,7 @@ export type ApiDeps = Together<
   | typeof lockoutOperations
   | typeof serverOperations
   | typeof groupOperations
+  | typeof roleOperations
   | typeof serviceOperations
   | typeof gatewayOperations
   | typeof instanceOperations
@@ -47,6 +49,7 @@ export const operations: readonly Operation<ApiDeps>[] = [
   lockoutOperations,
   serverOperations,
   groupOperations,
+  roleOperations,
   serviceOperations,
   gatewayOperations,
   instanceOperations,

@@ -3,6 +3,7 @@ import { createAdminContext } from '../pages/admin/admin-context.ts';
 import { adminGroupRoutes } from '../pages/admin/group-routes.ts';
 import { adminInstanceRoutes } from '../pages/admin/instance-routes.ts';
 import { adminLockoutRoutes } from '../pages/admin/lockout-routes.ts';
+import { adminRoleRoutes } from '../pages/admin/role-routes.ts';
 import { adminServiceRoutes } from '../pages/admin/service-routes.ts';
 import { adminUserListRoutes } from '../pages/admin/user-list-routes.ts';
 import { adminUserRoutes } from '../pages/admin/user-routes.ts';
@@ -55,6 +56,12 @@ export function addAdminPages(
     log,
   });
   adminGroupRoutes(admin, { groups, members: groupMembers });
+  adminRoleRoutes(admin, {
+    roles,
+    administration: deps.accounts.roleAdministration,
+    acting,
+    catalogue: authorizer.catalogue,
+  });
   adminInstanceRoutes(admin, deps.instances);
   adminServiceRoutes(admin, { registry: deps.services.registry, log });
   adminLockoutRoutes(admin, { lockouts, log });

@@ -7,6 +7,7 @@ import { createInvitations } from '../accounts/invitations.ts';
 import { createLockouts } from '../accounts/lockouts.ts';
 import { createPartialLogins, type PartialLogin } from '../accounts/partial-logins.ts';
 import { createRecentLogin } from '../accounts/recent-login.ts';
+import { createRoleAdministration } from '../accounts/role-administration.ts';
 import { createSecondFactors } from '../accounts/second-factors.ts';
 import { createSetUpLink } from '../accounts/set-up-link.ts';
 import { createAccountPasswords } from '../authentication/account-passwords.ts';
@@ -16,6 +17,7 @@ import type { Authorizer } from '../rbac/authorizer.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { ComposedLogin } from './compose-login.ts';
 import type { ComposedServers } from './compose-servers.ts';
+import type { ComposedServices } from './compose-services.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -30,6 +32,7 @@ export function composeAccounts(
     readonly logins: LoginSessions;
     readonly authorizer: Authorizer;
     readonly servers: Pick<ComposedServers, 'servers'>;
+    readonly services: Pick<ComposedServices, 'registry'>;
   },
 ) {
   const { site, login, logins, authorizer, servers } = deps;
@@ -101,6 +104,15 @@ export function composeAccounts(
       authenticators,
       credentials: stores.credentials,
       logins,
+    }),
+    roleAdministration: createRoleAdministration({
+      roles: stores.roles,
+      changes: stores.roleChanges,
+      acting,
+      catalogue: authorizer.catalogue,
+      serviceNames: () => deps.services.registry.services().map(({ name }) => name),
+      configured: config.Hub.load_roles,
+      managesRoles: config.Authenticator.manage_roles,
     }),
     groupMembers: createGroupMembers({ ...stores, acting }),
     lockouts: createLockouts([login.throttle, secondFactorThrottle]),

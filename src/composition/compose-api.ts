@@ -48,7 +48,8 @@ export function addApi(
   const { authorizer, info, servers, services } = deps;
   const { apiPath, origins } = deps.site;
   const { registry, routes } = services;
-  const { accounts, acting, invitations, lockouts, groupMembers } = deps.accounts;
+  const { accounts, acting, invitations, lockouts, groupMembers, roleAdministration } =
+    deps.accounts;
   const { users, groups, roles, accessTokens } = stores;
 
   const changes = disposables.use(watchChanges(database));
@@ -116,6 +117,7 @@ export function addApi(
     lockouts,
     groups,
     groupMembers,
+    roleAdministration,
     roles: { ...roles, ...rememberRoleNames(roles, changes) },
     registry,
     ...deps.gateways.api,

@@ -1,4 +1,5 @@
 import { loadDirectory } from '../accounts/load-directory.ts';
+import type { RoleAdministration } from '../accounts/role-administration.ts';
 import type { Config } from '../config/config.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
@@ -45,6 +46,7 @@ export function createReload(
     readonly services: ComposedServices;
     readonly browser: Pick<ComposedBrowser, 'announcements'>;
     readonly catalogue: ScopeCatalogue;
+    readonly roleAdministration: Pick<RoleAdministration, 'configure'>;
   },
 ): (reloaded: ReloadedConfig) => Promise<void> {
   const { login, catalogue } = deps;
@@ -58,6 +60,7 @@ export function createReload(
     // First, since it is what may still fail: then everything stays as it was.
     await login.reload(next, plugins);
     await loadDirectory(next, { ...stores, catalogue, log });
+    deps.roleAdministration.configure(next.Hub.load_roles);
     const services = await registry.applyConfig(next.Hub.services);
     announcements.update(next.Hub);
     database.announceChange();

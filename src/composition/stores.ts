@@ -4,6 +4,7 @@ import { createSealer } from '../crypto/sealer.ts';
 import { createInstanceStore } from '../instances/instance-store.ts';
 import { createAccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import { createAuthorizationCodeStore } from '../oauth/tokens/authorization-code-store.ts';
+import { createRoleChangeStore } from '../rbac/role-change-store.ts';
 import { createRoleStore } from '../rbac/role-store.ts';
 import { createServerStore } from '../servers/server-store.ts';
 import { createLoginSessionStore } from '../sessions/login-session-store.ts';
@@ -35,6 +36,7 @@ export function createStores(database: HubDatabase, secrets: readonly Secret[]) 
     instances: createInstanceStore(database),
     settings: createSettingStore(database),
     roles: createRoleStore(database),
+    roleChanges: createRoleChangeStore(database),
     loginSessions: createLoginSessionStore(database),
     accessTokens: createAccessTokenStore({ database }),
     authorizationCodes: createAuthorizationCodeStore({ database }),

@@ -52,6 +52,9 @@ export interface PageUrls {
   adminUser(userName: string, action?: AdminUserAction): string;
   readonly adminGroups: string;
   adminGroup(groupName: string, action?: AdminGroupAction): string;
+  readonly adminRoles: string;
+  readonly adminNewRole: string;
+  adminRole(roleName: string, action?: AdminRoleAction): string;
   readonly adminServices: string;
   adminRestartService(serviceName: string): string;
   readonly adminInstances: string;
@@ -67,6 +70,9 @@ export type AdminUserAction =
   | 'end-session'
   | 'end-sessions'
   | 'remove-second-factor';
+
+/** What an administrator does to one role. */
+export type AdminRoleAction = 'edit' | 'delete' | 'assign' | 'take-away';
 
 /** What an administrator does to one group. */
 export type AdminGroupAction = 'delete' | 'add-members' | 'remove-member';
@@ -129,6 +135,9 @@ export function createPageUrls(baseUrl: string): PageUrls {
     adminUser: (userName, action) => below('admin/users', userName, action),
     adminGroups: `${hub}admin/groups`,
     adminGroup: (groupName, action) => below('admin/groups', groupName, action),
+    adminRoles: `${hub}admin/roles`,
+    adminNewRole: `${hub}admin/new-role`,
+    adminRole: (roleName, action) => below('admin/roles', roleName, action),
     adminServices: `${hub}admin/services`,
     adminRestartService: (serviceName) => below('admin/services', serviceName, 'restart'),
     adminInstances: `${hub}admin/instances`,

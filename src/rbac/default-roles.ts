@@ -30,6 +30,7 @@ export const defaultRoles = {
       'shutdown',
       'access:services',
       'access:servers',
+      'admin:roles',
       'read:roles',
       'read:metrics',
       'shares',

@@ -22,6 +22,30 @@ export function expandScopes(scopes: Iterable<string>, context: ExpansionContext
   return resolveScopes(scopes, context).scopes;
 }
 
+/** No name of a user, service or server. */
+const anyName = '*';
+
+/**
+ * Expands with a stand-in for whoever may come to hold the scopes, so that self references can be compared:
+ * who holds the same for everything holds it for the stand-in.
+ */
+export function expandForAnyHolder(
+  scopes: Iterable<string>,
+  catalogue: ScopeCatalogue,
+  holder?: Owner,
+): ScopeSet {
+  return expandScopes(scopes, {
+    catalogue,
+    owner: holder?.kind === 'user' ? holder : { kind: 'user', name: anyName },
+    client: {
+      clientId: anyName,
+      service: anyName,
+      server: { userName: anyName, serverName: anyName },
+    },
+    inherited: new Set(['inherit']),
+  });
+}
+
 /** Expands scopes into everything they allow, and tells what could not be resolved. */
 export function resolveScopes(scopes: Iterable<string>, context: ExpansionContext): ScopeExpansion {
   const expanded = new Set<string>();

@@ -2,11 +2,11 @@ import type { Logger } from 'pino';
 import type { RoleConfig } from '../config/config.ts';
 import { scopesBeyond } from './access-check.ts';
 import { defaultRoles, findDefaultRole } from './default-roles.ts';
-import { expandScopes } from './expand-scopes.ts';
+import { expandForAnyHolder } from './expand-scopes.ts';
 import { emptyMembership } from './membership.ts';
 import type { Role, RoleAssignment, RoleSubjectKind } from './role.ts';
+import { runtimeOrigin } from './role-change-store.ts';
 import type { RoleStore } from './role-store.ts';
-import type { ScopeSet } from './scope.ts';
 import type { ScopeCatalogue } from './scope-definitions.ts';
 import { roleWarnings } from './validate-roles.ts';
 
@@ -33,7 +33,6 @@ export interface ApplyRolesContext {
 type ConfiguredMembers = Partial<Record<RoleSubjectKind, readonly string[]>>;
 
 const subjectKinds = ['user', 'group', 'service'] as const;
-const anyName = '*';
 
 /**
  * Brings the store in line with a valid `Hub.load_roles`: defines the roles, removes those that
@@ -63,12 +62,20 @@ export async function applyRoles(
     if (before !== undefined) reportGrowth(before, role, catalogue, log);
   }
   if (remove.length > 0) log.info({ roles: remove }, 'roles left the configuration');
+  const taken = stored.filter(({ name, origin }) => origin === runtimeOrigin && wanted.has(name));
+  for (const { name, description, scopes } of taken) {
+    log.warn(
+      { role: name, former: { description, scopes } },
+      'the configuration now defines this role, which was made at run time: what it allowed is replaced, and no one to whom it was given at run time keeps it',
+    );
+  }
 
-  await roles.apply({
-    save: changed,
-    remove,
-    ...assignmentChanges(wanted, members, assignments, context.managesRoles ?? false),
+  const changes = assignmentChanges(wanted, members, assignments, {
+    managesRoles: context.managesRoles ?? false,
+    takenRoles: new Set(taken.map(({ name }) => name)),
   });
+  reportLosses(changes, assignments, remove, log);
+  await roles.apply({ save: changed, remove, ...changes });
 }
 
 function wantedRoles(configured: readonly RoleConfig[]): ReadonlyMap<string, Role> {
@@ -127,7 +134,10 @@ function assignmentChanges(
   wanted: ReadonlyMap<string, Role>,
   members: ReadonlyMap<string, ConfiguredMembers>,
   current: readonly RoleAssignment[],
-  managesRoles: boolean,
+  {
+    managesRoles,
+    takenRoles,
+  }: { readonly managesRoles: boolean; readonly takenRoles: ReadonlySet<string> },
 ): { assign: RoleAssignment[]; revoke: RoleAssignment[] } {
   const assign = [...wanted.keys()].flatMap((roleName) =>
     subjectKinds.flatMap((subjectKind) =>
@@ -140,10 +150,34 @@ function assignmentChanges(
     const listed = members.get(roleName)?.[subjectKind];
     if (listed !== undefined) return !listed.includes(subjectName);
     if (isConfigured(origin)) return true;
+    // Else a role made in time would give its maker whatever the configuration will allow under that name.
+    if (takenRoles.has(roleName)) return true;
     // No one would ever take back what an authenticator gave before it stopped managing roles.
     return origin !== 'api' && !managesRoles;
   });
   return { assign, revoke };
+}
+
+/** Says of each role who loses it that was given it at run time: it stands in no file. */
+function reportLosses(
+  { revoke }: { readonly revoke: readonly RoleAssignment[] },
+  current: readonly RoleAssignment[],
+  removedRoles: readonly string[],
+  log: Logger,
+): void {
+  const withRole = current.filter(({ roleName }) => removedRoles.includes(roleName));
+  const lost = new Set([...revoke, ...withRole])
+    .values()
+    .filter((each) => each.origin === runtimeOrigin);
+  for (const [role, assignments] of Map.groupBy(lost, ({ roleName }) => roleName)) {
+    const holders = assignments.map(
+      ({ subjectKind, subjectName }) => `${subjectKind} ${subjectName}`,
+    );
+    log.warn(
+      { role, holders },
+      'a role that was given at run time is taken back by the configuration',
+    );
+  }
 }
 
 function reportGrowth(before: Role, after: Role, catalogue: ScopeCatalogue, log: Logger): void {
@@ -155,20 +189,6 @@ function reportGrowth(before: Role, after: Role, catalogue: ScopeCatalogue, log:
   if (gained.length > 0) {
     log.warn({ role: after.name, scopes: gained }, 'role has obtained extra permissions');
   }
-}
-
-/** Expands with a stand-in for the holder of the role, so that self references can be compared. */
-function expandForAnyHolder(scopes: readonly string[], catalogue: ScopeCatalogue): ScopeSet {
-  return expandScopes(scopes, {
-    catalogue,
-    owner: { kind: 'user', name: anyName },
-    client: {
-      clientId: anyName,
-      service: anyName,
-      server: { userName: anyName, serverName: anyName },
-    },
-    inherited: new Set(['inherit']),
-  });
 }
 
 function isConfigured(origin: string): boolean {

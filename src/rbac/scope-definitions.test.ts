@@ -26,6 +26,7 @@ const directSubscopes: Record<string, readonly string[]> = {
   groups: ['list:groups', 'read:groups'],
   'list:groups': ['read:groups:name'],
   'read:groups': ['read:groups:name'],
+  'admin:roles': ['read:roles'],
   'admin:services': ['list:services', 'read:roles:services', 'read:services'],
   'list:services': ['read:services:name'],
   'read:services': ['read:services:name'],
@@ -67,10 +68,10 @@ const withoutSubscopes = [
 ];
 
 describe('scopeDefinitions', () => {
-  test('are the 49 scopes of the hub and no others', () => {
+  test('are the 50 scopes of the hub and no others', () => {
     const expected = [...Object.keys(directSubscopes), ...withoutSubscopes].sort();
     expect(Object.keys(scopeDefinitions).sort()).toEqual(expected);
-    expect(expected).toHaveLength(49);
+    expect(expected).toHaveLength(50);
   });
 
   test.each(Object.entries(scopeDefinitions))(

@@ -108,8 +108,8 @@ export const scopeDefinitions = {
     subscopes: ['read:users:activity'],
   },
   'read:roles': {
-    description: 'Read who holds which role.',
-    help: 'Reads the roles of users, services and groups.',
+    description: 'Read roles and who holds them.',
+    help: 'Lists roles with what they allow, and reads the roles of users, services and groups.',
     subscopes: ['read:roles:users', 'read:roles:services', 'read:roles:groups'],
   },
   'read:roles:users': {
@@ -126,6 +126,11 @@ export const scopeDefinitions = {
     description: 'Read which roles groups hold.',
     help: 'Reads the roles of groups.',
     subscopes: [],
+  },
+  'admin:roles': {
+    description: 'Create, change, delete and assign roles.',
+    help: 'Makes, changes and deletes the roles that are not in the configuration file, and gives roles to users, groups and services or takes them away; only roles whose every scope the holder has.',
+    subscopes: ['read:roles'],
   },
   'admin:servers': {
     description: "Start, stop and read users' servers, with their internal state.",

@@ -23,31 +23,40 @@ export interface RoleValidationContext {
 /** Checks `Hub.load_roles` and lists every problem with its dotted path. */
 export function validateRoles(
   roles: readonly RoleConfig[],
-  { catalogue, serviceNames, managesRoles = false }: RoleValidationContext,
+  context: RoleValidationContext,
 ): ConfigProblem[] {
-  const services = new Set(serviceNames);
   return roles.flatMap((role, index) => {
     const path = `Hub.load_roles[${index}]`;
     const firstIndex = roles.findIndex(({ name }) => name === role.name);
-    const problems = [...nameProblems(role.name), ...defaultRoleProblems(role)];
+    const problems = roleProblems(role, context);
     if (firstIndex !== index) {
-      problems.push({
+      problems.unshift({
         path: 'name',
         message: `the role ${role.name} is already defined in Hub.load_roles[${firstIndex}]`,
       });
     }
-    problems.push(...servicesOnlyProblems(role, catalogue));
-    if (managesRoles) problems.push(...managedProblems(role));
-    problems.push(
-      ...eachProblem('scopes', role.scopes, (scope) => scopeProblem(scope, catalogue)),
-      ...eachProblem('users', role.users, (name) => problemOf(validateUserName, name)),
-      ...eachProblem('groups', role.groups, (name) => problemOf(validateGroupName, name)),
-      ...eachProblem('services', role.services, (name) =>
-        services.has(name) ? undefined : `there is no service ${quoteScope(name)} in Hub.services`,
-      ),
-    );
     return problems.map((problem) => ({ ...problem, path: `${path}.${problem.path}` }));
   });
+}
+
+/** Every problem of one role, wherever it is defined; the paths begin at the role. */
+export function roleProblems(
+  role: RoleConfig,
+  { catalogue, serviceNames, managesRoles = false }: RoleValidationContext,
+): ConfigProblem[] {
+  const services = new Set(serviceNames);
+  return [
+    ...nameProblems(role.name),
+    ...defaultRoleProblems(role),
+    ...servicesOnlyProblems(role, catalogue),
+    ...(managesRoles ? managedProblems(role) : []),
+    ...eachProblem('scopes', role.scopes, (scope) => scopeProblem(scope, catalogue)),
+    ...eachProblem('users', role.users, (name) => problemOf(validateUserName, name)),
+    ...eachProblem('groups', role.groups, (name) => problemOf(validateGroupName, name)),
+    ...eachProblem('services', role.services, (name) =>
+      services.has(name) ? undefined : `there is no service ${quoteScope(name)}`,
+    ),
+  ];
 }
 
 /** Lists what is allowed in `Hub.load_roles` but probably not meant. */

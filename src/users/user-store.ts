@@ -250,14 +250,15 @@ export function createUserStore(database: HubDatabase): UserStore {
           database,
           tokens.map((token) => token.id),
         );
+        await retireSystemAccount(transaction, id);
+        // Everything else refers to the user's row and goes with it.
+        await transaction.deleteFrom('users').where('id', '=', id).execute();
+        // Last: who gives the user a role meanwhile has a lock on the row.
         await transaction
           .deleteFrom('role_assignments')
           .where('subject_kind', '=', 'user')
           .where('subject_name', '=', name)
           .execute();
-        await retireSystemAccount(transaction, id);
-        // Everything else refers to the user's row and goes with it.
-        await transaction.deleteFrom('users').where('id', '=', id).execute();
         return true;
       });
       if (isDeleted) database.announceChange();

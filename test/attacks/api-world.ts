@@ -24,6 +24,8 @@ export interface World {
   /** Name of a named server that both users have. */
   readonly server: string;
   readonly service: string;
+  /** A role that the owner was given at run time, which allows nothing. */
+  readonly role: string;
   readonly adminToken: string;
   readonly adminServiceToken: string;
   readonly plainServiceToken: string;
@@ -39,6 +41,7 @@ export interface WorldOptions {
   readonly hasLogins: boolean;
   readonly hasFailures: boolean;
   readonly hasInvitation: boolean;
+  readonly hasRole: boolean;
 }
 
 let worlds = 0;
@@ -49,6 +52,7 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
   const names = { owner: `owner${worlds}`, other: `other${worlds}` };
   const [team, otherTeam] = [`team${worlds}`, `otherteam${worlds}`];
   const server = 'lab';
+  const role = `role${worlds}`;
   const post = async (path: string, body: unknown, method = 'POST'): Promise<unknown> => {
     const answer = await hub.api(path, adminToken, { method, body: JSON.stringify(body) });
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
@@ -57,6 +61,11 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
   await post('/users', { usernames: Object.values(names) });
   await post(`/groups/${team}`, { users: [names.owner] });
   await post(`/groups/${otherTeam}`, { users: [names.other] });
+
+  if (options.hasRole) {
+    await post(`/roles/${role}`, { scopes: ['(no_scope)'] });
+    await post(`/roles/${role}/assignments`, { users: [names.owner] });
+  }
 
   const createUser = async (name: string): Promise<WorldUser> => {
     const { id, token } = (await post(`/users/${name}/tokens`, { note: 'inherits' })) as {
@@ -91,6 +100,7 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
     otherTeam,
     server,
     service: 'wiki',
+    role,
     adminToken: await tokenOf(hub, 'ada'),
     adminServiceToken: adminToken,
     plainServiceToken: 'plain-service-token',
@@ -104,6 +114,8 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
 export async function snapshot(hub: TestHub, world: World): Promise<unknown> {
   const paths = [
     '/groups?limit=200',
+    '/roles?limit=200',
+    `/roles/${world.role}`,
     '/services',
     '/lockouts',
     ...[world.team, world.otherTeam].map((name) => `/groups/${name}`),

@@ -37,6 +37,10 @@ const inputs: Readonly<Record<string, (world: World) => { query?: string; body?:
   addGroupMembers: ({ other }) => ({ body: { users: [other.name] } }),
   removeGroupMembers: ({ owner }) => ({ body: { users: [owner.name] } }),
   setGroupProperties: () => ({ body: { colour: 'red' } }),
+  createRole: () => ({ body: { scopes: ['(no_scope)'] } }),
+  changeRole: () => ({ body: { scopes: [] } }),
+  assignRole: ({ other }) => ({ body: { users: [other.name] } }),
+  takeRoleAway: ({ owner }) => ({ body: { users: [owner.name] } }),
   tellAddressOfDefaultServer: () => ({ body: { port: 4711 } }),
   tellAddressOfNamedServer: () => ({ body: { port: 4711 } }),
   changeNamedServer: () => ({ body: { display_name: 'A name' } }),
@@ -62,9 +66,10 @@ const inputs: Readonly<Record<string, (world: World) => { query?: string; body?:
 };
 
 /** Operations that make what their path names. */
-const creating: Readonly<Record<string, 'name' | 'group'>> = {
+const creating: Readonly<Record<string, 'name' | 'group' | 'role'>> = {
   createUser: 'name',
   createGroup: 'group',
+  createRole: 'role',
 };
 
 /** What the servers in a path must be for an operation to do its work; running unless given. */
@@ -107,6 +112,7 @@ function worldFor({ path, id }: OperationDeclaration): Promise<World> {
     hasLogins: path.includes('/sessions'),
     hasFailures: path === '/lockouts',
     hasInvitation: id === 'revokeInvitation',
+    hasRole: path.includes('{role}'),
   });
 }
 
@@ -117,6 +123,7 @@ function pathOf({ id, path }: OperationDeclaration, world: World, idOf: WorldUse
     group: world.team,
     server: world.server,
     service: world.service,
+    role: world.role,
     id: path.includes('/sessions/') ? idOf.sessionId : idOf.tokenId,
     token: idOf.token,
     cookie: 'hub-login',

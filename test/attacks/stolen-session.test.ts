@@ -15,6 +15,14 @@ let thief: FakeBrowser;
 beforeAll(async () => {
   hub = await createPasswordHub(['ada', 'bob']);
   await hub.api('/groups/crew', 'admin-service-token', { method: 'POST', body: '{}' });
+  await hub.api('/roles/crew-role', 'admin-service-token', {
+    method: 'POST',
+    body: JSON.stringify({ scopes: ['read:hub'] }),
+  });
+  await hub.api('/roles/crew-role/assignments', 'admin-service-token', {
+    method: 'POST',
+    body: JSON.stringify({ users: ['ada'] }),
+  });
   await hub.api('/groups/crew/users', 'admin-service-token', {
     method: 'POST',
     body: JSON.stringify({ users: ['bob'] }),
@@ -63,7 +71,13 @@ async function stateOfHub(): Promise<unknown> {
     const answer = (await (await hub.api(path, 'admin-service-token')).json()) as object;
     return JSON.stringify(answer).replaceAll(/"(last_activity|created)":("[^"]*"|null)/g, '');
   };
-  return [await read('/users'), await read('/groups'), await read('/users/ada/tokens')];
+  return [
+    await read('/users'),
+    await read('/groups'),
+    await read('/roles'),
+    await read('/roles/crew-role'),
+    await read('/users/ada/tokens'),
+  ];
 }
 
 const forms: readonly [path: string, fields?: Readonly<Record<string, string>>][] = [
@@ -76,6 +90,11 @@ const forms: readonly [path: string, fields?: Readonly<Record<string, string>>][
   ['admin/users/bob/invitation'],
   ['admin/users/bob/remove-second-factor'],
   ['admin/users/bob/delete', { confirmation: 'bob' }],
+  ['admin/new-role', { name: 'mine', scope: 'tokens' }],
+  ['admin/roles/crew-role/edit', { scope: 'tokens' }],
+  ['admin/roles/crew-role/assign', { kind: 'user', names: 'bob' }],
+  ['admin/roles/crew-role/take-away', { kind: 'user', name: 'ada' }],
+  ['admin/roles/crew-role/delete'],
   ['admin/groups', { name: 'mine' }],
   ['admin/groups/crew/add-members', { names: 'ada' }],
   ['admin/groups/crew/remove-member', { name: 'bob' }],
@@ -89,6 +108,11 @@ const calls: readonly [method: string, path: string, body?: unknown][] = [
   ['PATCH', '/users/bob', { admin: true }],
   ['DELETE', '/users/bob'],
   ['POST', '/users/bob/invitation'],
+  ['POST', '/roles/mine', { scopes: ['tokens'] }],
+  ['PATCH', '/roles/crew-role', { scopes: ['tokens'] }],
+  ['DELETE', '/roles/crew-role'],
+  ['POST', '/roles/crew-role/assignments', { users: ['bob'] }],
+  ['DELETE', '/roles/crew-role/assignments', { users: ['ada'] }],
   ['POST', '/groups', { groups: ['mine'] }],
   ['POST', '/groups/mine'],
   ['POST', '/groups/crew/users', { users: ['ada'] }],

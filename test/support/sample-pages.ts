@@ -10,6 +10,8 @@ import { adminGroupPage, adminGroupsPage } from '../../src/pages/admin/groups-pa
 import { instancesPage } from '../../src/pages/admin/instances-page.ts';
 import { lockoutsPage } from '../../src/pages/admin/lockouts-page.ts';
 import { invitationLinksPage, newUsersPage } from '../../src/pages/admin/new-users-page.ts';
+import { adminRoleFormPage } from '../../src/pages/admin/role-form-page.ts';
+import { adminRolePage, adminRolesPage } from '../../src/pages/admin/roles-page.ts';
 import { adminServicesPage } from '../../src/pages/admin/services-page.ts';
 import { adminUserPage } from '../../src/pages/admin/user-page.ts';
 import { adminUsersPage } from '../../src/pages/admin/users-page.ts';
@@ -662,6 +664,75 @@ export function samplePages(
       layout,
       group: { name: text('physics'), origin: text('keycloak') },
       members: [text('alice'), text('bob')],
+    }),
+    'admin-roles': adminRolesPage({
+      layout,
+      mayCreate: true,
+      roles: [
+        {
+          name: 'admin',
+          description: 'What administrators may do.',
+          origin: 'default',
+          holderCount: 0,
+        },
+        {
+          name: text('course-lead'),
+          description: text('Looks after a course.'),
+          origin: 'api',
+          holderCount: 3,
+        },
+        { name: text('gallery-editor'), description: '', origin: 'config', holderCount: 12 },
+      ],
+    }),
+    'admin-role': adminRolePage({
+      layout,
+      role: {
+        name: text('course-lead'),
+        description: text('Looks after a course.'),
+        scopes: [],
+        origin: 'api',
+      },
+      allows: [
+        { scope: 'admin-ui', description: 'Open the administration page.', restriction: undefined },
+        {
+          scope: text('servers!group=course'),
+          description: 'Start, stop and read servers.',
+          restriction: text('only group course'),
+        },
+      ],
+      assignments: [
+        {
+          roleName: 'course-lead',
+          subjectKind: 'group',
+          subjectName: text('course-leads'),
+          origin: 'config',
+          mayTakeAway: false,
+        },
+        {
+          roleName: 'course-lead',
+          subjectKind: 'user',
+          subjectName: text('bob'),
+          origin: 'api',
+          mayTakeAway: true,
+        },
+      ],
+      assignable: ['user', 'service'],
+      mayChange: true,
+      typedKind: 'user',
+      typedNames: text('carol\nno-one'),
+      problem: text('There is no such user: "no-one".'),
+    }),
+    'admin-role-form': adminRoleFormPage({
+      layout,
+      existing: { name: text('course-lead'), version: 'k3Jw0s1' },
+      description: text('Looks after a course.'),
+      choices: [
+        { scope: 'admin-ui', description: 'Open the administration page.', isChosen: true },
+        { scope: 'list:users', description: 'List users.', isChosen: false },
+        { scope: 'read:metrics', description: 'Read the metrics of the hub.', isChosen: false },
+      ],
+      filtered: text('servers!group=course'),
+      problem: text('This role may do more than you may. You lack "shutdown".'),
     }),
     'admin-services': adminServicesPage({
       layout,

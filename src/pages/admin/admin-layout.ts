@@ -3,7 +3,7 @@ import { pageLayout } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { type Html, html } from '../html.ts';
 
-export type AdminTab = 'users' | 'groups' | 'services' | 'instances' | 'lockouts';
+export type AdminTab = 'users' | 'groups' | 'roles' | 'services' | 'instances' | 'lockouts';
 
 /** A page of the administration, with its parts as tabs. */
 export function adminLayout(
@@ -19,6 +19,7 @@ export function adminLayout(
   const tabs = [
     ['users', 'Users', urls.admin],
     ['groups', 'Groups', urls.adminGroups],
+    ['roles', 'Roles', urls.adminRoles],
     ['services', 'Services', urls.adminServices],
     ['instances', 'Instances', urls.adminInstances],
     ['lockouts', 'Lock-outs', urls.adminLockouts],

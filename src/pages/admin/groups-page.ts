@@ -5,6 +5,7 @@ import { formatCount } from '../elements/quantity.ts';
 import { table } from '../elements/table.ts';
 import { type Html, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
+import { originWord } from './origin-word.ts';
 
 export interface AdminGroupsView {
   readonly layout: FormLayoutProps;
@@ -94,10 +95,3 @@ ${textArea({ name: 'names', label: 'Add members', value: typedNames, problem, he
     }</section>`,
   });
 }
-
-const originWords: Readonly<Record<string, string>> = {
-  config: 'the configuration file',
-  api: 'administrators',
-};
-
-const originWord = (origin: string): string => originWords[origin] ?? origin;

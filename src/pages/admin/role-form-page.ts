@@ -1,0 +1,75 @@
+import { csrfField, hiddenFields, textArea, textField } from '../elements/form.ts';
+import { pageHead } from '../elements/layout.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { notice } from '../elements/notice.ts';
+import { type Html, html } from '../html.ts';
+import { adminLayout } from './admin-layout.ts';
+
+export interface AdminRoleFormView {
+  readonly layout: FormLayoutProps;
+  /** The role that is changed, with its version; undefined for a new one. */
+  readonly existing?: { readonly name: string; readonly version: string } | undefined;
+  readonly name?: string | undefined;
+  readonly description?: string | undefined;
+  /** Scopes to tick: those that the administrator may give, and those that the role has. */
+  readonly choices: readonly {
+    readonly scope: string;
+    readonly description: string;
+    readonly isChosen: boolean;
+  }[];
+  /** Scopes with a filter, one on each line. */
+  readonly filtered?: string | undefined;
+  readonly problem?: string | undefined;
+}
+
+/**
+ * The form that makes a role or changes one: `name` (of a new one), `description`, `scope` for each that is ticked,
+ * `filtered`, and `version`.
+ */
+export function adminRoleFormPage(view: AdminRoleFormView): Html {
+  const { layout, existing, name, description, choices, filtered, problem } = view;
+  const { urls } = layout;
+  const title = existing === undefined ? 'New role' : `Edit ${existing.name}`;
+  const action = existing === undefined ? urls.adminNewRole : urls.adminRole(existing.name, 'edit');
+  const cancelUrl = existing === undefined ? urls.adminRoles : urls.adminRole(existing.name);
+  return adminLayout(layout, {
+    title,
+    tab: 'roles',
+    body: html`${pageHead(
+      title,
+      existing === undefined
+        ? 'You can give only what you may do yourself.'
+        : 'Who holds it gains or loses what you change at once.',
+    )}
+${problem !== undefined && notice('bad', problem)}
+<form class="fields wide" method="post" action="${action}">
+${csrfField(layout)}
+${
+  existing === undefined
+    ? textField({
+        name: 'name',
+        label: 'Name',
+        value: name,
+        autocomplete: 'off',
+        isLiteral: true,
+        maxLength: 255,
+        help: 'Lower-case letters, digits and - _ ~ . only.',
+      })
+    : hiddenFields({ version: existing.version })
+}
+${textField({ name: 'description', label: 'What it is for', value: description, isOptional: true, maxLength: 500 })}
+<fieldset class="choices"><legend>What its holders may do</legend>
+${choices.map(scopeCheck)}</fieldset>
+${textArea({ name: 'filtered', label: 'Only for some', value: filtered, isOptional: true, help: html`Scopes with a filter, one on each line, such as <code>servers!group=staff</code> or <code>access:services!service=wiki</code>.` })}
+<div class="actions"><button class="button primary">${existing === undefined ? 'Create role' : 'Save'}</button> <a class="button" href="${cancelUrl}">Cancel</a></div>
+</form>`,
+  });
+}
+
+function scopeCheck(
+  { scope, description, isChosen }: AdminRoleFormView['choices'][number],
+  index: number,
+): Html {
+  const id = `field-scope-${index}`;
+  return html`<div class="check"><input type="checkbox" id="${id}" name="scope" value="${scope}"${isChosen && html` checked`} aria-describedby="${id}-help"><label for="${id}">${description}</label><p class="help" id="${id}-help"><code>${scope}</code></p></div>`;
+}

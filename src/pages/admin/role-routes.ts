@@ -1,0 +1,228 @@
+import type { Context } from 'koa';
+import type { ActingOnUsers } from '../../accounts/acting-on-users.ts';
+import { type RoleAdministration, versionOf } from '../../accounts/role-administration.ts';
+import { HubError } from '../../errors.ts';
+import type { Role, RoleSubjectKind } from '../../rbac/role.ts';
+import { type RoleMembers, runtimeOrigin } from '../../rbac/role-change-store.ts';
+import type { RoleStore } from '../../rbac/role-store.ts';
+import { isForServicesOnly, type ScopeCatalogue } from '../../rbac/scope-definitions.ts';
+import { describeScopes } from '../../rbac/scope-descriptions.ts';
+import { confirmPage } from '../errors/confirm-page.ts';
+import { type Admin, type AdminContext, parameter } from './admin-context.ts';
+import { adminRoleFormPage } from './role-form-page.ts';
+import { adminRolePage, adminRolesPage } from './roles-page.ts';
+
+const kinds = ['user', 'group', 'service'] as const;
+/** They stand for no right that could be ticked. */
+const notOffered = new Set(['(no_scope)', 'inherit']);
+
+/** What the form of a role was sent with, or begins with. */
+interface RoleForm {
+  readonly name?: string;
+  readonly description: string;
+  readonly scopes: readonly string[];
+  readonly problem?: string;
+}
+
+/** `/hub/admin/roles`: roles, what they allow, and who holds them. */
+export function adminRoleRoutes(
+  admin: AdminContext,
+  deps: {
+    readonly roles: Pick<RoleStore, 'getByName' | 'findByName' | 'list' | 'listAssignments'>;
+    readonly administration: RoleAdministration;
+    readonly acting: Pick<ActingOnUsers, 'scopesBeyond'>;
+    readonly catalogue: ScopeCatalogue;
+  },
+): void {
+  const { pages } = admin;
+  const { roles, administration, catalogue } = deps;
+  const { urls } = pages;
+
+  async function roleFor(ctx: Context, who: Admin, scope: string): Promise<Role> {
+    who.require(scope);
+    return roles.getByName(parameter(ctx, 'role'));
+  }
+
+  async function showRole(
+    ctx: Context,
+    who: Admin,
+    role: Role,
+    failure: {
+      readonly typedKind?: string;
+      readonly typedNames?: string;
+      readonly problem?: string;
+    } = {},
+  ): Promise<void> {
+    const mayChange = who.may('admin:roles');
+    const isFree = (kind: RoleSubjectKind) =>
+      mayChange && administration.fixedMembers(role, kind) === undefined;
+    const assignments = await roles.listAssignments({ roleName: role.name });
+    const page = adminRolePage({
+      layout: await pages.formLayoutFor(ctx),
+      role,
+      allows: describeScopes(role.scopes, catalogue),
+      assignments: assignments.map((each) => ({
+        ...each,
+        mayTakeAway: each.origin === runtimeOrigin && isFree(each.subjectKind),
+      })),
+      assignable: kinds.filter(isFree),
+      mayChange: mayChange && administration.isChangeable(role),
+      ...failure,
+    });
+    pages.send(ctx, page, failure.problem === undefined ? 200 : 400);
+  }
+
+  async function showForm(
+    ctx: Context,
+    who: Admin,
+    existing: Role | undefined,
+    form: RoleForm,
+  ): Promise<void> {
+    const chosen = new Set(form.scopes);
+    const plain = catalogue.names.filter(
+      (name) =>
+        !notOffered.has(name) &&
+        !isForServicesOnly(name, catalogue) &&
+        catalogue.get(name)?.reservedFor === undefined,
+    );
+    const beyond = new Set(await deps.acting.scopesBeyond(who.caller, plain));
+    const offered = plain.filter((name) => chosen.has(name) || !beyond.has(name));
+    const page = adminRoleFormPage({
+      layout: await pages.formLayoutFor(ctx),
+      ...form,
+      existing: existing && { name: existing.name, version: versionOf(existing) },
+      choices: offered.map((scope) => ({
+        scope,
+        description: catalogue.get(scope)?.description ?? scope,
+        isChosen: chosen.has(scope),
+      })),
+      filtered: form.scopes.filter((scope) => !offered.includes(scope)).join('\n'),
+    });
+    pages.send(ctx, page, form.problem === undefined ? 200 : 400);
+  }
+
+  admin.get('/admin/roles', async (ctx, who) => {
+    who.require('read:roles');
+    const assignments = Map.groupBy(await roles.listAssignments(), ({ roleName }) => roleName);
+    const page = adminRolesPage({
+      layout: await pages.formLayoutFor(ctx),
+      roles: (await roles.list()).map((role) => ({
+        ...role,
+        holderCount: assignments.get(role.name)?.length ?? 0,
+      })),
+      mayCreate: who.may('admin:roles'),
+    });
+    pages.send(ctx, page);
+  });
+
+  admin.get('/admin/new-role', async (ctx, who) => {
+    who.require('admin:roles');
+    await showForm(ctx, who, undefined, { description: '', scopes: [] });
+  });
+
+  admin.post('/admin/new-role', async (ctx, who, form) => {
+    who.require('admin:roles');
+    const name = (form.get('name') ?? '').trim();
+    const typed = { name, ...readForm(form) };
+    try {
+      await administration.create(who.caller, typed);
+    } catch (error) {
+      return showForm(ctx, who, undefined, { ...typed, problem: problemOf(error) });
+    }
+    const notice = { kind: 'good', text: `The role ${name} is made.` } as const;
+    pages.redirectWithNotice(ctx, urls.adminRole(name), notice);
+  });
+
+  admin.get('/admin/roles/:role', async (ctx, who) =>
+    showRole(ctx, who, await roleFor(ctx, who, 'read:roles')),
+  );
+
+  admin.get('/admin/roles/:role/edit', async (ctx, who) => {
+    const role = await roleFor(ctx, who, 'admin:roles');
+    await showForm(ctx, who, role, role);
+  });
+
+  admin.post('/admin/roles/:role/edit', async (ctx, who, form) => {
+    const role = await roleFor(ctx, who, 'admin:roles');
+    const typed = readForm(form);
+    if (form.get('version') !== versionOf(role)) {
+      const now = role.scopes.join(', ') || 'nothing';
+      const problem = `This role has been changed since you opened it; now it allows ${now}. Save again to replace that with what stands here.`;
+      return showForm(ctx, who, role, { ...typed, problem });
+    }
+    try {
+      await administration.change(who.caller, role, typed);
+    } catch (error) {
+      return showForm(ctx, who, role, { ...typed, problem: problemOf(error) });
+    }
+    const notice = { kind: 'good', text: `The role ${role.name} is changed.` } as const;
+    pages.redirectWithNotice(ctx, urls.adminRole(role.name), notice);
+  });
+
+  admin.post('/admin/roles/:role/assign', async (ctx, who, form) => {
+    const role = await roleFor(ctx, who, 'admin:roles');
+    const typedNames = form.get('names') ?? '';
+    const typedKind = form.get('kind') ?? '';
+    const names = typedNames.split(/[\r\n,]+/).flatMap((name) => name.trim() || []);
+    try {
+      if (names.length === 0) throw new HubError('bad_request', 'Type at least one name.');
+      await administration.assign(who.caller, role, membersOf(typedKind, names));
+    } catch (error) {
+      return showRole(ctx, who, role, { typedKind, typedNames, problem: problemOf(error) });
+    }
+    const text = `${names.length === 1 ? names[0] : names.length} now ${names.length === 1 ? 'holds' : 'hold'} the role.`;
+    pages.redirectWithNotice(ctx, urls.adminRole(role.name), { kind: 'good', text });
+  });
+
+  admin.post('/admin/roles/:role/take-away', async (ctx, who, form) => {
+    const role = await roleFor(ctx, who, 'admin:roles');
+    const name = form.get('name') ?? '';
+    await administration.takeAway(who.caller, role, membersOf(form.get('kind') ?? '', [name]));
+    const text = `${name} no longer holds the role.`;
+    pages.redirectWithNotice(ctx, urls.adminRole(role.name), { kind: 'good', text });
+  });
+
+  admin.get('/admin/roles/:role/delete', async (ctx, who) => {
+    const role = await roleFor(ctx, who, 'admin:roles');
+    const page = confirmPage({
+      layout: await pages.formLayoutFor(ctx),
+      title: `Delete the role ${role.name}?`,
+      consequences: ['All who hold it lose at once what they may do by it alone.'],
+      label: 'Delete role',
+      action: urls.adminRole(role.name, 'delete'),
+      cancelUrl: urls.adminRole(role.name),
+    });
+    pages.send(ctx, page);
+  });
+
+  admin.post('/admin/roles/:role/delete', async (ctx, who) => {
+    const role = await roleFor(ctx, who, 'admin:roles');
+    await administration.delete(who.caller, role);
+    const text = `The role ${role.name} is deleted.`;
+    pages.redirectWithNotice(ctx, urls.adminRoles, { kind: 'good', text });
+  });
+}
+
+function readForm(form: URLSearchParams): { description: string; scopes: string[] } {
+  const filtered = (form.get('filtered') ?? '')
+    .split(/[\r\n]+/)
+    .flatMap((line) => line.trim() || []);
+  const description = (form.get('description') ?? '').trim();
+  return { description, scopes: [...new Set([...form.getAll('scope'), ...filtered])] };
+}
+
+function membersOf(kind: string, names: readonly string[]): RoleMembers {
+  return {
+    user: kind === 'user' ? names : [],
+    group: kind === 'group' ? names : [],
+    service: kind === 'service' ? names : [],
+  };
+}
+
+const mistakes: ReadonlySet<string> = new Set(['bad_request', 'conflict', 'forbidden']);
+
+/** What to tell on the form; anything that is not a mistake in it is thrown again. */
+function problemOf(error: unknown): string {
+  if (!(error instanceof HubError) || !mistakes.has(error.code)) throw error;
+  return error.hint === undefined ? error.message : `${error.message} ${error.hint}`;
+}
