@@ -305,7 +305,14 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       registry.statuses().some(({ state, restarts }) => state === 'starting' && restarts === 0),
     stopRequested: stop.requested,
     endGateways: () => gateways.endThem(),
-    reload: createReload(foundation, { login, services, browser, catalogue, ...accounts }),
+    reload: createReload(foundation, {
+      login,
+      services,
+      browser,
+      origins: site.origins,
+      catalogue,
+      ...accounts,
+    }),
     requestReload: () => database.requestReload(instances.self.id),
     onReloadRequested(listener) {
       database.onChange((subject) => {

@@ -25,7 +25,7 @@ const ownerModel = z
 
 const routeModel = z
   .object({
-    routespec: z.string().describe('Path prefix.'),
+    routespec: z.string().describe('Path prefix, after a host name if it is for one.'),
     target: z.string(),
     access: z.enum(['service', 'server', 'gateway', 'public']),
     ready: z.boolean(),
@@ -101,7 +101,7 @@ function toModel({ prefix, target }: Deps['hubRoute']): RouteModel {
 
 function toRouteModel(route: ReturnType<Deps['routes']['list']>[number]): RouteModel {
   return {
-    routespec: route.prefix,
+    routespec: route.key,
     target: route.target,
     access: route.access,
     ready: route.isReady,

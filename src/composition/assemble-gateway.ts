@@ -159,6 +159,7 @@ export function assembleGateway(deps: {
       access,
       loginAccess,
       logins: { find: userOfSession, onEnd: backend.onSessionEnd },
+      groupNamesOf: backend.groupNamesOf,
       log,
     }),
   );

@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
+import { routeOrigins } from '../config/route-services.ts';
 import { HubError } from '../errors.ts';
 import type { Instance } from '../instances/instance.ts';
 import { createServiceTokens } from '../oauth/tokens/service-tokens.ts';
-import { addExtraRoutes } from '../proxy/extra-routes.ts';
+import { createExtraRoutes } from '../proxy/extra-routes.ts';
 import { createRouteTable } from '../proxy/route-table.ts';
 import { createManagedProcessStore } from '../services/managed-process-store.ts';
 import { createServiceOwnerStore, type ServiceHost } from '../services/service-owner-store.ts';
@@ -37,7 +38,9 @@ export function composeServices(
     reservedPrefixes: [urls.hub],
     sessionIdAliases: jupyterHub.sessionIdAliases,
   });
-  addExtraRoutes(routes, config);
+  const extraRoutes = createExtraRoutes(routes);
+  extraRoutes.apply(config);
+  origins.setFurther(routeOrigins(config));
   const tokens = createServiceTokens();
   const registry = disposables.use(
     createServiceRegistry({
@@ -95,5 +98,5 @@ export function composeServices(
     return registry.endLeft(name, tag);
   });
   channel.handle('service-output', (params) => registry.outputOf(here(params)));
-  return { routes, tokens, registry };
+  return { routes, extraRoutes, tokens, registry };
 }

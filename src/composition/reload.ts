@@ -1,6 +1,8 @@
 import { loadDirectory } from '../accounts/load-directory.ts';
 import type { RoleAdministration } from '../accounts/role-administration.ts';
 import type { Config } from '../config/config.ts';
+import { routeOrigins } from '../config/route-services.ts';
+import type { Origins } from '../http/origins.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
@@ -45,12 +47,13 @@ export function createReload(
     readonly login: Pick<ComposedLogin, 'reload'>;
     readonly services: ComposedServices;
     readonly browser: Pick<ComposedBrowser, 'announcements'>;
+    readonly origins: Pick<Origins, 'setFurther'>;
     readonly catalogue: ScopeCatalogue;
     readonly roleAdministration: Pick<RoleAdministration, 'configure'>;
   },
 ): (reloaded: ReloadedConfig) => Promise<void> {
   const { login, catalogue } = deps;
-  const { registry } = deps.services;
+  const { registry, extraRoutes } = deps.services;
   const { announcements } = deps.browser;
   let current = config;
   let reloading: Promise<void> = Promise.resolve();
@@ -62,6 +65,8 @@ export function createReload(
     await loadDirectory(next, { ...stores, catalogue, log });
     deps.roleAdministration.configure(next.Hub.load_roles);
     const services = await registry.applyConfig(next.Hub.services);
+    extraRoutes.apply(next);
+    deps.origins.setFurther(routeOrigins(next));
     announcements.update(next.Hub);
     database.announceChange();
     current = next;
@@ -88,6 +93,7 @@ function settingsThatNeedRestart(before: Config, after: Config): string[] {
     const [old, now] = [before[section], after[section]] as Record<string, unknown>[];
     for (const key of Object.keys({ ...old, ...now })) {
       if (section === 'Hub' && reloadedSettings.has(key)) continue;
+      if (section === 'Proxy' && key === 'extra_routes') continue;
       if (section === 'Authenticator' && !keptAuthenticatorSettings.has(key)) continue;
       if (JSON.stringify(old?.[key]) !== JSON.stringify(now?.[key]))
         changed.push(`${section}.${key}`);

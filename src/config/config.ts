@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { RoutePlace } from './extra-route-schema.ts';
 import type { hubSection } from './hub-schema.ts';
 import type { Secret } from './secret.ts';
 import type { authenticatorSection, proxySection, spawnerSection } from './sections-schema.ts';
@@ -7,6 +8,8 @@ import type { ServiceOptions } from './service-schema.ts';
 /** A service of the configuration, its secret resolved. */
 export type ServiceConfig = Readonly<Omit<ServiceOptions, 'api_token'>> & {
   readonly api_token?: Secret;
+  /** Where it is in place of `/services/<name>/`: a guarded route of `Proxy.extra_routes`. */
+  readonly place?: RoutePlace;
 };
 
 type HubOptions = z.output<typeof hubSection>;

@@ -1,10 +1,10 @@
-import { BlockList, isIP } from 'node:net';
 import type { ConfigProblem } from '../errors.ts';
 import { accountAuthenticatorOf, usersNamedIn } from './account-authenticator.ts';
 import { socketPathOf } from './bind-address.ts';
 import type { Config } from './config.ts';
 import { cookieSecretProblem } from './cookie-secret.ts';
-import { firstLocalAddressIn } from './local-addresses.ts';
+import { findExtraRouteProblems } from './extra-route-problems.ts';
+import { firstLocalAddressIn, isAddressRange } from './local-addresses.ts';
 import { findSubdomainProblems, findSubdomainWarnings } from './subdomain-host.ts';
 
 type Report = (path: string, message: string) => void;
@@ -18,7 +18,7 @@ export function findContradictions(config: Config): ConfigProblem[] {
   checkAuthenticators(config, report);
   checkSpawner(config, report);
   checkProxy(config, report);
-  return [...problems, ...findSubdomainProblems(config)];
+  return [...problems, ...findExtraRouteProblems(config), ...findSubdomainProblems(config)];
 }
 
 /** Points at settings that work but are probably not what was meant. */
@@ -235,10 +235,6 @@ function checkSpawner({ Spawner, spawners, hooks }: Config, report: Report): voi
 }
 
 function checkProxy({ Proxy: proxy }: Config, report: Report): void {
-  for (const prefix of Object.keys(proxy.extra_routes)) {
-    const isReserved = prefix === '/' || /^\/(hub|user|services)\//.test(prefix);
-    if (isReserved) report(`Proxy.extra_routes.${prefix}`, "would hide the hub's own pages");
-  }
   if (proxy.request_timeout > 0 && proxy.headers_timeout > proxy.request_timeout) {
     report('Proxy.headers_timeout', 'is longer than request_timeout');
   }
@@ -259,21 +255,6 @@ function reportRepeated(
         `${path}[${index}].name`,
         `${noun} "${name}" stands twice: ${path}[${first}] has it too`,
       );
-  }
-}
-
-function isAddressRange(text: string): boolean {
-  const [address = '', length, ...more] = text.split('/');
-  const family = isIP(address);
-  if (family === 0 || more.length > 0) return false;
-  if (length === undefined) return true;
-  if (!/^\d{1,3}$/.test(length)) return false;
-  try {
-    new BlockList().addSubnet(address, Number(length), family === 4 ? 'ipv4' : 'ipv6');
-    return true;
-  } catch {
-    // Node refuses a length that the address family does not have.
-    return false;
   }
 }
 

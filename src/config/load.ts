@@ -9,6 +9,7 @@ import { findContradictions, findWarnings, isWildcard } from './contradictions.t
 import type { hubSection } from './hub-schema.ts';
 import { resolveKnownSecrets } from './known-secrets.ts';
 import { readJsonc } from './read-jsonc.ts';
+import { routeServices } from './route-services.ts';
 import { Secret } from './secret.ts';
 import { reasonOf } from './secrets.ts';
 import { type ParsedSections, parseSections } from './sections.ts';
@@ -87,6 +88,7 @@ function createConfig(
   const { Hub, pluginSections } = sections;
   const { services, cookie_secret, database_url, keyv_url, instance_url, ...hub } = Hub;
   const basePath = withSlash(new URL(Hub.bind_url).pathname);
+  const publicUrl = publicUrlOf(Hub, basePath);
   return deepFreeze({
     Hub: {
       ...hub,
@@ -94,10 +96,13 @@ function createConfig(
       ...(keyv_url !== undefined && { keyv_url: asText(keyv_url) }),
       ...(instance_url !== undefined && { instance_url: asText(instance_url) }),
       cookie_secret: cookie_secret === undefined ? undefined : [cookie_secret].flat().map(asSecret),
-      services: services.map(({ api_token, ...service }) => ({
-        ...service,
-        ...(api_token !== undefined && { api_token: asSecret(api_token) }),
-      })),
+      services: [
+        ...services.map(({ api_token, ...service }) => ({
+          ...service,
+          ...(api_token !== undefined && { api_token: asSecret(api_token) }),
+        })),
+        ...routeServices(sections.Proxy.extra_routes, { basePath, publicUrl }),
+      ],
     },
     Authenticator: sections.Authenticator,
     Spawner: sections.Spawner,
@@ -108,7 +113,7 @@ function createConfig(
     pluginSections,
     directory,
     file,
-    publicUrl: publicUrlOf(Hub, basePath),
+    publicUrl,
     connectUrl: new URL(Hub.hub_connect_url ?? Hub.hub_bind_url),
     subdomainHost: parseSubdomainHost(Hub.subdomain_host),
     loginLifetimeSeconds: Math.round(Hub.cookie_max_age_days * secondsPerDay),

@@ -29,3 +29,19 @@ export function firstLocalAddressIn(entries: readonly string[]): string | undefi
     (address) => isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4'),
   );
 }
+
+/** Whether text is an IP address or a CIDR range. */
+export function isAddressRange(text: string): boolean {
+  const [address = '', length, ...more] = text.split('/');
+  const family = isIP(address);
+  if (family === 0 || more.length > 0) return false;
+  if (length === undefined) return true;
+  if (!/^\d{1,3}$/.test(length)) return false;
+  try {
+    new BlockList().addSubnet(address, Number(length), family === 4 ? 'ipv4' : 'ipv6');
+    return true;
+  } catch {
+    // Node refuses a length that the address family does not have.
+    return false;
+  }
+}

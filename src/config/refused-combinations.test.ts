@@ -278,7 +278,30 @@ describe('settings that cannot be, alone or together, are refused:', () => {
     [
       'a route without slash',
       { Proxy: { extra_routes: { '/x': 'http://h/' } } },
-      'Proxy.extra_routes./x: must begin and end with a slash',
+      'Proxy.extra_routes./x: must begin and end with a slash; a host name may stand before it, in lower case and without port',
+    ],
+    [
+      'a route of the host of the hub',
+      {
+        Hub: { public_url: 'https://hub.example.org/' },
+        Proxy: { extra_routes: { 'hub.example.org/x/': 'http://h/' } },
+      },
+      /^Proxy\.extra_routes\.hub\.example\.org\/x\/: names the host of the hub itself/,
+    ],
+    [
+      'a route over the hub, in another spelling',
+      { Proxy: { extra_routes: { '/%68ub/x/': 'http://h/' } } },
+      /would hide/,
+    ],
+    [
+      'a route that no path can have',
+      { Proxy: { extra_routes: { '/a%2fb/': 'http://h/' } } },
+      /^Proxy\.extra_routes\.\/a%2fb\/: is not a plain path/,
+    ],
+    [
+      'rules of a route that is open to everyone',
+      { Proxy: { extra_routes: { '/x/': { target: 'http://h/', rules: [{ allow: 'nobody' }] } } } },
+      /^Proxy\.extra_routes\.\/x\/\.rules: is for routes with "access": "gateway" only/,
     ],
     [
       'headers slower than the request',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { byteSize, command, count, environment, httpUrl, seconds } from './common-schema.ts';
+import { byteSize, command, count, environment, seconds } from './common-schema.ts';
+import { extraRoutes } from './extra-route-schema.ts';
 
 const names = z.array(z.string().min(1)).default([]);
 
@@ -258,24 +259,8 @@ export const spawnerSection = z.strictObject({
     .describe("Scopes of the server's own token."),
 });
 
-const extraRoute = z.union([
-  httpUrl.transform((target) => ({
-    target,
-    access: 'public' as const,
-    upstream_timeout: undefined,
-  })),
-  z.strictObject({
-    target: httpUrl.describe('Where requests go.'),
-    access: z.enum(['public']).default('public').describe('Open to everyone.'),
-    upstream_timeout: seconds.optional().describe('In place of Proxy.upstream_timeout.'),
-  }),
-]);
-
 export const proxySection = z.strictObject({
-  extra_routes: z
-    .record(z.string().regex(/^\/([^/?#\\]+\/)*$/, 'must begin and end with a slash'), extraRoute)
-    .default({})
-    .describe('Further routes: path prefix to target, open to everyone.'),
+  extra_routes: extraRoutes,
   access_log: z
     .union([z.boolean(), z.number().min(0).max(1)])
     .default(true)

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { command, environment, httpUrl, seconds, secretReference } from './common-schema.ts';
+import { routeRules } from './route-rules-schema.ts';
 
 /** One entry of `Hub.services`. */
 export const serviceSchema = z.strictObject({
@@ -32,6 +33,13 @@ export const serviceSchema = z.strictObject({
     .enum(['service', 'gateway', 'public'])
     .default('service')
     .describe('Who checks visitors: the service itself, the gateway in its place, or no one.'),
+  strip_prefix: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether the service gets paths without /services/<name>, for an app that cannot be told its path.',
+    ),
+  rules: routeRules.default([]),
   display: z.boolean().default(true).describe('Whether users see the service on their home page.'),
   info: z.record(z.string(), z.unknown()).default({}).describe('Free data shown by the API.'),
   oauth_client_id: z

@@ -69,7 +69,9 @@ export function findSubdomainWarnings(config: Config): ConfigProblem[] {
         'its visitor in as another user; use https',
     });
   }
-  const extra = Object.keys(proxy.extra_routes);
+  const extra = Object.entries(proxy.extra_routes).flatMap(([spec, { access }]) =>
+    spec.startsWith('/') && access === 'public' ? [spec] : [],
+  );
   if (extra.length > 0) {
     warnings.push({
       path: 'Proxy.extra_routes',

@@ -160,6 +160,7 @@ function pass(visitor: Partial<Authorized>): Authorized {
   return {
     kind: 'authorized',
     headers: [],
+    groups: [],
     userName: undefined,
     sessionId: undefined,
     accessTokenId: undefined,

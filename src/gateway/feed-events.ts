@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Config } from '../config/config.ts';
+import { routeRules } from '../config/route-rules-schema.ts';
 
 /** Form of the feed and of the questions; a gateway and a hub of different forms do not work together. */
 export const gatewayProtocol = 1;
@@ -12,6 +13,10 @@ const target = z.union([
 const routeModel = z
   .object({
     prefix: z.string(),
+    host: z.string().optional().describe('For which host name alone it is.'),
+    origin: z.string().optional().describe('Of browsers there.'),
+    strip_prefix: z.boolean().optional(),
+    rules: routeRules.optional(),
     target: z.string(),
     access: z.enum(['service', 'server', 'gateway', 'public']),
     owner: z.union([target, z.object({ kind: z.literal('extra') })]),
@@ -83,7 +88,11 @@ export const feedEvent = z
       routes: z.array(routeModel),
     }),
     z.object({ kind: z.literal('route'), number: z.int(), route: routeModel }),
-    z.object({ kind: z.literal('route_removed'), number: z.int(), prefix: z.string() }),
+    z.object({
+      kind: z.literal('route_removed'),
+      number: z.int(),
+      prefix: z.string().describe('After the host name, if the route is for one.'),
+    }),
     z.object({ kind: z.literal('change'), number: z.int(), subject: subjectModel.optional() }),
     z.object({ kind: z.literal('retire'), number: z.int() }),
     z.object({

@@ -61,14 +61,18 @@ export function createGatewayFeed(deps: {
 }): GatewayFeed {
   const { routes, settings, settingsDigest } = deps;
   const followers = new Set<Follower>();
-  /** As it was told last, by prefix. */
+  /** As it was told last, by key. */
   const told = new Map<string, string>();
   let isOpen = false;
 
   function modelOf(route: Route): GatewayRoute {
-    const { clientId, upstreamTimeoutMs } = route;
+    const { clientId, upstreamTimeoutMs, host, origin, rules } = route;
     return {
       prefix: route.prefix,
+      ...(host !== undefined && { host }),
+      ...(origin !== undefined && { origin }),
+      ...(route.stripsPrefix && { strip_prefix: true }),
+      ...(rules.length > 0 && { rules: [...rules] }),
       target: route.target,
       access: route.access,
       owner: route.owner,
@@ -86,27 +90,27 @@ export function createGatewayFeed(deps: {
     for (const follower of followers) follower.tell(news);
   }
 
-  function tellRoute(prefix: string): void {
-    const route = routes.find(prefix);
+  function tellRoute(key: string): void {
+    const route = routes.find(key);
     if (route === undefined) {
-      told.delete(prefix);
-      tellAll({ kind: 'route_removed', prefix });
+      told.delete(key);
+      tellAll({ kind: 'route_removed', prefix: key });
       return;
     }
     const model = modelOf(route);
     const text = JSON.stringify(model);
-    if (told.get(prefix) === text) return;
-    told.set(prefix, text);
+    if (told.get(key) === text) return;
+    told.set(key, text);
     for (const follower of followers) {
       if (isReachable(route, follower.gateway)) follower.tell({ kind: 'route', route: model });
-      else follower.tell({ kind: 'route_removed', prefix });
+      else follower.tell({ kind: 'route_removed', prefix: key });
     }
   }
 
   function onChange(subject: ChangeSubject | undefined): void {
     // A reload may have changed what the clients of routes may ask for.
     if (subject === undefined)
-      for (const { prefix, access } of routes.list()) if (access === 'gateway') tellRoute(prefix);
+      for (const { key, access } of routes.list()) if (access === 'gateway') tellRoute(key);
     // Where things run, the routes tell.
     if (subject !== undefined && !rightsChange.safeParse(subject).success) return;
     tellAll({ kind: 'change', ...(subject !== undefined && { subject: { ...subject } }) });

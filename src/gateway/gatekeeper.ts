@@ -8,6 +8,8 @@ export interface Authorized {
   readonly headers: readonly string[];
   /** Undefined for a program that the server itself has to refuse. */
   readonly userName: string | undefined;
+  /** Of the user; empty where the door let someone in. */
+  readonly groups: readonly string[];
   readonly sessionId: string | undefined;
   readonly accessTokenId: string | undefined;
   /** When the visitor's token ends, in milliseconds since 1970. */

@@ -85,7 +85,7 @@ export function createGatewayReporter(deps: {
       used_routes: routes
         .list()
         .filter(({ lastActivityMs }) => lastActivityMs >= sinceMs)
-        .map(({ prefix }) => prefix),
+        .map(({ key }) => key),
       forwarded,
     };
   }
@@ -138,8 +138,8 @@ export function createGatewayReports(deps: {
         lagMs,
         atMs: nowMs,
       });
-      for (const prefix of used_routes) {
-        const route = find(prefix);
+      for (const key of used_routes) {
+        const route = find(key);
         // Now, since activity from before the last look at the routes would not be seen.
         if (route !== undefined) route.lastActivityMs = nowMs;
       }
@@ -165,11 +165,11 @@ export function createGatewayReports(deps: {
         })),
   };
 
-  function find(prefix: string) {
+  function find(key: string) {
     try {
-      return deps.routes.find(prefix);
+      return deps.routes.find(key);
     } catch {
-      // No prefix of a route.
+      // No key of a route.
       return undefined;
     }
   }

@@ -1,24 +1,35 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { isWebSocketHandshake } from '../client/browser-request.ts';
-import { toAnswer } from '../client/decision.ts';
+import { deny, toAnswer } from '../client/decision.ts';
 import { HubError } from '../errors.ts';
 import { writeAnswer } from '../http/answer.ts';
-import { canonicalPath } from '../http/canonical-path.ts';
+import { type CanonicalPath, canonicalPath } from '../http/canonical-path.ts';
 import type { ClientAddressReader } from '../http/client-address.ts';
-import { cookieValues } from '../http/cookies.ts';
 import type { ErrorAnswers } from '../http/error-answers.ts';
-import { hasSeveralHosts } from '../http/host-header.ts';
-import { sessionIdCookie } from '../protocol/cookie-names.ts';
+import { hasSeveralHosts, hostnameOf } from '../http/host-header.ts';
 import type { Forwarder, ForwardOptions } from '../proxy/forwarder.ts';
 import type { Route } from '../proxy/route.ts';
-import type { RouteTable } from '../proxy/route-table.ts';
+import type { RouteMatch, RouteTable } from '../proxy/route-table.ts';
 import type { WebSocketForwarder } from '../proxy/websocket-forwarder.ts';
 import type { Arrivals } from './arrivals.ts';
 import { hasDoor } from './door.ts';
 import type { Authorized, GateDecision, Gatekeeper } from './gatekeeper.ts';
-import type { HopForwarder, HopOptions } from './hop-forwarder.ts';
+import {
+  ambiguousPath,
+  asHubError,
+  hopOptions,
+  loginNeeded,
+  nothingHere,
+  outdated,
+  sessionIdOf,
+  severalHosts,
+  showsHubToken,
+  visitorOf,
+} from './gateway-answers.ts';
+import type { HopForwarder } from './hop-forwarder.ts';
 import type { HostRefusal, HostRules } from './host-rules.ts';
+import { checkRules, isInGroups, notInGroups, type UsersOnly } from './rule-check.ts';
 import type { Traffic, Visitor } from './traffic.ts';
 
 /** The entry to everything behind the hub. */
@@ -72,8 +83,9 @@ export function createGateway(deps: {
     route: Route,
     path: string,
     authorized: Authorized | undefined,
+    groups?: readonly string[],
   ): void {
-    forwarder.forward(req, res, forwardOptions(req, route, path, authorized));
+    forwarder.forward(req, res, forwardOptions(req, route, path, authorized, groups));
   }
 
   function forwardOptions(
@@ -81,10 +93,13 @@ export function createGateway(deps: {
     route: Route,
     path: string,
     authorized: Authorized | undefined,
+    groups?: readonly string[],
   ): ForwardOptions {
     const client = clientAddress(req);
-    if (authorized === undefined)
-      return { route, path, client, sessionId: sessionIdOf(req, route) };
+    if (authorized === undefined) {
+      const stripAuthorization = showsHubToken(req, route);
+      return { route, path, client, sessionId: sessionIdOf(req, route), stripAuthorization };
+    }
     return {
       route,
       path,
@@ -94,8 +109,22 @@ export function createGateway(deps: {
       userName: authorized.userName,
       accessTokenId: authorized.accessTokenId,
       expiresAtMs: authorized.expiresAtMs,
+      groups,
       stripAuthorization: authorized.stripAuthorization,
     };
+  }
+
+  /** Finds the route of a path on the host that was asked for. */
+  function findRoute(req: IncomingMessage, path: CanonicalPath): RouteMatch | undefined {
+    return routes.match(path, routes.hasHosts ? hostnameOf(clientAddress(req).host) : undefined);
+  }
+
+  /** The decision of a keeper, with what a rule asks beyond it. */
+  function withRule(decision: GateDecision, rule: UsersOnly): GateDecision {
+    if (decision.kind !== 'authorized' || isInGroups(decision, rule)) return decision;
+    return deny(notInGroups(), {
+      ...(decision.userName !== undefined && { user: { kind: 'user', name: decision.userName } }),
+    });
   }
 
   /** Who decides at a route that not everyone may pass. */
@@ -167,10 +196,10 @@ export function createGateway(deps: {
         answers.respond(req, res, ambiguousPath());
         return true;
       }
-      const match = routes.match(path);
-      if (match?.kind === 'ambiguous') {
+      const match = findRoute(req, path);
+      if (match?.kind === 'ambiguous' || match?.kind === 'nowhere') {
         note(req, res, undefined);
-        answers.respond(req, res, ambiguousPath());
+        answers.respond(req, res, match.kind === 'nowhere' ? nothingHere() : ambiguousPath());
         return true;
       }
       const arrived = match === undefined ? arrivals?.finish(req, path) : undefined;
@@ -192,6 +221,12 @@ export function createGateway(deps: {
         return true;
       }
       const { route } = match;
+      const rule = checkRules(route, path, req, clientAddress);
+      if (rule instanceof HubError) {
+        note(req, res, route);
+        answers.respond(req, res, rule, { isExpected: true });
+        return true;
+      }
       if (!route.isReady) {
         if (renderNotReadyPage === undefined) return false;
         note(req, res, route);
@@ -204,7 +239,7 @@ export function createGateway(deps: {
         return true;
       }
       const keeper = keeperOf(route);
-      if (keeper === undefined) {
+      if (keeper === undefined || rule === 'everyone') {
         forward(req, res, route, match.path, undefined);
         return true;
       }
@@ -213,15 +248,18 @@ export function createGateway(deps: {
         answers.respond(req, res, outdated(), { isExpected: true });
         return true;
       }
+      const { groups } = rule;
       const known = keeper.known(route, req);
-      if (known !== undefined) {
-        forward(req, res, route, match.path, known);
+      if (known !== undefined && isInGroups(known, rule)) {
+        forward(req, res, route, match.path, known, groups);
         return true;
       }
       keeper.decide(route, req).then(
-        (decision) => {
-          if (decision.kind === 'authorized') forward(req, res, route, match.path, decision);
-          else {
+        (decided) => {
+          const decision = withRule(decided, rule);
+          if (decision.kind === 'authorized') {
+            forward(req, res, route, match.path, decision, groups);
+          } else {
             note(req, res, route, visitorOf(decision));
             answerDecision(req, res, decision);
           }
@@ -241,7 +279,7 @@ export function createGateway(deps: {
         return;
       }
       const path = canonicalPath(req.url ?? '');
-      const match = path === undefined ? undefined : routes.match(path);
+      const match = path === undefined ? undefined : findRoute(req, path);
       if (path !== undefined && match === undefined && leaveUpgrade !== undefined) {
         leaveUpgrade(req, socket, head);
         return;
@@ -278,12 +316,13 @@ export function createGateway(deps: {
         answers.respondOnSocket(req, socket, error);
         return;
       }
-      const keeper = keeperOf(route);
-      if (keeper !== undefined && isOutdated()) {
-        answers.respondOnSocket(req, socket, outdated());
+      const rule = checkRules(route, path, req, clientAddress);
+      if (rule instanceof HubError) {
+        answers.respondOnSocket(req, socket, rule);
         return;
       }
-      if (keeper === undefined) {
+      const keeper = keeperOf(route);
+      if (keeper === undefined || rule === 'everyone') {
         const options = forwardOptions(req, route, match.path, undefined);
         visit.visitor = { sessionId: options.sessionId };
         const userName = userBehind(route, options.sessionId);
@@ -297,11 +336,17 @@ export function createGateway(deps: {
         );
         return;
       }
+      if (isOutdated()) {
+        answers.respondOnSocket(req, socket, outdated());
+        return;
+      }
       keeper.decide(route, req).then(
-        (decision) => {
+        (decided) => {
+          const decision = withRule(decided, rule);
           visit.visitor = visitorOf(decision);
           if (decision.kind === 'authorized') {
-            webSockets.forward(req, socket, head, forwardOptions(req, route, match.path, decision));
+            const options = forwardOptions(req, route, match.path, decision, rule.groups);
+            webSockets.forward(req, socket, head, options);
           } else {
             answers.respondOnSocket(
               req,
@@ -314,53 +359,4 @@ export function createGateway(deps: {
       );
     },
   };
-}
-
-function hopOptions({ upstreamTimeoutMs }: Route, via: string, path: string): HopOptions {
-  return { via, path, upstreamTimeoutMs };
-}
-
-/** Where the upstream checks visitors itself, the session id still ties a connection to its login. */
-function sessionIdOf(req: IncomingMessage, route: Route): string | undefined {
-  if (route.access === 'public') return undefined;
-  return cookieValues(req.headers.cookie, sessionIdCookie)[0];
-}
-
-function visitorOf(decision: GateDecision): Visitor {
-  switch (decision.kind) {
-    case 'authorized':
-      return { userName: decision.userName };
-    case 'denied':
-      return { userName: decision.user?.name };
-    case 'redirect':
-    case 'page':
-      return {};
-  }
-}
-
-function ambiguousPath(): HubError {
-  return new HubError('invalid_path', 'This address can be read in more than one way.', {
-    hint: 'Write it without dot segments, backslashes, doubled or encoded slashes.',
-  });
-}
-
-function severalHosts(): HubError {
-  return new HubError('bad_request', 'The request names its host more than once.');
-}
-
-function outdated(): HubError {
-  return new HubError('unavailable', 'The hub cannot be asked who you are at the moment.', {
-    hint: 'Try again in a few seconds.',
-    retryAfterSeconds: 5,
-  });
-}
-
-function loginNeeded(): HubError {
-  return new HubError('unauthenticated', 'Log in first.');
-}
-
-function asHubError(thrown: unknown): HubError {
-  return thrown instanceof HubError
-    ? thrown
-    : new HubError('internal', 'The hub could not check who you are.', { cause: thrown });
 }

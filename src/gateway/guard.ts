@@ -40,7 +40,7 @@ export function createGuard(deps: {
     let guard = guards.get(route);
     if (guard === undefined) {
       guard = {
-        origin: origins.of(route.owner),
+        origin: route.origin ?? origins.of(route.owner),
         client: clientOf(route),
         remembered: createRememberedPasses(changes),
       };
@@ -49,11 +49,11 @@ export function createGuard(deps: {
     return guard;
   }
 
-  function clientOf({ owner, prefix, clientId }: Route): HubOAuth {
+  function clientOf({ owner, prefix, clientId, origin: ownOrigin }: Route): HubOAuth {
     if (owner.kind === 'extra' || clientId === undefined) {
       throw new TypeError(`the route ${prefix} has no OAuth client`);
     }
-    const origin = origins.of(owner);
+    const origin = ownOrigin ?? origins.of(owner);
     return new HubOAuth({
       // The gateway needs no token of its own: it asks the hub without HTTP.
       api_token: 'unused-by-the-gateway',
@@ -67,7 +67,7 @@ export function createGuard(deps: {
       issuer: deps.issuer,
       service_prefix: prefix,
       oauth_client_id: clientId,
-      oauth_redirect_uri: `${prefix}oauth_callback`,
+      oauth_redirect_uri: `${ownOrigin ?? ''}${prefix}oauth_callback`,
       oauth_scopes: [accessScopeFor(owner)],
       environment: {},
     });
@@ -99,6 +99,7 @@ export function createGuard(deps: {
         assertion,
       ],
       userName: user.name,
+      groups,
       sessionId: typeof user['session_id'] === 'string' ? user['session_id'] : undefined,
       accessTokenId: typeof user['token_id'] === 'string' ? user['token_id'] : undefined,
       expiresAtMs:

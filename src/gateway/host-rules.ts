@@ -67,6 +67,8 @@ export function createHostRules(deps: {
 
   return {
     check(req, path, route) {
+      // It was found by its host.
+      if (route?.host !== undefined) return undefined;
       const here = origins.ofHost(clientAddress(req).host);
       const rightOrigin =
         route === undefined ? originOfPath(path.pathname, here) : originOfRoute(route);

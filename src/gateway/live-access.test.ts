@@ -41,6 +41,7 @@ function setUp() {
       find: async (sessionId) => (openSessions.has(sessionId) ? ({} as Login) : undefined),
       onEnd: () => () => {},
     },
+    groupNamesOf: async () => [],
     log: pino({ level: 'silent' }),
   });
   return {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { createPeriodic } from '../concurrency/periodic.ts';
 import type { AccessTarget } from '../protocol/access-scope.ts';
@@ -31,6 +32,7 @@ export function createLiveAccess(deps: {
     /** Undefined for a session that is not open. */
     find(sessionId: string): Promise<unknown>;
   };
+  readonly groupNamesOf: (userName: string) => Promise<readonly string[]>;
   readonly log: Logger;
 }): Disposable {
   const { connections, access, loginAccess, log } = deps;
@@ -108,12 +110,28 @@ export function createLiveAccess(deps: {
   async function checkTokens(): Promise<void> {
     const checks = new Map<string, GuardedTags>();
     for (const { tags } of connections.list()) {
-      if (isGuarded(tags)) checks.set(`${tags.accessTokenId} ${tags.route.prefix}`, tags);
+      if (!isGuarded(tags)) continue;
+      checks.set(`${tags.accessTokenId} ${tags.route.key} ${tags.groups?.join() ?? ''}`, tags);
     }
-    for (const { accessTokenId, route } of checks.values()) {
-      if (await access.isStillGranted(accessTokenId, route.owner)) continue;
-      closeRevoked(route, (tags) => tags.accessTokenId === accessTokenId);
+    for (const { accessTokenId, route, groups, userName } of checks.values()) {
+      const isGranted =
+        (await access.isStillGranted(accessTokenId, route.owner)) &&
+        (await isInGroups(userName, groups));
+      if (isGranted) continue;
+      closeRevoked(
+        route,
+        (tags) => tags.accessTokenId === accessTokenId && tags.groups?.join() === groups?.join(),
+      );
     }
+  }
+
+  async function isInGroups(
+    userName: string | undefined,
+    groups: readonly string[] | undefined,
+  ): Promise<boolean> {
+    if (groups === undefined) return true;
+    const own = userName === undefined ? [] : await deps.groupNamesOf(userName);
+    return groups.some((group) => own.includes(group));
   }
 
   /** Ends what the door let in for a login whose user has lost the right. */
@@ -122,7 +140,7 @@ export function createLiveAccess(deps: {
     for (const { tags } of connections.list()) {
       const { accessTokenId, sessionId, route } = tags;
       if (accessTokenId !== undefined || sessionId === undefined || !hasDoor(route)) continue;
-      checks.set(`${sessionId} ${route.prefix}`, { sessionId, route });
+      checks.set(`${sessionId} ${route.key}`, { sessionId, route });
     }
     for (const { sessionId, route } of checks.values()) {
       if (await loginAccess.isStillGranted(sessionId, route.owner)) continue;
@@ -131,14 +149,14 @@ export function createLiveAccess(deps: {
   }
 
   function closeRevoked(
-    { prefix }: Pick<Route, 'prefix'>,
+    { key }: Pick<Route, 'key'>,
     isOfVisitor: (tags: ConnectionTags) => boolean,
   ): void {
     const closed = connections.closeWhere(
-      (tags) => tags.route.prefix === prefix && isOfVisitor(tags),
+      (tags) => tags.route.key === key && isOfVisitor(tags),
       'access_revoked',
     );
-    log.info({ route: prefix, closed }, 'closed connections whose access was revoked');
+    log.info({ route: key, closed }, 'closed connections whose access was revoked');
   }
 
   using started = new DisposableStack();
@@ -169,7 +187,7 @@ export function createLiveAccess(deps: {
   started.defer(
     deps.routes.onRemove((route, replacement) => {
       // What moved may finish what it is doing where it was; what is guarded otherwise now may not.
-      if (replacement?.access === route.access) connections.endStreams('route_removed', route);
+      if (isGuardedAlike(route, replacement)) connections.endStreams('route_removed', route);
       else connections.closeWhere((tags) => tags.route === route, 'route_removed');
     }),
   );
@@ -191,6 +209,10 @@ export function createLiveAccess(deps: {
     clearTimeout(spacing);
   });
   return started.move();
+}
+
+function isGuardedAlike(one: Route, other: Route | undefined): boolean {
+  return other?.access === one.access && isDeepStrictEqual(other.rules, one.rules);
 }
 
 /** Of a connection that the gateway let in by a token. */

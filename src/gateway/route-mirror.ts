@@ -22,29 +22,30 @@ export function createRouteMirror(deps: {
   const scopesByClient = new Map<string, readonly string[]>();
 
   function put(model: GatewayRoute): void {
-    const { prefix, client_id } = model;
-    const former = mirrored.get(prefix);
-    mirrored.set(prefix, model);
+    const { client_id } = model;
+    const key = keyOf(model);
+    const former = mirrored.get(key);
+    mirrored.set(key, model);
     if (client_id !== undefined) scopesByClient.set(client_id, model.allowed_scopes);
     if (former !== undefined && definitionText(former) === definitionText(model)) {
-      routes.setReady(prefix, model.ready);
+      routes.setReady(key, model.ready);
     } else routes.replace(definitionOf(model));
   }
 
-  function remove(prefix: string): void {
-    const former = mirrored.get(prefix);
+  function remove(key: string): void {
+    const former = mirrored.get(key);
     if (former === undefined) return;
-    mirrored.delete(prefix);
+    mirrored.delete(key);
     if (former.client_id !== undefined) scopesByClient.delete(former.client_id);
-    routes.remove(prefix);
+    routes.remove(key);
   }
 
   return {
     allowedScopes: (clientId) => scopesByClient.get(clientId) ?? [],
 
     snapshot(snapshot) {
-      const prefixes = new Set(snapshot.routes.map(({ prefix }) => prefix));
-      for (const prefix of [...mirrored.keys()]) if (!prefixes.has(prefix)) remove(prefix);
+      const keys = new Set(snapshot.routes.map(keyOf));
+      for (const key of [...mirrored.keys()]) if (!keys.has(key)) remove(key);
       for (const model of snapshot.routes) put(model);
       deps.tellChange(undefined);
       deps.onSnapshot(snapshot);
@@ -68,6 +69,11 @@ export function createRouteMirror(deps: {
   };
 }
 
+/** As `Route.key`. */
+function keyOf({ host = '', prefix }: GatewayRoute): string {
+  return host + prefix;
+}
+
 /** Everything but what changes without a new route. */
 function definitionText({ ready: _, allowed_scopes: __, ...rest }: GatewayRoute): string {
   return JSON.stringify(rest);
@@ -76,6 +82,10 @@ function definitionText({ ready: _, allowed_scopes: __, ...rest }: GatewayRoute)
 function definitionOf(model: GatewayRoute): RouteDefinition {
   return {
     prefix: model.prefix,
+    host: model.host,
+    origin: model.origin,
+    stripsPrefix: model.strip_prefix,
+    rules: model.rules,
     target: model.target,
     access: model.access,
     owner: model.owner,

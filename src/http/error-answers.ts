@@ -39,7 +39,6 @@ export function createErrorAnswers(deps: {
   readonly log: Logger;
 }): ErrorAnswers {
   const { renderErrorPage, log } = deps;
-  const headers = securityHeaderValues(deps);
 
   /** What is not the visitor's doing is for the log. */
   function report(error: ErrorResponse, requestId: string, thrown: unknown): void {
@@ -62,7 +61,7 @@ export function createErrorAnswers(deps: {
       const text = page ?? (() => renderErrorPage(error, requestId));
       const answer = errorAnswer(error, {
         requestId,
-        headers,
+        headers: securityHeaderValues(deps),
         ...(wantsPage && { page: text() }),
       });
       writeAnswer(req, res, answer);

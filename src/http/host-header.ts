@@ -12,3 +12,12 @@ export function hasSeveralHosts({ rawHeaders }: Pick<IncomingMessage, 'rawHeader
   }
   return hosts > 1;
 }
+
+/**
+ * The name in a Host header as it is compared: without port, in lower case, without the dot that may end
+ * it. The port is left out because proxies do so, and none tells one origin of the hub from another.
+ */
+export function hostnameOf(hostHeader: string): string | undefined {
+  const [, name] = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i.exec(hostHeader) ?? [];
+  return name?.toLowerCase().replace(/\.$/, '');
+}

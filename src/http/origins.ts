@@ -1,6 +1,7 @@
 import type { AccessTarget } from '../protocol/access-scope.ts';
 import { serviceHostLabel, userHostLabel } from '../protocol/host-label.ts';
 import { decodePath } from './canonical-path.ts';
+import { hostnameOf } from './host-header.ts';
 
 /** Whose origin: that of a user's servers, of a service, or of the hub for everything else. */
 export type OriginOwner = AccessTarget | { readonly kind: 'extra' };
@@ -15,6 +16,8 @@ export interface Origins {
   readonly hasHostCookies: boolean;
   /** Sources of a Content-Security-Policy that match all origins but the hub's. */
   readonly otherSources: readonly string[];
+  /** Takes over origins to which logins lead, beside those of users and services. */
+  setFurther(origins: readonly string[]): void;
   of(owner: OriginOwner): string;
   /** A path as browsers are sent there: absolute where another origin than the hub's serves it. */
   urlOf(path: string): string;
@@ -35,6 +38,13 @@ export function createOrigins(options: {
   const hub = publicUrl.origin;
   const usersPath = `${basePath}user/`;
   const servicesPath = `${basePath}services/`;
+  /** One array, which those who hold it see change. */
+  const further: string[] = [];
+  function setFurther(origins: readonly string[]): void {
+    const own = subdomainHost && `${subdomainHost.protocol}//*.${subdomainHost.host}`;
+    further.splice(0, further.length, ...(own === undefined ? [] : [own]), ...origins);
+  }
+  setFurther([]);
   const isHttps = publicUrl.protocol === 'https:';
 
   function ownerOf(pathname: string): AccessTarget | undefined {
@@ -49,7 +59,8 @@ export function createOrigins(options: {
       hub,
       areSeparate: false,
       hasHostCookies: false,
-      otherSources: [],
+      otherSources: further,
+      setFurther,
       of: () => hub,
       urlOf: (path) => path,
       ownerOf: () => undefined,
@@ -76,7 +87,8 @@ export function createOrigins(options: {
     hub,
     areSeparate: true,
     hasHostCookies: isHttps,
-    otherSources: [originOfLabel('*')],
+    otherSources: further,
+    setFurther,
     of,
     ownerOf,
 
@@ -100,13 +112,4 @@ function nameBelow(parent: string, pathname: string): string | undefined {
   if (!pathname.startsWith(parent)) return undefined;
   const [segment = ''] = pathname.slice(parent.length).split('/', 1);
   return decodePath(segment) || undefined;
-}
-
-/**
- * The name in a Host header as it is compared: without port, in lower case, without the dot that may end
- * it. The port is left out because proxies do so, and none tells one origin of the hub from another.
- */
-function hostnameOf(hostHeader: string): string | undefined {
-  const [, name] = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i.exec(hostHeader) ?? [];
-  return name?.toLowerCase().replace(/\.$/, '');
 }

@@ -16,14 +16,20 @@ const contentSecurityPolicy = (formTargets: readonly string[]): string =>
 /** What the security headers depend on. */
 export interface SecurityHeaderOptions {
   readonly isHttps: boolean;
-  /** Where the redirects that follow a form may lead, beside the hub's own origin. */
+  /** Where the redirects that follow a form may lead, beside the hub's own origin; the array may change. */
   readonly formTargets?: readonly string[];
 }
 
 /** Sets the headers that every answer of the hub itself carries. */
 export function securityHeaders(options: SecurityHeaderOptions): Middleware {
-  const values = Object.entries(securityHeaderValues(options));
+  let targets: string | undefined;
+  let values: [string, string][] = [];
   return async (ctx, next) => {
+    const current = options.formTargets?.join(' ') ?? '';
+    if (current !== targets) {
+      targets = current;
+      values = Object.entries(securityHeaderValues(options));
+    }
     for (const [name, value] of values) ctx.res.setHeader(name, value);
     await next();
   };

@@ -31,6 +31,8 @@ export interface ForwardOptions {
   readonly userName?: string | undefined;
   readonly accessTokenId?: string | undefined;
   readonly expiresAtMs?: number | undefined;
+  /** Groups in one of which the user had to be. */
+  readonly groups?: readonly string[] | undefined;
   /** Whether `Authorization` and `?token=` held a hub token, which the upstream must not see. */
   readonly stripAuthorization?: boolean;
 }

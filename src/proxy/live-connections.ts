@@ -12,6 +12,8 @@ export interface ConnectionTags {
   /** The browser's login session. */
   readonly sessionId?: string | undefined;
   readonly userName?: string | undefined;
+  /** Groups in one of which the user had to be. */
+  readonly groups?: readonly string[] | undefined;
   readonly accessTokenId?: string | undefined;
   /** When that token ends, in milliseconds since 1970. */
   readonly expiresAtMs?: number | undefined;

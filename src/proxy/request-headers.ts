@@ -177,6 +177,7 @@ export function upstreamRequestHeaders(source: RequestHeaderSource): string[] {
   }
   const headers = connectionOptions === '' ? pairs : withoutListed(pairs, connectionOptions);
   addForwarded(headers, client);
+  if (route.stripsPrefix) headers.push('X-Forwarded-Prefix', route.prefix.slice(0, -1));
   headers.push('X-Request-Id', source.requestId);
   for (const item of headersToAdd) headers.push(item);
   return headers;

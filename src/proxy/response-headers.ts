@@ -49,7 +49,7 @@ export function clientResponseHeaders(
         return confinedSetCookie(value, route);
       case 'location':
       case 'content-location':
-        return publicLocation(value, route, publicHosts);
+        return withPrefix(publicLocation(value, route, publicHosts), route);
       case 'service-worker-allowed':
         return confinedPath(value, route);
       case 'cross-origin-opener-policy':
@@ -106,6 +106,13 @@ export function publicLocation(
   return `/${url.pathname.replace(/^\/+/, '')}${url.search}${url.hash}`;
 }
 
+/** The public path for one of an upstream that does not know its prefix. */
+function withPrefix(location: string, { stripsPrefix, prefix }: Route): string {
+  if (!stripsPrefix) return location;
+  const isPath = /^\/(?![/\\])/.test(location) && !location.startsWith(prefix);
+  return isPath ? prefix + location.slice(1) : location;
+}
+
 function isOurs(url: URL, upstream: URL, publicHosts: readonly (string | undefined)[]): boolean {
   if (url.host === upstream.host) return true;
   return publicHosts.some((host) => {
@@ -115,8 +122,9 @@ function isOurs(url: URL, upstream: URL, publicHosts: readonly (string | undefin
   });
 }
 
-function confinedPath(path: string, { prefix }: Route): string {
+function confinedPath(path: string, { prefix, stripsPrefix }: Route): string {
   if (path.startsWith(prefix)) return path;
+  if (stripsPrefix && path.startsWith('/')) return prefix + path.slice(1);
   return `${path}/` === prefix ? path : prefix;
 }
 

@@ -15,11 +15,11 @@ function tableWith(...prefixes: string[]) {
   for (const prefix of prefixes) table.add(extra(prefix));
   return {
     ...table,
-    match(target: string) {
+    match(target: string, host?: string) {
       const path = canonicalPath(target);
       if (path === undefined) throw new Error(`${target} is not canonical`);
-      const match = table.match(path);
-      if (match === undefined || match.kind === 'ambiguous') return match?.kind ?? 'none';
+      const match = table.match(path, host);
+      if (match === undefined || !('route' in match)) return match?.kind ?? 'none';
       return `${match.kind} ${match.route.prefix} ${match.path}`;
     },
   };
@@ -187,5 +187,35 @@ describe('changes', () => {
     expect(cookieName('hub-user-a%40b')).toBe('hub-user-a%40b');
     expect(cookieName('service-a b')).toBe('service-a%20b');
     expect(cookieName()).toBeUndefined();
+  });
+});
+
+describe('routes of a host name', () => {
+  const table = tableWith('/a/');
+  table.add({ ...extra('/'), host: 'wiki.example' });
+  table.add({ ...extra('/a/b/'), host: 'docs.example', stripsPrefix: true });
+
+  test.each([
+    ['/a/x', undefined, 'forward /a/ /a/x'],
+    ['/a/x', 'other.example', 'forward /a/ /a/x'],
+    ['/a/x', 'wiki.example', 'forward / /a/x'],
+    ['/hub/login', 'wiki.example', 'forward / /hub/login'],
+    ['/a/b/c?d', 'docs.example', 'forward /a/b/ /c?d'],
+    ['/a/b', 'docs.example', 'redirect /a/b/ /a/b/'],
+    ['/a/x', 'docs.example', 'nowhere'],
+    ['/hub/login', 'docs.example', 'nowhere'],
+    ['/a/b//evil.example/', 'docs.example', 'ambiguous'],
+    ['/a/b/%2fevil.example/', 'docs.example', 'ambiguous'],
+  ])('%s at %s', (target, host, expected) => {
+    expect(table.match(target, host)).toBe(expected);
+  });
+
+  test('are found by host and prefix, and gone with the last', () => {
+    const others = tableWith('/a/');
+    others.add({ ...extra('/'), host: 'wiki.example' });
+    expect(others.find('wiki.example/')?.prefix).toBe('/');
+    expect(others.remove('wiki.example/')).toBe(true);
+    expect(others.match('/hub/login', 'wiki.example')).toBe('none');
+    expect(others.match('/a/', 'wiki.example')).toBe('forward /a/ /a/');
   });
 });

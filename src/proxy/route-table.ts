@@ -9,27 +9,34 @@ export type RouteMatch =
   | { readonly kind: 'forward'; readonly route: Route; readonly path: string }
   /** The prefix without its slash: redirect with 308, which keeps method and body, to `path`. */
   | { readonly kind: 'redirect'; readonly route: Route; readonly path: string }
+  /** The host is that of routes, and none of them has the path: answer 404. */
+  | { readonly kind: 'nowhere' }
   /** Two readers could find two different routes: answer 400. */
   | { readonly kind: 'ambiguous' };
 
-/** The proxy table: longest prefix by decoded segment. */
+/** The proxy table: by host name, then longest prefix by decoded segment. Keys are those of `Route`. */
 export interface RouteTable {
-  /** Finds the route of a path; undefined when the path is the hub's own or no one's. */
-  match(path: CanonicalPath): RouteMatch | undefined;
-  /** Adds a route; throws `conflict` when the prefix is taken. */
+  /**
+   * Finds the route of a path; undefined when the path is the hub's own or no one's. `host` is the name that was
+   * asked for, in lower case and without port: one that has routes has no others.
+   */
+  match(path: CanonicalPath, host?: string): RouteMatch | undefined;
+  /** Whether any route is for one host name alone. */
+  readonly hasHosts: boolean;
+  /** Adds a route; throws `conflict` when host and prefix are taken. */
   add(definition: RouteDefinition): Route;
-  /** Adds a route, in place of the one with the same prefix if there is one. */
+  /** Adds a route, in place of the one with the same key if there is one. */
   replace(definition: RouteDefinition): Route;
   /** Removes a route and tells whether there was one. */
-  remove(prefix: string): boolean;
+  remove(key: string): boolean;
   /** Says whether the upstream of a route can answer. */
-  setReady(prefix: string, isReady: boolean): void;
-  find(prefix: string): Route | undefined;
+  setReady(key: string, isReady: boolean): void;
+  find(key: string): Route | undefined;
   list(): Route[];
   /** Called with each route that is removed or replaced, and by what. Returns how to stop listening. */
   onRemove(listener: (route: Route, replacement: Route | undefined) => void): () => void;
-  /** Called with the prefix of each route that is added, changed or removed. Returns how to stop listening. */
-  onChange(listener: (prefix: string) => void): () => void;
+  /** Called with the key of each route that is added, changed or removed. Returns how to stop listening. */
+  onChange(listener: (key: string) => void): () => void;
 }
 
 interface Node {
@@ -39,6 +46,7 @@ interface Node {
 }
 
 const ambiguous: RouteMatch = { kind: 'ambiguous' };
+const nowhere: RouteMatch = { kind: 'nowhere' };
 
 /** Paths under a reserved prefix are never routed. */
 export function createRouteTable(
@@ -52,68 +60,91 @@ export function createRouteTable(
 ): RouteTable {
   const { reservedPrefixes = [], sessionIdAliases, now = monotonicMs } = options;
   const root = createNode();
+  /** Of host names that have routes of their own. */
+  const roots = new Map<string, Node>();
   const routes = new Map<string, Route>();
   const listeners = new Set<(route: Route, replacement: Route | undefined) => void>();
-  const changeListeners = new Set<(prefix: string) => void>();
+  const changeListeners = new Set<(key: string) => void>();
 
   for (const prefix of reservedPrefixes) nodeAt(root, prefixSegments(prefix)).entry = 'hub';
 
   function put(definition: RouteDefinition): Route {
-    const segments = prefixSegments(definition.prefix);
+    const { host, prefix } = definition;
+    const segments = prefixSegments(prefix);
     const route = createRoute({ sessionIdAliases, ...definition }, now());
-    const node = nodeAt(root, segments);
-    if (node.entry === 'hub') throw new TypeError(`the prefix ${definition.prefix} is reserved`);
+    const node = nodeAt(rootOf(host), segments);
+    if (node.entry === 'hub') throw new TypeError(`the prefix ${prefix} is reserved`);
     node.entry = route;
-    routes.set(segments.join('/'), route);
+    routes.set(nameOf(route.key), route);
     return route;
   }
 
-  function announceChange(prefix: string): void {
-    for (const listener of changeListeners) listener(prefix);
+  function rootOf(host: string | undefined): Node {
+    if (host === undefined) return root;
+    let own = roots.get(host);
+    if (own === undefined) {
+      own = createNode();
+      roots.set(host, own);
+    }
+    return own;
   }
 
-  const find = (prefix: string) => routes.get(prefixSegments(prefix).join('/'));
+  function announceChange(key: string): void {
+    for (const listener of changeListeners) listener(key);
+  }
+
+  const find = (key: string) => routes.get(nameOf(key));
 
   function announceRemoval(route: Route, replacement?: Route): void {
     for (const listener of listeners) listener(route, replacement);
   }
 
   return {
-    match: (path) => matchPath(root, path),
+    match(path, host) {
+      const own = host === undefined ? undefined : roots.get(host);
+      return own === undefined ? matchPath(root, path) : (matchPath(own, path) ?? nowhere);
+    },
+    get hasHosts() {
+      return roots.size > 0;
+    },
     add(definition) {
-      if (find(definition.prefix) !== undefined) {
-        throw new HubError('conflict', `There is a route for ${definition.prefix} already.`);
+      const key = (definition.host ?? '') + definition.prefix;
+      if (find(key) !== undefined) {
+        throw new HubError('conflict', `There is a route for ${key} already.`);
       }
       const route = put(definition);
-      announceChange(route.prefix);
+      announceChange(route.key);
       return route;
     },
     replace(definition) {
-      const former = find(definition.prefix);
+      const former = find((definition.host ?? '') + definition.prefix);
       const route = put(definition);
       if (former !== undefined) {
         route.lastActivityMs = former.lastActivityMs;
         announceRemoval(former, route);
       }
-      announceChange(route.prefix);
+      announceChange(route.key);
       return route;
     },
-    remove(prefix) {
-      const segments = prefixSegments(prefix);
-      const key = segments.join('/');
-      const route = routes.get(key);
+    remove(key) {
+      const route = find(key);
       if (route === undefined) return false;
-      routes.delete(key);
-      removeEntry(root, segments);
+      const { host, prefix } = route;
+      routes.delete(nameOf(key));
+      const own = rootOf(host);
+      removeEntry(own, prefixSegments(prefix));
+      if (host !== undefined && own.entry === undefined && own.children.size === 0) {
+        roots.delete(host);
+      }
       announceRemoval(route);
-      announceChange(route.prefix);
+      announceChange(route.key);
       return true;
     },
-    setReady(prefix, isReady) {
-      const route = find(prefix);
+    setReady(key, isReady) {
+      const route = find(key);
       if (route === undefined || route.isReady === isReady) return;
       route.isReady = isReady;
-      announceChange(route.prefix);
+      announceChange(route.key);
     },
     find,
     list: () => [...routes.values()],
@@ -155,6 +186,13 @@ function matchPath(root: Node, path: CanonicalPath): RouteMatch | undefined {
   if (isWithoutSlash) {
     return { kind: 'redirect', route: entry, path: prefix + target.slice(pathname.length) };
   }
+  if (entry.stripsPrefix) {
+    const rest = target.slice(target.startsWith(prefix) ? prefix.length : entryEnd);
+    // Without the prefix, what followed it would name a host.
+    return /^(?:\/|%2f|%5c)/i.test(rest)
+      ? ambiguous
+      : { kind: 'forward', route: entry, path: `/${rest}` };
+  }
   const forwarded = target.startsWith(prefix) ? target : prefix + target.slice(entryEnd);
   return { kind: 'forward', route: entry, path: forwarded };
 }
@@ -170,6 +208,12 @@ function loosestEntry(root: Node, pathname: string): Node['entry'] {
     if (node.entry !== undefined) entry = node.entry;
   }
   return entry;
+}
+
+/** One name for all spellings of a key. Throws TypeError for text that is no key. */
+function nameOf(key: string): string {
+  const slashAt = key.indexOf('/');
+  return key.slice(0, slashAt + 1) + prefixSegments(key.slice(slashAt)).join('/');
 }
 
 function prefixSegments(prefix: string): string[] {

@@ -1,5 +1,7 @@
+import type { RouteRule } from '../config/route-rules-schema.ts';
 import type { AccessTarget } from '../protocol/access-scope.ts';
 import { tokenCookieName } from '../protocol/cookie-names.ts';
+import { compileRules, type RouteRules } from './route-rules.ts';
 import { parseUpstreamAddress, type UpstreamAddress } from './upstream-address.ts';
 
 /** Who checks visitors: the service or server itself, the gateway in its place, or none. */
@@ -12,6 +14,14 @@ export type RouteOwner = AccessTarget | { readonly kind: 'extra' };
 export interface RouteDefinition {
   /** Public path as the hub writes it: encoded, base path included, a slash at both ends. */
   readonly prefix: string;
+  /** Host name for which alone the route is, in lower case; for all that have no routes of their own when left out. */
+  readonly host?: string | undefined;
+  /** Where browsers reach a route that has a host name: scheme, host and port. */
+  readonly origin?: string | undefined;
+  /** Whether the upstream gets paths without the prefix. */
+  readonly stripsPrefix?: boolean | undefined;
+  /** Who may pass which part, for `access: "gateway"`. */
+  readonly rules?: readonly RouteRule[] | undefined;
   /** `http://`, `https://` or `http+unix://%2Fpath`; only the origin counts. */
   readonly target: string;
   readonly access: RouteAccess;
@@ -34,7 +44,15 @@ export interface RouteDefinition {
 
 /** An entry of the proxy table. */
 export interface Route {
+  /** Names the route in its table: its prefix, after its host name if it has one. */
+  readonly key: string;
   readonly prefix: string;
+  readonly host: string | undefined;
+  readonly origin: string | undefined;
+  readonly stripsPrefix: boolean;
+  readonly rules: readonly RouteRule[];
+  /** Undefined where there are no rules. */
+  readonly judge: RouteRules['judge'] | undefined;
   readonly target: string;
   readonly access: RouteAccess;
   readonly owner: RouteOwner;
@@ -58,8 +76,15 @@ export interface Route {
 /** Throws TypeError for a target that cannot be forwarded to. */
 export function createRoute(definition: RouteDefinition, nowMs: number): Route {
   const { prefix, target, access, owner, clientId, upstreamTimeoutMs, isReady = true } = definition;
+  const { host, rules = [] } = definition;
   return {
+    key: (host ?? '') + prefix,
     prefix,
+    host,
+    origin: definition.origin,
+    stripsPrefix: definition.stripsPrefix ?? false,
+    rules,
+    judge: rules.length === 0 ? undefined : compileRules(rules).judge,
     target,
     access,
     owner,

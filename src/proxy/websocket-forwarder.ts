@@ -133,7 +133,8 @@ export function createWebSocketForwarder(options: {
       // The server's own listener is gone since the upgrade; a socket without one throws.
       socket.on('error', () => {});
       if (socket.destroyed) return;
-      const { route, client, userName, sessionId, accessTokenId, expiresAtMs } = forwardOptions;
+      const { route, client, userName, sessionId, accessTokenId, expiresAtMs, groups } =
+        forwardOptions;
       const headers = refusalOf(req, route, userName) ?? handshakeHeaders(req, forwardOptions);
       if (headers instanceof HubError) {
         answerErrorOnSocket(socket, headers, recordOf(req).id);
@@ -144,7 +145,7 @@ export function createWebSocketForwarder(options: {
         socket,
         clientKey: req.headers['sec-websocket-key'] ?? '',
         requestId: recordOf(req).id,
-        tags: { route, client, userName, sessionId, accessTokenId, expiresAtMs },
+        tags: { route, client, userName, sessionId, accessTokenId, expiresAtMs, groups },
         host: hostOf(route),
       });
       tunnels.add(tunnel);

@@ -38,9 +38,9 @@ function needsRestart(former: Service, service: Service): boolean {
 }
 
 function startOf(service: Service) {
-  const { kind, url, prefix, launch, healthPath, readyTimeoutMs } = service;
+  const { kind, url, prefix, host, launch, healthPath, readyTimeoutMs } = service;
   const { apiToken, clientId, redirectUri, allowedScopes } = service;
-  const shared = { kind, url, prefix, healthPath, readyTimeoutMs };
+  const shared = { kind, url, prefix, host, healthPath, readyTimeoutMs };
   // Only a managed service is told these by the hub; an external one goes on as it is.
   const told = { token: apiToken?.reveal(), clientId, redirectUri, allowedScopes };
   return kind === 'managed' ? { ...shared, launch, ...told } : shared;

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { Service } from './service.ts';
 
@@ -17,19 +18,26 @@ export interface ServiceRoutes {
 export function createServiceRoutes(routes: RouteTable): ServiceRoutes {
   function put(service: Service, isReady: boolean, via?: string): void {
     if (service.url === undefined) return;
-    const current = routes.find(service.prefix);
+    const key = keyOf(service);
+    const current = routes.find(key);
     const isSame =
       current?.target === service.url &&
       current.access === service.access &&
       current.clientId === service.clientId &&
+      current.stripsPrefix === service.stripsPrefix &&
+      isDeepStrictEqual(current.rules, service.rules) &&
       (current.via === via || !isReady) &&
       current.upstreamTimeoutMs === service.upstreamTimeoutMs;
     if (isSame) {
-      routes.setReady(service.prefix, isReady);
+      routes.setReady(key, isReady);
       return;
     }
     routes.replace({
       prefix: service.prefix,
+      host: service.host,
+      origin: service.origin,
+      stripsPrefix: service.stripsPrefix,
+      rules: service.rules,
       target: service.url,
       access: service.access,
       owner: { kind: 'service', name: service.name },
@@ -43,6 +51,10 @@ export function createServiceRoutes(routes: RouteTable): ServiceRoutes {
   return {
     open: (service, via) => put(service, true, via),
     close: (service) => put(service, false),
-    remove: (service) => void routes.remove(service.prefix),
+    remove: (service) => void routes.remove(keyOf(service)),
   };
+}
+
+function keyOf({ host = '', prefix }: Service): string {
+  return host + prefix;
 }

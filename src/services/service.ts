@@ -26,6 +26,12 @@ export interface Service {
   readonly url: string | undefined;
   /** Path of its pages under the public origin, with a slash at both ends. */
   readonly prefix: string;
+  /** Host name for which alone it is. */
+  readonly host: string | undefined;
+  /** Of browsers, where it has a host name: scheme, host and port. */
+  readonly origin: string | undefined;
+  readonly stripsPrefix: boolean;
+  readonly rules: ServiceConfig['rules'];
   readonly access: 'service' | 'gateway' | 'public';
   readonly isDisplayed: boolean;
   readonly info: Readonly<Record<string, unknown>>;
@@ -57,16 +63,20 @@ export function createService(
     readonly directory: string;
   },
 ): Service {
-  const { name, command } = config;
+  const { name, command, place, strip_prefix: stripsPrefix } = config;
   const { apiToken, basePath, directory } = context;
-  const prefix = `${basePath}services/${name}/`;
-  const gatewayCallback = `${prefix}oauth_callback`;
+  const { prefix = `${basePath}services/${name}/`, host, origin } = place ?? {};
+  const gatewayCallback = `${origin ?? ''}${prefix}oauth_callback`;
   return {
     name,
     kind: command === undefined ? 'external' : 'managed',
     isAdmin: config.admin,
     url: config.url,
     prefix,
+    host,
+    origin,
+    stripsPrefix,
+    rules: config.rules,
     access: config.access,
     isDisplayed: config.display,
     info: config.info,
@@ -81,7 +91,7 @@ export function createService(
       (config.access === 'gateway' &&
         (config.oauth_redirect_uri ?? gatewayCallback) === gatewayCallback &&
         config.oauth_client_allowed_scopes.length === 0),
-    healthPath: prefix + (config.health_path ?? '/').slice(1),
+    healthPath: (stripsPrefix ? '/' : prefix) + (config.health_path ?? '/').slice(1),
     readyTimeoutMs: config.timeout * 1000,
     upstreamTimeoutMs:
       config.upstream_timeout === undefined ? undefined : config.upstream_timeout * 1000,

@@ -48,6 +48,31 @@ describe('validating services', () => {
       'api_token',
       /unique, but is also that of service "a" \(service "b"\)/,
     ],
+    [
+      'rules that no one applies',
+      [{ name: 'a', url: 'http://h/', rules: [{ allow: 'nobody' }] }],
+      'rules',
+      /need "access": "gateway"/,
+    ],
+    [
+      'a path stripped before an app that has one',
+      [{ name: 'a', url: 'http://h/', strip_prefix: true }],
+      'strip_prefix',
+      /for apps that the gateway guards/,
+    ],
+    [
+      'a rule that cannot match',
+      [
+        {
+          name: 'a',
+          url: 'http://h/',
+          access: 'gateway',
+          rules: [{ paths: ['/a/*'] }, { paths: ['/a/b'], allow: 'nobody' }],
+        },
+      ],
+      'rules[1]',
+      /can never match: rules\[0\]/,
+    ],
     ['an unknown user', [{ name: 'a', command: 'x', user: 'bob' }], 'user', /no user "bob".*"a"/],
     [
       'a cwd that is no directory',

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { ServiceConfig } from '../config/config.ts';
 import type { ConfigProblem } from '../errors.ts';
+import { findUselessRules } from '../proxy/route-rules.ts';
 import { clientIdOf } from './service.ts';
 
 /** What the machine says about services, gathered beforehand so that the check itself is pure. */
@@ -35,9 +36,12 @@ export function validateServices(
   for (const url of hubUrls) seen.set(`listen ${listenKey(url)}`, 'the hub itself');
 
   for (const [index, service] of services.entries()) {
+    const { place } = service;
+    const path =
+      place === undefined ? `Hub.services[${index}]` : `Proxy.extra_routes.${place.spec}`;
     const report: Report = (field, message) =>
       problems.push({
-        path: `Hub.services[${index}].${field}`,
+        path: `${path}.${place !== undefined && field === 'url' ? 'target' : field}`,
         message: `${message} (service "${service.name}")`,
       });
     checkFields(service, report);
@@ -53,7 +57,22 @@ export function validateServices(
   return problems;
 }
 
-function checkFields({ url, access, api_token }: ServiceConfig, report: Report): void {
+/** What a rule says is told where its service is not guarded: there it would protect nothing. */
+function checkRules({ access, rules, strip_prefix }: ServiceConfig, report: Report): void {
+  if (access !== 'gateway' && rules.length > 0) {
+    report('rules', `need "access": "gateway", but it is "${access}"`);
+  }
+  if (access === 'service' && strip_prefix) {
+    report('strip_prefix', 'is for apps that the gateway guards, or that are public');
+  }
+  for (const { index, earlier } of findUselessRules(rules)) {
+    report(`rules[${index}]`, `can never match: rules[${earlier}] before it matches all of it`);
+  }
+}
+
+function checkFields(service: ServiceConfig, report: Report): void {
+  const { url, access, api_token } = service;
+  checkRules(service, report);
   if (api_token !== undefined && api_token.reveal().length <= longestRefusedSecret) {
     report('api_token', `must be longer than ${longestRefusedSecret} characters`);
   }

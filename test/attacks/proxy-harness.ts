@@ -71,7 +71,7 @@ export async function startProxy(
   });
   server.on('request', (req, res) => {
     const match = find(req);
-    if (match === undefined) answer(res, 404);
+    if (match === undefined || match.kind === 'nowhere') answer(res, 404);
     else if (match.kind === 'ambiguous') answer(res, 400);
     else if (match.kind === 'redirect') answer(res, 308, { location: match.path });
     else forwarder.forward(req, res, { ...optionsOf(req), route: match.route, path: match.path });

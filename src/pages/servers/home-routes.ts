@@ -7,6 +7,7 @@ import type { Caller } from '../../rbac/caller.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import { hasChoices } from '../../servers/spawn-options.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
+import type { Service } from '../../services/service.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { PageContext } from '../page-context.ts';
@@ -45,10 +46,11 @@ export function homeRoutes(
         const resource = { kind: 'service', name } as const;
         return checkAccess(caller.scopes, 'access:services', resource, membership) === 'granted';
       })
-      .map((service) =>
-        toServiceLink(service, pages.urlOf(service.prefix), registry.statusOf(service.name)),
-      );
+      .map((service) => toServiceLink(service, urlOf(service), registry.statusOf(service.name)));
   }
+
+  const urlOf = ({ origin, prefix }: Service) =>
+    origin === undefined ? pages.urlOf(prefix) : origin + prefix;
 
   const showHome: ShowHome = async (ctx, login, failure) => {
     const { name: userName } = login.user;

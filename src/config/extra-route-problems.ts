@@ -1,0 +1,58 @@
+import type { ConfigProblem } from '../errors.ts';
+import type { Config } from './config.ts';
+import type { ExtraRoutes } from './extra-route-schema.ts';
+import { placeOf } from './route-services.ts';
+
+const guardedOnly = ['name', 'rules', 'display', 'health_path'] as const;
+
+/** Finds entries of `Proxy.extra_routes` that would hide the hub, or that say what has no meaning there. */
+export function findExtraRouteProblems(config: Config): ConfigProblem[] {
+  return Object.entries(config.Proxy.extra_routes).flatMap(([spec, route]) => {
+    const path = `Proxy.extra_routes.${spec}`;
+    const message = placeProblem(spec, config);
+    return [
+      ...(message === undefined ? [] : [{ path, message }]),
+      ...fieldProblems(route).map(({ field, message }) => ({ path: `${path}.${field}`, message })),
+    ];
+  });
+}
+
+function placeProblem(spec: string, config: Config): string | undefined {
+  const { host } = placeOf(spec, config);
+  if (host === undefined) {
+    return spec === '/' || /^\/(hub|user|services)\//i.test(decoded(spec))
+      ? "would hide the hub's own pages"
+      : pathProblem(spec);
+  }
+  const { publicUrl, subdomainHost } = config;
+  const isOfHub = host === publicUrl.hostname || host === subdomainHost?.hostname;
+  if (isOfHub) return 'names the host of the hub itself; leave the host name out';
+  if (subdomainHost !== undefined && host.endsWith(`.${subdomainHost.hostname}`)) {
+    return `may be the host of a user's server: it is below ${subdomainHost.hostname}`;
+  }
+  return pathProblem(spec.slice(host.length));
+}
+
+/** Prefixes are compared as they are written: what could be written otherwise would match nothing. */
+function pathProblem(path: string): string | undefined {
+  const isPlain = /^[\x21-\x7e]+$/.test(path) && !/[;%]|\/\.{1,2}\//.test(path);
+  const isCanonical = isPlain || encodeURI(decoded(path)) === path;
+  return isCanonical && !/;|%(?:2f|5c|25)|\/\.{1,2}\//i.test(path)
+    ? undefined
+    : 'is not a plain path: percent-encode what is not ASCII, and leave out dot segments and encoded slashes';
+}
+
+function fieldProblems(route: ExtraRoutes[string]): { field: string; message: string }[] {
+  if (route.access !== 'public') return [];
+  return guardedOnly
+    .filter((field) => route[field] !== undefined)
+    .map((field) => ({ field, message: 'is for routes with "access": "gateway" only' }));
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURI(path);
+  } catch {
+    return path;
+  }
+}

@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { httpUrl, seconds } from './common-schema.ts';
+import { routeRules } from './route-rules-schema.ts';
+import { serviceSchema } from './service-schema.ts';
+
+/** Where a route is: all paths below a prefix, of one host name or of every one. */
+export interface RoutePlace {
+  /** As it stands in `Proxy.extra_routes`. */
+  readonly spec: string;
+  /** In lower case; undefined for every host that has no routes of its own. */
+  readonly host: string | undefined;
+  /** Scheme, host and port of browsers there; undefined without a host name. */
+  readonly origin: string | undefined;
+  /** As visitors see it, with a slash at both ends. */
+  readonly prefix: string;
+}
+
+/** Host name, if any, and path prefix: `/docs/` or `wiki.example.org/`. */
+const spec = z
+  .string()
+  .regex(
+    /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*)?\/([^/?#\\]+\/)*$/,
+    'must begin and end with a slash; a host name may stand before it, in lower case and without port',
+  );
+
+const extraRoute = z.union([
+  httpUrl.transform((target) => complete({ target, access: 'public' })),
+  z
+    .strictObject({
+      target: httpUrl.describe('Where requests go.'),
+      access: z
+        .enum(['public', 'gateway'])
+        .default('public')
+        .describe(
+          'Open to everyone, or guarded by the gateway: then the route is a service, and who may pass has the scope `access:services!service=<name>`.',
+        ),
+      name: serviceSchema.shape.name
+        .optional()
+        .describe(
+          'Name of the service that a guarded route is; made of host and path when left out: `wiki` of `/wiki/`.',
+        ),
+      strip_prefix: z
+        .boolean()
+        .optional()
+        .describe('Whether the target gets paths without the prefix.'),
+      rules: routeRules.optional(),
+      display: z
+        .boolean()
+        .optional()
+        .describe('Whether users see a guarded route on their home page; true when left out.'),
+      health_path: serviceSchema.shape.health_path.describe(
+        'Path below the prefix that answers below 500 when the target of a guarded route is ready.',
+      ),
+      upstream_timeout: seconds.optional().describe('In place of Proxy.upstream_timeout.'),
+    })
+    .transform(complete),
+]);
+
+/** Every key is there, so that a place where one has no meaning can be checked. */
+function complete(route: {
+  readonly target: string;
+  readonly access: 'public' | 'gateway';
+  readonly name?: string | undefined;
+  readonly strip_prefix?: boolean | undefined;
+  readonly rules?: z.output<typeof routeRules> | undefined;
+  readonly display?: boolean | undefined;
+  readonly health_path?: string | undefined;
+  readonly upstream_timeout?: number | undefined;
+}) {
+  return route;
+}
+
+export const extraRoutes = z
+  .record(spec, extraRoute)
+  .default({})
+  .describe('Further routes: path prefix, after a host name if it is for one, to target.');
+
+export type ExtraRoutes = z.output<typeof extraRoutes>;

@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { isAddressRange } from './local-addresses.ts';
+
+/** Text between two slashes of a path, decoded: what could be read in more than one way is left out. */
+const segment = String.raw`(?!\.{1,2}(?:/|$))[^/?#%\\;*\x00-\x20\x7f]+`;
+const pathPattern = z
+  .string()
+  .max(500)
+  .regex(
+    new RegExp(String.raw`^/(?:${segment}/)*(?:\*|${segment})?$`),
+    'is not a path such as /health or /admin/*, decoded, without dot segments, query or semicolon',
+  );
+
+const addressRange = z
+  .string()
+  .refine(isAddressRange, 'is neither an IP address nor a range such as 10.0.0.0/8');
+
+/** One rule of a guarded service or route. */
+const routeRule = z
+  .strictObject({
+    paths: z
+      .array(pathPattern)
+      .min(1)
+      .optional()
+      .describe(
+        'Paths below the prefix: `/health` is that page alone, `/admin/*` also everything below. Every path when left out.',
+      ),
+    methods: z
+      .array(z.string().regex(/^[A-Z][A-Z-]*$/, 'is not a method in capital letters, such as GET'))
+      .min(1)
+      .optional()
+      .describe(
+        'Methods; GET means HEAD too, and is that of a WebSocket. Every method when left out.',
+      ),
+    client_addresses: z
+      .array(addressRange)
+      .min(1)
+      .optional()
+      .describe('Addresses and ranges from which visitors come. Every address when left out.'),
+    allow: z
+      .enum(['everyone', 'users', 'nobody'])
+      .default('users')
+      .describe(
+        'Who may pass: everyone without a login, users who have access to the service, or nobody.',
+      ),
+    groups: z
+      .array(z.string().min(1))
+      .min(1)
+      .optional()
+      .describe('Groups of which a user must be in one, besides having access to the service.'),
+  })
+  .refine(
+    ({ allow, groups }) => groups === undefined || allow === 'users',
+    'groups are for "allow": "users" only',
+  );
+
+export const routeRules = z
+  .array(routeRule)
+  .max(200)
+  .describe(
+    'Who may pass which part; the first rule that matches a request counts. Where none does, users who have access to the service may pass.',
+  );
+
+export type RouteRule = z.output<typeof routeRule>;

@@ -1,0 +1,71 @@
+import type { IncomingMessage } from 'node:http';
+import { headerToken } from '../client/credentials.ts';
+import { tokenPrefix } from '../crypto/random.ts';
+import { HubError } from '../errors.ts';
+import { cookieValues } from '../http/cookies.ts';
+import { sessionIdCookie } from '../protocol/cookie-names.ts';
+import { tokenParameter } from '../protocol/token-parameter.ts';
+import type { Route } from '../proxy/route.ts';
+import type { GateDecision } from './gatekeeper.ts';
+import type { HopOptions } from './hop-forwarder.ts';
+import type { Visitor } from './traffic.ts';
+
+/** Whether a request shows a token of the hub, where no one asked for it: the upstream is not to see it. */
+export function showsHubToken(req: IncomingMessage, { access }: Route): boolean {
+  if (access !== 'gateway') return false;
+  const shown = [headerToken(req), tokenParameter(req.url ?? '/')];
+  return shown.some((token) => token?.startsWith(tokenPrefix) === true);
+}
+
+export function hopOptions({ upstreamTimeoutMs }: Route, via: string, path: string): HopOptions {
+  return { via, path, upstreamTimeoutMs };
+}
+
+/** Where the upstream checks visitors itself, the session id still ties a connection to its login. */
+export function sessionIdOf(req: IncomingMessage, route: Route): string | undefined {
+  if (route.access === 'public') return undefined;
+  return cookieValues(req.headers.cookie, sessionIdCookie)[0];
+}
+
+export function visitorOf(decision: GateDecision): Visitor {
+  switch (decision.kind) {
+    case 'authorized':
+      return { userName: decision.userName };
+    case 'denied':
+      return { userName: decision.user?.name };
+    case 'redirect':
+    case 'page':
+      return {};
+  }
+}
+
+export function ambiguousPath(): HubError {
+  return new HubError('invalid_path', 'This address can be read in more than one way.', {
+    hint: 'Write it without dot segments, backslashes, doubled or encoded slashes.',
+  });
+}
+
+export function nothingHere(): HubError {
+  return new HubError('not_found', 'There is nothing at this address.');
+}
+
+export function severalHosts(): HubError {
+  return new HubError('bad_request', 'The request names its host more than once.');
+}
+
+export function outdated(): HubError {
+  return new HubError('unavailable', 'The hub cannot be asked who you are at the moment.', {
+    hint: 'Try again in a few seconds.',
+    retryAfterSeconds: 5,
+  });
+}
+
+export function loginNeeded(): HubError {
+  return new HubError('unauthenticated', 'Log in first.');
+}
+
+export function asHubError(thrown: unknown): HubError {
+  return thrown instanceof HubError
+    ? thrown
+    : new HubError('internal', 'The hub could not check who you are.', { cause: thrown });
+}
