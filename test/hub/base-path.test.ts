@@ -13,7 +13,8 @@ import {
   serverPath,
   startUntilReady,
 } from '../support/server-hub.ts';
-import { createTestHub, submitForm, type TestHub, until } from '../support/test-hub.ts';
+import { untilState } from '../support/services.ts';
+import { createTestHub, submitForm, type TestHub } from '../support/test-hub.ts';
 
 /** The base path on which JupyterHub tests itself. */
 const basePath = '/@/space%20word/';
@@ -53,10 +54,8 @@ describe('a hub below a path with characters of all kinds', () => {
       },
     });
     oauthService.connect(hub, { service_prefix: `${basePath}services/own/` });
-    await until(async () => {
-      const answer = await hub.api('/services/app', adminToken);
-      return ((await answer.json()) as { ready: boolean }).ready;
-    }, 'the app is ready');
+    // The service answers 500 until it is connected, and is then asked again within a second.
+    await Promise.all(['own', 'app'].map((name) => untilState(hub, name, 'ready')));
     ({ origin } = new URL(hub.url));
   });
   afterAll(async () => {
