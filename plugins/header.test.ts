@@ -47,7 +47,7 @@ describe('a header of a trusted proxy', () => {
     });
   });
 
-  test('that came twice is refused, whoever joined the two', async () => {
+  test('that came twice is refused, also joined into one', async () => {
     for (const headers of [
       { 'x-forwarded-user': 'eve\nada' },
       { 'x-forwarded-user': 'eve, ada' },
@@ -61,7 +61,7 @@ describe('a header of a trusted proxy', () => {
     }
   });
 
-  test('that is missing or empty names nobody', async () => {
+  test('that is missing or empty names no user', async () => {
     for (const headers of [{}, { 'x-forwarded-user': '' }, { 'x-forwarded-user': '  ' }]) {
       expect(await identify(headers)).toEqual({ outcome: 'refused', reason: 'credentials' });
     }
@@ -80,7 +80,7 @@ describe('a header of a trusted proxy', () => {
   });
 });
 
-test('a header of anybody else is not believed', async () => {
+test('a header from any other address is not believed', async () => {
   const result = await identify({ 'x-forwarded-user': 'admin' }, { isTrustedProxy: false });
   expect(result).toEqual({ outcome: 'refused', reason: 'credentials' });
 });

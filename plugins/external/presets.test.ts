@@ -290,7 +290,7 @@ describe('GitHub', () => {
     expect(result).toMatchObject({ user: { allowed: false } });
   });
 
-  test('organisations that cannot be read let nobody in', async () => {
+  test('organisations that cannot be read let no user in', async () => {
     delete answers['/user/memberships/orgs'];
     const { result } = await login({ allowed_organizations: ['example'] });
     expect(result).toMatchObject({ outcome: 'refused' });
@@ -324,7 +324,7 @@ describe('the client of a provider', () => {
     expect(host.logged.join()).not.toContain('made');
   });
 
-  test('is hub-client-<uuid> where nothing is configured and the provider registers nobody', async () => {
+  test('is hub-client-<uuid> where nothing is configured and the provider registers no clients', async () => {
     await using refusing = await startScriptedProvider({ registers: true });
     refusing.fallback = (_req, res) => sendJson(res, { error: 'access_denied' }, 403);
     for (const { issuer } of [provider, refusing]) {

@@ -148,7 +148,7 @@ describe('a signed name', () => {
     expect(host.logged.join()).not.toContain(token.split('.')[2]);
   });
 
-  test('that nobody signed, or another, is refused', async () => {
+  test('without a signature, or with one by another key, is refused', async () => {
     const { identify } = await createAuthenticator();
     const [, payload = ''] = (await provider.sign()).split('.');
     const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');

@@ -167,7 +167,7 @@ describe.runIf(hasSlapd())('with a real directory', () => {
     expect(await logIn('twin1', 'password of twin1')).toMatchObject({ user: { allowed: false } });
   });
 
-  test('an id that never changes names the person, and without it nobody comes in', async () => {
+  test('an id that never changes names the person, and without it the login is refused', async () => {
     const { logIn } = await create({ id_attribute: 'entryUUID' });
     const result = await logIn('ada', 'password of ada');
     expect(result).toMatchObject({ user: { subject: expect.stringMatching(/^[0-9a-f-]{36}$/) } });
@@ -177,7 +177,7 @@ describe.runIf(hasSlapd())('with a real directory', () => {
     });
   });
 
-  test('a certificate that nobody vouches for, or for another host, is refused', async () => {
+  test('a certificate of an unknown authority, or for another host, is refused', async () => {
     for (const more of [
       { tls_ca: undefined },
       { tls_ca: undefined, url: slapd.ldapUrl },

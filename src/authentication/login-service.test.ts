@@ -97,7 +97,7 @@ async function createParts(
 }
 
 describe('who may log in', () => {
-  test('nobody does unless a rule lets them in', async () => {
+  test('no user may log in unless a rule lets them in', async () => {
     const { login, users } = await createParts();
     expect(await login('ada')).toMatchObject({ outcome: 'refused', status: 403 });
     expect(await users.count()).toBe(0);
@@ -220,7 +220,7 @@ describe('identities', () => {
     });
   });
 
-  test('somebody who takes the name of an administrator at the provider stays who they are', async () => {
+  test('a user who takes the name of an administrator at the provider stays who they are', async () => {
     const { admit } = await createParts({ admin_users: ['root'], allowed_users: ['mallory'] });
     await admit({ name: 'mallory', issuer: 'https://a', subject: '666' });
     const renamed = await admit({ name: 'root', issuer: 'https://a', subject: '666' });
@@ -235,7 +235,7 @@ describe('identities', () => {
     });
   });
 
-  test('a renamed account keeps its login, and its old name gives nobody else entry', async () => {
+  test('a renamed account keeps its login, and its old name gives no other user entry', async () => {
     const { login, users } = await createParts();
     const ada = await users.create({ name: 'ada' });
     await login('ada', 'right', 'own');

@@ -81,7 +81,7 @@ test('attempts during the delay do not prolong it', async () => {
   expect(await isTried('ada', true)).toBe(true);
 });
 
-test('a clock that is set back by an hour makes nobody wait an hour longer', async () => {
+test('a clock that is set back by an hour makes no user wait an hour longer', async () => {
   for (let failure = 0; failure < 3; failure++) await isTried('ada', false);
   nowMs -= 3_600_000;
   expect(await retryAfter('ada')).toBe(10);
@@ -162,7 +162,7 @@ test('what one mistyped oneself is taken back from a shared address', async () =
   }
 });
 
-test('nobody locks a user out who comes from another address', async () => {
+test('no one locks out a user who comes from another address', async () => {
   for (let guess = 0; guess < 50; guess++) await isTried('ada', false, '198.51.100.7');
   expect(await isTried('ada', true, '198.51.100.7')).toBe(false);
   expect(await isTried('ada', true)).toBe(true);
@@ -298,7 +298,7 @@ test('failures outlive the process and are seen by another', async () => {
   expect(await isTried('ada', true)).toBe(false);
 });
 
-test('a failing attempt of the provider counts for nothing and blocks nobody', async () => {
+test('a failing attempt of the provider counts for nothing and blocks no user', async () => {
   for (let attempt = 0; attempt < 5; attempt++) {
     const failing = throttle.attempt(
       { userName: 'ada', address: '192.0.2.1' },

@@ -197,7 +197,7 @@ test.for([
     {},
   ],
   [
-    'the answer is about somebody else',
+    'the answer is about another user',
     { outcome: 'updated', user: { name: 'ada', subject: '2' } },
     {},
   ],

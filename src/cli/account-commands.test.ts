@@ -121,7 +121,7 @@ describe('hub user', () => {
     ]);
   });
 
-  test('list shows everybody, as a table or as JSON', async () => {
+  test('list shows all users, as a table or as JSON', async () => {
     await hub('user add ada --admin --no-password');
     await hub('user add bob --no-password');
     expect((await hub('user list')).stdout).toMatch(

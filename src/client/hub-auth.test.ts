@@ -33,7 +33,7 @@ describe('user_for_token', () => {
     expect(await parts.hubAuth.user_for_token('bad')).toBeNull();
   });
 
-  test('asks the hub once within cache_max_age, also about tokens that identify nobody', async () => {
+  test('asks the hub once within cache_max_age, also about tokens that identify no user', async () => {
     await using parts = await setUp();
     for (const token of ['good', 'good', 'bad', 'bad']) await parts.hubAuth.user_for_token(token);
     expect(parts.hub.lookups).toBe(2);

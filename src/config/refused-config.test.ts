@@ -180,7 +180,7 @@ describe('a wrong configuration is refused:', () => {
       'Hub.authenticator_class[0].name: may hold a-z, 0-9 and hyphens',
     ],
     [
-      'a database nobody speaks',
+      'an unknown kind of database',
       { Hub: { database_url: 'mysql://x' } },
       /^Hub\.database_url: must begin with sqlite/,
     ],

@@ -149,7 +149,7 @@ test.each(ends)(
   },
 );
 
-test('a change that may concern anybody is heeded for everybody', async () => {
+test('a change that may concern any user is heeded for all', async () => {
   const { guard, visitor, announce } = guardedWorld();
   const [alice, bob] = [await visitor('alice'), await visitor('bob')];
   announce();
@@ -201,7 +201,7 @@ test('a lookup that was under way when a right was taken is not shared with who 
   expect(lookups).toEqual(['alice', 'alice']);
 });
 
-test('so many ends that not all can be kept make everybody unknown', async () => {
+test('so many ends that not all can be kept make all visitors unknown', async () => {
   const { guard, visitor, announce } = guardedWorld();
   const alice = await visitor('alice');
   announce({ kind: 'session_ended', sessionId: 'session-of-alice' });
@@ -211,7 +211,7 @@ test('so many ends that not all can be kept make everybody unknown', async () =>
   expect(guard.known(route, alice)).toBeUndefined();
 });
 
-test('nobody is known beyond the end of the token, to the millisecond', async () => {
+test('no user is known beyond the end of the token, to the millisecond', async () => {
   const { guard, visitor, expiries } = guardedWorld();
   expiries.set('alice', new Date(Date.now() + 200));
   const alice = await visitor('alice');

@@ -73,7 +73,7 @@ test('a session that another process ended takes its connections along, and no o
   expect(parts.closed).toEqual(['of the session: session_ended']);
 });
 
-test('a cookie that never named an open session is no reason to cut anybody off', async () => {
+test('a cookie that never named an open session is no reason to cut a connection', async () => {
   using parts = setUp();
   parts.connect('stale', { sessionId: 'ended long ago' });
   await vi.advanceTimersByTimeAsync(pollMs);

@@ -28,7 +28,7 @@ test.each([
   expect((await ask(sent, [])).seen).toBe(expected);
 });
 
-test('its own cookies are set for the whole host, under names that nobody else can set', async () => {
+test('its own cookies are set for the whole host, under names that no other host can set', async () => {
   const { set } = await ask(undefined, [
     'hub-hub-login=x; Path=/hub/; HttpOnly; Secure; SameSite=Lax',
     'hub-form=; path=/hub/; secure',

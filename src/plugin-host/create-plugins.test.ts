@@ -81,7 +81,7 @@ test('a trial opens nothing and closes what was created', async () => {
   expect(calls).toEqual(['create', 'close']);
 });
 
-test('what is started is opened before anybody has it', async () => {
+test('what is started is opened before it is handed out', async () => {
   const { prepared, calls } = noting();
   await startAuthenticator(prepared, await createTestHost());
   expect(calls).toEqual(['create', 'open']);

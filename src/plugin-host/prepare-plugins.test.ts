@@ -105,7 +105,7 @@ test('a plugin is found by its name also when the file is called otherwise', asy
   expect(authenticators).toHaveLength(1);
 });
 
-test('files that nobody names are not even loaded', async () => {
+test('files that are not named are not even loaded', async () => {
   writePlugin('example.ts', '');
   writeFileSync(join(directory, 'plugins/bomb.ts'), 'throw new Error("loaded");');
   const { texts } = await prepare({

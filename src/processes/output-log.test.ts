@@ -94,7 +94,7 @@ describe('the output log', () => {
     expect(told.at(-1)).toMatch(/^\[… \d+ lines not shown\]$/);
   });
 
-  test('starts over when somebody empties the file', async () => {
+  test('starts over when the file is emptied', async () => {
     const file = join(directory, 'app.log');
     await using output = await openOutputLog({ file });
     await appendFile(file, 'before, a longer line\n');

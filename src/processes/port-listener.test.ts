@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { findListeners, holdsSocket, listenersFor } from './port-listener.ts';
 
 test.runIf(platform() === 'linux')(
-  'who listens on a port is known, and when nobody does',
+  'the process that listens on a port is known, and that there is none',
   async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');

@@ -61,7 +61,7 @@ describe('a readiness probe', () => {
     expect(asked).toEqual(['/services/a/health']);
   });
 
-  test('a port where nobody listens is told apart from one that does not answer', async () => {
+  test('a port where no process listens is told apart from one that does not answer', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const refused = await probeReadiness({ url, path: '/', timeoutMs: 60_000 });
     expect(refused).toMatchObject({ ready: false, problem: 'refused' });

@@ -78,7 +78,7 @@ describe('when one side fails', () => {
     expect(response).not.toMatch(/0\r\n\r\n$/);
   });
 
-  test('nobody listening is 503, an answer broken off before it began 502', async () => {
+  test('a refused connection is 503, an answer broken off before it began 502', async () => {
     await using upstream = await startRawUpstream((peer) => {
       peer.socket.once('more', () => peer.socket.destroy());
     });

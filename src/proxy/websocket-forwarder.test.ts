@@ -90,7 +90,7 @@ describe('a WebSocket', () => {
     await eventually(() => upstream.sockets.size === 0 && proxy.webSockets.openWebSockets === 0);
   });
 
-  test('passes a close with its code and reason, whoever closes', async () => {
+  test('passes a close with its code and reason in both directions', async () => {
     await using upstream = await startEcho();
     await using proxy = await startProxy();
     proxy.addService('a', upstream.url);
@@ -126,7 +126,7 @@ describe('a WebSocket', () => {
     ws.terminate();
   });
 
-  test('that nobody uses is closed after the idle time', async () => {
+  test('that is not used is closed after the idle time', async () => {
     await using upstream = await startEcho();
     await using proxy = await startProxy({ websocket_idle_timeout: 0.000_001 });
     proxy.addService('a', upstream.url);
@@ -258,7 +258,7 @@ describe('a handshake', () => {
     expect(await rawRequest(proxy.port, handshake())).toContain('half');
   });
 
-  test('with nobody listening is 503, broken off 502', async () => {
+  test('to a refused connection is 503, broken off 502', async () => {
     await using upstream = await startRawUpstream((peer) => {
       peer.socket.once('more', () => peer.socket.destroy());
     });

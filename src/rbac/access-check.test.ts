@@ -88,7 +88,7 @@ describe('checkAccess', () => {
     }
   });
 
-  test('a user name that looks like a filter reaches nobody else', () => {
+  test('a user name that looks like a filter reaches no other user', () => {
     const held = new Set(['x!user=mallory!user=alice', 'x!user=mallory/', 'x!user=y!group=staff']);
     expect(checkAccess(held, 'x', user('alice'), membership)).toBe('filtered');
     expect(checkAccess(held, 'x', server('mallory', ''), membership)).toBe('filtered');

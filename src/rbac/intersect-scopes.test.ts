@@ -123,7 +123,7 @@ describe('in a small world, for any scopes and any groups', () => {
     });
   });
 
-  test('nobody may grant what allows more than they are allowed', () => {
+  test('no user may grant what allows more than they are allowed', () => {
     property((granter, wanted, membership) => {
       if (!mayGrant(granter, wanted, membership)) return;
       const ofGranter = permissions(granter, membership);

@@ -124,7 +124,7 @@ test('lays an override over a default role, and takes it back when it disappears
   expect(await world.roles.getByName('user')).toEqual(defaultRoles.user);
 });
 
-test('removes roles that left the configuration, and none of anybody else', async () => {
+test('removes roles that left the configuration, and no others', async () => {
   await using world = await openWorld();
   await world.roles.apply({
     save: [{ name: 'by-api', description: '', scopes: [], origin: 'api' }],
@@ -142,7 +142,7 @@ test('removes roles that left the configuration, and none of anybody else', asyn
   );
 });
 
-test('gives a listed kind exactly its members, whoever gave the role before', async () => {
+test('gives a listed kind exactly its members, no matter who gave the role before', async () => {
   await using world = await openWorld();
   await world.load([{ name: 'reader', scopes: ['read:hub'], users: ['alice', 'bob'] }]);
   await world.roles.apply({ assign: [given('reader', 'user', 'carol', 'api')] });

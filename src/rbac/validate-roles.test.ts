@@ -77,7 +77,7 @@ describe('validateRoles', () => {
     expect(problems[6]?.message).toContain('"blog"');
   });
 
-  test('lets nobody but the provider assign users and groups while it manages roles', () => {
+  test('lets only the provider assign users and groups while it manages roles', () => {
     const roles = [{ name: 'reader', users: ['alice'], groups: [], services: ['wiki'] }];
     expect(pathsOf(validateRoles(roles, { ...context, managesRoles: true }))).toEqual([
       'Hub.load_roles[0].users',

@@ -99,7 +99,7 @@ test('one entry that cannot be stored costs no other', async () => {
 });
 
 describeEachDatabase('activity in a database', (open) => {
-  test('a time that no column can hold stops nobody else’s activity', async () => {
+  test('a time that no column can hold stops no other user’s activity', async () => {
     const database = await open();
     const users = createUserStore(database);
     const servers = createServerStore(database);

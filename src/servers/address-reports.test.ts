@@ -21,7 +21,7 @@ test('the first address that the spawner accepts counts, and no other after it',
   });
 });
 
-test('nobody but a server that is waited for is heard', async () => {
+test('only a server that is waited for is heard', async () => {
   const reports = createAddressReports();
   const given = new AbortController();
   const address = reports.await('server-1', onNode7, given.signal);

@@ -9,7 +9,7 @@ async function collect(events: AsyncIterable<{ message: string }>): Promise<stri
   return messages;
 }
 
-test('whoever comes late hears everything, and the end', async () => {
+test('a late listener hears everything, and the end', async () => {
   const log = createProgressLog();
   log.add({ progress: 0, message: 'one' });
   const early = collect(log.follow(never));
@@ -24,7 +24,7 @@ test('whoever comes late hears everything, and the end', async () => {
   expect(await collect(log.follow(never))).toEqual(['one', 'two', 'three']);
 });
 
-test('whoever goes away is let go', async () => {
+test('a listener that goes away is forgotten', async () => {
   const log = createProgressLog();
   const gone = new AbortController();
   const following = collect(log.follow(gone.signal));

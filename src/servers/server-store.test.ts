@@ -14,7 +14,7 @@ describeEachDatabase('the store of servers', (open) => {
     return { database, users, ann, store: createServerStore(database) };
   }
 
-  test('makes a server once, whoever asks first', async () => {
+  test('makes a server once, also when asked twice at once', async () => {
     const { store, ann } = await create();
     const [one, other] = await Promise.all([
       store.ensure(ann.id, 'lab', 'My lab'),

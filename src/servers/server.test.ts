@@ -68,7 +68,7 @@ test.each([
   expect(safeFileName(one).toLowerCase()).not.toBe(safeFileName(other).toLowerCase());
 });
 
-test('nobody can choose a name whose folder is that of a long one', () => {
+test('no user can choose a name whose folder is that of a long one', () => {
   const victim = 'v'.repeat(255);
   const folder = safeFileName(victim);
   expect(folder.length).toBeLessThan(255);

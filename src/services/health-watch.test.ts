@@ -50,7 +50,7 @@ describe('the watch over a web service', () => {
     expect(events).toEqual(['ready', 'slow', 'ready']);
   });
 
-  test('a port where nobody listens is an illness at once', async () => {
+  test('a port where no process listens is a failure at once', async () => {
     expect((await watchedAnswers('run', [ready, refused])).events).toEqual(['ready', 'refused']);
   });
 

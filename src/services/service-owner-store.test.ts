@@ -49,7 +49,7 @@ describeEachDatabase('the owners of services', (open) => {
     expect(await stores[0]?.list()).toMatchObject([{ name: 'app', instanceId: winner }]);
   });
 
-  test('is taken from who has lost the lease, with the tag of what may still run, and from nobody else', async () => {
+  test('is taken only from an instance that has lost the lease, with the tag of what may still run', async () => {
     const { database, stores } = await openWith('a', 'b', 'c');
     const [a, b, c] = stores as [(typeof stores)[0], (typeof stores)[0], (typeof stores)[0]];
     expect(await a.claim('app', 'hash of a')).toEqual({ formerTag: undefined });

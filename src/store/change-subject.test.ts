@@ -34,7 +34,7 @@ test.each([
   expect(subjectsOf([change, change])).toEqual([undefined]);
 });
 
-test('the revocation of very many tokens may concern anybody', () => {
+test('the revocation of very many tokens may concern any user', () => {
   expect(tokensRevoked(['a'])).toEqual({ kind: 'tokens_revoked', tokenIds: ['a'] });
   expect(tokensRevoked(Array(101).fill('a'))).toBeUndefined();
   const many = Array.from({ length: 101 }, (_, index) => revoked(String(index)));

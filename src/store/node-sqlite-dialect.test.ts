@@ -74,7 +74,7 @@ test('works through more different statements than it keeps', async () => {
   }
 });
 
-test('lets nobody wait for ever behind a transaction', async () => {
+test('lets no query wait for ever behind a transaction', async () => {
   const { kysely } = await open({ queueTimeoutMs: 20 });
   const release = Promise.withResolvers<void>();
   const holding = kysely.transaction().execute(() => release.promise);

@@ -17,7 +17,7 @@ describeEachDatabase('the setting store', (open) => {
     expect(await settings.find('b')).toBe('3');
   });
 
-  test('gives everybody who makes a value at once the same one', async () => {
+  test('gives all who make a value at once the same one', async () => {
     const settings = createSettingStore(await open());
     const kept = await Promise.all(['x', 'y', 'z'].map((value) => settings.keep('id', value)));
     expect(new Set(kept).size).toBe(1);

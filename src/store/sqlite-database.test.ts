@@ -202,7 +202,7 @@ describe('an SQLite database', () => {
     expect(await userNames(database)).toEqual(['before', 'within']);
   });
 
-  test('shows each write to whoever asks after it', async () => {
+  test('shows each write to every later read', async () => {
     const database = await open();
     const names: string[] = [];
     for (let index = 100; index < 150; index += 1) {

@@ -102,7 +102,7 @@ test('a process that forgets to close it still ends, and not before its last ans
   expect(stdout).toBe('2000000\n');
 });
 
-test('nobody waits for ever when the thread ends', async () => {
+test('no query waits for ever when the thread ends', async () => {
   await engine.run('begin immediate', []);
   const asked = engine.run(slowStatement, []);
   const refused = expect(asked).rejects.toMatchObject({ code: 'storage_unavailable' });

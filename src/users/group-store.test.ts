@@ -69,7 +69,7 @@ describeEachDatabase('the group store', (open) => {
     );
   });
 
-  test('adds nobody when one of the users does not exist, and names that one', async () => {
+  test('adds no user when one of them does not exist, and names that one', async () => {
     const { groups } = await openStore('alice');
     await groups.create({ name: 'team' });
     const adding = groups.addMembers('team', ['alice', 'ghost'], 'api');

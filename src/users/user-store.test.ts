@@ -56,7 +56,7 @@ describeEachDatabase('the user store', (open) => {
     expect(await users.delete('nobody')).toBe(false);
   });
 
-  test('ensures a user once, whoever else does at the same moment', async () => {
+  test('ensures a user once, also when others do at the same moment', async () => {
     const { users } = await openStore();
     const made = await Promise.all(
       ['zoe\u0308', 'zo\u00eb', 'zo\u00eb'].map((name) => users.ensure(name)),
@@ -268,7 +268,7 @@ const tablesOfUsers = [
   'servers',
 ] as const;
 
-test('no page of users is found by sorting everybody', async () => {
+test('no page of users is found by sorting all of them', async () => {
   const log = pino({ level: 'silent' });
   await using database = await openDatabase('sqlite::memory:', { directory: '.', log });
   const users = createUserStore(database);

@@ -45,7 +45,7 @@ async function createPopulatedHub<Name extends string>(
 }
 
 function declareActivityAttacks(configure: () => Promise<TestHubConfig>) {
-  test('an empty report stops the recording of nobody else', async () => {
+  test('an empty report stops the recording of no other user', async () => {
     await using hub = await createPopulatedHub(await configure(), ['eve', 'victim']);
     const report = (name: 'eve' | 'victim', body: unknown) =>
       call(hub, hub.tokens[name], `/users/${name}/activity`, 'POST', body);

@@ -187,7 +187,7 @@ describe('state', () => {
     expect(provider.tokenRequests).toHaveLength(1);
   });
 
-  test('an attacker cannot log somebody in as another: the callback alone does nothing', async () => {
+  test('an attacker cannot log a victim in as another user: the callback alone does nothing', async () => {
     const attacker = new FakeBrowser();
     const back = await provider.begin(attacker, hub.url);
     const victim = new FakeBrowser();
@@ -308,7 +308,7 @@ describe('the answer that the browser brings', () => {
     expectRefused(await attempt(change), { status: 403, page: '<h1>', log });
   });
 
-  test("an error text is not shown: it may be anybody's", async () => {
+  test("an error text is not shown: an attacker may have written it", async () => {
     const { answer, log } = await attempt((back) => {
       back.searchParams.delete('code');
       back.searchParams.set('error', '<b>evil</b>\nforged');
@@ -462,7 +462,7 @@ describe('the ID token', () => {
     readonly [string, (claims: Record<string, unknown>) => Promise<string> | string, RegExp]
   >([
     [
-      'that nobody signed (alg none)',
+      'without a signature (alg none)',
       (claims) => `${encode({ alg: 'none' })}.${encode(claims)}.`,
       /alg|signed/,
     ],

@@ -87,7 +87,7 @@ describe('a page of a neighbour, in a real browser', () => {
     await context.close();
   });
 
-  test('row 22: makes its visitor nobody else by a cookie of the hub, and locks nobody out', async () => {
+  test('row 22: makes its visitor no other user by a cookie of the hub, and locks no user out', async () => {
     const mallory = await hub.visitor('mallory');
     const planted = {
       login: mallory.cookie('hub-hub-login')?.value ?? '',

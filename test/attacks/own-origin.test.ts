@@ -269,7 +269,7 @@ describe.runIf(hasChromium())(
         await context.close();
       });
 
-      test('makes its visitor nobody else by cookies of the attacker', async () => {
+      test('makes its visitor no other user by cookies of the attacker', async () => {
         await lure(userName);
         const script = `(cookies) => {
         for (const [name, value] of cookies)
@@ -290,7 +290,7 @@ describe.runIf(hasChromium())(
       });
     });
 
-    test('logs nobody in as the attacker, by form or by cookie', async () => {
+    test('logs no visitor in as the attacker, by form or by cookie', async () => {
       await lure('victim');
       await context.clearCookies();
       await page.goto(`${evilUrl}lure`);

@@ -48,7 +48,7 @@ describe('an account that was made before its owner came', () => {
     expect(await logIn(hub, 'password', 'eve', testPassword)).toBe(302);
   });
 
-  test('is not for them after it was deleted either, nor where everybody may come', async () => {
+  test('is not for them after it was deleted either, nor where all may log in', async () => {
     await using hub = await createTestHub({
       Hub: {
         authenticator_class: ['password', club],
@@ -104,7 +104,7 @@ describe('an account that was made before its owner came', () => {
     expect(await logIn(hub, 'third', 'cy')).toBe(302);
   });
 
-  test('is for whoever comes where there is one authenticator only', async () => {
+  test('is for the first to log in where there is one authenticator only', async () => {
     await using hub = await createTestHub({ Authenticator: { allow_all: false } });
     await create(hub, { usernames: ['bob'] });
     expect(await logIn(hub, 'dummy', 'bob')).toBe(302);

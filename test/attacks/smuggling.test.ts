@@ -228,7 +228,7 @@ describe('request smuggling', () => {
     await upstream.peers[0]?.closed;
   });
 
-  test('row 46: after 200 in answer to a WebSocket, later bytes reach nobody', async () => {
+  test('row 46: after 200 in answer to a WebSocket, later bytes reach no application', async () => {
     await using upstream = await startRawUpstream((peer) => {
       peer.socket.once('more', () =>
         peer.write(
@@ -263,7 +263,7 @@ describe('request smuggling', () => {
     expect(upstream.seen.every((line) => !line.includes('/first'))).toBe(true);
   });
 
-  test('row 54: bytes an upstream sends unasked are nobody’s answer', async () => {
+  test('row 54: bytes an upstream sends unasked are no visitor’s answer', async () => {
     await using upstream = await startRawUpstream((peer) => {
       peer.socket.on('more', () => {
         const answer = `HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n`;

@@ -115,7 +115,7 @@ describe('request smuggling and header spoofing, through the guard', () => {
     expect(seen[0]?.headers).not.toHaveProperty('upgrade');
   });
 
-  test('row 55: TRACE is 405 and CONNECT is refused, and both reach nobody', async () => {
+  test('row 55: TRACE is 405 and CONNECT is refused, and both reach no application', async () => {
     for (const path of ['/open/x', '/services/guarded/x', '/hub/login']) {
       const { status, seen } = await ask(`TRACE ${path}`, [`Cookie: ${appCookie}`]);
       expect([path, status, seen]).toEqual([path, 405, []]);
@@ -328,7 +328,7 @@ describe('requests that another site makes a browser send', () => {
     expect(hub.seen.map(({ method }) => method)).toEqual(['UPGRADE']);
   });
 
-  test('row 26: a WebSocket without a login, or with a wrong one, is 401 and reaches nobody', async () => {
+  test('row 26: a WebSocket without a login, or with a wrong one, is 401 and reaches no application', async () => {
     const forged = appCookie.replace(/(?<=service-guarded=.{8})./, (character) =>
       character === '_' ? '-' : '_',
     );
@@ -384,7 +384,7 @@ describe('cookies', () => {
     expect(guarded).not.toContain('service-guarded=');
   });
 
-  test('row 22: two token cookies of different people admit nobody', async () => {
+  test('row 22: two token cookies of different people admit neither', async () => {
     const mallory = await hub.visitor('mallory');
     const [theirs, ours] = [mallory, alice].map(
       (browser) => browser.cookie('service-guarded')?.value ?? '',

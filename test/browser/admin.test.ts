@@ -41,7 +41,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
     return page;
   }
 
-  test('an administrator invites somebody, who chooses a password and is in', async () => {
+  test('an administrator invites a user, who chooses a password and is in', async () => {
     const ada = await logIn('ada');
     await ada.getByRole('link', { name: 'Admin' }).click();
     await ada.getByRole('link', { name: 'Add users' }).click();
@@ -68,7 +68,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
     expect(carol.url()).toContain('/hub/login');
   });
 
-  test('somebody sets up a second factor, logs in with it, and turns it off', async () => {
+  test('a user sets up a second factor, logs in with it, and turns it off', async () => {
     const bob = await logIn('bob');
     await bob.getByRole('button', { name: 'Your account' }).click();
     await bob.getByRole('link', { name: 'Account', exact: true }).click();
@@ -128,7 +128,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await ada.getByText('frank is deleted.').waitFor();
   });
 
-  test("another site's page can neither log anybody out nor make them do anything", async () => {
+  test("another site's page can neither log a user out nor act for them", async () => {
     const ada = await logIn('ada');
     const page = `<a href="${hub.url}hub/logout">Go</a>
       <form method="post" action="${hub.url}hub/admin/new-users"><input name="names" value="intruder"><button>Win</button></form>`;

@@ -39,7 +39,7 @@ describe.runIf(hasChromium())('in a real browser, at a real provider', () => {
     await page.getByRole('button', { name: 'Continue' }).click();
   }
 
-  test('somebody opens a service, logs in at the provider, consents twice and is there', async () => {
+  test('a visitor opens a service, logs in at the provider, consents twice and is there', async () => {
     const { page, complaints } = await openProfile(browser);
     await page.goto(`${external.hub.url}services/notes/some/page`);
     expect(new URL(page.url()).origin).toBe(external.provider.issuer);
@@ -69,7 +69,7 @@ describe.runIf(hasChromium())('in a real browser, at a real provider', () => {
     expect(complaints.filter((text) => text.includes(external.hub.url))).toEqual([]);
   });
 
-  test('somebody who says no comes back to a page that understands it', async () => {
+  test('a visitor who denies consent comes back to a page that explains it', async () => {
     const { page } = await openProfile(browser);
     await page.goto(`${external.hub.url}hub/login`);
     await page.getByRole('link', { name: 'Example Login' }).click();
@@ -80,7 +80,7 @@ describe.runIf(hasChromium())('in a real browser, at a real provider', () => {
     await page.getByRole('heading', { name: 'Hello, bob' }).waitFor();
   });
 
-  test('somebody logs in once more before a token is made, and finds what was typed', async () => {
+  test('a user logs in again before a token is made, and finds what was typed', async () => {
     const { page, complaints } = await openProfile(browser);
     await page.goto(`${external.hub.url}hub/login/with/oidc`);
     await passProviderPages(page, 'carol');

@@ -59,7 +59,7 @@ describe.runIf(hasChromium())('servers in a real browser', () => {
     await page.getByRole('button', { name: /Start/ }).click();
   }
 
-  test('somebody opens the address of a stopped server, chooses, watches it start, and is in', async () => {
+  test('a user opens the address of a stopped server, chooses, watches it start, and is in', async () => {
     const page = await logIn('alice');
     await page.goto(`${hub.url}user/alice/notes?x=1`);
     expect(await page.getByRole('heading', { level: 1 }).textContent()).toContain('is not running');

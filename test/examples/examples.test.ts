@@ -140,7 +140,7 @@ describe('announcements', () => {
   const reader = { name: 'reader', scopes: ['access:services!service=announcements'] };
   const writer = { name: 'writer', scopes: [...reader.scopes, 'custom:announcements:write'] };
 
-  test('are written by whoever holds the scope, and read by everybody, escaped', async () => {
+  test('are written by holders of the scope, and read by all users, escaped', async () => {
     await using example = await startExample('announcements');
     example.hub.users.set('of-writer', writer);
     example.hub.users.set('of-reader', reader);

@@ -177,7 +177,7 @@ test.each<[what: string, situation: Situation]>([
     },
   ],
   [
-    'a log that nobody takes',
+    'a log that is not read',
     {
       series: { hub_log_lines_dropped_total: '0x5 40x20' },
       minute: 10,

@@ -11,7 +11,7 @@ const command = [
   join(project, 'examples/workspace/workspace.ts'),
 ];
 
-test('the workspace keeps a person’s files behind hub-singleuser, and nobody else’s', async () => {
+test('the workspace keeps a person’s files behind hub-singleuser, and no other files', async () => {
   await using hub = await createTestHub({
     Spawner: { cmd: command, home_dir: 'homes/{username}' },
   });

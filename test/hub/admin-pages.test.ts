@@ -107,7 +107,7 @@ describe('users', () => {
     }
   });
 
-  test('become administrators and cease to be, but nobody by their own hand', async () => {
+  test('become administrators and cease to be, but not by their own hand', async () => {
     const page = await ada.request(at('/users/bob'));
     expect((await submitTo(ada, page, '/hub/admin/users/bob/admin')).status).toBe(303);
     const bob = await hub.logIn('bob', testPassword);
@@ -310,7 +310,7 @@ describe('the administration is closed', () => {
   });
 });
 
-describe('somebody who may administer a part', () => {
+describe('a user who may administer a part', () => {
   const scopes = [
     'admin-ui',
     'list:users!group=team',
@@ -320,7 +320,7 @@ describe('somebody who may administer a part', () => {
     'read:users!group=team',
   ];
 
-  test('sees and changes that part only, and nobody who may do more', async () => {
+  test('sees and changes that part only, and no user who may do more', async () => {
     await using own = await createPasswordHub(['ada', 'lead', 'member', 'outsider'], {
       Hub: {
         load_groups: [{ name: 'team', users: ['member', 'ada'] }],

@@ -2,29 +2,15 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { formPluginSource } from '../support/form-plugin.ts';
 import { adminToken, createUsers, tokenOf } from '../support/server-hub.ts';
 import { createTestHub, type TestHub } from '../support/test-hub.ts';
 
 /** A login that keeps a secret of each user. */
-const plugin = `
-import { z } from ${JSON.stringify(import.meta.resolve('zod'))};
-export default {
-  kind: 'authenticator',
+const plugin = formPluginSource({
   name: 'keeping',
-  section: 'KeepingAuthenticator',
-  optionsSchema: z.strictObject({}),
-  create: () => ({
-    login: { kind: 'form', label: 'Any name', fields: [
-      { name: 'username', label: 'User name', type: 'text', autocomplete: 'username' },
-      { name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password' },
-    ] },
-    authenticate: async (form) => ({
-      outcome: 'authenticated',
-      user: { name: form.get('username'), authState: { token: 'secret of ' + form.get('username') } },
-    }),
-  }),
-};
-`;
+  userFields: `authState: { token: 'secret of ' + name }`,
+});
 
 let directory: string;
 beforeAll(async () => {

@@ -214,7 +214,7 @@ describe.skipIf(!hasPostgres())('a backup of PostgreSQL', () => {
   });
   afterAll(() => cluster[Symbol.asyncDispose]());
 
-  test('is what pg_restore takes, and tells the password to nobody', async () => {
+  test('is what pg_restore takes, and does not reveal the password', async () => {
     const url = await cluster.createDatabase();
     await using folder = await createHubFolder({ Hub: { database_url: url } });
     expect(

@@ -105,7 +105,7 @@ describe('malformed cookies', () => {
 });
 
 describe('malformed tokens', () => {
-  test('identify nobody, in the header and in the address', async () => {
+  test('identify no user, in the header and in the address', async () => {
     for (const value of oddValues) {
       const sent = Buffer.from(value).toString('latin1');
       const header = await getRaw(hub.url, '/hub/api/user', [`Authorization: token ${sent}`]);
@@ -115,7 +115,7 @@ describe('malformed tokens', () => {
     }
   });
 
-  test('of other schemes, or twice, identify nobody', async () => {
+  test('of other schemes, or twice, identify no user', async () => {
     for (const header of [
       'Basic YTpi',
       'token',

@@ -156,7 +156,7 @@ test('a logout token that is wrong ends nothing', async () => {
     'without events': { events: undefined },
     'without jti': { jti: undefined },
     'without iat': { iat: undefined },
-    'about nobody': { sub: undefined, sid: undefined },
+    'about no user': { sub: undefined, sid: undefined },
     'about an object': { sub: { toString: 1 } },
     'that has expired': { exp: now - 3600, iat: now - 3700 },
     'without an end and too old': { exp: undefined, iat: now - 3600 },

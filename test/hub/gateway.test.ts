@@ -134,7 +134,7 @@ describe('tokens at a guarded service', () => {
     expect((await browser.open(`${appUrl}data?a=1`)).status).toBe(200);
   });
 
-  test('of nobody are 401', async () => {
+  test('that are unknown are 401', async () => {
     expect((await ask(appUrl, { authorization: 'token nonsense' })).status).toBe(401);
     expect((await ask(`${appUrl}?token=nonsense`)).status).toBe(401);
   });
@@ -146,7 +146,7 @@ describe('tokens at a guarded service', () => {
     expect(seenBy(answer).headers['authorization']).toBe('token of-the-app-itself');
   });
 
-  test('of somebody who may not open the service are 403', async () => {
+  test('of a user who may not open the service are 403', async () => {
     const token = await tokenOf('eve');
     const answer = await ask(appUrl, { authorization: `token ${token}` });
     expect(answer.status).toBe(403);

@@ -32,7 +32,7 @@ test("a trusted proxy's header logs people in and leads where they were going", 
   expect(out.body).toContain('href="/outpost/sign_out"');
 });
 
-test('the same header from anybody else logs nobody in', async () => {
+test('the same header from any other address is ignored', async () => {
   await using hub = await createTestHub(behindProxy(['192.0.2.1']));
   const browser = new FakeBrowser();
   const answer = await browser.request(`${hub.url}hub/login`, {

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => hub[Symbol.asyncDispose]());
 
-test('an invitation lets somebody choose a password and logs them in', async () => {
+test('an invitation lets a user choose a password and logs them in', async () => {
   const { url, purpose } = await inviteUser(hub, 'carol');
   expect(purpose).toBe('invitation');
   const browser = new FakeBrowser();
@@ -84,7 +84,7 @@ test('a link can be taken back, and only by who may administer the user', async 
   expect((await new FakeBrowser().request(url)).status).toBe(404);
 });
 
-test('nobody makes a link for an account that may do more than they may', async () => {
+test('no user makes a link for an account that may do more than they may', async () => {
   await using limited = await createPasswordHub(['ada'], {
     Hub: {
       load_roles: [

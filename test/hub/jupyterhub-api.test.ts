@@ -157,7 +157,7 @@ describe('a status is as JupyterHub has it', () => {
     expect(await statusOf('POST', tokens, { scopes: ['admin:users'] }, own)).toBe(400);
   });
 
-  test('a token for somebody else, who is not told to be there or not', async () => {
+  test('a token for another user, whose existence is not revealed', async () => {
     const [own, other] = [await newUser(), await newUser()];
     const token = await tokenOf(hub, own);
     const refusals = await Promise.all(

@@ -61,7 +61,7 @@ describe('a login that asked for nothing, and the base URL,', () => {
   });
 });
 
-test('links for everybody lead to the named server of default_server_name', async () => {
+test('links for all users lead to the named server of default_server_name', async () => {
   await using hub = await createServerHub({
     Hub: { allow_named_servers: true, default_server_name: 'lab' },
   });

@@ -85,7 +85,7 @@ test('a page of users is not read again until something is written', async () =>
   expect(await newest()).toBe('newest');
 });
 
-test('the list of users takes as many queries when the rights of nobody on it are known yet', async () => {
+test('the list of users takes as many queries when no rights of its users are known yet', async () => {
   using watch = watchStatements();
   // Any change makes the hub forget what it remembered.
   await post('/groups', { groups: ['late'] });

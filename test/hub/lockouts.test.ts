@@ -46,7 +46,7 @@ describe('a lock-out', () => {
     expect((await hub.logIn('ada', testPassword)).cookieNames()).toContain('hub-hub-login');
   });
 
-  test('is the same for a name that nobody has: no status and no word tells', async () => {
+  test('is the same for an unknown name: neither status nor text reveals it', async () => {
     await using hub = await createPasswordHub(['ada', 'bob'], { Authenticator: limits });
     const seen = async (name: string) => {
       const answers = [];
@@ -89,7 +89,7 @@ describe('a lock-out', () => {
     expect(answers.filter(({ status }) => status === 429)).toHaveLength(12);
   });
 
-  test('costs the comparison of a password also for a name that nobody has', async () => {
+  test('costs a password comparison also for an unknown name', async () => {
     await using hub = await createPasswordHub(['ada', 'bob'], {
       Authenticator: { lockout_attempts: 50 },
     });

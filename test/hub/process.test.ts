@@ -107,7 +107,7 @@ describe('the first start', () => {
     expect(second.stdout()).not.toContain('set-up');
   });
 
-  test('that nobody followed up gives a new link at the next start, and the old one ends', async () => {
+  test('that was not followed gives a new link at the next start, and the old one ends', async () => {
     await using folder = await createHubFolder({
       Hub: { authenticator_class: 'password' },
       Authenticator: {},
@@ -357,7 +357,7 @@ describe('the cookie keys', () => {
     return createTestHub({ Hub: { cookie_secret } }, { directory });
   }
 
-  test('are changed without logging anybody out when the old one stays in the list', async () => {
+  test('are changed without logging any user out when the old one stays in the list', async () => {
     await using folder = await createHubFolder();
     const { directory } = folder;
     const before = await withKeys(old, directory);
@@ -373,7 +373,7 @@ describe('the cookie keys', () => {
     expect((await late.request(`${after.url}hub/home`)).status).toBe(200);
   });
 
-  test('log everybody out when the key is another one', async () => {
+  test('log all users out when the key is another one', async () => {
     await using folder = await createHubFolder();
     const { directory } = folder;
     const before = await withKeys(old, directory);

@@ -205,7 +205,7 @@ describe('changing the second factor', () => {
     await hub.logIn('bob', testPassword);
   });
 
-  test('an administrator takes it away from somebody who lost everything', async () => {
+  test('an administrator removes it for a user who lost everything', async () => {
     const { name } = await enrol();
     const ada = await hub.logIn('ada', testPassword);
     const page = await ada.request(`${hub.url}hub/admin/users/${name}`);

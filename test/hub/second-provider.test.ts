@@ -5,7 +5,7 @@ import { hasGlewlwyd, startGlewlwyd } from '../support/glewlwyd.ts';
 import { createTestHub, until } from '../support/test-hub.ts';
 
 describe.runIf(hasGlewlwyd())('Glewlwyd, a provider of another make', () => {
-  test('lets somebody in, and confirms the login while it is used', async () => {
+  test('lets a user in, and confirms the login while it is used', async () => {
     const hubUrl = `http://127.0.0.1:${await freePort()}/`;
     await using provider = await startGlewlwyd(hubUrl);
     await using hub = await createTestHub({

@@ -72,7 +72,7 @@ describe.each([
     expect(String(headers.cookie ?? '')).not.toMatch(/hub-/);
   });
 
-  test('keeps out whoever lacks the scope, and lets an administrator in after asking', async () => {
+  test('keeps out users without the scope, and lets an administrator in after asking', async () => {
     await using hub = await createServerHub({ Spawner, ...admins });
     const [bob, root] = [await hub.logIn('bob'), await hub.logIn('root')];
     await createUsers(hub, 'alice');
@@ -92,7 +92,7 @@ describe.each([
     expect(pathOf(opened!)).toBe('/user/alice/');
   });
 
-  test('takes the tokens of whoever may, and refuses the others with a status', async () => {
+  test('takes the tokens of users who may, and refuses the others with a status', async () => {
     await using hub = await createServerHub({ Spawner });
     await createUsers(hub, 'alice', 'bob');
     await startFor(hub, 'alice');

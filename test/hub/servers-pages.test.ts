@@ -164,7 +164,7 @@ describe('the options form', () => {
   });
 });
 
-test('the address of whoever comes leads into their own server', async () => {
+test('the address /hub/user-redirect leads visitors into their own server', async () => {
   await using hub = await createServerHub();
   const browser = await hub.logIn('alice');
   const redirect = `${hub.url}hub/user-redirect/notes/a%20b?x=1`;
@@ -178,7 +178,7 @@ test('the address of whoever comes leads into their own server', async () => {
   expect(stranger.headers.get('location')).toContain('/hub/login?next=%2Fhub%2Fuser-redirect');
 });
 
-test('nobody starts, follows or sees the server of somebody else', async () => {
+test('no user starts, follows or sees the server of another', async () => {
   await using hub = await createServerHub(slow);
   await createUsers(hub, 'bob');
   const [alice, bob] = [await hub.logIn('alice'), await hub.logIn('bob')];

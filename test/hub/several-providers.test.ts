@@ -95,7 +95,7 @@ test('the same name from two providers is not the same person, unless the person
   expect((await elsewhere.request(`${hub.url}hub/home`)).body).toContain('alice');
 });
 
-test('a linked identity goes to nobody else, and a link belongs to the login that began it', async () => {
+test('a linked identity cannot be linked to another account, and a link belongs to the login that began it', async () => {
   await using several = await createSeveral();
   const { hub, work, club } = several;
   const alice = new FakeBrowser();

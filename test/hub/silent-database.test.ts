@@ -37,7 +37,7 @@ describe.skipIf(!hasPostgres())('SIGTERM while PostgreSQL gives no answer', () =
     expect(hub.stderr()).not.toContain('Ended, although something still ran');
   }
 
-  test('ends a hub that nobody uses', async () => {
+  test('ends an idle hub', async () => {
     const hub = await folder.start();
     relay.fallSilent();
     await expectEnd(hub);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
+import { formPluginSource } from '../support/form-plugin.ts';
 import { projectDirectory } from '../support/services.ts';
 import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
 
@@ -11,31 +12,17 @@ let answerFile: string;
 let countFile: string;
 
 /** A plugin as an operator drops it into the folder: what its refresh says stands in a file. */
-const pluginSource = () => `
-import { appendFile, readFile } from 'node:fs/promises';
-import { z } from ${JSON.stringify(import.meta.resolve('zod'))};
-export default {
-  kind: 'authenticator',
-  name: 'refreshable',
-  section: 'RefreshableAuthenticator',
-  optionsSchema: z.strictObject({}),
-  create: () => ({
-    login: { kind: 'form', label: 'Any name', fields: [
-      { name: 'username', label: 'User name', type: 'text', autocomplete: 'username' },
-      { name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password' },
-    ] },
-    authenticate: async (form) => ({
-      outcome: 'authenticated',
-      user: { name: form.get('username'), groups: ['before'], authState: { upstream: 'state' } },
-    }),
-    refreshUser: async (user) => {
+const pluginSource = () =>
+  formPluginSource({
+    name: 'refreshable',
+    imports: `import { appendFile, readFile } from 'node:fs/promises';`,
+    userFields: `groups: ['before'], authState: { upstream: 'state' }`,
+    members: `refreshUser: async (user) => {
       await appendFile(${JSON.stringify(countFile)}, user.name + '\\n');
       const answer = JSON.parse(await readFile(${JSON.stringify(answerFile)}, 'utf8'));
       return answer.outcome === 'updated' ? { outcome: 'updated', user: { ...user, ...answer.user } } : answer;
-    },
-  }),
-};
-`;
+    },`,
+  });
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'hub-refresh-'));

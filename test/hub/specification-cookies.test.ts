@@ -287,7 +287,7 @@ describe('States and transitions', () => {
     expect((await browser.request(url)).status).toBe(200);
   });
 
-  test('Hub cookie key reset: hub-hub-login is invalid for everybody', async () => {
+  test('Hub cookie key reset: hub-hub-login is invalid for all users', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'hub-key-reset-'));
     await using before = await createTestHub(
       { Hub: { cookie_secret: cookieSecret } },

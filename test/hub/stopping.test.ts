@@ -101,7 +101,7 @@ describe('a hub that is told to stop', () => {
     expect(await hub.exited).toBe(0);
   });
 
-  test('answers 503 at the deadline to whoever has no answer yet', async () => {
+  test('answers 503 at the deadline to requests that have no answer yet', async () => {
     await folder.configure({
       Hub: { shutdown_timeout: 1 },
       Proxy: { extra_routes: { '/app/': app.url } },

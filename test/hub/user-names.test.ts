@@ -86,7 +86,7 @@ describe('Authenticator.username_pattern and username_map', () => {
   });
 });
 
-test('the set-up link makes nobody whom the pattern refuses', async () => {
+test('the set-up link creates no user whose name the pattern refuses', async () => {
   await using hub = await createTestHub({
     Hub: { authenticator_class: 'password' },
     PasswordAuthenticator: {},

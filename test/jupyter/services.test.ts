@@ -166,7 +166,7 @@ describe.runIf(isInstalled)('services written with the Python classes of Jupyter
       expect((await asking(oauthUrl, token)).status).toBe(403);
     });
 
-    test('are closed to a token of somebody who may, when the token itself may not', async () => {
+    test('are closed to a token of a user who may, when the token itself may not', async () => {
       const { token } = await issueToken('alice', ['read:users:name']);
       expect((await asking(oauthUrl, token)).status).toBe(403);
     });

@@ -12,7 +12,7 @@ function busyFor(milliseconds: number): void {
   while (performance.now() < endsAt);
 }
 
-test('a burst of requests lets others have their turn, and everybody is answered in order', async () => {
+test('a burst of requests lets others have their turn, and all are answered in order', async () => {
   const answered: string[] = [];
   const allAnswered = Promise.withResolvers<void>();
   const listener = createFairListener(async ({ url = '' }) => {

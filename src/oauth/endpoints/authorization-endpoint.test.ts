@@ -43,7 +43,7 @@ describe('login', () => {
     expect(location.searchParams.get('next')).toContain('state=a+state');
   });
 
-  test('checks the request before it asks anybody to log in', async () => {
+  test('checks the request before it asks for a login', async () => {
     const response = await hub.authorize({ ...request, client_id: 'service-nobody' });
     expect(response.status).toBe(400);
   });
@@ -70,7 +70,7 @@ describe('access', () => {
     expect(response.status).toBe(403);
   });
 
-  test("refuses a visitor of somebody else's server", async () => {
+  test("refuses a visitor of another user's server", async () => {
     await hub.createServerOf((await hub.login('alice')).user);
     const server = { response_type: 'code', client_id: 'hub-user-alice' };
     expect((await hub.authorize(server, await hub.login('bob'))).status).toBe(403);
@@ -204,7 +204,7 @@ describe('consent', () => {
     );
   });
 
-  test("is asked for on somebody else's server", async () => {
+  test("is asked for on another user's server", async () => {
     await hub.createServerOf((await hub.login('alice')).user);
     const root = await hub.login('root');
     await hub.users.setAdmin(root.user.id, true);

@@ -55,7 +55,7 @@ describe('a token made by hand', () => {
     });
   });
 
-  test('cannot exceed its owner, whoever grants it', async () => {
+  test('cannot exceed its owner, no matter who grants it', async () => {
     const { user: root } = await hub.login('root');
     await hub.users.setAdmin(root.id, true);
     const created = hub.tokenIssuer.createApiToken(
@@ -64,7 +64,7 @@ describe('a token made by hand', () => {
     await expect(created).rejects.toMatchObject({ code: 'bad_request' });
   });
 
-  test('beyond its owner is a mistake of the owner, and no answer to anybody who may do less', async () => {
+  test('beyond its owner is a mistake of the owner, and no answer to users who may do less', async () => {
     await hub.login('bob');
     const ask = async (granterName: string) =>
       hub.tokenIssuer.createApiToken(

@@ -96,7 +96,7 @@ test('knows the tokens of configured services without the database', async () =>
 });
 
 test.each(['', 'guess', 'x'.repeat(100_000), 'hub_é\u0000'])(
-  'knows nobody behind %#',
+  'identifies no user behind %#',
   async (token) => {
     expect(await hub.tokenVerifier.verify(token)).toBeUndefined();
   },
@@ -121,7 +121,7 @@ describe('memory', () => {
     expect(await hub.tokenVerifier.verify(token)).toBeUndefined();
   });
 
-  test('keeps everybody else when a token is revoked, a login ends or a user is added', async () => {
+  test('keeps all others when a token is revoked, a login ends or a user is added', async () => {
     const { verifier, lookups } = countingVerifier();
     const [kept, revoked] = [await createToken(), await createToken()];
     const leaving = await hub.login('bob');

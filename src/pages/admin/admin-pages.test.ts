@@ -50,7 +50,7 @@ describe('the list of users', () => {
     );
   });
 
-  test('has no paging when everybody fits', () => {
+  test('has no paging when all users fit', () => {
     expect(users({})).not.toContain('rel="next"');
     expect(users({})).not.toContain('rel="prev"');
   });
@@ -72,7 +72,7 @@ describe('the list of users', () => {
     );
   });
 
-  test('says when nobody is found', () => {
+  test('says when no user is found', () => {
     expect(users({ users: [], total: 0, search: 'zz' })).toContain('contains “zz”');
   });
 });

@@ -58,7 +58,7 @@ describe('the home page', () => {
     expect(home({ server: server('running') })).not.toContain('refresh');
   });
 
-  test('leaves out the server of somebody who may have none', () => {
+  test('leaves out the server of a user who may have none', () => {
     expect(home({})).not.toContain('Your server');
     expect(home({})).toContain('There is nothing for you to open yet.');
   });

@@ -120,7 +120,7 @@ describe('a local server', () => {
     expect(await server.exited).toEqual({ code: null, signal: 'SIGTERM' });
   });
 
-  test('starts on a Unix socket that nobody else can reach, gone afterwards', async () => {
+  test('starts on a Unix socket that no other account can reach, gone afterwards', async () => {
     const spawner = createSpawner();
     const server = await start(spawner, { socket: true });
     const path = decodeURIComponent(server.url.replace('http+unix://', ''));
