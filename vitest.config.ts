@@ -15,6 +15,8 @@ const shared = {
   hookTimeout: 180_000,
   expect: { poll: { timeout: 30_000, interval: 20 } },
   pool: 'forks',
+  // What a file imports is loaded once for all that a worker runs, which is most of what a short one costs.
+  isolate: false,
   maxConcurrency: 2,
 } as const;
 
@@ -37,8 +39,6 @@ export default defineConfig({
           name: 'parts',
           include: parts,
           exclude: [engines],
-          // What a file imports is loaded once for many of them, which is most of what they cost.
-          isolate: false,
         },
       },
       { test: { ...shared, name: 'whole', include: ['test/**/*.test.ts', engines] } },
