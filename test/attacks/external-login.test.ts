@@ -308,7 +308,7 @@ describe('the answer that the browser brings', () => {
     expectRefused(await attempt(change), { status: 403, page: '<h1>', log });
   });
 
-  test("an error text is not shown: an attacker may have written it", async () => {
+  test('an error text is not shown: an attacker may have written it', async () => {
     const { answer, log } = await attempt((back) => {
       back.searchParams.delete('code');
       back.searchParams.set('error', '<b>evil</b>\nforged');
