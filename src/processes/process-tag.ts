@@ -21,21 +21,28 @@ export async function findTaggedProcesses(tag: string): Promise<readonly number[
 export async function listProcessTags(): Promise<ReadonlyMap<string, readonly number[]>> {
   const found = new Map<string, number[]>();
   if (platform() !== 'linux') return found;
-  const start = `\0${processTagVariable}=`;
   await forEachPid((pid) => {
     if (pid === ownPid) return;
-    const environment = readEnvironment(pid);
-    const at = environment.indexOf(start);
-    if (at === -1) return;
-    const end = environment.indexOf('\0', at + 1);
-    // Bytes, since a path need not be text in UTF-8.
-    const tag = Buffer.from(environment.slice(at + start.length, end), 'latin1').toString();
+    const tag = readProcessTag(pid);
+    if (tag === undefined) return;
     const others = found.get(tag);
     if (others === undefined) found.set(tag, [pid]);
     else others.push(pid);
   });
   return found;
 }
+
+/** The tag of one process; undefined where it has none or is not seen. */
+export function readProcessTag(pid: number): string | undefined {
+  const environment = readEnvironment(pid);
+  const at = environment.indexOf(tagStart);
+  if (at === -1) return undefined;
+  const end = environment.indexOf('\0', at + 1);
+  // Bytes, since a path need not be text in UTF-8.
+  return Buffer.from(environment.slice(at + tagStart.length, end), 'latin1').toString();
+}
+
+const tagStart = `\0${processTagVariable}=`;
 
 /** Each byte as one character, with a NUL at both ends; empty for a process that is gone or not ours. */
 function readEnvironment(pid: number): string {

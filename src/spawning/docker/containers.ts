@@ -53,22 +53,22 @@ export function createContainers(engine: Engine, hubId: string, log: PluginLog):
   }
 
   async function remove(container: string): Promise<void> {
+    let failure: unknown;
     try {
       await engine.call((docker, abortSignal) =>
         docker.getContainer(container).remove({ force: true, v: true, abortSignal }),
       );
-      return;
     } catch (thrown) {
       if (isMissing(thrown)) return;
       if (!isEngineAnswer(thrown)) throw thrown;
-      // Another one may be removing it at this moment.
-      const deadline = systemClock.monotonicMs() + (isDoneAlready(thrown) ? removalPatienceMs : 0);
-      do {
-        if (!(await isThere(container))) return;
-        await systemClock.sleep(removalPollMs);
-      } while (systemClock.monotonicMs() < deadline);
-      const message = `The container ${container.slice(0, 12)} could not be removed: ${engineMessage(thrown)}.`;
-      throw new HubError('upstream_failed', message, { cause: thrown });
+      failure = thrown;
+    }
+    // It is seen to be gone: another start of the server would otherwise run beside it.
+    const isUnderWay = failure === undefined || isDoneAlready(failure);
+    const deadline = systemClock.monotonicMs() + (isUnderWay ? removalPatienceMs : 0);
+    while (await isThere(container)) {
+      if (systemClock.monotonicMs() >= deadline) throw unremoved(container, failure);
+      await systemClock.sleep(removalPollMs);
     }
   }
 
@@ -97,12 +97,8 @@ export function createContainers(engine: Engine, hubId: string, log: PluginLog):
           failure = thrown;
         });
       }
-      if (failure === undefined) return;
-      if ((await readCondition(engine, container)).running) {
-        const name = container.slice(0, 12);
-        const message = `The container ${name} could not be ended: ${engineMessage(failure)}.`;
-        throw new HubError('upstream_failed', message, { cause: failure });
-      }
+      if (failure === undefined && options.removes) return;
+      if ((await readCondition(engine, container)).running) throw unended(container, failure);
       if (options.removes && (await isThere(container))) {
         log.warn(
           { container, reason: engineMessage(failure) },
@@ -111,4 +107,24 @@ export function createContainers(engine: Engine, hubId: string, log: PluginLog):
       }
     },
   };
+}
+
+/** `failure` is what the engine answered, undefined where that was a success. */
+function unremoved(container: string, failure: unknown): HubError {
+  const name = container.slice(0, 12);
+  const message =
+    failure === undefined
+      ? `The container ${name} is still there, though the engine says that it removed it.`
+      : `The container ${name} could not be removed: ${engineMessage(failure)}.`;
+  return new HubError('upstream_failed', message, { cause: failure });
+}
+
+function unended(container: string, failure: unknown): HubError {
+  if (failure instanceof HubError) return failure;
+  const name = container.slice(0, 12);
+  const message =
+    failure === undefined
+      ? `The container ${name} still runs, though the engine says that it ended it.`
+      : `The container ${name} could not be ended: ${engineMessage(failure)}.`;
+  return new HubError('upstream_failed', message, { cause: failure });
 }

@@ -180,7 +180,7 @@ export function createDockerSpawner(
       const server = follow(state, true, { onOutput, release, image: { name: image, mismatch } });
       signal.throwIfAborted();
       const findStranger =
-        network === 'host' ? await findStrangerOf(name, url, info?.State.Pid) : undefined;
+        network === 'host' ? findStrangerOf(name, url, info?.State.Pid) : undefined;
       return findStranger === undefined ? server : { ...server, findStranger };
     } catch (thrown) {
       await forget(container);
@@ -288,7 +288,7 @@ export function createDockerSpawner(
       const release = isOfHost ? addresses.keep(state.url, undefined) : async () => undefined;
       const server = follow(state, false, { onOutput, release });
       const findStranger = isOfHost
-        ? await findStrangerOf(info.Name.slice(1), state.url, info.State.Pid)
+        ? findStrangerOf(info.Name.slice(1), state.url, info.State.Pid)
         : undefined;
       return findStranger === undefined ? server : { ...server, findStranger };
     },

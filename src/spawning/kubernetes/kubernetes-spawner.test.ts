@@ -379,14 +379,19 @@ describe.runIf(canRunPods())('a server in a pod', () => {
     expect(await list('pods')).toEqual([]);
   });
 
-  test('that survives its deletion is not forgotten', async () => {
+  test('that survives its deletion is told of, and its server does not run a second time', async () => {
     const { spawner } = await create();
     const server = await spawner.start(request());
     const path = `${collection('pods')}/${podOf(server)}`;
     await api().request('PATCH', path, { metadata: { finalizers: ['test/stays'] } }, mergePatch);
-    await expect(spawner.stop(server.state, { graceMs: 0, signal: signal() })).rejects.toThrow(
-      `The pod ${podOf(server)} is still there after its deletion.`,
-    );
+    const sentence = `The pod ${podOf(server)} is still there after its deletion.`;
+    await Promise.all([
+      expect(spawner.stop(server.state, { graceMs: 0, signal: signal() })).rejects.toThrow(
+        sentence,
+      ),
+      expect(spawner.start(request())).rejects.toThrow(sentence),
+    ]);
+    expect(await list('pods')).toHaveLength(1);
     await api().request('PATCH', path, { metadata: { finalizers: null } }, mergePatch);
     await spawner.stop(server.state, { graceMs: 0, signal: signal() });
     expect(await spawner.poll(server.state)).toMatchObject({ running: false });

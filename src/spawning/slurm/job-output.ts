@@ -30,15 +30,37 @@ export function createJobOutput(options: {
   const splitter = createLineSplitter();
   let handle: FileHandle | undefined;
   let offset = 0;
+  /** Readings follow one another: two at once would open the file twice and tell the same lines. */
+  let last: Promise<readonly string[]> = Promise.resolve([]);
 
   async function openFile(): Promise<FileHandle | undefined> {
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
     const opened = await open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    const { uid } = await opened.stat();
-    const isOurs = (await opened.stat()).isFile() && (userId === undefined || uid === userId);
-    if (isOurs) return opened;
+    const found = await opened.stat();
+    if (found.isFile() && (userId === undefined || found.uid === userId)) return opened;
     await opened.close();
     return undefined;
+  }
+
+  async function readOn(): Promise<readonly string[]> {
+    try {
+      handle ??= await openFile();
+      if (handle === undefined) return [];
+      const { size } = await handle.stat();
+      if (size - offset > mostBytes) offset = size - mostBytes;
+      const lines: string[] = [];
+      while (offset < size) {
+        const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, size - offset));
+        const { bytesRead } = await handle.read(buffer, 0, buffer.length, offset);
+        if (bytesRead === 0) break;
+        offset += bytesRead;
+        lines.push(...splitter.push(buffer.subarray(0, bytesRead)));
+      }
+      return lines.map(mask);
+    } catch {
+      // Not written yet, or on a file system that the hub does not see.
+      return [];
+    }
   }
 
   const mask = (line: string) =>
@@ -49,28 +71,13 @@ export function createJobOutput(options: {
       return handle !== undefined;
     },
 
-    async readNew() {
-      try {
-        handle ??= await openFile();
-        if (handle === undefined) return [];
-        const { size } = await handle.stat();
-        if (size - offset > mostBytes) offset = size - mostBytes;
-        const lines: string[] = [];
-        while (offset < size) {
-          const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, size - offset));
-          const { bytesRead } = await handle.read(buffer, 0, buffer.length, offset);
-          if (bytesRead === 0) break;
-          offset += bytesRead;
-          lines.push(...splitter.push(buffer.subarray(0, bytesRead)));
-        }
-        return lines.map(mask);
-      } catch {
-        // Not written yet, or on a file system that the hub does not see.
-        return [];
-      }
+    readNew() {
+      last = last.then(readOn);
+      return last;
     },
 
     async [Symbol.asyncDispose]() {
+      await last;
       await handle?.close().catch(() => undefined);
     },
   };

@@ -1,4 +1,5 @@
 import { userInfo } from 'node:os';
+import { createBatchLoader } from '../../concurrency/batch-loader.ts';
 import type { PluginLog } from '../../logging/plugin-log.ts';
 import type { SpawnerHost } from '../../plugin-host/spawner.ts';
 import type { SlurmCommands } from './slurm-commands.ts';
@@ -9,14 +10,20 @@ export interface CancelledJob {
   readonly account: string | undefined;
 }
 
-/** Jobs of this hub of which it was never told, because it was killed while it submitted them. */
+export interface EndOptions {
+  readonly graceMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Jobs of this hub that it takes for ended: it was killed while it submitted them, or Slurm did not end them when it was
+ * told to.
+ */
 export interface LeftOverJobs {
   /** What marks the jobs of a server: their comment. */
   commentOf(serverId: string): string;
-  /** Ends all jobs of a server. Whatever a killed hub was about to submit may come later: see `endLate`. */
-  endAllOf(serverId: string, graceMs: number): Promise<void>;
-  /** Before a start: ends what was submitted after `endAllOf`. */
-  endLate(serverId: string): Promise<void>;
+  /** Ends all jobs of a server: before a start too, lest it run twice. Throws when one goes on. */
+  endAllOf(serverId: string, options: EndOptions): Promise<void>;
   /** Ends the jobs of servers that are not active, and further jobs of those that are. */
   sweep(): Promise<void>;
 }
@@ -28,13 +35,11 @@ export function createLeftOverJobs(deps: {
   readonly activeServers: SpawnerHost['activeServers'];
   /** Whether this process started a job or found it again. */
   readonly isKnown: (jobId: string) => boolean;
-  readonly end: (job: CancelledJob, graceMs: number) => Promise<void>;
+  readonly end: (job: CancelledJob, options: EndOptions) => Promise<void>;
   readonly log: PluginLog;
 }): LeftOverJobs {
   const { commands, isKnown, end, log } = deps;
   const prefix = `hub:${deps.hubTag}:`;
-  /** Servers whose start was given up with a hub that was killed, and which have not been started since. */
-  const uncertain = new Set<string>();
 
   async function listOwn(): Promise<(CancelledJob & { readonly serverId: string })[]> {
     const own = userInfo().username;
@@ -47,22 +52,16 @@ export function createLeftOverJobs(deps: {
       }));
   }
 
-  async function endThoseOf(serverId: string, graceMs: number): Promise<void> {
-    for (const job of await listOwn()) if (job.serverId === serverId) await end(job, graceMs);
-  }
+  /** Asked for by many starts at once, it is one question to Slurm. */
+  const jobsOf = createBatchLoader<string, readonly CancelledJob[]>(async () =>
+    Map.groupBy(await listOwn(), ({ serverId }) => serverId),
+  );
 
   return {
     commentOf: (serverId) => prefix + serverId,
 
-    async endAllOf(serverId, graceMs) {
-      uncertain.add(serverId);
-      await endThoseOf(serverId, graceMs);
-    },
-
-    async endLate(serverId) {
-      if (!uncertain.has(serverId)) return;
-      await endThoseOf(serverId, 0);
-      uncertain.delete(serverId);
+    async endAllOf(serverId, options) {
+      for (const job of (await jobsOf(serverId)) ?? []) await end(job, options);
     },
 
     async sweep() {
@@ -76,7 +75,7 @@ export function createLeftOverJobs(deps: {
       for (const job of unknown) {
         const { jobId, serverId } = job;
         if (isKnown(jobId) || (active.has(serverId) && !served.has(serverId))) continue;
-        await end(job, 0);
+        await end(job, { graceMs: 0 });
         log.warn({ jobId, serverId }, 'cancelled a job that was left over');
       }
     },

@@ -40,7 +40,8 @@ type JobState = z.output<typeof stateSchema>;
 
 const stopLookMs = 500;
 const retryMs = 1_000;
-const discardTimeoutMs = 60_000;
+/** In which Slurm has to end a job that is left over. */
+const endTimeoutMs = 30_000;
 const sweepIntervalMs = 60_000;
 const addressAgeMs = 60_000;
 
@@ -73,8 +74,11 @@ export function createSlurmSpawner(deps: {
   const leftOver = createLeftOverJobs({
     ...deps,
     isKnown: (jobId) => known.has(jobId),
-    end: (job, graceMs) =>
-      cancelAndWait(job, { graceMs, signal: AbortSignal.timeout(discardTimeoutMs) }),
+    end: (job, { graceMs, signal }) =>
+      cancelAndWait(job, {
+        graceMs,
+        signal: AbortSignal.any([AbortSignal.timeout(endTimeoutMs), ...(signal ? [signal] : [])]),
+      }),
   });
   const sweeping = createPeriodic({
     intervalMs: sweepIntervalMs,
@@ -281,7 +285,7 @@ export function createSlurmSpawner(deps: {
       });
       let jobId: string;
       try {
-        await leftOver.endLate(request.serverId);
+        await leftOver.endAllOf(request.serverId, { graceMs: 0, signal: request.signal });
         jobId = await commands.submit(script, args, { account, signal: request.signal });
         known.add(jobId);
       } catch (error) {
@@ -352,7 +356,7 @@ export function createSlurmSpawner(deps: {
       return serverOf({ ...state, url });
     },
 
-    discard: (serverId, { graceMs }) => leftOver.endAllOf(serverId, graceMs),
+    discard: (serverId, { graceMs }) => leftOver.endAllOf(serverId, { graceMs }),
 
     async [Symbol.asyncDispose]() {
       closing.abort(new Error('The hub is stopping.'));
