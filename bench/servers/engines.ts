@@ -4,6 +4,7 @@ import { busyImage, startDocker } from '../../test/support/docker-engine.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { startKubernetesApi } from '../../test/support/kubernetes-api.ts';
 import { startSlurm } from '../../test/support/slurm.ts';
+import { openAside } from './aside.ts';
 
 /** Where the servers of a measurement run. */
 export interface BenchEngine extends AsyncDisposable {
@@ -28,6 +29,9 @@ trap exit TERM
 httpd -f -h /tmp -p $at & wait`;
 const ownApp = 'The app is `fixtures/apps/trivial.pl`, a web server of twenty lines of Perl';
 
+const standsBack =
+  'Engine and servers, elsewhere on other machines, stand back behind the hub here (nice 10).';
+
 const open: Readonly<Record<string, () => Promise<BenchEngine>>> = {
   async 'local-process'() {
     return {
@@ -43,7 +47,9 @@ const open: Readonly<Record<string, () => Promise<BenchEngine>>> = {
   },
 
   async docker() {
-    const engine = await startDocker();
+    const { value: engine, end } = await startAside((cgroup) =>
+      startDocker({ args: [`--cgroup-parent=${cgroup}`] }),
+    );
     return {
       config: {
         Spawner: { class: 'docker', cmd: ['sh', '-c', busyServer] },
@@ -56,15 +62,14 @@ const open: Readonly<Record<string, () => Promise<BenchEngine>>> = {
         ),
       noun: 'container',
       heading: ', in containers',
-      setting:
-        'The app is the web server of busybox in containers of Docker Engine (storage driver vfs, network of the machine). Engine, hub',
+      setting: `The app is the web server of busybox in containers of Docker Engine (storage driver vfs, network of the machine). ${standsBack} Engine, hub`,
       hasClient: true,
-      [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose](),
+      [Symbol.asyncDispose]: end,
     };
   },
 
   async slurm() {
-    const cluster = await startSlurm({ cpus: 256 });
+    const { value: cluster, end } = await startAside(() => startSlurm({ cpus: 256 }));
     const port = await freePort();
     return {
       config: {
@@ -83,14 +88,16 @@ const open: Readonly<Record<string, () => Promise<BenchEngine>>> = {
           .filter((comment) => comment !== ''),
       noun: 'job',
       heading: ', as jobs of Slurm',
-      setting: `${ownApp}, in batch jobs of a Slurm of one node. Slurm, hub`,
+      setting: `${ownApp}, in batch jobs of a Slurm of one node. ${standsBack} Slurm, hub`,
       hasClient: true,
-      [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
+      [Symbol.asyncDispose]: end,
     };
   },
 
   async kubernetes() {
-    const cluster = await startKubernetesApi({ nodes: [{ name: 'node-1', pods: 500 }] });
+    const { value: cluster, end } = await startAside(() =>
+      startKubernetesApi({ nodes: [{ name: 'node-1', pods: 500 }] }),
+    );
     const port = await freePort();
     const { namespace, kubeconfigPath: kubeconfig } = cluster;
     return {
@@ -114,9 +121,9 @@ const open: Readonly<Record<string, () => Promise<BenchEngine>>> = {
       },
       noun: 'pod',
       heading: ', in pods of Kubernetes',
-      setting: `${ownApp}, in pods of the stand-in of Kubernetes in \`fixtures/kubernetes\`, not of a real cluster. Stand-in, hub`,
+      setting: `${ownApp}, in pods of the stand-in of Kubernetes in \`fixtures/kubernetes\`, not of a real cluster. ${standsBack} Stand-in, hub`,
       hasClient: true,
-      [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose](),
+      [Symbol.asyncDispose]: end,
     };
   },
 };
@@ -128,6 +135,17 @@ export async function openEngine(spawner: string): Promise<BenchEngine> {
     throw new Error(`no engine "${spawner}"; there are: ${Object.keys(open).join(', ')}`);
   }
   return await starts();
+}
+
+/** Starts an engine that stands back behind the hub; `end` ends it. */
+async function startAside<Engine extends AsyncDisposable>(
+  start: (cgroup: string) => Promise<Engine>,
+): Promise<{ readonly value: Engine; end(): Promise<void> }> {
+  await using stack = new AsyncDisposableStack();
+  const aside = stack.use(await openAside());
+  const value = stack.use(await aside.run(() => start(aside.cgroup)));
+  const started = stack.move();
+  return { value, end: () => started.disposeAsync() };
 }
 
 /** The processes of a hub's servers. */
