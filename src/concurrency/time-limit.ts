@@ -3,8 +3,9 @@ const longestTimerMs = 2 ** 31 - 1;
 
 /**
  * A signal that aborts with a TimeoutError after some time, which need not be a whole number of milliseconds
- * nor one that a timer can count.
+ * nor one that a timer can count; or as `signal` does, if that is earlier.
  */
-export function timeLimit(limitMs: number): AbortSignal {
-  return AbortSignal.timeout(Math.min(Math.ceil(limitMs), longestTimerMs));
+export function timeLimit(limitMs: number, signal?: AbortSignal): AbortSignal {
+  const limit = AbortSignal.timeout(Math.min(Math.ceil(limitMs), longestTimerMs));
+  return signal === undefined ? limit : AbortSignal.any([limit, signal]);
 }

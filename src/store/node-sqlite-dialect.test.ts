@@ -1,19 +1,35 @@
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Kysely, sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { createNodeSqliteDialect } from './node-sqlite-dialect.ts';
-import { createDirectEngine } from './sqlite-engine.ts';
+import { createDirectEngine, type SqliteEngine } from './sqlite-engine.ts';
 
 interface Notes {
   notes: { id: number; text: string };
 }
 
-async function open({ queueTimeoutMs = 5000 } = {}) {
+async function open({ queueTimeoutMs = 5000, answerMs = 0 } = {}) {
   const database = new DatabaseSync(':memory:');
   database.exec('create table notes (id integer primary key, text text not null)');
+  const direct = createDirectEngine(database);
+  const slow: SqliteEngine = {
+    get isInTransaction() {
+      return direct.isInTransaction;
+    },
+    async run(...given) {
+      await delay(answerMs);
+      return direct.run(...given);
+    },
+    async runTogether(given) {
+      await delay(answerMs);
+      return direct.runTogether(given);
+    },
+    close: () => direct.close(),
+  };
   const kysely = new Kysely<Notes>({
     dialect: createNodeSqliteDialect({
-      writer: createDirectEngine(database),
+      writer: answerMs === 0 ? direct : slow,
       lockTimeoutMs: 0,
       queueTimeoutMs,
     }),
@@ -83,6 +99,65 @@ test('lets no query wait for ever behind a transaction', async () => {
   release.resolve();
   await holding;
   expect(await kysely.selectFrom('notes').selectAll().execute()).toEqual([]);
+});
+
+test('writes a hundred rows within the time of a few, so that none waits too long', async () => {
+  const { kysely } = await open({ answerMs: 50, queueTimeoutMs: 1000 });
+  const ids = Array.from({ length: 100 }, (_, id) => id);
+  const insert = (id: number) => kysely.insertInto('notes').values({ id, text: '' }).execute();
+  await Promise.all([
+    ...ids.map(insert),
+    kysely
+      .transaction()
+      .execute((transaction) =>
+        transaction.insertInto('notes').values({ id: 1000, text: 'alone' }).execute(),
+      ),
+  ]);
+  const { rows } = await sql<{ count: number }>`select count(*) as count from notes`.execute(
+    kysely,
+  );
+  expect(rows).toEqual([{ count: 101 }]);
+});
+
+test('tells each of the statements that are committed together what came of it alone', async () => {
+  const { kysely } = await open({ answerMs: 5 });
+  const insert = (id: number, text: string) =>
+    kysely.insertInto('notes').values({ id, text }).returning('id').executeTakeFirst();
+  const outcomes = await Promise.allSettled([
+    insert(1, 'first'),
+    insert(2, 'second'),
+    insert(2, 'again'),
+    kysely.updateTable('notes').set({ text: 'changed' }).where('id', '=', 2).executeTakeFirst(),
+    insert(3, 'third'),
+  ]);
+  expect(outcomes).toMatchObject([
+    { value: { id: 1 } },
+    { value: { id: 2 } },
+    { reason: { errcode: 1555 } },
+    { value: { numUpdatedRows: 1n } },
+    { value: { id: 3 } },
+  ]);
+  const found = await kysely.selectFrom('notes').select('text').orderBy('id').execute();
+  expect(found.map(({ text }) => text)).toEqual(['first', 'changed', 'third']);
+});
+
+test('changes nothing of what is committed together when that fails as a whole', async () => {
+  const { database, kysely } = await open({ answerMs: 5 });
+  // As a full disk does in the middle of a transaction.
+  database.exec(
+    "create trigger full before insert on notes when new.text = 'too long' begin select raise(rollback, 'full'); end",
+  );
+  const insert = (id: number, text: string) =>
+    kysely.insertInto('notes').values({ id, text }).execute();
+  const texts = ['alone', 'second', 'too long', 'fourth'];
+  const outcomes = await Promise.allSettled(texts.map((text, id) => insert(id, text)));
+  expect(outcomes.map(({ status }) => status)).toEqual([
+    'fulfilled',
+    ...['rejected', 'rejected', 'rejected'],
+  ]);
+  expect(await kysely.selectFrom('notes').select('text').execute()).toEqual([{ text: 'alone' }]);
+  await insert(5, 'fifth');
+  expect(await kysely.selectFrom('notes').select('id').execute()).toHaveLength(2);
 });
 
 test('closes only when what was under way has ended', async () => {

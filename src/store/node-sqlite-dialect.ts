@@ -12,9 +12,13 @@ import {
   type TransactionSettings,
 } from 'kysely';
 import { HubError } from '../errors.ts';
-import type { SqliteEngine, StatementResult } from './sqlite-engine.ts';
+import type { SqliteEngine, Statement, StatementResult } from './sqlite-engine.ts';
 import { storageFailureOf } from './storage-error.ts';
 
+/** Kinds of statements that may share a transaction with others; a pragma, for example, may not. */
+const changes = new Set(['InsertQueryNode', 'UpdateQueryNode', 'DeleteQueryNode']);
+/** Statements that are committed together at most: so many run in some milliseconds. */
+const mostTogether = 100;
 const firstRetryMs = 5;
 const longestRetryMs = 50;
 
@@ -60,11 +64,11 @@ class NodeSqliteDriver implements Driver {
     const { writer, reader, lockTimeoutMs, queueTimeoutMs } = options;
     this.#writer = new PatientEngine(writer, lockTimeoutMs);
     this.#reader = reader && new PatientEngine(reader, lockTimeoutMs);
-    this.#queue = new WriterQueue(queueTimeoutMs);
     this.#requireWritable = () => {
       const problem = options.problem?.();
       if (problem !== undefined) throw unwritable(problem);
     };
+    this.#queue = new WriterQueue(this.#writer, queueTimeoutMs, this.#requireWritable);
   }
 
   async init(): Promise<void> {}
@@ -130,6 +134,9 @@ class NodeSqliteConnection implements DatabaseConnection {
       return toQueryResult(await this.#reader.run(sql, values));
     }
     this.#requireWritable();
+    if (changes.has(query.kind)) {
+      return toQueryResult(await this.#queue.run({ sql, parameters: values }));
+    }
     await this.#queue.enter();
     try {
       return toQueryResult(await this.#writer.run(sql, values));
@@ -195,11 +202,20 @@ class PatientEngine {
    * reached, later statements try only once until one succeeds: otherwise everything queued behind
    * would wait the whole time in turn.
    */
-  async run(sql: string, parameters: readonly SQLInputValue[]): Promise<StatementResult> {
+  run(sql: string, parameters: readonly SQLInputValue[]): Promise<StatementResult> {
+    return this.#patiently(() => this.#engine.run(sql, parameters));
+  }
+
+  /** As the engine's. */
+  runTogether(statements: readonly Statement[]): ReturnType<SqliteEngine['runTogether']> {
+    return this.#patiently(() => this.#engine.runTogether(statements));
+  }
+
+  async #patiently<Result>(work: () => Promise<Result>): Promise<Result> {
     const deadline = performance.now() + (this.#isLocked ? 0 : this.#lockTimeoutMs);
     for (let waitMs = firstRetryMs; ; waitMs = Math.min(waitMs * 2, longestRetryMs)) {
       try {
-        const result = await this.#engine.run(sql, parameters);
+        const result = await work();
         this.#isLocked = false;
         return result;
       } catch (error) {
@@ -218,39 +234,50 @@ class PatientEngine {
   }
 }
 
-/** Lets one at a time use the writer, first come first served, and no one wait for ever. */
+interface Waiting {
+  /** What is to run; undefined for a transaction, which takes the writer for itself. */
+  readonly statement: Statement | undefined;
+  readonly timer: NodeJS.Timeout;
+  resolve(result: StatementResult): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Lets one at a time use the writer, first come first served, and no one wait for ever. Statements that wait when the
+ * turn comes to one of them are committed together: with a slow disk or a busy processor a hundred of them take
+ * about as long as one.
+ */
 class WriterQueue {
+  readonly #writer: PatientEngine;
   readonly #timeoutMs: number;
-  readonly #waiting = new Set<() => void>();
+  readonly #requireWritable: () => void;
+  readonly #waiting = new Set<Waiting>();
   #isBusy = false;
   #isClosed = false;
   #onIdle: (() => void) | undefined;
 
-  constructor(timeoutMs: number) {
+  constructor(writer: PatientEngine, timeoutMs: number, requireWritable: () => void) {
+    this.#writer = writer;
     this.#timeoutMs = timeoutMs;
+    this.#requireWritable = requireWritable;
   }
 
+  /** Takes the writer until `leave`. */
   async enter(): Promise<void> {
-    if (this.#isClosed) throw new HubError('storage_unavailable', 'The database is closed.');
-    if (!this.#isBusy) {
-      this.#isBusy = true;
-      return;
-    }
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#waiting.add(resolve);
-    const timer = setTimeout(() => {
-      this.#waiting.delete(resolve);
-      reject(
-        new HubError('storage_unavailable', 'The database is busy.', {
-          retryAfterSeconds: 5,
-          cause: new Error('a transaction held the connection for too long'),
-        }),
-      );
-    }, this.#timeoutMs);
+    this.#requireOpen();
+    if (this.#isBusy) await this.#wait(undefined);
+    this.#isBusy = true;
+  }
+
+  /** Runs a statement on its own, or with others that wait. */
+  async run(statement: Statement): Promise<StatementResult> {
+    this.#requireOpen();
+    if (this.#isBusy) return this.#wait(statement);
+    this.#isBusy = true;
     try {
-      await promise;
+      return await this.#writer.run(statement.sql, statement.parameters);
     } finally {
-      clearTimeout(timer);
+      this.leave();
     }
   }
 
@@ -261,8 +288,57 @@ class WriterQueue {
       this.#onIdle?.();
       return;
     }
-    this.#waiting.delete(next);
-    next();
+    if (next.statement === undefined) this.#take([next])[0]?.resolve(noResult);
+    else void this.#runNext();
+  }
+
+  async #runNext(): Promise<void> {
+    const statements = [...this.#waiting].filter(({ statement }) => statement !== undefined);
+    const taken = this.#take(statements.slice(0, mostTogether));
+    try {
+      // Their turn came later than the question.
+      this.#requireWritable();
+      const outcomes = await this.#writer.runTogether(
+        taken.flatMap(({ statement }) => statement ?? []),
+      );
+      taken.forEach(({ resolve, reject }, index) => {
+        const outcome = outcomes[index];
+        if (outcome === undefined || 'error' in outcome) reject(outcome?.error);
+        else resolve(outcome.result);
+      });
+    } catch (error) {
+      for (const { reject } of taken) reject(error);
+    } finally {
+      this.leave();
+    }
+  }
+
+  #take(those: readonly Waiting[]): readonly Waiting[] {
+    for (const each of those) {
+      clearTimeout(each.timer);
+      this.#waiting.delete(each);
+    }
+    return those;
+  }
+
+  #wait(statement: Statement | undefined): Promise<StatementResult> {
+    const { promise, resolve, reject } = Promise.withResolvers<StatementResult>();
+    const timer = setTimeout(() => {
+      this.#waiting.delete(entry);
+      reject(
+        new HubError('storage_unavailable', 'The database is busy.', {
+          retryAfterSeconds: 5,
+          cause: new Error('a transaction held the connection for too long'),
+        }),
+      );
+    }, this.#timeoutMs);
+    const entry: Waiting = { statement, timer, resolve, reject };
+    this.#waiting.add(entry);
+    return promise;
+  }
+
+  #requireOpen(): void {
+    if (this.#isClosed) throw new HubError('storage_unavailable', 'The database is closed.');
   }
 
   /** Refuses newcomers and waits for those already there. */
@@ -274,3 +350,5 @@ class WriterQueue {
     await promise;
   }
 }
+
+const noResult: StatementResult = { rows: [], changes: 0, lastInsertRowid: 0 };

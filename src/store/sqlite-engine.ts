@@ -17,12 +17,28 @@ export interface StatementResult {
   readonly lastInsertRowid: number | bigint;
 }
 
+/** What came of one of several statements. */
+export type StatementOutcome =
+  | { readonly result: StatementResult }
+  /** It changed nothing. */
+  | { readonly error: unknown };
+
+export interface Statement {
+  readonly sql: string;
+  readonly parameters: readonly SQLInputValue[];
+}
+
 /** One connection to an SQLite database, wherever it runs. */
 export interface SqliteEngine {
   /** Whether a transaction is open, as of the last answer. */
   readonly isInTransaction: boolean;
   /** Runs one statement. Rejects with what `node:sqlite` throws, its `code` and `errcode` kept. */
   run(sql: string, parameters: readonly SQLInputValue[]): Promise<StatementResult>;
+  /**
+   * Runs statements in one transaction of their own, so that they wait for the disk once. One that fails leaves the
+   * others alone; rejects when nothing of them is changed, such as by a commit that fails.
+   */
+  runTogether(statements: readonly Statement[]): Promise<readonly StatementOutcome[]>;
   close(): Promise<void>;
 }
 
@@ -40,6 +56,10 @@ export function createDirectEngine(database: DatabaseSync): SqliteEngine {
     async run(sql, parameters) {
       await yieldToEventLoop();
       return statements.run(sql, parameters);
+    },
+    async runTogether(together) {
+      await yieldToEventLoop();
+      return statements.runTogether(together);
     },
     async close() {
       if (database.isOpen) database.close();
@@ -114,6 +134,28 @@ export class StatementRunner {
     }
     const rows = found.map((values) => toRow(prepared.columns, values));
     return { rows, changes: 0, lastInsertRowid: 0 };
+  }
+
+  runTogether(statements: readonly Statement[]): StatementOutcome[] {
+    this.run('begin immediate', []);
+    try {
+      const outcomes = statements.map((statement) => this.#runWithin(statement));
+      this.run('commit', []);
+      return outcomes;
+    } catch (error) {
+      if (this.#database.isTransaction) this.run('rollback', []);
+      throw error;
+    }
+  }
+
+  #runWithin({ sql, parameters }: Statement): StatementOutcome {
+    try {
+      return { result: this.run(sql, parameters) };
+    } catch (error) {
+      // SQLite has rolled back the whole, as it may when the disk is full; what follows would be on its own.
+      if (!this.#database.isTransaction) throw error;
+      return { error };
+    }
   }
 
   #prepare(sql: string): PreparedStatement {

@@ -2,10 +2,14 @@
  * The thread of an SQLite file: opens the file it is told of, then answers one message for each
  * statement, in order. Started by `threaded-sqlite-engine.ts`, never imported for its effect.
  */
-import type { SQLInputValue } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { collectWhenQuiet } from '../undocumented/collect-garbage.ts';
-import { openDatabaseFile, type StatementResult, StatementRunner } from './sqlite-engine.ts';
+import {
+  openDatabaseFile,
+  type Statement,
+  type StatementResult,
+  StatementRunner,
+} from './sqlite-engine.ts';
 
 /** What the thread is started with. */
 export interface ThreadOptions {
@@ -13,17 +17,18 @@ export interface ThreadOptions {
   readonly lockTimeoutMs: number;
 }
 
-/** A statement to run, or the wish to close. */
-export type ThreadRequest =
-  | { readonly sql: string; readonly parameters: readonly SQLInputValue[] }
-  | 'close';
+/** A statement to run, several to run in one transaction, or the wish to close. */
+export type ThreadRequest = Statement | { readonly together: readonly Statement[] } | 'close';
 
-/** The answer to the opening of the file, with no result, or to one statement. */
+/** The answer to the opening of the file, with no result, or to one statement or several. */
 export interface ThreadAnswer {
   readonly result?: StatementResult;
+  readonly outcomes?: readonly ThreadOutcome[];
   readonly error?: ThreadError;
   readonly isInTransaction: boolean;
 }
+
+export type ThreadOutcome = { readonly result: StatementResult } | { readonly error: ThreadError };
 
 /** An error in a form that survives the way between threads. */
 export interface ThreadError {
@@ -48,12 +53,27 @@ function serve(port: MessagePort, { file, lockTimeoutMs }: ThreadOptions): void 
       port.close();
       return;
     }
-    const outcome = attempt(() => statements.run(request.sql, request.parameters));
+    const outcome =
+      'together' in request
+        ? outcomesOf(statements, request.together)
+        : attempt(() => statements.run(request.sql, request.parameters));
     answer({ ...outcome, isInTransaction: open.isTransaction });
   });
   answer({ isInTransaction: false });
   // To bring the schema up to date takes more memory than all that follows.
   collectWhenQuiet();
+}
+
+function outcomesOf(
+  statements: StatementRunner,
+  together: readonly Statement[],
+): Pick<ThreadAnswer, 'outcomes' | 'error'> {
+  const all = attempt(() => statements.runTogether(together));
+  if ('error' in all) return all;
+  const outcomes = all.result.map((outcome) =>
+    'error' in outcome ? { error: toThreadError(outcome.error) } : outcome,
+  );
+  return { outcomes };
 }
 
 function attempt<Result>(
@@ -62,7 +82,11 @@ function attempt<Result>(
   try {
     return { result: action() };
   } catch (thrown) {
-    const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-    return { error: { message: error.message, properties: { ...error } } };
+    return { error: toThreadError(thrown) };
   }
+}
+
+function toThreadError(thrown: unknown): ThreadError {
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+  return { message: error.message, properties: { ...error } };
 }

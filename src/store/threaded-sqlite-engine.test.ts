@@ -111,3 +111,18 @@ test('no query waits for ever when the thread ends', async () => {
   expect(engine.isInTransaction).toBe(false);
   await expect(engine.run('select 1', [])).rejects.toThrow(/thread of the database has ended/);
 });
+
+test('tells of each of several statements what it did, or why it failed', async () => {
+  const insert = 'insert into notes (id, text) values (?, ?)';
+  const outcomes = await engine.runTogether([
+    { sql: insert, parameters: [1, 'one'] },
+    { sql: insert, parameters: [1, 'again'] },
+    { sql: 'update notes set text = ? returning text', parameters: ['changed'] },
+  ]);
+  expect(outcomes).toMatchObject([
+    { result: { changes: 1, lastInsertRowid: 1 } },
+    { error: { code: 'ERR_SQLITE_ERROR', errcode: 1555 } },
+    { result: { rows: [{ text: 'changed' }] } },
+  ]);
+  expect(engine.isInTransaction).toBe(false);
+});

@@ -15,7 +15,7 @@ export async function openThreadedEngine(options: ThreadOptions): Promise<Sqlite
   // The flags of the process are for its own program: some would keep the thread from starting.
   const worker = new Worker(program, { workerData: options, name: 'sqlite', execArgv: [] });
   /** Those who wait for an answer; the thread answers in order. */
-  const waiting: PromiseWithResolvers<StatementResult | undefined>[] = [];
+  const waiting: PromiseWithResolvers<ThreadAnswer>[] = [];
   let isInTransaction = false;
   let isClosing = false;
   let failure: unknown;
@@ -24,7 +24,7 @@ export async function openThreadedEngine(options: ThreadOptions): Promise<Sqlite
   worker.on('message', (answer: ThreadAnswer) => {
     ({ isInTransaction } = answer);
     const asked = waiting.shift();
-    if (answer.error === undefined) asked?.resolve(answer.result);
+    if (answer.error === undefined) asked?.resolve(answer);
     else asked?.reject(toError(answer.error));
     // Like a database in the main thread, one that is not asked keeps no process from ending.
     if (waiting.length === 0 && !isClosing) worker.unref();
@@ -44,11 +44,18 @@ export async function openThreadedEngine(options: ThreadOptions): Promise<Sqlite
     });
   });
 
-  function nextAnswer(): Promise<StatementResult | undefined> {
-    const asked = Promise.withResolvers<StatementResult | undefined>();
+  function nextAnswer(): Promise<ThreadAnswer> {
+    const asked = Promise.withResolvers<ThreadAnswer>();
     waiting.push(asked);
     worker.ref();
     return asked.promise;
+  }
+
+  async function ask(request: ThreadRequest): Promise<ThreadAnswer> {
+    if (end !== undefined) throw end;
+    // First, because it throws when a parameter cannot be sent, and then no answer comes.
+    worker.postMessage(request);
+    return nextAnswer();
   }
 
   await nextAnswer();
@@ -57,10 +64,14 @@ export async function openThreadedEngine(options: ThreadOptions): Promise<Sqlite
       return isInTransaction;
     },
     async run(sql, parameters) {
-      if (end !== undefined) throw end;
-      // First, because it throws when a parameter cannot be sent, and then no answer comes.
-      worker.postMessage({ sql, parameters } satisfies ThreadRequest);
-      return (await nextAnswer()) ?? noResult;
+      const { result = noResult } = await ask({ sql, parameters });
+      return result;
+    },
+    async runTogether(together) {
+      const { outcomes = [] } = await ask({ together });
+      return outcomes.map((outcome) =>
+        'error' in outcome ? { error: toError(outcome.error) } : outcome,
+      );
     },
     async close() {
       if (!isClosing && end === undefined) worker.postMessage('close' satisfies ThreadRequest);

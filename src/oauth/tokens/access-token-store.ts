@@ -101,11 +101,15 @@ export function createAccessTokenStore({
   }
 
   return {
-    create: (token) =>
-      database.transaction(async (transaction) => {
+    async create(token) {
+      const insertOn = (on: Kysely<Tables>) =>
+        insertAccessToken(on, token, { codeHash: null, now: now() });
+      if (token.madeBy === undefined) return insertOn(kysely);
+      return database.transaction(async (transaction) => {
         await holdMaker(transaction, token);
-        return insertAccessToken(transaction, token, { codeHash: null, now: now() });
-      }),
+        return insertOn(transaction);
+      });
+    },
 
     createWithin: (limit, userId, token) =>
       database.transaction(async (transaction) => {

@@ -4,6 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { createBatchLoader } from '../../concurrency/batch-loader.ts';
 import { createPeriodic } from '../../concurrency/periodic.ts';
+import { timeLimit } from '../../concurrency/time-limit.ts';
 import type { PluginLog } from '../../logging/plugin-log.ts';
 import type {
   AcceptAddress,
@@ -40,7 +41,7 @@ type JobState = z.output<typeof stateSchema>;
 
 const stopLookMs = 500;
 const retryMs = 1_000;
-/** In which Slurm has to end a job that is left over. */
+/** What Slurm has beyond the grace to end a job that is left over. */
 const endTimeoutMs = 30_000;
 const sweepIntervalMs = 60_000;
 const addressAgeMs = 60_000;
@@ -75,10 +76,7 @@ export function createSlurmSpawner(deps: {
     ...deps,
     isKnown: (jobId) => known.has(jobId),
     end: (job, { graceMs, signal }) =>
-      cancelAndWait(job, {
-        graceMs,
-        signal: AbortSignal.any([AbortSignal.timeout(endTimeoutMs), ...(signal ? [signal] : [])]),
-      }),
+      cancelAndWait(job, { graceMs, signal: timeLimit(graceMs + endTimeoutMs, signal) }),
   });
   const sweeping = createPeriodic({
     intervalMs: sweepIntervalMs,
