@@ -41,6 +41,7 @@ export type {
   SpawnAdditions,
   SpawnInfo,
 } from './plugin-host/authenticator.ts';
+export type { Finding } from './plugin-host/finding.ts';
 export type {
   ChangeableSettings,
   SpawnHook,
@@ -64,6 +65,7 @@ export type {
   Volume,
 } from './plugin-host/spawn-request.ts';
 export type {
+  ExamineOptions,
   OptionsField,
   OptionsForm,
   PollResult,

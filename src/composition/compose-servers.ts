@@ -143,7 +143,12 @@ export async function composeServers(
     groups: stores.groups,
     planLaunch: planner.plan,
     accessTokens: stores.accessTokens,
-    decideAccount: createDecideAccount(spawnerConfig, stores.systemAccounts),
+    decideAccount: createDecideAccount(
+      spawnerConfig,
+      stores.systemAccounts,
+      spawner.needsAccounts === true,
+    ),
+    accounts: stores.systemAccounts,
     beforeStop: spawnHooks.beforeStop,
     log,
   });

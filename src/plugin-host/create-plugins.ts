@@ -8,6 +8,7 @@ import type {
   PluginSurroundings,
 } from './authenticator.ts';
 import { authenticatorProblem, spawnerProblem, spawnHookProblem } from './created-shape.ts';
+import type { Finding } from './finding.ts';
 import { describeThrown } from './load-failure.ts';
 import type { SpawnHook, SpawnHookHost, SpawnHookPlugin } from './spawn-hook.ts';
 import type { Spawner, SpawnerHost, SpawnerPlugin } from './spawner.ts';
@@ -134,21 +135,44 @@ export async function trySpawner(
   prepared: PreparedSpawner,
   { onCreated }: { readonly onCreated?: (created: Spawner) => void } = {},
 ): Promise<string | undefined> {
-  const services: SpawnerServices = {
-    log: silentLog,
-    runtimeDirectory: prepared.surroundings.directory,
-    hubId: '00000000-0000-4000-8000-000000000000',
-    activeServers: notYet('activeServers'),
-  };
   const create = async () => {
-    const created = await createSpawner(prepared, services);
+    const created = await createSpawner(prepared, trialSpawnerServices(prepared));
     onCreated?.(created);
     return created;
   };
   return await tryPlugin(create, prepared.file, createTimeoutMs);
 }
 
-/** The same for a hook. */
+/**
+ * Has a spawner, which is created for that and closed again, look at its engine. Returns undefined where
+ * there is no engine to look at. Rejects with an Error that names the plugin's file when it cannot.
+ */
+export async function examineSpawner(
+  prepared: PreparedSpawner,
+  timeoutMs: number,
+): Promise<readonly Finding[] | undefined> {
+  const { file, profileOptions } = prepared;
+  const created = await createSpawner(prepared, trialSpawnerServices(prepared));
+  try {
+    if (created.examine === undefined) return undefined;
+    const signal = AbortSignal.timeout(timeoutMs);
+    const work = () => created.examine?.({ signal, profileOptions });
+    return await call(work, { file, name: 'examine', timeoutMs, hint: 'its engine is slow' });
+  } finally {
+    await created[Symbol.asyncDispose]?.();
+  }
+}
+
+function trialSpawnerServices({ surroundings }: PreparedSpawner): SpawnerServices {
+  return {
+    log: silentLog,
+    runtimeDirectory: surroundings.directory,
+    hubId: '00000000-0000-4000-8000-000000000000',
+    activeServers: notYet('activeServers'),
+  };
+}
+
+/** Creates a hook for trial, as the others. */
 export async function trySpawnHook(prepared: PreparedSpawnHook): Promise<string | undefined> {
   const create = () => createSpawnHook(prepared, { log: silentLog });
   return await tryPlugin(create, prepared.file, createTimeoutMs);

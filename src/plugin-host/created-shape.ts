@@ -65,6 +65,8 @@ const spawnerShape = z.object({
   discard: hook,
   delete: hook,
   usage: hook,
+  examine: hook,
+  needsAccounts: z.boolean('must be true or false').optional(),
   needsReachableHub: z.boolean('must be true or false').optional(),
   reach: z.enum(['machine', 'anywhere'], 'must be "machine" or "anywhere"').optional(),
 });

@@ -25,6 +25,8 @@ export interface Volume {
   /** Absolute path in the server. */
   readonly target: string;
   readonly readOnly: boolean;
+  /** Whose alone it is, by the placeholders of its source; left out where several users share it. */
+  readonly owner?: 'user' | 'server';
 }
 
 /** Which server is meant, in the words of every engine. */
@@ -40,6 +42,11 @@ export interface ServerIdentity {
    * before it that is of this hub alone.
    */
   readonly objectName: string;
+  /**
+   * What `{username}` stands for: a name that stays when the user is renamed, and is no other user's nor that of
+   * a later user of the same name. Left out where none was needed yet; see `Spawner.needsAccounts`.
+   */
+  readonly accountName?: string;
 }
 
 /** Everything `start` is told. `ProfileOptions` is what `profileOptionsSchema` makes of `options` in a profile. */

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { PluginLog } from '../logging/plugin-log.ts';
-import type { PluginDeclaration, PluginSurroundings } from './authenticator.ts';
+import type { CallOptions, PluginDeclaration, PluginSurroundings } from './authenticator.ts';
+import type { Finding } from './finding.ts';
 import type {
   ResumeRequest,
   ServerIdentity,
@@ -85,6 +86,8 @@ export interface Spawner<ProfileOptions = unknown> {
    * elsewhere, which start and `hub check` see to.
    */
   readonly needsReachableHub?: boolean;
+  /** Whether it keeps something of users by `accountName`: then each start has one. */
+  readonly needsAccounts?: boolean;
   /**
    * From where `stop`, `poll` and `restore` work on a server: from the machine on which it was started, which is
    * meant when this is left out, or from each machine that reaches the same engine.
@@ -134,15 +137,28 @@ export interface Spawner<ProfileOptions = unknown> {
   delete?(
     server: ServerIdentity,
     options: {
-      /** Whether the user is deleted with it, and all that is kept of the user can go. */
+      /**
+       * Whether the user is deleted with it, and all that is kept of the user can go. A user without servers has
+       * the default one named, with an id that no server ever had.
+       */
       readonly withUser: boolean;
       readonly signal: AbortSignal;
     },
   ): Promise<void>;
+  /**
+   * Looks at the engine for `hub doctor`: whether it answers, and would start the servers of the configuration.
+   * Called without `open`; changes nothing, pulls nothing, and rejects only when `signal` aborts.
+   */
+  examine?(options: ExamineOptions<ProfileOptions>): Promise<readonly Finding[]>;
   /** CPU and memory of the server's whole process tree. */
   usage?(states: readonly SpawnerState[]): Promise<readonly (ResourceUsage | undefined)[]>;
   /** Closes what `open` opened, and leaves the servers running. Also called without `open`, after a trial. */
   [Symbol.asyncDispose]?(): Promise<void>;
+}
+
+export interface ExamineOptions<ProfileOptions = unknown> extends CallOptions {
+  /** `options` of each profile of this spawner, parsed, by its name; by undefined, of no profile. */
+  readonly profileOptions: ReadonlyMap<string | undefined, ProfileOptions>;
 }
 
 export interface ResourceUsage {

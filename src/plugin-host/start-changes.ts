@@ -36,6 +36,7 @@ const changesSchema = z.strictObject({
         source: text.min(1),
         target: absolutePath,
         readOnly: z.boolean(),
+        owner: z.enum(['user', 'server']).optional(),
       }),
     )
     .refine(

@@ -118,7 +118,7 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
   ): StartSettings {
     const home = spawnerConfig.home_dir.replaceAll('{username}', safeFileName(account.name));
     return {
-      ...identityOf(server),
+      ...identityOf(server, account.isClaimed ? account.name : undefined),
       groups,
       ...(chosen.profile !== undefined && { profile: chosen.profile }),
       ...(account.systemUser !== undefined && { systemUser: account.systemUser }),
@@ -209,8 +209,17 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
 }
 
 /** What engines and hooks know a server by. */
-export function identityOf({ id, userName, name }: Server): ServerIdentity {
-  return { serverId: id, userName, serverName: name, objectName: objectName(userName, name) };
+export function identityOf(
+  { id, userName, name }: Pick<Server, 'id' | 'userName' | 'name'>,
+  accountName?: string,
+): ServerIdentity {
+  return {
+    serverId: id,
+    userName,
+    serverName: name,
+    objectName: objectName(userName, name),
+    ...(accountName === undefined ? {} : { accountName }),
+  };
 }
 
 /** Fills in whose volume it is: as a folder where it is one, otherwise as part of a volume's name. */
@@ -223,7 +232,8 @@ function ownVolume(volume: Volume, account: ServerAccount, { name }: Server): Vo
   const filled = source.replaceAll(/\{(username|server)\}/g, (_, word: string) =>
     word === 'username' ? userName : name,
   );
-  return { ...volume, source: filled };
+  const owner = source.includes('{server}') ? ('server' as const) : ('user' as const);
+  return { ...volume, source: filled, ...(source.includes('{username}') && { owner }) };
 }
 
 async function requireAnswer(

@@ -8,6 +8,8 @@ import type { User } from '../users/user-store.ts';
 export interface ServerAccount {
   /** What `{username}` stands for in `home_dir`. */
   readonly name: string;
+  /** Whether the name is this user's alone, for ever. */
+  readonly isClaimed: boolean;
   readonly systemUser: string | undefined;
 }
 
@@ -23,11 +25,13 @@ export function createDecideAccount(
     'system_user' | 'home_dir' | 'allowed_system_users' | 'volumes' | 'profiles'
   >,
   store: Pick<SystemAccountStore, 'claim'>,
+  /** Whether a spawner keeps something by the account, whatever the configuration says. */
+  isNeeded: boolean,
 ): DecideAccount {
   const { system_user: template, home_dir, allowed_system_users: allowed } = config;
   const volumes = [config.volumes, ...config.profiles.map((profile) => profile.volumes ?? [])];
   const places = [template, home_dir, ...volumes.flat().map(({ source }) => source)];
-  const isOfUser = places.some((text) => text?.includes('{username}') === true);
+  const isOfUser = isNeeded || places.some((text) => text?.includes('{username}') === true);
 
   return async (user) => {
     const name = isOfUser ? await store.claim(user) : user.name;
@@ -40,6 +44,6 @@ export function createDecideAccount(
           : await serverAccountProblem({ name: systemUser, userId }, allowed);
       if (problem !== undefined) throw new HubError('bad_request', problem);
     }
-    return { name, systemUser };
+    return { name, isClaimed: isOfUser, systemUser };
   };
 }

@@ -49,6 +49,7 @@ export function joinSpawners(
 
   return {
     forms: new Map(forms),
+    needsAccounts: members.some(({ spawner }) => spawner.needsAccounts === true),
     reach: members.every(({ spawner }) => spawner.reach === 'anywhere') ? 'anywhere' : 'machine',
 
     async start(request) {

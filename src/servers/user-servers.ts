@@ -1,14 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { timeLimit } from '../concurrency/time-limit.ts';
 import type { Config } from '../config/config.ts';
 import { spawnerOf } from '../config/profile-spawner.ts';
 import { HubError } from '../errors.ts';
 import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
-import { objectName } from '../protocol/object-name.ts';
 import type { Owner } from '../rbac/owner.ts';
 import type { GroupStore } from '../users/group-store.ts';
+import type { SystemAccountStore } from '../users/system-account-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
-import type { Launch } from './launch-plan.ts';
+import { identityOf, type Launch } from './launch-plan.ts';
 import { isServerName, type Server, serverPrefix } from './server.ts';
 import type { DecideAccount } from './server-accounts.ts';
 import type { AcceptedStart, AcceptedStop, ServerLifecycle } from './server-lifecycle.ts';
@@ -83,6 +84,7 @@ export function createUserServers(deps: {
   readonly planLaunch: (launch: Launch) => LaunchPlan;
   readonly accessTokens: Pick<AccessTokenStore, 'revokeByServer'>;
   readonly decideAccount: DecideAccount;
+  readonly accounts: Pick<SystemAccountStore, 'find'>;
   readonly beforeStop: BeforeStop;
   readonly log: Logger;
 }): UserServers {
@@ -143,15 +145,10 @@ export function createUserServers(deps: {
   }
 
   async function deleteForEver(
-    { id, userName, name }: Server,
+    server: Pick<Server, 'id' | 'userId' | 'userName' | 'name'>,
     { withUser }: { readonly withUser: boolean },
   ): Promise<void> {
-    const identity = {
-      serverId: id,
-      userName,
-      serverName: name,
-      objectName: objectName(userName, name),
-    };
+    const identity = identityOf(server, await deps.accounts.find(server.userId));
     try {
       await spawner.delete?.(identity, { withUser, signal: timeLimit(deleteTimeoutMs) });
     } catch (error) {
@@ -253,7 +250,10 @@ export function createUserServers(deps: {
     },
 
     async deleteAllOf(user) {
-      for (const server of await store.listOfUser(user.name)) {
+      const servers = await store.listOfUser(user.name);
+      // What is kept of the user outlives the last of their servers.
+      const any = { id: randomUUID(), userId: user.id, userName: user.name, name: '' };
+      for (const server of servers.length === 0 ? [any] : servers) {
         await deleteForEver(server, { withUser: true });
       }
     },

@@ -13,6 +13,8 @@ import { validateUserName } from './user-name.ts';
 export interface SystemAccountStore {
   /** The user's account, decided now if it was not. Throws `conflict` when it is another user's or was. */
   claim(user: { readonly id: string; readonly name: string }): Promise<string>;
+  /** The user's account; undefined where none was needed yet. */
+  find(userId: string): Promise<string | undefined>;
   /**
    * Gives a user an account, also that of a deleted user; the former one is kept from others. Throws
    * `conflict` when it is another user's, and `bad_request` when it cannot be a name.
@@ -23,10 +25,19 @@ export interface SystemAccountStore {
 type Owner = { readonly id: string; readonly name: string };
 
 export function createSystemAccountStore(
-  database: Pick<HubDatabase, 'transaction'>,
+  database: Pick<HubDatabase, 'transaction' | 'kysely'>,
 ): SystemAccountStore {
   return {
     claim: (user) => database.transaction((transaction) => claimSystemAccount(transaction, user)),
+
+    async find(userId) {
+      const found = await database.kysely
+        .selectFrom('users')
+        .select('system_account')
+        .where('id', '=', userId)
+        .executeTakeFirst();
+      return found?.system_account ?? undefined;
+    },
 
     async give({ id }, given) {
       const account = validateUserName(given);

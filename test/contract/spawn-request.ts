@@ -7,6 +7,7 @@ export function createSpawnRequest(changed: Partial<SpawnRequest> = {}): SpawnRe
     userName: 'ann',
     serverName: '',
     objectName: 'ann',
+    accountName: 'ann',
     groups: [],
     profileOptions: {},
     command: ['true'],

@@ -622,6 +622,7 @@ function deleteTests(): BenchTest[] {
     userName: 'ann',
     serverName: '',
     objectName: serverId,
+    accountName: 'ann',
   });
   const remove = (spawner: Spawner, serverId: string, withUser: boolean) =>
     spawner.delete?.(identity(serverId), { withUser, signal: AbortSignal.timeout(30_000) });

@@ -112,6 +112,29 @@ describe('hub doctor', () => {
     expect(code).toBe(1);
   });
 
+  test('looks at the engine of each spawner', async () => {
+    await using folder = await createHubFolder();
+    await folder.configure({
+      Hub: { hub_connect_url: 'http://hub.example.org:8080' },
+      Spawner: { class: ['docker', 'slurm', 'local-process'], cmd: ['server'] },
+      DockerSpawner: { host: 'unix:///nowhere/docker.sock', image: 'busy:1' },
+      SlurmSpawner: { bin_directory: folder.directory },
+    });
+    const { code, found } = await findingsOf(folder);
+    expect(code).toBe(1);
+    expect(about(found, 'spawner docker, engine')).toMatchObject({
+      state: 'failed',
+      detail: expect.stringMatching(/nowhere\/docker\.sock does not answer: its socket is not/),
+      fix: expect.stringContaining('DockerSpawner.host'),
+    });
+    expect(about(found, 'spawner slurm, programs')).toMatchObject({
+      state: 'failed',
+      detail: expect.stringMatching(/^The program \S*sbatch is not there/),
+      fix: expect.stringContaining('SlurmSpawner.bin_directory'),
+    });
+    expect(about(found, 'spawner local-process')).toMatchObject({ state: 'skipped' });
+  });
+
   test('does not take a certificate that browsers do not', async () => {
     await using folder = await createHubFolder();
     await using front = await startTlsFront(['localhost'], Number(new URL(folder.url).port));

@@ -112,6 +112,53 @@ describe.runIf(canRunPods())('servers in pods', () => {
     expect((await browser.open(page)).body).toContain('kept.txt');
   });
 
+  test('of a renamed user keep their volume, which no later user of the name gets', async () => {
+    const claims = [{ name: 'home-{username}', mount_path: '/home/user' }];
+    await using hub = await createHub({ claims, delete_claims: true });
+    const claimNames = async () =>
+      (await list('persistentvolumeclaims')).map(({ metadata }) => metadata.name);
+    const change = (name: string, init: RequestInit) => hub.api(`/users/${name}`, adminToken, init);
+    await createUsers(hub, 'ada');
+    await startUntilReady(hub, ada);
+    expect(await claimNames()).toEqual(['home-ada']);
+    const body = JSON.stringify({ name: 'grace' });
+    expect((await change('ada', { method: 'PATCH', body })).status).toBe(200);
+    const grace = serverPath('grace');
+    await untilServer(hub, grace, ({ stopped }) => stopped, 'the server is stopped');
+    await startUntilReady(hub, grace);
+    expect(await claimNames()).toEqual(['home-ada']);
+
+    await createUsers(hub, 'ada');
+    const refused = await startServer(hub, ada);
+    expect([refused.status, await refused.text()]).toEqual([
+      409,
+      expect.stringContaining('The account ada on the machine of the servers'),
+    ]);
+    expect((await change('ada', { method: 'DELETE' })).status).toBe(204);
+    expect(await claimNames()).toEqual(['home-ada']);
+
+    expect((await change('grace', { method: 'DELETE' })).status).toBe(204);
+    expect(await claimNames()).toEqual([]);
+  });
+
+  test('leave a volume that outlives the last of them, and goes with the user', async () => {
+    const claims = [{ name: 'home-{username}', mount_path: '/home/user' }];
+    await using hub = await createHub(
+      { claims, delete_claims: true },
+      {},
+      { allow_named_servers: true },
+    );
+    await createUsers(hub, 'ada');
+    const lab = serverPath('ada', 'lab');
+    await startUntilReady(hub, lab);
+    await stopServer(hub, lab);
+    await untilServer(hub, lab, ({ stopped }) => stopped, 'the server is stopped');
+    expect((await stopServer(hub, lab, { remove: true })).status).toBe(204);
+    expect(await list('persistentvolumeclaims')).toHaveLength(1);
+    expect((await hub.api('/users/ada', adminToken, { method: 'DELETE' })).status).toBe(204);
+    expect(await list('persistentvolumeclaims')).toEqual([]);
+  });
+
   test('wait for a node without a timeout, and say on the page for what', async () => {
     await using hub = await createHub({ node_selector: { disk: 'ssd' } }, { start_timeout: 1 });
     await createUsers(hub, 'ada');

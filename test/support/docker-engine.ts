@@ -222,14 +222,26 @@ async function importBusybox(docker: Docker, directory: string): Promise<void> {
       .then(Boolean, () => false)
   )
     return;
+  await importImage(docker, makeBusyFolder(directory), busyImage, busyChanges);
+}
+
+/** What the image says beside its files, as lines of a Dockerfile. */
+export const busyChanges = [
+  'USER 1000:1000',
+  'WORKDIR /tmp',
+  'ENV PATH=/bin',
+  'ENV FROM_IMAGE=yes',
+];
+
+/** Makes the folder of `busyImage` in another one. */
+export function makeBusyFolder(directory: string): string {
   const root = join(directory, 'busy');
   mkdirSync(join(root, 'bin'), { recursive: true });
   for (const folder of ['home', 'tmp', 'www', 'etc']) mkdirSync(join(root, folder));
   chmodSync(join(root, 'tmp'), 0o1777);
   cpSync(busybox, join(root, 'bin', 'busybox'));
   for (const applet of applets) symlinkSync('busybox', join(root, 'bin', applet));
-  const changes = ['USER 1000:1000', 'WORKDIR /tmp', 'ENV PATH=/bin FROM_IMAGE=yes'];
-  await importImage(docker, root, busyImage, changes);
+  return root;
 }
 
 /** Makes an image of a folder. */
@@ -246,7 +258,7 @@ export async function importImage(
   rmSync(archive);
 }
 
-function tar(folder: string, archive: string): void {
+export function tar(folder: string, archive: string): void {
   const owner = ['--owner=0', '--group=0'];
   execFileSync('tar', ['--create', '--file', archive, '--directory', folder, ...owner, '.']);
 }

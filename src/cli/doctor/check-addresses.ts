@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { connect } from 'node:tls';
 import type { Config } from '../../config/config.ts';
 import { listen } from '../../http/server/listener.ts';
-import { type Finding, failed, ok, skipped, warning } from './finding.ts';
+import { type Finding, failed, ok, skipped, warning } from '../../plugin-host/finding.ts';
 
 const answerTimeoutMs = 5_000;
 const dayMs = 86_400_000;

@@ -2,9 +2,9 @@ import { constants } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import type { Config } from '../../config/config.ts';
+import { type Finding, failed, ok, skipped, warning } from '../../plugin-host/finding.ts';
 import { checkExpiringState } from '../../store/keyv.ts';
 import { type DatabaseProbe, probeDatabase } from '../../store/probe-database.ts';
-import { type Finding, failed, ok, skipped, warning } from './finding.ts';
 
 /** By how much two clocks may differ before logins and tokens suffer from it. */
 const clockToleranceMs = 5_000;

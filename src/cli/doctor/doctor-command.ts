@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { HubError } from '../../errors.ts';
+import type { Finding } from '../../plugin-host/finding.ts';
 import type { CheckedConfig } from '../checked-config.ts';
 import type { CliIo } from '../cli-io.ts';
 import { findRunningHub } from '../start-command.ts';
 import { loadFor, withConfig } from '../with-config.ts';
-import type { Finding } from './finding.ts';
 
 const marks = { ok: 'ok', warning: 'WARNING', failed: 'FAILED', skipped: 'skipped' } as const;
 

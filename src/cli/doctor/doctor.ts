@@ -1,14 +1,15 @@
 import { budgetConnections } from '../../http/connection-budget.ts';
-import { tryProvider } from '../../plugin-host/create-plugins.ts';
+import { examineSpawner, tryProvider } from '../../plugin-host/create-plugins.ts';
+import { type Finding, failed, ok, skipped, warning } from '../../plugin-host/finding.ts';
 import type { PreparedPlugins } from '../../plugin-host/prepare-plugins.ts';
 import { openFilesLimit } from '../../processes/open-files.ts';
 import type { CheckedConfig } from '../checked-config.ts';
 import { checkSubdomainSetup } from '../subdomain-check.ts';
 import { checkExternalServices, checkListeners, checkPublicUrl } from './check-addresses.ts';
 import { checkDatabase, checkFolders, checkStore } from './check-storage.ts';
-import { type Finding, failed, ok, skipped, warning } from './finding.ts';
 
 const providerTimeoutMs = 10_000;
+const engineTimeoutMs = 30_000;
 
 /**
  * Looks at everything around a hub that a configuration alone does not tell. Changes nothing, and takes
@@ -31,6 +32,7 @@ export async function examine(
     checkPublicUrl(config, hubPid),
     checkSubdomains(config),
     checkProviders(plugins),
+    checkSpawners(plugins),
     checkExternalServices(config),
   ]);
   return found.flat();
@@ -56,6 +58,23 @@ async function checkProviders({ authenticators }: PreparedPlugins): Promise<read
       return failed(check, answer, fix);
     }),
   );
+}
+
+async function checkSpawners({ spawners }: PreparedPlugins): Promise<readonly Finding[]> {
+  const found = await Promise.all(
+    spawners.map(async (prepared) => {
+      const spawner = `spawner ${prepared.name}`;
+      try {
+        const findings = await examineSpawner(prepared, engineTimeoutMs);
+        if (findings === undefined) return [skipped(spawner, 'has no engine to ask')];
+        return findings.map(({ check, ...rest }) => ({ check: `${spawner}, ${check}`, ...rest }));
+      } catch (error) {
+        const message = error instanceof Error ? error.message : String(error);
+        return [failed(spawner, message, `correct ${prepared.plugin.section}`)];
+      }
+    }),
+  );
+  return found.flat();
 }
 
 function checkOpenFiles(configured: number): Finding {

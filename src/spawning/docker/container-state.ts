@@ -23,7 +23,8 @@ export type ContainerCondition =
   | { readonly running: true }
   | { readonly running: false; readonly exit: ServerExit };
 
-const running = new Set(['running', 'paused', 'restarting']);
+/** `stopping` is of Podman, which tells no exit code until then. */
+const running = new Set(['running', 'paused', 'restarting', 'stopping']);
 
 /** What became of a container that is not there. */
 export const removedExit: ServerExit = {

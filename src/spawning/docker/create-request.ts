@@ -11,8 +11,17 @@ export const hubLabels = {
   hub: 'hub.id',
   serverId: 'hub.server-id',
   user: 'hub.user',
+  account: 'hub.account',
   serverName: 'hub.server-name',
 } as const;
+
+/** `root`, `0` and nothing at all are root. */
+const rootUser = /^(?:root|0+)?(?::|$)/;
+
+/** Whether a `User` of a container or image is root. */
+export function isRootUser(user: string): boolean {
+  return rootUser.test(user);
+}
 
 /** Where a server is to listen in its container. */
 export interface ListenAddress {
@@ -77,19 +86,25 @@ function labelsOf({ request, hubId }: CreateParts): Record<string, string> {
   };
 }
 
-function hostConfig(
-  { request, options, network, listen, hubId }: CreateParts,
-  port: string,
-): HostConfig {
+/** How many GPUs a server is to have; undefined for none. */
+export function gpusOf(
+  { limits }: Pick<SpawnRequest, 'limits'>,
+  options: Pick<DockerOptions, 'gpus'>,
+): number | 'all' | undefined {
+  const gpus = limits.gpus ?? options.gpus;
+  return gpus === 0 ? undefined : gpus;
+}
+
+function hostConfig({ request, options, network, listen }: CreateParts, port: string): HostConfig {
   const { limits, guarantees } = request;
   const { memoryBytes, cpuCores } = limits;
-  const gpus = limits.gpus ?? options.gpus;
+  const gpus = gpusOf(request, options);
   return {
     NetworkMode: network,
     ...(listen.isPublished
       ? { PortBindings: { [port]: [{ HostIp: options.host_ip, HostPort: '' }] } }
       : {}),
-    Mounts: mountsOf(request.volumes, hubId),
+    Mounts: mountsOf(request.volumes),
     // Without swap: a limit on memory that pushes a server to the disk slows down all the others.
     ...(memoryBytes === undefined ? {} : { Memory: memoryBytes, MemorySwap: memoryBytes }),
     ...(guarantees.memoryBytes === undefined ? {} : { MemoryReservation: guarantees.memoryBytes }),
@@ -98,7 +113,7 @@ function hostConfig(
       ? {}
       : { CpuShares: Math.max(2, Math.round(guarantees.cpuCores * 1024)) }),
     PidsLimit: limits.processes ?? options.pids_limit,
-    ...(gpus === undefined || gpus === 0
+    ...(gpus === undefined
       ? {}
       : { DeviceRequests: [{ Count: gpus === 'all' ? -1 : gpus, Capabilities: [['gpu']] }] }),
     CapDrop: [...options.cap_drop],
@@ -115,7 +130,7 @@ function hostConfig(
 }
 
 /** Throws when a user could choose what is mounted. */
-function mountsOf(volumes: readonly Volume[], hubId: string): MountSettings[] {
+function mountsOf(volumes: readonly Volume[]): MountSettings[] {
   for (const volume of volumes) requireSafe(volume, volumes);
   return volumes.map(({ source, target, readOnly }): MountSettings => {
     if (source.startsWith('/')) {
@@ -128,7 +143,7 @@ function mountsOf(volumes: readonly Volume[], hubId: string): MountSettings[] {
       ReadOnly: readOnly,
       VolumeOptions: {
         NoCopy: false,
-        Labels: { [hubLabels.hub]: hubId },
+        Labels: {},
         DriverConfig: { Name: '', Options: {} },
       },
     };

@@ -126,6 +126,12 @@ export const optionsSchema = z.strictObject({
     .describe(
       'Whether a container is removed when its server stops. Kept, it can be looked into until the next start.',
     ),
+  delete_volumes: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether named volumes that the hub made are removed, and their data with them: one with {username} in its source when its user is deleted, one with {server} too when its server is.',
+    ),
   create_options: createOptions
     .default({})
     .describe(

@@ -10,6 +10,8 @@ import { until } from '../../../test/support/test-hub.ts';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { Spawner, SpawnerHost } from '../../plugin-host/spawner.ts';
 import { waitUntilReady } from '../../processes/readiness-probe.ts';
+import { createRequest } from './create-request.ts';
+import type { DockerOptions } from './docker-options.ts';
 import { dockerPlugin } from './docker-plugin.ts';
 
 const hubId = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff';
@@ -339,7 +341,7 @@ describe.runIf(hasDocker())('a server in a container', () => {
     const second = await spawner.start(request());
     await expect(inspect(first.state)).rejects.toMatchObject({ statusCode: 404 });
     await spawner.stop(second.state, { graceMs: 5_000, signal: noSignal() });
-    const identity = { serverId: 'server-1', userName: 'ann', serverName: '', objectName: 'ann' };
+    const identity = createSpawnRequest({ serverId: 'server-1' });
     await spawner.delete?.(identity, { withUser: false, signal: noSignal() });
     expect(await docker.listContainers({ all: true })).toEqual([]);
   });
@@ -389,6 +391,77 @@ describe.runIf(hasDocker())('a server in a container', () => {
     expect(volume.Labels).toMatchObject({ 'hub.id': hubId });
     await docker.getVolume('home-ann').remove();
     await rm(folder, { recursive: true });
+  });
+
+  test('has volumes that go with it or with its user, if that is configured, and no others do', async () => {
+    const of = (accountName: string) =>
+      request({
+        serverId: `server-of-${accountName}`,
+        objectName: accountName,
+        accountName,
+        command: ['sh', '-c', 'exit'],
+        volumes: [
+          { source: `home-${accountName}`, target: '/a', readOnly: false, owner: 'user' },
+          { source: `lab-${accountName}`, target: '/b', readOnly: false, owner: 'server' },
+          { source: 'data', target: '/c', readOnly: false },
+          { source: 'made-by-hand', target: '/d', readOnly: false, owner: 'user' },
+        ],
+      });
+    await docker.createVolume({ Name: 'made-by-hand' });
+    const { spawner } = await create({ delete_volumes: true });
+    for (const name of ['ann', 'ben']) {
+      const { state, exited } = await spawner.start(of(name));
+      await exited;
+      await spawner.stop(state, { graceMs: 0, signal: noSignal() });
+    }
+    const names = async () =>
+      (await docker.listVolumes()).Volumes.map(({ Name }) => Name).toSorted();
+    const remove = (server: SpawnRequest, withUser: boolean, by = spawner) =>
+      by.delete?.(server, { withUser, signal: noSignal() });
+    const others = ['data', 'home-ben', 'lab-ben', 'made-by-hand'];
+
+    const { spawner: keeps } = await create();
+    await remove(of('ann'), true, keeps);
+    // A user who never had a server, and whose name is the account of another one.
+    const { accountName: _, ...stranger } = of('ann');
+    await remove({ ...stranger, serverId: 'of-nobody' }, true);
+    expect(await names()).toEqual([
+      'data',
+      'home-ann',
+      'home-ben',
+      'lab-ann',
+      'lab-ben',
+      'made-by-hand',
+    ]);
+    await remove(of('ann'), false);
+    expect(await names()).toEqual(['data', 'home-ann', ...others.slice(1)]);
+    await remove({ ...of('ann'), serverId: 'another' }, true);
+    await remove(of('ann'), true);
+    expect(await names()).toEqual(others);
+    for (const name of others) await docker.getVolume(name).remove();
+  });
+
+  test('asks the engine for its GPUs', async () => {
+    const { optionsSchema } = dockerPlugin;
+    const gpusIn = async (limits: SpawnRequest['limits'], options: object) => {
+      const body = createRequest({
+        request: request({ limits }) as Parameters<typeof createRequest>[0]['request'],
+        options: optionsSchema.parse(options) as DockerOptions,
+        hubId,
+        name: 'with-gpus',
+        image: busyImage,
+        network: 'host',
+        listen: { ip: '127.0.0.1', port: 8888, isPublished: false },
+      });
+      const container = await docker.createContainer(body);
+      const { HostConfig } = await container.inspect();
+      await container.remove();
+      return HostConfig.DeviceRequests?.map(({ Count, Capabilities }) => ({ Count, Capabilities }));
+    };
+    const Capabilities = [['gpu']];
+    expect(await gpusIn({ gpus: 2 }, { gpus: 'all' })).toEqual([{ Count: 2, Capabilities }]);
+    expect(await gpusIn({}, { gpus: 'all' })).toEqual([{ Count: -1, Capabilities }]);
+    expect(await gpusIn({ gpus: 0 }, { gpus: 'all' })).toBeFalsy();
   });
 
   test('tells what it uses', async () => {
@@ -453,7 +526,10 @@ describe.runIf(hasDocker())('a server in a container', () => {
 
   test('is unknown while the engine is down, and ended once it is up again', async () => {
     const { spawner } = await create();
-    const server = await spawner.start(request());
+    const lines: string[] = [];
+    const server = await spawner.start(request({ onOutput: (line) => lines.push(line) }));
+    // Before that it would not hear the signal of the engine.
+    await until(() => lines.includes('ready'), 'it listens to signals');
     await engine.stop();
     try {
       expect(await spawner.poll(server.state)).toEqual({

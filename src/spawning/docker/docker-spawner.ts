@@ -10,14 +10,16 @@ import { createContainerEvents } from './container-events.ts';
 import { type ContainerState, readContainerState } from './container-state.ts';
 import { createContainerUsage } from './container-usage.ts';
 import { createContainers } from './containers.ts';
-import { createRequest, hubLabels } from './create-request.ts';
+import { createRequest, gpusOf, hubLabels, isRootUser } from './create-request.ts';
 import type { DockerOptions, DockerProfileOptions } from './docker-options.ts';
 import { createEngine } from './engine.ts';
 import { engineMessage, explainRefusal, isEngineAnswer, isUnreachable } from './engine-errors.ts';
 import { createEngineLimits } from './engine-limits.ts';
+import { examineEngine } from './examine-engine.ts';
 import { findStrangerOf } from './host-network.ts';
 import { createImages, type EngineImage, withTag } from './images.ts';
 import { type Reach, urlOf } from './server-url.ts';
+import { createVolumes } from './volumes.ts';
 import { readCondition, watchContainer } from './watch-container.ts';
 
 type DockerRequest = SpawnRequest<DockerProfileOptions>;
@@ -52,6 +54,7 @@ export function createDockerSpawner(
   const limits = createEngineLimits(engine);
   const measureUsage = createContainerUsage(engine);
   const addresses = createAddressBook();
+  const volumes = createVolumes(engine, hubId);
   const inTurn = createLimiter(parallelStarts);
   const live = new Map<string, LiveContainer>();
   const form = imageForm(options);
@@ -156,6 +159,7 @@ export function createDockerSpawner(
     // What an earlier start left, and could not be removed then.
     for (const { Id } of await containers.list(serverId)) await containers.remove(Id);
     const body = createRequest({ request, options, hubId, name, image, network, listen });
+    await refused(image, () => volumes.ensure(request));
     const created = await refused(image, () =>
       engine.call((docker, abortSignal) => docker.createContainer({ ...body, abortSignal }), {
         signal,
@@ -229,6 +233,7 @@ export function createDockerSpawner(
       const network = profileOptions.network ?? options.network;
       const policy = profileOptions.pull_policy ?? options.pull_policy;
       await limits.require(request.limits, signal);
+      if (gpusOf(request, options) !== undefined) await limits.requireGpus(signal);
       const found = await images.ensure({ image, policy, signal, onProgress: request.onProgress });
       if (!options.allow_root)
         requireNoRoot(profileOptions.user ?? options.user ?? found.user, image);
@@ -250,8 +255,9 @@ export function createDockerSpawner(
       }
     },
 
-    async delete({ serverId }) {
-      for (const { Id } of await containers.list(serverId)) await containers.remove(Id);
+    async delete(server, { withUser, signal }) {
+      for (const { Id } of await containers.list(server.serverId)) await containers.remove(Id);
+      if (options.delete_volumes) await volumes.remove(server, { withUser, signal });
     },
 
     async stop(spawnerState, { graceMs, signal }) {
@@ -293,6 +299,8 @@ export function createDockerSpawner(
       return findStranger === undefined ? server : { ...server, findStranger };
     },
 
+    examine: (asked) => examineEngine({ engine, images, limits, options }, asked),
+
     usage: (states) => measureUsage(states.map((state) => readContainerState(state)?.container)),
 
     async [Symbol.asyncDispose]() {
@@ -331,11 +339,8 @@ function requireKnown({ systemUser, socket }: DockerRequest): void {
   }
 }
 
-/** `root`, `0` and nothing at all are root. */
-const rootUser = /^(?:root|0+)?(?::|$)/;
-
 function requireNoRoot(user: string, image: string): void {
-  if (!rootUser.test(user)) return;
+  if (!isRootUser(user)) return;
   throw new HubError('internal', `The server is not started: it would run as root in ${image}.`, {
     hint: 'The administrator must set DockerSpawner.user, such as "1000:1000", or allow_root.',
   });

@@ -7,9 +7,16 @@ import type { EngineImage } from './images.ts';
 export interface EngineLimits {
   /** Throws when the engine would leave a limit out, which it does without an error. */
   require(limits: ResourceLimits, signal: AbortSignal): Promise<void>;
+  /** Throws when the engine would leave out that a container is to have GPUs. */
+  requireGpus(signal: AbortSignal): Promise<void>;
+  /** What it can hold no container to; empty where it holds all limits. */
+  missing(signal: AbortSignal): Promise<readonly Limit[]>;
   /** Says that an image is for another architecture than the engine; undefined when it fits. */
   architectureProblem(image: string, found: EngineImage): Promise<string | undefined>;
 }
+
+/** Limits in words for people. */
+type Limit = 'memory' | 'CPU' | 'processes';
 
 interface EngineInfo {
   readonly MemoryLimit?: boolean;
@@ -43,14 +50,18 @@ export function createEngineLimits(engine: Engine): EngineLimits {
     return asked;
   }
 
+  async function missing(signal: AbortSignal): Promise<readonly Limit[]> {
+    const { MemoryLimit: memory, CpuCfsQuota: CPU, PidsLimit: processes } = await info(signal);
+    const held = { memory, CPU, processes };
+    return (['memory', 'CPU', 'processes'] as const).filter((limit) => held[limit] === false);
+  }
+
   return {
+    missing,
+
     async require({ memoryBytes, cpuCores, processes }, signal) {
-      const { MemoryLimit, CpuCfsQuota, PidsLimit } = await info(signal);
-      const unheld = [
-        memoryBytes !== undefined && MemoryLimit === false ? 'memory' : undefined,
-        cpuCores !== undefined && CpuCfsQuota === false ? 'CPU' : undefined,
-        processes !== undefined && PidsLimit === false ? 'processes' : undefined,
-      ].filter((each) => each !== undefined);
+      const asked = { memory: memoryBytes, CPU: cpuCores, processes };
+      const unheld = (await missing(signal)).filter((limit) => asked[limit] !== undefined);
       if (unheld.length === 0) return;
       throw new HubError(
         'upstream_failed',
@@ -59,6 +70,14 @@ export function createEngineLimits(engine: Engine): EngineLimits {
           hint: 'The administrator must enable the cgroup controllers there, or remove the limit.',
         },
       );
+    },
+
+    async requireGpus(signal) {
+      const { Components } = await engine.call((docker) => docker.version(), { signal });
+      if (Components?.some(({ Name }) => Name === 'Podman Engine') !== true) return;
+      throw new HubError('upstream_failed', 'Podman gives no GPUs over the API of Docker.', {
+        hint: 'The administrator must use Docker Engine, or remove the limit on GPUs.',
+      });
     },
 
     async architectureProblem(image, found) {

@@ -19,6 +19,8 @@ export interface Engine {
     work: (docker: Docker, signal: AbortSignal) => Promise<Result>,
     options?: CallOptions,
   ): Promise<Result>;
+  /** Where the engine is, as DOCKER_HOST has it. */
+  address(): Promise<string>;
   /** Host of the engine, undefined behind a socket. */
   remoteHost(): Promise<string | undefined>;
 }
@@ -91,6 +93,10 @@ export function createEngine(options: EngineOptions, directory: string): Engine 
         if (isEngineAnswer(thrown)) throw thrown;
         throw explainUnreachable(thrown, addressOf(client));
       }
+    },
+
+    async address() {
+      return addressOf(await docker());
     },
 
     async remoteHost() {

@@ -1,3 +1,4 @@
+import type Docker from 'dockerode';
 import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
 import { HubError } from '../../errors.ts';
 import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
@@ -25,6 +26,13 @@ export interface ImageRequest {
 export interface Images {
   /** Sees to it that the engine has an image. Throws with a sentence for the user when it cannot. */
   ensure(request: ImageRequest): Promise<EngineImage>;
+  /** The image, if the engine has it. */
+  find(image: string, signal: AbortSignal): Promise<EngineImage | undefined>;
+  /**
+   * Has the engine ask the registry of an image for it, pulling nothing: resolves to the reason for the user why it
+   * could not be pulled, undefined where it could, and `unasked` where the engine cannot ask.
+   */
+  askRegistry(image: string, signal: AbortSignal): Promise<string | 'unasked' | undefined>;
 }
 
 interface Pull {
@@ -41,7 +49,7 @@ export function createImages(
 ): Images {
   const pulls = new Map<string, Pull>();
 
-  async function inspect(image: string, signal: AbortSignal): Promise<EngineImage | undefined> {
+  async function find(image: string, signal: AbortSignal): Promise<EngineImage | undefined> {
     try {
       const found = await engine.call((docker) => docker.getImage(image).inspect(), { signal });
       return { user: found.Config?.User ?? '', architecture: found.Architecture };
@@ -58,7 +66,8 @@ export function createImages(
 
   function credentialsFor(image: string) {
     const { registry, registry_username: username, registry_password: password } = options;
-    if (registry === undefined || !image.startsWith(`${registry}/`)) return {};
+    if (registry === undefined || username === undefined || password === undefined) return {};
+    if (!image.startsWith(`${registry}/`)) return {};
     return { authconfig: { username, password, serveraddress: registry } };
   }
 
@@ -141,10 +150,27 @@ export function createImages(
   }
 
   return {
+    find,
+
+    async askRegistry(image, signal) {
+      try {
+        const distribution = (docker: Docker) =>
+          docker.getImage(image).distribution(credentialsFor(image));
+        await engine.call(distribution, { signal });
+        return undefined;
+      } catch (thrown) {
+        if (!isEngineAnswer(thrown)) throw thrown;
+        // Podman has no such question (Docker Engine API, DistributionInspect).
+        const cannotAsk = thrown.statusCode === 404 || thrown.statusCode === 405;
+        if (cannotAsk && !/manifest|repository/i.test(engineMessage(thrown))) return 'unasked';
+        return explainPull(engineMessage(thrown), image).message;
+      }
+    },
+
     async ensure(request) {
       const { policy, signal, onProgress } = request;
       const image = withTag(request.image);
-      const present = await inspect(image, signal);
+      const present = await find(image, signal);
       if (present !== undefined && policy !== 'always') return present;
       if (policy === 'never') {
         throw new HubError(
@@ -160,7 +186,7 @@ export function createImages(
         if (thrown instanceof HubError) throw thrown;
         throw explainPull(engineMessage(thrown), image);
       }
-      const pulled = await inspect(image, signal);
+      const pulled = await find(image, signal);
       if (pulled !== undefined) return pulled;
       throw new HubError(
         'upstream_failed',

@@ -38,6 +38,21 @@ async function create(options: object): Promise<Spawner> {
   return spawner;
 }
 
+/** What `hub doctor` is told, by what was looked at. */
+async function examine(
+  spawner: Spawner,
+  profiles: readonly (readonly [string | undefined, unknown])[] = [[undefined, {}]],
+): Promise<Readonly<Record<string, string>>> {
+  const signal = AbortSignal.timeout(30_000);
+  const found = (await spawner.examine?.({ signal, profileOptions: new Map(profiles) })) ?? [];
+  return Object.fromEntries(
+    found.map(({ check, state, detail, fix }) => [
+      check,
+      `${state} ${detail}${fix === undefined ? '' : ` (${fix})`}`,
+    ]),
+  );
+}
+
 const request = (changed: Partial<SpawnRequest> = {}) =>
   createSpawnRequest({ command: ['sh', '-c', 'trap exit TERM; sleep 600 & wait'], ...changed });
 
@@ -116,6 +131,44 @@ describe.runIf(hasDocker() && hasRegistry())('an image in a registry with passwo
     await expect((await create(withPassword({ image: foreign }))).start(request())).rejects.toThrow(
       `The image ${foreign} does not exist for the processor architecture of the engine's machine.`,
     );
+  });
+
+  test('is looked for by hub doctor, which pulls nothing and says how to fix what is wrong', async () => {
+    const foreign = `${registry.host}/lab/busy:foreign`;
+    const spawner = await create(
+      withPassword({
+        network: 'nowhere',
+        allowed_images: [image, busyImage, `${registry.host}/lab/none:1`, foreign],
+      }),
+    );
+    const profiles = [
+      [undefined, {}],
+      ['root', { image: busyImage, user: '0', network: 'host' }],
+      ['fixed', { image: 'fixed:1', pull_policy: 'never', network: 'host' }],
+    ] as const;
+    const found = await examine(spawner, profiles);
+    expect(found['engine']).toMatch(/^ok Docker Engine \d+\S*, API 1\.\d+, answers at unix:/);
+    expect(found['limits']).toMatch(/^(ok|warning) /);
+    expect(found['network nowhere']).toBe('failed is not there (docker network create nowhere)');
+    expect(found[`image ${image}`]).toMatch(/^ok is in its registry/);
+    expect(found[`image ${busyImage}`]).toMatch(/^failed its servers would run as root/);
+    expect(found[`image ${registry.host}/lab/none:1`]).toMatch(
+      /^failed There is no image .*none:1/,
+    );
+    expect(found['image fixed:1']).toMatch(
+      /^failed is not on the engine.*\(docker pull fixed:1\)$/,
+    );
+    await expect(engine.docker.getImage(image).inspect()).rejects.toMatchObject({
+      statusCode: 404,
+    });
+
+    const without = await examine(await create({ host: engine.host, image, network: 'host' }));
+    expect(without[`image ${image}`]).toMatch(/^failed .* is private.*registry_password\)$/);
+    expect(JSON.stringify([found, without])).not.toContain(registry.password);
+    const away = await examine(await create({ host: 'unix:///nowhere/docker.sock', image }));
+    expect(away).toEqual({
+      engine: expect.stringMatching(/^failed .*its socket is not there.*DockerSpawner\.host/),
+    });
   });
 
   test('is pulled with the password, with progress, and once for starts that need it together', async () => {

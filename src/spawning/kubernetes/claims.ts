@@ -1,20 +1,15 @@
 import type { V1PersistentVolumeClaim } from '@kubernetes/client-node';
 import { HubError } from '../../errors.ts';
 import type { ServerIdentity, SpawnProgress } from '../../plugin-host/spawn-request.ts';
+import { objectName } from '../../protocol/object-name.ts';
 import { ApiRefusal, alreadyExists, explainRefusal, isMissing } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
-import {
-  hubLabels,
-  identityAnnotations,
-  serverLabels,
-  userLabelOf,
-  userLabels,
-} from './hub-objects.ts';
+import { identityAnnotations, serverLabels, userLabels } from './hub-objects.ts';
 import type { ClaimOptions, KubernetesOptions } from './kubernetes-options.ts';
 import type { ApiObject } from './resource-watch.ts';
 
 type WireClaim = V1PersistentVolumeClaim & ApiObject;
-type Owner = Pick<ServerIdentity, 'serverId' | 'userName' | 'serverName' | 'objectName'>;
+type Owner = Pick<ServerIdentity, 'serverId' | 'userName' | 'serverName' | 'accountName'>;
 
 /** Volumes that the hub claims for users and servers, and keeps between runs. */
 export interface Claims {
@@ -32,14 +27,22 @@ interface EnsureOptions {
   readonly onProgress: (event: SpawnProgress) => void;
 }
 
-/** Name of a claim: `{username}` and `{server}` become names that no other user or server has. */
+/**
+ * Name of a claim: `{username}` and `{server}` become names that no other user or server has, nor a later user of
+ * the same name, and that stay when the user is renamed.
+ */
 export function claimNameOf(
   { name }: Pick<ClaimOptions, 'name'>,
-  { userName, objectName }: Pick<ServerIdentity, 'userName' | 'objectName'>,
+  owner: Omit<Owner, 'serverId'>,
 ): string {
+  const account = accountOf(owner);
   return name.replaceAll(/\{(username|server)\}/g, (_, word: string) =>
-    word === 'username' ? userLabelOf(userName) : objectName,
+    objectName(account, word === 'username' ? '' : owner.serverName),
   );
+}
+
+function accountOf({ accountName, userName }: Pick<Owner, 'accountName' | 'userName'>): string {
+  return accountName ?? userName;
 }
 
 /** Whether it is of one server, not of all the servers of its user. */
@@ -55,7 +58,16 @@ export function createClaims(
   const { hubId } = deps;
 
   function ownLabels(claim: ClaimOptions, owner: Owner): Record<string, string> {
-    return isOfServer(claim) ? serverLabels(hubId, owner) : userLabels(hubId, owner.userName);
+    const userName = accountOf(owner);
+    const { serverId } = owner;
+    return isOfServer(claim)
+      ? serverLabels(hubId, { serverId, userName })
+      : userLabels(hubId, userName);
+  }
+
+  function isOwn({ metadata }: WireClaim, claim: ClaimOptions, owner: Owner): boolean {
+    const own = Object.entries(ownLabels(claim, owner));
+    return own.every(([label, value]) => metadata.labels?.[label] === value);
   }
 
   async function find(path: string, signal: AbortSignal): Promise<WireClaim | undefined> {
@@ -68,9 +80,8 @@ export function createClaims(
   }
 
   function requireOwn(found: WireClaim, claim: ClaimOptions, owner: Owner): void {
-    const { name, labels = {} } = found.metadata;
-    const own = Object.entries(ownLabels(claim, owner));
-    if (own.some(([label, value]) => labels[label] !== value)) {
+    const { name } = found.metadata;
+    if (!isOwn(found, claim, owner)) {
       throw new HubError(
         'conflict',
         `The claim ${name} is there already, and is not this user's.`,
@@ -133,13 +144,14 @@ export function createClaims(
     },
 
     async remove(owner, { withUser, signal }) {
+      // The name of the user may be the account of another one, who was renamed.
+      if (owner.accountName === undefined) return;
       const collection = `/api/v1/namespaces/${await deps.namespace()}/persistentvolumeclaims`;
       for (const claim of options.claims) {
         if (!isOfServer(claim) && !withUser) continue;
         const path = `${collection}/${claimNameOf(claim, owner)}`;
         const found = await find(path, signal);
-        if (found?.metadata.labels?.[hubLabels.instance] !== hubId) continue;
-        if (found.metadata.labels[hubLabels.user] !== userLabelOf(owner.userName)) continue;
+        if (found === undefined || !isOwn(found, claim, owner)) continue;
         const body = { preconditions: { uid: found.metadata.uid } };
         try {
           await cluster.call('DELETE', path, { body, signal });

@@ -141,7 +141,7 @@ describe.runIf(canRunPods())('a server in a pod', () => {
     const server = await spawner.start(request());
     await spawner.stop(server.state, { graceMs: 1_000, signal: signal() });
     await spawner.discard?.('server-1', { graceMs: 1_000 });
-    const identity = { serverId: 'server-1', userName: 'ann', serverName: '', objectName: 'ann' };
+    const identity = createSpawnRequest({ serverId: 'server-1' });
     await spawner.delete?.(identity, { withUser: true, signal: signal() });
     expect(await list('persistentvolumeclaims')).toEqual([]);
     expect(logged).toEqual([]);
@@ -152,6 +152,38 @@ describe.runIf(canRunPods())('a server in a pod', () => {
         new RegExp(`The hub's account system:serviceaccount:.*:hub may not \\w+ ${kind} in`),
       );
     }
+  });
+
+  test('is what hub doctor looks at the rights of the hub for', async () => {
+    await using role = await giveRole();
+    const claims = [{ name: 'home-{username}', mount_path: '/home/user' }];
+    const examine = async (options: object) => {
+      const { spawner } = await create({ kubeconfig: role.kubeconfigPath, claims, ...options });
+      return spawner.examine?.({ signal: signal(), profileOptions: new Map([[undefined, {}]]) });
+    };
+    const states = [{ check: 'API' }, { check: 'rights' }, { check: 'namespace hub-servers' }];
+    expect(await examine({})).toMatchObject(states.map((each) => ({ ...each, state: 'ok' })));
+    expect(await list('secrets')).toEqual([]);
+
+    await role.remove('persistentvolumeclaims');
+    expect((await examine({ delete_claims: true }))?.[1]).toEqual({
+      check: 'rights',
+      state: 'failed',
+      detail:
+        'missing in hub-servers: get persistentvolumeclaims, create persistentvolumeclaims, delete persistentvolumeclaims',
+      fix: expect.stringContaining('Role'),
+    });
+    const administrator = { kubeconfig: api().kubeconfigPath, namespace: 'nowhere' };
+    expect((await examine(administrator))?.[2]).toMatchObject({
+      check: 'namespace nowhere',
+      state: 'failed',
+      detail: 'The cluster has no namespace nowhere',
+    });
+    await api().stopApi();
+    expect(await examine({})).toMatchObject([
+      { check: 'API', state: 'failed', detail: expect.stringMatching(/does not answer: nothing/) },
+    ]);
+    await api().startApi();
   });
 
   test('says on the page what it waits for, and waits for a node as long as it takes', async () => {
@@ -217,7 +249,7 @@ describe.runIf(canRunPods())('a server in a pod', () => {
       metadata: { name: 'home-ann', labels: { 'hub/user': 'ann', 'hub/instance': hubId } },
       spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
     });
-    const identity = { serverId: 'server-1', userName: 'ann', serverName: '', objectName: 'ann' };
+    const identity = createSpawnRequest({ serverId: 'server-1' });
     await spawner.delete?.(identity, { withUser: false, signal: signal() });
     expect(await list('persistentvolumeclaims')).toHaveLength(1);
     await spawner.delete?.(identity, { withUser: true, signal: signal() });
@@ -241,7 +273,7 @@ describe.runIf(canRunPods())('a server in a pod', () => {
   test('keeps its volume when it is deleted, unless that is configured', async () => {
     const { spawner } = await create({ claims: [{ name: 'home-{server}', mount_path: '/data' }] });
     await spawner.start(request());
-    const identity = { serverId: 'server-1', userName: 'ann', serverName: '', objectName: 'ann' };
+    const identity = createSpawnRequest({ serverId: 'server-1' });
     await spawner.delete?.(identity, { withUser: true, signal: signal() });
     expect(await list('pods')).toEqual([]);
     expect(await list('persistentvolumeclaims')).toHaveLength(1);

@@ -9,6 +9,7 @@ import { ApiRefusal, explainRefusal, messageOf } from './api-errors.ts';
 import { untilRunning } from './await-pod.ts';
 import { createClaims } from './claims.ts';
 import { createCluster } from './cluster.ts';
+import { examineCluster } from './examine-cluster.ts';
 import { followPod } from './follow-pod.ts';
 import type { KubernetesOptions, KubernetesProfileOptions } from './kubernetes-options.ts';
 import { createPodEvents } from './pod-events.ts';
@@ -177,6 +178,7 @@ export function createKubernetesSpawner(
 
   return {
     needsReachableHub: true,
+    needsAccounts: options.claims.length > 0,
     reach: 'anywhere',
     ...(form === undefined ? {} : { optionsForm: form }),
 
@@ -248,6 +250,8 @@ export function createKubernetesSpawner(
       if (hasMoved(condition.view, state)) return undefined;
       return follow({ ...state, url }, { isNew: false, onOutput });
     },
+
+    examine: ({ signal }) => examineCluster({ cluster, namespace, options }, signal),
 
     async [Symbol.asyncDispose]() {
       closing.abort(new Error('The hub is stopping.'));

@@ -141,7 +141,7 @@ describe('the pod of a server', () => {
       },
       {
         userName: 'ann',
-        objectName: 'ann---lab',
+        serverName: 'lab',
         volumes: [
           { source: 'shared', target: '/shared', readOnly: true },
           { source: 'shared', target: '/again', readOnly: false },
@@ -191,7 +191,7 @@ describe('the pod of a server', () => {
 });
 
 describe('names', () => {
-  const owner = (userName: string) => ({ userName, objectName: userName });
+  const owner = (userName: string) => ({ userName, serverName: '' });
 
   test('of claims differ where names of users do, however they are escaped', () => {
     const claim = { name: 'home-{username}' };

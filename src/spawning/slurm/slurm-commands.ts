@@ -18,9 +18,16 @@ export interface SlurmCommands {
   /** Jobs that wait or run and have a comment, with the accounts that own them. */
   listCommented(): Promise<readonly CommentedJob[]>;
   /** Ids of all waiting jobs, those that come first before the others, by partition. */
-  listQueues(): Promise<ReadonlyMap<string, readonly string[]>>;
+  listQueues(signal?: AbortSignal): Promise<ReadonlyMap<string, readonly string[]>>;
   /** With which code the program of a job ended; undefined where Slurm does not know. */
   exitCodeOf(id: string): Promise<number | undefined>;
+  /** What a program of Slurm says of its version; rejects where it cannot be run. */
+  versionOf(
+    name: 'sbatch' | 'squeue' | 'scancel' | 'scontrol',
+    signal: AbortSignal,
+  ): Promise<string>;
+  /** `UP`, `DOWN`, `DRAIN` or `INACTIVE`. Rejects with SlurmRefusal for a partition that is not there. */
+  partitionState(partition: string, signal: AbortSignal): Promise<string>;
   /** Host name or address at which a node is reached. */
   addressOf(node: string): Promise<string>;
   /** Ends a job, with SIGKILL at once if told; one that has ended already stays as it is. */
@@ -151,13 +158,15 @@ export function createSlurmCommands(options: {
       });
     },
 
-    async listQueues() {
+    async listQueues(signal) {
       const format = ['%i', '%P'].join(separator);
       const words = [program('squeue'), '--noheader', '--states=PENDING', `--format=${format}`];
-      const jobs = linesOf(await run([...words, '--sort=-p,i'])).map((line) => {
-        const [id = '', partition = ''] = line.split(separator);
-        return { id, partition };
-      });
+      const jobs = linesOf(await run([...words, '--sort=-p,i'], { ...(signal && { signal }) })).map(
+        (line) => {
+          const [id = '', partition = ''] = line.split(separator);
+          return { id, partition };
+        },
+      );
       return new Map(
         [...Map.groupBy(jobs, ({ partition }) => partition)].map(([partition, those]) => [
           partition,
@@ -172,6 +181,19 @@ export function createSlurmCommands(options: {
       );
       const code = /\bExitCode=(\d+):/.exec(output)?.[1];
       return code === undefined ? undefined : Number(code);
+    },
+
+    async versionOf(name, signal) {
+      return (await run([program(name), '--version'], { signal })).trim();
+    },
+
+    async partitionState(partition, signal) {
+      const words = [program('scontrol'), 'show', 'partition', partition, '--oneliner'];
+      const output = await run(words, { signal }).catch((error: unknown) => {
+        // It says so on its standard output.
+        throw error instanceof SlurmRefusal ? new SlurmRefusal('is not there') : error;
+      });
+      return /\bState=(\w+)/.exec(output)?.[1] ?? 'unknown';
     },
 
     async addressOf(node) {

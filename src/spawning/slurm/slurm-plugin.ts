@@ -1,4 +1,5 @@
 import type { OptionsForm, SpawnerPlugin } from '../../plugin-host/spawner.ts';
+import { examineSlurm } from './examine-slurm.ts';
 import { createSlurmCommands } from './slurm-commands.ts';
 import {
   optionsSchema,
@@ -30,15 +31,14 @@ export const slurmPlugin: SpawnerPlugin<SlurmOptions, SlurmProfile> = {
       LC_ALL: 'C.UTF-8',
       ...(configuration !== undefined && { SLURM_CONF: configuration }),
     };
-    const spawner = createSlurmSpawner({
-      options,
-      commands: createSlurmCommands({ directory, sudo, environment }),
-      hubTag: hubId,
-      activeServers,
-      log,
-    });
+    const commands = createSlurmCommands({ directory, sudo, environment });
+    const spawner = createSlurmSpawner({ options, commands, hubTag: hubId, activeServers, log });
     const form = formOf(options);
-    return form === undefined ? spawner : { ...spawner, optionsForm: form };
+    return {
+      ...spawner,
+      ...(form === undefined ? {} : { optionsForm: form }),
+      examine: (asked) => examineSlurm({ options, commands }, asked),
+    };
   },
 };
 
