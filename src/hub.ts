@@ -21,6 +21,7 @@ import { composeOAuth } from './composition/compose-oauth.ts';
 import { composeRevalidation } from './composition/compose-revalidation.ts';
 import { composeServers } from './composition/compose-servers.ts';
 import { composeServices } from './composition/compose-services.ts';
+import { composeSharing } from './composition/compose-sharing.ts';
 import { composeSite } from './composition/compose-site.ts';
 import { openFoundation } from './composition/foundation.ts';
 import { takeInstanceLocks } from './composition/instance-locks.ts';
@@ -190,6 +191,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     servers,
     services,
   });
+  const sharing = composeSharing(foundation, { authorizer, site, servers, accounts });
   const app = new Koa();
   const browser = composeBrowser(foundation, {
     app,
@@ -247,6 +249,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         services,
         gateways,
         instances,
+        sharing,
       };
       addApi(router, foundation, { ...deps, assertions, stop, info });
     },
@@ -267,6 +270,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         servers,
         services,
         gateway,
+        sharing,
       });
       addAccountPages(router, foundation, { browser, login, logins, accounts, oauth });
       const deps = { browser, authorizer, login, logins, accounts, servers, services, instances };

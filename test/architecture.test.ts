@@ -16,6 +16,7 @@ const floors: readonly (readonly string[])[] = [
   ['rbac', 'sessions', 'singleuser-run.ts'],
   ['authentication', 'oauth', 'singleuser-main.ts'],
   ['servers', 'services', 'gateway', 'accounts'],
+  ['sharing'],
   ['api', 'pages', 'cli'],
   ['app.ts'],
   ['composition'],

@@ -9,6 +9,7 @@ const titles: Readonly<Record<string, string>> = {
   sessions: 'Logins of browsers',
   logins: 'Invitations and lock-outs',
   servers: "Users' servers",
+  shares: 'Shared servers',
   groups: 'Groups',
   services: 'Services',
   oauth: 'OAuth 2',

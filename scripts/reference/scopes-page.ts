@@ -80,8 +80,6 @@ ${roles.join('\n')}
 `;
 }
 
-function row(name: string, { help, subscopes, reservedFor }: ScopeDefinition): string {
-  const allows =
-    reservedFor === undefined ? help : `Reserved for ${reservedFor}; nothing uses it yet.`;
-  return `| ${code(name)} | ${cell(allows)} | ${subscopes.map(code).join(', ')} |`;
+function row(name: string, { help, subscopes }: ScopeDefinition): string {
+  return `| ${code(name)} | ${cell(help)} | ${subscopes.map(code).join(', ')} |`;
 }

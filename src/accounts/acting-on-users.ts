@@ -19,9 +19,14 @@ export interface ActingOnUsers {
   requireMayTakeOver(caller: Caller, user: User): Promise<void>;
   /**
    * For what is done with a user's tokens, logins and servers, with one of these scopes. Users act on
-   * themselves, and a scope without a filter was given for every user.
+   * themselves, a scope without a filter was given for every user, and one that names the server was given for it.
    */
-  requireMayActOn(caller: Caller, user: User, scopes: readonly string[]): Promise<void>;
+  requireMayActOn(
+    caller: Caller,
+    user: User,
+    scopes: readonly string[],
+    serverName?: string,
+  ): Promise<void>;
   /**
    * For what is given by its scopes, as a role is: those that the caller does not hold and so may not give. Self
    * references of a holder who is not known yet are held only by those who hold them for every holder.
@@ -81,9 +86,12 @@ export function createActingOnUsers({
     requireAdminPower,
     requireMayTakeOver,
 
-    async requireMayActOn(caller, user, scopes) {
+    async requireMayActOn(caller, user, scopes, serverName) {
       if (caller.owner.kind === 'user' && caller.owner.name === user.name) return;
-      if (scopes.some((scope) => caller.scopes.has(canonicalScopeName(scope)))) return;
+      const isHeld = (filter: string) =>
+        scopes.some((scope) => caller.scopes.has(canonicalScopeName(scope) + filter));
+      if (isHeld('')) return;
+      if (serverName !== undefined && isHeld(`!server=${user.name}/${serverName}`)) return;
       await requireMayTakeOver(caller, user);
     },
 

@@ -30,7 +30,8 @@ export function addOperations<Deps>(
     /** Throws `forbidden` for a user who may do more than the caller; says nothing to one that is not there. */
     readonly requireMayActOn: (
       caller: Caller,
-      userName: string,
+      /** The server, where the operation is about one. */
+      acted: { readonly userName: string; readonly serverName?: string },
       scopes: OperationDeclaration['scopes'],
     ) => Promise<void>;
     /** Throws `recent_login_required` for a login by cookie that is not recent. */
@@ -40,9 +41,13 @@ export function addOperations<Deps>(
     readonly pageLimits: PageLimits;
   },
 ): void {
+  const paths = new Set<string>(operations.flatMap(({ aliases = [] }) => aliases));
   for (const operation of operations) {
     for (const path of [operation.path, ...(operation.aliases ?? [])]) {
-      router.register(routerPath(path), [operation.method], (ctx) => answer(ctx, operation));
+      // `…/alice/` is the default server of alice, and `…/alice` all that she has.
+      router.register(routerPath(path), [operation.method], (ctx) => answer(ctx, operation), {
+        strict: path.endsWith('/') || paths.has(`${path}/`),
+      });
     }
   }
 
@@ -56,14 +61,18 @@ export function addOperations<Deps>(
         : await options.authorizer.membershipFor(caller.scopes);
     const rows = authorise(operation, params, caller, membership);
     if (operation.actsOnUser === true && caller !== undefined) {
-      await options.requireMayActOn(caller, params['name'] ?? '', operation.scopes);
+      const { name: userName = '', server = '' } = params;
+      const acted = { userName, ...(operation.target === 'server' && { serverName: server }) };
+      await options.requireMayActOn(caller, acted, operation.scopes);
     }
     if (operation.needsServerToken === true) requireServerToken(params, caller);
     if (operation.needsRecentLogin === true && caller !== undefined && !presentsToken(caller)) {
       await options.requireRecentLogin(ctx);
     }
     const page =
-      operation.isPaged === true ? parsePage(ctx, options.pageLimits) : { offset: 0, limit: 0 };
+      operation.isPaged !== undefined
+        ? parsePage(ctx, options.pageLimits)
+        : { offset: 0, limit: 0 };
     const query = parseQuery(ctx, operation.query);
     const body = await parseBody(ctx, operation, caller, options.bodyLimitBytes);
     const may = createMay(caller, membership);
@@ -79,8 +88,10 @@ export function addOperations<Deps>(
     ctx.status = status;
     if (onSent !== undefined) ctx.res.once('close', onSent);
     if (events !== undefined) writeEventStream(ctx, events);
-    else if (operation.isPaged === true) {
-      writePage(ctx, page, { items, total, publicOrigin: options.publicOrigin });
+    else if (operation.isPaged !== undefined) {
+      const { publicOrigin } = options;
+      const hasEnvelope = operation.isPaged === 'in_envelope';
+      writePage(ctx, page, { items, total, publicOrigin, hasEnvelope });
     } else ctx.body = body ?? (status === 204 ? null : '');
     ctx.set({ ...headers });
   }

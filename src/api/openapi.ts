@@ -134,19 +134,18 @@ function describeAnswer(
   schemas: JsonSchemas,
 ): object {
   if (schema === undefined) return { description };
+  const inEnvelope = {
+    schema: {
+      type: 'object',
+      properties: { items: schemas.of(schema), _pagination: schemas.of(pagination) },
+      required: ['items', '_pagination'],
+    },
+  };
   return {
     description,
     content: {
-      [mediaType]: { schema: schemas.of(schema) },
-      ...(isPaged === true && {
-        [envelopeMediaType]: {
-          schema: {
-            type: 'object',
-            properties: { items: schemas.of(schema), _pagination: schemas.of(pagination) },
-            required: ['items', '_pagination'],
-          },
-        },
-      }),
+      [mediaType]: isPaged === 'in_envelope' ? inEnvelope : { schema: schemas.of(schema) },
+      ...(isPaged !== undefined && { [envelopeMediaType]: inEnvelope }),
     },
   };
 }
@@ -183,6 +182,9 @@ function aliasText({ aliases = [] }: OperationDeclaration): string | undefined {
 }
 
 function pagedText({ isPaged }: OperationDeclaration): string | undefined {
+  if (isPaged === 'in_envelope') {
+    return 'The list comes as `items`, beside `_pagination` with `offset`, `limit`, `total` and `next`.';
+  }
   return isPaged === true
     ? `With \`Accept: ${envelopeMediaType}\` the list comes as \`items\`, beside \`_pagination\` with \`offset\`, \`limit\`, \`total\` and \`next\`.`
     : undefined;
@@ -190,7 +192,7 @@ function pagedText({ isPaged }: OperationDeclaration): string | undefined {
 
 function queryOf({ query, isPaged }: OperationDeclaration): Readonly<Record<string, z.ZodType>> {
   return {
-    ...(isPaged === true ? pageQuery.shape : {}),
+    ...(isPaged === undefined ? {} : pageQuery.shape),
     ...(query?.shape as Record<string, z.ZodType> | undefined),
   };
 }

@@ -8,6 +8,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export const pathParameters = {
   name: z.string().describe('Name of the user.'),
   server: z.string().describe('Name of the server.'),
+  owner: z.string().describe('Name of the user whose server it is.'),
   group: z.string().describe('Name of the group.'),
   role: z.string().describe('Name of the role.'),
   service: z.string().describe('Name of the service.'),
@@ -60,8 +61,11 @@ export interface OperationDeclaration {
   /** Whether its answers carry the version of the resource as `ETag`, and `If-Match` makes a change conditional. */
   readonly isVersioned?: true;
   readonly query?: z.ZodObject;
-  /** Whether the list comes in pages, with `offset` and `limit` in the query. */
-  readonly isPaged?: true;
+  /**
+   * Whether the list comes in pages, with `offset` and `limit` in the query; `in_envelope`: always with the envelope
+   * that clients ask for in `Accept` elsewhere. The schema is that of the items.
+   */
+  readonly isPaged?: true | 'in_envelope';
   /** A schema that takes `undefined` makes the body optional. */
   readonly body?: z.ZodType;
   /** JSON unless given. */
@@ -179,7 +183,7 @@ type ParameterOf<Path extends string> = Path extends `${string}{${infer Name}}${
 type Content<Answer extends AnswerDeclaration, IsPaged> = Answer['schema'] extends z.ZodType
   ? Answer['mediaType'] extends 'text/event-stream'
     ? { readonly events: (signal: AbortSignal) => AsyncIterable<ModelOf<Answer['schema']>> }
-    : IsPaged extends true
+    : IsPaged extends true | 'in_envelope'
       ? {
           readonly items: ModelOf<Answer['schema']> | JsonText<ModelOf<Answer['schema']>>;
           readonly total: number;

@@ -12,6 +12,7 @@ import { roleOperations } from './roles.ts';
 import { serverOperations } from './servers.ts';
 import { serviceOperations } from './services.ts';
 import { sessionOperations } from './sessions.ts';
+import { shareOperations } from './shares.ts';
 import { shutdownOperations } from './shutdown.ts';
 import { tokenOperations } from './tokens.ts';
 import { userOperations } from './users.ts';
@@ -28,6 +29,7 @@ export type ApiDeps = Together<
   | typeof invitationOperations
   | typeof lockoutOperations
   | typeof serverOperations
+  | typeof shareOperations
   | typeof groupOperations
   | typeof roleOperations
   | typeof serviceOperations
@@ -48,6 +50,7 @@ export const operations: readonly Operation<ApiDeps>[] = [
   invitationOperations,
   lockoutOperations,
   serverOperations,
+  shareOperations,
   groupOperations,
   roleOperations,
   serviceOperations,

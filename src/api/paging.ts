@@ -24,6 +24,11 @@ export const pagination = z.object({
   next: z.object({ offset: z.int(), limit: z.int(), url: z.url() }).nullable(),
 });
 
+/** A page of a list in its envelope. */
+export function envelopeOf(items: z.ZodType): z.ZodObject {
+  return z.object({ items, _pagination: pagination });
+}
+
 /** How long pages are, as the operator has it. */
 export interface PageLimits {
   /** Of a page in an envelope, where the client gives no limit. */
@@ -38,13 +43,18 @@ export function parsePage(ctx: Context, limits: PageLimits): Page {
   return { offset, limit: Math.min(Math.max(asked, 1), limits.max) };
 }
 
-/** Answers one page of a list: bare, or with an envelope where the client asks for one. */
+/** Answers one page of a list: bare, or with an envelope where it always has one or the client asks for it. */
 export function writePage(
   ctx: Context,
   { offset, limit }: Page,
-  { items, total, publicOrigin }: { items: unknown; total: number; publicOrigin: string },
+  {
+    items,
+    total,
+    publicOrigin,
+    hasEnvelope,
+  }: { items: unknown; total: number; publicOrigin: string; hasEnvelope: boolean },
 ): void {
-  if (!wantsEnvelope(ctx)) {
+  if (!hasEnvelope && !wantsEnvelope(ctx)) {
     if (items instanceof JsonText) ctx.type = 'json';
     ctx.body = items instanceof JsonText ? items.bytes : items;
     return;
@@ -63,7 +73,7 @@ export function writePage(
           Buffer.from(`,"_pagination":${JSON.stringify(pagination)}}`),
         ])
       : { items, _pagination: pagination };
-  ctx.type = envelopeMediaType;
+  ctx.type = wantsEnvelope(ctx) ? envelopeMediaType : 'json';
 }
 
 function wantsEnvelope(ctx: Context): boolean {

@@ -21,6 +21,7 @@ import type { ComposedInstances } from './compose-instances.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
+import type { ComposedSharing } from './compose-sharing.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
 import type { StopRequest } from './stop-request.ts';
@@ -43,6 +44,7 @@ export function addApi(
     readonly stop: StopRequest;
     readonly info: HubInfo;
     readonly gateways: ComposedGateways;
+    readonly sharing: ComposedSharing;
   },
 ): void {
   const { authorizer, info, servers, services } = deps;
@@ -120,15 +122,16 @@ export function addApi(
     roleAdministration,
     roles: { ...roles, ...rememberRoleNames(roles, changes) },
     registry,
+    ...deps.sharing,
     ...deps.gateways.api,
     instances: deps.instances.overview,
   };
   addOperations(router, operations, apiDeps, {
     authorizer,
-    async requireMayActOn(caller, userName, scopes) {
+    async requireMayActOn(caller, { userName, serverName }, scopes) {
       const user = await users.findByName(userName);
       if (user === undefined || typeof scopes === 'string') return;
-      await acting.requireMayActOn(caller, user, scopes);
+      await acting.requireMayActOn(caller, user, scopes, serverName);
     },
     requireRecentLogin: (ctx) => deps.browser.confirmLogin.require(ctx),
     publicOrigin: origins.hub,

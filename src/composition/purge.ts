@@ -21,6 +21,7 @@ export function startPurging({
         const tokens = await stores.accessTokens.purgeExpired();
         const sessions = await stores.loginSessions.purgeExpired(now);
         await stores.invitations.deleteExpired(now);
+        await stores.shareCodes.purgeExpired();
         if (tokens + sessions > 0) log.debug({ tokens, sessions }, 'removed what had expired');
       });
     },

@@ -5,11 +5,14 @@ import { jupyterHubRoutes } from '../pages/servers/jupyterhub-routes.ts';
 import { openServerRoutes } from '../pages/servers/open-server-routes.ts';
 import { spawnRoutes } from '../pages/servers/spawn-routes.ts';
 import { userUrlRoutes } from '../pages/servers/user-url-routes.ts';
+import { acceptShareRoutes } from '../pages/sharing/accept-share-routes.ts';
+import { shareRoutes } from '../pages/sharing/share-routes.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
+import type { ComposedSharing } from './compose-sharing.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -25,18 +28,38 @@ export function addServerPages(
   router: Router,
   foundation: Foundation,
   deps: ServerPageDeps & {
+    readonly browser: Pick<ComposedBrowser, 'pages' | 'confirmLogin'>;
     readonly services: ComposedServices;
-    readonly gateway: Pick<ComposedGateway, 'access' | 'doorAnswers' | 'arrivals'>;
+    readonly gateway: Pick<
+      ComposedGateway,
+      'access' | 'doorAnswers' | 'arrivals' | 'liveConnections'
+    >;
+    readonly sharing: ComposedSharing;
   },
 ): void {
   const { config } = foundation;
   const shared = routeDepsOf(foundation, deps);
-  const showHome = homeRoutes(router, { ...shared, config, registry: deps.services.registry });
+  const { sharing } = deps.sharing;
+  const showHome = homeRoutes(router, {
+    ...shared,
+    config,
+    sharing,
+    registry: deps.services.registry,
+  });
   const acting = createActingOnUsers({
     authorizer: deps.authorizer,
     roles: foundation.stores.roles,
   });
   spawnRoutes(router, { ...shared, showHome, acting });
+  shareRoutes(router, {
+    ...shared,
+    acting,
+    sharing,
+    confirmLogin: deps.browser.confirmLogin,
+    liveConnections: deps.gateway.liveConnections,
+    origin: deps.site.origins.hub,
+  });
+  acceptShareRoutes(router, { ...shared, sharing });
   openServerRoutes(router, {
     pages: shared.pages,
     routes: deps.services.routes,

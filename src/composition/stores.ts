@@ -8,6 +8,8 @@ import { createRoleChangeStore } from '../rbac/role-change-store.ts';
 import { createRoleStore } from '../rbac/role-store.ts';
 import { createServerStore } from '../servers/server-store.ts';
 import { createLoginSessionStore } from '../sessions/login-session-store.ts';
+import { createShareCodeStore } from '../sharing/share-code-store.ts';
+import { createShareStore } from '../sharing/share-store.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { createSettingStore } from '../store/setting-store.ts';
 import { createGroupStore } from '../users/group-store.ts';
@@ -41,5 +43,7 @@ export function createStores(database: HubDatabase, secrets: readonly Secret[]) 
     accessTokens: createAccessTokenStore({ database }),
     authorizationCodes: createAuthorizationCodeStore({ database }),
     servers: createServerStore(database),
+    shares: createShareStore(database),
+    shareCodes: createShareCodeStore(database),
   };
 }

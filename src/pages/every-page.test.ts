@@ -146,6 +146,7 @@ describe.each([...pages.keys()])('the page %s', (name) => {
       'admin-lockouts',
       'spawn-pending',
       'stop-pending',
+      'share-refused',
     ];
     const primary = tags.filter(({ attributes }) =>
       attributes.get('class')?.split(' ').includes('primary'),

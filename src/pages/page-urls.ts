@@ -28,6 +28,13 @@ export interface PageUrls {
   stop(userName: string, serverName?: string): string;
   /** GET asks, POST deletes a named server. */
   deleteServer(userName: string, serverName: string): string;
+  /** GET shows with whom a server is shared, POST changes that. */
+  share(userName: string, serverName?: string): string;
+  /** GET asks whether to accept what a code is for, POST accepts. */
+  acceptShare(code: string): string;
+  readonly acceptShareForm: string;
+  /** POST ends what is shared with oneself. */
+  readonly leaveShared: string;
   /** POST makes a named server and goes on to its start. */
   readonly createServer: string;
 
@@ -113,6 +120,10 @@ export function createPageUrls(baseUrl: string): PageUrls {
     stop: (userName, serverName) => below('stop', userName, serverName),
     deleteServer: (userName, serverName) => below('delete-server', userName, serverName),
     createServer: `${hub}create-server`,
+    share: (userName, serverName) => below('share', userName, serverName),
+    acceptShare: (code) => `${hub}accept-share?code=${encodeURIComponent(code)}`,
+    acceptShareForm: `${hub}accept-share`,
+    leaveShared: `${hub}leave-shared`,
 
     services: `${hub}services`,
 

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
+import { createShareStore } from '../sharing/share-store.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { createGroupStore } from '../users/group-store.ts';
 import { createUserStore } from '../users/user-store.ts';
@@ -20,6 +21,7 @@ async function openWorld(services: { name: string; admin: boolean }[] = []) {
   const users = createUserStore(database);
   const groups = createGroupStore(database);
   const roles = createRoleStore(database);
+  const shares = createShareStore(database);
   let lookups = 0;
   const counted: Pick<RoleStore, 'heldBy'> = {
     heldBy: (holder) => {
@@ -32,6 +34,7 @@ async function openWorld(services: { name: string; admin: boolean }[] = []) {
     users,
     groups,
     roles: counted,
+    shares,
     services: () => services,
     database,
     log,
@@ -41,6 +44,7 @@ async function openWorld(services: { name: string; admin: boolean }[] = []) {
     users,
     groups,
     roles,
+    shares,
     authorizer,
     lookups: () => lookups,
     give: async (
@@ -234,6 +238,7 @@ test('a failed lookup is reported to the one who asked, and tried again for the 
     },
     groups: world.groups,
     roles: world.roles,
+    shares: world.shares,
     services: () => [],
     database: world.database,
     log,
@@ -259,6 +264,7 @@ test('a failure that comes after a change does not remove the newer answer', asy
     },
     groups: world.groups,
     roles: world.roles,
+    shares: world.shares,
     services: () => [],
     database: world.database,
     log,

@@ -27,11 +27,11 @@ export interface TokenGrant {
 }
 
 /**
- * The policy information of every check: which scopes an owner or a token holds now, roles, groups and
- * grants worked in. Whether scopes allow something is for `checkAccess` to say.
+ * The policy information of every check: which scopes an owner or a token holds now, roles, groups,
+ * shares and grants worked in. Whether scopes allow something is for `checkAccess` to say.
  */
 export interface Authorizer {
-  /** Everything an owner may do through all roles; nothing for an owner that does not exist. */
+  /** Everything an owner may do through all roles and shares; nothing for an owner that does not exist. */
   scopesOfOwner(owner: Owner): Promise<ScopeSet>;
   /** What a token allows: its own scopes, as far as its owner still holds them. */
   effectiveScopes(token: TokenGrant): Promise<ScopeSet>;
@@ -52,6 +52,7 @@ export function createAuthorizer({
   users,
   groups,
   roles,
+  shares,
   services,
   database,
   log,
@@ -60,12 +61,16 @@ export function createAuthorizer({
   readonly users: Pick<UserStore, 'findByName'>;
   readonly groups: Pick<GroupStore, 'groupNamesOf' | 'memberships'>;
   readonly roles: Pick<RoleStore, 'heldBy'>;
+  readonly shares: {
+    /** Scopes that others share with a user, also by groups. */
+    scopesGivenTo(userName: string): Promise<readonly string[]>;
+  };
   readonly services: () => readonly { readonly name: string; readonly admin: boolean }[];
   readonly database: ChangeSource;
   readonly log: Logger;
 }): Authorizer {
   const changes = watchChanges(database);
-  // What an owner may do depends on users, groups and roles, never on a login or another token.
+  // What an owner may do depends on users, groups, roles and shares, never on a login or another token.
   const createCache = <Value extends {}, Miss extends undefined>(max: number) =>
     createChangeAwareCache<Value, Miss>({ changes, max, voidedBy: { newUsers: true } });
   const userHolders = createCache<Extract<RoleHolder, { kind: 'user' }>, undefined>(cacheSize);
@@ -99,9 +104,12 @@ export function createAuthorizer({
   const loadScopes = async (owner: Owner): Promise<ScopeSet> => {
     const holder = owner.kind === 'user' ? await findUser(owner.name) : findService(owner.name);
     if (holder === undefined) return new Set();
-    const held = await roles.heldBy(holder);
+    const [held, shared] = await Promise.all([
+      roles.heldBy(holder),
+      holder.kind === 'user' ? shares.scopesGivenTo(holder.name) : [],
+    ]);
     const { scopes, unresolved } = resolveScopes(
-      held.flatMap((role) => role.scopes),
+      [...held.flatMap((role) => role.scopes), ...shared],
       { catalogue, owner: { kind: owner.kind, name: holder.name } },
     );
     if (unresolved.length > 0) {

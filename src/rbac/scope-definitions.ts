@@ -6,11 +6,8 @@ export interface ScopeDefinition {
   readonly help: string;
   /** Scopes that come with this one, each with their own sub-scopes. */
   readonly subscopes: readonly string[];
-  /**
-   * What the scope is there for, while nothing in the hub uses it: roles and clients written for
-   * JupyterHub may name it, and no text promises what it will allow. Comes out with the feature.
-   */
-  readonly reservedFor?: string;
+  /** Whether it means something for a single server, so that a server can be shared with it. */
+  readonly ofServers?: true;
   /** Whether users never hold it, whatever roles they have. */
   readonly forServicesOnly?: true;
 }
@@ -136,31 +133,37 @@ export const scopeDefinitions = {
     description: "Start, stop and read users' servers, with their internal state.",
     help: "Full control of users' servers, including the state that the spawner keeps.",
     subscopes: ['admin:server_state', 'servers'],
+    ofServers: true,
   },
   'admin:server_state': {
     description: 'Read the internal state of servers.',
     help: 'Reads what the spawner keeps to find a running server again.',
     subscopes: [],
+    ofServers: true,
   },
   servers: {
     description: 'Start, stop and read servers.',
     help: "Reads, starts, edits, stops and deletes users' servers.",
     subscopes: ['read:servers', 'start:servers', 'delete:servers'],
+    ofServers: true,
   },
   'read:servers': {
     description: 'Read the state of servers.',
     help: "Reads users' servers: whether they run, since when, and under which address.",
     subscopes: ['read:users:name'],
+    ofServers: true,
   },
   'start:servers': {
     description: 'Start servers.',
     help: "Starts users' servers and edits their options.",
     subscopes: [],
+    ofServers: true,
   },
   'delete:servers': {
     description: 'Stop and delete servers.',
     help: "Stops users' servers and deletes named ones.",
     subscopes: [],
+    ofServers: true,
   },
   tokens: {
     description: 'Create, read and revoke access tokens.',
@@ -231,6 +234,7 @@ export const scopeDefinitions = {
     description: "Open users' servers.",
     help: "Reaches users' servers in the browser and by API. Also spelt access:users:servers.",
     subscopes: [],
+    ofServers: true,
   },
   'access:services': {
     description: 'Open services.',
@@ -239,39 +243,35 @@ export const scopeDefinitions = {
   },
   shares: {
     description: 'Share servers with others and end such sharing.',
-    help: 'Grants and revokes access of users and groups to servers.',
+    help: 'Shares servers with users, with groups and by links, and ends that. No one can share more than they may do themselves.',
     subscopes: ['access:servers', 'read:shares', 'users:shares', 'groups:shares'],
-    reservedFor: 'sharing servers with others',
+    ofServers: true,
   },
   'read:shares': {
     description: 'Read with whom servers are shared.',
-    help: 'Reads with whom servers are shared.',
+    help: 'Reads with whom servers are shared, and which links there are.',
     subscopes: [],
-    reservedFor: 'sharing servers with others',
+    ofServers: true,
   },
   'users:shares': {
     description: 'See and leave servers shared with users.',
     help: 'Reads which servers are shared with a user, and leaves them.',
     subscopes: ['read:users:shares'],
-    reservedFor: 'sharing servers with others',
   },
   'read:users:shares': {
     description: 'See which servers are shared with users.',
     help: 'Reads which servers are shared with a user.',
     subscopes: [],
-    reservedFor: 'sharing servers with others',
   },
   'groups:shares': {
     description: 'See and leave servers shared with groups.',
     help: 'Reads which servers are shared with a group, and leaves them.',
     subscopes: ['read:groups:shares'],
-    reservedFor: 'sharing servers with others',
   },
   'read:groups:shares': {
     description: 'See which servers are shared with groups.',
     help: 'Reads which servers are shared with a group.',
     subscopes: [],
-    reservedFor: 'sharing servers with others',
   },
   proxy: {
     description: 'Read the routing table.',
@@ -321,6 +321,15 @@ export function createScopeCatalogue(
     get: (name) => definitions.get(name),
     withSubscopes: (name) => families.get(name),
   };
+}
+
+/**
+ * Whether a server can be shared with a scope of this name. What a custom scope is restricted to is for the
+ * operator's own services and servers to know.
+ */
+export function isShareable(name: string, catalogue: ScopeCatalogue): boolean {
+  const definition = catalogue.get(name);
+  return definition?.ofServers === true || (definition !== undefined && name.startsWith('custom:'));
 }
 
 /** Whether a scope as written is one that users never hold. */

@@ -34,21 +34,6 @@ test('keeps what is brought along under another restriction only', () => {
   expect(scopesOf(scopes)).toEqual(scopes);
 });
 
-test('promises nothing of what nothing uses yet, and keeps what comes with it', () => {
-  expect(describeScopes(['shares!user', 'users:shares!user'], catalogue)).toEqual([
-    {
-      scope: 'shares!user',
-      description: 'Nothing yet: reserved for sharing servers with others.',
-      restriction: 'only your own account',
-    },
-    {
-      scope: 'access:servers!user',
-      description: scopeDefinitions['access:servers'].description,
-      restriction: 'only your own account',
-    },
-  ]);
-});
-
 test('leaves out repetitions and what it does not know', () => {
   expect(scopesOf(['read:hub', 'read:hub', 'nonsense', 'servers!tenant=x'])).toEqual(['read:hub']);
 });

@@ -1,5 +1,5 @@
-import { formatScope, readScope, type Scope } from './scope.ts';
-import type { ScopeCatalogue, ScopeDefinition } from './scope-definitions.ts';
+import { readScope, type Scope } from './scope.ts';
+import type { ScopeCatalogue } from './scope-definitions.ts';
 
 /** One line of a consent page. */
 export interface ScopeDescription {
@@ -18,8 +18,7 @@ export function describeScopes(
   scopes: Iterable<string>,
   catalogue: ScopeCatalogue,
 ): ScopeDescription[] {
-  const listed = new Set([...scopes].flatMap((text) => withWhatIsReal(text, catalogue)));
-  const read = [...listed].flatMap((text) => {
+  const read = [...new Set(scopes)].flatMap((text) => {
     const { scope } = readScope(text);
     const definition = scope && catalogue.get(scope.name);
     return scope === undefined || definition === undefined ? [] : [{ text, scope, definition }];
@@ -28,30 +27,13 @@ export function describeScopes(
     .filter(({ scope }) => !read.some((other) => bringsAlong(other.scope, scope, catalogue)))
     .map(({ text, scope, definition }) => ({
       scope: text,
-      description: descriptionOf(definition),
+      description: definition.description,
       restriction: restriction(scope),
     }));
 }
 
-/** A reserved scope says nothing of the scopes that come with it and are in use: they stand beside it. */
-function withWhatIsReal(text: string, catalogue: ScopeCatalogue): string[] {
-  const { scope } = readScope(text);
-  const definition = scope && catalogue.get(scope.name);
-  if (scope === undefined || definition?.reservedFor === undefined) return [text];
-  const real = definition.subscopes.filter(
-    (name) => catalogue.get(name)?.reservedFor === undefined,
-  );
-  return [text, ...real.map((name) => formatScope({ ...scope, name }))];
-}
-
-function descriptionOf({ description, reservedFor }: ScopeDefinition): string {
-  return reservedFor === undefined ? description : `Nothing yet: reserved for ${reservedFor}.`;
-}
-
 function bringsAlong(outer: Scope, inner: Scope, catalogue: ScopeCatalogue): boolean {
   if (outer.name === inner.name) return false;
-  const isReserved = (name: string) => catalogue.get(name)?.reservedFor !== undefined;
-  if (isReserved(outer.name) && !isReserved(inner.name)) return false;
   if (catalogue.withSubscopes(outer.name)?.includes(inner.name) !== true) return false;
   return (
     outer.filter === undefined ||

@@ -100,18 +100,6 @@ describe('roleWarnings', () => {
     expect(warnings[0]?.message).toContain('self');
   });
 
-  test('warns of scopes that nothing uses yet', () => {
-    const warnings = roleWarnings([
-      { name: 'sharer', scopes: ['read:hub', 'shares!user=ada', 'read:shares'] },
-    ]);
-    expect(warnings).toEqual([
-      {
-        path: 'Hub.load_roles[0].scopes',
-        message: 'shares!user=ada, read:shares: reserved, nothing uses it yet',
-      },
-    ]);
-  });
-
   test('does not warn of default roles that keep their scopes', () => {
     expect(
       roleWarnings([

@@ -3,12 +3,7 @@ import { type ConfigProblem, HubError } from '../errors.ts';
 import { validateGroupName, validateUserName } from '../users/user-name.ts';
 import { findDefaultRole } from './default-roles.ts';
 import { quoteScope, readScope } from './scope.ts';
-import {
-  createScopeCatalogue,
-  isForServicesOnly,
-  metascopes,
-  type ScopeCatalogue,
-} from './scope-definitions.ts';
+import { isForServicesOnly, metascopes, type ScopeCatalogue } from './scope-definitions.ts';
 
 const roleName = /^[a-z][a-z0-9\-_~.]{1,253}[a-z0-9]$/;
 
@@ -66,21 +61,10 @@ export function roleWarnings(roles: readonly RoleConfig[]): ConfigProblem[] {
     if (name === 'user' && scopes !== undefined && !scopes.includes('self')) {
       return [{ path, message: 'without self, users cannot reach their own servers and tokens' }];
     }
-    const reserved = (scopes ?? []).filter((scope) => isReserved(scope));
-    if (reserved.length > 0) {
-      return [{ path, message: `${reserved.join(', ')}: reserved, nothing uses it yet` }];
-    }
     const isEmpty =
       scopes === undefined ? findDefaultRole(name) === undefined : scopes.length === 0;
     return isEmpty ? [{ path, message: `the role ${name} has no scopes and allows nothing` }] : [];
   });
-}
-
-const builtInScopes = createScopeCatalogue();
-
-function isReserved(text: string): boolean {
-  const { scope } = readScope(text);
-  return scope !== undefined && builtInScopes.get(scope.name)?.reservedFor !== undefined;
 }
 
 /** Tells what is wrong with a scope as written, or undefined when it can be used. */

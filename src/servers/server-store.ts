@@ -224,6 +224,8 @@ export function createServerStore(database: HubDatabase): ServerStore {
           .where('id', '=', id)
           .where('state', '=', 'stopped')
           .executeTakeFirst();
+        // Scopes name the server: another one may get this name.
+        if (name !== undefined) database.announceChange();
         return result.numUpdatedRows > 0n;
       } catch (error) {
         if (!isUniqueViolation(error)) throw error;
@@ -240,11 +242,20 @@ export function createServerStore(database: HubDatabase): ServerStore {
     },
 
     async delete(id) {
-      await kysely
-        .deleteFrom('servers')
-        .where('id', '=', id)
-        .where('state', '=', 'stopped')
-        .execute();
+      const wasShared = await database.transaction(async (transaction) => {
+        const share = await transaction
+          .selectFrom('shares')
+          .select('id')
+          .where('server_id', '=', id)
+          .executeTakeFirst();
+        await transaction
+          .deleteFrom('servers')
+          .where('id', '=', id)
+          .where('state', '=', 'stopped')
+          .execute();
+        return share !== undefined;
+      });
+      if (wasShared) database.announceChange();
     },
 
     recordActivity: (entries) => recordActivity(database, 'servers', entries),

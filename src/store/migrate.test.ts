@@ -34,6 +34,8 @@ const laterTableNames = [
   'retired_system_accounts',
   'instances',
   'service_owners',
+  'shares',
+  'share_codes',
 ] as const satisfies readonly (keyof Tables)[];
 
 /** A table that is missing above fails to compile here. */

@@ -10,6 +10,7 @@ import { migration0005 } from './migrations/0005-token-makers.ts';
 import { migration0006 } from './migrations/0006-instances.ts';
 import { migration0007 } from './migrations/0007-changes.ts';
 import { migration0008 } from './migrations/0008-service-owners.ts';
+import { migration0009 } from './migrations/0009-shares.ts';
 
 /** Every step, in order; the version of a schema is the number of steps it has seen. Append only. */
 export const migrations: readonly Migration[] = [
@@ -21,6 +22,7 @@ export const migrations: readonly Migration[] = [
   migration0006,
   migration0007,
   migration0008,
+  migration0009,
 ];
 
 export interface MigrateOptions {

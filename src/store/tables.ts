@@ -20,6 +20,8 @@ export interface Tables {
   authorization_codes: AuthorizationCodesTable;
   access_tokens: AccessTokensTable;
   servers: ServersTable;
+  shares: SharesTable;
+  share_codes: ShareCodesTable;
   managed_processes: ManagedProcessesTable;
   instances: InstancesTable;
   service_owners: ServiceOwnersTable;
@@ -207,6 +209,31 @@ export interface ServersTable {
   machine_id: string | null;
   /** 1 while its start waits in a queue of its engine. */
   is_queued: Generated<number>;
+}
+
+/** What a user or the members of a group may do with another user's server. */
+export interface SharesTable {
+  id: string;
+  server_id: string;
+  /** Exactly one of these is set. */
+  user_id: string | null;
+  group_id: string | null;
+  /** JSON list of the names of scopes, all of them restricted to the server. */
+  scopes: string;
+  created_at: number;
+}
+
+/** Codes of links by which users get a share of a server; each works until it expires. */
+export interface ShareCodesTable {
+  id: string;
+  code_hash: string;
+  server_id: string;
+  /** As those of a share. */
+  scopes: string;
+  created_at: number;
+  expires_at: number;
+  exchange_count: number;
+  last_exchanged_at: number | null;
 }
 
 /** Hubs that run on this database or ran on it; times by the clock of the database. */

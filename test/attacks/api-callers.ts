@@ -61,6 +61,8 @@ export function callersOf(declaration: OperationDeclaration, world: World): Call
     { kind: 'service', value: service },
     { kind: 'service', value: 'another' },
   ] as const;
+  // Who shares a server must be allowed to know with whom.
+  const alongside = declaration.id === 'shareServer' ? [{ scope: 'read:users:name' }] : [];
   const withScopes = (rights: readonly Right[]): Caller => ({
     name: `a token with ${rights.map(scopeOf).join(' ') || 'no scope'}`,
     credentials: { kind: 'scopes' },
@@ -90,8 +92,8 @@ export function callersOf(declaration: OperationDeclaration, world: World): Call
     ...needed
       .filter((scope) => all.has(scope))
       .flatMap((scope) => [
-        withScopes([{ scope }]),
-        ...filters.map((filter) => withScopes([{ scope, filter }])),
+        withScopes([{ scope }, ...alongside]),
+        ...filters.map((filter) => withScopes([{ scope, filter }, ...alongside])),
       ]),
   ];
 }

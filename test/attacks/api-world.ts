@@ -42,6 +42,8 @@ export interface WorldOptions {
   readonly hasFailures: boolean;
   readonly hasInvitation: boolean;
   readonly hasRole: boolean;
+  /** Whether the other shares a server with the owner and with the team. */
+  readonly hasShares: boolean;
 }
 
 let worlds = 0;
@@ -88,6 +90,11 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
   };
   const owner = await createUser(names.owner);
   const other = await createUser(names.other);
+  if (options.hasShares) {
+    for (const recipient of [{ user: owner.name }, { group: team }]) {
+      await post(`/shares/${other.name}/${server}`, recipient);
+    }
+  }
   if (options.hasFailures) {
     await submitLogin(new FakeBrowser(), hub.url, owner.name, 'not the password');
   }
@@ -124,6 +131,8 @@ export async function snapshot(hub: TestHub, world: World): Promise<unknown> {
       `/users/${name}/tokens`,
       `/users/${name}/sessions`,
       `/users/${name}/servers/${world.server}`,
+      `/shares/${name}`,
+      `/share-codes/${name}`,
     ]),
   ];
   const seen = await Promise.all(

@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { endpoints } from '../../src/api/endpoints.ts';
 import type { OperationDeclaration } from '../../src/api/operation.ts';
 import { operations } from '../../src/api/operations.ts';
+import { envelopeOf } from '../../src/api/paging.ts';
 import { serverClientId } from '../../src/protocol/client-id.ts';
 import type { FakeBrowser } from '../support/fake-browser.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
@@ -33,6 +34,8 @@ const inputs: Readonly<Record<string, (world: World) => { query?: string; body?:
   reportActivity: () => ({ body: { last_activity: new Date().toISOString() } }),
   createToken: () => ({ body: { scopes: ['(no_scope)'] } }),
   liftLockout: ({ owner }) => ({ query: `?kind=user&subject=${owner.name}` }),
+  shareServer: ({ other }) => ({ body: { user: other.name } }),
+  revokeShare: ({ other }) => ({ body: { user: other.name } }),
   createGroups: ({ freeName }) => ({ body: { groups: [freeName] } }),
   addGroupMembers: ({ other }) => ({ body: { users: [other.name] } }),
   removeGroupMembers: ({ owner }) => ({ body: { users: [owner.name] } }),
@@ -78,6 +81,13 @@ const serversFor: Readonly<Record<string, WorldOptions['servers']>> = {
   startDefaultServer: 'stopped',
   startNamedServer: 'stopped',
   changeNamedServer: 'stopped',
+  shareServer: 'stopped',
+  revokeShare: 'stopped',
+  revokeSharesOfServer: 'stopped',
+  listSharesOfServer: 'stopped',
+  createShareCode: 'stopped',
+  deleteShareCodes: 'stopped',
+  listShareCodesOfServer: 'stopped',
   exchangeCodeForGateway: 'running',
 };
 
@@ -107,8 +117,12 @@ beforeAll(async () => {
 afterAll(() => hub[Symbol.asyncDispose]());
 
 function worldFor({ path, id }: OperationDeclaration): Promise<World> {
+  const hasShares = path.includes('/shared');
   return createWorld(hub, {
-    servers: serversFor[id] ?? (path.includes('/server') ? 'running' : 'none'),
+    hasShares,
+    servers: hasShares
+      ? 'stopped'
+      : (serversFor[id] ?? (path.includes('/server') ? 'running' : 'none')),
     hasLogins: path.includes('/sessions'),
     hasFailures: path === '/lockouts',
     hasInvitation: id === 'revokeInvitation',
@@ -122,6 +136,7 @@ function pathOf({ id, path }: OperationDeclaration, world: World, idOf: WorldUse
     name: world.owner.name,
     group: world.team,
     server: world.server,
+    owner: world.other.name,
     service: world.service,
     role: world.role,
     id: path.includes('/sessions/') ? idOf.sessionId : idOf.tokenId,
@@ -197,6 +212,8 @@ function expectDeclared(
     const events = [...text.matchAll(/^data: (.*)$/gm)].map(([, event = '']) => JSON.parse(event));
     expect(events.length).toBeGreaterThan(0);
     for (const event of events) expectShape(answer.schema, event);
+  } else if (declaration.isPaged === 'in_envelope') {
+    expectShape(envelopeOf(answer.schema), JSON.parse(text));
   } else expectShape(answer.schema, answer.mediaType === undefined ? JSON.parse(text) : text);
 }
 

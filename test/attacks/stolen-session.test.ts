@@ -71,13 +71,16 @@ async function stateOfHub(): Promise<unknown> {
     const answer = (await (await hub.api(path, 'admin-service-token')).json()) as object;
     return JSON.stringify(answer).replaceAll(/"(last_activity|created)":("[^"]*"|null)/g, '');
   };
-  return [
-    await read('/users'),
-    await read('/groups'),
-    await read('/roles'),
-    await read('/roles/crew-role'),
-    await read('/users/ada/tokens'),
+  const paths = [
+    '/users',
+    '/groups',
+    '/roles',
+    '/roles/crew-role',
+    '/users/ada/tokens',
+    '/shares/ada',
+    '/share-codes/ada',
   ];
+  return await Promise.all(paths.map(read));
 }
 
 const forms: readonly [path: string, fields?: Readonly<Record<string, string>>][] = [
@@ -99,6 +102,8 @@ const forms: readonly [path: string, fields?: Readonly<Record<string, string>>][
   ['admin/groups/crew/add-members', { names: 'ada' }],
   ['admin/groups/crew/remove-member', { name: 'bob' }],
   ['admin/groups/crew/delete'],
+  ['share/ada', { deed: 'grant', kind: 'user', name: 'bob', level: 'open' }],
+  ['share/ada', { deed: 'create_link', expires_in: '3600', link_level: 'open' }],
 ];
 
 const calls: readonly [method: string, path: string, body?: unknown][] = [
@@ -119,6 +124,8 @@ const calls: readonly [method: string, path: string, body?: unknown][] = [
   ['DELETE', '/groups/crew/users', { users: ['bob'] }],
   ['PUT', '/groups/crew/properties', { mine: true }],
   ['DELETE', '/groups/crew'],
+  ['POST', '/shares/ada/', { user: 'bob' }],
+  ['POST', '/share-codes/ada/', {}],
 ];
 
 describe('with the cookies of an administrator who logged in an hour ago', () => {
@@ -205,6 +212,12 @@ test('every change of the API is among them, but for what ends things or is over
       'revokeInvitation',
       'liftLockout',
       'revokeOAuthToken',
+      // Shares and their links that end.
+      'revokeShare',
+      'revokeSharesOfServer',
+      'deleteShareCodes',
+      'endShareOfUser',
+      'endShareOfGroup',
       // Servers, services and the hub itself, which stay as they are configured.
       'createNamedServer',
       'changeNamedServer',

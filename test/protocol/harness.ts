@@ -39,6 +39,7 @@ import { createAuthorizer } from '../../src/rbac/authorizer.ts';
 import { defaultRoles } from '../../src/rbac/default-roles.ts';
 import { createRoleStore } from '../../src/rbac/role-store.ts';
 import { createScopeCatalogue } from '../../src/rbac/scope-definitions.ts';
+import { createShareStore } from '../../src/sharing/share-store.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { createGroupStore } from '../../src/users/group-store.ts';
 import { createUserStore, type User } from '../../src/users/user-store.ts';
@@ -120,6 +121,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     users,
     groups,
     roles,
+    shares: createShareStore(database),
     services: () => services.map(({ name }) => ({ name, admin: false })),
     database,
     log,

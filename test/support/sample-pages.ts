@@ -38,6 +38,8 @@ import { spawnPendingPage, stopPendingPage } from '../../src/pages/servers/spawn
 import type { ServiceLink } from '../../src/pages/services/service-list.ts';
 import { serviceUnavailablePage } from '../../src/pages/services/service-unavailable-page.ts';
 import { servicesPage } from '../../src/pages/services/services-page.ts';
+import { acceptSharePage } from '../../src/pages/sharing/accept-share-page.ts';
+import { type ShareView, sharePage } from '../../src/pages/sharing/share-page.ts';
 import type { PlacedStatus } from '../../src/services/service-status.ts';
 
 /** The moment at which every sample page is looked at. */
@@ -99,6 +101,39 @@ export function samplePages(
     displayName: text('Thesis, chapter two'),
   };
 
+  const sharing: ShareView = {
+    layout,
+    ownerName: text('alice'),
+    serverName: '',
+    shares: [
+      {
+        recipient: { kind: 'user', name: text('bob') },
+        scopeNames: ['access:servers'],
+        createdAt: minutes(-200),
+      },
+      {
+        recipient: { kind: 'group', name: text('class-101') },
+        scopeNames: ['access:servers', 'read:servers', 'start:servers'],
+        createdAt: minutes(-20_000),
+      },
+    ],
+    total: 2,
+    offset: 0,
+    limit: 50,
+    links: [
+      {
+        id: text('sc_1'),
+        scopeNames: ['access:servers'],
+        createdAt: minutes(-100),
+        expiresAt: minutes(1_000),
+        exchangeCount: 3,
+        lastExchangedAt: minutes(-2),
+      },
+    ],
+    connected: [text('bob')],
+    levels: ['open', 'start'],
+    recipients: ['user', 'group'],
+  };
   const passwordFields = [
     { name: 'username', label: text('User name'), type: 'text', autocomplete: 'username' },
     {
@@ -437,6 +472,66 @@ export function samplePages(
       },
     }),
     home: homePage({ ...home, server: server('running') }),
+    'home-sharing': homePage({
+      ...home,
+      mayShare: true,
+      server: server('running'),
+      shared: {
+        isCut: true,
+        servers: [
+          {
+            server: server('running', { userName: text('bob'), url: text('/user/bob/') }),
+            scopeNames: ['access:servers', text('custom:grades:read')],
+            groupNames: [],
+            isOwnShare: true,
+            mayOpen: true,
+            mayStart: false,
+          },
+          {
+            server: server('stopped', {
+              userName: text('carol'),
+              name: text('lab'),
+              displayName: text('Lab course'),
+            }),
+            scopeNames: ['access:servers', 'start:servers'],
+            groupNames: [text('class-101')],
+            isOwnShare: false,
+            mayOpen: true,
+            mayStart: true,
+          },
+        ],
+      },
+    }),
+    share: sharePage({
+      ...sharing,
+      newLink: text('https://hub.example.org/hub/accept-share?code=Zk3v0'),
+    }),
+    'share-problem': sharePage({
+      ...sharing,
+      serverName: text('thesis'),
+      ownerName: text('bob'),
+      total: 120,
+      offset: 50,
+      typed: { name: text('dora'), problem: text('There is no such user.') },
+    }),
+    'share-by-link': sharePage({
+      ...sharing,
+      recipients: [],
+      shares: [],
+      total: 0,
+      links: [],
+      connected: [],
+    }),
+    'share-refused': sharePage({ ...sharing, levels: [], recipients: [] }),
+    'accept-share': acceptSharePage({
+      layout,
+      ownerName: text('bob'),
+      serverName: text('thesis'),
+      scopeNames: ['access:servers'],
+      isRunning: false,
+      code: text('Zk3v0'),
+      next: text('/user/bob/thesis/lab'),
+    }),
     'home-stopped': homePage({
       layout: { ...layout, user: { name: text('bob'), mayAdminister: false } },
       userName: text('bob'),

@@ -80,10 +80,7 @@ export function adminRoleRoutes(
   ): Promise<void> {
     const chosen = new Set(form.scopes);
     const plain = catalogue.names.filter(
-      (name) =>
-        !notOffered.has(name) &&
-        !isForServicesOnly(name, catalogue) &&
-        catalogue.get(name)?.reservedFor === undefined,
+      (name) => !notOffered.has(name) && !isForServicesOnly(name, catalogue),
     );
     const beyond = new Set(await deps.acting.scopesBeyond(who.caller, plain));
     const offered = plain.filter((name) => chosen.has(name) || !beyond.has(name));

@@ -113,7 +113,7 @@ function serverTable(layout: FormLayoutProps, servers: readonly ServerSummary[])
           const isUp = state === 'running' || state === 'starting' || state === 'unreachable';
           const labelOfUp = state === 'unreachable' ? 'Forget' : 'Stop';
           const label = isUp ? labelOfUp : 'Start';
-          return html`<div class="actions">${
+          return html`<div class="actions"><a class="button small" href="${urls.share(userName, name)}" aria-label="Sharing of ${name === '' ? 'the default server' : name}">Sharing</a>${
             state !== 'stopping' &&
             actionForm(layout, {
               action: isUp ? urls.stop(userName, name) : urls.spawn(userName, name),

@@ -5,6 +5,7 @@ import { notice } from '../elements/notice.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type ServiceLink, serviceList } from '../services/service-list.ts';
+import { type SharedServers, sharedServersSection } from '../sharing/shared-servers.ts';
 import { type NamedServers, namedServersSection } from './named-servers.ts';
 import {
   isChanging,
@@ -22,12 +23,16 @@ export interface HomeView {
   /** Whether a start first asks for options. */
   readonly hasSpawnOptions: boolean;
   readonly namedServers?: NamedServers | undefined;
+  /** Whether the servers can be shared from here. */
+  readonly mayShare?: boolean;
+  /** Servers of others. */
+  readonly shared?: SharedServers | undefined;
   readonly services: readonly ServiceLink[];
 }
 
 /** Where a person arrives: the own server, named servers, and services to open. */
 export function homePage(view: HomeView): Html {
-  const { layout, userName, server, namedServers, services } = view;
+  const { layout, userName, server, namedServers, services, shared } = view;
   const servers = [...(server ? [server] : []), ...(namedServers?.servers ?? [])];
   return pageLayout(layout, {
     title: 'Home',
@@ -39,12 +44,16 @@ export function homePage(view: HomeView): Html {
 ${server && serverCard(view, server)}
 ${namedServers && namedServersSection(view, namedServers)}
 </div>
+${shared !== undefined && sharedServersSection(layout, shared)}
 ${
   services.length > 0 &&
   html`<section class="block"><h2>Services</h2>${serviceList(services)}</section>`
 }
 ${
-  server === undefined && namedServers === undefined && services.length === 0
+  server === undefined &&
+  namedServers === undefined &&
+  services.length === 0 &&
+  (shared?.servers.length ?? 0) === 0
     ? html`<p class="empty">There is nothing for you to open yet. Ask your administrator what this hub offers you.</p>`
     : ''
 }`,
@@ -84,9 +93,11 @@ function serverActions(view: HomeView, server: ServerSummary): HtmlValue {
   const { urls } = layout;
   const { userName, name } = server;
   const stop = actionForm(layout, { action: urls.stop(userName, name), label: 'Stop' });
+  const share =
+    view.mayShare && html`<a class="button" href="${urls.share(userName, name)}">Share…</a>`;
   switch (server.state) {
     case 'running':
-      return html`${stop}<a class="button primary" href="${server.url}">Open</a>`;
+      return html`${share}${stop}<a class="button primary" href="${server.url}">Open</a>`;
     case 'starting':
       return html`${stop}<a class="button primary" href="${urls.spawnPending(userName, name)}">Watch it start</a>`;
     case 'unreachable':
@@ -97,9 +108,10 @@ function serverActions(view: HomeView, server: ServerSummary): HtmlValue {
     case 'stopped': {
       const label = server.state === 'failed' ? 'Start again' : 'Start';
       const action = urls.spawn(userName, name);
-      return hasSpawnOptions
+      const start = hasSpawnOptions
         ? html`<a class="button primary" href="${action}">${label}…</a>`
         : actionForm(layout, { action, label, style: 'primary' });
+      return html`${share}${start}`;
     }
   }
 }

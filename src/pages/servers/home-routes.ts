@@ -1,7 +1,7 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { Config } from '../../config/config.ts';
-import { checkAccess } from '../../rbac/access-check.ts';
+import { checkAccess, mayAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Caller } from '../../rbac/caller.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
@@ -10,11 +10,17 @@ import type { UserServers } from '../../servers/user-servers.ts';
 import type { Service } from '../../services/service.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
+import type { Share } from '../../sharing/share.ts';
+import type { Sharing } from '../../sharing/sharing.ts';
 import type { PageContext } from '../page-context.ts';
 import { type ServiceLink, toServiceLink } from '../services/service-list.ts';
 import { servicesPage } from '../services/services-page.ts';
+import type { SharedServer, SharedServers } from '../sharing/shared-servers.ts';
 import { homePage } from './home-page.ts';
 import { summaryOf, untouchedServer } from './server-views.ts';
+
+/** Most shared servers on the page, those of several groups counted several times. */
+const mostShared = 100;
 
 /** Shows the home page, with what was wrong with the name of a new server. */
 export type ShowHome = (
@@ -33,6 +39,7 @@ export function homeRoutes(
     readonly store: ServerStore;
     readonly servers: UserServers;
     readonly registry: Pick<ServiceRegistry, 'services' | 'statusOf'>;
+    readonly sharing: Pick<Sharing, 'sharedWith'>;
   },
 ): ShowHome {
   const { pages, config, authorizer, store, servers, registry } = deps;
@@ -51,6 +58,40 @@ export function homeRoutes(
 
   const urlOf = ({ origin, prefix }: Service) =>
     origin === undefined ? pages.urlOf(prefix) : origin + prefix;
+
+  /** What others share with a user, each server once. */
+  async function sharedWith(userName: string, caller: Caller): Promise<SharedServers> {
+    const { items, total } = await deps.sharing.sharedWith(
+      { kind: 'user', name: userName },
+      { offset: 0, limit: mostShared },
+    );
+    const membership = await authorizer.membershipFor(caller.scopes);
+    const present = (shares: readonly [Share, ...Share[]]): SharedServer => {
+      const [{ server }] = shares;
+      const resource = {
+        kind: 'server',
+        userName: server.userName,
+        serverName: server.name,
+      } as const;
+      const may = (scope: string) => mayAccess(caller.scopes, scope, resource, membership);
+      return {
+        server: summaryOf(server, pages.urlOf(servers.prefixOf(server))),
+        scopeNames: [...new Set(shares.flatMap(({ scopeNames }) => scopeNames))],
+        groupNames: shares.flatMap(({ recipient }) =>
+          recipient.kind === 'group' ? [recipient.name] : [],
+        ),
+        isOwnShare: shares.some(({ recipient }) => recipient.kind === 'user'),
+        mayOpen: may('access:servers'),
+        mayStart: may('start:servers'),
+      };
+    };
+    const ofOthers = items.filter(({ server }) => server.userName !== userName);
+    const byServer = Map.groupBy(ofOthers, ({ server }) => server.id);
+    return {
+      servers: [...byServer.values()].map((shares) => present(shares as [Share, ...Share[]])),
+      isCut: total > items.length,
+    };
+  }
 
   const showHome: ShowHome = async (ctx, login, failure) => {
     const { name: userName } = login.user;
@@ -73,6 +114,13 @@ export function homeRoutes(
               ...failure,
             }
           : undefined,
+      mayShare: mayAccess(
+        caller.scopes,
+        'shares',
+        { kind: 'user', name: userName },
+        await authorizer.membershipFor(caller.scopes),
+      ),
+      shared: await sharedWith(userName, caller),
       services: await accessibleServices(caller),
     });
     pages.send(ctx, page, failure === undefined ? 200 : 400);

@@ -20,6 +20,7 @@ interface NamedServersContext {
   readonly layout: FormLayoutProps;
   readonly userName: string;
   readonly hasSpawnOptions: boolean;
+  readonly mayShare?: boolean;
 }
 
 /** The table of named servers with the form that makes another. */
@@ -48,7 +49,8 @@ ${
       {
         label: 'Actions',
         style: 'end',
-        cell: (server) => html`<div class="actions">${rowActions(context, server)}</div>`,
+        cell: (server) =>
+          html`<div class="actions">${context.mayShare && shareLink(context, server)}${rowActions(context, server)}</div>`,
       },
     ],
     servers,
@@ -77,6 +79,10 @@ ${textField({
 })}
 <button class="button">Create server</button>
 </form>`;
+}
+
+function shareLink({ layout }: NamedServersContext, { userName, name }: ServerSummary): Html {
+  return html`<a class="button small" href="${layout.urls.share(userName, name)}" aria-label="Share ${name}">Share…</a>`;
 }
 
 function rowActions(context: NamedServersContext, server: ServerSummary): HtmlValue {

@@ -70,7 +70,9 @@ export function spawnRoutes(
     if (access !== 'granted' || user === undefined) {
       throw new HubError('not_found', 'There is no such server, or it is not yours to use.');
     }
-    if (scope !== 'read:servers') await deps.acting.requireMayActOn(caller, user, [scope]);
+    if (scope !== 'read:servers') {
+      await deps.acting.requireMayActOn(caller, user, [scope], serverName);
+    }
     return { user, serverName };
   }
 

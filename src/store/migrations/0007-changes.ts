@@ -130,7 +130,8 @@ async function createLog(database: Transaction<unknown>): Promise<void> {
     end $$`.execute(database);
 }
 
-async function tell(
+/** Makes PostgreSQL write the changes of a table into the log. */
+export async function tell(
   database: Transaction<unknown>,
   { table, told, subject = '', silent = [] }: ToldTable,
 ): Promise<void> {

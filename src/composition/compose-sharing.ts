@@ -1,0 +1,40 @@
+import { createSharePresenter } from '../api/share-models.ts';
+import { createFailureLimit, type FailureWindow } from '../oauth/clients/failure-limit.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
+import { createSharing } from '../sharing/sharing.ts';
+import type { ComposedAccounts } from './compose-accounts.ts';
+import type { ComposedServers } from './compose-servers.ts';
+import type { Site } from './compose-site.ts';
+import type { Foundation } from './foundation.ts';
+
+/** Sharing of users' servers. */
+export type ComposedSharing = ReturnType<typeof composeSharing>;
+
+export function composeSharing(
+  { stores, keyv, database }: Foundation,
+  deps: {
+    readonly authorizer: Authorizer;
+    readonly site: Site;
+    readonly servers: Pick<ComposedServers, 'servers'>;
+    readonly accounts: Pick<ComposedAccounts, 'acting'>;
+  },
+) {
+  const { site } = deps;
+  return {
+    sharing: createSharing({
+      ...stores,
+      authorizer: deps.authorizer,
+      acting: deps.accounts.acting,
+      failures: createFailureLimit({
+        counts: keyv.space<FailureWindow>('share-code-failures'),
+        now: database.now,
+      }),
+      now: database.now,
+    }),
+    presentShares: createSharePresenter({
+      prefixOf: deps.servers.servers.prefixOf,
+      origins: site.origins,
+      acceptUrl: site.urls.acceptShare,
+    }),
+  };
+}

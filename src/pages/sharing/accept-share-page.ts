@@ -1,0 +1,39 @@
+import { csrfField, hiddenFields } from '../elements/form.ts';
+import { focusLayout } from '../elements/layout.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { notice } from '../elements/notice.ts';
+import { type Html, html } from '../html.ts';
+import { shareWords } from './share-words.ts';
+
+export interface AcceptShareView {
+  readonly layout: FormLayoutProps;
+  /** Whose server it is. */
+  readonly ownerName: string;
+  /** Empty for the default one. */
+  readonly serverName: string;
+  readonly scopeNames: readonly string[];
+  readonly isRunning: boolean;
+  readonly code: string;
+  /** The page wanted afterwards. */
+  readonly next?: string | undefined;
+}
+
+/** Asks whether to accept what a link shares. */
+export function acceptSharePage(view: AcceptShareView): Html {
+  const { layout, ownerName, serverName, scopeNames, code, next } = view;
+  return focusLayout(layout, {
+    title: `${ownerName} shares a server with you`,
+    body: html`<div class="panel">
+<header class="titles"><h1>${ownerName} shares a server with you</h1>${serverName !== '' && html`<p class="lead">The server is called ${serverName}.</p>`}</header>
+<p>With it you may: ${shareWords(scopeNames)}.${!view.isRunning && ' It is not currently running.'}</p>
+${notice(
+  'warn',
+  html`<div class="stack"><p>This server belongs to <b>${ownerName}</b>, who decides what runs on it.</p><p>Its pages can show you anything, also a false login page. Accept only if you trust ${ownerName}, and type no password there.</p></div>`,
+)}
+<form class="fields" method="post" action="${layout.urls.acceptShareForm}">
+${csrfField(layout)}${hiddenFields({ code, next })}
+<div class="decision"><a class="button" href="${layout.urls.home}">Cancel</a><button class="button primary">Accept</button></div>
+</form>
+</div>`,
+  });
+}

@@ -1,0 +1,226 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import type { ActingOnUsers } from '../../accounts/acting-on-users.ts';
+import { HubError } from '../../errors.ts';
+import type { LiveConnections } from '../../proxy/live-connections.ts';
+import { mayAccess } from '../../rbac/access-check.ts';
+import type { Authorizer } from '../../rbac/authorizer.ts';
+import type { Caller } from '../../rbac/caller.ts';
+import { parseScope, type ScopeSet } from '../../rbac/scope.ts';
+import type { Server } from '../../servers/server.ts';
+import type { UserServers } from '../../servers/user-servers.ts';
+import type { Login } from '../../sessions/login-sessions.ts';
+import type { ShareRecipient } from '../../sharing/share.ts';
+import { codeLifetimeSeconds, type Sharing } from '../../sharing/sharing.ts';
+import type { UserStore } from '../../users/user-store.ts';
+import type { ConfirmLogin } from '../login/confirm-login.ts';
+import type { PageContext } from '../page-context.ts';
+import { type ShareView, sharePage } from './share-page.ts';
+import { type ShareLevel, shareLevels } from './share-words.ts';
+
+const pageLength = 50;
+const mostNames = 20;
+
+/** Whose server a page is about, and what the visitor may do there. */
+interface Target {
+  readonly caller: Caller;
+  readonly ownerName: string;
+  readonly serverName: string;
+  readonly may: (scope: string) => boolean;
+}
+
+/** `/hub/share/<user>/<server>`: with whom a server is shared. */
+export function shareRoutes(
+  router: Router,
+  deps: {
+    readonly pages: PageContext;
+    readonly confirmLogin: Pick<ConfirmLogin, 'readForm'>;
+    readonly authorizer: Pick<Authorizer, 'membershipFor'>;
+    readonly acting: Pick<ActingOnUsers, 'requireMayActOn'>;
+    readonly users: Pick<UserStore, 'findByName'>;
+    readonly servers: Pick<UserServers, 'prefixOf'>;
+    readonly sharing: Sharing;
+    /** Those of this process. */
+    readonly liveConnections: Pick<LiveConnections, 'list'>;
+    /** The origin of the hub. */
+    readonly origin: string;
+  },
+): void {
+  const { pages, sharing } = deps;
+
+  async function targetOf(ctx: Context, login: Login, scope: string): Promise<Target> {
+    const ownerName = String(ctx['params']['user'] ?? '');
+    const serverName = String(ctx['params']['server'] ?? '');
+    const caller = await pages.callerOf(login);
+    const membership = await deps.authorizer.membershipFor(caller.scopes);
+    const resource = { kind: 'server', userName: ownerName, serverName } as const;
+    const may = (wanted: string) => mayAccess(caller.scopes, wanted, resource, membership);
+    if (!may(scope)) {
+      if (ownerName === login.user.name) {
+        throw new HubError('forbidden', 'You may not share servers on this hub.', {
+          hint: 'An administrator can allow it with the scope shares!user.',
+        });
+      }
+      throw new HubError('not_found', 'There is no such server, or it is not yours to share.');
+    }
+    return { caller, ownerName, serverName, may };
+  }
+
+  /** Of other users whose connections run through this process. */
+  function connectedTo({ ownerName, serverName }: Target): string[] {
+    const prefix = deps.servers.prefixOf({ userName: ownerName, name: serverName });
+    const names = new Set<string>();
+    for (const { tags } of deps.liveConnections.list()) {
+      if (tags.route.prefix !== prefix || tags.userName === undefined) continue;
+      if (tags.userName !== ownerName) names.add(tags.userName);
+      if (names.size === mostNames) break;
+    }
+    return [...names].sort();
+  }
+
+  async function show(
+    ctx: Context,
+    target: Target,
+    rest: Pick<ShareView, 'newLink' | 'typed'> = {},
+  ): Promise<void> {
+    const { ownerName, serverName, may, caller } = target;
+    const offset = offsetIn(ctx);
+    const [shares, links] = await Promise.all([
+      sharing.sharesOfServer(ownerName, serverName, { offset, limit: pageLength }),
+      sharing.codesOfServer(ownerName, serverName, { offset: 0, limit: 100 }),
+    ]);
+    const page = sharePage({
+      layout: await pages.formLayoutFor(ctx),
+      ownerName,
+      serverName,
+      shares: shares.items,
+      total: shares.total,
+      offset,
+      limit: pageLength,
+      links: links.items,
+      connected: connectedTo(target),
+      levels: may('shares')
+        ? shareLevelNames.filter((level) => shareLevels[level].scopes.every(may))
+        : [],
+      recipients: recipientKinds(caller.scopes, ownerName),
+      ...rest,
+    });
+    pages.send(ctx, page, rest.typed === undefined ? 200 : 400);
+  }
+
+  async function grant(
+    ctx: Context,
+    target: Target,
+    server: Server,
+    form: URLSearchParams,
+  ): Promise<void> {
+    const recipient = recipientIn(form);
+    try {
+      await sharing.grant(target.caller, server, recipient, scopesOf(form.get('level')));
+    } catch (error) {
+      const isMistake =
+        error instanceof HubError && ['bad_request', 'forbidden', 'conflict'].includes(error.code);
+      if (!isMistake) throw error;
+      const problem = [error.message, error.hint].filter(Boolean).join(' ');
+      return show(ctx, target, { typed: { name: recipient.name, problem } });
+    }
+    done(ctx, target, `The server is shared with ${recipient.name}.`);
+  }
+
+  async function createLink(
+    ctx: Context,
+    target: Target,
+    server: Server,
+    form: URLSearchParams,
+  ): Promise<void> {
+    const { least, most } = codeLifetimeSeconds;
+    const expiresInSeconds = Number(form.get('expires_in'));
+    if (!Number.isInteger(expiresInSeconds) || expiresInSeconds < least || expiresInSeconds > most)
+      throw new HubError('bad_request', 'A link works for a minute at least and a year at most.');
+    const { code } = await sharing.createCode(target.caller, server, {
+      scopes: scopesOf(form.get('link_level')),
+      expiresInSeconds,
+    });
+    await show(ctx, target, { newLink: deps.origin + pages.urls.acceptShare(code) });
+  }
+
+  function done(ctx: Context, { ownerName, serverName }: Target, text: string): void {
+    const url = pages.urls.share(ownerName, serverName);
+    pages.redirectWithNotice(ctx, url, { kind: 'good', text });
+  }
+
+  async function change(ctx: Context, target: Target, form: URLSearchParams): Promise<void> {
+    const { caller, ownerName, serverName } = target;
+    const owner = await deps.users.findByName(ownerName);
+    if (owner !== undefined)
+      await deps.acting.requireMayActOn(caller, owner, ['shares'], serverName);
+    const server = await sharing.serverOf(ownerName, serverName);
+    const deed = form.get('deed') ?? '';
+    switch (deed) {
+      case 'grant':
+        return grant(ctx, target, server, form);
+      case 'create_link':
+        return createLink(ctx, target, server, form);
+      case 'revoke': {
+        const recipient = recipientIn(form);
+        await sharing.revoke(server, recipient, []);
+        return done(ctx, target, `The server is no longer shared with ${recipient.name}.`);
+      }
+      case 'delete_link':
+        await sharing.deleteCode(server, { id: form.get('id') ?? '' });
+        return done(ctx, target, 'The link is deleted.');
+      default:
+        throw new HubError('bad_request', 'This form does not say what to do.');
+    }
+  }
+
+  for (const path of ['/share/:user', '/share/:user/:server']) {
+    router.get(
+      path,
+      pages.loggedIn(async (ctx, login) => show(ctx, await targetOf(ctx, login, 'read:shares'))),
+    );
+    router.post(
+      path,
+      pages.loggedIn(async (ctx, login) => {
+        const target = await targetOf(ctx, login, 'shares');
+        const outlivesLogin = (form: URLSearchParams) =>
+          form.get('deed') === 'grant' || form.get('deed') === 'create_link';
+        const form = await deps.confirmLogin.readForm(ctx, login, outlivesLogin);
+        if (form !== undefined) await change(ctx, target, form);
+      }),
+    );
+  }
+}
+
+const shareLevelNames = Object.keys(shareLevels) as ShareLevel[];
+
+function scopesOf(level: string | null): readonly string[] {
+  const known = shareLevelNames.find((name) => name === level);
+  if (known === undefined) throw new HubError('bad_request', 'Choose what others may do.');
+  return shareLevels[known].scopes;
+}
+
+function recipientIn(form: URLSearchParams): ShareRecipient {
+  const kind = form.get('kind') === 'group' ? 'group' : 'user';
+  return { kind, name: (form.get('name') ?? '').trim() };
+}
+
+/** Whom a visitor may name at all; whether it may be a certain one is found out when it is named. */
+function recipientKinds(held: ScopeSet, ownName: string): ShareRecipient['kind'][] {
+  const mayName = (scope: string) =>
+    held.has(scope) ||
+    [...held].some((text) => {
+      if (!text.startsWith(`${scope}!`)) return false;
+      const { filter } = parseScope(text);
+      return filter?.kind !== 'user' || filter.value !== ownName;
+    });
+  return [
+    ...(mayName('read:users:name') ? (['user'] as const) : []),
+    ...(mayName('read:groups:name') ? (['group'] as const) : []),
+  ];
+}
+
+function offsetIn(ctx: Context): number {
+  const { offset } = ctx.query;
+  return typeof offset === 'string' && /^\d{1,6}$/.test(offset) ? Number(offset) : 0;
+}

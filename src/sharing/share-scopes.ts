@@ -1,0 +1,63 @@
+import type { ActingOnUsers } from '../accounts/acting-on-users.ts';
+import { HubError } from '../errors.ts';
+import type { Caller } from '../rbac/caller.ts';
+import { quoteScope, readScope } from '../rbac/scope.ts';
+import { isShareable, type ScopeCatalogue } from '../rbac/scope-definitions.ts';
+import { defaultScopeNames, scopesOfShare } from './share.ts';
+
+/** The server that scopes are about. */
+interface SharedServer {
+  readonly userName: string;
+  readonly name: string;
+}
+
+/** Most scopes in one request; there are not as many that a server can be shared with. */
+export const mostScopes = 100;
+
+/**
+ * The names of scopes to share a server with; access to it where none are given. They come without a filter or with
+ * that of this server. Throws `bad_request`.
+ */
+export function readShareScopes(
+  texts: readonly string[],
+  server: SharedServer,
+  catalogue: ScopeCatalogue,
+): readonly string[] {
+  if (texts.length === 0) return defaultScopeNames;
+  return [...new Set(texts.map((text) => scopeNameIn(text, server, catalogue)))].sort();
+}
+
+function scopeNameIn(text: string, server: SharedServer, catalogue: ScopeCatalogue): string {
+  const { scope, problem } = readScope(text);
+  if (scope === undefined) throw new HubError('bad_request', `Wrong scope: ${problem}.`);
+  const { name, filter } = scope;
+  if (catalogue.get(name) === undefined) {
+    throw new HubError('bad_request', `There is no scope ${quoteScope(name)}.`);
+  }
+  const own = `${server.userName}/${server.name}`;
+  if (filter !== undefined && (filter.kind !== 'server' || filter.value !== own)) {
+    throw new HubError('bad_request', `The scope ${quoteScope(text)} is not about this server.`, {
+      hint: `Leave the filter out, or write !server=${own}.`,
+    });
+  }
+  if (!isShareable(name, catalogue)) {
+    throw new HubError('bad_request', `The scope ${quoteScope(name)} is not one of servers.`, {
+      hint: 'A server can be shared with scopes of servers and shares, and with custom scopes.',
+    });
+  }
+  return name;
+}
+
+/** Throws `forbidden` that names what the caller lacks of what is to be shared. */
+export async function requireMayShare(
+  caller: Caller,
+  server: SharedServer,
+  scopeNames: readonly string[],
+  acting: Pick<ActingOnUsers, 'scopesBeyond'>,
+): Promise<void> {
+  const beyond = await acting.scopesBeyond(caller, scopesOfShare({ server, scopeNames }));
+  if (beyond.length === 0) return;
+  throw new HubError('forbidden', 'No one can share more than they may do themselves.', {
+    hint: `You lack ${beyond.slice(0, 5).map(quoteScope).join(', ')}${beyond.length > 5 ? ', …' : ''}.`,
+  });
+}
