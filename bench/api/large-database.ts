@@ -28,6 +28,7 @@ export async function recordServers(
       startTime: '1',
       url,
       logFile: `servers/${name}.log`,
+      tag: `server-${id}#hub#${index}`,
     };
     await servers.moveTo(id, 'starting');
     await servers.moveTo(id, 'running', { url, spawnerState: { ...spawnerState } });

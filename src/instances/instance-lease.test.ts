@@ -186,6 +186,7 @@ describeEachDatabase('the lease of an instance', (openDatabase, dialect) => {
       isAway = true;
       nowMs = 9_900;
       expect(lease.isHeld()).toBe(true);
+      expect(lease.isHeldSince(1_000)).toBe(true);
       nowMs = 10_000;
       expect(lease.isHeld()).toBe(false);
       await until(() => heard.includes('lost'), 'the loss is told');
@@ -194,6 +195,8 @@ describeEachDatabase('the lease of an instance', (openDatabase, dialect) => {
       await until(() => heard.includes('regained'), 'the lease is back');
       expect(heard).toEqual(['lost', 'regained']);
       expect(lease.isHeld()).toBe(true);
+      expect(lease.isHeldSince(1_000)).toBe(false);
+      expect(lease.isHeldSince(nowMs)).toBe(true);
     },
   );
 

@@ -15,6 +15,11 @@ export interface InstanceLease extends AsyncDisposable {
   readonly machineId: string;
   /** Whether other instances surely leave alone what this one owns, for five seconds at least. */
   isHeld(): boolean;
+  /**
+   * Whether it was held all the time since then, by the monotonic clock. Otherwise others may have what this
+   * instance owned at that time, even though it has its lease again.
+   */
+  isHeldSince(ms: number): boolean;
   /** Tells the others of new settings. */
   setSettingsDigest(settingsDigest: string): Promise<void>;
   /**
@@ -58,6 +63,7 @@ export async function openInstanceLease(options: InstanceLeaseOptions): Promise<
   const lostListeners = new Set<() => void>();
   const regainedListeners = new Set<() => void>();
   let renewedAtMs = await enterWhenFree(options, monotonicMs);
+  let heldFromMs = renewedAtMs;
   let attemptedAtMs = renewedAtMs;
   let attempts = 0;
   let isLost = false;
@@ -71,12 +77,16 @@ export async function openInstanceLease(options: InstanceLeaseOptions): Promise<
     attemptedAtMs = monotonicMs();
     const sentAtMs = attemptedAtMs;
     try {
-      if (!(await store.renew(id))) {
+      const isThere = await store.renew(id);
+      if (!isThere) {
         await store.enter(description, (others) => requireRoomFor(description, others));
         announce();
       }
       // An old answer tells nothing about now.
-      renewedAtMs = Math.max(renewedAtMs, sentAtMs);
+      if (sentAtMs > renewedAtMs) {
+        if (!isThere || sentAtMs - renewedAtMs >= patienceMs) heldFromMs = sentAtMs;
+        renewedAtMs = sentAtMs;
+      }
       isFailing = false;
     } catch (error) {
       const level = isFailing ? 'debug' : 'warn';
@@ -114,6 +124,7 @@ export async function openInstanceLease(options: InstanceLeaseOptions): Promise<
     name,
     machineId,
     isHeld,
+    isHeldSince: (ms) => isHeld() && heldFromMs <= ms,
     async setSettingsDigest(settingsDigest) {
       description = { ...description, settingsDigest };
       await store.setSettingsDigest(id, settingsDigest);

@@ -106,6 +106,12 @@ export interface StartCallbacks {
    * comes back, the next one calls `resume` with it. Without it that hub calls `discard`.
    */
   readonly keepState: (state: SpawnerState) => Promise<void>;
+  /**
+   * Whether no other hub can have taken the server over: false when this one could not renew its lease for ten
+   * seconds since the start began, for example because its process was stopped. Ask at the last moment before
+   * the server begins, and before what earlier starts left is ended.
+   */
+  readonly isOurs: () => boolean;
 }
 
 /** What `Spawner.resume` is told of a start that an earlier hub began. */

@@ -128,7 +128,10 @@ export interface Spawner<ProfileOptions = unknown> {
    * Ends what `start` left of a server whose state was never stored, because the hub was killed before
    * `start` returned. Called at the start of a hub for servers found in that condition; idempotent.
    */
-  discard?(serverId: string, options: { readonly graceMs: number }): Promise<void>;
+  discard?(
+    serverId: string,
+    options: { readonly graceMs: number } & Pick<StartCallbacks, 'isOurs'>,
+  ): Promise<void>;
   /**
    * Removes for ever what is kept of a server between its runs, such as its stopped container or its volume.
    * Called after `stop`, when the server or its user is deleted. Idempotent; when it throws, server and

@@ -4,6 +4,7 @@ import { mkdir, readdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pid as ownPid } from 'node:process';
 import { type Controller, type ControllerPlace, findHierarchies } from './cgroup-hierarchies.ts';
+import { splitTag } from './process-tag.ts';
 
 /** What the kernel may hold the processes of a cgroup to. */
 export interface CgroupLimits {
@@ -39,6 +40,8 @@ export interface Cgroups {
   make(tag: string, limits?: CgroupLimits): Promise<MadeCgroup | undefined>;
   /** Undefined where nothing is counted. */
   events(tag: string): CgroupEvents | undefined;
+  /** The tags of a family that have cgroups, empty ones among them. */
+  tagsOf(family: string): readonly string[];
   /** Pids of the processes in it and below. */
   members(tag: string): readonly number[];
   /** Sends SIGKILL to all of them at once, so that none can fork in between. */
@@ -56,6 +59,7 @@ export interface Cgroups {
 export const noCgroups: Cgroups = {
   make: async () => undefined,
   events: () => undefined,
+  tagsOf: () => [],
   members: () => [],
   kill: () => {},
   isDeserted: () => false,
@@ -93,6 +97,12 @@ export const systemCgroups: Cgroups = {
     const refusedForks = count(places.pids, pidsFiles, 'max');
     if (oomKills === undefined && refusedForks === undefined) return undefined;
     return { oomKills: oomKills ?? 0, refusedForks: refusedForks ?? 0 };
+  },
+  tagsOf(family) {
+    const start = `${hashedName(family)}-`;
+    const names = basesOf(findHierarchies()).flatMap(namesIn);
+    const starts = names.filter((name) => name.startsWith(start));
+    return [...new Set(starts)].map((name) => `${family}#${name.slice(start.length)}`);
   },
   members: (tag) => [...new Set(foldersOf(tag).flatMap(membersBelow))],
   kill(tag) {
@@ -201,44 +211,43 @@ async function makeFolder(folder: string): Promise<string | undefined> {
   }
 }
 
-/**
- * Lets a command join cgroups before it begins, so that it cannot fork outside of them: the shell
- * writes down its own pid and becomes the command. The shell would not pass on every environment.
- * Where a limit is to hold, a command that cannot join does not begin.
- */
-export function joiningCommand(
-  { folders, held }: MadeCgroup,
-  command: readonly string[],
-): readonly string[] {
-  const join = '{ echo $$ >"$1/cgroup.procs"; } 2>/dev/null';
-  const orElse = held.size === 0 ? '' : ` || { echo "[hub] cannot join $1" >&2; exit 126; }`;
-  const script = `while [ "$1" != -- ]; do ${join}${orElse}; shift; done; shift; unset PWD OLDPWD SHLVL; exec "$@"`;
-  return ['/bin/sh', '-c', script, 'sh', ...folders, '--', ...command];
-}
-
-/** Whether `joiningCommand` hands an environment on as it is. */
-export function isShellProof(environment: Readonly<Record<string, string>>): boolean {
-  return Object.keys(environment).every(
-    (name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !/^(?:PWD|OLDPWD|SHLVL|_|ENV)$/.test(name),
-  );
-}
-
+/** The starts of a family are found by what their names begin with. */
 function nameOf(tag: string): string {
-  return `hub-${hash('sha256', tag).slice(0, 24)}`;
+  const parts = splitTag(tag);
+  return parts === undefined ? hashedName(tag) : `${hashedName(parts.family)}-${parts.start}`;
+}
+
+function hashedName(text: string): string {
+  return `hub-${hash('sha256', text).slice(0, 24)}`;
 }
 
 function unifiedFoldersOf(tag: string): readonly string[] {
-  const { own, controlled } = findHierarchies();
-  const bases = new Set([own, controlled].filter((base) => base !== undefined));
-  return [...bases].map((base) => join(base, nameOf(tag)));
+  return unifiedBasesOf(findHierarchies()).map((base) => join(base, nameOf(tag)));
 }
 
 /** Every folder that a tag may have. */
 function foldersOf(tag: string): readonly string[] {
-  const controlled = Object.values(findHierarchies().places).map(({ folder }) =>
-    join(folder, nameOf(tag)),
-  );
-  return [...new Set([...unifiedFoldersOf(tag), ...controlled])];
+  return basesOf(findHierarchies()).map((base) => join(base, nameOf(tag)));
+}
+
+type Hierarchies = ReturnType<typeof findHierarchies>;
+
+function unifiedBasesOf({ own, controlled }: Hierarchies): readonly string[] {
+  return [...new Set([own, controlled].filter((base) => base !== undefined))];
+}
+
+/** Where cgroups of any tag may be. */
+function basesOf(hierarchies: Hierarchies): readonly string[] {
+  const controlled = Object.values(hierarchies.places).map(({ folder }) => folder);
+  return [...new Set([...unifiedBasesOf(hierarchies), ...controlled])];
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
 }
 
 function membersBelow(folder: string): readonly number[] {

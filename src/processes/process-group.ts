@@ -83,6 +83,41 @@ export async function endProcessGroup(
   return { found: found.size, survivors };
 }
 
+/** Tags of a family that a process carries or a cgroup has: those of starts of which something may be left. */
+export async function tagsOfFamily(
+  family: string,
+  { view = directView, cgroups = systemCgroups }: EndingTools = {},
+): Promise<readonly string[]> {
+  return [...new Set([...(await view.tagsOf(family)), ...cgroups.tagsOf(family)])];
+}
+
+/**
+ * Ends what is left of all starts of a family, as far as one look finds it: a thorough one does so also
+ * when a process begins another program in that very moment. Resolves to the pids that could not be ended.
+ */
+export async function endFamily(
+  family: string,
+  options: EndingTools & {
+    readonly graceMs: number;
+    readonly isThorough: boolean;
+    /** Asked when something is found. */
+    readonly mayEnd: () => boolean;
+  },
+): Promise<readonly number[]> {
+  const { clock = systemClock, isThorough, mayEnd } = options;
+  const survivors = new Set<number>();
+  for (const waitMs of isThorough ? [0, ...secondLooksMs] : [0]) {
+    if (waitMs > 0) await clock.sleep(waitMs);
+    const tags = await tagsOfFamily(family, options);
+    if (!mayEnd()) break;
+    const ended = await Promise.all(
+      tags.map((tag) => endProcessGroup({ groupId: undefined, tag }, options)),
+    );
+    for (const pid of ended.flatMap((each) => each.survivors)) survivors.add(pid);
+  }
+  return [...survivors];
+}
+
 async function endMembers(
   { groupId, tag }: ProcessGroup,
   {

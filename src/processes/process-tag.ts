@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { platform } from 'node:os';
 import { pid as ownPid } from 'node:process';
@@ -8,6 +9,22 @@ import { forEachPid } from './process-table.ts';
  * daemon that left the process group and the session: only so can those be found again.
  */
 export const processTagVariable = 'HUB_PROCESS_TAG';
+
+/**
+ * A tag for one start of what a family of tags stands for, such as the server of a user: to end one start
+ * by its tag leaves the next one alone.
+ */
+export function newTag(family: string): string {
+  return `${family}#${randomBytes(8).toString('hex')}`;
+}
+
+/** Family and start of a tag, `<family>#<start>`; undefined for one of another form. */
+export function splitTag(
+  tag: string,
+): { readonly family: string; readonly start: string } | undefined {
+  const [, family, start] = /^(.+)#([\w-]{1,64})$/s.exec(tag) ?? [];
+  return family === undefined || start === undefined ? undefined : { family, start };
+}
 
 /**
  * Finds the processes that carry a tag. Linux only, elsewhere none; a process that replaced its

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from './clock.ts';
 import { findListeners, listListeners, type PortListener } from './port-listener.ts';
 import { listProcesses, type ProcessEntry } from './process-table.ts';
-import { findTaggedProcesses, listProcessTags } from './process-tag.ts';
+import { findTaggedProcesses, listProcessTags, splitTag } from './process-tag.ts';
 
 /**
  * What the operating system tells of its processes and their ports. Every answer is from a scan that
@@ -11,6 +11,8 @@ export interface ProcessView {
   processes(): Promise<readonly ProcessEntry[]>;
   /** Pids of the processes that carry a tag. */
   taggedWith(tag: string): Promise<readonly number[]>;
+  /** The tags of a family that processes carry. */
+  tagsOf(family: string): Promise<readonly string[]>;
   /** Who listens on a TCP port; undefined where the system does not tell. */
   listenersOn(port: number): Promise<readonly PortListener[] | undefined>;
 }
@@ -19,6 +21,7 @@ export interface ProcessView {
 export const directView: ProcessView = {
   processes: listProcesses,
   taggedWith: findTaggedProcesses,
+  tagsOf: async (family) => ofFamily(await listProcessTags(), family),
   listenersOn: findListeners,
 };
 
@@ -36,6 +39,7 @@ export function createSharedView(): ProcessView {
   return {
     processes,
     taggedWith: async (tag) => (await tags()).get(tag) ?? [],
+    tagsOf: async (family) => ofFamily(await tags(), family),
     async listenersOn(port) {
       const known = await listeners();
       return known && (known.get(port) ?? []);
@@ -79,4 +83,8 @@ export function createSharedScan<Seen>(
     next ??= scanInTurn();
     return next;
   };
+}
+
+function ofFamily(tags: ReadonlyMap<string, unknown>, family: string): readonly string[] {
+  return [...tags.keys()].filter((tag) => splitTag(tag)?.family === family);
 }

@@ -204,6 +204,31 @@ describe('a supervised process', () => {
     expect(JSON.parse(output.tail()[0] ?? '')).toEqual({ ONLY: 'this', HUB_PROCESS_TAG: logFile });
   });
 
+  test('does not begin when its hub is killed right after the fork', async () => {
+    const begun = join(directory, 'begun');
+    const [program = '', ...rest] = app(
+      'dies-at-fork',
+      logFile,
+      'sh',
+      '-c',
+      `touch ${begun}; sleep 600`,
+    );
+    const hub = spawn(program, rest, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [line] = await once(createInterface(hub.stdout), 'line');
+    const pid = Number(line);
+    try {
+      await expect.poll(() => identifyProcess(pid), { timeout: 30_000 }).toBeUndefined();
+      expect(await readdir(directory)).not.toContain('begun');
+    } finally {
+      if (identifyProcess(pid) !== undefined) kill(-pid, 'SIGKILL');
+    }
+  });
+
+  test('does not begin when it is refused at the last moment', async () => {
+    const refusal = () => 'too late';
+    expect(await reasonOf(['true'], { refusal })).toBe('too late');
+  });
+
   test('is measured with all it started', async () => {
     const process = await start(app('leaves-children', 'stay'));
     await lineWith('sameGroup');

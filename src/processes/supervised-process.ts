@@ -1,17 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { geteuid } from 'node:process';
+import { Duplex } from 'node:stream';
 import {
   type CgroupEvents,
   type CgroupLimits,
   type Cgroups,
-  isShellProof,
-  joiningCommand,
   type MadeCgroup,
   systemCgroups,
 } from './cgroup.ts';
 import type { Clock } from './clock.ts';
 import { findClosedPlace } from './closed-path.ts';
 import { explainLaunchProblem } from './launch-check.ts';
+import { beginning, canBeginInShell, shellCommand } from './launch-shell.ts';
 import type { OutputLog } from './output-log.ts';
 import { type EndedGroup, type EndingTools, endProcessGroup } from './process-group.ts';
 import { identifyChild, isSameProcess, type ProcessIdentity } from './process-identity.ts';
@@ -31,6 +31,8 @@ export interface StartOptions {
   readonly tag: string;
   /** Account to run under; needs a hub that is root, unless it is the hub's own. */
   readonly user?: SystemUser | undefined;
+  /** Asked at the last moment: why it must not be started any more. */
+  readonly refusal?: () => string | undefined;
   readonly clock?: Clock;
   readonly view?: ProcessView;
   readonly cgroups?: Cgroups;
@@ -97,14 +99,25 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
   try {
     if (user !== undefined) await output.giveTo(user);
     const { limits } = options;
-    const cgroup = await cgroupFor({ command, environment, user, tag, cgroups, limits });
-    const { program, programArguments, account } = await asUser(command, user, cgroup);
-    const child = spawn(program, programArguments, {
-      ...account,
+    const isInShell = await canUseShell({ command, environment, user });
+    const cgroup = isInShell ? await cgroups.make(tag, limits) : undefined;
+    const launch = await asUser(command, user, { isInShell, cgroup });
+    const refusal = options.refusal?.();
+    if (refusal !== undefined) {
+      await cgroups.remove(tag);
+      return { started: false, reason: refusal };
+    }
+    const child = spawn(launch.program, launch.programArguments, {
+      ...launch.account,
       cwd: workingDirectory,
       env: { ...environment, [processTagVariable]: tag },
       detached: true,
-      stdio: ['ignore', output.descriptor, output.descriptor],
+      stdio: [
+        'ignore',
+        output.descriptor,
+        output.descriptor,
+        ...(isInShell ? (['pipe'] as const) : []),
+      ],
     });
     // Before the first await, so that even a child that has ended already is known by its start time.
     const identity = child.pid === undefined ? undefined : identifyChild(child.pid);
@@ -112,6 +125,7 @@ export async function startProcess(options: StartOptions): Promise<StartOutcome>
       child.once('exit', (code, signal) => resolve({ code, signal }));
     });
     await startOf(child);
+    begin(child);
     // A hub that stops must not wait for servers that outlive it.
     child.unref();
     if (identity === undefined) return { started: false, reason: 'it ended while it was started' };
@@ -213,46 +227,43 @@ async function startOf(child: ChildProcess): Promise<void> {
   });
 }
 
+/** Tells a command that waits for it to begin. */
+function begin({ stdio }: ChildProcess): void {
+  const gate = stdio[3];
+  if (!(gate instanceof Duplex)) return;
+  // It may have ended by now, which its exit tells.
+  gate.on('error', () => undefined);
+  gate.end(beginning, () => gate.destroy());
+}
+
 interface Launch {
   readonly program: string;
   readonly programArguments: readonly string[];
   readonly account: { readonly uid?: number; readonly gid?: number };
 }
 
-/**
- * Makes the cgroup that a command joins before it begins; undefined where it is started without one,
- * because it could not be started in the same way.
- */
-async function cgroupFor(options: {
-  readonly command: readonly string[];
-  readonly environment: StartOptions['environment'];
-  readonly user: SystemUser | undefined;
-  readonly tag: string;
-  readonly cgroups: Cgroups;
-  readonly limits: CgroupLimits | undefined;
-}): Promise<MadeCgroup | undefined> {
-  const { command, environment, user, tag, cgroups, limits } = options;
-  const [program = ''] = command;
-  if (!isShellProof(environment)) return undefined;
-  if (user !== undefined) {
-    // Without the cgroup `spawn` tells who may not execute what.
-    if (program.includes('/') && (await findClosedPlace(program, user)) !== undefined)
-      return undefined;
-    if ((await findSetpriv()) === undefined) return undefined;
-  }
-  return cgroups.make(tag, limits);
+/** Whether the shell can begin a command, in a cgroup of its own too; otherwise it is started without both. */
+async function canUseShell({
+  command: [program = ''],
+  environment,
+  user,
+}: Pick<StartOptions, 'command' | 'environment' | 'user'>): Promise<boolean> {
+  if (!canBeginInShell(environment)) return false;
+  if (user === undefined) return true;
+  // Without it `spawn` tells who may not execute what.
+  if (program.includes('/') && (await findClosedPlace(program, user)) !== undefined) return false;
+  return (await findSetpriv()) !== undefined;
 }
 
-/** Adds the cgroup and the switch of the account: by `spawn` itself or, where that cannot, by `setpriv`. */
+/** Adds the shell and the switch of the account: by `spawn` itself or, where that cannot, by `setpriv`. */
 async function asUser(
   command: readonly string[],
   user: SystemUser | undefined,
-  cgroup: MadeCgroup | undefined,
+  { isInShell, cgroup }: { readonly isInShell: boolean; readonly cgroup: MadeCgroup | undefined },
 ): Promise<Launch> {
   const switched = user === undefined ? undefined : await switchingCommand(command, user, cgroup);
   const full = switched ?? command;
-  const [program = '', ...programArguments] =
-    cgroup === undefined ? full : joiningCommand(cgroup, full);
+  const [program = '', ...programArguments] = isInShell ? shellCommand(cgroup, full) : full;
   const account =
     user === undefined || switched !== undefined ? {} : { uid: user.userId, gid: user.groupId };
   return { program, programArguments, account };

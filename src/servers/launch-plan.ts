@@ -1,5 +1,6 @@
 import type { SpawnPreparation } from '../authentication/spawn-hooks.ts';
 import type { Config } from '../config/config.ts';
+import { HubError } from '../errors.ts';
 import type { Origins } from '../http/origins.ts';
 import type { TokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import type { StartSettings } from '../plugin-host/spawn-hook.ts';
@@ -181,13 +182,15 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
         ...waitsFor(server),
         userOptions: chosen.userOptions,
         async launch(callbacks) {
-          const { signal } = callbacks;
+          const { signal, isOurs } = callbacks;
           const [additions, groups] = await Promise.all([
             deps.beforeSpawn(user, server.name, signal),
             deps.groups.groupNamesOf(user.name),
           ]);
           const configured = settingsOf(launch, { additions, groups });
           const settings = await deps.hooks.beforeStart(configured, signal);
+          // Held up until another instance has started it, this one must not take its token away.
+          if (!isOurs()) throw lostMeanwhile();
           const token = await issueToken(user, server);
           const { memoryBytes } = settings.limits;
           return deps.spawner.start({
@@ -206,6 +209,10 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
       };
     },
   };
+}
+
+function lostMeanwhile(): HubError {
+  return new HubError('unavailable', 'Another instance of the hub may have the server by now.');
 }
 
 /** What engines and hooks know a server by. */

@@ -78,7 +78,10 @@ const parallelRecordings = 4;
 export function createServerLifecycle(deps: {
   readonly database: HubDatabase;
   readonly store: ServerStore;
-  readonly instance: Pick<InstanceLease, 'id' | 'machineId' | 'isHeld' | 'onRegained'>;
+  readonly instance: Pick<
+    InstanceLease,
+    'id' | 'machineId' | 'isHeld' | 'isHeldSince' | 'onRegained'
+  >;
   /** Whether other instances may use the database. */
   readonly isShared: boolean;
   /** False where nothing can be started: then the servers of others are not taken over. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { HubError, isStorageUnavailable } from '../errors.ts';
+import type { InstanceLease } from '../instances/instance-lease.ts';
 import type { SpawnedServer, SpawnerState } from '../plugin-host/spawner.ts';
 import type { Server, ServerFailure } from './server.ts';
 import type { ClaimOutcome, LifecycleLimits, ServerOwnership } from './server-ownership-store.ts';
@@ -26,6 +27,8 @@ export interface ServerRecord {
    * `isOver`, and then taken for granted. Never throws.
    */
   isOurs(isOver: () => boolean): Promise<boolean>;
+  /** Whether no other instance can have taken it over since it became this one's. */
+  isSurelyOurs(): boolean;
   keepState(spawnerState: SpawnerState): Promise<void>;
   keepQueued(isQueued: boolean): Promise<void>;
   launched(server: SpawnedServer): Promise<void>;
@@ -42,21 +45,27 @@ export interface ServerRecord {
 const ownershipRetryMs = 500;
 const throttleRetrySeconds = { least: 5, spread: 10 };
 
+export interface ServerRecordDeps {
+  readonly store: ServerStore;
+  readonly ownership: ServerOwnership;
+  readonly instance: Pick<InstanceLease, 'isHeldSince'>;
+  readonly limits: LifecycleLimits;
+  readonly log: Logger;
+}
+
 export function createServerRecord(
   server: Server,
-  deps: {
-    readonly store: ServerStore;
-    readonly ownership: ServerOwnership;
-    readonly limits: LifecycleLimits;
+  deps: ServerRecordDeps & {
     /** Revokes the token of a server that is gone for good, and runs the hooks. */
     readonly onGone: (server: Server) => Promise<void>;
-    readonly log: Logger;
   },
 ): ServerRecord {
-  const { store, ownership, limits, log } = deps;
+  const { store, ownership, instance, limits, log } = deps;
   const { id } = server;
   const { instanceId: me } = ownership;
   let ownedSinceMs: number | undefined;
+  /** When it was asked for. */
+  let claimedAtMs = Number.NEGATIVE_INFINITY;
   /** An end that the database could not be told of: it is told later, or before the next start. */
   let untold: { readonly failure: ServerFailure | null } | undefined;
   /** Whether what belongs to the run that ended is cleaned up. */
@@ -113,6 +122,7 @@ export function createServerRecord(
       if (untold !== undefined) await stopped(null);
       begin();
       ownedSinceMs = undefined;
+      claimedAtMs = monotonicMs();
       const outcome = await ownership.claim(server, { failure: null, userOptions }, limits);
       if (outcome !== 'claimed') throw refusal(outcome);
       ownedSinceMs = monotonicMs();
@@ -120,7 +130,7 @@ export function createServerRecord(
 
     own() {
       begin();
-      ownedSinceMs = monotonicMs();
+      ownedSinceMs = claimedAtMs = monotonicMs();
     },
 
     async isOurs(isOver) {
@@ -135,6 +145,7 @@ export function createServerRecord(
       return true;
     },
 
+    isSurelyOurs: () => instance.isHeldSince(claimedAtMs),
     keepState: (spawnerState) => store.update(id, { spawnerState }, me),
     keepQueued: (isQueued) => store.update(id, { isQueued }, me),
 

@@ -14,6 +14,8 @@ export interface LaunchPlan {
     readonly onProgress: (event: SpawnProgress) => void;
     /** Stores what the next hub needs to go on with this start. */
     readonly keepState: (state: SpawnerState) => Promise<void>;
+    /** Whether no other instance can have taken the server over. */
+    readonly isOurs: () => boolean;
   }): Promise<SpawnedServer>;
   /** Resolves when the server itself answers at its address; rejects when it takes too long. */
   waitUntilReady(
@@ -29,6 +31,7 @@ export interface LaunchPlan {
 export interface ServerStart {
   readonly plan: LaunchPlan;
   readonly cancelled: AbortSignal;
+  readonly isOurs: () => boolean;
   readonly steps: ProgressLog;
   readonly onOutput: (line: string) => void;
   readonly onPhase: (phase: SpawnPhase) => void;
@@ -56,7 +59,7 @@ export async function startServer(start: ServerStart): Promise<SpawnedServer> {
 }
 
 async function launch(start: ServerStart): Promise<SpawnedServer> {
-  const { plan, cancelled, steps, onOutput, keepState } = start;
+  const { plan, cancelled, isOurs, steps, onOutput, keepState } = start;
   using clock = createStartClock(plan.startTimeoutMs);
   const signal = AbortSignal.any([cancelled, clock.signal]);
   let lastMessage = '';
@@ -64,6 +67,7 @@ async function launch(start: ServerStart): Promise<SpawnedServer> {
     signal,
     onOutput,
     keepState,
+    isOurs,
     onProgress(event) {
       clock.onProgress(event);
       if (event.phase !== undefined) {

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Logger } from 'pino';
 import type { Limiter } from '../concurrency/limiter.ts';
 import { timeLimit } from '../concurrency/time-limit.ts';
 import { HubError } from '../errors.ts';
@@ -8,10 +7,8 @@ import type { SpawnedServer, Spawner, SpawnerState } from '../plugin-host/spawne
 import { createEngineSilence } from './engine-silence.ts';
 import { createProgressLog, type ProgressLog } from './progress-log.ts';
 import type { Server, ServerFailure, ServerState } from './server.ts';
-import type { LifecycleLimits, ServerOwnership } from './server-ownership-store.ts';
-import { createServerRecord } from './server-record.ts';
+import { createServerRecord, type ServerRecordDeps } from './server-record.ts';
 import { endMessage, type LaunchPlan, startError, startServer } from './server-start.ts';
-import type { ServerStore } from './server-store.ts';
 
 /** What happens outside the unit when a server comes and goes. */
 export interface UnitEvents {
@@ -73,10 +70,7 @@ const stopReserveMs = 10_000;
 
 export function createServerUnit(
   server: Server,
-  deps: {
-    readonly store: ServerStore;
-    readonly ownership: ServerOwnership;
-    readonly limits: LifecycleLimits;
+  deps: ServerRecordDeps & {
     readonly spawner: Spawner;
     /** How to go on with a start of an earlier hub; undefined where its spawner cannot. */
     readonly planResume?: (server: Server) => LaunchPlan | undefined;
@@ -84,7 +78,6 @@ export function createServerUnit(
     readonly stopGraceMs: number;
     /** The server is stopped and the database knows: the unit holds nothing any more. */
     readonly onSettled: (unit: ServerUnit) => void;
-    readonly log: Logger;
   },
 ): ServerUnit {
   const { spawner, events, stopGraceMs } = deps;
@@ -158,6 +151,7 @@ export function createServerUnit(
       const running = await startServer({
         plan,
         cancelled: cancel.signal,
+        isOurs: record.isSurelyOurs,
         steps,
         onOutput,
         onPhase,
@@ -227,7 +221,7 @@ export function createServerUnit(
 
   async function discard(): Promise<void> {
     try {
-      await spawner.discard?.(server.id, { graceMs: stopGraceMs });
+      await spawner.discard?.(server.id, { graceMs: stopGraceMs, isOurs: record.isSurelyOurs });
     } catch (error) {
       log.error({ err: error }, 'processes of a server may be left');
     }

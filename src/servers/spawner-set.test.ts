@@ -27,7 +27,7 @@ test('each server is started, polled, found again and ended by the spawner of it
   await next.stop(there.state, ending);
   expect([near.running.size, far.running.size]).toEqual([1, 0]);
   expect(await next.poll(there.state)).toEqual({ running: false });
-  await next.discard?.('two', { graceMs: 0 });
+  await next.discard?.('two', { graceMs: 0, isOurs: () => true });
   expect([near.calls, far.calls].map((calls) => calls.at(-1))).toEqual([
     'discard two',
     'discard two',

@@ -160,6 +160,10 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
         output,
         tag,
         user,
+        refusal() {
+          if (stopping.signal.aborted) return 'it is being stopped';
+          return options.mayStart?.() === false ? 'this instance has lost its lease' : undefined;
+        },
         clock,
       });
     } catch (thrown) {

@@ -2,7 +2,6 @@ import type { Logger } from 'pino';
 import type { Clock } from '../processes/clock.ts';
 import { endProcessGroup } from '../processes/process-group.ts';
 import { isSameProcess } from '../processes/process-identity.ts';
-import { listProcessTags } from '../processes/process-tag.ts';
 import type { ManagedProcess } from './managed-process-store.ts';
 
 const graceMs = 2_000;
@@ -39,10 +38,4 @@ export async function endLeftover(
     { service: serviceName, servicePid: groupId, processes: found, survivors },
     'ended what a former hub left running',
   );
-}
-
-/** The tags that processes carry which begin with a text, but for one that is in use. */
-export async function tagsBeginningWith(prefix: string, used: string): Promise<readonly string[]> {
-  const tags = await listProcessTags();
-  return [...tags.keys()].filter((tag) => tag.startsWith(prefix) && tag !== used);
 }

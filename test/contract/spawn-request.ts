@@ -27,6 +27,7 @@ export function createSpawnRequest(changed: Partial<SpawnRequest> = {}): SpawnRe
     onProgress: () => undefined,
     awaitAddress: () => Promise.reject(new Error('This server tells no address.')),
     keepState: async () => undefined,
+    isOurs: () => true,
     ...changed,
   };
 }

@@ -384,7 +384,7 @@ function startTests({ sockets }: SpawnerContract, commands: SpawnerCommands): Be
       async run(bench) {
         const spawner = await bench.create();
         await assert.rejects(bench.start(spawner, { signal: AbortSignal.abort() }));
-        await spawner.discard?.('contract-1', { graceMs: 100 });
+        await spawner.discard?.('contract-1', { graceMs: 100, isOurs: () => true });
       },
     },
   ];
@@ -493,8 +493,8 @@ function restartTests(): BenchTest[] {
         const server = await bench.start(former);
         await assertReady(server);
         const next = await bench.create();
-        await next.discard?.('contract-1', { graceMs: 5_000 });
-        await next.discard?.('contract-1', { graceMs: 5_000 });
+        await next.discard?.('contract-1', { graceMs: 5_000, isOurs: () => true });
+        await next.discard?.('contract-1', { graceMs: 5_000, isOurs: () => true });
         if (next.discard !== undefined) await assertEnded(next, server);
       },
     },

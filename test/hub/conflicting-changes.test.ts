@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listProcessTags } from '../../src/processes/process-tag.ts';
 import { usePostgres } from '../support/databases.ts';
-import { hasPostgres } from '../support/postgres.ts';
+import { hasPostgres, queryPostgres } from '../support/postgres.ts';
 import {
   adminToken,
   createServerHub,
@@ -19,9 +19,15 @@ const rounds = 5;
 describe.skipIf(!hasPostgres())('what administrators do at two hubs in the same moment', () => {
   const cluster = usePostgres();
   let hubs: readonly [TestHub, TestHub];
+  let hubId: string;
   beforeAll(async () => {
     const Hub = { database_url: await cluster().createDatabase() };
     hubs = [await createServerHub({ Hub }), await createServerHub({ Hub })];
+    const [setting] = await queryPostgres<{ value: string }>(
+      Hub.database_url,
+      "select value from settings where key = 'hub_id'",
+    );
+    hubId = setting?.value ?? 'unknown';
   });
   afterAll(async () => {
     for (const hub of hubs) await hub[Symbol.asyncDispose]();
@@ -30,10 +36,7 @@ describe.skipIf(!hasPostgres())('what administrators do at two hubs in the same 
   /** Processes of servers that either hub has started. */
   async function running(): Promise<number> {
     const tags = await listProcessTags();
-    const directories = hubs.map(({ directory }) => directory);
-    return [...tags]
-      .filter(([tag]) => directories.some((directory) => tag.includes(directory)))
-      .flatMap(([, pids]) => pids).length;
+    return [...tags].filter(([tag]) => tag.includes(hubId)).flatMap(([, pids]) => pids).length;
   }
 
   const users = (hub: TestHub, name: string, method = 'GET', body?: object) =>
@@ -94,6 +97,8 @@ describe.skipIf(!hasPostgres())('what administrators do at two hubs in the same 
             ready === views[0]?.ready && stopped === views[0]?.stopped && ready !== stopped,
         );
       }, 'it runs or is stopped, at both');
+      const { ready } = await getServer(hubs[0], path);
+      expect(await running()).toBe(ready ? 1 : 0);
       await stopServer(hubs[1], path);
       for (const hub of hubs) expect(await getServer(hub, path)).toMatchObject({ stopped: true });
     }

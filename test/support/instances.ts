@@ -41,7 +41,10 @@ export async function endLease(
 
 /** A lease in the hands of a test. */
 export interface HeldLease
-  extends Pick<InstanceLease, 'id' | 'name' | 'machineId' | 'isHeld' | 'onLost' | 'onRegained'> {
+  extends Pick<
+    InstanceLease,
+    'id' | 'name' | 'machineId' | 'isHeld' | 'isHeldSince' | 'onLost' | 'onRegained'
+  > {
   setHeld(isHeld: boolean): void;
 }
 
@@ -49,11 +52,13 @@ export function createHeldLease(id: string, machineId = 'machine'): HeldLease {
   const regained = new Set<() => void>();
   const lost = new Set<() => void>();
   let held = true;
+  let heldFromMs = Number.NEGATIVE_INFINITY;
   return {
     id,
     name: `name of ${id}`,
     machineId,
     isHeld: () => held,
+    isHeldSince: (ms) => held && heldFromMs <= ms,
     onLost: (listener) => {
       lost.add(listener);
       return () => lost.delete(listener);
@@ -63,6 +68,7 @@ export function createHeldLease(id: string, machineId = 'machine'): HeldLease {
       return () => regained.delete(listener);
     },
     setHeld(isHeld) {
+      if (isHeld && !held) heldFromMs = performance.now();
       held = isHeld;
       for (const listener of isHeld ? regained : lost) listener();
     },

@@ -140,7 +140,7 @@ describe.runIf(canRunPods())('a server in a pod', () => {
     const { spawner, logged } = await create({ kubeconfig, claims, delete_claims: true });
     const server = await spawner.start(request());
     await spawner.stop(server.state, { graceMs: 1_000, signal: signal() });
-    await spawner.discard?.('server-1', { graceMs: 1_000 });
+    await spawner.discard?.('server-1', { graceMs: 1_000, isOurs: () => true });
     const identity = createSpawnRequest({ serverId: 'server-1' });
     await spawner.delete?.(identity, { withUser: true, signal: signal() });
     expect(await list('persistentvolumeclaims')).toEqual([]);

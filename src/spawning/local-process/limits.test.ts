@@ -40,6 +40,7 @@ function createSpawner(cgroups: Cgroups = systemCgroups): Spawner {
       warn: (_fields, message) => warnings.push(message),
       error: ignore,
     },
+    hubId: 'hub-1',
     runtimeDirectory: join(directory, 'run'),
     logDirectory: join(directory, 'logs'),
     memoryCheckMs: 20,
@@ -86,7 +87,9 @@ const usesMemoryLater = (megabytes: number) => [
 
 /** The folders of a server's cgroups that are there. */
 function cgroupsOf({ state }: SpawnedServer): string[] {
-  const name = readFileSync(`/proc/${state['pid']}/cgroup`, 'utf8').match(/hub-[0-9a-f]{24}/)?.[0];
+  const name = readFileSync(`/proc/${state['pid']}/cgroup`, 'utf8').match(
+    /hub-[0-9a-f]{24}-\w+/,
+  )?.[0];
   const { own, controlled, places } = findHierarchies();
   const bases = [own, controlled, ...Object.values(places).map(({ folder }) => folder)];
   return [...new Set(bases)]

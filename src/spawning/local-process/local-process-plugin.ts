@@ -22,9 +22,10 @@ export const localProcessPlugin: SpawnerPlugin<z.output<typeof optionsSchema>> =
   name: 'local-process',
   section: 'LocalProcessSpawner',
   optionsSchema,
-  create(options, { log, runtimeDirectory }) {
+  create(options, { log, hubId, runtimeDirectory }) {
     return createLocalProcessSpawner({
       log,
+      hubId,
       runtimeDirectory: resolve(runtimeDirectory),
       logDirectory: resolve(runtimeDirectory, options.log_dir ?? 'logs'),
       memoryCheckMs: options.memory_check_interval * 1000,

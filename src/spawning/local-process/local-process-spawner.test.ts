@@ -14,13 +14,22 @@ import { nodeCommand } from '../../../test/support/node-command.ts';
 import { sharePrograms } from '../../../test/support/shared-programs.ts';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { SpawnedServer, Spawner } from '../../plugin-host/spawner.ts';
-import { identifyProcess, isSameProcess } from '../../processes/process-identity.ts';
+import { noCgroups } from '../../processes/cgroup.ts';
+import {
+  identifyProcess,
+  isSameProcess,
+  type ProcessIdentity,
+} from '../../processes/process-identity.ts';
+import { newTag } from '../../processes/process-tag.ts';
 import { directView, type ProcessView } from '../../processes/process-view.ts';
 import { waitUntilReady } from '../../processes/readiness-probe.ts';
 import { runsAsRoot } from '../../processes/system-user.ts';
 import { localProcessPlugin } from './local-process-plugin.ts';
-import { createLocalProcessSpawner } from './local-process-spawner.ts';
-import { newTag, readServerState } from './server-state.ts';
+import {
+  createLocalProcessSpawner,
+  type LocalProcessSpawnerOptions,
+} from './local-process-spawner.ts';
+import { readServerState, tagFamilyOf } from './server-state.ts';
 
 const ignore = () => undefined;
 const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
@@ -42,14 +51,18 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-function createSpawner(listenPatienceMs = 200, view?: ProcessView): Spawner {
+function createSpawner(
+  listenPatienceMs = 200,
+  changed: Partial<LocalProcessSpawnerOptions> = {},
+): Spawner {
   const spawner = createLocalProcessSpawner({
     log,
-    ...(view && { view }),
+    hubId: 'hub-1',
     runtimeDirectory: join(directory, 'run'),
     logDirectory: join(directory, 'logs'),
     memoryCheckMs: 50,
     listenPatienceMs,
+    ...changed,
   });
   spawners.push(spawner);
   return spawner;
@@ -365,38 +378,72 @@ describe('after a restart of the hub', () => {
     await spawner.stop({ pid: -1 }, { graceMs: 0, signal: AbortSignal.timeout(30_000) });
     expect(await spawner.usage?.([{}])).toEqual([undefined]);
   });
+});
 
-  test('what a killed hub had no time to write down is ended by the next start', async () => {
-    const logFile = join(directory, 'logs', 'server-server-1.log');
+describe('what a hub left that was killed in a start', () => {
+  /** Starts a program of the server, as a hub does that is then killed. */
+  async function leaveBehind(hubId = 'hub-1'): Promise<ProcessIdentity> {
+    const logFile = join(directory, 'elsewhere', 'server.log');
     const [program = '', ...rest] = app('supervises', logFile, ...app('never-listens'));
-    const env = { ...process.env, TAG: newTag('server-1') };
-    const hub = spawn(program, rest, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    const tag = newTag(tagFamilyOf(hubId, 'server-1'));
+    const hub = spawn(program, rest, {
+      env: { ...process.env, TAG: tag },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     const [line] = await once(createInterface(hub.stdout), 'line');
     hub.kill('SIGKILL');
-    const orphan = JSON.parse(String(line));
+    const orphan = JSON.parse(String(line)) as ProcessIdentity;
     expect(isSameProcess(orphan)).toBe(true);
-    const server = await start(createSpawner());
+    return orphan;
+  }
+
+  test('is ended by the next start, also of a hub that started the server before', async () => {
+    const spawner = createSpawner();
+    await stop(spawner, await start(spawner));
+    const orphan = await leaveBehind();
+    const server = await start(spawner);
     expect(isSameProcess(orphan)).toBe(false);
     expect(await isReady(server)).toMatchObject({ ready: true });
   });
 
-  test('a server that is new is not looked for', async () => {
+  test('is ended by the hub that takes its servers over, also when a look comes at the wrong moment', async () => {
+    const orphan = await leaveBehind();
     let looks = 0;
     const view: ProcessView = {
       ...directView,
-      async taggedWith(tag) {
+      async tagsOf(family) {
         looks += 1;
-        return directView.taggedWith(tag);
+        return looks === 1 ? [] : directView.tagsOf(family);
       },
     };
-    let looksBefore: number | undefined;
-    await start(createSpawner(200, view), {
-      onProgress: () => {
-        looksBefore ??= looks;
-      },
-    });
-    expect(looksBefore).toBe(0);
+    const spawner = createSpawner(200, { view, cgroups: noCgroups });
+    await spawner.discard?.('server-1', { graceMs: 5_000, isOurs: () => true });
+    expect(isSameProcess(orphan)).toBe(false);
   });
+
+  test('is left alone by hubs of other databases, and by one that may have lost the server', async () => {
+    const orphan = await leaveBehind();
+    try {
+      await start(createSpawner(200, { hubId: 'hub-2' }));
+      const spawner = createSpawner();
+      const isOurs = () => false;
+      await spawner.discard?.('server-1', { graceMs: 0, isOurs });
+      await expect(start(spawner, { isOurs })).rejects.toThrow('another instance of the hub');
+      expect(isSameProcess(orphan)).toBe(true);
+    } finally {
+      kill(orphan.pid, 'SIGKILL');
+    }
+  });
+});
+
+test('a hub that learns late that another one has started its server again ends only its own', async () => {
+  const former = await start(createSpawner());
+  const heir = createSpawner();
+  await stop(heir, former);
+  const current = await start(heir);
+  await stop(createSpawner(), former);
+  expect(await heir.poll(current.state)).toEqual({ running: true });
+  expect(await isReady(current)).toMatchObject({ ready: true });
 });
 
 test('the plugin checks its options and makes a spawner', async () => {

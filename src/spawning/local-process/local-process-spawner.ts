@@ -7,10 +7,11 @@ import type { ServerExit, SpawnedServer, Spawner, SpawnerHost } from '../../plug
 import { type CgroupLimits, type Cgroups, systemCgroups } from '../../processes/cgroup.ts';
 import { systemClock } from '../../processes/clock.ts';
 import { makeDirectory } from '../../processes/make-directory.ts';
-import { hasOutputLog, type OutputLog, openOutputLog } from '../../processes/output-log.ts';
+import { type OutputLog, openOutputLog } from '../../processes/output-log.ts';
 import { createFindStranger } from '../../processes/port-owner.ts';
-import { endProcessGroup } from '../../processes/process-group.ts';
+import { endFamily, endProcessGroup } from '../../processes/process-group.ts';
 import { isSameProcess } from '../../processes/process-identity.ts';
+import { newTag } from '../../processes/process-tag.ts';
 import { measureUsage } from '../../processes/process-usage.ts';
 import { createSharedView, type ProcessView } from '../../processes/process-view.ts';
 import { withSingleuserProgram } from '../../processes/singleuser-program.ts';
@@ -30,8 +31,9 @@ import {
   reasonOfEnd,
 } from './limit-events.ts';
 import { createMemoryGuard } from './memory-guard.ts';
+import { orAbort } from './or-abort.ts';
 import { createAddressBook, type ServerAddress } from './server-address.ts';
-import { type LocalServerState, newTag, readServerState, tagOf } from './server-state.ts';
+import { type LocalServerState, readServerState, tagFamilyOf } from './server-state.ts';
 import {
   cgroupLimitsOf,
   fillCommand,
@@ -44,6 +46,7 @@ import { watchAddress } from './watch-address.ts';
 
 export interface LocalProcessSpawnerOptions {
   readonly log: SpawnerHost['log'];
+  readonly hubId: string;
   readonly runtimeDirectory: string;
   readonly logDirectory: string;
   readonly memoryCheckMs: number;
@@ -72,15 +75,13 @@ const longestForkPauseMs = 20;
 
 /** Creates the spawner of local processes. Disposing of it leaves the servers running. */
 export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): Spawner {
-  const { log, runtimeDirectory, logDirectory, listenPatienceMs: patienceMs = 3_000 } = options;
-  const { cgroups = systemCgroups } = options;
+  const { log, hubId, runtimeDirectory, logDirectory } = options;
+  const { listenPatienceMs: patienceMs = 3_000 } = options;
+  const { cgroups = systemCgroups, view = createSharedView() } = options;
   const { monotonicMs } = systemClock;
   let isUnheldTold = false;
-  const { view = createSharedView() } = options;
   const addresses = createAddressBook();
   const forkLimiter = createLimiter(1);
-  /** Servers of which no former hub can have left anything, since this one started them before. */
-  const hasStarted = new Set<string>();
   const live = new Map<string, LiveServer>();
   const guard = createMemoryGuard({
     servers: guardedServers,
@@ -135,7 +136,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
 
   function liveServer(given: Pick<LiveServer, 'state' | 'process' | 'output'>): LiveServer {
     const { memoryLimitBytes, processLimit, isMemoryHeld = false } = given.state;
-    const tag = tagOf(given.state);
+    const { tag } = given.state;
     const server: LiveServer = {
       ...given,
       ...noEvents,
@@ -173,7 +174,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     user?: SystemUser,
   ): SpawnedServer {
     const { state, process, output } = server;
-    const group = { groupId: process.identity.pid, tag: tagOf(state) };
+    const group = { groupId: process.identity.pid, tag: state.tag };
     const findStranger = createFindStranger({
       view,
       accounts: () => [0, user?.userId ?? geteuid?.()],
@@ -203,9 +204,16 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     return { url: state.url, state, findStranger: () => findStranger(state.url, group), exited };
   }
 
-  /** Ends what an earlier hub started and could not write down any more. */
-  async function endLeftovers(serverId: string, graceMs: number): Promise<void> {
-    await endProcessGroup({ groupId: undefined, tag: newTag(serverId) }, { graceMs, view });
+  /** Ends what a hub of this machine started and could not write down any more. */
+  async function endLeftovers(
+    serverId: string,
+    options: { graceMs: number; isThorough: boolean; mayEnd: () => boolean },
+  ): Promise<void> {
+    const family = tagFamilyOf(hubId, serverId);
+    const survivors = await endFamily(family, { ...options, view, cgroups });
+    if (survivors.length > 0) {
+      log.warn({ serverId, survivors }, 'what is left of an earlier start could not be ended');
+    }
   }
 
   async function openLog(
@@ -246,7 +254,8 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
 
   /** Starts the command once; undefined when its port was taken before it could listen. */
   async function attempt(request: SpawnRequest, user: SystemUser | undefined) {
-    const { serverId, limits } = request;
+    const { serverId, limits, signal: givenUp } = request;
+    const tag = newTag(tagFamilyOf(hubId, serverId));
     const cgroupLimits = cgroupLimitsOf(limits);
     const logFile = logFileOf(serverId);
     const output = await openLog(logFile, request.onOutput, request.environment);
@@ -264,10 +273,14 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       },
       workingDirectory: request.workingDirectory,
       output,
-      tag: newTag(serverId),
+      tag,
       limits: cgroupLimits,
       cgroups,
       user,
+      refusal() {
+        if (givenUp.aborted) return 'the start was given up';
+        return request.isOurs() ? undefined : 'another instance of the hub may have it by now';
+      },
       view,
     });
     if (!outcome.started) {
@@ -282,7 +295,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       ...process.identity,
       url: address.url,
       logFile,
-      tag: newTag(serverId),
+      tag,
       ...(address.socket && { socketDirectory: address.socket.directory }),
       ...(limits.memoryBytes !== undefined && { memoryLimitBytes: limits.memoryBytes }),
       ...(limits.processes !== undefined && { processLimit: limits.processes }),
@@ -291,12 +304,12 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     const server = liveServer({ state, process, output });
     const spawned = follow(server, address.release, user);
     request.onProgress({ progress: 30, message: 'The program is started.' });
-    const { ip, signal } = request;
+    const { ip } = request;
     const isOurs = await watchAddress({
       process,
       address,
       ip,
-      signal,
+      signal: givenUp,
       findStranger: spawned.findStranger ?? (async () => undefined),
       patienceMs,
       view,
@@ -310,11 +323,9 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       const user = await requireUser(request.systemUser);
       await makeDirectory(runtimeDirectory, 0o711);
       await prepareDirectory(request.workingDirectory, user);
-      // What another hub of the machine left is discarded when its server is taken over.
-      if (!hasStarted.has(request.serverId) && hasOutputLog(logFileOf(request.serverId))) {
-        await endLeftovers(request.serverId, request.stopGraceMs);
-      }
-      hasStarted.add(request.serverId);
+      // Whatever runs of a server that has just been taken for a start is of none that counts.
+      const { serverId, isOurs: mayEnd, stopGraceMs: graceMs } = request;
+      await endLeftovers(serverId, { graceMs, isThorough: false, mayEnd });
 
       for (let retry = 0; retry < portRetries; retry += 1) {
         const spawned = await attempt(request, user);
@@ -325,11 +336,8 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       throw new HubError('unavailable', 'Other programs took every port the server was given.');
     },
 
-    async discard(serverId, { graceMs }) {
-      const tag = newTag(serverId);
-      // One look at the table of processes serves many servers, as after a machine has lost its power.
-      const isThere = (await view.taggedWith(tag)).length > 0 || cgroups.members(tag).length > 0;
-      if (isThere) await endLeftovers(serverId, graceMs);
+    async discard(serverId, { graceMs, isOurs: mayEnd }) {
+      await endLeftovers(serverId, { graceMs, isThorough: true, mayEnd });
     },
 
     async stop(spawnerState, { graceMs, signal }) {
@@ -339,7 +347,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       const groupId = isSameProcess(state) ? state.pid : undefined;
       const ending =
         server?.process.stop({ graceMs }) ??
-        endProcessGroup({ groupId, tag: tagOf(state) }, { graceMs, view });
+        endProcessGroup({ groupId, tag: state.tag }, { graceMs, view });
       const { survivors } = await orAbort(ending, signal);
       if (survivors.length > 0) {
         const message = `The processes ${survivors.join(', ')} of the server could not be ended.`;
@@ -364,7 +372,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       if (state === undefined || !isSameProcess(state)) return undefined;
       const output = await openLog(state.logFile, onOutput);
       const identity = { pid: state.pid, startTime: state.startTime };
-      const process = adoptProcess({ identity, tag: tagOf(state), output, view });
+      const process = adoptProcess({ identity, tag: state.tag, output, view });
       if (process === undefined) {
         await output[Symbol.asyncDispose]();
         return undefined;
@@ -385,16 +393,4 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       await Promise.all([...live.values()].map(({ output }) => output[Symbol.asyncDispose]()));
     },
   };
-}
-
-async function orAbort<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = () => reject(new HubError('internal', 'The server could not be ended in time.'));
-  if (signal.aborted) onAbort();
-  signal.addEventListener('abort', onAbort);
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
 }

@@ -7,8 +7,8 @@ const schema = z.object({
   startTime: z.string(),
   url: z.string(),
   logFile: z.string(),
-  /** Missing of servers that an earlier version started. */
-  tag: z.string().optional(),
+  /** Of this one start. */
+  tag: z.string(),
   socketDirectory: z.string().optional(),
   memoryLimitBytes: z.number().optional(),
   processLimit: z.number().optional(),
@@ -24,12 +24,6 @@ export function readServerState(state: SpawnerState): LocalServerState | undefin
   return schema.safeParse(state).data;
 }
 
-/**
- * What the processes of a server carry, the same at every hub of the machine: one hub may have to end what
- * another one was about to start when it was killed.
- */
-export const newTag = (serverId: string): string => `server-${serverId}`;
-
-export function tagOf({ tag, logFile }: Pick<LocalServerState, 'tag' | 'logFile'>): string {
-  return tag ?? logFile;
-}
+/** Of the tags of a server's starts, the same at every hub on its database and at none of another. */
+export const tagFamilyOf = (hubId: string, serverId: string): string =>
+  `server-${serverId}#${hubId}`;
