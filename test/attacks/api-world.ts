@@ -38,6 +38,8 @@ export interface World {
 /** What a world needs beside users, groups and tokens; made only where an operation touches it. */
 export interface WorldOptions {
   readonly servers: 'none' | 'stopped' | 'running';
+  /** Whether it is the named server of the owner that runs; the default one otherwise. */
+  readonly isNamed: boolean;
   readonly hasLogins: boolean;
   readonly hasFailures: boolean;
   readonly hasInvitation: boolean;
@@ -81,8 +83,8 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
     if (options.hasInvitation) await inviteUser(hub, name);
     if (options.servers !== 'none') await post(`/users/${name}/servers/${server}`, {}, 'PUT');
     if (options.servers === 'running' && name === names.owner) {
-      await startUntilReady(hub, `/users/${name}/server`);
-      await startUntilReady(hub, `/users/${name}/servers/${server}`);
+      const path = options.isNamed ? `servers/${server}` : 'server';
+      await startUntilReady(hub, `/users/${name}/${path}`);
     }
     const answer = await hub.api(`/users/${name}/sessions`, adminToken);
     const { sessions } = (await answer.json()) as { sessions: { id: string }[] };

@@ -123,6 +123,7 @@ function worldFor({ path, id }: OperationDeclaration): Promise<World> {
     servers: hasShares
       ? 'stopped'
       : (serversFor[id] ?? (path.includes('/server') ? 'running' : 'none')),
+    isNamed: path.includes('{server}') || id === 'exchangeCodeForGateway',
     hasLogins: path.includes('/sessions'),
     hasFailures: path === '/lockouts',
     hasInvitation: id === 'revokeInvitation',

@@ -14,7 +14,7 @@ import { startHubProcess } from '../support/hub-process.ts';
 import { hasPostgres } from '../support/postgres.ts';
 import { hasRedis, useRedis } from '../support/redis.ts';
 import { projectDirectory } from '../support/services.ts';
-import { until } from '../support/test-hub.ts';
+import { startHub, until } from '../support/test-hub.ts';
 
 type Json = Record<string, unknown>;
 
@@ -56,37 +56,100 @@ describe.skipIf(!hasPostgres() || !hasRedis())('every configuration that is show
     expect(shown.length).toBeGreaterThan(30);
   });
 
-  test.concurrent.for(shown)('starts a hub from an empty folder: $where', async ({ config }) => {
-    const directory = await mkdtemp(join(tmpdir(), 'hub-shown-'));
-    try {
-      const { publicUrl, environment, socket } = await prepare(directory, config, {
-        createDatabase: cluster().createDatabase,
-        keyv_url: redis().url,
-      });
-      await using hub = await startHubProcess(['start'], { cwd: directory, env: environment });
-      await using _ = socket === undefined ? undefined : await forwardTo(socket, publicUrl);
-      expect((await fetch(`${publicUrl}hub/health`)).status).toBe(200);
-      const loginUrl = `${publicUrl}hub/login`;
-      const browser = new FakeBrowser();
-      const host = hostOf(config);
-      const page = await (host === undefined
-        ? browser.open(loginUrl)
-        : browser.request(loginUrl, { headers: { host } }));
-      expect([200, 401], page.body).toContain(page.status);
-      for (const name of servicesOfExamples(config)) {
-        await until(
-          () => hub.logged(/^service is ready$/).some(({ service }) => service === name),
-          `the example ${name} is ready`,
-        );
+  test.concurrent.for(shown)(
+    'starts a hub from an empty folder: $where',
+    async ({ where, config }) => {
+      const directory = await mkdtemp(join(tmpdir(), 'hub-shown-'));
+      try {
+        const { publicUrl, environment, socket } = await prepare(directory, config, {
+          createDatabase: cluster().createDatabase,
+          keyv_url: redis().url,
+        });
+        const start = needsProgram(where, config) ? startProgram : startHere;
+        await using hub = await start(directory, environment);
+        await using _ = socket === undefined ? undefined : await forwardTo(socket, publicUrl);
+        expect((await fetch(`${publicUrl}hub/health`)).status).toBe(200);
+        const loginUrl = `${publicUrl}hub/login`;
+        const browser = new FakeBrowser();
+        const host = hostOf(config);
+        const page = await (host === undefined
+          ? browser.open(loginUrl)
+          : browser.request(loginUrl, { headers: { host } }));
+        expect([200, 401], page.body).toContain(page.status);
+        for (const name of servicesOfExamples(config)) {
+          await until(
+            () => hub.logged('service is ready').some(({ service }) => service === name),
+            `the example ${name} is ready`,
+          );
+        }
+        await hub.stop();
+      } finally {
+        await rm(directory, { recursive: true, force: true });
       }
+    },
+  );
+});
+
+/** A hub that was started with `hub.config.json` of a folder. */
+interface StartedHub extends AsyncDisposable {
+  /** Lines of the log with this message. */
+  logged(message: string): Record<string, unknown>[];
+  /** Ends it with its gateways, and fails when it does not end as it should. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Whether a configuration concerns the process itself, such as its log. What most readers begin with is
+ * started as they start it.
+ */
+function needsProgram(where: string, config: Json): boolean {
+  const hub = (config['Hub'] ?? {}) as Json;
+  return (
+    !where.startsWith('docs/') ||
+    'KubernetesSpawner' in config ||
+    Object.keys(hub).some((name) => name.startsWith('log_'))
+  );
+}
+
+async function startProgram(
+  directory: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<StartedHub> {
+  const hub = await startHubProcess(['start'], { cwd: directory, env: environment });
+  return {
+    logged: (message) => hub.logged(RegExp(`^${message}$`)),
+    async stop() {
       // Gateways outlive a hub that gets SIGTERM, for a time.
       hub.signal('SIGINT');
       expect(await hub.exited).toBe(0);
-    } finally {
-      await rm(directory, { recursive: true, force: true });
-    }
+    },
+    [Symbol.asyncDispose]: () => hub[Symbol.asyncDispose](),
+  };
+}
+
+/** A process of its own would take most of the time of a start. */
+async function startHere(
+  directory: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<StartedHub> {
+  const logLines: Record<string, unknown>[] = [];
+  const hub = await startHub(join(directory, 'hub.config.json'), {
+    environment: { ...process.env, ...environment },
+    logLines,
   });
-});
+  let isStopped = false;
+  const stop = async () => {
+    if (isStopped) return;
+    isStopped = true;
+    hub.endGateways();
+    await hub[Symbol.asyncDispose]();
+  };
+  return {
+    logged: (message) => logLines.filter(({ msg }) => msg === message),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
 
 /**
  * The configurations of a page. One that does not begin with the name of the file shows only what

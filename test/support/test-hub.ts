@@ -82,7 +82,12 @@ export async function createTestHub(
   });
   await writeFile(file, JSON.stringify(complete(config)));
   const logLines: Record<string, unknown>[] = [];
-  const hub = await start(file, environment, createLog(logLines), options.machineId);
+  const { machineId } = options;
+  const hub = await startHub(file, {
+    environment,
+    logLines,
+    ...(machineId === undefined ? {} : { machineId }),
+  });
   let isDisposed = false;
 
   const testHub: TestHub = {
@@ -208,11 +213,17 @@ export async function until(
   }
 }
 
-async function start(
+/** Starts a hub in this process from its configuration file on, with every check of `hub start`. */
+export async function startHub(
   file: string,
-  environment: Readonly<Record<string, string | undefined>>,
-  log: Logger,
-  machineId: string | undefined,
+  {
+    environment,
+    logLines,
+    machineId,
+  }: Pick<TestHubOptions, 'machineId'> & {
+    readonly environment: Readonly<Record<string, string | undefined>>;
+    readonly logLines: Record<string, unknown>[];
+  },
 ): Promise<Hub> {
   const checked = await loadCheckedConfig({ file, env: environment });
   return createHub({
@@ -220,7 +231,8 @@ async function start(
     version: '0.0.0-test',
     nodeVersion: process.version,
     environment,
-    log,
+    log: createLog(logLines),
+    program: [process.execPath, join(import.meta.dirname, '..', '..', 'src', 'main.ts')],
     ...(machineId === undefined ? {} : { machineId }),
     droppedLogLines: () => 0,
   });
