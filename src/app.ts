@@ -39,6 +39,8 @@ export function createApp(deps: {
   readonly metrics: Metrics;
   readonly assets: Assets;
   readonly errorAnswers: ErrorAnswers;
+  /** Tells the audit log who asks. */
+  readonly audit: Middleware;
   /** Reads the login of every request. */
   readonly sessions: Middleware;
   readonly callerMiddleware: Middleware;
@@ -64,6 +66,7 @@ export function createApp(deps: {
   app.on('error', (error: unknown) => log.debug({ err: error }, 'a client left before its answer'));
   app.use(requestLog({ log, clientAddress, observe: metrics.countRequest }));
   app.use(errorMiddleware({ apiPath, answers: deps.errorAnswers }));
+  app.use(deps.audit);
   app.use(securityHeaders({ isHttps, formTargets: origins.otherSources }));
   if (origins.areSeparate) app.use(hostRedirects(origins));
   if (origins.hasHostCookies) app.use(hostCookies());

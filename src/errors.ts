@@ -32,6 +32,8 @@ export interface HubErrorOptions {
   readonly hint?: string;
   /** Seconds until another attempt makes sense; sent as `Retry-After`. */
   readonly retryAfterSeconds?: number;
+  /** Whether it is a refusal that looks like something that is not there. */
+  readonly isRefusal?: true;
   /** Further public members of the JSON body, for programs that read it. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
@@ -46,6 +48,8 @@ export class HubError extends Error {
   readonly hint: string | undefined;
   readonly retryAfterSeconds: number | undefined;
   readonly details: Readonly<Record<string, unknown>> | undefined;
+  /** Whether the caller was refused, whatever the code says. */
+  readonly isRefusal: boolean;
 
   constructor(code: HubErrorCode, message: string, options: HubErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -53,6 +57,7 @@ export class HubError extends Error {
     this.hint = options.hint;
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.details = options.details;
+    this.isRefusal = options.isRefusal ?? (code === 'forbidden' || code === 'csrf_failed');
   }
 }
 

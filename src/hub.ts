@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import Koa, { type Context } from 'koa';
 import type { Logger } from 'pino';
 import { loadDirectory } from './accounts/load-directory.ts';
+import { auditMiddleware } from './api/audit-middleware.ts';
 import { authorise } from './api/authorise.ts';
 import { callerMiddleware, callerOf } from './api/caller-middleware.ts';
 import { endpoints } from './api/endpoints.ts';
@@ -30,6 +31,7 @@ import { createOAuthEndpoints } from './composition/oauth-endpoints.ts';
 import { openListeners } from './composition/open-listeners.ts';
 import { startPurging } from './composition/purge.ts';
 import { createReadiness } from './composition/readiness.ts';
+import { recordLife } from './composition/record-life.ts';
 import { registerMetricSources } from './composition/register-metric-sources.ts';
 import { createReload, type ReloadedConfig } from './composition/reload.ts';
 import { addOuterPages, addServerPages } from './composition/server-pages.ts';
@@ -222,6 +224,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     metrics,
     assets: site.assets,
     errorAnswers: site.errorAnswers,
+    audit: auditMiddleware(database.audit),
     compatibilityHeaders: jupyterHub.headers,
     sessions: browser.sessions.middleware,
     csrf: browser.csrf,
@@ -298,6 +301,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   building.defer(() => gateways.close());
 
   await gateways.open(signal);
+  building.use(await recordLife(foundation, version));
   const built = building.move();
   isReady = true;
   return {

@@ -9,7 +9,7 @@ import { describe, expect, test } from 'vitest';
 const floors: readonly (readonly string[])[] = [
   ['errors.ts', 'concurrency', 'logging', 'metrics', 'protocol', 'undocumented'],
   ['config', 'processes'],
-  ['crypto', 'plugin-host'],
+  ['audit', 'crypto', 'plugin-host'],
   ['http'],
   ['store', 'proxy', 'spawning', 'client', 'plugin.ts'],
   ['users', 'singleuser', 'instances'],

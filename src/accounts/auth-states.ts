@@ -1,5 +1,6 @@
 import { HubError } from '../errors.ts';
 import type { Caller } from '../rbac/caller.ts';
+import type { AuditTrail } from '../store/audit-trail.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
 import type { User } from '../users/user-store.ts';
 import type { ActingOnUsers } from './acting-on-users.ts';
@@ -25,6 +26,7 @@ export function createAuthStates(deps: {
   readonly acting: Pick<ActingOnUsers, 'requireMayActOn' | 'requireMayTakeOver'>;
   /** `Authenticator.enable_auth_state`. */
   readonly keepsAuthState: boolean;
+  readonly audit: Pick<AuditTrail, 'recordAlone'>;
 }): AuthStates {
   const { identities, acting, keepsAuthState } = deps;
 
@@ -58,6 +60,8 @@ export function createAuthStates(deps: {
         );
       }
       await identities.setAuthState(latest.identityId, state ?? undefined, latest.refreshedAt);
+      const target = { kind: 'user', name: user.name } as const;
+      await deps.audit.recordAlone({ action: 'auth_state.change', target });
     },
   };
 }

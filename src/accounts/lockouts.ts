@@ -1,4 +1,5 @@
 import type { LoginThrottle, ThrottleRecord } from '../authentication/login-throttle.ts';
+import type { AuditTrail } from '../store/audit-trail.ts';
 
 /** Who has to wait after failed logins, whichever step of the login it was. */
 export interface Lockouts {
@@ -10,6 +11,7 @@ export interface Lockouts {
 
 export function createLockouts(
   throttles: readonly Pick<LoginThrottle, 'list' | 'lift'>[],
+  audit: Pick<AuditTrail, 'recordAlone'>,
 ): Lockouts {
   return {
     async list() {
@@ -26,7 +28,11 @@ export function createLockouts(
 
     async lift(subject) {
       const lifted = await Promise.all(throttles.map((throttle) => throttle.lift(subject)));
-      return lifted.includes(true);
+      if (!lifted.includes(true)) return false;
+      const { kind, subject: name } = subject;
+      const target = { kind: kind === 'user' ? 'user' : 'lockout', name } as const;
+      await audit.recordAlone({ action: 'lockout.lift', target });
+      return true;
     },
   };
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { LoginThrottle } from '../authentication/login-throttle.ts';
 import { hashSecret } from '../crypto/hash.ts';
 import { HubError } from '../errors.ts';
+import type { AuditTrail } from '../store/audit-trail.ts';
 import type { SecondFactorStore } from '../users/second-factor-store.ts';
 import type { User } from '../users/user-store.ts';
 
@@ -60,6 +61,7 @@ export function createSecondFactors(deps: {
   /** Not that of the passwords: a right password forgets the failures there. */
   readonly throttle: LoginThrottle;
   readonly hubTitle: string;
+  readonly audit: Pick<AuditTrail, 'recordBounded'>;
   readonly now?: () => Date;
 }): SecondFactors {
   const { store, throttle, hubTitle, now = () => new Date() } = deps;
@@ -134,8 +136,17 @@ export function createSecondFactors(deps: {
         () => isRight(attempt),
         (right) => right,
       );
+      const isRightCode = tried.outcome !== 'delayed' && tried.result;
+      if (!isRightCode) {
+        deps.audit.recordBounded({
+          action: 'second_factor.check',
+          target: { kind: 'user', name: attempt.user.name },
+          result: 'refused',
+          detail: { reason: tried.outcome === 'delayed' ? 'throttled' : 'wrong_code' },
+        });
+      }
       if (tried.outcome === 'delayed') return tried;
-      return { outcome: tried.result ? 'right' : 'wrong' };
+      return { outcome: isRightCode ? 'right' : 'wrong' };
     },
 
     async renewRecoveryCodes(userId) {

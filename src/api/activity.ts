@@ -19,6 +19,7 @@ export const activityOperations = [
     id: 'reportActivity',
     method: 'POST',
     path: '/users/{name}/activity',
+    audit: { none: 'Servers report it every few minutes.' },
     tag: 'users',
     summary: 'Report activity of a user and their servers',
     scopes: ['users:activity'],

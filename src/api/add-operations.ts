@@ -4,6 +4,7 @@ import { HubError } from '../errors.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import { type Caller, presentsToken } from '../rbac/caller.ts';
 import { emptyMembership } from '../rbac/membership.ts';
+import { noteOperation } from './audit-middleware.ts';
 import { authorise, createMay } from './authorise.ts';
 import { callerOf } from './caller-middleware.ts';
 import { writeEventStream } from './event-stream.ts';
@@ -53,6 +54,7 @@ export function addOperations<Deps>(
 
   async function answer(ctx: Context, operation: Operation<Deps>): Promise<void> {
     const params: AnyRequest['params'] = { ...noParameters, ...ctx['params'] };
+    noteOperation(ctx, operation, params);
     const isPublic = operation.scopes === 'public';
     const caller = isPublic ? undefined : callerOf(ctx);
     const membership =

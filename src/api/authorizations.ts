@@ -28,6 +28,7 @@ export const authorizationOperations = [
     id: 'createTokenByPassword',
     method: 'POST',
     path: '/authorizations/token',
+    audit: { none: 'It is gone.' },
     tag: 'oauth',
     summary: 'Gone: create a token by `POST /hub/api/users/{name}/tokens`',
     scopes: 'public',

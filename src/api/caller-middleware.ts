@@ -1,4 +1,5 @@
 import type { Context, Middleware } from 'koa';
+import { type Actor, identifyActor } from '../audit/actor.ts';
 import { callerOfLogin } from '../authentication/login-caller.ts';
 import { HubError } from '../errors.ts';
 import { OAuthError } from '../oauth/oauth-error.ts';
@@ -48,6 +49,7 @@ export function callerMiddleware(deps: {
       const caller = token === '' ? undefined : await deps.tokens.verify(token);
       if (caller === undefined || !(await deps.hasCurrentLogin(caller))) return undefined;
       ctx.state['logName'] = caller.owner.name;
+      identifyActor(actorOf(caller));
       return caller;
     }
     const login = loginOf(ctx);
@@ -55,6 +57,15 @@ export function callerMiddleware(deps: {
     deps.csrf.requireForApi(ctx);
     return await callerOfLogin(login, deps.authorizer);
   }
+}
+
+function actorOf({ owner, sessionId, accessToken }: Caller): Actor {
+  return {
+    kind: owner.kind,
+    name: owner.name,
+    ...(sessionId !== undefined && { sessionId }),
+    ...(accessToken !== undefined && { tokenId: accessToken.id }),
+  };
 }
 
 /** Who calls, when that could be found out. */

@@ -51,6 +51,7 @@ export const lockoutOperations = [
     id: 'liftLockout',
     method: 'DELETE',
     path: '/lockouts',
+    audit: ['lockout.lift'],
     tag: 'logins',
     summary: 'Forget the failed logins of a user or an address',
     scopes: ['admin:users'],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { AuditAction } from '../audit/actions.ts';
 import type { ListFilter, Resource } from '../rbac/access-check.ts';
 import type { Caller } from '../rbac/caller.ts';
 
@@ -71,7 +72,15 @@ export interface OperationDeclaration {
   /** JSON unless given. */
   readonly bodyMediaType?: 'application/x-www-form-urlencoded';
   readonly answers: Readonly<Record<number, AnswerDeclaration>>;
+  /** What it is in the audit log. */
+  readonly audit?: AuditDeclaration;
 }
+
+/**
+ * The actions that an operation does, the first being what a refusal is recorded as; or why what it does is
+ * not recorded.
+ */
+export type AuditDeclaration = readonly [AuditAction, ...AuditAction[]] | { readonly none: string };
 
 /** Part of a list: `limit` is within the bounds of the hub. */
 export interface Page {
@@ -131,7 +140,7 @@ export interface AnyReply extends ReplyOptions {
 
 /** Declares an operation; the handler that follows is checked against the declaration. */
 export function operation<const Declaration extends OperationDeclaration>(
-  declaration: Declaration,
+  declaration: Declaration & AuditDemand<Declaration>,
 ): {
   handle: <Deps>(
     handler: (
@@ -146,6 +155,18 @@ export function operation<const Declaration extends OperationDeclaration>(
       return { ...declaration, handle: async (request, deps) => untyped(request, deps) };
     },
   };
+}
+
+/** What changes something says what it is in the audit log. */
+type AuditDemand<Declaration extends OperationDeclaration> = Declaration['method'] extends 'GET'
+  ? unknown
+  : { readonly audit: AuditDeclaration };
+
+/** The actions of an operation in the audit log. */
+export function auditActionsOf({
+  audit = { none: '' },
+}: Pick<OperationDeclaration, 'audit'>): readonly AuditAction[] {
+  return 'none' in audit ? [] : audit;
 }
 
 /** The resource that an operation touches, by the parameters of its path; undefined for no single one. */

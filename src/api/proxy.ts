@@ -62,6 +62,7 @@ export const proxyOperations = [
     id: 'checkRoutes',
     method: 'POST',
     path: '/proxy',
+    audit: { none: 'It compares the routes with the servers, which happens all the time.' },
     tag: 'hub',
     summary: 'Compare the proxy table with the servers that run, now',
     description:
@@ -76,6 +77,7 @@ export const proxyOperations = [
     id: 'replaceProxy',
     method: 'PATCH',
     path: '/proxy',
+    audit: { none: 'There is no other proxy to change to.' },
     tag: 'hub',
     summary: 'Refused: the proxy is part of the hub',
     scopes: ['proxy'],

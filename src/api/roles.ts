@@ -78,6 +78,7 @@ export const roleOperations = [
     id: 'createRole',
     method: 'POST',
     path: '/roles/{role}',
+    audit: ['role.save'],
     tag: 'roles',
     summary: 'Create a role',
     description: 'The caller must hold every scope of it.',
@@ -94,6 +95,7 @@ export const roleOperations = [
     id: 'changeRole',
     method: 'PATCH',
     path: '/roles/{role}',
+    audit: ['role.save'],
     tag: 'roles',
     summary: 'Change what a role allows',
     description:
@@ -113,6 +115,7 @@ export const roleOperations = [
     id: 'deleteRole',
     method: 'DELETE',
     path: '/roles/{role}',
+    audit: ['role.delete'],
     tag: 'roles',
     summary: 'Delete a role',
     description:
@@ -131,6 +134,7 @@ export const roleOperations = [
     id: 'assignRole',
     method: 'POST',
     path: '/roles/{role}/assignments',
+    audit: ['role.assign'],
     tag: 'roles',
     summary: 'Give a role to users, groups and services',
     description:
@@ -150,6 +154,7 @@ export const roleOperations = [
     id: 'takeRoleAway',
     method: 'DELETE',
     path: '/roles/{role}/assignments',
+    audit: ['role.unassign'],
     tag: 'roles',
     summary: 'Take a role from users, groups and services',
     description:

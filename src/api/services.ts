@@ -114,6 +114,7 @@ export const serviceOperations = [
     id: 'restartService',
     method: 'POST',
     path: '/services/{service}/restart',
+    audit: ['service.restart'],
     tag: 'services',
     summary: 'Restart a managed service',
     scopes: ['admin:services'],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { AuditTrail } from '../store/audit-trail.ts';
 import { operation } from './operation.ts';
 
 /** What a stop that was asked for over the API does beside stopping the hub. */
@@ -9,6 +10,7 @@ export interface StopRequest {
 
 interface Deps {
   readonly requestStop: (request: StopRequest) => void;
+  readonly audit: Pick<AuditTrail, 'recordAlone'>;
 }
 
 /** Stops the hub. */
@@ -17,6 +19,7 @@ export const shutdownOperations = [
     id: 'shutDown',
     method: 'POST',
     path: '/shutdown',
+    audit: ['hub.shut_down'],
     tag: 'hub',
     summary: 'Stop the hub as SIGTERM does',
     scopes: ['shutdown'],
@@ -35,9 +38,14 @@ export const shutdownOperations = [
     answers: {
       202: { description: 'The hub is stopping.', schema: z.object({ message: z.string() }) },
     },
-  }).handle(({ body }, { requestStop }: Deps) => ({
-    status: 202,
-    body: { message: 'Shutting down Hub' },
-    onSent: () => requestStop({ servers: body.servers }),
-  })),
+  }).handle(async ({ body }, { requestStop, audit }: Deps) => {
+    const { servers } = body;
+    const detail = servers === undefined ? {} : { servers };
+    await audit.recordAlone({ action: 'hub.shut_down', detail });
+    return {
+      status: 202,
+      body: { message: 'Shutting down Hub' },
+      onSent: () => requestStop({ servers }),
+    };
+  }),
 ];

@@ -93,6 +93,7 @@ export const tokenOperations = [
     id: 'createToken',
     method: 'POST',
     path: '/users/{name}/tokens',
+    audit: ['token.create'],
     tag: 'tokens',
     summary: 'Make a token for a user',
     description:
@@ -141,6 +142,7 @@ export const tokenOperations = [
     id: 'revokeToken',
     method: 'DELETE',
     path: '/users/{name}/tokens/{id}',
+    audit: ['token.revoke'],
     tag: 'tokens',
     summary: 'Revoke a token',
     description:

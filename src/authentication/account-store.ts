@@ -20,7 +20,7 @@ export interface AccountStore {
 }
 
 export function createAccountStore(
-  database: Pick<HubDatabase, 'transaction' | 'announceChange'>,
+  database: Pick<HubDatabase, 'transaction' | 'announceChange' | 'audit'>,
 ): AccountStore {
   return {
     async create({ name, isAdmin, identity }) {
@@ -61,6 +61,11 @@ export function createAccountStore(
               created_at: createdAt.getTime(),
             })
             .execute();
+          await database.audit.record(transaction, {
+            action: 'user.create',
+            target: { kind: 'user', name: user.name },
+            detail: { authenticator: identity.authenticator, ...(isAdmin && { admin: true }) },
+          });
         });
       } catch (error) {
         if (!isUniqueViolation(error)) throw error;

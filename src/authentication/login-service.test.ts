@@ -84,6 +84,7 @@ async function createParts(
     config,
     binding: { isFor: () => true, isNamed: () => false, choose: () => 'any' },
     throttle,
+    audit: opened.audit,
     log,
     authenticators: {
       find: (name) => (all[name] === undefined ? undefined : { name, authenticator: all[name] }),

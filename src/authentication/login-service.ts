@@ -11,6 +11,7 @@ import type {
   LoginRequest,
 } from '../plugin-host/authenticator.ts';
 import { isForm } from '../plugin-host/login-kinds.ts';
+import type { AuditTrail } from '../store/audit-trail.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
@@ -73,6 +74,7 @@ export function createLoginService(deps: {
   readonly roles?: RoleAssigner;
   readonly binding: AccountBinding;
   readonly throttle: LoginThrottle;
+  readonly audit: Pick<AuditTrail, 'recordBounded'>;
   readonly log: Logger;
 }): LoginService {
   const { config, authenticators, throttle, log } = deps;
@@ -94,6 +96,21 @@ export function createLoginService(deps: {
     return found;
   }
 
+  /** A name that is no user's may be a password in the wrong field, and is not kept. */
+  async function recordRefusal(
+    userName: string | undefined,
+    authenticator: string,
+    reason: string,
+  ): Promise<void> {
+    const user = userName === undefined ? undefined : await deps.users.findByName(userName);
+    deps.audit.recordBounded({
+      action: 'login',
+      ...(user !== undefined && { target: { kind: 'user', name: user.name } as const }),
+      result: 'refused',
+      detail: { authenticator, reason },
+    });
+  }
+
   async function admitUser(
     authenticated: AuthenticatedUser,
     authenticatorName: string,
@@ -103,6 +120,7 @@ export function createLoginService(deps: {
     if (admission.outcome === 'refused') {
       const { reason, userName } = admission;
       log.info({ user: userName.slice(0, 100), authenticator: via.name, reason }, 'login refused');
+      await recordRefusal(userName, via.name, reason);
       return { outcome: 'refused', status: 403, message: wordsForRefusal[reason] };
     }
     const { user, identityId } = admission;
@@ -123,7 +141,11 @@ export function createLoginService(deps: {
   async function concludeLogin(
     result: AuthenticationResult,
     authenticatorName: string,
+    userName?: string,
   ): Promise<LoginResult> {
+    if (result.outcome === 'refused') {
+      await recordRefusal(userName, authenticatorName, result.reason);
+    }
     if (result.outcome === 'authenticated') return await admitUser(result.user, authenticatorName);
     if (result.reason === 'credentials') return wrongCredentials;
     const message = result.message ?? wordsForReason[result.reason];
@@ -156,6 +178,7 @@ export function createLoginService(deps: {
         const { retryAfterSeconds, isCrowded = false } = throttled;
         const reason = isCrowded ? 'too many logins at once' : 'too many failures';
         log.warn({ ...logFields, reason }, 'login delayed');
+        await recordRefusal(userName, name, reason);
         const message = isCrowded
           ? `Many users are logging in right now. Try again in ${inWords(retryAfterSeconds)}.`
           : `Too many attempts. Try again in ${inWords(retryAfterSeconds)}.`;
@@ -164,7 +187,7 @@ export function createLoginService(deps: {
       if (throttled.result.outcome === 'refused') {
         log.info({ ...logFields, reason: throttled.result.reason }, 'login failed');
       }
-      return await concludeLogin(throttled.result, name);
+      return await concludeLogin(throttled.result, name, userName);
     },
   };
 }

@@ -1,4 +1,6 @@
+import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
+import process from 'node:process';
 import { pino } from 'pino';
 import { createSetUpLink, type SetUpLink } from '../accounts/set-up-link.ts';
 import {
@@ -12,6 +14,7 @@ import {
   createAccessTokenStore,
 } from '../oauth/tokens/access-token-store.ts';
 import { createLoginSessionStore } from '../sessions/login-session-store.ts';
+import type { AuditTrail } from '../store/audit-trail.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { type KeyvSpaces, openKeyv } from '../store/keyv.ts';
 import { openDatabase } from '../store/open-database.ts';
@@ -29,6 +32,7 @@ export interface CliStores extends AsyncDisposable {
   readonly users: UserStore;
   readonly systemAccounts: SystemAccountStore;
   readonly accessTokens: AccessTokenStore;
+  readonly audit: AuditTrail;
   readonly setUpLink: Pick<SetUpLink, 'issue'>;
   /** Opens the expiring state. */
   openKeyv(): Promise<KeyvSpaces>;
@@ -41,6 +45,7 @@ export async function openCliStores({ config, plugins }: CheckedConfig): Promise
   const log = pino({ level: 'silent' });
   const database: HubDatabase = await openDatabase(config.Hub.database_url, {
     directory: resolve(config.directory),
+    actor: { kind: 'command_line', name: accountName() },
     log,
   });
   const credentials = createPasswordCredentialStore(database);
@@ -62,6 +67,7 @@ export async function openCliStores({ config, plugins }: CheckedConfig): Promise
     users,
     systemAccounts: createSystemAccountStore(database),
     accessTokens,
+    audit: database.audit,
     setUpLink: createSetUpLink({ ...config, settings, users, credentials }),
     openKeyv: () =>
       openKeyv({ url: config.Hub.keyv_url, database, directory: config.directory, log }),
@@ -89,4 +95,13 @@ export async function openCliStores({ config, plugins }: CheckedConfig): Promise
     },
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };
+}
+
+/** The account on this machine; its number where it has no name. */
+function accountName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.() ?? '');
+  }
 }

@@ -53,5 +53,5 @@ async function withLockouts(
       records: keyv.space<ThrottleRecord>(space),
     }),
   );
-  await work(createLockouts(throttles));
+  await work(createLockouts(throttles, stores.audit));
 }

@@ -70,6 +70,7 @@ export function composeAccounts(
     store: stores.secondFactors,
     throttle: secondFactorThrottle,
     hubTitle: config.Hub.title,
+    audit: database.audit,
   });
   return {
     acting,
@@ -115,7 +116,7 @@ export function composeAccounts(
       managesRoles: config.Authenticator.manage_roles,
     }),
     groupMembers: createGroupMembers({ ...stores, acting }),
-    lockouts: createLockouts([login.throttle, secondFactorThrottle]),
+    lockouts: createLockouts([login.throttle, secondFactorThrottle], database.audit),
     firstAdministrator: createFirstAdministrator({
       link: createSetUpLink({ ...config, ...stores }),
       users: stores.users,

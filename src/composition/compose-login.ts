@@ -60,6 +60,7 @@ export async function composeLogin(
       roles: stores.roles,
       binding,
       throttle,
+      audit: database.audit,
       log,
     });
     const { identities } = stores;

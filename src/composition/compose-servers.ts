@@ -150,6 +150,7 @@ export async function composeServers(
     ),
     accounts: stores.systemAccounts,
     beforeStop: spawnHooks.beforeStop,
+    audit: database.audit,
     log,
   });
 

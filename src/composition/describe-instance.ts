@@ -29,6 +29,11 @@ const ownSettings = [
   'trusted_proxies',
 ];
 
+/** Name of this instance, for people. */
+export function instanceNameOf({ Hub }: Config): string {
+  return Hub.instance_name ?? hostname();
+}
+
 /** What this process says of itself to the others on its database. */
 export function describeInstance(options: {
   readonly config: Config;
@@ -38,7 +43,8 @@ export function describeInstance(options: {
   readonly machineId: string | undefined;
 }): InstanceDescription {
   const { config, secrets, version, machineId = readMachineId() } = options;
-  const { instance_name: name = hostname(), instance_url: url } = config.Hub;
+  const name = instanceNameOf(config);
+  const { instance_url: url } = config.Hub;
   return {
     id: randomUUID(),
     name,

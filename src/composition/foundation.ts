@@ -10,7 +10,7 @@ import { createMetrics, type Metrics } from '../metrics/metrics.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { type KeyvSpaces, openKeyv } from '../store/keyv.ts';
 import { openDatabase } from '../store/open-database.ts';
-import { describeInstance } from './describe-instance.ts';
+import { describeInstance, instanceNameOf } from './describe-instance.ts';
 import { createStores, type Stores } from './stores.ts';
 
 /** What every part of the hub stands on. */
@@ -56,7 +56,11 @@ export async function openFoundation(
   const options = { directory, log, stopping };
   const maxStalenessMs = config.Proxy.max_staleness * 1000;
   const database = disposables.use(
-    await openDatabase(Hub.database_url, { ...options, maxStalenessMs }),
+    await openDatabase(Hub.database_url, {
+      ...options,
+      maxStalenessMs,
+      instanceName: instanceNameOf(config),
+    }),
   );
   const keyv = disposables.use(await openKeyv({ url: Hub.keyv_url, database, ...options }));
   const stores = createStores(database, secrets);

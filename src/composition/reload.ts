@@ -72,6 +72,11 @@ export function createReload(
     current = next;
     await instance.setSettingsDigest(digestSettings(next));
     log.info({ services }, 'the new configuration is in force');
+    await database.audit.recordAlone({
+      action: 'hub.reload',
+      target: { kind: 'hub', name: instance.name },
+      detail: { needs_restart: needRestart },
+    });
     if (needRestart.length > 0) {
       log.warn(
         { settings: needRestart },

@@ -19,7 +19,9 @@ export function requireAccess(
   const verdicts = anyOf.map((scope) => checkAccess(held, scope, resource, membership));
   if (verdicts.includes('granted')) return;
   if (verdicts.includes('filtered') && resource !== undefined) {
-    throw new HubError('not_found', 'No access to resources or resources not found.');
+    throw new HubError('not_found', 'No access to resources or resources not found.', {
+      isRefusal: true,
+    });
   }
   throw new HubError('forbidden', 'Action is not authorized with current scopes.', {
     hint: `It requires any of: ${anyOf.join(', ')}.`,

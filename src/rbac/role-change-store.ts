@@ -4,6 +4,8 @@ import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
 import type { Tables } from '../store/tables.ts';
 import type { Role, RoleSubjectKind } from './role.ts';
+import { assignmentDeed, roleDeed } from './role-deeds.ts';
+import { toAssignment } from './role-store.ts';
 
 /** Whom a role is given to or taken from, by name. */
 export type RoleMembers = Readonly<Record<RoleSubjectKind, readonly string[]>>;
@@ -30,8 +32,10 @@ export const runtimeOrigin = 'api';
 const subjectKinds = ['user', 'group', 'service'] as const;
 
 export function createRoleChangeStore(
-  database: Pick<HubDatabase, 'dialect' | 'transaction' | 'announceChange'>,
+  database: Pick<HubDatabase, 'dialect' | 'transaction' | 'announceChange' | 'audit'>,
 ): RoleChangeStore {
+  const { audit } = database;
+
   async function change(
     role: Role,
     work: (transaction: Kysely<Tables>) => Promise<unknown>,
@@ -90,25 +94,29 @@ export function createRoleChangeStore(
           .values({ name, description, scopes: JSON.stringify(scopes), origin })
           .onConflict((conflict) => conflict.column('name').doNothing())
           .executeTakeFirst();
-        return numInsertedOrUpdatedRows === 0n ? 'taken' : 'created';
+        if (numInsertedOrUpdatedRows === 0n) return 'taken';
+        await audit.record(transaction, roleDeed('role.save', name, { scopes }));
+        return 'created';
       });
       if (outcome === 'created') database.announceChange();
       return outcome;
     },
 
     replace: (before, { description, scopes }) =>
-      change(before, (transaction) =>
-        transaction
+      change(before, async (transaction) => {
+        await transaction
           .updateTable('roles')
           .set({ description, scopes: JSON.stringify(scopes) })
           .where('name', '=', before.name)
-          .execute(),
-      ),
+          .execute();
+        await audit.record(transaction, roleDeed('role.save', before.name, { scopes }));
+      }),
 
     delete: (role) =>
-      change(role, (transaction) =>
-        transaction.deleteFrom('roles').where('name', '=', role.name).execute(),
-      ),
+      change(role, async (transaction) => {
+        await transaction.deleteFrom('roles').where('name', '=', role.name).execute();
+        await audit.record(transaction, roleDeed('role.delete', role.name));
+      }),
 
     assign: (role, members) =>
       change(role, async (transaction) => {
@@ -122,13 +130,15 @@ export function createRoleChangeStore(
           })),
         );
         for (const row of rows) {
-          await transaction
+          const { numInsertedOrUpdatedRows } = await transaction
             .insertInto('role_assignments')
             .values(row)
             .onConflict((conflict) =>
               conflict.columns(['role_name', 'subject_kind', 'subject_name']).doNothing(),
             )
-            .execute();
+            .executeTakeFirst();
+          if (numInsertedOrUpdatedRows !== 1n) continue;
+          await audit.record(transaction, assignmentDeed('role.assign', toAssignment(row)));
         }
       }),
 
@@ -136,13 +146,16 @@ export function createRoleChangeStore(
       change(role, async (transaction) => {
         for (const kind of subjectKinds) {
           if (members[kind].length === 0) continue;
-          await transaction
+          const deleted = await transaction
             .deleteFrom('role_assignments')
             .where('role_name', '=', role.name)
             .where('subject_kind', '=', kind)
             .where('subject_name', 'in', textsOf(members[kind], database))
             .where('origin', '=', runtimeOrigin)
+            .returningAll()
             .execute();
+          const deeds = deleted.map((row) => assignmentDeed('role.unassign', toAssignment(row)));
+          await audit.record(transaction, ...deeds);
         }
       }),
   };

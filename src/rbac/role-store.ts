@@ -11,6 +11,7 @@ import {
   type RoleHolder,
   type RoleSubjectKind,
 } from './role.ts';
+import { assignmentDeed, roleDeed } from './role-deeds.ts';
 
 /** A set of changes made together. */
 export interface RoleChanges {
@@ -51,7 +52,7 @@ export interface RoleStore {
 }
 
 export function createRoleStore(
-  database: Pick<HubDatabase, 'kysely' | 'dialect' | 'transaction' | 'announceChange'>,
+  database: Pick<HubDatabase, 'kysely' | 'dialect' | 'transaction' | 'announceChange' | 'audit'>,
 ): RoleStore {
   const { kysely } = database;
 
@@ -106,6 +107,16 @@ export function createRoleStore(
       }
       for (const role of save) await saveRole(transaction, role);
       for (const assignment of assign) await saveAssignment(transaction, assignment);
+      await database.audit.record(
+        transaction,
+        ...revoke.map((assignment) => assignmentDeed('role.unassign', assignment)),
+        ...remove.map((name) => roleDeed('role.delete', name)),
+        // The hub's own are made at its first start.
+        ...save
+          .filter(({ origin }) => origin !== 'default')
+          .map(({ name, scopes }) => roleDeed('role.save', name, { scopes })),
+        ...assign.map((assignment) => assignmentDeed('role.assign', assignment)),
+      );
     });
     database.announceChange();
   };
@@ -248,7 +259,7 @@ function toRole({ name, description, scopes, origin }: Row<'roles'>): Role {
   return { name, description, scopes: JSON.parse(scopes) as string[], origin };
 }
 
-function toAssignment(row: Row<'role_assignments'>): RoleAssignment {
+export function toAssignment(row: Row<'role_assignments'>): RoleAssignment {
   return {
     roleName: row.role_name,
     subjectKind: row.subject_kind as RoleSubjectKind,

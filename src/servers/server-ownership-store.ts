@@ -8,6 +8,7 @@ import type { Server, ServerInstance } from './server.ts';
 import {
   type ServerChange,
   selectServers,
+  serverDeed,
   toRowChange,
   toServer,
   unowned,
@@ -136,7 +137,13 @@ export function createServerOwnership(
       )
       .where(isHeld)
       .executeTakeFirst();
-    if (numUpdatedRows > 0n) return 'claimed';
+    if (numUpdatedRows > 0n) {
+      const deed = serverDeed('server.start', { name, user_name: userName });
+      // Single statements wait for one another less than transactions: many may start at once.
+      if (on === kysely) await database.audit.recordAlone(deed);
+      else await database.audit.record(on, deed);
+      return 'claimed';
+    }
     const { held } = await on.selectNoFrom(isHeld.as('held')).executeTakeFirstOrThrow();
     return held ? 'taken' : 'no_lease';
   }
@@ -188,6 +195,15 @@ export function createServerOwnership(
           .returning('id')
           .execute();
         const ids = new Set(taken.map(({ id }) => id));
+        await database.audit.record(
+          transaction,
+          ...found
+            .filter(({ id }) => ids.has(id))
+            .map(({ name, userName, instance: from }) => ({
+              ...serverDeed('server.take_over', { name, user_name: userName }),
+              detail: { from: from?.name ?? null },
+            })),
+        );
         return found
           .filter(({ id }) => ids.has(id))
           .map((server) => ({ server, from: server.instance }));

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import type { AuditAction } from '../audit/actions.ts';
+import type { Deed } from '../audit/deed.ts';
 import { HubError } from '../errors.ts';
 import type { SpawnerState } from '../plugin-host/spawner.ts';
 import type { HubDatabase } from '../store/database.ts';
@@ -10,6 +12,7 @@ import { recordActivity } from '../store/record-activity.ts';
 import { isForeignKeyViolation, isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, RowChange, Tables } from '../store/tables.ts';
 import { lockUser } from '../store/user-lock.ts';
+import { userNameOf } from '../store/user-name-of.ts';
 import {
   nextStates,
   type Server,
@@ -72,7 +75,7 @@ export interface ServerStore {
 }
 
 export function createServerStore(database: HubDatabase): ServerStore {
-  const { kysely } = database;
+  const { kysely, audit } = database;
   const select = (on = kysely) => selectServers(database, on);
 
   interface ByUser {
@@ -101,7 +104,7 @@ export function createServerStore(database: HubDatabase): ServerStore {
     serverName: string,
     displayName: string | undefined,
   ): Promise<Server> {
-    await on
+    const inserted = await on
       .insertInto('servers')
       .values({
         id: randomUUID(),
@@ -118,7 +121,7 @@ export function createServerStore(database: HubDatabase): ServerStore {
         last_activity_at: null,
       })
       .onConflict((conflict) => conflict.columns(['user_id', 'name']).doNothing())
-      .execute()
+      .executeTakeFirst()
       .catch((error: unknown) => {
         if (!isForeignKeyViolation(error)) throw error;
         throw noSuchUser(error);
@@ -129,6 +132,10 @@ export function createServerStore(database: HubDatabase): ServerStore {
       .executeTakeFirst();
     // Deleted between the two, with the user.
     if (row === undefined) throw noSuchUser();
+    // The default server is every user's.
+    if (inserted.numInsertedOrUpdatedRows === 1n && serverName !== '') {
+      await audit.record(on, serverDeed('server.create', row));
+    }
     return toServer(row);
   }
 
@@ -175,7 +182,13 @@ export function createServerStore(database: HubDatabase): ServerStore {
       return new Set(rows.map(({ id }) => id));
     },
 
-    ensure: (userId, serverName, displayName) => ensure(kysely, userId, serverName, displayName),
+    // The default server needs no record of its own: many are made at once when many users come.
+    ensure: (userId, serverName, displayName) =>
+      serverName === ''
+        ? ensure(kysely, userId, serverName, displayName)
+        : database.transaction((transaction) =>
+            ensure(transaction, userId, serverName, displayName),
+          ),
 
     ensureWithin: (limit, userId, serverName, displayName) =>
       database.transaction(async (transaction) => {
@@ -218,15 +231,23 @@ export function createServerStore(database: HubDatabase): ServerStore {
       if (displayName !== undefined) row.display_name = displayName;
       if (Object.keys(row).length === 0) return true;
       try {
-        const result = await kysely
-          .updateTable('servers')
-          .set(row)
-          .where('id', '=', id)
-          .where('state', '=', 'stopped')
-          .executeTakeFirst();
+        const isChanged = await database.transaction(async (transaction) => {
+          const changed = await transaction
+            .updateTable('servers')
+            .set(row)
+            .where('id', '=', id)
+            .where('state', '=', 'stopped')
+            .returning(['id', 'name', 'user_id'])
+            .executeTakeFirst();
+          if (changed === undefined) return false;
+          const user_name = (await userNameOf(transaction, changed.user_id)) ?? '';
+          const deed = serverDeed('server.change', { ...changed, user_name });
+          await audit.record(transaction, { ...deed, detail: { changed: Object.keys(row) } });
+          return true;
+        });
         // Scopes name the server: another one may get this name.
         if (name !== undefined) database.announceChange();
-        return result.numUpdatedRows > 0n;
+        return isChanged;
       } catch (error) {
         if (!isUniqueViolation(error)) throw error;
         throw new HubError('conflict', 'A server of this name exists already.', { cause: error });
@@ -248,11 +269,15 @@ export function createServerStore(database: HubDatabase): ServerStore {
           .select('id')
           .where('server_id', '=', id)
           .executeTakeFirst();
-        await transaction
+        const deleted = await transaction
           .deleteFrom('servers')
           .where('id', '=', id)
           .where('state', '=', 'stopped')
-          .execute();
+          .returning(['name', 'user_id'])
+          .executeTakeFirst();
+        if (deleted === undefined) return false;
+        const user_name = (await userNameOf(transaction, deleted.user_id)) ?? '';
+        await audit.record(transaction, serverDeed('server.delete', { ...deleted, user_name }));
         return share !== undefined;
       });
       if (wasShared) database.announceChange();
@@ -261,6 +286,14 @@ export function createServerStore(database: HubDatabase): ServerStore {
     recordActivity: (entries) => recordActivity(database, 'servers', entries),
   };
   return store;
+}
+
+/** Something done to a server; it is found under the name of its user. */
+export function serverDeed(
+  action: AuditAction,
+  { name, user_name }: Pick<ServerRow, 'name' | 'user_name'>,
+): Deed {
+  return { action, target: { kind: 'server', name: user_name, part: name } };
 }
 
 /** What a stopped server has no more. */

@@ -6,6 +6,7 @@ import { spawnerOf } from '../config/profile-spawner.ts';
 import { HubError } from '../errors.ts';
 import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import type { Owner } from '../rbac/owner.ts';
+import type { AuditTrail } from '../store/audit-trail.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import type { SystemAccountStore } from '../users/system-account-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
@@ -14,7 +15,7 @@ import { isServerName, type Server, serverPrefix } from './server.ts';
 import type { DecideAccount } from './server-accounts.ts';
 import type { AcceptedStart, AcceptedStop, ServerLifecycle } from './server-lifecycle.ts';
 import type { LaunchPlan } from './server-start.ts';
-import type { ServerStore } from './server-store.ts';
+import { type ServerStore, serverDeed } from './server-store.ts';
 import { chooseOptions, type SpawnChoices } from './spawn-options.ts';
 import type { SpawnerSet } from './spawner-set.ts';
 
@@ -86,6 +87,7 @@ export function createUserServers(deps: {
   readonly decideAccount: DecideAccount;
   readonly accounts: Pick<SystemAccountStore, 'find'>;
   readonly beforeStop: BeforeStop;
+  readonly audit: Pick<AuditTrail, 'recordAlone'>;
   readonly log: Logger;
 }): UserServers {
   const { config, store, lifecycle, spawner, accessTokens, log } = deps;
@@ -165,6 +167,16 @@ export function createUserServers(deps: {
     throw new HubError('not_found', 'There is no such server.');
   }
 
+  /** An end takes its time and may be that of a process elsewhere: it is recorded once it has begun. */
+  async function stop(server: Server): Promise<AcceptedStop> {
+    const accepted = await lifecycle.stop(server);
+    if (server.state !== 'stopped') {
+      const { userName: user_name, name } = server;
+      await deps.audit.recordAlone(serverDeed('server.stop', { user_name, name }));
+    }
+    return accepted;
+  }
+
   return {
     isConfigured: deps.isConfigured,
     choicesFor,
@@ -224,14 +236,14 @@ export function createUserServers(deps: {
       }
       const server = await existing(userName, serverName);
       await deps.beforeStop(userName, askedBy);
-      return lifecycle.stop(server);
+      return stop(server);
     },
 
     async stopAllOf(userName) {
       for (const server of await store.listOfUser(userName)) {
         if (server.state === 'stopped') continue;
         try {
-          await lifecycle.stop(server);
+          await stop(server);
         } catch (error) {
           const fields = { err: error, user: userName, server: server.name };
           log.error(fields, 'a server of a user who logged out could not be stopped');
@@ -242,7 +254,7 @@ export function createUserServers(deps: {
     async remove(userName, serverName, askedBy) {
       const server = await existing(userName, serverName);
       if (server.state !== 'stopped') await deps.beforeStop(userName, askedBy);
-      const { stopped } = await lifecycle.stop(server);
+      const { stopped } = await stop(server);
       await stopped;
       await deleteForEver(server, { withUser: false });
       await accessTokens.revokeByServer(server.id);

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { currentActor } from '../audit/actor.ts';
 import { createPeriodic, type Periodic } from '../concurrency/periodic.ts';
 import type { ServiceConfig } from '../config/config.ts';
 import type { ServiceTokens } from '../oauth/tokens/service-tokens.ts';
@@ -8,6 +9,7 @@ import type { Clock } from '../processes/clock.ts';
 import { hasOutputLog } from '../processes/output-log.ts';
 import { measureUsage, type ProcessUsage } from '../processes/process-usage.ts';
 import { createBoundedProbe } from '../processes/readiness-probe.ts';
+import type { HubDatabase } from '../store/database.ts';
 import { createExternalService } from './external-service.ts';
 import type { ManagedProcessStore } from './managed-process-store.ts';
 import { createOwnedService, type OwnedService } from './owned-service.ts';
@@ -72,7 +74,7 @@ export interface ServiceRegistryOptions extends HubLocation {
   readonly owners: ServiceOwnerStore;
   /** The lease of this instance. */
   readonly lease: ServiceKeeperDeps['lease'] & ServiceHost;
-  readonly database: ServiceKeeperDeps['database'];
+  readonly database: ServiceKeeperDeps['database'] & Pick<HubDatabase, 'audit'>;
   /** Whether other instances may use the database. */
   readonly isShared: boolean;
   /** How the instances that run services are asked for something. */
@@ -266,6 +268,11 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
       if (found === undefined) return false;
       if (!isOwned(found) || found.isLocal) found.restart();
       else if (found.host !== undefined) await options.elsewhere.restart(found.host, name);
+      // Of what another instance asks for, it has recorded who wanted it.
+      if (currentActor() !== undefined) {
+        const target = { kind: 'service', name } as const;
+        await options.database.audit.recordAlone({ action: 'service.restart', target });
+      }
       return true;
     },
     async outputOf(name) {

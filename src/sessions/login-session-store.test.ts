@@ -100,7 +100,7 @@ describeEachDatabase('login session store', (open, dialect) => {
           }),
       },
     });
-    const secret = await codes.create(code('one'));
+    const secret = await createAuthorizationCodeStore({ database }).create(code('one'));
     const exchange = codes.exchange(secret, () => ({
       outcome: 'granted',
       accessToken: token('one'),

@@ -1,8 +1,10 @@
 import type { Kysely } from 'kysely';
+import { currentActor } from '../audit/actor.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { deleteSessionGrants } from '../store/session-grants.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { lockUser } from '../store/user-lock.ts';
+import { userNameOf } from '../store/user-name-of.ts';
 
 /** A browser's login: who, since when, from where. */
 export interface LoginSession {
@@ -99,6 +101,12 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
       const surplus = await database.transaction(async (transaction) => {
         if (limit > 0) await lockUser(transaction, database, session.userId);
         await insert(transaction, session);
+        const name = (await userNameOf(transaction, session.userId)) ?? '';
+        await database.audit.record(transaction, {
+          action: 'login',
+          target: { kind: 'user', name },
+          detail: { authenticator: session.authenticator, session: session.sessionId },
+        });
         return limit > 0 ? surplusOf(transaction, session, limit) : [];
       });
       // After the lock: who makes a token with one of theirs holds that one and waits for the user.
@@ -107,9 +115,16 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
     },
 
     async end(sessionId) {
-      const isEnded = await database.transaction((transaction) =>
-        deleteSession(transaction, database, sessionId),
-      );
+      const isEnded = await database.transaction(async (transaction) => {
+        const userId = await deleteSession(transaction, database, sessionId);
+        if (userId === undefined) return false;
+        const name = (await userNameOf(transaction, userId)) ?? '';
+        await database.audit.record(transaction, {
+          action: currentActor()?.sessionId === sessionId ? 'logout' : 'session.end',
+          target: { kind: 'session', name, part: sessionId },
+        });
+        return true;
+      });
       announceEnd(sessionId);
       return isEnded;
     },
@@ -142,7 +157,12 @@ export function createLoginSessionStore(database: HubDatabase): LoginSessionStor
         .where('expires_at', '<=', now.getTime())
         .limit(1000)
         .execute();
-      for (const { session_id } of expired) await this.end(session_id);
+      for (const { session_id } of expired) {
+        await database.transaction((transaction) =>
+          deleteSession(transaction, database, session_id),
+        );
+        announceEnd(session_id);
+      }
       return expired.length;
     },
   };
@@ -183,18 +203,19 @@ async function surplusOf(
   return others.slice(limit - 1).map((other) => other.session_id);
 }
 
-/** Deletes a session with what it gave; false when it was not there. */
+/** Deletes a session with what it gave; tells whose it was, or undefined when it was not there. */
 async function deleteSession(
   transaction: Kysely<Tables>,
   database: Pick<HubDatabase, 'dialect'>,
   sessionId: string,
-): Promise<boolean> {
+): Promise<string | undefined> {
   await deleteSessionGrants(transaction, database, sessionId);
-  const result = await transaction
+  const deleted = await transaction
     .deleteFrom('login_sessions')
     .where('session_id', '=', sessionId)
+    .returning('user_id')
     .executeTakeFirst();
-  return result.numDeletedRows > 0n;
+  return deleted?.user_id;
 }
 
 function toLoginSession(row: Row<'login_sessions'>): LoginSession {

@@ -2,6 +2,7 @@ import type { Keyv } from 'keyv';
 import type Koa from 'koa';
 import type { Context, Middleware } from 'koa';
 import { createSession } from 'koa-session';
+import { type Actor, identifyActor } from '../audit/actor.ts';
 import { hashSecret } from '../crypto/hash.ts';
 import { randomSecret } from '../crypto/random.ts';
 import type { Sealer } from '../crypto/sealer.ts';
@@ -142,6 +143,7 @@ export function createBrowserSessions(options: {
     ctx.state['login'] = login;
     if (login !== undefined) {
       ctx.state['logName'] = login.user.name;
+      identifyActor(actorOf(login));
       const { cookie } = ctx.req.headers;
       const isComplete = sessionIdCookies.every(
         (name) => cookieValues(cookie, name)[0] === sessionId,
@@ -182,6 +184,10 @@ export function createBrowserSessions(options: {
       setSessionId(ctx, undefined);
     },
   };
+}
+
+function actorOf({ user, session }: Login): Actor {
+  return { kind: 'user', name: user.name, sessionId: session.sessionId };
 }
 
 const deepestPath = 8;

@@ -8,6 +8,7 @@ import type { HubDatabase } from '../store/database.ts';
 import { isForeignKeyViolation } from '../store/storage-error.ts';
 import { lockUser } from '../store/user-lock.ts';
 import type { ShareCode } from './share.ts';
+import { recordSharing } from './share-deeds-store.ts';
 import { grantShare, namesIn } from './share-rows-store.ts';
 
 const mostCodesOfServer = 100;
@@ -115,6 +116,8 @@ export function createShareCodeStore(database: HubDatabase): ShareCodeStore {
           if (!isForeignKeyViolation(error)) throw error;
           throw new HubError('not_found', 'The server is gone.', { cause: error });
         }
+        const deed = { serverId: server.id, scopeNames };
+        await recordSharing(transaction, database, 'share_code.create', deed);
       });
       return {
         code,
@@ -168,6 +171,9 @@ export function createShareCodeStore(database: HubDatabase): ShareCodeStore {
           .executeTakeFirst();
         // Deleted since it was read; what was granted with it is undone.
         if (numUpdatedRows === 0n) throw new HubError('not_found', 'This link is gone.');
+        const recipient = { kind: 'user', id: userId } as const;
+        const deed = { serverId: server.id, recipient, scopeNames };
+        await recordSharing(transaction, database, 'share_code.accept', deed);
         return shareCode;
       });
       if (exchanged !== undefined) database.announceChange();
@@ -175,16 +181,27 @@ export function createShareCodeStore(database: HubDatabase): ShareCodeStore {
     },
 
     async delete(serverId, which) {
-      const query = kysely.deleteFrom('share_codes').where('server_id', '=', serverId);
-      const { numDeletedRows } = await ('id' in which
-        ? query.where('id', '=', which.id)
-        : query.where('code_hash', '=', hashSecret(which.code))
-      ).executeTakeFirst();
-      return numDeletedRows > 0n;
+      return database.transaction(async (transaction) => {
+        const query = transaction.deleteFrom('share_codes').where('server_id', '=', serverId);
+        const { numDeletedRows } = await ('id' in which
+          ? query.where('id', '=', which.id)
+          : query.where('code_hash', '=', hashSecret(which.code))
+        ).executeTakeFirst();
+        if (numDeletedRows === 0n) return false;
+        await recordSharing(transaction, database, 'share_code.delete', { serverId });
+        return true;
+      });
     },
 
     async deleteAll(serverId) {
-      await kysely.deleteFrom('share_codes').where('server_id', '=', serverId).execute();
+      await database.transaction(async (transaction) => {
+        const { numDeletedRows } = await transaction
+          .deleteFrom('share_codes')
+          .where('server_id', '=', serverId)
+          .executeTakeFirst();
+        if (numDeletedRows === 0n) return;
+        await recordSharing(transaction, database, 'share_code.delete', { serverId });
+      });
     },
 
     async purgeExpired() {

@@ -5,6 +5,7 @@ import type { HubDatabase } from '../store/database.ts';
 import type { Tables } from '../store/tables.ts';
 import { lockUser } from '../store/user-lock.ts';
 import { type Share, type ShareRecipient, scopesOfShare } from './share.ts';
+import { recordSharing } from './share-deeds-store.ts';
 import { grantShare, namesIn, type RecipientId, recipientColumn } from './share-rows-store.ts';
 
 /** Which shares a list holds. */
@@ -114,9 +115,12 @@ export function createShareStore(database: HubDatabase): ShareStore {
     },
 
     async grant(server, recipient, scopeNames) {
-      const isChanged = await database.transaction((transaction) =>
-        grantShare(transaction, database, server, recipient, scopeNames),
-      );
+      const isChanged = await database.transaction(async (transaction) => {
+        if (!(await grantShare(transaction, database, server, recipient, scopeNames))) return false;
+        const deed = { serverId: server.id, recipient, scopeNames };
+        await recordSharing(transaction, database, 'share.grant', deed);
+        return true;
+      });
       if (isChanged) database.announceChange();
     },
 
@@ -134,6 +138,8 @@ export function createShareStore(database: HubDatabase): ShareStore {
           (name) => scopeNames !== undefined && !scopeNames.includes(name),
         );
         await setScopes(transaction, ofRecipient.id, left);
+        const deed = { serverId, recipient, scopeNames };
+        await recordSharing(transaction, database, 'share.revoke', deed);
         return true;
       });
       if (isThere) database.announceChange();
@@ -141,11 +147,16 @@ export function createShareStore(database: HubDatabase): ShareStore {
     },
 
     async revokeAll(serverId) {
-      const { numDeletedRows } = await kysely
-        .deleteFrom('shares')
-        .where('server_id', '=', serverId)
-        .executeTakeFirst();
-      if (numDeletedRows > 0n) database.announceChange();
+      const isChanged = await database.transaction(async (transaction) => {
+        const { numDeletedRows } = await transaction
+          .deleteFrom('shares')
+          .where('server_id', '=', serverId)
+          .executeTakeFirst();
+        if (numDeletedRows === 0n) return false;
+        await recordSharing(transaction, database, 'share.revoke', { serverId });
+        return true;
+      });
+      if (isChanged) database.announceChange();
     },
   };
 }

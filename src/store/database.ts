@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { workLocks } from './advisory-locks.ts';
+import type { AuditTrail } from './audit-trail.ts';
 import type { ChangeListener } from './change-listeners.ts';
 import type { ChangeSubject } from './change-subject.ts';
 import type { Tables } from './tables.ts';
@@ -25,6 +26,8 @@ export interface HubDatabase extends AsyncDisposable {
    * handed in: SQLite has one connection, and a query past the transaction would wait for its end.
    */
   transaction<T>(work: (transaction: Kysely<Tables>) => Promise<T>): Promise<T>;
+  /** Where deeds are recorded, in the transaction of each. */
+  readonly audit: AuditTrail;
   /**
    * The time of day, in milliseconds since 1970, that every process on this database shares: by the clock of PostgreSQL,
    * as far as it is known. What one process lets live until a time, another must not see ended before.

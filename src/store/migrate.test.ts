@@ -36,6 +36,7 @@ const laterTableNames = [
   'service_owners',
   'shares',
   'share_codes',
+  'audit',
 ] as const satisfies readonly (keyof Tables)[];
 
 /** A table that is missing above fails to compile here. */

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Actor } from '../audit/actor.ts';
 import { StartupError } from '../errors.ts';
 import type { HubDatabase } from './database.ts';
 import { openSqliteDatabase } from './sqlite-database.ts';
@@ -11,6 +12,10 @@ export interface OpenDatabaseOptions {
   readonly lockTimeoutMs?: number;
   /** After how long without news from the database nothing remembered may be used. */
   readonly maxStalenessMs?: number;
+  /** Name of the instance of the hub, for the audit log; commands have none. */
+  readonly instanceName?: string;
+  /** Who acts where no request does; the hub itself unless given. */
+  readonly actor?: Actor;
   /** Aborted when the hub is about to stop: a database that hangs does not keep it. */
   readonly stopping?: AbortSignal;
 }
@@ -21,7 +26,15 @@ export interface OpenDatabaseOptions {
  */
 export async function openDatabase(
   url: string,
-  { directory, log, lockTimeoutMs = 5000, maxStalenessMs = 30_000, stopping }: OpenDatabaseOptions,
+  {
+    directory,
+    log,
+    lockTimeoutMs = 5000,
+    maxStalenessMs = 30_000,
+    instanceName,
+    actor,
+    stopping,
+  }: OpenDatabaseOptions,
 ): Promise<HubDatabase> {
   if (url.startsWith('sqlite:')) {
     return await openSqliteDatabase({
@@ -29,11 +42,13 @@ export async function openDatabase(
       directory,
       log,
       lockTimeoutMs,
+      instanceName,
+      actor,
     });
   }
   if (/^postgres(ql)?:\/\//.test(url)) {
     const { openPostgresDatabase } = await import('./postgres-database.ts');
-    return await openPostgresDatabase({ url, log, maxStalenessMs, stopping });
+    return await openPostgresDatabase({ url, log, maxStalenessMs, instanceName, actor, stopping });
   }
   throw new StartupError('Hub.database_url must begin with sqlite: or postgresql://');
 }

@@ -1,5 +1,8 @@
 import { sql } from 'kysely';
+import type { Actor } from '../audit/actor.ts';
 import { workLocks } from './advisory-locks.ts';
+import { inTransaction } from './after-commit.ts';
+import { createAuditTrail } from './audit-trail.ts';
 import { createChangeListeners } from './change-listeners.ts';
 import type { HubDatabase } from './database.ts';
 import { migrate } from './migrate.ts';
@@ -9,9 +12,13 @@ import type { Tables } from './tables.ts';
 
 /** Opens a PostgreSQL database as the hub's and brings its schema up to date. */
 export async function openPostgresDatabase(
-  options: PostgresConnectionOptions & { readonly maxStalenessMs: number },
+  options: PostgresConnectionOptions & {
+    readonly maxStalenessMs: number;
+    readonly instanceName?: string | undefined;
+    readonly actor?: Actor | undefined;
+  },
 ): Promise<HubDatabase> {
-  const { log, maxStalenessMs } = options;
+  const { log, maxStalenessMs, instanceName, actor } = options;
   const { kysely, urgent, answers, close, createClient, explain } =
     openPostgresConnection<Tables>(options);
   try {
@@ -27,11 +34,13 @@ export async function openPostgresDatabase(
       answers,
       log,
     });
+    const audit = createAuditTrail({ kysely, now: feed.now, instanceName, actor, log });
     return {
       kysely,
       urgent,
       dialect: 'postgres',
-      transaction: (work) => kysely.transaction().execute(work),
+      transaction: (work) => inTransaction(kysely, work),
+      audit,
       now: feed.now,
       // The lock ends with its transaction, and that with its connection.
       whileAlone: (work, run) =>
@@ -52,6 +61,7 @@ export async function openPostgresDatabase(
       changeFeed: feed,
       contentVersion: () => undefined,
       async [Symbol.asyncDispose]() {
+        await audit.flush();
         await feed[Symbol.asyncDispose]();
         await close();
       },

@@ -1,6 +1,9 @@
 import type { Logger } from 'pino';
+import type { Actor } from '../audit/actor.ts';
 import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../concurrency/periodic.ts';
+import { inTransaction } from './after-commit.ts';
+import { createAuditTrail } from './audit-trail.ts';
 import { createChangeListeners } from './change-listeners.ts';
 import type { HubDatabase } from './database.ts';
 import { migrate } from './migrate.ts';
@@ -12,8 +15,13 @@ import type { Tables } from './tables.ts';
 const changePollMs = 500;
 
 /** Opens an SQLite file as the hub's database and brings its schema up to date. */
-export async function openSqliteDatabase(options: SqliteConnectionOptions): Promise<HubDatabase> {
-  const { log } = options;
+export async function openSqliteDatabase(
+  options: SqliteConnectionOptions & {
+    readonly instanceName?: string | undefined;
+    readonly actor?: Actor | undefined;
+  },
+): Promise<HubDatabase> {
+  const { log, instanceName, actor } = options;
   const { kysely, close, writer, file, isInMemory, watchFile, problem, explain, contentVersion } =
     await openSqliteConnection<Tables>(options);
   try {
@@ -27,6 +35,7 @@ export async function openSqliteDatabase(options: SqliteConnectionOptions): Prom
 
   watchFile();
   const listeners = createChangeListeners({ log });
+  const audit = createAuditTrail({ kysely, now: Date.now, instanceName, actor, log });
   const stopWatching = isInMemory
     ? () => {}
     : await watchOtherProcesses(writer, () => listeners.callAll(), log);
@@ -35,7 +44,8 @@ export async function openSqliteDatabase(options: SqliteConnectionOptions): Prom
     kysely,
     urgent: kysely,
     dialect: 'sqlite',
-    transaction: (work) => kysely.transaction().execute(work),
+    transaction: (work) => inTransaction(kysely, work),
+    audit,
     now: Date.now,
     whileAlone: (_work, run) => run(),
     problem,
@@ -48,6 +58,7 @@ export async function openSqliteDatabase(options: SqliteConnectionOptions): Prom
     changeFeed: { knownAtMs: monotonicMs, isLost: () => false, lossCount: 0 },
     contentVersion,
     async [Symbol.asyncDispose]() {
+      await audit.flush();
       stopWatching();
       await close();
     },

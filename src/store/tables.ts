@@ -1,4 +1,4 @@
-import type { Generated, Insertable, Selectable, Updateable } from 'kysely';
+import type { Generated, GeneratedAlways, Insertable, Selectable, Updateable } from 'kysely';
 
 /**
  * Every table of the hub. Times are milliseconds since 1970, booleans are 0 or 1, structured values
@@ -27,6 +27,7 @@ export interface Tables {
   service_owners: ServiceOwnersTable;
   settings: SettingsTable;
   keyv: KeyvTable;
+  audit: AuditTable;
 }
 
 export interface UsersTable {
@@ -292,6 +293,26 @@ export interface SettingsTable {
   value: string;
 }
 
+/** Who did what; see `audit/deed.ts`. Rows are written once and never changed. */
+export interface AuditTable {
+  id: GeneratedAlways<number>;
+  at: number;
+  /** `user`, `service`, `anonymous`, `hub` or `command_line`. */
+  actor_kind: string;
+  actor_name: string | null;
+  session_id: string | null;
+  token_id: string | null;
+  address: string | null;
+  action: string;
+  target_kind: string | null;
+  target_name: string | null;
+  target_part: string | null;
+  /** `done`, `refused` or `failed`. */
+  result: string;
+  detail: string;
+  instance: string | null;
+}
+
 export interface KeyvTable {
   key: string;
   value: string;
@@ -300,4 +321,6 @@ export interface KeyvTable {
 
 export type Row<Name extends keyof Tables> = Selectable<Tables[Name]>;
 export type NewRow<Name extends keyof Tables> = Insertable<Tables[Name]>;
+/** A row of the audit log before it has an id. */
+export type AuditRow = NewRow<'audit'>;
 export type RowChange<Name extends keyof Tables> = Updateable<Tables[Name]>;

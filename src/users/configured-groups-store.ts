@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { GroupConfig } from '../config/config.ts';
+import type { HubDatabase } from '../store/database.ts';
 import type { Tables } from '../store/tables.ts';
 import { addMember, deleteGroup, ensureGroup } from './group-rows-store.ts';
 import { validateGroupName } from './user-name.ts';
@@ -15,6 +16,7 @@ const origin = 'config';
  */
 export async function syncConfiguredGroups(
   transaction: Kysely<Tables>,
+  database: Pick<HubDatabase, 'audit'>,
   groups: readonly GroupConfig[],
   namedElsewhere: readonly string[],
 ): Promise<void> {
@@ -32,7 +34,7 @@ export async function syncConfiguredGroups(
       .execute();
     const userIds = new Set<string>();
     for (const user of group.users) {
-      const { row } = await ensureUserRow(transaction, user);
+      const { row } = await ensureUserRow(transaction, database, user);
       userIds.add(row.id);
       await addMember(transaction, groupId, row.id, origin);
     }

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { Deed } from '../audit/deed.ts';
 import type { GroupConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { HubDatabase } from '../store/database.ts';
@@ -75,7 +76,7 @@ export interface GroupStore {
 }
 
 export function createGroupStore(database: HubDatabase): GroupStore {
-  const { kysely } = database;
+  const { kysely, audit } = database;
 
   async function addNamedMembers(
     transaction: Kysely<Tables>,
@@ -114,7 +115,10 @@ export function createGroupStore(database: HubDatabase): GroupStore {
 
     async create({ name, origin = 'api', properties = {} }) {
       const row = newGroupRow(validateGroupName(name), origin, properties);
-      await insertNewGroup(kysely, row);
+      await database.transaction(async (transaction) => {
+        await insertNewGroup(transaction, row);
+        await audit.record(transaction, groupDeed('group.create', row.name));
+      });
       database.announceChange();
       return toGroup(row);
     },
@@ -127,6 +131,8 @@ export function createGroupStore(database: HubDatabase): GroupStore {
         for (const row of rows) {
           await insertNewGroup(transaction, row);
           await addNamedMembers(transaction, row.id, memberNames, origin);
+          const detail = memberNames.length > 0 ? { users: memberNames } : {};
+          await audit.record(transaction, groupDeed('group.create', row.name, detail));
         }
       });
       database.announceChange();
@@ -134,9 +140,11 @@ export function createGroupStore(database: HubDatabase): GroupStore {
     },
 
     async delete(name) {
-      const isDeleted = await database.transaction((transaction) =>
-        deleteGroup(transaction, name.normalize('NFC')),
-      );
+      const isDeleted = await database.transaction(async (transaction) => {
+        if (!(await deleteGroup(transaction, name.normalize('NFC')))) return false;
+        await audit.record(transaction, groupDeed('group.delete', name));
+        return true;
+      });
       if (isDeleted) database.announceChange();
       return isDeleted;
     },
@@ -145,6 +153,10 @@ export function createGroupStore(database: HubDatabase): GroupStore {
       await database.transaction(async (transaction) => {
         const { id } = await getRow(transaction, groupName);
         await addNamedMembers(transaction, id, userNames, origin);
+        await audit.record(
+          transaction,
+          groupDeed('group.add_members', groupName, { users: userNames }),
+        );
       });
       database.announceChange();
     },
@@ -163,6 +175,10 @@ export function createGroupStore(database: HubDatabase): GroupStore {
               .where('users.name', 'in', textsOf(names, database)),
           )
           .execute();
+        await audit.record(
+          transaction,
+          groupDeed('group.remove_members', groupName, { users: names }),
+        );
       });
       database.announceChange();
     },
@@ -211,19 +227,23 @@ export function createGroupStore(database: HubDatabase): GroupStore {
     },
 
     async setProperties(name, properties) {
-      const { numUpdatedRows } = await kysely
-        .updateTable('groups')
-        .set({ properties: JSON.stringify(properties) })
-        .where('name', '=', name.normalize('NFC'))
-        .executeTakeFirst();
-      if (numUpdatedRows === 0n) throw noSuchGroup();
+      await database.transaction(async (transaction) => {
+        const { numUpdatedRows } = await transaction
+          .updateTable('groups')
+          .set({ properties: JSON.stringify(properties) })
+          .where('name', '=', name.normalize('NFC'))
+          .executeTakeFirst();
+        if (numUpdatedRows === 0n) throw noSuchGroup();
+        const detail = { properties: Object.keys(properties) };
+        await audit.record(transaction, groupDeed('group.change', name, detail));
+      });
       database.announceChange();
     },
 
     async syncMembershipsOf(userName, groupNames, origin) {
       const wanted = new Set(groupNames.map(validateGroupName));
       const isChanged = await database.transaction((transaction) =>
-        syncMemberships(transaction, userName, wanted, origin),
+        syncMemberships(transaction, database, { userName, wanted, origin }),
       );
       // Each login comes here, and mostly nothing is new.
       if (isChanged) database.announceChange();
@@ -231,7 +251,7 @@ export function createGroupStore(database: HubDatabase): GroupStore {
 
     async syncConfigured(groups, namedElsewhere = []) {
       await database.transaction((transaction) =>
-        syncConfiguredGroups(transaction, groups, namedElsewhere),
+        syncConfiguredGroups(transaction, database, groups, namedElsewhere),
       );
       database.announceChange();
     },
@@ -260,9 +280,16 @@ function selectMemberships(kysely: Kysely<Tables>) {
 
 async function syncMemberships(
   transaction: Kysely<Tables>,
-  userName: string,
-  wanted: ReadonlySet<string>,
-  origin: string,
+  { audit }: Pick<HubDatabase, 'audit'>,
+  {
+    userName,
+    wanted,
+    origin,
+  }: {
+    readonly userName: string;
+    readonly wanted: ReadonlySet<string>;
+    readonly origin: string;
+  },
 ): Promise<boolean> {
   const user = await transaction
     .selectFrom('users')
@@ -290,7 +317,17 @@ async function syncMemberships(
     const id = await ensureGroup(transaction, name, origin);
     await addMember(transaction, id, user.id, origin);
   }
+  const detail = { users: [userName], origin };
+  await audit.record(
+    transaction,
+    ...surplus.map(({ name }) => groupDeed('group.remove_members', name, detail)),
+    ...missing.map((name) => groupDeed('group.add_members', name, detail)),
+  );
   return surplus.length + missing.length > 0;
+}
+
+function groupDeed(action: Deed['action'], name: string, detail: Deed['detail'] = {}): Deed {
+  return { action, target: { kind: 'group', name: name.normalize('NFC') }, detail };
 }
 
 function toGroup({ id, name, properties, origin }: Row<'groups'>): Group {

@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import type { AuditAction } from '../audit/actions.ts';
 import type { Sealer } from '../crypto/sealer.ts';
 import { HubError } from '../errors.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { isForeignKeyViolation } from '../store/storage-error.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { lockUser } from '../store/user-lock.ts';
+import { userNameOf } from '../store/user-name-of.ts';
 
 /** Who a user is at a provider. */
 export interface IdentityKey {
@@ -76,7 +78,7 @@ export interface IdentityStore {
 }
 
 export function createIdentityStore(
-  database: Pick<HubDatabase, 'kysely' | 'dialect' | 'transaction' | 'announceChange'>,
+  database: Pick<HubDatabase, 'kysely' | 'dialect' | 'transaction' | 'announceChange' | 'audit'>,
   { sealer }: { readonly sealer: Sealer },
 ): IdentityStore {
   const { kysely } = database;
@@ -90,6 +92,16 @@ export function createIdentityStore(
       .where('subject', '=', subject)
       .executeTakeFirst();
     return row && toIdentity(row);
+  }
+
+  async function record(
+    transaction: Kysely<Tables>,
+    action: AuditAction,
+    { user_id: userId, authenticator }: Row<'identities'>,
+  ): Promise<void> {
+    const name = (await userNameOf(transaction, userId)) ?? '';
+    const target = { kind: 'user', name } as const;
+    await database.audit.record(transaction, { action, target, detail: { authenticator } });
   }
 
   function openState(
@@ -136,17 +148,21 @@ export function createIdentityStore(
       };
       try {
         // One statement: of two logins at once the second finds the first one's link.
-        const linked = await kysely
-          .insertInto('identities')
-          .values(row)
-          .onConflict((conflict) =>
-            conflict
-              .columns(['authenticator', 'issuer', 'subject'])
-              .doUpdateSet({ display })
-              .where('identities.user_id', '=', userId),
-          )
-          .returningAll()
-          .executeTakeFirst();
+        const linked = await database.transaction(async (transaction) => {
+          const written = await transaction
+            .insertInto('identities')
+            .values(row)
+            .onConflict((conflict) =>
+              conflict
+                .columns(['authenticator', 'issuer', 'subject'])
+                .doUpdateSet({ display })
+                .where('identities.user_id', '=', userId),
+            )
+            .returningAll()
+            .executeTakeFirst();
+          if (written?.id === row.id) await record(transaction, 'identity.link', row);
+          return written;
+        });
         // Every login comes here; most find the link of an earlier one.
         if (linked?.id === row.id) database.announceChange();
         if (linked !== undefined) return toIdentity(linked);
@@ -162,12 +178,15 @@ export function createIdentityStore(
         await lockUser(transaction, database, userId);
         if (wayIn !== undefined && !(await isOtherWayIn(transaction, userId, identityId, wayIn)))
           return 'last';
-        const { numDeletedRows } = await transaction
+        const deleted = await transaction
           .deleteFrom('identities')
           .where('id', '=', identityId)
           .where('user_id', '=', userId)
+          .returningAll()
           .executeTakeFirst();
-        return numDeletedRows > 0n ? 'unlinked' : 'unknown';
+        if (deleted === undefined) return 'unknown';
+        await record(transaction, 'identity.unlink', deleted);
+        return 'unlinked';
       });
       if (outcome === 'unlinked') database.announceChange();
       return outcome;

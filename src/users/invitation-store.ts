@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import type { AuditAction } from '../audit/actions.ts';
 import { hashSecret } from '../crypto/hash.ts';
 import { randomSecret } from '../crypto/random.ts';
 import { HubError } from '../errors.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
 import { isForeignKeyViolation } from '../store/storage-error.ts';
-import type { Row } from '../store/tables.ts';
+import type { Row, Tables } from '../store/tables.ts';
+import { userNameOf } from '../store/user-name-of.ts';
 
 /** What the holder of a link may do: set the first password, or a new one. */
 export type InvitationPurpose = 'invitation' | 'password_reset';
@@ -49,7 +52,16 @@ export interface InvitationStore {
 }
 
 export function createInvitationStore(database: HubDatabase): InvitationStore {
-  const { kysely } = database;
+  const { kysely, audit } = database;
+  async function record(
+    transaction: Kysely<Tables>,
+    action: AuditAction,
+    { user_id: userId, purpose }: Row<'invitations'>,
+  ): Promise<void> {
+    const name = (await userNameOf(transaction, userId)) ?? '';
+    const target = { kind: 'user', name } as const;
+    await audit.record(transaction, { action, target, detail: { purpose } });
+  }
   const selectOpen = (now: Date) =>
     kysely
       .selectFrom('invitations')
@@ -78,6 +90,7 @@ export function createInvitationStore(database: HubDatabase): InvitationStore {
             .where('purpose', '=', purpose)
             .execute();
           await transaction.insertInto('invitations').values(row).execute();
+          await record(transaction, 'invitation.create', row);
         });
       } catch (error) {
         if (!isForeignKeyViolation(error)) throw error;
@@ -92,15 +105,18 @@ export function createInvitationStore(database: HubDatabase): InvitationStore {
     },
 
     async takeInvitation(secretHash, now) {
-      const row = await kysely
-        .updateTable('invitations')
-        .set({ used_at: now.getTime() })
-        .where('secret_hash', '=', secretHash)
-        .where('used_at', 'is', null)
-        .where('expires_at', '>', now.getTime())
-        .returningAll()
-        .executeTakeFirst();
-      return row && toInvitation(row);
+      return database.transaction(async (transaction) => {
+        const row = await transaction
+          .updateTable('invitations')
+          .set({ used_at: now.getTime() })
+          .where('secret_hash', '=', secretHash)
+          .where('used_at', 'is', null)
+          .where('expires_at', '>', now.getTime())
+          .returningAll()
+          .executeTakeFirst();
+        if (row !== undefined) await record(transaction, 'invitation.accept', row);
+        return row && toInvitation(row);
+      });
     },
 
     async listByUser(userIds, now) {
@@ -116,11 +132,15 @@ export function createInvitationStore(database: HubDatabase): InvitationStore {
     },
 
     async delete(id) {
-      const { numDeletedRows } = await kysely
-        .deleteFrom('invitations')
-        .where('id', '=', id)
-        .executeTakeFirst();
-      return numDeletedRows > 0n;
+      return database.transaction(async (transaction) => {
+        const row = await transaction
+          .deleteFrom('invitations')
+          .where('id', '=', id)
+          .returningAll()
+          .executeTakeFirst();
+        if (row !== undefined) await record(transaction, 'invitation.revoke', row);
+        return row !== undefined;
+      });
     },
 
     async deleteExpired(now) {

@@ -63,9 +63,19 @@ export function createPasswordCredentialStore(database: HubDatabase): PasswordCr
           .values({ user_id: userId, ...values })
           .onConflict((conflict) => conflict.column('user_id').doUpdateSet(values))
           .execute();
-        if (!endsApiTokens) return [];
-        const deleted = await deleteApiTokens(transaction, userId, database.now());
-        return deleteMadeWith(transaction, database, deleted);
+        const revoked = endsApiTokens
+          ? await deleteMadeWith(
+              transaction,
+              database,
+              await deleteApiTokens(transaction, userId, database.now()),
+            )
+          : [];
+        await database.audit.record(transaction, {
+          action: 'password.change',
+          target: { kind: 'user', name: normaliseUserName(userName) },
+          ...(endsApiTokens && { detail: { revoked_tokens: revoked.length } }),
+        });
+        return revoked;
       });
       if (ended.length > 0) database.announceChange(tokensRevoked(ended));
     },

@@ -1,7 +1,11 @@
+import type { Kysely } from 'kysely';
+import type { AuditAction } from '../audit/actions.ts';
 import type { Sealer } from '../crypto/sealer.ts';
 import { HubError } from '../errors.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { isForeignKeyViolation } from '../store/storage-error.ts';
+import type { Tables } from '../store/tables.ts';
+import { userNameOf } from '../store/user-name-of.ts';
 
 /** A user's second factor: one-time codes by time (RFC 6238) and recovery codes. */
 export interface SecondFactor {
@@ -40,9 +44,26 @@ export interface SecondFactorStore {
 }
 
 export function createSecondFactorStore(
-  { kysely }: HubDatabase,
+  database: Pick<HubDatabase, 'kysely' | 'transaction' | 'audit'>,
   { sealer }: { readonly sealer: Sealer },
 ): SecondFactorStore {
+  const { kysely } = database;
+
+  /** Does work in a transaction, in which it is recorded unless it changed nothing. */
+  function recorded(
+    action: AuditAction,
+    userId: string,
+    work: (transaction: Kysely<Tables>) => Promise<boolean>,
+  ): Promise<boolean> {
+    return database.transaction(async (transaction) => {
+      if (!(await work(transaction))) return false;
+      const name = (await userNameOf(transaction, userId)) ?? '';
+      const target = { kind: 'user', name } as const;
+      await database.audit.record(transaction, { action, target });
+      return true;
+    });
+  }
+
   return {
     async find(userId) {
       const row = await kysely
@@ -91,19 +112,20 @@ export function createSecondFactorStore(
       throw new HubError('conflict', 'There is a second factor already.');
     },
 
-    async confirm(userId, { step, recoveryCodeHashes, now }) {
-      const { numUpdatedRows } = await kysely
-        .updateTable('second_factors')
-        .set({
-          confirmed_at: now.getTime(),
-          last_step: step,
-          recovery_code_hashes: JSON.stringify(recoveryCodeHashes),
-        })
-        .where('user_id', '=', userId)
-        .where('confirmed_at', 'is', null)
-        .executeTakeFirst();
-      return numUpdatedRows > 0n;
-    },
+    confirm: (userId, { step, recoveryCodeHashes, now }) =>
+      recorded('second_factor.enable', userId, async (transaction) => {
+        const { numUpdatedRows } = await transaction
+          .updateTable('second_factors')
+          .set({
+            confirmed_at: now.getTime(),
+            last_step: step,
+            recovery_code_hashes: JSON.stringify(recoveryCodeHashes),
+          })
+          .where('user_id', '=', userId)
+          .where('confirmed_at', 'is', null)
+          .executeTakeFirst();
+        return numUpdatedRows > 0n;
+      }),
 
     async takeStep(userId, step) {
       const { numUpdatedRows } = await kysely
@@ -124,33 +146,38 @@ export function createSecondFactorStore(
         .executeTakeFirst();
       const hashes = row === undefined ? [] : parseHashes(row.recovery_code_hashes);
       if (row === undefined || !hashes.includes(codeHash)) return false;
-      const { numUpdatedRows } = await kysely
-        .updateTable('second_factors')
-        .set({ recovery_code_hashes: JSON.stringify(hashes.filter((hash) => hash !== codeHash)) })
-        .where('user_id', '=', userId)
-        // Of two who use a code at once, one finds the list changed and is refused.
-        .where('recovery_code_hashes', '=', row.recovery_code_hashes)
-        .executeTakeFirst();
-      return numUpdatedRows > 0n;
+      const left = hashes.filter((hash) => hash !== codeHash);
+      return recorded('second_factor.use_recovery_code', userId, async (transaction) => {
+        const { numUpdatedRows } = await transaction
+          .updateTable('second_factors')
+          .set({ recovery_code_hashes: JSON.stringify(left) })
+          .where('user_id', '=', userId)
+          // Of two who use a code at once, one finds the list changed and is refused.
+          .where('recovery_code_hashes', '=', row.recovery_code_hashes)
+          .executeTakeFirst();
+        return numUpdatedRows > 0n;
+      });
     },
 
-    async setRecoveryCodes(userId, codeHashes) {
-      const { numUpdatedRows } = await kysely
-        .updateTable('second_factors')
-        .set({ recovery_code_hashes: JSON.stringify(codeHashes) })
-        .where('user_id', '=', userId)
-        .where('confirmed_at', 'is not', null)
-        .executeTakeFirst();
-      return numUpdatedRows > 0n;
-    },
+    setRecoveryCodes: (userId, codeHashes) =>
+      recorded('second_factor.renew_codes', userId, async (transaction) => {
+        const { numUpdatedRows } = await transaction
+          .updateTable('second_factors')
+          .set({ recovery_code_hashes: JSON.stringify(codeHashes) })
+          .where('user_id', '=', userId)
+          .where('confirmed_at', 'is not', null)
+          .executeTakeFirst();
+        return numUpdatedRows > 0n;
+      }),
 
-    async delete(userId) {
-      const { numDeletedRows } = await kysely
-        .deleteFrom('second_factors')
-        .where('user_id', '=', userId)
-        .executeTakeFirst();
-      return numDeletedRows > 0n;
-    },
+    delete: (userId) =>
+      recorded('second_factor.remove', userId, async (transaction) => {
+        const { numDeletedRows } = await transaction
+          .deleteFrom('second_factors')
+          .where('user_id', '=', userId)
+          .executeTakeFirst();
+        return numDeletedRows > 0n;
+      }),
   };
 }
 

@@ -25,7 +25,7 @@ export interface SystemAccountStore {
 type Owner = { readonly id: string; readonly name: string };
 
 export function createSystemAccountStore(
-  database: Pick<HubDatabase, 'transaction' | 'kysely'>,
+  database: Pick<HubDatabase, 'transaction' | 'kysely' | 'audit'>,
 ): SystemAccountStore {
   return {
     claim: (user) => database.transaction((transaction) => claimSystemAccount(transaction, user)),
@@ -58,11 +58,17 @@ export function createSystemAccountStore(
           .deleteFrom('retired_system_accounts')
           .where('name', '=', account)
           .execute();
-        await transaction
+        const changed = await transaction
           .updateTable('users')
           .set({ system_account: account })
           .where('id', '=', id)
-          .execute();
+          .returning('name')
+          .executeTakeFirst();
+        await database.audit.record(transaction, {
+          action: 'user.change',
+          target: { kind: 'user', name: changed?.name ?? '' },
+          detail: { system_account: account },
+        });
       });
     },
   };

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
+import type { Deed } from '../audit/deed.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { jsonRows } from '../store/json-list.ts';
 import type { Row, Tables } from '../store/tables.ts';
@@ -27,12 +28,22 @@ export function newUserRow(user: NewUserFlags & { readonly name: string }): Row<
   };
 }
 
+/** The deed of making an account. */
+export function userCreated({ name, admin }: Pick<Row<'users'>, 'name' | 'admin'>): Deed {
+  return {
+    action: 'user.create',
+    target: { kind: 'user', name },
+    ...(admin === 1 && { detail: { admin: true } }),
+  };
+}
+
 /**
  * Returns the row of a user, inserting it when there is none: also when another process inserts it
  * at the same moment.
  */
 export async function ensureUserRow(
   kysely: Kysely<Tables>,
+  { audit }: Pick<HubDatabase, 'audit'>,
   name: string,
 ): Promise<{ readonly row: Row<'users'>; readonly isNew: boolean }> {
   const row = newUserRow({ name });
@@ -41,7 +52,10 @@ export async function ensureUserRow(
     .values(row)
     .onConflict((conflict) => conflict.column('name').doNothing())
     .executeTakeFirst();
-  if (numInsertedOrUpdatedRows === 1n) return { row, isNew: true };
+  if (numInsertedOrUpdatedRows === 1n) {
+    await audit.record(kysely, userCreated(row));
+    return { row, isNew: true };
+  }
   const found = await kysely
     .selectFrom('users')
     .selectAll()
@@ -52,7 +66,8 @@ export async function ensureUserRow(
 
 /** Inserts rows for those of the users who have none, in one statement, and returns these rows. */
 export async function insertMissingUsers(
-  { kysely, dialect }: Pick<HubDatabase, 'kysely' | 'dialect'>,
+  on: Kysely<Tables>,
+  { dialect, audit }: Pick<HubDatabase, 'dialect' | 'audit'>,
   names: readonly string[],
   flags: NewUserFlags = {},
 ): Promise<Row<'users'>[]> {
@@ -61,7 +76,7 @@ export async function insertMissingUsers(
   if (first === undefined) return [];
   const { admin, invited, created_at, made_for } = first;
   const identities = rows.map(({ id, name }) => [id, name]);
-  const inserted = await kysely
+  const inserted = await on
     .insertInto('users')
     .columns(['id', 'name', 'admin', 'invited', 'created_at', 'made_for'])
     .expression(
@@ -72,5 +87,7 @@ export async function insertMissingUsers(
     .returning('id')
     .execute();
   const ids = new Set(inserted.map(({ id }) => id));
-  return rows.filter(({ id }) => ids.has(id)).map((row) => ({ ...row, created_at }));
+  const created = rows.filter(({ id }) => ids.has(id)).map((row) => ({ ...row, created_at }));
+  await audit.record(on, ...created.map(userCreated));
+  return created;
 }

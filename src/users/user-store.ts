@@ -1,4 +1,4 @@
-import { type ExpressionBuilder, type Kysely, type SelectQueryBuilder, sql } from 'kysely';
+import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { HubError } from '../errors.ts';
 import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
 import type { HubDatabase } from '../store/database.ts';
@@ -9,6 +9,7 @@ import { recordActivity } from '../store/record-activity.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { deleteMadeWith } from '../store/token-makers.ts';
+import { userNameOf } from '../store/user-name-of.ts';
 import { claimSystemAccount, retireSystemAccount } from './system-account-store.ts';
 import { normaliseUserName, validateUserName } from './user-name.ts';
 import {
@@ -16,6 +17,7 @@ import {
   insertMissingUsers,
   type NewUserFlags,
   newUserRow,
+  userCreated,
 } from './user-rows-store.ts';
 
 /** A person with an account. */
@@ -83,7 +85,7 @@ export interface UserStore {
 }
 
 export function createUserStore(database: HubDatabase): UserStore {
-  const { kysely } = database;
+  const { kysely, audit } = database;
 
   const selectByName = prepareQuery(kysely, ({ name }: { readonly name: string }) =>
     kysely.selectFrom('users').selectAll().where('name', '=', name),
@@ -126,7 +128,9 @@ export function createUserStore(database: HubDatabase): UserStore {
   }
 
   async function createMissing(names: readonly string[], flags?: NewUserFlags): Promise<User[]> {
-    const rows = await insertMissingUsers(database, names, flags);
+    const rows = await database.transaction((transaction) =>
+      insertMissingUsers(transaction, database, names, flags),
+    );
     if (rows.length > 0) database.announceChange({ kind: 'user_added' });
     return rows.map(toUser);
   }
@@ -192,13 +196,18 @@ export function createUserStore(database: HubDatabase): UserStore {
 
     async create(user) {
       const row = newUserRow(user);
-      await refuseTakenName(kysely.insertInto('users').values(row).execute());
+      await database.transaction(async (transaction) => {
+        await refuseTakenName(transaction.insertInto('users').values(row).execute());
+        await audit.record(transaction, userCreated(row));
+      });
       database.announceChange({ kind: 'user_added' });
       return toUser(row);
     },
 
     async ensure(name) {
-      const { row, isNew } = await ensureUserRow(kysely, name);
+      const { row, isNew } = await database.transaction((transaction) =>
+        ensureUserRow(transaction, database, name),
+      );
       if (isNew) database.announceChange({ kind: 'user_added' });
       return toUser(row);
     },
@@ -206,19 +215,27 @@ export function createUserStore(database: HubDatabase): UserStore {
     createMissing,
 
     async setAdmin(id, isAdmin) {
-      const { numUpdatedRows } = await kysely
-        .updateTable('users')
-        .set({ admin: Number(isAdmin) })
-        .where('id', '=', id)
-        .executeTakeFirst();
-      if (numUpdatedRows === 0n) throw noSuchUser();
+      await database.transaction(async (transaction) => {
+        const changed = await transaction
+          .updateTable('users')
+          .set({ admin: Number(isAdmin) })
+          .where('id', '=', id)
+          .returning('name')
+          .executeTakeFirst();
+        if (changed === undefined) throw noSuchUser();
+        await audit.record(transaction, {
+          action: 'user.change',
+          target: { kind: 'user', name: changed.name },
+          detail: { admin: isAdmin },
+        });
+      });
       database.announceChange();
     },
 
     async rename(id, name) {
       const newName = validateUserName(name);
       await database.transaction(async (transaction) => {
-        const former = await nameOf(transaction, id);
+        const former = await userNameOf(transaction, id);
         if (former === undefined) throw noSuchUser();
         await claimSystemAccount(transaction, { id, name: former });
         const renamed = transaction
@@ -232,13 +249,18 @@ export function createUserStore(database: HubDatabase): UserStore {
           .where('subject_kind', '=', 'user')
           .where('subject_name', '=', former)
           .execute();
+        await audit.record(transaction, {
+          action: 'user.rename',
+          target: { kind: 'user', name: newName },
+          detail: { former },
+        });
       });
       database.announceChange();
     },
 
     async delete(id) {
       const isDeleted = await database.transaction(async (transaction) => {
-        const name = await nameOf(transaction, id);
+        const name = await userNameOf(transaction, id);
         if (name === undefined) return false;
         const tokens = await transaction
           .deleteFrom('access_tokens')
@@ -259,6 +281,7 @@ export function createUserStore(database: HubDatabase): UserStore {
           .where('subject_kind', '=', 'user')
           .where('subject_name', '=', name)
           .execute();
+        await audit.record(transaction, { action: 'user.delete', target: { kind: 'user', name } });
         return true;
       });
       if (isDeleted) database.announceChange();
@@ -329,15 +352,6 @@ function nearerEnd({ offset, limit }: Pick<UserListOptions, 'offset' | 'limit'>,
 
 function noSuchUser(): HubError {
   return new HubError('not_found', 'There is no such user.');
-}
-
-async function nameOf(kysely: Kysely<Tables>, id: string): Promise<string | undefined> {
-  const row = await kysely
-    .selectFrom('users')
-    .select('name')
-    .where('id', '=', id)
-    .executeTakeFirst();
-  return row?.name;
 }
 
 async function refuseTakenName<T>(written: Promise<T>): Promise<T> {

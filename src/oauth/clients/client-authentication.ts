@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { identifyActor } from '../../audit/actor.ts';
 import { type ClientAddressReader, createClientAddressReader } from '../../http/client-address.ts';
 import { OAuthError } from '../oauth-error.ts';
 import { parameterValue } from '../request-parameters.ts';
@@ -48,7 +49,10 @@ export function createClientAuthentication({
       });
     }
     const client = await clients.find(clientId);
-    if (client !== undefined && (await verifyClientSecret(client, clientSecret))) return client;
+    if (client !== undefined && (await verifyClientSecret(client, clientSecret))) {
+      identifyActor({ kind: 'service', name: client.clientId });
+      return client;
+    }
     await failureLimit.recordFailure(limited);
     throw new OAuthError('invalid_client', 'The client is unknown or its secret is wrong.');
   };

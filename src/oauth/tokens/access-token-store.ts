@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import type { AuditTarget } from '../../audit/deed.ts';
 import { hashSecret } from '../../crypto/hash.ts';
 import { randomToken } from '../../crypto/random.ts';
 import { HubError } from '../../errors.ts';
@@ -10,6 +11,7 @@ import { isForeignKeyViolation } from '../../store/storage-error.ts';
 import type { Row, Tables } from '../../store/tables.ts';
 import { deleteMadeWith, holdToken } from '../../store/token-makers.ts';
 import { lockUser } from '../../store/user-lock.ts';
+import { userNameOf } from '../../store/user-name-of.ts';
 import type { AccessToken, IssuedAccessToken, NewAccessToken } from './access-token.ts';
 
 /** Access tokens that live in the database. Expired ones are never found. */
@@ -84,13 +86,23 @@ export function createAccessTokenStore({
         const revoked = await transaction
           .deleteFrom('access_tokens')
           .where((is) => is.and(values))
-          .returning('id')
+          .returning(['id', 'user_id', 'service_name', 'client_id'])
           .execute();
-        return deleteMadeWith(
+        const ids = await deleteMadeWith(
           transaction,
           database,
           revoked.map(({ id }) => id),
         );
+        const [first] = revoked;
+        // A server's own tokens come and go with it.
+        if (first !== undefined && values.server_id === undefined) {
+          const { id, client_id: client } = first;
+          const detail = { tokens: ids.length, ...(client !== null && { client }) };
+          const part = revoked.length === 1 ? { part: id } : {};
+          const target = { ...(await tokenTarget(transaction, first)), ...part };
+          await database.audit.record(transaction, { action: 'token.revoke', target, detail });
+        }
+        return ids;
       }),
     );
 
@@ -100,14 +112,34 @@ export function createAccessTokenStore({
     throw new HubError('forbidden', 'The token of this request has ended.');
   }
 
+  async function insertRecorded(
+    transaction: Kysely<Tables>,
+    token: NewAccessToken,
+  ): Promise<IssuedAccessToken> {
+    const issued = await insertAccessToken(transaction, token, { codeHash: null, now: now() });
+    // The start of a server makes it one.
+    if (token.serverId !== undefined) return issued;
+    const { owner, scopes, note, expiresAt } = token;
+    const target = await tokenTarget(transaction, {
+      user_id: owner.kind === 'user' ? owner.userId : null,
+      service_name: owner.kind === 'service' ? owner.serviceName : null,
+    });
+    await database.audit.record(transaction, {
+      action: 'token.create',
+      target: { ...target, part: issued.id },
+      detail: { note, scopes, ...(expiresAt !== undefined && { expires_at: expiresAt }) },
+    });
+    return issued;
+  }
+
   return {
     async create(token) {
-      const insertOn = (on: Kysely<Tables>) =>
-        insertAccessToken(on, token, { codeHash: null, now: now() });
-      if (token.madeBy === undefined) return insertOn(kysely);
+      const ofStart = token.serverId !== undefined && token.madeBy === undefined;
+      // Many may start at once, and single statements wait for one another less.
+      if (ofStart) return insertAccessToken(kysely, token, { codeHash: null, now: now() });
       return database.transaction(async (transaction) => {
         await holdMaker(transaction, token);
-        return insertOn(transaction);
+        return insertRecorded(transaction, token);
       });
     },
 
@@ -116,7 +148,7 @@ export function createAccessTokenStore({
         await holdMaker(transaction, token);
         await lockUser(transaction, database, userId);
         if ((await countApiTokens(transaction, userId, now())) >= limit) return undefined;
-        return insertAccessToken(transaction, token, { codeHash: null, now: now() });
+        return insertRecorded(transaction, token);
       }),
 
     countOfUser: (userId) => countApiTokens(kysely, userId, now()),
@@ -177,6 +209,15 @@ export function createAccessTokenStore({
       return Number(codes.numDeletedRows + tokens.numDeletedRows);
     },
   };
+}
+
+/** Tokens are found under the name of their owner. */
+async function tokenTarget(
+  transaction: Kysely<Tables>,
+  { user_id, service_name }: Pick<Row<'access_tokens'>, 'user_id' | 'service_name'>,
+): Promise<AuditTarget> {
+  const userName = user_id === null ? undefined : await userNameOf(transaction, user_id);
+  return { kind: 'token', name: userName ?? service_name ?? '' };
 }
 
 /** Inserts an access token, alone or as a part of a transaction. Throws `not_found` for user and server. */

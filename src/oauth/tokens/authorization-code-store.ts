@@ -57,21 +57,28 @@ export function createAuthorizationCodeStore({
     async create(code) {
       const secret = randomSecret();
       const createdAt = now();
-      await database.kysely
-        .insertInto('authorization_codes')
-        .values({
-          code_hash: hashSecret(secret),
-          client_id: code.clientId,
-          user_id: code.userId,
-          session_id: code.sessionId,
-          redirect_uri: code.redirectUri ?? null,
-          scopes: JSON.stringify(code.scopes),
-          code_challenge: code.codeChallenge ?? null,
-          created_at: createdAt,
-          expires_at: createdAt + lifetimeSeconds * 1000,
-          used_at: null,
-        })
-        .execute();
+      await database.transaction(async (transaction) => {
+        await transaction
+          .insertInto('authorization_codes')
+          .values({
+            code_hash: hashSecret(secret),
+            client_id: code.clientId,
+            user_id: code.userId,
+            session_id: code.sessionId,
+            redirect_uri: code.redirectUri ?? null,
+            scopes: JSON.stringify(code.scopes),
+            code_challenge: code.codeChallenge ?? null,
+            created_at: createdAt,
+            expires_at: createdAt + lifetimeSeconds * 1000,
+            used_at: null,
+          })
+          .execute();
+        await database.audit.record(transaction, {
+          action: 'oauth.authorize',
+          target: { kind: 'client', name: code.clientId },
+          detail: { scopes: code.scopes },
+        });
+      });
       return secret;
     },
 

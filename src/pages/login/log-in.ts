@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
 import type { NextLoginStep, PartialLogins } from '../../accounts/partial-logins.ts';
+import { identifyActor } from '../../audit/actor.ts';
 import type { LoggedIn } from '../../authentication/login-service.ts';
 import type { Sealer } from '../../crypto/sealer.ts';
 import type { ClientAddress } from '../../http/client-address.ts';
@@ -89,6 +90,7 @@ export function createLogIn(deps: {
 
   async function beginSession(ctx: Context, result: LoggedIn): Promise<void> {
     const client = ctx.state['client'] as ClientAddress;
+    identifyActor({ kind: 'user', name: result.user.name });
     await sessions.begin(ctx, {
       userId: result.user.id,
       authenticator: result.authenticator,

@@ -1,0 +1,54 @@
+import type { AuditAction } from './actions.ts';
+
+export type AuditResult = 'done' | 'refused' | 'failed';
+
+/** What a deed was done to. */
+export interface AuditTarget {
+  readonly kind:
+    | 'user'
+    | 'group'
+    | 'role'
+    | 'service'
+    | 'server'
+    | 'token'
+    | 'session'
+    | 'client'
+    | 'route'
+    | 'lockout'
+    | 'hub';
+  /** By which it is found: of the user whose server, token or login it is, else its own. */
+  readonly name: string;
+  /** Name of the server, or id of the token or login, of the user `name`. */
+  readonly part?: string;
+}
+
+/** Something that is done, refused or failed, for the audit log; who does it is known from the actor. */
+export interface Deed {
+  readonly action: AuditAction;
+  readonly target?: AuditTarget;
+  /** Done, unless given. */
+  readonly result?: AuditResult;
+  /** A few short facts; never a secret. */
+  readonly detail?: Readonly<Record<string, unknown>>;
+}
+
+/** One row of the audit log. */
+export interface AuditEntry {
+  readonly id: number;
+  readonly at: Date;
+  readonly actor: {
+    readonly kind: ActorKind;
+    readonly name: string | undefined;
+    readonly sessionId: string | undefined;
+    readonly tokenId: string | undefined;
+    readonly address: string | undefined;
+  };
+  readonly action: string;
+  readonly target: AuditTarget | undefined;
+  readonly result: AuditResult;
+  readonly detail: Readonly<Record<string, unknown>>;
+  /** Name of the instance of the hub; undefined for a command. */
+  readonly instance: string | undefined;
+}
+
+export type ActorKind = 'user' | 'service' | 'anonymous' | 'hub' | 'command_line';

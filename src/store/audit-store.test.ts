@@ -1,0 +1,175 @@
+import { sql } from 'kysely';
+import { expect, test } from 'vitest';
+import { describeEachDatabase } from '../../test/support/databases.ts';
+import { explainQueryPlan } from '../../test/support/statements.ts';
+import { actAs, actAsHub, identifyActor } from '../audit/actor.ts';
+import { createGroupStore } from '../users/group-store.ts';
+import { createUserStore } from '../users/user-store.ts';
+import { createAuditStore } from './audit-store.ts';
+
+describeEachDatabase('the audit log', (open, dialect) => {
+  const ada = { kind: 'user', name: 'ada', tokenId: 'token-1', address: '192.0.2.7' } as const;
+  const all = { filter: {}, limit: 100 };
+
+  test('tells who did what, from where and to whom', async () => {
+    const database = await open();
+    const audit = createAuditStore(database);
+    await actAs(ada, () => createUserStore(database).create({ name: 'bob', isAdmin: true }));
+    const { entries, next } = await audit.list(all);
+    expect(next).toBeUndefined();
+    expect(entries).toEqual([
+      {
+        id: expect.any(Number),
+        at: expect.any(Date),
+        actor: {
+          kind: 'user',
+          name: 'ada',
+          sessionId: undefined,
+          tokenId: 'token-1',
+          address: '192.0.2.7',
+        },
+        action: 'user.create',
+        target: { kind: 'user', name: 'bob' },
+        result: 'done',
+        detail: { admin: true },
+        instance: undefined,
+      },
+    ]);
+  });
+
+  test('has nothing of a deed that was undone, and has it of none that it cannot record', async () => {
+    const database = await open();
+    const audit = createAuditStore(database);
+    const groups = createGroupStore(database);
+    const failing = groups.createAll({ names: ['a'], memberNames: ['no-one'], origin: 'api' });
+    await expect(failing).rejects.toThrow('There are no such users');
+    expect((await audit.list(all)).entries).toEqual([]);
+
+    await sql`alter table audit rename to moved`.execute(database.kysely);
+    await expect(groups.create({ name: 'team' })).rejects.toThrow();
+    await sql`alter table moved rename to audit`.execute(database.kysely);
+    await expect(groups.getByName('team')).rejects.toThrow('There is no such group');
+  });
+
+  test('takes whoever is identified later on, and the hub where no one acts', async () => {
+    const database = await open();
+    const users = createUserStore(database);
+    await actAs({ kind: 'anonymous', address: '192.0.2.9' }, async () => {
+      identifyActor({ kind: 'service', name: 'culler' });
+      await users.create({ name: 'one' });
+      await actAsHub(() => users.create({ name: 'two' }));
+    });
+    await users.create({ name: 'three' });
+    const { entries } = await createAuditStore(database).list(all);
+    expect(entries.map(({ actor, target }) => [target?.name, actor.kind, actor.address])).toEqual([
+      ['three', 'hub', undefined],
+      ['two', 'hub', undefined],
+      ['one', 'service', '192.0.2.9'],
+    ]);
+  });
+
+  test('refuses to be changed, also past the hub', async () => {
+    const database = await open();
+    await createUserStore(database).create({ name: 'bob' });
+    const change = sql`update audit set actor_name = 'eve'`.execute(database.kysely);
+    await expect(change).rejects.toThrow();
+    const { entries } = await createAuditStore(database).list(all);
+    expect(entries[0]?.actor).toMatchObject({ kind: 'hub', name: undefined });
+  });
+
+  test('keeps what any database takes, and no more than a little of each', async () => {
+    const database = await open();
+    const name = `nul\0 ${'\u{d800}'} ${'x'.repeat(5_000)}`;
+    await actAs({ ...ada, address: name }, () =>
+      database.audit.recordAlone({
+        action: 'access',
+        result: 'refused',
+        target: { kind: 'user', name },
+        detail: {
+          text: name,
+          list: Array.from({ length: 5_000 }, (_, index) => index),
+        },
+      }),
+    );
+    await database.audit.recordAlone({
+      action: 'access',
+      detail: Object.fromEntries(
+        Array.from({ length: 500 }, (_, index) => [`key-${index}`, 'value']),
+      ),
+    });
+    const { entries } = await createAuditStore(database).list(all);
+    expect(entries).toHaveLength(2);
+    expect(entries[0]?.detail).toEqual({ too_long: true });
+    expect(entries[1]?.target?.name).toHaveLength(255);
+    expect(JSON.stringify(entries[1]).length).toBeLessThan(2_000);
+    expect(entries[1]?.detail['list']).toHaveLength(21);
+  });
+
+  test('is read in pages that stay the same while more is recorded', async () => {
+    const database = await open();
+    const audit = createAuditStore(database);
+    const groups = createGroupStore(database);
+    for (const name of ['a', 'b', 'c', 'd', 'e']) await groups.create({ name });
+    const first = await audit.list({ filter: {}, limit: 2 });
+    await groups.create({ name: 'f' });
+    const second = await audit.list({ filter: {}, limit: 2, after: first.next });
+    const third = await audit.list({ filter: {}, limit: 2, after: second.next });
+    const names = [first, second, third].map(({ entries }) =>
+      entries.map(({ target }) => target?.name),
+    );
+    expect(names).toEqual([['e', 'd'], ['c', 'b'], ['a']]);
+    expect(third.next).toBeUndefined();
+  });
+
+  test('is narrowed by actor, target, action, result and time', async () => {
+    const database = await open();
+    const audit = createAuditStore(database);
+    const groups = createGroupStore(database);
+    await actAs(ada, () => groups.create({ name: 'team' }));
+    await groups.create({ name: 'ada' });
+    await database.audit.recordAlone({ action: 'access', result: 'refused' });
+    const found = async (filter: Parameters<typeof audit.list>[0]['filter']) =>
+      (await audit.list({ filter, limit: 10 })).entries.map(
+        ({ action, target }) => target?.name ?? action,
+      );
+    expect(await found({ actor: 'ada' })).toEqual(['team']);
+    expect(await found({ target: 'ada' })).toEqual(['ada']);
+    expect(await found({ action: 'group.create' })).toEqual(['ada', 'team']);
+    expect(await found({ result: 'refused' })).toEqual(['access']);
+    expect(await found({ action: 'group.create', actor: 'ada', target: 'ada' })).toEqual([]);
+    const [newest] = (await audit.list(all)).entries;
+    const at = newest?.at ?? new Date(0);
+    expect(await found({ until: new Date(at.getTime() + 1) })).toHaveLength(3);
+    expect(await found({ since: new Date(at.getTime() + 1) })).toEqual([]);
+  });
+
+  test('loses what is too old and what is too much, and nothing else', async () => {
+    const database = await open();
+    const audit = createAuditStore(database);
+    const groups = createGroupStore(database);
+    for (let index = 0; index < 6; index += 1) await groups.create({ name: `g${index}` });
+    const { entries } = await audit.list(all);
+    const day = 86_400_000;
+    expect(await audit.purge({ before: new Date(Date.now() - day), mostRows: 0 })).toBe(0);
+    expect(await audit.purge({ before: new Date(0), mostRows: 4 })).toBe(2);
+    expect((await audit.list(all)).entries).toEqual(entries.slice(0, 4));
+    expect(await audit.purge({ before: new Date(Date.now() + day), mostRows: 0 })).toBe(4);
+    expect((await audit.list(all)).entries).toEqual([]);
+  });
+
+  test.runIf(dialect === 'sqlite')('finds every kind of page by an index', async () => {
+    const database = await open();
+    const order = 'order by at desc, id desc limit 101';
+    for (const [where, index] of [
+      ['1 = 1', 'audit_at'],
+      ["actor_name = 'ada' and at >= 5", 'audit_actor'],
+      ["target_name = 'ada' and (at, id) < (9, 9)", 'audit_target'],
+      ["action = 'login' and at < 9", 'audit_action'],
+      ["result = 'refused' and result <> 'done'", 'audit_undone'],
+    ]) {
+      const plan = await explainQueryPlan(database, `select * from audit where ${where} ${order}`);
+      expect(plan, where).toContain(`USING INDEX ${index}`);
+      expect(plan, where).not.toContain('TEMP B-TREE');
+    }
+  });
+});

@@ -1,0 +1,130 @@
+import { actAsHub } from '../audit/actor.ts';
+import type { AuditTarget, Deed } from '../audit/deed.ts';
+import { monotonicMs } from '../concurrency/monotonic-clock.ts';
+import type { AuditRow } from './tables.ts';
+
+/** Records what anyone can cause as often as they like, so that it fills no disk. */
+export interface BoundedRecords {
+  /** Takes a deed of the current actor. Of those beyond the limit only the number is recorded. */
+  add(deed: Deed): void;
+  /** Writes everything taken so far, with the numbers of those left out. */
+  flush(): Promise<void>;
+}
+
+const windowMs = 600_000;
+/** Of one actor and action in each window. */
+const mostOfOne = 10;
+/** Of all together in each window. */
+const mostInWindow = 200;
+/** Actors and actions that are told apart. */
+const mostKinds = 1_000;
+const mostOmissionRows = 20;
+const writeDelayMs = 500;
+
+/** A number of deeds alike, in one window. */
+interface Tally {
+  readonly row: AuditRow;
+  recorded: number;
+  omitted: number;
+}
+
+export function createBoundedRecords({
+  rowOf,
+  write,
+  now = monotonicMs,
+}: {
+  readonly rowOf: (deed: Deed) => AuditRow;
+  /** Never throws. */
+  readonly write: (rows: readonly AuditRow[]) => Promise<void>;
+  readonly now?: () => number;
+}): BoundedRecords {
+  let tallies = new Map<string, Tally>();
+  let recorded = 0;
+  let omittedOfOthers = 0;
+  let windowEndsMs = 0;
+  let waiting: AuditRow[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let windowTimer: NodeJS.Timeout | undefined;
+
+  function schedule(): void {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      void writeWaiting();
+    }, writeDelayMs).unref();
+  }
+
+  async function writeWaiting(): Promise<void> {
+    const rows = waiting;
+    waiting = [];
+    if (rows.length > 0) await write(rows);
+  }
+
+  /** Ends the window: what was left out in it is told in few rows. */
+  function endWindow(): void {
+    clearTimeout(windowTimer);
+    windowTimer = undefined;
+    const left = [...tallies.values()].filter(({ omitted }) => omitted > 0);
+    left.sort((one, other) => other.omitted - one.omitted);
+    const told = left.slice(0, mostOmissionRows);
+    const rest = left.slice(told.length).reduce((sum, { omitted }) => sum + omitted, 0);
+    for (const { row, omitted } of told) waiting.push(omissionRow(omitted, row));
+    if (rest + omittedOfOthers > 0) waiting.push(omissionRow(rest + omittedOfOthers));
+    if (waiting.length > 0) schedule();
+    tallies = new Map();
+    recorded = 0;
+    omittedOfOthers = 0;
+  }
+
+  function omissionRow(count: number, like?: AuditRow): AuditRow {
+    const { action, address = null, actor_kind: kind, actor_name: name = null } = like ?? {};
+    const target: AuditTarget | undefined =
+      (kind === 'user' || kind === 'service') && name !== null ? { kind, name } : undefined;
+    return actAsHub(() =>
+      rowOf({
+        action: 'audit.omit',
+        ...(target !== undefined && { target }),
+        detail: {
+          count,
+          ...(action !== undefined && { action }),
+          ...(address !== null && { address }),
+        },
+      }),
+    );
+  }
+
+  return {
+    add(deed) {
+      const at = now();
+      if (at >= windowEndsMs) {
+        endWindow();
+        windowEndsMs = at + windowMs;
+      }
+      const row = rowOf(deed);
+      const key = [row.actor_kind, row.actor_name, row.address, row.action].join('\n');
+      let tally = tallies.get(key);
+      if (tally === undefined && tallies.size < mostKinds) {
+        tally = { row, recorded: 0, omitted: 0 };
+        tallies.set(key, tally);
+      }
+      if (tally !== undefined && tally.recorded < mostOfOne && recorded < mostInWindow) {
+        tally.recorded += 1;
+        recorded += 1;
+        waiting.push(row);
+        schedule();
+        return;
+      }
+      if (tally === undefined) omittedOfOthers += 1;
+      else tally.omitted += 1;
+      windowTimer ??= setTimeout(endWindow, windowEndsMs - at).unref();
+    },
+
+    async flush() {
+      clearTimeout(timer);
+      timer = undefined;
+      endWindow();
+      clearTimeout(timer);
+      timer = undefined;
+      await writeWaiting();
+    },
+  };
+}
