@@ -58,7 +58,9 @@ function describe(pid: number, directories: readonly string[]): string | undefin
 function describeProcess(pid: number): string {
   const stat = read(`/proc/${pid}/stat`);
   const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return `${pid} of ${parent} (${state}) ${read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')}`;
+  const command = read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ');
+  const tag = /\0HUB_PROCESS_TAG=([^\0]+)/.exec(read(`/proc/${pid}/environ`))?.[1];
+  return `${pid} of ${parent} (${state}) tag ${tag} ${command}`;
 }
 
 function read(file: string): string {

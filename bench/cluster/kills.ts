@@ -1,3 +1,6 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { processesOf } from '../chaos/processes.ts';
 import { createRandom } from '../chaos/random.ts';
@@ -99,6 +102,9 @@ export async function killAtRandom(options: {
       return `${pid} ${command}`;
     }),
   );
+  if (lost.length + copies.doubles.length + orphans.length > 0) {
+    say(`the logs are kept in ${await keepLogs([...fleet.hubs, ...fleet.gateways])}`);
+  }
   const { created, deleted, revokedTokens } = traffic.ledger;
   return {
     kills,
@@ -109,6 +115,12 @@ export async function killAtRandom(options: {
     recoveredMs: recoveredMs.sort((left, right) => left - right),
     outcomes: traffic.outcomes,
   };
+}
+
+async function keepLogs(members: readonly Member[]): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'cluster-logs-'));
+  for (const { name, log } of members) await writeFile(join(folder, `${name}.log`), log());
+  return folder;
 }
 
 /** What a hub says of its services, for the reader of a failure. */

@@ -56,6 +56,8 @@ export interface PostgresOptions {
   readonly settings?: Readonly<Record<string, string | number>>;
   /** Makes `smallDisk`, which needs root; the mount namespace of the server, and so the disk, ends with it. */
   readonly smallDiskMib?: number;
+  /** Makes a standby of this one, which must have `wal_level=replica` and a free `max_wal_senders`. */
+  readonly standbyOf?: PostgresLogin;
 }
 
 /** Starts PostgreSQL on a free loopback port. The password is asked for over TCP. */
@@ -70,24 +72,20 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
 
   const passwordFile = join(directory, 'password');
   writeFileSync(passwordFile, 'hub-password\n', { mode: 0o644 });
-  const initialised = spawnSync(
-    join(programs, 'initdb'),
-    [
-      '-D',
-      data,
-      '-U',
-      'hub',
-      '-A',
-      'scram-sha-256',
-      `--pwfile=${passwordFile}`,
-      '-N',
-      '-E',
-      'UTF8',
-      '--locale=C.UTF-8',
-    ],
-    { ...asAccount, encoding: 'utf8' },
-  );
-  if (initialised.status !== 0) throw new Error(`initdb failed: ${initialised.stderr}`);
+  const [maker, ...makerArguments] =
+    options.standbyOf === undefined
+      ? [
+          'initdb',
+          ...['-D', data, '-U', 'hub', '-A', 'scram-sha-256', `--pwfile=${passwordFile}`],
+          ...['-N', '-E', 'UTF8', '--locale=C.UTF-8'],
+        ]
+      : [
+          'pg_basebackup',
+          ...['-D', data, '-d', connectionString(options.standbyOf), '-R', '-X', 'stream'],
+          ...['--checkpoint=fast', '--no-sync'],
+        ];
+  const made = spawnSync(join(programs, maker), makerArguments, { ...asAccount, encoding: 'utf8' });
+  if (made.status !== 0) throw new Error(`${maker} failed: ${made.stderr}`);
 
   const port = await freePort();
   const base = { host: '127.0.0.1', port, user: 'hub', password: 'hub-password' };
@@ -122,7 +120,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     const ready = Promise.withResolvers<void>();
     started.stderr.setEncoding('utf8').on('data', (text: string) => {
       output += text;
-      if (output.includes('ready to accept connections')) ready.resolve();
+      if (/ready to accept (?:read-only )?connections/.test(output)) ready.resolve();
       output = output.slice(-4000);
     });
     createInterface({ input: started.stderr }).on('line', (line) => {
@@ -182,6 +180,10 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
       if (existsSync(directory)) rmSync(directory, { recursive: true, force: true });
     },
   };
+}
+
+function connectionString({ host, port, user, password }: PostgresLogin): string {
+  return `postgresql://${user}:${password}@${host}:${port}/postgres`;
 }
 
 /** Makes an empty database and returns its URL. */
