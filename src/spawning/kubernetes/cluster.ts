@@ -1,5 +1,7 @@
 import { access } from 'node:fs/promises';
+import type { RequestOptions } from 'node:https';
 import { resolve } from 'node:path';
+import { createSecureContext } from 'node:tls';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { Dispatcher } from 'undici';
 import { createLimiter } from '../../concurrency/limiter.ts';
@@ -124,7 +126,7 @@ export function createCluster(
     const nowMs = monotonicMs();
     if (active.dispatcher === undefined || active.dispatcher.untilMs < nowMs) {
       const former = active.dispatcher?.agent;
-      const agent = context.getDispatcher() ?? new active.http.Agent();
+      const agent = (await agentOf(active)) ?? context.getDispatcher() ?? new active.http.Agent();
       active.dispatcher = { agent, untilMs: nowMs + dispatcherMs };
       // It ends once what is under way, such as a watch, has ended.
       void former?.close().catch(() => undefined);
@@ -263,6 +265,29 @@ export function createCluster(
       void dispatcher?.agent.destroy().catch(() => undefined);
     },
   };
+}
+
+/**
+ * An agent that connects with certificates and reads them once: the library's takes milliseconds for that with each
+ * connection. Undefined where there are none, or a proxy is in between.
+ */
+async function agentOf({ config, http }: Connection): Promise<Dispatcher | undefined> {
+  const request: RequestOptions = {};
+  await config.applyToHTTPSOptions(request);
+  const { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername } = request;
+  const certificates = { ca, cert, key, pfx, passphrase };
+  const options = config.createDispatcherOptions(config.getCurrentCluster(), certificates);
+  if (options.type !== 'agent') return undefined;
+  const { keepAlive = true, keepAliveInitialDelay = 30_000 } = options.connect;
+  return new http.Agent({
+    connect: {
+      secureContext: createSecureContext(certificates),
+      ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
+      ...(servername === undefined ? {} : { servername }),
+      keepAlive,
+      keepAliveInitialDelay,
+    },
+  });
 }
 
 async function* explained(

@@ -1,3 +1,4 @@
+import type { Limiter } from '../../concurrency/limiter.ts';
 import type { PluginLog } from '../../logging/plugin-log.ts';
 import type { ServerExit } from '../../plugin-host/spawner.ts';
 import { systemClock } from '../../processes/clock.ts';
@@ -15,6 +16,14 @@ export interface FollowedPod {
   readonly signal: AbortSignal;
 }
 
+export interface FollowTools {
+  readonly cluster: Cluster;
+  readonly pods: Pods;
+  /** For connections that begin to follow output: each takes a handshake. */
+  readonly inTurn: Limiter;
+  readonly log: PluginLog;
+}
+
 /** How long output is followed line by line: a connection for each server would take memory for ever. */
 const followMs = 60_000;
 /** How long the last lines of a server that has ended may be in coming. */
@@ -24,10 +33,7 @@ const lastLinesMs = 2_000;
  * Tells how a server ended; never resolves when the signal aborts first, and never rejects. Its output is passed
  * on as it comes while the server starts, and the last lines of it when it has ended.
  */
-export async function followPod(
-  followed: FollowedPod,
-  tools: { readonly cluster: Cluster; readonly pods: Pods; readonly log: PluginLog },
-): Promise<ServerExit> {
+export async function followPod(followed: FollowedPod, tools: FollowTools): Promise<ServerExit> {
   const { key, signal } = followed;
   const output = startReading(followed, tools);
   for (;;) {
@@ -50,7 +56,7 @@ export async function followPod(
 /** Follows the output for a while; `finish` waits for the rest of it, or asks for the last lines. */
 function startReading(
   { key, isNew, onOutput, signal }: FollowedPod,
-  { cluster, log }: { readonly cluster: Cluster; readonly log: PluginLog },
+  { cluster, inTurn, log }: FollowTools,
 ): { finish(isThere: boolean): Promise<void> } {
   let readUntilMs: number | undefined = isNew ? undefined : systemClock.monotonicMs();
   const enough = new AbortController();
@@ -67,7 +73,7 @@ function startReading(
   };
   const limit = AbortSignal.any([signal, enough.signal]);
   const reading = isNew
-    ? followOutput(cluster, key, { signal: limit, onOutput }).catch((thrown: unknown) => {
+    ? followOutput(cluster, key, { signal: limit, onOutput, inTurn }).catch((thrown: unknown) => {
         if (!limit.aborted) warn(thrown);
       })
     : Promise.resolve();

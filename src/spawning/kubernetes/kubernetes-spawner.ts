@@ -29,6 +29,8 @@ interface LiveServer {
 
 /** So many pods are created at once: a hub that is killed has kept the state of all others. */
 const parallelStarts = 4;
+/** So many begin to be followed at once. */
+const parallelConnections = 4;
 const sweepIntervalMs = 30_000;
 /** Where nothing listens: for a server whose pod ended before it had an address. */
 const nowhere = 'http://127.0.0.1:1';
@@ -50,6 +52,7 @@ export function createKubernetesSpawner(
   const claims = createClaims(cluster, options, { hubId, namespace });
   const servers = createServerPods({ cluster, pods, log }, { options, hubId, namespace });
   const inTurn = createLimiter(parallelStarts);
+  const followTools = { cluster, pods, inTurn: createLimiter(parallelConnections), log };
   const closing = new AbortController();
   const live = new Map<string, LiveServer>();
   /** Pods that start here, by uid: they are no orphans, though their servers may not count as active yet. */
@@ -98,7 +101,7 @@ export function createKubernetesSpawner(
     const ended = Promise.withResolvers<ServerExit>();
     live.set(state.uid, { leave, tellEnd: ended.resolve });
     const { signal } = leave;
-    const watching = followPod({ key: state, isNew, onOutput, signal }, { cluster, pods, log });
+    const watching = followPod({ key: state, isNew, onOutput, signal }, followTools);
     // An ended pod is left over from now on.
     void watching.then(() => live.delete(state.uid));
     return { url: state.url, state, exited: Promise.race([watching, ended.promise]) };

@@ -1,3 +1,4 @@
+import type { Limiter } from '../../concurrency/limiter.ts';
 import { systemClock } from '../../processes/clock.ts';
 import { createLineSplitter } from '../../processes/output-lines.ts';
 import type { Cluster } from './cluster.ts';
@@ -20,10 +21,15 @@ const idleMs = 120_000;
 export async function followOutput(
   cluster: Cluster,
   pod: PodKey,
-  { signal, onOutput }: { readonly signal: AbortSignal; readonly onOutput: OnOutput },
+  {
+    signal,
+    onOutput,
+    inTurn,
+  }: { readonly signal: AbortSignal; readonly onOutput: OnOutput; readonly inTurn: Limiter },
 ): Promise<void> {
   const query = { container: serverContainer, follow: true };
-  const stream = await cluster.stream(logPath(pod), { query, signal, idleMs });
+  const open = () => cluster.stream(logPath(pod), { query, signal, idleMs });
+  const stream = await inTurn(open, signal);
   const splitter = createLineSplitter();
   let windowEndsMs = 0;
   let bytes = 0;
