@@ -124,6 +124,28 @@ describe.skipIf(!hasSlurm())('servers as jobs of Slurm', () => {
     expect(ended.failure?.message).toMatch(/the job was cancelled in Slurm/);
   });
 
+  test('a job that Slurm ends for its time limit is told to its user with the limit', async () => {
+    await using hub = await createSlurmHub({ time_limit: 1 });
+    await startServer(hub, path);
+    await untilServer(hub, path, isReady, 'the server is ready');
+    const jobId = await jobOf(hub);
+    // The minute is over now, which the controller sees within 30 seconds.
+    await cluster().run('scontrol', 'update', `JobId=${jobId}`, 'EndTime=now');
+    const ended = await untilServer(hub, path, ({ stopped }) => stopped, 'the end is noticed');
+    expect(ended.failure?.message).toBe(
+      'The server ended: the job reached its time limit of 1 minute.',
+    );
+    const told = await cluster().run(
+      'squeue',
+      '--noheader',
+      '--states=all',
+      '--format=%T',
+      '-j',
+      jobId,
+    );
+    expect(told.trim()).toBe('TIMEOUT');
+  });
+
   test('a program that fails is explained by its own last lines', async () => {
     const cmd = ['sh', '-c', 'echo "no licence on $(hostname)" >&2; exit 4'];
     await using hub = await createSlurmHub({}, { cmd });
