@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { HubError } from '../errors.ts';
 import type { Origins } from '../http/origins.ts';
-import type { AddressReports } from '../servers/address-reports.ts';
+import type { ToldAddresses } from '../servers/address-elsewhere.ts';
 import type { ProgressElsewhere } from '../servers/progress-elsewhere.ts';
 import { type Server, type ServerProgress, unreachableSince } from '../servers/server.ts';
 import type { ServerLifecycle } from '../servers/server-lifecycle.ts';
@@ -18,7 +18,7 @@ interface Deps {
   readonly servers: UserServers;
   readonly lifecycle: Pick<ServerLifecycle, 'unitOf'>;
   readonly progressElsewhere: Pick<ProgressElsewhere, 'follow'>;
-  readonly addressReports: Pick<AddressReports, 'tell'>;
+  readonly toldAddresses: ToldAddresses;
   readonly apiPath: string;
   readonly origins: Origins;
   /** A start answers within this time: 201 when the server is ready by then, 202 when not. */
@@ -186,7 +186,7 @@ function startedAt(
     }).handle(async ({ params, body }, deps: Deps) => {
       const server = await getServer(params, deps);
       if (isToldAlready(server, body)) return { status: 204 };
-      await deps.addressReports.tell(server.id, { host: body.host, port: body.port });
+      await deps.toldAddresses.tell(server, { host: body.host, port: body.port });
       return { status: 204 };
     }),
     operation({

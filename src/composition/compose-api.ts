@@ -108,7 +108,7 @@ export function addApi(
     serverStore: stores.servers,
     servers: servers.servers,
     lifecycle: servers.lifecycle,
-    addressReports: servers.addressReports,
+    toldAddresses: servers.toldAddresses,
     progressElsewhere: servers.progressElsewhere,
     apiPath,
     origins,

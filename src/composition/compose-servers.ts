@@ -13,6 +13,11 @@ import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import { createBoundedProbe } from '../processes/readiness-probe.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import { createActivityLog } from '../servers/activity.ts';
+import {
+  addressOperation,
+  createToldAddresses,
+  takeAddress,
+} from '../servers/address-elsewhere.ts';
 import { createAddressReports } from '../servers/address-reports.ts';
 import { createLaunchPlanner, identityOf } from '../servers/launch-plan.ts';
 import { noSpawner } from '../servers/no-spawner.ts';
@@ -165,6 +170,14 @@ export async function composeServers(
     answerProgress((serverId) => lifecycle.unitOf(serverId)?.progress, question),
   );
 
+  channel.handle(addressOperation, (report) => takeAddress(addressReports, report));
+  const toldAddresses = createToldAddresses({
+    reports: addressReports,
+    directory,
+    caller,
+    self: instance,
+  });
+
   const activityLog = disposables.use(
     createActivityLog({
       users: stores.users,
@@ -173,7 +186,7 @@ export async function composeServers(
       log,
     }),
   );
-  return { spawner, lifecycle, servers, activityLog, addressReports, progressElsewhere };
+  return { spawner, lifecycle, servers, activityLog, toldAddresses, progressElsewhere };
 }
 
 /** Starts every spawner of the configuration; what was started is closed again when one does not start. */

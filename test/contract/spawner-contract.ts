@@ -380,6 +380,22 @@ function startTests({ sockets }: SpawnerContract, commands: SpawnerCommands): Be
       },
     },
     {
+      name: 'a start leads no visitor to a machine that the server names',
+      async run(bench) {
+        const spawner = await bench.create();
+        const server = await bench.start(spawner, {
+          // Whoever has the token of the server can tell any address.
+          awaitAddress: (accept) =>
+            bench.request().awaitAddress(async ({ port }) => {
+              const url = await elsewhere(accept, port);
+              return url ?? (await accept({ host: undefined, port }));
+            }),
+        });
+        assert.notEqual(new URL(server.url).hostname, foreignHost, 'it believes the server');
+        await assertReady(server);
+      },
+    },
+    {
       name: 'a start that is given up before it began starts nothing',
       async run(bench) {
         const spawner = await bench.create();
@@ -388,6 +404,18 @@ function startTests({ sockets }: SpawnerContract, commands: SpawnerCommands): Be
       },
     },
   ];
+}
+
+/** An address that no machine has (RFC 5737 §3). */
+const foreignHost = '192.0.2.1';
+
+/** What a spawner makes of a host on which its engine runs nothing; undefined when it refuses. */
+async function elsewhere(accept: AcceptAddress, port: number): Promise<string | undefined> {
+  try {
+    return await accept({ host: foreignHost, port });
+  } catch {
+    return undefined;
+  }
 }
 
 function endTests(commands: SpawnerCommands): BenchTest[] {

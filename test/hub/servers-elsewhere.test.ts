@@ -285,6 +285,31 @@ describe.skipIf(!hasPostgres())('a start at another instance', () => {
     expect(told.join('')).toContain('"url":"/user/alice/"');
   });
 
+  test('ends with the address that the server tells to any instance', async () => {
+    const Hub = { database_url: await cluster().createDatabase(), cleanup_servers: false };
+    const Spawner = { cmd: fixtureApp('prints-own-token') };
+    await using first = await createBatchHub({ Hub, Spawner });
+    await using second = await createBatchHub({ Hub, Spawner });
+    await createUsers(first, 'alice');
+    const path = serverPath('alice');
+    await startServer(first, path, { profile: 'short' });
+    const file = (name: string) => join(first.directory, 'homes', 'alice', name);
+    await until(() => existsSync(file('token')), 'the server has written its token');
+    const token = await readFile(file('token'), 'utf8');
+    const tell = (body: object) =>
+      second.api(`${path}/address`, token, { method: 'POST', body: JSON.stringify(body) });
+    const refused = await tell({ host: 'metadata.internal', port: 80 });
+    expect([refused.status, await refused.text()]).toEqual([
+      403,
+      expect.stringContaining('The job does not run on metadata.internal.'),
+    ]);
+    const port = Number(await readFile(file('port'), 'utf8'));
+    expect((await tell({ port })).status).toBe(204);
+    await untilServer(second, path, ({ ready }) => ready, 'it is ready');
+    expect((await tell({ port: port === 80 ? 81 : 80 })).status).toBe(409);
+    await stopServer(first, path);
+  });
+
   test('is followed to its end where its instance cannot be asked', async () => {
     const Hub = { database_url: await cluster().createDatabase(), cleanup_servers: false };
     await using first = await createBatchHub({
