@@ -175,7 +175,10 @@ function describe(service: Service, { registry }: ServiceDeps): ModelOf<typeof f
   const { lastExit } = status ?? {};
   return {
     url: service.url ?? null,
-    prefix: service.url === undefined ? null : (service.origin ?? '') + service.prefix,
+    prefix:
+      service.url === undefined && !service.isBehindProxy
+        ? null
+        : (service.origin ?? '') + service.prefix,
     command: service.launch?.command ?? [],
     display: service.isDisplayed,
     info: service.info,

@@ -7,6 +7,7 @@ import type { ExchangeGuardCode } from '../gateway/direct-hub-api.ts';
 import { createDoor } from '../gateway/door.ts';
 import { createDoorAnswers } from '../gateway/door-answers.ts';
 import { createDoorWays } from '../gateway/door-ways.ts';
+import { createForwardAuth } from '../gateway/forward-auth.ts';
 import { createGateway } from '../gateway/gateway.ts';
 import { createGuard } from '../gateway/guard.ts';
 import type { createHopForwarder, HopForwarder } from '../gateway/hop-forwarder.ts';
@@ -173,6 +174,14 @@ export function assembleGateway(deps: {
     }),
     arrivals,
     guard,
+    forwardAuth: createForwardAuth({
+      routes,
+      guard,
+      clientAddress: site.clientAddress,
+      answers: errorAnswers,
+      isOutdated: deps.ways.isOutdated ?? (() => false),
+      hubPath: site.urls.hub,
+    }),
     door,
     forwarder,
     webSockets,

@@ -180,6 +180,7 @@ export async function createGatewayProcess(
 
   const server = createPublicServer({
     config,
+    hubPath: site.urls.hub,
     log,
     request(req, res) {
       if (!gateway.handleRequest(req, res)) hub.handleRequest(req, res);

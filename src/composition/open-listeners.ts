@@ -4,6 +4,7 @@ import type Koa from 'koa';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { HubError } from '../errors.ts';
+import { isForwardAuth } from '../gateway/forward-auth.ts';
 import { createHopReceiver, isHop } from '../gateway/hop-receiver.ts';
 import { hopToHub } from '../gateway/hub-forwarding.ts';
 import { createTrustedPeer } from '../http/client-address.ts';
@@ -55,6 +56,7 @@ export async function openListeners(
 
   const publicServer = createPublicServer({
     config,
+    hubPath: urls.hub,
     log,
     request: (req, res) => answerPublic(req, res),
     upgrade: (req, socket, head) => upgrade(req, socket, head),
@@ -125,6 +127,7 @@ export async function openListeners(
 /** A server for browsers within the limits of the configuration; the caller makes it listen. */
 export function createPublicServer({
   config: { Hub, Proxy: proxyConfig },
+  hubPath,
   log,
   request,
   upgrade,
@@ -133,6 +136,8 @@ export function createPublicServer({
     readonly Hub: Pick<Config['Hub'], 'trusted_proxies'>;
     readonly Proxy: Config['Proxy'];
   };
+  /** Path of the hub's pages, a slash at its end. */
+  readonly hubPath: string;
   readonly log: Logger;
   readonly request: Answer;
   readonly upgrade: Upgrade;
@@ -154,6 +159,7 @@ export function createPublicServer({
     maxRefusals: budget.maxRefusals,
     request,
     upgrade,
+    takesUpgrade: (req) => !isForwardAuth(req, hubPath),
   });
 }
 

@@ -12,7 +12,10 @@ export function findExtraRouteProblems(config: Config): ConfigProblem[] {
     const message = placeProblem(spec, config);
     return [
       ...(message === undefined ? [] : [{ path, message }]),
-      ...fieldProblems(route).map(({ field, message }) => ({ path: `${path}.${field}`, message })),
+      ...fieldProblems(route, spec, config).map(({ field, message }) => ({
+        path: `${path}.${field}`,
+        message,
+      })),
     ];
   });
 }
@@ -42,11 +45,30 @@ function pathProblem(path: string): string | undefined {
     : 'is not a plain path: percent-encode what is not ASCII, and leave out dot segments and encoded slashes';
 }
 
-function fieldProblems(route: ExtraRoutes[string]): { field: string; message: string }[] {
-  if (route.access !== 'public') return [];
+function fieldProblems(
+  route: ExtraRoutes[string],
+  spec: string,
+  { subdomainHost }: Config,
+): { field: string; message: string }[] {
+  const { access, target, strip_prefix, health_path } = route;
+  if (access === 'forward-auth') {
+    const needless = { target, strip_prefix, health_path };
+    const problems = Object.entries(needless).flatMap(([field, value]) =>
+      value === undefined
+        ? []
+        : [{ field, message: 'is not for "forward-auth": another proxy forwards to the app' }],
+    );
+    if (subdomainHost !== undefined && spec.startsWith('/')) {
+      const message = 'needs a host name of its own before its path, as Hub.subdomain_host is set';
+      problems.push({ field: 'access', message });
+    }
+    return problems;
+  }
+  if (target === undefined) return [{ field: 'target', message: 'is missing' }];
+  if (access === 'gateway') return [];
   return guardedOnly
     .filter((field) => route[field] !== undefined)
-    .map((field) => ({ field, message: 'is for routes with "access": "gateway" only' }));
+    .map((field) => ({ field, message: 'is for guarded routes only' }));
 }
 
 function decoded(path: string): string {

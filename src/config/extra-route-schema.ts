@@ -13,6 +13,8 @@ export interface RoutePlace {
   readonly origin: string | undefined;
   /** As visitors see it, with a slash at both ends. */
   readonly prefix: string;
+  /** Whether another proxy forwards to the app, and asks the hub about each request. */
+  readonly isBehindProxy: boolean;
 }
 
 /** Host name, if any, and path prefix: `/docs/` or `wiki.example.org/`. */
@@ -27,12 +29,14 @@ const extraRoute = z.union([
   httpUrl.transform((target) => complete({ target, access: 'public' })),
   z
     .strictObject({
-      target: httpUrl.describe('Where requests go.'),
+      target: httpUrl
+        .optional()
+        .describe('Where requests go; needed unless another proxy forwards them.'),
       access: z
-        .enum(['public', 'gateway'])
+        .enum(['public', 'gateway', 'forward-auth'])
         .default('public')
         .describe(
-          'Open to everyone, or guarded by the gateway: then the route is a service, and who may pass has the scope `access:services!service=<name>`.',
+          'Open to everyone, or guarded: by the gateway, or by another proxy that asks the hub about each request (`forward-auth`). A guarded route is a service, and who may pass has the scope `access:services!service=<name>`.',
         ),
       name: serviceSchema.shape.name
         .optional()
@@ -58,8 +62,8 @@ const extraRoute = z.union([
 
 /** Every key is there, so that a place where one has no meaning can be checked. */
 function complete(route: {
-  readonly target: string;
-  readonly access: 'public' | 'gateway';
+  readonly target?: string | undefined;
+  readonly access: 'public' | 'gateway' | 'forward-auth';
   readonly name?: string | undefined;
   readonly strip_prefix?: boolean | undefined;
   readonly rules?: z.output<typeof routeRules> | undefined;

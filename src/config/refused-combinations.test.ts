@@ -301,7 +301,19 @@ describe('settings that cannot be, alone or together, are refused:', () => {
     [
       'rules of a route that is open to everyone',
       { Proxy: { extra_routes: { '/x/': { target: 'http://h/', rules: [{ allow: 'nobody' }] } } } },
-      /^Proxy\.extra_routes\.\/x\/\.rules: is for routes with "access": "gateway" only/,
+      /^Proxy\.extra_routes\.\/x\/\.rules: is for guarded routes only/,
+    ],
+    [
+      'a route without target',
+      { Proxy: { extra_routes: { '/x/': { access: 'gateway' } } } },
+      'Proxy.extra_routes./x/.target: is missing',
+    ],
+    [
+      'a target of what another proxy forwards',
+      {
+        Proxy: { extra_routes: { 'x.example/': { access: 'forward-auth', target: 'http://h/' } } },
+      },
+      /^Proxy\.extra_routes\.x\.example\/\.target: is not for "forward-auth"/,
     ],
     [
       'headers slower than the request',

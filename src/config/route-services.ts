@@ -6,14 +6,27 @@ import { serviceSchema } from './service-schema.ts';
 export function placeOf(
   spec: string,
   { basePath, publicUrl }: Pick<Config, 'basePath' | 'publicUrl'>,
+  isBehindProxy = false,
 ): RoutePlace {
   const slashAt = spec.indexOf('/');
   const host = spec.slice(0, slashAt);
   const path = spec.slice(slashAt);
   if (host === '')
-    return { spec, host: undefined, origin: undefined, prefix: basePath + path.slice(1) };
+    return {
+      spec,
+      host: undefined,
+      origin: undefined,
+      prefix: basePath + path.slice(1),
+      isBehindProxy,
+    };
   const port = publicUrl.port === '' ? '' : `:${publicUrl.port}`;
-  return { spec, host, origin: `${publicUrl.protocol}//${host}${port}`, prefix: path };
+  return {
+    spec,
+    host,
+    origin: `${publicUrl.protocol}//${host}${port}`,
+    prefix: path,
+    isBehindProxy,
+  };
 }
 
 /** Where guarded routes with a host name are: logins lead there. */
@@ -29,10 +42,11 @@ export function routeServices(
   return Object.entries(routes).flatMap(([spec, route]) => {
     if (route.access === 'public') return [];
     const { target, access, name = nameOf(spec), ...rest } = route;
-    const given = Object.entries({ ...rest, name, url: target, access });
+    const isBehindProxy = access === 'forward-auth';
+    const given = Object.entries({ ...rest, name, url: target, access: 'gateway' });
     const options = Object.fromEntries(given.filter(([, value]) => value !== undefined));
     const { api_token: _, ...service } = serviceSchema.parse(options);
-    return [{ ...service, place: placeOf(spec, address) }];
+    return [{ ...service, place: placeOf(spec, address, isBehindProxy) }];
   });
 }
 

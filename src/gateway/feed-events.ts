@@ -16,6 +16,10 @@ const routeModel = z
     host: z.string().optional().describe('For which host name alone it is.'),
     origin: z.string().optional().describe('Of browsers there.'),
     strip_prefix: z.boolean().optional(),
+    behind_proxy: z
+      .boolean()
+      .optional()
+      .describe('Whether another proxy forwards, and asks about each request.'),
     rules: routeRules.optional(),
     target: z.string(),
     access: z.enum(['service', 'server', 'gateway', 'public']),

@@ -72,6 +72,7 @@ export function createGatewayFeed(deps: {
       ...(host !== undefined && { host }),
       ...(origin !== undefined && { origin }),
       ...(route.stripsPrefix && { strip_prefix: true }),
+      ...(route.isBehindProxy && { behind_proxy: true }),
       ...(rules.length > 0 && { rules: [...rules] }),
       target: route.target,
       access: route.access,

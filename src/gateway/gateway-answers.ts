@@ -49,6 +49,12 @@ export function nothingHere(): HubError {
   return new HubError('not_found', 'There is nothing at this address.');
 }
 
+export function behindProxy(): HubError {
+  return new HubError('not_found', 'This app is reached by way of another proxy.', {
+    hint: 'Open it at its own address.',
+  });
+}
+
 export function severalHosts(): HubError {
   return new HubError('bad_request', 'The request names its host more than once.');
 }

@@ -14,10 +14,12 @@ import type { RouteMatch, RouteTable } from '../proxy/route-table.ts';
 import type { WebSocketForwarder } from '../proxy/websocket-forwarder.ts';
 import type { Arrivals } from './arrivals.ts';
 import { hasDoor } from './door.ts';
+import type { ForwardAuth } from './forward-auth.ts';
 import type { Authorized, GateDecision, Gatekeeper } from './gatekeeper.ts';
 import {
   ambiguousPath,
   asHubError,
+  behindProxy,
   hopOptions,
   loginNeeded,
   nothingHere,
@@ -48,6 +50,8 @@ export function createGateway(deps: {
   readonly arrivals: Pick<Arrivals, 'finish'> | undefined;
   /** Before routes with `access: gateway`. */
   readonly guard: Gatekeeper;
+  /** For apps that another proxy forwards to. */
+  readonly forwardAuth: ForwardAuth;
   /** Before users' servers that check their visitors themselves. */
   readonly door: Gatekeeper;
   readonly forwarder: Forwarder;
@@ -72,7 +76,7 @@ export function createGateway(deps: {
   /** The name of the user whose login has a session id, while it is open. */
   readonly userOfSession: (sessionId: string) => Promise<string | undefined>;
 }): Gateway {
-  const { routes, hostRules, guard, door, forwarder, webSockets } = deps;
+  const { routes, hostRules, guard, door, forwardAuth, forwarder, webSockets } = deps;
   const { hops, arrivals, clientAddress, answers, traffic } = deps;
   const { renderNotReadyPage, leaveUpgrade } = deps;
   const { isOutdated = () => false } = deps;
@@ -196,6 +200,10 @@ export function createGateway(deps: {
         answers.respond(req, res, ambiguousPath());
         return true;
       }
+      if (forwardAuth.handle(req, res, path.pathname)) {
+        note(req, res, undefined);
+        return true;
+      }
       const match = findRoute(req, path);
       if (match?.kind === 'ambiguous' || match?.kind === 'nowhere') {
         note(req, res, undefined);
@@ -221,7 +229,7 @@ export function createGateway(deps: {
         return true;
       }
       const { route } = match;
-      const rule = checkRules(route, path, req, clientAddress);
+      const rule = checkRules(route, path, req.method ?? 'GET', () => clientAddress(req).address);
       if (rule instanceof HubError) {
         note(req, res, route);
         answers.respond(req, res, rule, { isExpected: true });
@@ -239,6 +247,11 @@ export function createGateway(deps: {
         return true;
       }
       const keeper = keeperOf(route);
+      if (rule === 'everyone' && route.isBehindProxy) {
+        note(req, res, route);
+        answers.respond(req, res, behindProxy(), { isExpected: true });
+        return true;
+      }
       if (keeper === undefined || rule === 'everyone') {
         forward(req, res, route, match.path, undefined);
         return true;
@@ -249,7 +262,7 @@ export function createGateway(deps: {
         return true;
       }
       const { groups } = rule;
-      const known = keeper.known(route, req);
+      const known = route.isBehindProxy ? undefined : keeper.known(route, req);
       if (known !== undefined && isInGroups(known, rule)) {
         forward(req, res, route, match.path, known, groups);
         return true;
@@ -257,7 +270,10 @@ export function createGateway(deps: {
       keeper.decide(route, req).then(
         (decided) => {
           const decision = withRule(decided, rule);
-          if (decision.kind === 'authorized') {
+          if (decision.kind === 'authorized' && route.isBehindProxy) {
+            note(req, res, route, visitorOf(decision));
+            answers.respond(req, res, behindProxy(), { isExpected: true });
+          } else if (decision.kind === 'authorized') {
             forward(req, res, route, match.path, decision, groups);
           } else {
             note(req, res, route, visitorOf(decision));
@@ -299,6 +315,11 @@ export function createGateway(deps: {
         return;
       }
       const { route } = match;
+      if (route.isBehindProxy) {
+        traffic.followUpgrade(req, socket, route);
+        answers.respondOnSocket(req, socket, behindProxy());
+        return;
+      }
       if (route.via !== undefined && hops !== undefined && route.isReady) {
         hops.forwardUpgrade(req, socket, head, hopOptions(route, route.via, match.path));
         return;
@@ -316,7 +337,7 @@ export function createGateway(deps: {
         answers.respondOnSocket(req, socket, error);
         return;
       }
-      const rule = checkRules(route, path, req, clientAddress);
+      const rule = checkRules(route, path, req.method ?? 'GET', () => clientAddress(req).address);
       if (rule instanceof HubError) {
         answers.respondOnSocket(req, socket, rule);
         return;

@@ -85,6 +85,7 @@ function definitionOf(model: GatewayRoute): RouteDefinition {
     host: model.host,
     origin: model.origin,
     stripsPrefix: model.strip_prefix,
+    isBehindProxy: model.behind_proxy,
     rules: model.rules,
     target: model.target,
     access: model.access,

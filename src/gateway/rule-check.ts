@@ -1,7 +1,5 @@
-import type { IncomingMessage } from 'node:http';
 import { HubError } from '../errors.ts';
 import type { CanonicalPath } from '../http/canonical-path.ts';
-import type { ClientAddressReader } from '../http/client-address.ts';
 import type { Route } from '../proxy/route.ts';
 import type { Authorized } from './gatekeeper.ts';
 
@@ -19,15 +17,14 @@ const allUsers: UsersOnly = { groups: undefined };
 export function checkRules(
   route: Route,
   { pathname }: Pick<CanonicalPath, 'pathname'>,
-  req: IncomingMessage,
-  clientAddress: ClientAddressReader,
+  method: string,
+  addressOf: () => string,
 ): RuleCheck {
   const { judge, prefix } = route;
-  const { method = 'GET' } = req;
   if (judge === undefined) return allUsers;
   if (method === 'GET' && pathname === `${prefix}oauth_callback`) return allUsers;
   const path = belowPrefix(pathname, prefix);
-  const verdict = judge({ path, method, address: clientAddress(req).address });
+  const verdict = judge({ path, method, address: addressOf() });
   if (verdict === 'ambiguous') return ambiguousForRules();
   switch (verdict.allow) {
     case 'everyone':

@@ -34,15 +34,16 @@ export function createExtraRoutes(
 
 function definitionsOf({ Proxy: proxy, ...address }: RouteConfig): RouteDefinition[] {
   return Object.entries(proxy.extra_routes).flatMap(([spec, route]) => {
-    if (route.access !== 'public') return [];
+    const { access, target } = route;
+    if (access !== 'public' || target === undefined) return [];
     const { host, prefix } = placeOf(spec, address);
     return [
       {
         prefix,
         host,
         stripsPrefix: route.strip_prefix,
-        target: route.target,
-        access: route.access,
+        target,
+        access,
         owner: { kind: 'extra' as const },
         upstreamTimeoutMs:
           route.upstream_timeout === undefined ? undefined : route.upstream_timeout * 1000,

@@ -4,6 +4,9 @@ import { tokenCookieName } from '../protocol/cookie-names.ts';
 import { compileRules, type RouteRules } from './route-rules.ts';
 import { parseUpstreamAddress, type UpstreamAddress } from './upstream-address.ts';
 
+/** The target of routes that lead nowhere (RFC 2606 §2). */
+export const nowhere = 'http://nowhere.invalid';
+
 /** Who checks visitors: the service or server itself, the gateway in its place, or none. */
 export type RouteAccess = 'service' | 'server' | 'gateway' | 'public';
 
@@ -20,6 +23,8 @@ export interface RouteDefinition {
   readonly origin?: string | undefined;
   /** Whether the upstream gets paths without the prefix. */
   readonly stripsPrefix?: boolean | undefined;
+  /** Whether another proxy forwards to the app, and asks about each request: `target` leads nowhere. */
+  readonly isBehindProxy?: boolean | undefined;
   /** Who may pass which part, for `access: "gateway"`. */
   readonly rules?: readonly RouteRule[] | undefined;
   /** `http://`, `https://` or `http+unix://%2Fpath`; only the origin counts. */
@@ -50,6 +55,7 @@ export interface Route {
   readonly host: string | undefined;
   readonly origin: string | undefined;
   readonly stripsPrefix: boolean;
+  readonly isBehindProxy: boolean;
   readonly rules: readonly RouteRule[];
   /** Undefined where there are no rules. */
   readonly judge: RouteRules['judge'] | undefined;
@@ -83,6 +89,7 @@ export function createRoute(definition: RouteDefinition, nowMs: number): Route {
     host,
     origin: definition.origin,
     stripsPrefix: definition.stripsPrefix ?? false,
+    isBehindProxy: definition.isBehindProxy ?? false,
     rules,
     judge: rules.length === 0 ? undefined : compileRules(rules).judge,
     target,

@@ -45,6 +45,7 @@ export function createExternalService(options: {
     // Without a web server there is nothing to ask: it only holds a token.
     state = url === undefined ? 'ready' : 'starting';
     if (url === undefined) {
+      if (service.isBehindProxy) routes.open(service);
       options.onFirstAnswer?.();
       return;
     }
@@ -75,7 +76,8 @@ export function createExternalService(options: {
     },
     update(changed) {
       service = changed;
-      if (state === 'ready' && service.url !== undefined) routes.open(service);
+      if (state === 'ready' && (service.url !== undefined || service.isBehindProxy))
+        routes.open(service);
     },
     status: () => ({
       name: service.name,

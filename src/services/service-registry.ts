@@ -167,7 +167,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     tokens.delete(name);
     await end(removed);
     supervised.delete(name);
-    if (removed.service.url !== undefined) routes.remove(removed.service);
+    routes.remove(removed.service);
   }
 
   async function end(each: SupervisedService): Promise<void> {
@@ -188,7 +188,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
       former?.status(undefined).isReady === true &&
       [former.service, service].every(({ kind, url }) => kind === 'external' && url !== undefined);
     if (former !== undefined) await end(former);
-    if (former?.service.url !== undefined && !isMove) routes.remove(former.service);
+    if (former !== undefined && !isMove) routes.remove(former.service);
     if (!isDisposed) add(service, isMove).start();
   }
 

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
+import { nowhere } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { Service } from './service.ts';
 
-/** The proxy table, as far as services change it. Called only for services with a url. */
+/** The proxy table, as far as services change it. Does nothing for services without pages. */
 export interface ServiceRoutes {
   /**
    * Lets visitors through; called again when the service has changed. `via` is the instance that alone
@@ -17,11 +18,12 @@ export interface ServiceRoutes {
 
 export function createServiceRoutes(routes: RouteTable): ServiceRoutes {
   function put(service: Service, isReady: boolean, via?: string): void {
-    if (service.url === undefined) return;
+    const target = service.isBehindProxy ? nowhere : service.url;
+    if (target === undefined) return;
     const key = keyOf(service);
     const current = routes.find(key);
     const isSame =
-      current?.target === service.url &&
+      current?.target === target &&
       current.access === service.access &&
       current.clientId === service.clientId &&
       current.stripsPrefix === service.stripsPrefix &&
@@ -38,7 +40,8 @@ export function createServiceRoutes(routes: RouteTable): ServiceRoutes {
       origin: service.origin,
       stripsPrefix: service.stripsPrefix,
       rules: service.rules,
-      target: service.url,
+      target,
+      isBehindProxy: service.isBehindProxy,
       access: service.access,
       owner: { kind: 'service', name: service.name },
       clientId: service.clientId,

@@ -31,6 +31,8 @@ export interface Service {
   /** Of browsers, where it has a host name: scheme, host and port. */
   readonly origin: string | undefined;
   readonly stripsPrefix: boolean;
+  /** Whether another proxy forwards to it, and asks the hub about each request. */
+  readonly isBehindProxy: boolean;
   readonly rules: ServiceConfig['rules'];
   readonly access: 'service' | 'gateway' | 'public';
   readonly isDisplayed: boolean;
@@ -76,6 +78,7 @@ export function createService(
     host,
     origin,
     stripsPrefix,
+    isBehindProxy: place?.isBehindProxy ?? false,
     rules: config.rules,
     access: config.access,
     isDisplayed: config.display,

@@ -71,13 +71,14 @@ function checkRules({ access, rules, strip_prefix }: ServiceConfig, report: Repo
 }
 
 function checkFields(service: ServiceConfig, report: Report): void {
-  const { url, access, api_token } = service;
+  const { url, access, api_token, place } = service;
   checkRules(service, report);
   if (api_token !== undefined && api_token.reveal().length <= longestRefusedSecret) {
     report('api_token', `must be longer than ${longestRefusedSecret} characters`);
   }
   if (url === undefined) {
-    if (access !== 'service') report('access', `"${access}" needs a url to forward to`);
+    const needsUrl = access !== 'service' && place?.isBehindProxy !== true;
+    if (needsUrl) report('access', `"${access}" needs a url to forward to`);
     return;
   }
   const { username, password, search, hash } = new URL(url);

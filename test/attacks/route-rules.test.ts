@@ -60,6 +60,7 @@ beforeAll(async () => {
     Proxy: {
       extra_routes: {
         '/wiki/': { target, access: 'gateway', strip_prefix: true, rules },
+        'asked.localhost/': { access: 'forward-auth', rules },
         'wiki.localhost/': { target, access: 'gateway', name: 'wiki-host' },
       },
     },
@@ -202,6 +203,18 @@ describe.each(['hub', 'gateway'] as const)('a guarded route at the %s', (place) 
       'x-requested-with': 'x',
     };
     expect((await fetch(at('wiki/office/x'), { headers: forged })).status).toBe(401);
+  });
+
+  test('who is no proxy of the operator is told nothing about a request', async () => {
+    const asked = {
+      'x-forwarded-method': 'GET',
+      'x-forwarded-uri': '/public/x',
+      'x-forwarded-host': 'asked.localhost',
+      'x-forwarded-for': '127.0.0.1',
+    };
+    for (const path of ['hub/forward-auth', 'hub/auth-request']) {
+      expect((await fetch(at(path), { headers: asked })).status).toBe(403);
+    }
   });
 
   test('rules hold for WebSockets', async () => {

@@ -48,7 +48,8 @@ export function homeRoutes(
     const membership = await authorizer.membershipFor(caller.scopes);
     return registry
       .services()
-      .filter(({ url, isDisplayed }) => url !== undefined && isDisplayed)
+      .filter(({ url, isBehindProxy }) => url !== undefined || isBehindProxy)
+      .filter(({ isDisplayed }) => isDisplayed)
       .filter(({ name }) => {
         const resource = { kind: 'service', name } as const;
         return checkAccess(caller.scopes, 'access:services', resource, membership) === 'granted';
