@@ -1,7 +1,8 @@
 import { single } from '../client/credentials.ts';
 import type { Redirected, RequestLike } from '../client/decision.ts';
 import { HubError } from '../errors.ts';
-import type { AnswerHead, Forwarder } from '../proxy/forwarder.ts';
+import type { Forwarder } from '../proxy/forwarder.ts';
+import type { AnswerHead } from '../proxy/http1/request-head-only.ts';
 import { isStateCookie } from '../proxy/hub-cookies.ts';
 import { confinedSetCookie, publicLocation } from '../proxy/response-headers.ts';
 import type { Route } from '../proxy/route.ts';

@@ -1,19 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Dispatcher } from 'undici';
 import { HubError } from '../errors.ts';
 import { SentPieces } from '../undocumented/sent-pieces.ts';
+import type { ResponseHeaders } from './http1/response-head.ts';
+import type {
+  ExchangeControl,
+  UpstreamHandler,
+  UpstreamRequest,
+} from './http1/upstream-request.ts';
 import type { CloseReason, ConnectionTags, LiveConnection } from './live-connections.ts';
 import { discardBody, type RequestBody } from './request-body.ts';
-import { clientResponseHeaders, type UpstreamResponseHeaders } from './response-headers.ts';
+import { clientResponseHeaders } from './response-headers.ts';
 import { toCloseError, toUpstreamError } from './upstream-error.ts';
 
-/** A request ready to be sent, as undici takes it. */
-export interface UpstreamRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly headers: string[];
-  /** TLS name of the upstream, so that undici does not open a new connection per Host header. */
-  readonly servername: string;
+/** A request with a body that can be given up for another one. */
+export interface ForwardedRequest extends UpstreamRequest {
   body: RequestBody | null;
 }
 
@@ -33,7 +33,7 @@ export interface ExchangeHost {
 }
 
 const idempotentMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
-const brokenConnection = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
+const brokenConnection = new Set(['UPSTREAM_CLOSED', 'ECONNRESET', 'EPIPE']);
 const refusedConnection = new Set(['ECONNREFUSED', 'ENOENT']);
 /** An upstream that answered within this time and is gone now is restarting, not missing. */
 const recentlyMs = 10_000;
@@ -48,34 +48,35 @@ const mostUnsentBytes = 128 * 1024;
 const largestJoinedBody = 12 * 1024;
 
 /**
- * One forwarded request: the handler undici calls, one object and no closure per piece of body.
+ * One forwarded request: one object, and no closure for a piece of body.
  */
-export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
+export class Exchange implements UpstreamHandler, LiveConnection {
   readonly kind = 'http';
   place = -1;
   readonly tags: ConnectionTags;
   readonly req: IncomingMessage;
-  readonly request: UpstreamRequest;
+  readonly request: ForwardedRequest;
+  /** Sent once more, it must not meet another connection that is closed by now. */
+  isRetried = false;
   readonly #res: ServerResponse;
   readonly #responseHeadersToAdd: readonly string[] | undefined;
   readonly #host: ExchangeHost;
-  #controller: Dispatcher.DispatchController | undefined;
+  #control: ExchangeControl | undefined;
   #hasUpstreamAnswered = false;
-  #isRetried = false;
   #isWaitingForDrain = false;
   #isEventStream = false;
   #isOver = false;
   #reconnects = 0;
   /** Length the upstream announced of its answer, where a short one can be sent along with its head. */
   #joinedLength = -1;
-  #joinedBody: Buffer | undefined;
+  #joinedBody: string | undefined;
   #sentPieces: SentPieces | undefined;
 
   constructor(options: {
     readonly req: IncomingMessage;
     readonly res: ServerResponse;
     readonly tags: ConnectionTags;
-    readonly request: UpstreamRequest;
+    readonly request: ForwardedRequest;
     readonly responseHeadersToAdd: readonly string[] | undefined;
     readonly host: ExchangeHost;
   }) {
@@ -89,9 +90,8 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
     this.#res.on('close', () => this.#clientClosed());
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    if (this.#isOver) controller.abort(new Error('the client has left'));
+  onRequestStart(control: ExchangeControl): void {
+    this.#control = control;
   }
 
   onResponseStarted(): void {
@@ -99,20 +99,13 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
     this.request.body?.forget();
   }
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: UpstreamResponseHeaders,
-    reason?: string,
-  ): void {
-    // Interim answers (RFC 9110 §15.2) are for the hub, which did not ask for them.
-    if (status < 200) return;
+  onResponseStart(status: number, headers: ResponseHeaders, reason: string): void {
     this.touch();
     this.tags.route.lastAnswerMs = this.tags.route.lastActivityMs;
     const { route, client } = this.tags;
     const pairs = clientResponseHeaders(headers, route, [client?.host, this.req.headers.host]);
     if (this.#responseHeadersToAdd !== undefined) pairs.push(...this.#responseHeadersToAdd);
-    if (reason !== undefined && reason !== '' && plainReason.test(reason)) {
+    if (reason !== '' && plainReason.test(reason)) {
       this.#res.writeHead(status, reason, pairs);
     } else {
       this.#res.writeHead(status, pairs);
@@ -127,43 +120,42 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
     this.#isEventStream = String(headers['content-type']).startsWith('text/event-stream');
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    // undici says so each time it goes on, and Node would make a system call of it.
-    if (chunk.length === 0) return;
+  onResponseData(lent: Buffer): void {
     this.touch();
     // Nothing can follow a chunk as long as the announced length, so its end comes in this very turn.
-    if (chunk.length === this.#joinedLength && chunk.length <= largestJoinedBody) {
-      this.#joinedBody = chunk;
+    if (lent.length === this.#joinedLength && lent.length <= largestJoinedBody) {
+      // Latin-1 is every byte as it is. As text, the body is joined to the head, and both go by one write.
+      this.#joinedBody = lent.toString('latin1');
       return;
     }
+    const chunk = SentPieces.copyOf(lent);
     this.#sentPieces ??= new SentPieces();
     const isTaken = this.#res.write(chunk, this.#sentPieces.sending(chunk));
     if (isTaken || this.#res.writableLength < mostUnsentBytes) return;
-    controller.pause();
+    this.#control?.pause();
     if (this.#isWaitingForDrain) return;
     this.#isWaitingForDrain = true;
     this.#res.once('drain', () => {
       this.#isWaitingForDrain = false;
-      controller.resume();
+      this.#control?.resume();
     });
   }
 
   onResponseEnd(): void {
     if (this.#isOver) return;
     this.#finish();
-    // Latin-1 is every byte as it is. As text, the body is joined to the head, and both go by one write.
     if (this.#joinedBody === undefined) this.#res.end();
-    else this.#res.end(this.#joinedBody.toString('latin1'), 'latin1');
+    else this.#res.end(this.#joinedBody, 'latin1');
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+  onResponseError(error: Error): void {
     if (this.#isOver) return;
     if (this.req.socket.destroyed) {
       this.#finish();
       return;
     }
     if (this.#prepareRetry(error)) {
-      // Not from within undici's clean-up of the broken connection.
+      // Not from within the clean-up of the broken connection.
       process.nextTick(() => this.#host.dispatch(this));
       return;
     }
@@ -176,14 +168,14 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
   close(reason: CloseReason): void {
     if (this.#isOver) return;
     this.#answerOrDestroy(toCloseError(reason));
-    this.#controller?.abort(new Error(reason));
+    this.#control?.abort();
   }
 
   /** Ends an event stream as if the upstream had: the browser comes back by itself. */
   endStream(): void {
     if (this.#isOver || !this.#isEventStream) return;
     this.onResponseEnd();
-    this.#controller?.abort(new Error('the stream has been ended'));
+    this.#control?.abort();
   }
 
   /** Notes traffic on the route. */
@@ -196,7 +188,7 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
     this.#host.closed(this, this.#res);
     if (this.#isOver) return;
     this.#finish();
-    this.#controller?.abort(new Error('the client has left'));
+    this.#control?.abort();
   }
 
   #answerOrDestroy(error: HubError): void {
@@ -225,12 +217,12 @@ export class Exchange implements Dispatcher.DispatchHandler, LiveConnection {
    */
   #prepareRetry(error: Error): boolean {
     const code = 'code' in error ? String(error.code) : '';
-    if (this.#isRetried || this.#hasUpstreamAnswered || !brokenConnection.has(code)) return false;
+    if (this.isRetried || this.#hasUpstreamAnswered || !brokenConnection.has(code)) return false;
     const { body, method } = this.request;
     const isUnsent = body?.isUntouched === true;
     if (!isUnsent && !isIdempotent(method)) return false;
     if (!this.#renewBody()) return false;
-    this.#isRetried = true;
+    this.isRetried = true;
     return true;
   }
 

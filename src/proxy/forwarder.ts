@@ -1,17 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import type { Dispatcher } from 'undici';
 import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import type { ProxyConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { ClientAddress } from '../http/client-address.ts';
 import { recordOf } from '../http/request-record.ts';
 import { withoutTokenParameter } from '../protocol/token-parameter.ts';
-import { Exchange, type ExchangeHost, isIdempotent, type UpstreamRequest } from './exchange.ts';
+import { Exchange, type ExchangeHost, type ForwardedRequest, isIdempotent } from './exchange.ts';
+import { type AnswerHead, requestHeadOnly } from './http1/request-head-only.ts';
 import type { ConnectionTags, LiveConnections } from './live-connections.ts';
 import { bodyTooLarge, discardBody, hasBody, RequestBody } from './request-body.ts';
 import { type HeaderPairs, upstreamRequestHeaders } from './request-headers.ts';
-import type { UpstreamResponseHeaders } from './response-headers.ts';
 import type { Route } from './route.ts';
 import type { RouteTable } from './route-table.ts';
 import { notReadyError, overloadedError, toUpstreamError } from './upstream-error.ts';
@@ -39,12 +38,6 @@ export interface ForwardOptions {
 
 /** Answers a request that could not be forwarded. */
 export type AnswerError = (req: IncomingMessage, res: ServerResponse, error: HubError) => void;
-
-/** How an upstream begins its answer. */
-export interface AnswerHead {
-  readonly status: number;
-  readonly headers: UpstreamResponseHeaders;
-}
 
 /** A GET of the hub's own. */
 export interface OwnRequest {
@@ -88,15 +81,15 @@ export function createForwarder(options: {
     onClosed,
     now = monotonicMs,
   } = options;
-  const pools = createUpstreamPools(config);
+  const pools = createUpstreamPools(config, now);
   const stopListening = routes.onRemove((route) => pools.release(route));
   const host: ExchangeHost = {
     now,
     reconnectMs: config.reconnect_timeout * 1000,
     dispatch(exchange) {
-      if (!pools.of(exchange.tags.route).dispatch(exchange.request, exchange)) {
-        exchange.onResponseError(null, overloadedError());
-      }
+      const pool = pools.of(exchange.tags.route);
+      if (pool.isFull) exchange.onResponseError(overloadedError());
+      else pool.dispatch(exchange.request, exchange, exchange.isRetried);
     },
     answerError,
     finished: (exchange) => liveConnections.delete(exchange),
@@ -157,21 +150,11 @@ export function createForwarder(options: {
     },
 
     async ask(route, { path, headers, timeoutMs }) {
+      const pool = pools.of(route);
+      if (pool.isFull) throw overloadedError();
+      const request = { method: 'GET', path, headers: Object.entries(headers).flat(), body: null };
       try {
-        const answering = pools.of(route).ask({
-          method: 'GET',
-          path,
-          headers,
-          servername: servernameOf(route),
-          headersTimeout: timeoutMs,
-          bodyTimeout: timeoutMs,
-          signal: AbortSignal.timeout(timeoutMs),
-        } as Dispatcher.RequestOptions);
-        if (answering === false) throw overloadedError();
-        const { statusCode, headers: answered, body } = await answering;
-        // Cut off at once: a body has no use here and may have no end.
-        body.on('error', () => {}).destroy();
-        return { status: statusCode, headers: answered };
+        return await requestHeadOnly(pool, { request, timeoutMs });
       } catch (error) {
         throw toUpstreamError(error);
       }
@@ -179,7 +162,7 @@ export function createForwarder(options: {
 
     async [Symbol.asyncDispose]() {
       stopListening();
-      await pools[Symbol.asyncDispose]();
+      pools[Symbol.dispose]();
     },
   };
 }
@@ -207,7 +190,7 @@ function refusalOf(
 function toUpstreamRequest(
   req: IncomingMessage,
   options: ForwardOptions,
-): UpstreamRequest | HubError {
+): ForwardedRequest | HubError {
   const { route, path, client, headersToAdd = [], stripAuthorization = false } = options;
   let headers: string[];
   try {
@@ -229,11 +212,6 @@ function toUpstreamRequest(
     method: req.method ?? 'GET',
     path: stripAuthorization ? withoutTokenParameter(path) : path,
     headers,
-    servername: servernameOf(route),
     body: null,
   };
-}
-
-function servernameOf({ upstream: { servername, hostname } }: Route): string {
-  return servername === '' ? hostname : servername;
 }

@@ -41,7 +41,7 @@ export class RequestBody extends Readable {
     request.on('close', this.#abandon);
   }
 
-  /** Whether nothing of the request has been sent yet: undici sends its head with the first piece. */
+  /** Whether nothing of the request has been sent yet: its head is sent with the first piece. */
   get isUntouched(): boolean {
     return this.#bytesTaken === 0 && !this.#hasEnded;
   }

@@ -71,8 +71,7 @@ const fates = new Map<string, Fate>([
 ]);
 
 /**
- * Their usual spellings. The name of a header that came by a socket is a new string each time, which undici would
- * look up by its characters; the one found here it finds by its identity.
+ * Their usual spellings: most names need one look into this map and no change of case.
  */
 const spellings = new Map<string, { readonly name: string; readonly fate: Fate }>();
 for (const [name, fate] of fates) {

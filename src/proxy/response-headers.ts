@@ -1,10 +1,8 @@
 import { hopResponseHeaders } from './hop-headers.ts';
+import type { ResponseHeaders } from './http1/response-head.ts';
 import { maySetCookie } from './hub-cookies.ts';
 import { openerPolicy, originHeaders } from './origin-headers.ts';
 import type { Route } from './route.ts';
-
-/** Response headers by lower-case name, as undici and `node:http` give them. */
-export type UpstreamResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /** Hop-by-hop headers (RFC 9110 §7.6.1), and those that speak for the whole origin. */
 const droppedNames = new Set([
@@ -26,7 +24,7 @@ const droppedNames = new Set([
  * the hub: a redirect to one of them is one within the hub.
  */
 export function clientResponseHeaders(
-  headers: UpstreamResponseHeaders,
+  headers: ResponseHeaders,
   route: Route,
   publicHosts: readonly (string | undefined)[] = [],
 ): string[] {

@@ -12,16 +12,15 @@ const unreachable = new Set([
   'ENETUNREACH',
   'ENOENT',
   'ENOTFOUND',
-  'UND_ERR_CLOSED',
-  'UND_ERR_DESTROYED',
+  'UPSTREAM_GONE',
 ]);
 
 const timedOut = new Set([
   'ECONNECT_TIMEOUT',
   'ETIMEDOUT',
-  'UND_ERR_BODY_TIMEOUT',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'UND_ERR_HEADERS_TIMEOUT',
+  'UPSTREAM_BODY_TIMEOUT',
+  'UPSTREAM_CONNECT_TIMEOUT',
+  'UPSTREAM_HEADERS_TIMEOUT',
 ]);
 
 /** Turns what went wrong with an upstream into the answer a client gets. */
@@ -38,7 +37,7 @@ export function toUpstreamError(error: unknown): HubError {
   if (timedOut.has(code)) {
     return new HubError('upstream_timeout', 'The application did not answer in time.', { cause });
   }
-  if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED') {
+  if (code === 'UPSTREAM_BAD_REQUEST') {
     return new HubError('bad_request', 'The request cannot be forwarded.', { cause });
   }
   return new HubError('upstream_failed', 'The application broke off its answer.', { cause });

@@ -1,21 +1,12 @@
-import type { buildConnector as connectors, Dispatcher, Pool } from 'undici';
+import { connect as connectPlain, type OnReadOpts, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import type { ProxyConfig } from '../config/config.ts';
-import { giveBackSentPieces } from '../undocumented/sent-pieces.ts';
-import { buildConnector, Pool as UndiciPool } from '../undocumented/undici-pool.ts';
+import { UpstreamPool } from './http1/upstream-pool.ts';
 import type { Route } from './route.ts';
 
-/** The connections to one upstream. */
-export interface Upstream {
-  /** Sends a request; false when so many already wait for a connection that one more is of no use. */
-  dispatch(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean;
-  /** The same for a request of the hub's own. */
-  ask(request: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData> | false;
-  readonly pool: Pool;
-}
-
 /** The connection pools of all routes, opened at first use. */
-export interface UpstreamPools extends AsyncDisposable {
-  of(route: Route): Upstream;
+export interface UpstreamPools extends Disposable {
+  of(route: Route): UpstreamPool;
   /** Lets requests in flight end, then closes the connections of a route that is gone. */
   release(route: Route): void;
 }
@@ -30,86 +21,77 @@ export type UpstreamOptions = Pick<
   | 'max_upstream_connections'
 >;
 
-/** Some applications answer with header blocks far larger than a request may have. */
-const maxResponseHeaderBytes = 64 * 1024;
-
 /**
  * How much of a body may wait for its upstream before the client has to wait too. Node's own mark is no
  * more than one read of the client's socket, so that each would stop it and start it again.
  */
 const mostUnsentBytes = 128 * 1024;
+/** How often connections are checked for timeouts: as exact as any of them has to be. */
+const checkMs = 250;
 
-export function createUpstreamPools(options: UpstreamOptions): UpstreamPools {
-  const upstreams = new Map<Route, Upstream>();
+/** `now` is milliseconds on a monotonic clock. */
+export function createUpstreamPools(options: UpstreamOptions, now: () => number): UpstreamPools {
+  const pools = new Map<Route, UpstreamPool>();
+  const closing = new Set<UpstreamPool>();
+  const timer = setInterval(() => {
+    const nowMs = now();
+    for (const pool of pools.values()) pool.checkDeadlines(nowMs);
+    for (const pool of closing) {
+      pool.checkDeadlines(nowMs);
+      if (pool.isEmpty) closing.delete(pool);
+    }
+  }, checkMs).unref();
 
-  function open(route: Route): Upstream {
-    const pool = new UndiciPool(route.upstream.origin, poolOptions(route, options));
-    let isSaturated = false;
-    const isFull = () => isSaturated && pool.stats.queued >= options.max_upstream_connections;
-    const upstream: Upstream = {
-      pool,
-      dispatch(request, handler) {
-        if (isFull()) return false;
-        isSaturated = !pool.dispatch(request, handler);
-        return true;
+  function open(route: Route): UpstreamPool {
+    const { upstream, upstreamTimeoutMs } = route;
+    const pool = new UpstreamPool({
+      open: (onread) => connectTo(upstream, onread),
+      openEvent: upstream.protocol === 'https:' ? 'secureConnect' : 'connect',
+      host: new URL(upstream.origin).host,
+      maxConnections: options.max_upstream_connections,
+      timeouts: {
+        connectMs: unlessOff(options.connect_timeout * 1000),
+        headersMs: unlessOff(upstreamTimeoutMs ?? options.upstream_timeout * 1000),
+        bodyMs: unlessOff(options.body_timeout * 1000),
+        idleMs: options.upstream_idle_timeout * 1000,
       },
-      ask: (request) => !isFull() && pool.request(request),
-    };
-    upstreams.set(route, upstream);
-    return upstream;
+      now,
+    });
+    pools.set(route, pool);
+    return pool;
   }
 
   return {
-    of: (route) => upstreams.get(route) ?? open(route),
+    of: (route) => pools.get(route) ?? open(route),
     release(route) {
-      const upstream = upstreams.get(route);
-      upstreams.delete(route);
-      // Nothing to report: closing a pool that is already gone is what was wanted.
-      upstream?.pool.close().catch(() => {});
+      const pool = pools.get(route);
+      if (pool === undefined) return;
+      pools.delete(route);
+      closing.add(pool);
+      pool.close();
     },
-    async [Symbol.asyncDispose]() {
-      const pools = [...upstreams.values()].map(({ pool }) => pool.destroy());
-      upstreams.clear();
-      await Promise.all(pools);
+    [Symbol.dispose]() {
+      clearInterval(timer);
+      for (const pool of [...pools.values(), ...closing]) pool.destroy();
+      pools.clear();
+      closing.clear();
     },
   };
 }
 
-function poolOptions(
-  { upstream, upstreamTimeoutMs }: Route,
-  options: UpstreamOptions,
-): Pool.Options {
-  return {
-    connections: options.max_upstream_connections,
-    pipelining: 1,
-    allowH2: false,
-    headersTimeout: Math.round(upstreamTimeoutMs ?? options.upstream_timeout * 1000),
-    bodyTimeout: Math.round(options.body_timeout * 1000),
-    keepAliveTimeout: Math.max(1, Math.round(options.upstream_idle_timeout * 1000)),
-    maxHeaderSize: maxResponseHeaderBytes,
-    connect: connectorTo(upstream, Math.round(options.connect_timeout * 1000)),
-  };
+/** A timeout of 0 is none. */
+function unlessOff(timeoutMs: number): number {
+  return timeoutMs === 0 ? Number.POSITIVE_INFINITY : timeoutMs;
 }
 
-/**
- * Connects to an upstream, with TLS by the name of the target: undici would take the name from the Host
- * header, which is the public one, and check the upstream's certificate against it.
- */
-function connectorTo(
-  { protocol, servername, socketPath }: Route['upstream'],
-  timeout: number,
-): connectors.connector {
-  const hasTls = protocol === 'https:';
-  const connect = buildConnector({
-    timeout,
-    allowH2: false,
-    ...(socketPath === undefined ? {} : { socketPath }),
-    ...(hasTls ? {} : { highWaterMark: mostUnsentBytes }),
-  });
-  return (target, callback) =>
-    connect(hasTls ? { ...target, servername } : target, (...outcome) => {
-      const [error, socket] = outcome;
-      if (error === null) giveBackSentPieces(socket);
-      callback(...outcome);
-    });
+/** With TLS by the name of the target, not by the public one that the Host header has. */
+function connectTo(upstream: Route['upstream'], onread: OnReadOpts): Socket {
+  const { protocol, hostname, port, servername, socketPath } = upstream;
+  // The types of Node know of the first for plain connections only, and of the second for none.
+  const buffering = { onread, highWaterMark: mostUnsentBytes };
+  if (protocol === 'https:') {
+    return connectTls({ host: hostname, port, servername, ...buffering });
+  }
+  if (socketPath !== undefined) return connectPlain({ path: socketPath, ...buffering });
+  return connectPlain({ host: hostname, port, ...buffering });
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { giveBackSentPieces, SentPieces } from './sent-pieces.ts';
+import { SentPieces } from './sent-pieces.ts';
 
 const pieceOf = (bytes: number) => Buffer.from(new ArrayBuffer(bytes)).fill('p');
 const isGivenBack = (piece: Buffer) => (piece.buffer as ArrayBuffer).detached;
@@ -38,15 +38,14 @@ test('what is small or shares its memory is not touched', () => {
   expect(isGivenBack(shared)).toBe(false);
 });
 
-test('a socket gives back what it was handed once the other side can have it', async () => {
+test('a socket that calls back gives memory back once the other side can have it', async () => {
   await using pair = await connectedPair();
-  giveBackSentPieces(pair.near);
-  const pieces = Array.from({ length: 200 }, () => pieceOf(65_536));
-  for (const piece of pieces) pair.near.write(piece);
-  pair.near.write('a text');
-  const answered = pieceOf(65_536);
+  const sent = new SentPieces();
+  const lent = pieceOf(65_536);
+  const pieces = Array.from({ length: 200 }, () => SentPieces.copyOf(lent));
+  for (const piece of pieces) pair.near.write(piece, sent.sending(piece));
   const called = new Promise<void>((resolve) => {
-    pair.near.write(answered, () => resolve());
+    pair.near.write('a text', () => resolve());
   });
   let received = '';
   pair.far.setEncoding('latin1').on('data', (text: string) => {
@@ -54,10 +53,16 @@ test('a socket gives back what it was handed once the other side can have it', a
   });
   await called;
   expect(pieces.every(isGivenBack)).toBe(true);
-  expect(isGivenBack(answered)).toBe(false);
+  expect(isGivenBack(lent)).toBe(false);
   pair.near.end();
   await once(pair.far, 'end');
-  expect(received).toBe(`${'p'.repeat(200 * 65_536)}a text${'p'.repeat(65_536)}`);
+  expect(received).toBe(`${'p'.repeat(200 * 65_536)}a text`);
+});
+
+test('a copy of a small piece takes no memory of its own', () => {
+  const copy = SentPieces.copyOf(Buffer.from('data: 1\n\n'));
+  expect(copy.toString()).toBe('data: 1\n\n');
+  expect(new SentPieces().sending(copy)).toBeUndefined();
 });
 
 interface SocketPair extends AsyncDisposable {

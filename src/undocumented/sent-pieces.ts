@@ -1,5 +1,3 @@
-import type { Socket } from 'node:net';
-
 /** Below this, the collector of young objects is as quick. */
 const leastBytes = 4 * 1024;
 
@@ -13,6 +11,14 @@ type WriteCallback = (error?: Error | null) => void;
  */
 export class SentPieces {
   readonly #underWay: Uint8Array[] = [];
+
+  /** A copy of a piece that is only lent, to be sent. */
+  static copyOf(piece: Uint8Array): Buffer {
+    if (piece.byteLength < leastBytes) return Buffer.from(piece);
+    const copy = Buffer.allocUnsafeSlow(piece.byteLength);
+    copy.set(piece);
+    return copy;
+  }
 
   /**
    * Notes a piece and returns the callback for the `write` that sends it; undefined when the piece is
@@ -31,18 +37,5 @@ export class SentPieces {
     // After a failure the system may still be reading it.
     if (error || !(piece?.buffer instanceof ArrayBuffer)) return;
     piece.buffer.transfer(0);
-  };
-}
-
-/**
- * Makes a socket give back the pieces it has sent. For sockets whose writer hands every buffer over for
- * good, as undici does with the bodies of requests.
- */
-export function giveBackSentPieces(socket: Socket): void {
-  const pieces = new SentPieces();
-  const write = socket.write.bind(socket) as (...values: unknown[]) => boolean;
-  socket.write = (chunk: unknown, ...rest: unknown[]) => {
-    const sent = rest.length === 0 && chunk instanceof Uint8Array && pieces.sending(chunk);
-    return sent ? write(chunk, sent) : write(chunk, ...rest);
   };
 }
