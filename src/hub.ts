@@ -43,6 +43,7 @@ import { errorRoutes } from './pages/errors/error-routes.ts';
 import type { PreparedPlugins } from './plugin-host/prepare-plugins.ts';
 import { createAuthorizer } from './rbac/authorizer.ts';
 import { createScopeCatalogue } from './rbac/scope-definitions.ts';
+import { giveWayToConfig } from './services/service-administration.ts';
 import { createLoginSessions } from './sessions/login-sessions.ts';
 
 /** A running hub. Disposing of it stops everything it started, in reverse. */
@@ -109,11 +110,12 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   building.use(startPurging(foundation));
   const catalogue = createScopeCatalogue(Hub.custom_scopes);
   signal?.throwIfAborted();
+  await giveWayToConfig(Hub.services, { store: stores.runtimeServices, log });
   await loadDirectory(config, { ...stores, catalogue, log });
 
   const { clientAddress, jupyterHub } = site;
   const instances = await composeInstances(foundation, { site });
-  const services = composeServices(foundation, { site, instances, environment });
+  const services = await composeServices(foundation, { site, instances, environment });
   const { registry, routes } = services;
   const authorizer = createAuthorizer({
     ...stores,

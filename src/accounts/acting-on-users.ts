@@ -28,10 +28,15 @@ export interface ActingOnUsers {
     serverName?: string,
   ): Promise<void>;
   /**
-   * For what is given by its scopes, as a role is: those that the caller does not hold and so may not give. Self
-   * references of a holder who is not known yet are held only by those who hold them for every holder.
+   * For what is given by its scopes, as a role is: those that the caller does not hold and so may not give. A user
+   * gives what `!user` and `self` say of themselves, but for what acts in the name of others (`forAnyHolder`): that
+   * needs the same for everyone.
    */
-  scopesBeyond(caller: Caller, scopes: readonly string[]): Promise<readonly string[]>;
+  scopesBeyond(
+    caller: Caller,
+    scopes: readonly string[],
+    options?: { readonly forAnyHolder: boolean },
+  ): Promise<readonly string[]>;
   /** For who gets what a group may do, and comes under those whose scopes are filtered by it. */
   requireMayAddTo(caller: Caller, groupName: string, users: readonly User[]): Promise<void>;
 }
@@ -95,10 +100,10 @@ export function createActingOnUsers({
       await requireMayTakeOver(caller, user);
     },
 
-    async scopesBeyond(caller, scopes) {
+    async scopesBeyond(caller, scopes, { forAnyHolder = false } = { forAnyHolder: false }) {
       const held = grantableScopes(caller.scopes, catalogue);
       const membership = await authorizer.membershipFor(caller.scopes);
-      const { owner } = caller;
+      const owner = forAnyHolder ? undefined : caller.owner;
       return scopes.filter((scope) => {
         const wanted = expandForAnyHolder([scope], catalogue, owner);
         return !mayGrant(held, wanted, membership);

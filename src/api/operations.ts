@@ -9,6 +9,7 @@ import { lockoutOperations } from './lockouts.ts';
 import type { Operation } from './operation.ts';
 import { proxyOperations } from './proxy.ts';
 import { roleOperations } from './roles.ts';
+import { runtimeServiceOperations } from './runtime-services.ts';
 import { serverOperations } from './servers.ts';
 import { serviceOperations } from './services.ts';
 import { sessionOperations } from './sessions.ts';
@@ -33,6 +34,7 @@ export type ApiDeps = Together<
   | typeof groupOperations
   | typeof roleOperations
   | typeof serviceOperations
+  | typeof runtimeServiceOperations
   | typeof gatewayOperations
   | typeof instanceOperations
   | typeof authorizationOperations
@@ -54,6 +56,7 @@ export const operations: readonly Operation<ApiDeps>[] = [
   groupOperations,
   roleOperations,
   serviceOperations,
+  runtimeServiceOperations,
   gatewayOperations,
   instanceOperations,
   authorizationOperations,

@@ -20,6 +20,7 @@ const facts = z.object({
   url: z.string().nullable(),
   prefix: z.string().nullable(),
   command: names,
+  source: z.enum(['config', 'api']).describe('`api`: added at run time, and can be changed so.'),
   display: z.boolean(),
   info: freeData,
   access: z.enum(['service', 'gateway', 'public']),
@@ -57,7 +58,7 @@ export const serviceModel = z
   })
   .meta({ id: 'Service', description: 'A service, as far as the scopes of the caller show one.' });
 
-/** The services of the configuration. */
+/** Services, and how they are. */
 export const serviceOperations = [
   operation({
     id: 'listServices',
@@ -128,7 +129,8 @@ export const serviceOperations = [
   }),
 ];
 
-function getService(name: string, { registry }: ServiceDeps): Service {
+/** Throws `not_found`. */
+export function getService(name: string, { registry }: ServiceDeps): Service {
   const service = registry.find(name);
   if (service === undefined) throw new HubError('not_found', 'There is no such service.');
   return service;
@@ -180,6 +182,7 @@ function describe(service: Service, { registry }: ServiceDeps): ModelOf<typeof f
         ? null
         : (service.origin ?? '') + service.prefix,
     command: service.launch?.command ?? [],
+    source: service.source,
     display: service.isDisplayed,
     info: service.info,
     access: service.access,

@@ -46,6 +46,10 @@ export const auditActions = {
   'share_code.create': 'A link was made that shares a server with all who accept it.',
   'share_code.accept': 'A user accepted such a link.',
   'share_code.delete': 'Such links were deleted.',
+  'service.create': 'A service was added at run time.',
+  'service.change': 'A service that was added at run time was changed.',
+  'service.delete':
+    'A service that was added at run time was deleted, with its token, its roles and the tokens of its client.',
   'service.restart': 'A managed service was restarted.',
   'hub.start': 'An instance of the hub started.',
   'hub.stop': 'An instance of the hub stopped.',

@@ -14,6 +14,8 @@ import { createAccountPasswords } from '../authentication/account-passwords.ts';
 import { accountOwnerOf } from '../authentication/create-authenticators.ts';
 import { createLoginThrottle, type ThrottleRecord } from '../authentication/login-throttle.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
+import { createServiceAdministration } from '../services/service-administration.ts';
+import { gatherServiceFacts, hubUrlsOf } from '../services/service-facts.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { ComposedLogin } from './compose-login.ts';
 import type { ComposedServers } from './compose-servers.ts';
@@ -32,7 +34,7 @@ export function composeAccounts(
     readonly logins: LoginSessions;
     readonly authorizer: Authorizer;
     readonly servers: Pick<ComposedServers, 'servers'>;
-    readonly services: Pick<ComposedServices, 'registry'>;
+    readonly services: ComposedServices;
   },
 ) {
   const { site, login, logins, authorizer, servers } = deps;
@@ -114,6 +116,18 @@ export function composeAccounts(
       serviceNames: () => deps.services.registry.services().map(({ name }) => name),
       configured: config.Hub.load_roles,
       managesRoles: config.Authenticator.manage_roles,
+    }),
+    serviceAdministration: createServiceAdministration({
+      store: stores.runtimeServices,
+      configured: deps.services.registry.configs,
+      refresh: deps.services.runtime.refresh,
+      gatherFacts: (service) => gatherServiceFacts([service], config.directory),
+      directory: config.directory,
+      hubUrls: hubUrlsOf(config),
+      allowsManaged: config.Hub.allow_managed_services_at_runtime,
+      catalogue: authorizer.catalogue,
+      scopesBeyond: acting.scopesBeyond,
+      scopesOfService: (name) => authorizer.scopesOfOwner({ kind: 'service', name }),
     }),
     groupMembers: createGroupMembers({ ...stores, acting }),
     lockouts: createLockouts([login.throttle, secondFactorThrottle], database.audit),

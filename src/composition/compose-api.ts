@@ -50,8 +50,15 @@ export function addApi(
   const { authorizer, info, servers, services } = deps;
   const { apiPath, origins } = deps.site;
   const { registry, routes } = services;
-  const { accounts, acting, invitations, lockouts, groupMembers, roleAdministration } =
-    deps.accounts;
+  const {
+    accounts,
+    acting,
+    invitations,
+    lockouts,
+    groupMembers,
+    roleAdministration,
+    serviceAdministration,
+  } = deps.accounts;
   const { users, groups, roles, accessTokens } = stores;
 
   const changes = disposables.use(watchChanges(database));
@@ -122,6 +129,7 @@ export function addApi(
     groups,
     groupMembers,
     roleAdministration,
+    serviceAdministration,
     roles: { ...roles, ...rememberRoleNames(roles, changes) },
     registry,
     ...deps.sharing,

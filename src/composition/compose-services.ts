@@ -6,6 +6,7 @@ import { createServiceTokens } from '../oauth/tokens/service-tokens.ts';
 import { createExtraRoutes } from '../proxy/extra-routes.ts';
 import { createRouteTable } from '../proxy/route-table.ts';
 import { createManagedProcessStore } from '../services/managed-process-store.ts';
+import { followRuntimeServices } from '../services/runtime-services-follower.ts';
 import { createServiceOwnerStore, type ServiceHost } from '../services/service-owner-store.ts';
 import { createServiceRegistry } from '../services/service-registry.ts';
 import { createServiceRoutes } from '../services/service-routes.ts';
@@ -14,14 +15,14 @@ import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
 
 /** The proxy table and the services in it. */
-export type ComposedServices = ReturnType<typeof composeServices>;
+export type ComposedServices = Awaited<ReturnType<typeof composeServices>>;
 
 /** What ignores SIGTERM takes some seconds to end. */
 const endLeftTimeoutMs = 15_000;
 
 /** They begin with `registry.start()`, and stop after the listeners and before the stores. */
-export function composeServices(
-  { config, database, instance, hubId, log, disposables }: Foundation,
+export async function composeServices(
+  { config, database, stores, instance, hubId, log, disposables }: Foundation,
   deps: {
     readonly site: Site;
     readonly instances: ComposedInstances;
@@ -42,9 +43,11 @@ export function composeServices(
   extraRoutes.apply(config);
   origins.setFurther(routeOrigins(config));
   const tokens = createServiceTokens();
+  const runtimeServices = await stores.runtimeServices.list();
   const registry = disposables.use(
     createServiceRegistry({
       configs: Hub.services,
+      runtimeServices,
       hubId,
       directory,
       logDirectory: resolve(directory, Hub.log_dir),
@@ -98,5 +101,14 @@ export function composeServices(
     return registry.endLeft(name, tag);
   });
   channel.handle('service-output', (params) => registry.outputOf(here(params)));
-  return { routes, extraRoutes, tokens, registry };
+  const runtime = disposables.use(
+    followRuntimeServices({
+      store: stores.runtimeServices,
+      database,
+      services: runtimeServices,
+      apply: registry.applyRuntime,
+      log,
+    }),
+  );
+  return { routes, extraRoutes, tokens, registry, runtime };
 }

@@ -63,7 +63,7 @@ export async function openFoundation(
     }),
   );
   const keyv = disposables.use(await openKeyv({ url: Hub.keyv_url, database, ...options }));
-  const stores = createStores(database, secrets);
+  const stores = createStores(database, secrets, log);
   const instance = disposables.use(
     await openInstanceLease({
       store: stores.instances,

@@ -5,6 +5,7 @@ import { routeOrigins } from '../config/route-services.ts';
 import type { Origins } from '../http/origins.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
+import { giveWayToConfig } from '../services/service-administration.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedLogin } from './compose-login.ts';
 import type { ComposedServices } from './compose-services.ts';
@@ -62,6 +63,7 @@ export function createReload(
     const needRestart = settingsThatNeedRestart(current, next);
     // First, since it is what may still fail: then everything stays as it was.
     await login.reload(next, plugins);
+    await giveWayToConfig(next.Hub.services, { store: stores.runtimeServices, log });
     await loadDirectory(next, { ...stores, catalogue, log });
     deps.roleAdministration.configure(next.Hub.load_roles);
     const services = await registry.applyConfig(next.Hub.services);

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { createAccountStore } from '../authentication/account-store.ts';
 import type { Secret } from '../config/secret.ts';
 import { createSealer } from '../crypto/sealer.ts';
@@ -7,6 +8,7 @@ import { createAuthorizationCodeStore } from '../oauth/tokens/authorization-code
 import { createRoleChangeStore } from '../rbac/role-change-store.ts';
 import { createRoleStore } from '../rbac/role-store.ts';
 import { createServerStore } from '../servers/server-store.ts';
+import { createRuntimeServiceStore } from '../services/runtime-service-store.ts';
 import { createLoginSessionStore } from '../sessions/login-session-store.ts';
 import { createShareCodeStore } from '../sharing/share-code-store.ts';
 import { createShareStore } from '../sharing/share-store.ts';
@@ -23,7 +25,7 @@ import { createUserStore } from '../users/user-store.ts';
 /** Everything the hub keeps, over one database. */
 export type Stores = ReturnType<typeof createStores>;
 
-export function createStores(database: HubDatabase, secrets: readonly Secret[]) {
+export function createStores(database: HubDatabase, secrets: readonly Secret[], log: Logger) {
   return {
     users: createUserStore(database),
     systemAccounts: createSystemAccountStore(database),
@@ -45,5 +47,9 @@ export function createStores(database: HubDatabase, secrets: readonly Secret[]) 
     servers: createServerStore(database),
     shares: createShareStore(database),
     shareCodes: createShareCodeStore(database),
+    runtimeServices: createRuntimeServiceStore(database, {
+      sealer: createSealer(secrets, 'service-environment'),
+      log,
+    }),
   };
 }

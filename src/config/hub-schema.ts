@@ -167,6 +167,12 @@ export const hubSection = z.strictObject({
     .default('password')
     .describe('How users log in: one plugin, or several in the order of the login page.'),
   services: z.array(serviceSchema).default([]).describe('Services behind the gateway.'),
+  allow_managed_services_at_runtime: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether administrators may add managed services over the API, whose commands the hub runs under its own account or, as root, under any. With it, an administrator of the hub can do whatever the hub itself can.',
+    ),
   load_roles: z.array(roleSchema).default([]).describe('Roles and who holds them.'),
   load_groups: z.array(groupSchema).default([]).describe('Groups and their members.'),
   custom_scopes: z

@@ -206,8 +206,8 @@ export const scopeDefinitions = {
     subscopes: [],
   },
   'admin:services': {
-    description: 'Read services with their output, and restart them.',
-    help: 'Reads services with their last output, and restarts those that the hub runs.',
+    description: 'Add, change, delete and restart services, and read their output.',
+    help: 'Reads services with their last output, restarts those that the hub runs, and adds, changes and deletes those that are not in the configuration file, as far as the holder may do everything that they may do.',
     subscopes: ['list:services', 'read:services', 'read:roles:services'],
   },
   'list:services': {

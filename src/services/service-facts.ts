@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { Config } from '../config/config.ts';
+import type { Config, ServiceConfig } from '../config/config.ts';
 import type { ConfigProblem } from '../errors.ts';
 import { findSystemUser, runsAsRoot } from '../processes/system-user.ts';
 import { type ServiceFacts, validateServices } from './validate-services.ts';
@@ -9,16 +9,24 @@ import { type ServiceFacts, validateServices } from './validate-services.ts';
 export async function checkServices(config: Config): Promise<readonly ConfigProblem[]> {
   const { Hub, directory } = config;
   const { services } = Hub;
-  const facts = await gatherServiceFacts(config);
-  const hubUrls = [Hub.bind_url, Hub.hub_bind_url];
-  return validateServices({ services, directory, hubUrls }, facts);
+  const facts = await gatherServiceFacts(services, directory);
+  return validateServices({ services, directory, hubUrls: hubUrlsOf(config) }, facts);
 }
 
-async function gatherServiceFacts({ Hub, directory }: Config): Promise<ServiceFacts> {
+/** Where the hub itself is reached. */
+export function hubUrlsOf({ Hub, publicUrl, connectUrl }: Config): readonly string[] {
+  return [...new Set([Hub.bind_url, Hub.hub_bind_url, publicUrl.href, connectUrl.href])];
+}
+
+/** Asks this machine about the accounts and folders that services name. */
+export async function gatherServiceFacts(
+  services: readonly Pick<ServiceConfig, 'user' | 'cwd'>[],
+  directory: string,
+): Promise<ServiceFacts> {
   const users = new Set<string>();
   const directories = new Set<string>();
   await Promise.all(
-    Hub.services.map(async ({ user, cwd }) => {
+    services.map(async ({ user, cwd }) => {
       if (user !== undefined && (await findSystemUser(user)) !== undefined) users.add(user);
       if (cwd === undefined) return;
       const path = resolve(directory, cwd);

@@ -14,6 +14,7 @@ import { createExternalService } from './external-service.ts';
 import type { ManagedProcessStore } from './managed-process-store.ts';
 import { createOwnedService, type OwnedService } from './owned-service.ts';
 import type { RestartLimits } from './restart-policy.ts';
+import { isDisplaced, type RuntimeService } from './runtime-service.ts';
 import { createService, type Service } from './service.ts';
 import { compareServices, type ServiceDifference } from './service-difference.ts';
 import { type HubLocation, serviceEnvironment } from './service-environment.ts';
@@ -42,6 +43,8 @@ export interface ServiceRegistry extends AsyncDisposable {
   start(signal?: AbortSignal): Promise<void>;
   services(): readonly Service[];
   find(name: string): Service | undefined;
+  /** The configuration in force. */
+  configs(): readonly ServiceConfig[];
   statuses(): readonly PlacedStatus[];
   statusOf(name: string): PlacedStatus | undefined;
   /**
@@ -55,12 +58,16 @@ export interface ServiceRegistry extends AsyncDisposable {
   endLeft(name: string, tag: string): Promise<void>;
   /** Changes to a new configuration, already checked; restarts only what changed. */
   applyConfig(configs: readonly ServiceConfig[]): Promise<ServiceDifference>;
+  /** Changes to other services beside those of the configuration; restarts only what changed. */
+  applyRuntime(services: readonly RuntimeService[]): Promise<ServiceDifference>;
 }
 
 export interface ServiceRegistryOptions extends HubLocation {
   /** Part of what marks the services' processes, so that other hubs leave them alone. */
   readonly hubId: string;
   readonly configs: readonly ServiceConfig[];
+  /** Added at run time. What the configuration has under the same name or client id wins. */
+  readonly runtimeServices?: readonly RuntimeService[];
   /** Folder against which relative paths are resolved. */
   readonly directory: string;
   /** Absolute path of the folder for the services' output. */
@@ -121,8 +128,22 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     usageOf: (pid) => (pid === undefined ? undefined : usages.get(pid)),
   });
 
-  function toService(config: ServiceConfig): Service {
-    return createService(config, { apiToken: config.api_token, basePath, directory });
+  let configured = options.configs;
+  let runtimeServices = options.runtimeServices ?? [];
+
+  /** All there are to be. */
+  function wanted(): Service[] {
+    const place = { basePath, directory };
+    const fixed = configured.map((config) =>
+      createService(config, { apiToken: config.api_token, ...place }),
+    );
+    const free = runtimeServices.filter(({ definition }) => !isDisplaced(definition, configured));
+    return [
+      ...fixed,
+      ...free.map(({ definition, tokenHash }) =>
+        createService(definition, { apiToken: undefined, tokenHash, source: 'api', ...place }),
+      ),
+    ];
   }
 
   function supervise(service: Service, takesOver: boolean): SupervisedService {
@@ -155,9 +176,10 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     return added;
   }
 
-  function setToken({ name, kind, apiToken }: Service): void {
+  function setToken({ name, kind, apiToken, tokenHash }: Service): void {
     // One that its owner makes is the keeper's to set.
     if (apiToken !== undefined) tokens.set(name, apiToken.reveal());
+    else if (tokenHash !== undefined) tokens.setHash(name, tokenHash);
     else if (kind === 'external') tokens.delete(name);
   }
 
@@ -197,12 +219,12 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     setToken(service);
   }
 
-  async function change(configs: readonly ServiceConfig[]): Promise<ServiceDifference> {
+  async function change(): Promise<ServiceDifference> {
     // What an owner was given is not part of the configuration.
     const before = [...supervised.values()].map((each) =>
       isOwned(each) && each.isGivenToken ? { ...each.service, apiToken: undefined } : each.service,
     );
-    const after = configs.map(toService);
+    const after = wanted();
     const byName = new Map(after.map((service) => [service.name, service]));
     const pick = (names: readonly string[]) => names.flatMap((name) => byName.get(name) ?? []);
     const difference = compareServices(before, after);
@@ -241,7 +263,16 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     return watching;
   }
 
-  for (const config of options.configs) add(toService(config));
+  function changeNext(prepare: () => void): Promise<ServiceDifference> {
+    const changed = changing.then(() => {
+      prepare();
+      return change();
+    });
+    changing = changed.catch(() => undefined);
+    return changed;
+  }
+
+  for (const service of wanted()) add(service);
 
   return {
     watchExternal,
@@ -258,6 +289,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     },
     services: () => [...supervised.values()].map((each) => each.service),
     find: (name) => supervised.get(name)?.service,
+    configs: () => configured,
     statuses: () => [...supervised.values()].map(statusOf),
     statusOf(name) {
       const found = supervised.get(name);
@@ -283,11 +315,14 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
       return found.status(undefined).outputTail;
     },
     endLeft: keeper.endLeft,
-    applyConfig(configs) {
-      const changed = changing.then(() => change(configs));
-      changing = changed.catch(() => undefined);
-      return changed;
-    },
+    applyConfig: (configs) =>
+      changeNext(() => {
+        configured = configs;
+      }),
+    applyRuntime: (services) =>
+      changeNext(() => {
+        runtimeServices = services;
+      }),
     async [Symbol.asyncDispose]() {
       isDisposed = true;
       sampling?.[Symbol.dispose]();

@@ -17,7 +17,7 @@ export interface ServiceLaunch {
   readonly listensElsewhere: boolean;
 }
 
-/** Something the hub runs (managed) or trusts (external), as the configuration describes it. */
+/** Something the hub runs (managed) or trusts (external), as the configuration or the API describes it. */
 export interface Service {
   readonly name: string;
   readonly kind: 'managed' | 'external';
@@ -39,6 +39,10 @@ export interface Service {
   readonly info: Readonly<Record<string, unknown>>;
   /** Also its OAuth client secret. Undefined for an external service without one. */
   readonly apiToken: Secret | undefined;
+  /** All that is kept of the token of an external service that was added at run time. */
+  readonly tokenHash: string | undefined;
+  /** `api` for one that was added at run time. */
+  readonly source: 'config' | 'api';
   readonly clientId: string;
   /** A path on the public origin or an absolute URI. */
   readonly redirectUri: string;
@@ -60,13 +64,16 @@ export function createService(
   config: ServiceConfig,
   context: {
     readonly apiToken: Secret | undefined;
+    readonly tokenHash?: string | undefined;
+    /** `config` unless given. */
+    readonly source?: Service['source'];
     readonly basePath: string;
     /** Folder against which `cwd` is resolved, and the default for it. */
     readonly directory: string;
   },
 ): Service {
   const { name, command, place, strip_prefix: stripsPrefix } = config;
-  const { apiToken, basePath, directory } = context;
+  const { apiToken, tokenHash, source = 'config', basePath, directory } = context;
   const { prefix = `${basePath}services/${name}/`, host, origin } = place ?? {};
   const gatewayCallback = `${origin ?? ''}${prefix}oauth_callback`;
   return {
@@ -84,6 +91,8 @@ export function createService(
     isDisplayed: config.display,
     info: config.info,
     apiToken,
+    tokenHash,
+    source,
     clientId: clientIdOf(config),
     redirectUri: config.oauth_redirect_uri ?? gatewayCallback,
     allowedScopes: config.oauth_client_allowed_scopes,

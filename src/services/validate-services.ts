@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { ServiceConfig } from '../config/config.ts';
+import { hashSecret } from '../crypto/hash.ts';
 import type { ConfigProblem } from '../errors.ts';
 import { findUselessRules } from '../proxy/route-rules.ts';
 import { clientIdOf } from './service.ts';
@@ -12,15 +13,30 @@ export interface ServiceFacts {
   isDirectory(path: string): boolean;
 }
 
+/** A service, with its token or what is kept of one. */
+export interface ServiceToValidate extends ServiceConfig {
+  readonly tokenHash?: string | undefined;
+}
+
 export interface ServicesToValidate {
-  readonly services: readonly ServiceConfig[];
+  readonly services: readonly ServiceToValidate[];
   /** Folder against which `cwd` is resolved. */
   readonly directory: string;
   /** Where the hub itself listens. */
   readonly hubUrls: readonly string[];
 }
 
-type Report = (field: string, message: string) => void;
+/** What is wrong with one of the services. */
+export interface ServiceProblem {
+  /** Of the service in the list. */
+  readonly index: number;
+  readonly field: string;
+  readonly message: string;
+  /** Whether another one has it already. */
+  readonly isTaken: boolean;
+}
+
+type Report = (field: string, message: string, options?: { readonly isTaken: boolean }) => void;
 
 /** A token this short could be guessed (specification, Limits). */
 const longestRefusedSecret = 8;
@@ -28,30 +44,48 @@ const managedOnlyFields = ['environment', 'user', 'cwd'] as const;
 
 /** Finds every problem of `Hub.services` at once; each message names the service. */
 export function validateServices(
-  { services, directory, hubUrls }: ServicesToValidate,
+  toValidate: ServicesToValidate,
   facts: ServiceFacts,
 ): readonly ConfigProblem[] {
-  const problems: ConfigProblem[] = [];
-  const seen = new Map<string, string>();
-  for (const url of hubUrls) seen.set(`listen ${listenKey(url)}`, 'the hub itself');
-
-  for (const [index, service] of services.entries()) {
-    const { place } = service;
+  return findServiceProblems(toValidate, facts).map(({ index, field, message }) => {
+    const { name, place } = toValidate.services[index] ?? {};
     const path =
       place === undefined ? `Hub.services[${index}]` : `Proxy.extra_routes.${place.spec}`;
-    const report: Report = (field, message) =>
-      problems.push({
-        path: `${path}.${place !== undefined && field === 'url' ? 'target' : field}`,
-        message: `${message} (service "${service.name}")`,
-      });
+    return {
+      path: `${path}.${place !== undefined && field === 'url' ? 'target' : field}`,
+      message: `${message} (service "${name}")`,
+    };
+  });
+}
+
+/** Finds every problem of services that are to run beside one another, wherever they are defined. */
+export function findServiceProblems(
+  { services, directory, hubUrls }: ServicesToValidate,
+  facts: ServiceFacts,
+): readonly ServiceProblem[] {
+  const problems: ServiceProblem[] = [];
+  const seen = new Map<string, string>();
+  const hubKeys = new Set(hubUrls.map(listenKey));
+  for (const key of hubKeys) seen.set(`listen ${key}`, 'the hub itself');
+
+  for (const [index, service] of services.entries()) {
+    const report: Report = (field, message, { isTaken = false } = { isTaken: false }) =>
+      problems.push({ index, field, message, isTaken });
     checkFields(service, report);
+    if (
+      service.command === undefined &&
+      service.url !== undefined &&
+      hubKeys.has(listenKey(service.url))
+    ) {
+      report('url', 'is an address of the hub itself');
+    }
     if (service.command === undefined) checkExternal(service, report);
     else checkManaged(service, { directory, facts, report });
 
     for (const { field, key, message } of uniqueValues(service)) {
       const owner = seen.get(key);
       if (owner === undefined) seen.set(key, `service "${service.name}"`);
-      else report(field, `${message} ${owner}`);
+      else report(field, `${message} ${owner}`, { isTaken: true });
     }
   }
   return problems;
@@ -116,8 +150,9 @@ interface UniqueValue {
   readonly message: string;
 }
 
-function uniqueValues(service: ServiceConfig): readonly UniqueValue[] {
+function uniqueValues(service: ServiceToValidate): readonly UniqueValue[] {
   const { name, api_token, url, command } = service;
+  const tokenHash = api_token === undefined ? service.tokenHash : hashSecret(api_token.reveal());
   const clientId = clientIdOf(service);
   const clientField = service.oauth_client_id === undefined ? 'name' : 'oauth_client_id';
   return [
@@ -127,12 +162,12 @@ function uniqueValues(service: ServiceConfig): readonly UniqueValue[] {
       key: `client ${clientId}`,
       message: `the OAuth client id ${clientId} is used already by`,
     },
-    ...(api_token === undefined
+    ...(tokenHash === undefined
       ? []
       : [
           {
             field: 'api_token',
-            key: `token ${api_token.reveal()}`,
+            key: `token ${tokenHash}`,
             message: 'must be unique, but is also that of',
           },
         ]),

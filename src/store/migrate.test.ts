@@ -37,6 +37,7 @@ const laterTableNames = [
   'shares',
   'share_codes',
   'audit',
+  'runtime_services',
 ] as const satisfies readonly (keyof Tables)[];
 
 /** A table that is missing above fails to compile here. */

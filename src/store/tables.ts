@@ -25,6 +25,7 @@ export interface Tables {
   managed_processes: ManagedProcessesTable;
   instances: InstancesTable;
   service_owners: ServiceOwnersTable;
+  runtime_services: RuntimeServicesTable;
   settings: SettingsTable;
   keyv: KeyvTable;
   audit: AuditTable;
@@ -285,6 +286,18 @@ export interface ServiceOwnersTable {
   tag: string | null;
   /** JSON of how it is, for the other instances; null before the owner has told. */
   status: string | null;
+}
+
+/** Services that were added over the API, beside those of the configuration. */
+export interface RuntimeServicesTable {
+  name: string;
+  client_id: string;
+  /** Null for a managed one. */
+  token_hash: string | null;
+  /** JSON as in `Hub.services`, without name, token and environment. */
+  definition: string;
+  /** Of a managed one: JSON, which may hold secrets. */
+  environment_encrypted: string | null;
 }
 
 /** Single values made once and kept: the uuid of the hub as a client, dynamic registrations. */

@@ -46,6 +46,8 @@ export interface WorldOptions {
   readonly hasRole: boolean;
   /** Whether the other shares a server with the owner and with the team. */
   readonly hasShares: boolean;
+  /** Of the world alone, in place of one of the configuration. */
+  readonly hasService: boolean;
 }
 
 let worlds = 0;
@@ -57,6 +59,7 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
   const [team, otherTeam] = [`team${worlds}`, `otherteam${worlds}`];
   const server = 'lab';
   const role = `role${worlds}`;
+  const service = `service${worlds}`;
   const post = async (path: string, body: unknown, method = 'POST'): Promise<unknown> => {
     const answer = await hub.api(path, adminToken, { method, body: JSON.stringify(body) });
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
@@ -66,6 +69,7 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
   await post(`/groups/${team}`, { users: [names.owner] });
   await post(`/groups/${otherTeam}`, { users: [names.other] });
 
+  if (options.hasService) await post(`/services/${service}`, {});
   if (options.hasRole) {
     await post(`/roles/${role}`, { scopes: ['(no_scope)'] });
     await post(`/roles/${role}/assignments`, { users: [names.owner] });
@@ -108,7 +112,7 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
     team,
     otherTeam,
     server,
-    service: 'wiki',
+    service: options.hasService ? service : 'wiki',
     role,
     adminToken: await tokenOf(hub, 'ada'),
     adminServiceToken: adminToken,

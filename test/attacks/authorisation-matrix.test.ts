@@ -40,6 +40,9 @@ const inputs: Readonly<Record<string, (world: World) => { query?: string; body?:
   addGroupMembers: ({ other }) => ({ body: { users: [other.name] } }),
   removeGroupMembers: ({ owner }) => ({ body: { users: [owner.name] } }),
   setGroupProperties: () => ({ body: { colour: 'red' } }),
+  createService: () => ({ body: {} }),
+  putService: () => ({ body: {} }),
+  changeService: () => ({ body: { display: false } }),
   createRole: () => ({ body: { scopes: ['(no_scope)'] } }),
   changeRole: () => ({ body: { scopes: [] } }),
   assignRole: ({ other }) => ({ body: { users: [other.name] } }),
@@ -69,10 +72,12 @@ const inputs: Readonly<Record<string, (world: World) => { query?: string; body?:
 };
 
 /** Operations that make what their path names. */
-const creating: Readonly<Record<string, 'name' | 'group' | 'role'>> = {
+const creating: Readonly<Record<string, 'name' | 'group' | 'role' | 'service'>> = {
   createUser: 'name',
   createGroup: 'group',
   createRole: 'role',
+  createService: 'service',
+  putService: 'service',
 };
 
 /** What the servers in a path must be for an operation to do its work; running unless given. */
@@ -128,6 +133,7 @@ function worldFor({ path, id }: OperationDeclaration): Promise<World> {
     hasFailures: path === '/lockouts',
     hasInvitation: id === 'revokeInvitation',
     hasRole: path.includes('{role}'),
+    hasService: id === 'changeService' || id === 'deleteService',
   });
 }
 

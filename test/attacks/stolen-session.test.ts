@@ -113,6 +113,8 @@ const calls: readonly [method: string, path: string, body?: unknown][] = [
   ['PATCH', '/users/bob', { admin: true }],
   ['DELETE', '/users/bob'],
   ['POST', '/users/bob/invitation'],
+  ['POST', '/services/mine', { api_token: 'of-the-thief' }],
+  ['PUT', '/services/mine', { api_token: 'of-the-thief' }],
   ['POST', '/roles/mine', { scopes: ['tokens'] }],
   ['PATCH', '/roles/crew-role', { scopes: ['tokens'] }],
   ['DELETE', '/roles/crew-role'],

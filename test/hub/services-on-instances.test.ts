@@ -10,6 +10,7 @@ import { copiesOf, watchCopies } from '../support/managed-copies.ts';
 import { hasPostgres } from '../support/postgres.ts';
 import { adminToken, isAlive } from '../support/server-hub.ts';
 import {
+  environmentOf,
   managedService,
   openWithConsent,
   serviceModel,
@@ -223,6 +224,50 @@ describe.skipIf(!hasPostgres())('a managed service of several instances', () => 
     expect(performance.now() - stoppedAtMs).toBeLessThan(8_000);
     expect(isAlive(pid ?? 0)).toBe(false);
     expect(await copies()).toBe(1);
+  });
+
+  test('that is added at run time is run, handed over, changed and ended as others are', async () => {
+    const config = { Hub: { allow_managed_services_at_runtime: true } };
+    const { first, second, there } = await startTwo([], config);
+    await using _second = second;
+    const ask = async (hub: TestHub, method: string, name: string, body?: object) => {
+      const init = { method, ...(body !== undefined && { body: JSON.stringify(body) }) };
+      const answer = await hub.api(`/services/${name}`, adminToken, init);
+      expect([method, name, answer.ok]).toEqual([method, name, true]);
+      const text = await answer.text();
+      return (text === '' ? {} : JSON.parse(text)) as Record<string, unknown>;
+    };
+    const { name, ...app } = await managedService('added-later', prints, {
+      access: 'public',
+      environment: { NOT_FOR_ALL: 'sealed at rest' },
+    });
+    const added = await ask(first, 'PUT', name, app);
+    expect(JSON.stringify(added)).not.toContain('sealed at rest');
+    await untilState(second, name, 'ready');
+    const { pid } = await modelAt(second, name);
+    await ask(second, 'PUT', name, app);
+    expect((await modelAt(second, name)).pid).toBe(pid);
+
+    const external = await ask(first, 'POST', 'told-to-all', {});
+    const token = String(external['api_token']);
+    const isKnown = async (hub: TestHub) => (await hub.api('/user', token)).status === 200;
+    expect(await isKnown(first)).toBe(true);
+    await until(() => isKnown(second), 'the other hub knows the token');
+    await ask(second, 'DELETE', 'told-to-all');
+    expect(await isKnown(second)).toBe(false);
+    await until(async () => !(await isKnown(first)), 'the first hub has forgotten it');
+
+    await first[Symbol.asyncDispose]();
+    await until(async () => {
+      const model = await modelAt(second, name);
+      return model.ready && model.instance === there;
+    }, 'the other one runs it');
+    const told = await environmentOf(second, name);
+    expect(told.environment['NOT_FOR_ALL']).toBe('sealed at rest');
+    expect(await copiesOf(name)).toEqual([told.pid]);
+    await ask(second, 'DELETE', name);
+    expect(await copiesOf(name)).toEqual([]);
+    expect((await fetch(`${second.url}services/${name}/`)).status).toBe(404);
   });
 
   test('whose instance is killed is up again soon, and never runs twice', async () => {

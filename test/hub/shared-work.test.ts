@@ -21,7 +21,7 @@ describe.skipIf(!hasPostgres())('work for all processes on a PostgreSQL', () => 
   async function openProcess(url: string) {
     const database = await openDatabase(url, { directory: '.', log });
     opened.push(database);
-    const stores = createStores(database, [new Secret('0123456789abcdef0123456789abcdef')]);
+    const stores = createStores(database, [new Secret('0123456789abcdef0123456789abcdef')], log);
     const purging = startPurging({ stores, database, log });
     opened.push(purging);
     return { database, stores, purging };

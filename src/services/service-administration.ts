@@ -1,0 +1,348 @@
+import type { Logger } from 'pino';
+import type { ServiceConfig } from '../config/config.ts';
+import { Secret } from '../config/secret.ts';
+import { serviceSchema } from '../config/service-schema.ts';
+import { hashSecret } from '../crypto/hash.ts';
+import { randomToken } from '../crypto/random.ts';
+import { HubError } from '../errors.ts';
+import type { Caller } from '../rbac/caller.ts';
+import { defaultRoles } from '../rbac/default-roles.ts';
+import { quoteScope } from '../rbac/scope.ts';
+import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
+import { scopeProblem } from '../rbac/validate-roles.ts';
+import {
+  isDisplaced,
+  type RuntimeService,
+  type ServiceDefinition,
+  versionOf,
+} from './runtime-service.ts';
+import type { RuntimeServiceStore } from './runtime-service-store.ts';
+import type { ServiceFacts } from './validate-services.ts';
+import { findServiceProblems, type ServiceToValidate } from './validate-services.ts';
+
+/** What a service is asked to be. */
+export interface ServiceRequest {
+  readonly definition: ServiceDefinition;
+  /** Undefined keeps the one it has, or makes one. */
+  readonly apiToken: string | undefined;
+}
+
+/** What became of a request. */
+export interface ServiceOutcome {
+  readonly outcome: 'created' | 'changed' | 'same';
+  readonly service: RuntimeService;
+  /** Its token, where it was made here: it is shown this once. */
+  readonly token: string | undefined;
+}
+
+/** Throws when the caller wants to change another version. */
+type RequireVersion = (version: string) => void;
+
+/**
+ * Services at run time. What a service may do, its callers may do themselves: of one that is added, changed or
+ * deleted they hold everything that it, its roles and its client may do, before and after. All throw `bad_request`
+ * for what is wrong with a service, `conflict` for what another one has, `forbidden` for what the caller lacks,
+ * `not_found`, and `method_not_allowed` for a service of the configuration.
+ */
+export interface ServiceAdministration {
+  /** Throws `conflict` when there is one of that name. */
+  create(caller: Caller, name: string, request: ServiceRequest): Promise<ServiceOutcome>;
+  /** Adds it, or makes it what is asked for; the same twice changes nothing. */
+  put(
+    caller: Caller,
+    name: string,
+    request: ServiceRequest,
+    requireVersion: RequireVersion,
+  ): Promise<ServiceOutcome>;
+  /** Changes it to what is made of it as it is. */
+  change(
+    caller: Caller,
+    name: string,
+    edit: (definition: ServiceConfig) => ServiceRequest,
+    requireVersion: RequireVersion,
+  ): Promise<ServiceOutcome>;
+  delete(caller: Caller, name: string, requireVersion: RequireVersion): Promise<void>;
+  /** One that was added at run time. */
+  find(name: string): Promise<RuntimeService | undefined>;
+}
+
+export interface ServiceAdministrationDeps {
+  readonly store: RuntimeServiceStore;
+  /** `Hub.services` of the configuration in force. */
+  readonly configured: () => readonly ServiceConfig[];
+  /** Takes over what the store holds. */
+  readonly refresh: () => Promise<void>;
+  readonly gatherFacts: (service: ServiceConfig) => Promise<ServiceFacts>;
+  /** Folder against which `cwd` is resolved. */
+  readonly directory: string;
+  readonly hubUrls: readonly string[];
+  /** `Hub.allow_managed_services_at_runtime`. */
+  readonly allowsManaged: boolean;
+  readonly catalogue: ScopeCatalogue;
+  /** Those that the caller does not hold and so may not give. */
+  readonly scopesBeyond: (
+    caller: Caller,
+    scopes: readonly string[],
+    options?: { readonly forAnyHolder: boolean },
+  ) => Promise<readonly string[]>;
+  /** Everything that a service may do through all its roles. */
+  readonly scopesOfService: (name: string) => Promise<ReadonlySet<string>>;
+}
+
+/** Services that are added at run time. */
+export const mostRuntimeServices = 200;
+/** Characters of JSON of one service. */
+const longestDefinition = 64 * 1024;
+/** What a caller needs who has the hub send requests to an address. */
+const routingScopes = ['access:servers', 'access:services'];
+
+export function createServiceAdministration(
+  deps: ServiceAdministrationDeps,
+): ServiceAdministration {
+  const { store, scopesBeyond } = deps;
+
+  async function find(name: string): Promise<RuntimeService | undefined> {
+    return (await store.list()).find(({ definition }) => definition.name === name);
+  }
+
+  async function getChangeable(name: string): Promise<RuntimeService> {
+    refuseConfigured(name);
+    const service = await find(name);
+    if (service !== undefined) return service;
+    throw new HubError('not_found', `Service ${name} does not exist`);
+  }
+
+  function refuseConfigured(name: string): void {
+    if (!deps.configured().some((service) => service.name === name)) return;
+    throw new HubError('method_not_allowed', `Service ${name} is not modifiable at runtime`, {
+      hint: 'It comes from the configuration: change Hub.services, then run hub reload.',
+    });
+  }
+
+  /** For a service as it is: who changes it could otherwise act with its rights. */
+  async function requireMayTakeOver(caller: Caller, service: RuntimeService): Promise<void> {
+    const { definition } = service;
+    const held = [...(await deps.scopesOfService(definition.name))];
+    const beyond = [...(await scopesBeyond(caller, held)), ...(await beyondOf(caller, definition))];
+    if (beyond.length === 0) return;
+    throw new HubError('forbidden', 'This service may do more than you may.', lacking(beyond));
+  }
+
+  async function beyondOf(
+    caller: Caller,
+    { admin, command, oauth_no_confirm, oauth_client_allowed_scopes }: ServiceConfig,
+  ): Promise<readonly string[]> {
+    // A command runs as the hub, and who takes consent in the place of users acts for all of them.
+    const needsAdmin = admin || command !== undefined || oauth_no_confirm === true;
+    return [
+      ...(await scopesBeyond(caller, needsAdmin ? defaultRoles.admin.scopes : [])),
+      ...(await scopesBeyond(caller, oauth_client_allowed_scopes, { forAnyHolder: true })),
+    ];
+  }
+
+  async function requireMayMake(
+    caller: Caller,
+    before: RuntimeService | undefined,
+    after: ServiceConfig,
+  ): Promise<void> {
+    if (after.command !== undefined && !deps.allowsManaged) {
+      const message = `Can not create managed service ${after.name} at runtime`;
+      throw new HubError('bad_request', message, {
+        hint: 'Commands run as the hub; Hub.allow_managed_services_at_runtime allows them.',
+      });
+    }
+    const beyond = await beyondOf(caller, after);
+    if (beyond.length > 0) {
+      const message = 'This service would do more than you may.';
+      throw new HubError('bad_request', message, { ...lacking(beyond), isRefusal: true });
+    }
+    if (after.url === undefined || after.url === before?.definition.url) return;
+    const missing = await scopesBeyond(caller, routingScopes);
+    if (missing.length === 0) return;
+    // Else the hub would be a way around the door of servers and services, which listen there, too.
+    throw new HubError('forbidden', 'You may not have the hub send visitors to an address.', {
+      hint: `That needs access to all servers and services: you lack ${missing.join(', ')}.`,
+    });
+  }
+
+  /** Throws for what is wrong with a service beside all others. */
+  function requireFits(
+    candidate: ServiceToValidate,
+    others: readonly RuntimeService[],
+    facts: ServiceFacts,
+  ): void {
+    const services: ServiceToValidate[] = [
+      ...deps.configured(),
+      ...others.map(({ definition, tokenHash }) => ({ ...definition, tokenHash })),
+      candidate,
+    ];
+    const { directory, hubUrls } = deps;
+    const problems = findServiceProblems({ services, directory, hubUrls }, facts)
+      .filter(({ index }) => index === services.length - 1)
+      .sort((left, right) => Number(left.isTaken) - Number(right.isTaken));
+    const [problem] = problems;
+    if (problem === undefined) return;
+    const message = `${problem.field}: ${problem.message}.`;
+    throw new HubError(problem.isTaken ? 'conflict' : 'bad_request', message);
+  }
+
+  function requireSound({ api_token, ...definition }: ServiceConfig): void {
+    const name = serviceSchema.shape.name.safeParse(definition.name);
+    if (!name.success) {
+      throw new HubError('bad_request', `name: ${name.error.issues[0]?.message}.`);
+    }
+    const { url, command, oauth_client_allowed_scopes } = definition;
+    if (JSON.stringify(definition).length > longestDefinition) {
+      throw new HubError('bad_request', `A service has ${longestDefinition} characters at most.`);
+    }
+    if (command !== undefined && api_token !== undefined) {
+      const message = 'api_token: the hub makes the token of a managed service itself.';
+      throw new HubError('bad_request', message);
+    }
+    if (url !== undefined && isLinkLocal(new URL(url).hostname)) {
+      const message = 'url: is a link-local address, where machines keep their own credentials.';
+      throw new HubError('bad_request', message);
+    }
+    for (const scope of oauth_client_allowed_scopes) {
+      const problem = scopeProblem(scope, deps.catalogue);
+      if (problem === undefined) continue;
+      throw new HubError('bad_request', `oauth_client_allowed_scopes: ${problem}.`);
+    }
+  }
+
+  /** Puts a service in the place of `before`, which is still as it was read. */
+  async function write(
+    caller: Caller,
+    before: RuntimeService | undefined,
+    name: string,
+    { definition: asked, apiToken }: ServiceRequest,
+  ): Promise<ServiceOutcome> {
+    const definition = withoutUndefined({ name, ...asked });
+    const isManaged = definition.command !== undefined;
+    const made = isManaged || apiToken !== undefined || before?.tokenHash !== undefined;
+    const token = made ? undefined : randomToken();
+    const tokenHash = isManaged
+      ? undefined
+      : apiToken === undefined && token === undefined
+        ? before?.tokenHash
+        : hashSecret(apiToken ?? token ?? '');
+    const service: RuntimeService = { definition, tokenHash };
+    if (before !== undefined && versionOf(before) === versionOf(service)) {
+      return { outcome: 'same', service: before, token: undefined };
+    }
+    const given = apiToken === undefined ? {} : { api_token: new Secret(apiToken) };
+    requireSound({ ...definition, ...given });
+    await requireMayMake(caller, before, definition);
+    const facts = await deps.gatherFacts(definition);
+    await store.change((services) => {
+      const current = services.find((each) => each.definition.name === name);
+      requireSame(name, before, current);
+      if (before === undefined && services.length >= mostRuntimeServices) {
+        throw new HubError('conflict', `There are ${mostRuntimeServices} such services already.`);
+      }
+      const others = services.filter((each) => each !== current);
+      requireFits({ ...definition, ...given, tokenHash }, others, facts);
+      return { put: service };
+    });
+    await deps.refresh();
+    return { outcome: before === undefined ? 'created' : 'changed', service, token };
+  }
+
+  return {
+    find,
+
+    async create(caller, name, request) {
+      const isThere = deps.configured().some((service) => service.name === name);
+      if (isThere || (await find(name)) !== undefined) {
+        throw new HubError('conflict', `Service ${name} already exists`);
+      }
+      return write(caller, undefined, name, request);
+    },
+
+    async put(caller, name, request, requireVersion) {
+      refuseConfigured(name);
+      const before = await find(name);
+      if (before !== undefined) {
+        requireVersion(versionOf(before));
+        await requireMayTakeOver(caller, before);
+      }
+      return write(caller, before, name, request);
+    },
+
+    async change(caller, name, edit, requireVersion) {
+      const before = await getChangeable(name);
+      requireVersion(versionOf(before));
+      await requireMayTakeOver(caller, before);
+      return write(caller, before, name, edit(before.definition));
+    },
+
+    async delete(caller, name, requireVersion) {
+      const before = await getChangeable(name);
+      requireVersion(versionOf(before));
+      await requireMayTakeOver(caller, before);
+      await store.change((services) => {
+        requireSame(
+          name,
+          before,
+          services.find((each) => each.definition.name === name),
+        );
+        return { remove: [name] };
+      });
+      await deps.refresh();
+    },
+  };
+}
+
+/**
+ * Deletes the services that the configuration has under the same name or client id: what was trusted by that name is
+ * not for another one. The log says what they were.
+ */
+export async function giveWayToConfig(
+  configured: readonly ServiceConfig[],
+  { store, log }: { readonly store: RuntimeServiceStore; readonly log: Logger },
+): Promise<void> {
+  const displaced = (services: readonly RuntimeService[]) =>
+    services.filter(({ definition }) => isDisplaced(definition, configured));
+  if (displaced(await store.list()).length === 0) return;
+  let removed: readonly RuntimeService[] = [];
+  await store.change((services) => {
+    removed = displaced(services);
+    return { remove: removed.map(({ definition }) => definition.name) };
+  });
+  for (const { definition } of removed) {
+    const { environment, ...former } = definition;
+    log.warn(
+      { service: definition.name, former },
+      'the configuration now has this service, which was added at run time: that one is deleted, with its token and its roles',
+    );
+  }
+}
+
+function requireSame(
+  name: string,
+  before: RuntimeService | undefined,
+  current: RuntimeService | undefined,
+): void {
+  const [was, is] = [before, current].map((service) => service && versionOf(service));
+  if (was === is) return;
+  if (before === undefined) throw new HubError('conflict', `Service ${name} already exists`);
+  throw new HubError('conflict', `Service ${name} has just been changed or deleted.`, {
+    hint: 'Read it again before you change it.',
+  });
+}
+
+function lacking(scopes: readonly string[]): { hint: string } {
+  const listed = [...new Set(scopes)];
+  const more = listed.length > 5 ? ' and others' : '';
+  return { hint: `You lack ${listed.slice(0, 5).map(quoteScope).join(', ')}${more}.` };
+}
+
+/** Where clouds answer every program of a machine with that machine's credentials (RFC 3927, RFC 4291 §2.5.6). */
+function isLinkLocal(hostname: string): boolean {
+  return /^169\.254\./.test(hostname) || /^\[(?:fe[89ab]|::ffff:a9fe:)/i.test(hostname);
+}
+
+/** As it is read back from JSON. */
+function withoutUndefined(definition: ServiceConfig): ServiceConfig {
+  return JSON.parse(JSON.stringify(definition)) as ServiceConfig;
+}
