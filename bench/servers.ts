@@ -25,6 +25,8 @@ interface Model {
   readonly failure: { readonly message: string } | null;
 }
 
+// Ended by hand, it ends the engine and all that runs there.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 await run(process.argv.slice(2));
 
 async function run(args: readonly string[]): Promise<void> {

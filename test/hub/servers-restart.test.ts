@@ -6,6 +6,7 @@ import { afterEach, expect, test } from 'vitest';
 import { identifyProcess } from '../../src/processes/process-identity.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
+import { killTrees } from '../support/leftovers.ts';
 import {
   adminToken,
   createServerHub,
@@ -25,9 +26,7 @@ import { submitLogin, until } from '../support/test-hub.ts';
 
 const servers = { cmd: guarded(...fixtureApp('gateway-app')), access: 'server' };
 const leftovers: number[] = [];
-afterEach(() => {
-  for (const pid of leftovers.splice(0)) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
-});
+afterEach(() => killTrees(leftovers.splice(0)));
 
 /** A hub in a process of its own, spoken to over HTTP. */
 async function createProcessHub(Spawner: Record<string, unknown>, Hub = {}) {

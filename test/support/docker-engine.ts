@@ -19,6 +19,7 @@ import { dirname, join } from 'node:path';
 import Docker from 'dockerode';
 import { afterAll, beforeAll } from 'vitest';
 import { requireComponent } from './components.ts';
+import { killProcessesOf } from './leftovers.ts';
 import { isAlive } from './server-hub.ts';
 import { until } from './test-hub.ts';
 
@@ -102,7 +103,8 @@ function createDocker({ args = [], dataRoot }: EngineOptions): TestEngine {
     await exit;
   }
 
-  const endWithProcess = () => daemon?.kill('SIGTERM');
+  // Containers outlive the engine.
+  const endWithProcess = () => killProcessesOf(directory);
   process.once('exit', endWithProcess);
   return {
     host,

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { freePort } from './free-port.ts';
+import { killTrees } from './leftovers.ts';
 import { projectDirectory } from './services.ts';
 import { until } from './test-hub.ts';
 
@@ -50,6 +51,11 @@ export interface HubProcess extends AsyncDisposable {
 }
 
 const program = join(projectDirectory, 'src', 'main.ts');
+const children = new Set<ChildProcess>();
+// A program that is ended in the middle, such as a measurement, leaves no hub and none of its servers.
+process.once('exit', () =>
+  killTrees([...children].flatMap(({ pid }) => (pid === undefined ? [] : [pid]))),
+);
 
 /** Makes a folder for a hub on free ports with a service token `admin-service-token`. */
 export async function createHubFolder(config: ProcessConfig = {}): Promise<HubFolder> {
@@ -178,6 +184,8 @@ function observe(child: ChildProcess): HubProcess {
   });
   // Not "exit": by "close" everything it wrote has been read.
   const exited = once(child, 'close').then(([code]) => code as number | null);
+  children.add(child);
+  child.once('exit', () => children.delete(child));
   return {
     pid: child.pid ?? 0,
     stdout: () => stdout,

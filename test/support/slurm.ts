@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll } from 'vitest';
 import { requireComponent } from './components.ts';
 import { freePort } from './free-port.ts';
+import { killProcessesOf } from './leftovers.ts';
 import { until } from './test-hub.ts';
 
 /** A cluster of one node: munged, slurmctld and slurmd of Debian on loopback. */
@@ -35,9 +36,8 @@ export async function startSlurm({ cpus = 64 } = {}): Promise<SlurmCluster> {
   chmodSync(directory, 0o755);
   const file = (name: string) => join(directory, name);
   const children = new Set<ChildProcess>();
-  const endWithProcess = () => {
-    for (const child of children) child.kill('SIGKILL');
-  };
+  // Jobs outlive the daemons.
+  const endWithProcess = () => killProcessesOf(directory);
   process.once('exit', endWithProcess);
 
   function begin(program: string, args: readonly string[], user?: { uid: number; gid: number }) {
