@@ -12,8 +12,8 @@ import { grantShare, namesIn, type RecipientId, recipientColumn } from './share-
 export type ShareFilter =
   | { readonly kind: 'server'; readonly serverId: string }
   | { readonly kind: 'owner'; readonly userId: string }
-  /** Those of the groups of the user among them. */
-  | { readonly kind: 'receiving_user'; readonly userId: string }
+  /** Those of the groups of the user among them; perhaps without those of the user's own servers. */
+  | { readonly kind: 'receiving_user'; readonly userId: string; readonly onlyOfOthers: boolean }
   | { readonly kind: 'receiving_group'; readonly groupId: string };
 
 /** Who may use whose server, beside those whose roles allow it. */
@@ -194,8 +194,8 @@ function matches(where: ExpressionBuilder<Tables, 'shares' | 'servers'>, filter:
       return where('servers.user_id', '=', filter.userId);
     case 'receiving_group':
       return where('shares.group_id', '=', filter.groupId);
-    case 'receiving_user':
-      return where.or([
+    case 'receiving_user': {
+      const isReceived = where.or([
         where('shares.user_id', '=', filter.userId),
         where(
           'shares.group_id',
@@ -206,5 +206,8 @@ function matches(where: ExpressionBuilder<Tables, 'shares' | 'servers'>, filter:
             .where('group_members.user_id', '=', filter.userId),
         ),
       ]);
+      if (!filter.onlyOfOthers) return isReceived;
+      return where.and([isReceived, where('servers.user_id', '!=', filter.userId)]);
+    }
   }
 }

@@ -60,6 +60,8 @@ export interface Sharing {
   sharesOfOwner(ownerName: string, page: Page): Promise<SharePage>;
   /** What is shared with a user, also by groups, or with a group. Throws `not_found`. */
   sharedWith(recipient: ShareRecipient, page: Page): Promise<SharePage>;
+  /** As `sharedWith`, without the user's own servers that are shared with a group of theirs. */
+  ofOthersSharedWith(user: User, page: Page): Promise<SharePage>;
   /** What is shared with the recipient itself. Throws `not_found`. */
   shareWith(recipient: ShareRecipient, ownerName: string, serverName: string): Promise<Share>;
   /** Ends that. Throws `not_found`. */
@@ -245,11 +247,14 @@ export function createSharing(deps: {
       const { kind, id } = await getRecipient(recipient);
       return shares.list(
         kind === 'user'
-          ? { kind: 'receiving_user', userId: id }
+          ? { kind: 'receiving_user', userId: id, onlyOfOthers: false }
           : { kind: 'receiving_group', groupId: id },
         page,
       );
     },
+
+    ofOthersSharedWith: ({ id }, page) =>
+      shares.list({ kind: 'receiving_user', userId: id, onlyOfOthers: true }, page),
 
     async shareWith(recipient, ownerName, serverName) {
       return (await requireShare(recipient, ownerName, serverName)).share;

@@ -31,6 +31,12 @@ beforeAll(async () => {
   for (let made = 0; made < 40; made++) await post(`/users/${collector}/tokens`, {});
   await post(`/users/${occasional}/tokens`, {});
   browser = await hub.logIn('root');
+  for (const name of names.slice(0, 60)) {
+    await post(`/shares/${collector}/`, name === collector ? { user: 'root' } : { user: name });
+    await post(`/shares/${occasional}/`, { group: `group-of-${name}` });
+    if (name !== occasional) await post(`/shares/${name}/`, { user: occasional });
+  }
+  for (let made = 0; made < 40; made++) await post(`/share-codes/${collector}/`, {});
 });
 afterAll(() => hub[Symbol.asyncDispose]());
 
@@ -42,7 +48,7 @@ async function post(path: string, body: unknown): Promise<void> {
 async function lengthOf(path: string): Promise<number> {
   const answer = await hub.api(path, token);
   const body = (await answer.json()) as unknown[] | Record<string, unknown>;
-  const list = Array.isArray(body) ? body : (body['api_tokens'] ?? body);
+  const list = Array.isArray(body) ? body : (body['api_tokens'] ?? body['items'] ?? body);
   return Object.keys(list).length;
 }
 
@@ -54,6 +60,10 @@ test.each([
   ['users', '/users?limit=10', '/users?limit=200', 10, 200],
   ['the last users', '/users?limit=10&offset=200', '/users?limit=200&offset=21', 10, 200],
   ['groups', '/groups?limit=10', '/groups?limit=200', 10, 200],
+  ['shares of a server', `/shares/${collector}/?limit=1`, `/shares/${collector}/`, 1, 60],
+  ['shares of groups', `/shares/${occasional}?limit=1`, `/shares/${occasional}`, 1, 60],
+  ['codes', `/share-codes/${collector}?limit=1`, `/share-codes/${collector}`, 1, 40],
+  ['shared servers', `/users/root/shared`, `/users/${occasional}/shared`, 1, 119],
   ['tokens', `/users/${occasional}/tokens`, `/users/${collector}/tokens`, 1, 40],
 ])('a list of %s takes as many queries for many as for few', async (_, few, many, least, most) => {
   using watch = watchStatements();
@@ -83,6 +93,21 @@ test('a page of users is not read again until something is written', async () =>
   }, 'the page is remembered');
   await post('/users', { usernames: ['newest'] });
   expect(await newest()).toBe('newest');
+});
+
+test('the home page takes as many queries for many shared servers as for one', async () => {
+  using watch = watchStatements();
+  const queriesOf = async (name: string, rows: number) => {
+    const visitor = await hub.logIn(name);
+    const home = async () => {
+      const { body } = await visitor.request(`${hub.url}hub/home`);
+      expect(body.split('<tr>').length - 2).toBe(rows);
+    };
+    await home();
+    return countDuring(watch, home);
+  };
+  const few = await queriesOf(names[2] ?? '', 2);
+  expect(await queriesOf(occasional, 59)).toBe(few);
 });
 
 test('the list of users takes as many queries when no rights of its users are known yet', async () => {

@@ -6,7 +6,7 @@ import { usePostgres } from '../support/databases.ts';
 import { freePort } from '../support/free-port.ts';
 import { startGateway } from '../support/gateway-process.ts';
 import { hasPostgres } from '../support/postgres.ts';
-import { adminToken } from '../support/server-hub.ts';
+import { adminToken, fixtureApp, serverPath, startUntilReady } from '../support/server-hub.ts';
 import { managedService } from '../support/services.ts';
 import { type SilentRelay, startSilentRelay } from '../support/silent-relay.ts';
 import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
@@ -36,12 +36,15 @@ describe.skipIf(!hasPostgres())('what one of two hubs on PostgreSQL takes away',
         await managedService('app', 'fixtures/apps/gateway-app.ts', { access: 'gateway' }),
       ],
     };
-    here = stack.use(await createTestHub({ Hub: { ...shared, database_url: url.href } }));
+    const Spawner = { cmd: fixtureApp('gateway-app'), access: 'gateway' };
+    const Hub = { ...shared, allow_named_servers: true, cleanup_servers: true };
+    here = stack.use(await createTestHub({ Hub: { ...Hub, database_url: url.href }, Spawner }));
     url.port = String(relay.port);
     there = stack.use(
       await createTestHub({
+        Spawner,
         Hub: {
-          ...shared,
+          ...Hub,
           database_url: url.href,
           // Of the gateway.
           public_url: `http://127.0.0.1:${await freePort()}/`,
@@ -74,8 +77,8 @@ describe.skipIf(!hasPostgres())('what one of two hubs on PostgreSQL takes away',
     return (await administer(`/users/${name}/tokens`, 'POST', {})) as { id: string; token: string };
   }
 
-  async function openAt(door: string, token: string): Promise<WebSocket> {
-    const socket = new WebSocket(`${door.replace('http', 'ws')}services/app/socket`, {
+  async function openAt(door: string, token: string, path = 'services/app/'): Promise<WebSocket> {
+    const socket = new WebSocket(`${door.replace('http', 'ws')}${path}socket`, {
       headers: { authorization: `token ${token}` },
     });
     await once(socket, 'open');
@@ -123,4 +126,56 @@ describe.skipIf(!hasPostgres())('what one of two hubs on PostgreSQL takes away',
       expect(performance.now() - sinceMs).toBeLessThan(closedWithinMs);
     },
   );
+
+  test('(a share) closes WebSockets at the other hub and at its gateway', async () => {
+    for (const name of ['host', 'guest']) await administer(`/users/${name}`, 'POST');
+    const { token } = (await administer('/users/guest/tokens', 'POST', {})) as { token: string };
+    await startUntilReady(here, serverPath('host'));
+    const headers = { authorization: `token ${token}` };
+    const guest = { user: 'guest' };
+    await administer('/shares/host/', 'POST', guest);
+    for (const door of doors) {
+      await until(
+        async () => (await fetch(`${door}user/host/`, { headers })).status === 200,
+        'the shared server is open',
+      );
+    }
+    const sockets = await Promise.all(doors.map((door) => openAt(door, token, 'user/host/')));
+    const sinceMs = performance.now();
+    const closed = sockets.map((socket) => once(socket, 'close').then(() => performance.now()));
+    await administer('/shares/host/', 'PATCH', guest);
+    for (const atMs of await Promise.all(closed)) {
+      expect(atMs - sinceMs).toBeLessThan(closedWithinMs);
+    }
+    for (const door of doors) {
+      expect((await fetch(`${door}user/host/`, { headers })).status).toBe(403);
+    }
+  });
+
+  test('(a shared server that is renamed or deleted) is known to the other hub', async () => {
+    await administer('/users/visitor', 'POST');
+    const { token } = (await administer('/users/visitor/tokens', 'POST', {})) as { token: string };
+    const shown = async () => {
+      const { scopes } = (await (await there.api('/user', token)).json()) as { scopes: string[] };
+      return scopes.filter((scope) => scope.startsWith('access:servers!server='));
+    };
+    const becomes = (servers: readonly string[]) =>
+      until(
+        async () =>
+          JSON.stringify(await shown()) ===
+          JSON.stringify(servers.map((name) => `access:servers!server=visited/${name}`)),
+        `the other hub knows of ${servers}`,
+      );
+    const path = (name: string) => serverPath('visited', name);
+    await administer('/users/visited', 'POST');
+    await administer(path('old'), 'PUT', {});
+    await administer('/shares/visited/old', 'POST', { user: 'visitor' });
+    await becomes(['old']);
+    const sinceMs = performance.now();
+    await administer(path('old'), 'PATCH', { name: 'new' });
+    await becomes(['new']);
+    await administer(path('new'), 'DELETE', { remove: true });
+    await becomes([]);
+    expect(performance.now() - sinceMs).toBeLessThan(2 * closedWithinMs);
+  });
 });

@@ -359,7 +359,7 @@ describe('the pages', () => {
     const headers = { authorization: `token ${await tokenOf(hub, 'bob')}` };
     const socket = new WebSocket(`${appUrl.replace('http', 'ws')}socket`, { headers });
     await once(socket, 'open');
-    expect((await pageOf(alice, 'share/alice')).body).toMatch(/There now<\/span> bob/);
+    expect((await pageOf(alice, 'share/alice')).body).toMatch(/bob <span[^>]*>There now/);
     socket.terminate();
   });
 
@@ -381,7 +381,9 @@ describe('the pages', () => {
     expect(answers[0]?.status).toBe(403);
   });
 
-  test('say to those who may not share that they may not', async () => {
+  test('say to those who may no longer share that they may not; what they shared stays', async () => {
+    const own = await tokenOf(hub, 'alice');
+    expect((await call(own, 'POST', '/shares/alice/', { user: 'bob' })).status).toBe(200);
     await hub.reload({
       Hub: { cleanup_servers: true, allow_named_servers: true },
       Authenticator: { admin_users: ['root'] },
@@ -392,8 +394,11 @@ describe('the pages', () => {
     const page = await pageOf(bob, 'share/bob');
     expect(page.status).toBe(200);
     expect(page.body).toContain('You may not share servers on this hub.');
-    expect((await call(await tokenOf(hub, 'bob'), 'POST', '/share-codes/bob/', {})).status).toBe(
-      403,
-    );
+    const token = await tokenOf(hub, 'bob');
+    expect((await call(token, 'POST', '/share-codes/bob/', {})).status).toBe(403);
+    expect((await call(own, 'DELETE', '/shares/alice/')).status).toBe(403);
+    expect(await statusAt(appUrl, token)).toBe(200);
+    expect((await call(adminToken, 'DELETE', '/shares/alice/')).status).toBe(204);
+    expect(await statusAt(appUrl, token)).toBe(403);
   });
 });

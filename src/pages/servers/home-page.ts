@@ -84,7 +84,7 @@ function sentence({ layout }: HomeView, server: ServerSummary): HtmlValue {
     case 'stopped':
       return server.lastActivityAt
         ? html`Last used ${timeElement(server.lastActivityAt, now)}. Your files are kept.`
-        : 'Start it to begin working. It is yours alone.';
+        : 'Start it to begin working.';
   }
 }
 

@@ -39,7 +39,7 @@ export function homeRoutes(
     readonly store: ServerStore;
     readonly servers: UserServers;
     readonly registry: Pick<ServiceRegistry, 'services' | 'statusOf'>;
-    readonly sharing: Pick<Sharing, 'sharedWith'>;
+    readonly sharing: Pick<Sharing, 'ofOthersSharedWith'>;
   },
 ): ShowHome {
   const { pages, config, authorizer, store, servers, registry } = deps;
@@ -61,11 +61,11 @@ export function homeRoutes(
     origin === undefined ? pages.urlOf(prefix) : origin + prefix;
 
   /** What others share with a user, each server once. */
-  async function sharedWith(userName: string, caller: Caller): Promise<SharedServers> {
-    const { items, total } = await deps.sharing.sharedWith(
-      { kind: 'user', name: userName },
-      { offset: 0, limit: mostShared },
-    );
+  async function sharedWith({ user }: Login, caller: Caller): Promise<SharedServers> {
+    const { items, total } = await deps.sharing.ofOthersSharedWith(user, {
+      offset: 0,
+      limit: mostShared,
+    });
     const membership = await authorizer.membershipFor(caller.scopes);
     const present = (shares: readonly [Share, ...Share[]]): SharedServer => {
       const [{ server }] = shares;
@@ -86,8 +86,7 @@ export function homeRoutes(
         mayStart: may('start:servers'),
       };
     };
-    const ofOthers = items.filter(({ server }) => server.userName !== userName);
-    const byServer = Map.groupBy(ofOthers, ({ server }) => server.id);
+    const byServer = Map.groupBy(items, ({ server }) => server.id);
     return {
       servers: [...byServer.values()].map((shares) => present(shares as [Share, ...Share[]])),
       isCut: total > items.length,
@@ -121,7 +120,7 @@ export function homeRoutes(
         { kind: 'user', name: userName },
         await authorizer.membershipFor(caller.scopes),
       ),
-      shared: await sharedWith(userName, caller),
+      shared: await sharedWith(login, caller),
       services: await accessibleServices(caller),
     });
     pages.send(ctx, page, failure === undefined ? 200 : 400);

@@ -25,7 +25,7 @@ export function acceptSharePage(view: AcceptShareView): Html {
     title: `${ownerName} shares a server with you`,
     body: html`<div class="panel">
 <header class="titles"><h1>${ownerName} shares a server with you</h1>${serverName !== '' && html`<p class="lead">The server is called ${serverName}.</p>`}</header>
-<p>With it you may: ${shareWords(scopeNames)}.${!view.isRunning && ' It is not currently running.'}</p>
+<p>What you may do there: ${shareWords(scopeNames).toLowerCase()}.${!view.isRunning && ' It is not currently running.'}</p>
 ${notice(
   'warn',
   html`<div class="stack"><p>This server belongs to <b>${ownerName}</b>, who decides what runs on it.</p><p>Its pages can show you anything, also a false login page. Accept only if you trust ${ownerName}, and type no password there.</p></div>`,

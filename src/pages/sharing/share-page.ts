@@ -44,24 +44,24 @@ const lifetimes = [
 /** With whom a server is shared, and the forms that share it and take it back. */
 export function sharePage(view: ShareView): Html {
   const { layout, levels, newLink } = view;
-  const maySharing = levels.length > 0;
+  const mayShare = levels.length > 0;
   return pageLayout(layout, {
     title: `Share ${titleOf(view)}`,
     place: 'home',
     scripts: newLink === undefined ? [] : ['copy-button.js'],
     body: html`${pageHead(`Share ${titleOf(view)}`, leadOf(view))}
 ${newLink !== undefined && newLinkPanel(newLink)}
-${!maySharing && notice('warn', 'You may not share servers on this hub. An administrator can allow it with the scope shares!user in the role of users.')}
+${!mayShare && notice('warn', 'You may not share servers on this hub. An administrator can allow it with the scope shares!user in the role of users.')}
 <section class="block"><h2>Who can open it</h2>
-${whoIsThere(view)}
 ${view.shares.length === 0 ? html`<p class="soft">No one else.</p>` : html`${shareTable(view)}${paging(view)}`}
+${whoElseIsThere(view)}
 </section>
-${maySharing && html`<section class="block"><h2>Share with someone</h2>${recipientForm(view)}</section>`}
+${mayShare && html`<section class="block"><h2>Share with someone</h2>${recipientForm(view)}</section>`}
 <section class="block"><h2>Links</h2>
 <p class="soft">Every user of this hub who has the link can accept it until it expires. Deleting a link takes nothing back from those who have accepted it.</p>
-${view.links.length === 0 ? html`<p class="soft">There are no links.</p>` : linkTable(view)}
-${maySharing && linkForm(view)}
-</section>`,
+${mayShare ? linkForm(view) : view.links.length === 0 && html`<p class="soft">There are none.</p>`}
+</section>
+${view.links.length > 0 && html`<section class="block"><h2 class="visually-hidden">Links that work</h2>${linkTable(view)}</section>`}`,
   });
 }
 
@@ -82,10 +82,14 @@ function newLinkPanel(link: string): Html {
 ${copyableText(link, 'New link')}</section>`;
 }
 
-function whoIsThere({ connected }: ShareView): HtmlValue {
+/** Those who are there by a group; the others are marked in the list. */
+function whoElseIsThere({ connected, shares }: ShareView): HtmlValue {
+  const others = connected.filter(
+    (name) => !shares.some(({ recipient }) => recipient.kind === 'user' && recipient.name === name),
+  );
   return (
-    connected.length > 0 &&
-    html`<p><span class="status good">There now</span> ${connected.join(', ')}</p>`
+    others.length > 0 &&
+    html`<p class="small"><span class="status good">There now</span> ${others.join(', ')}</p>`
   );
 }
 
