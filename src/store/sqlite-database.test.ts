@@ -1,75 +1,27 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  chmodSync,
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { sql } from 'kysely';
-import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { addUser, userNames, userRow, useSqliteFile } from '../../test/support/sqlite-world.ts';
 import { StartupError } from '../errors.ts';
-import type { HubDatabase } from './database.ts';
-import { openDatabase } from './open-database.ts';
-import type { NewRow } from './tables.ts';
 
-const log = pino({ level: 'silent' });
-const lockTimeoutMs = 100;
-let directory: string;
-let file: string;
-const opened: HubDatabase[] = [];
-
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'hub-sqlite-'));
-  file = join(directory, 'hub.sqlite');
-});
-afterEach(async () => {
-  for (const database of opened.splice(0)) await database[Symbol.asyncDispose]();
-  rmSync(directory, { recursive: true, force: true });
-});
-
-async function open(url = 'sqlite:hub.sqlite', openLog = log): Promise<HubDatabase> {
-  const database = await openDatabase(url, { directory, log: openLog, lockTimeoutMs });
-  opened.push(database);
-  return database;
-}
-
-const user = (name: string): NewRow<'users'> => ({
-  id: name,
-  name,
-  admin: 0,
-  invited: 0,
-  created_at: 1,
-  last_activity_at: null,
-});
-const addUser = ({ kysely }: HubDatabase, name: string) =>
-  kysely.insertInto('users').values(user(name)).execute();
-const userNames = async ({ kysely }: HubDatabase) =>
-  (await kysely.selectFrom('users').select('name').orderBy('name').execute()).map(
-    ({ name }) => name,
-  );
+const world = useSqliteFile();
 
 describe('opening an SQLite file', () => {
   test('makes it beside the configuration, readable by its owner only', async () => {
-    const database = await open();
+    const database = await world.open();
     await addUser(database, 'alice');
     for (const name of ['hub.sqlite', 'hub.sqlite-wal', 'hub.sqlite-shm']) {
-      expect(statSync(join(directory, name)).mode & 0o777, name).toBe(0o600);
+      expect(statSync(join(world.directory, name)).mode & 0o777, name).toBe(0o600);
     }
   });
 
   test('makes each commit durable and enforces references', async () => {
-    const { kysely } = await open();
+    const { kysely } = await world.open();
     const pragma = async (name: string) =>
       Object.values((await sql`pragma ${sql.raw(name)}`.execute(kysely)).rows[0] as object)[0];
     expect(await pragma('journal_mode')).toBe('wal');
@@ -78,52 +30,52 @@ describe('opening an SQLite file', () => {
   });
 
   test('says that the folder does not exist', async () => {
-    const opening = open('sqlite:missing/hub.sqlite');
+    const opening = world.open('sqlite:missing/hub.sqlite');
     await expect(opening).rejects.toThrow(StartupError);
     await expect(opening).rejects.toThrow(/folder .*missing of the database does not exist/);
   });
 
   test('says that the file is no database', async () => {
-    writeFileSync(file, 'no database at all, and long enough to be looked at'.repeat(30));
-    await expect(open()).rejects.toThrow(/damaged or not an SQLite database/);
-    expect(readFileSync(file, 'utf8')).toContain('no database at all');
+    writeFileSync(world.file, 'no database at all, and long enough to be looked at'.repeat(30));
+    await expect(world.open()).rejects.toThrow(/damaged or not an SQLite database/);
+    expect(readFileSync(world.file, 'utf8')).toContain('no database at all');
   });
 
   test('says that the path is a folder', async () => {
-    mkdirSync(file);
-    await expect(open()).rejects.toThrow(StartupError);
+    mkdirSync(world.file);
+    await expect(world.open()).rejects.toThrow(StartupError);
   });
 
   test('says that the file cannot be written', async () => {
-    const first = await open();
+    const first = await world.open();
     await first[Symbol.asyncDispose]();
-    chmodSync(file, 0o444);
-    chmodSync(directory, 0o555);
+    chmodSync(world.file, 0o444);
+    chmodSync(world.directory, 0o555);
     try {
-      const refusal = await openWithoutPrivileges(`sqlite:${file}`);
+      const refusal = await openWithoutPrivileges(`sqlite:${world.file}`);
       expect(refusal).toMatch(/cannot be written: give the hub's account the right/);
     } finally {
-      chmodSync(directory, 0o755);
+      chmodSync(world.directory, 0o755);
     }
   });
 
   test('says that another program holds it', async () => {
-    using holder = new DatabaseSync(file);
+    using holder = new DatabaseSync(world.file);
     holder.exec('create table other (id text); begin exclusive');
-    await expect(open()).rejects.toThrow(/locked by another process/);
+    await expect(world.open()).rejects.toThrow(/locked by another process/);
   });
 
   test('says that the file belongs to another program', async () => {
-    using other = new DatabaseSync(file);
+    using other = new DatabaseSync(world.file);
     other.exec('create table users (id text)');
-    await expect(open()).rejects.toThrow(/hub\.sqlite.*table "users" already exists/);
+    await expect(world.open()).rejects.toThrow(/hub\.sqlite.*table "users" already exists/);
   });
 
   test('opens what version 0001 left behind', async () => {
-    using past = new DatabaseSync(file);
+    using past = new DatabaseSync(world.file);
     const fixture = join(import.meta.dirname, '../../fixtures/databases/0001.sql');
     past.exec(readFileSync(fixture, 'utf8'));
-    const database = await open();
+    const database = await world.open();
     expect(await userNames(database)).toEqual(['alice', 'josé']);
     await database.kysely.deleteFrom('users').where('name', '=', 'alice').execute();
     const tokens = await database.kysely.selectFrom('access_tokens').select('id').execute();
@@ -131,9 +83,9 @@ describe('opening an SQLite file', () => {
   });
 
   test('refuses what a later version left behind and names both versions', async () => {
-    using future = new DatabaseSync(file);
+    using future = new DatabaseSync(world.file);
     future.exec('create table hub_schema (version integer); insert into hub_schema values (999)');
-    await expect(open()).rejects.toThrow(
+    await expect(world.open()).rejects.toThrow(
       /hub\.sqlite: the database has version 999, this hub knows \d+: start the newer hub/,
     );
   });
@@ -145,7 +97,7 @@ describe('opening an SQLite file', () => {
     } finally {
       for (const child of children) await kill(child);
     }
-    expect(await userNames(await open())).toEqual(['one', 'three', 'two']);
+    expect(await userNames(await world.open())).toEqual(['one', 'three', 'two']);
   });
 });
 
@@ -154,16 +106,16 @@ describe('an SQLite database', () => {
     const child = startWriter('alice');
     await untilCommitted(child);
     await kill(child);
-    expect(await userNames(await open())).toEqual(['alice']);
+    expect(await userNames(await world.open())).toEqual(['alice']);
   });
 
   test('runs transactions one after the other', async () => {
-    const database = await open();
+    const database = await world.open();
     const events: string[] = [];
     const run = (name: string) =>
       database.transaction(async (transaction) => {
         events.push(`${name} begins`);
-        await transaction.insertInto('users').values(user(name)).execute();
+        await transaction.insertInto('users').values(userRow(name)).execute();
         await new Promise((resolve) => setImmediate(resolve));
         events.push(`${name} ends`);
       });
@@ -172,9 +124,9 @@ describe('an SQLite database', () => {
   });
 
   test('keeps a query beside a transaction out of it', async () => {
-    const database = await open();
+    const database = await world.open();
     const failing = database.transaction(async (transaction) => {
-      await transaction.insertInto('users').values(user('undone')).execute();
+      await transaction.insertInto('users').values(userRow('undone')).execute();
       throw new Error('undo');
     });
     const beside = addUser(database, 'kept');
@@ -184,12 +136,12 @@ describe('an SQLite database', () => {
   });
 
   test('answers queries during a transaction, with what was there before it', async () => {
-    const database = await open();
+    const database = await world.open();
     await addUser(database, 'before');
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const { promise: written, resolve: noteWritten } = Promise.withResolvers<void>();
     const working = database.transaction(async (transaction) => {
-      await transaction.insertInto('users').values(user('within')).execute();
+      await transaction.insertInto('users').values(userRow('within')).execute();
       const seen = await transaction.selectFrom('users').select('name').execute();
       noteWritten();
       await released;
@@ -203,7 +155,7 @@ describe('an SQLite database', () => {
   });
 
   test('shows each write to every later read', async () => {
-    const database = await open();
+    const database = await world.open();
     const names: string[] = [];
     for (let index = 100; index < 150; index += 1) {
       names.push(`user-${index}`);
@@ -213,8 +165,8 @@ describe('an SQLite database', () => {
   });
 
   test('waits for the lock of another process without blocking this one', async () => {
-    const database = await open();
-    using holder = new DatabaseSync(file);
+    const database = await world.open();
+    using holder = new DatabaseSync(world.file);
     holder.exec('begin immediate');
     const writing = addUser(database, 'alice');
     // The timer runs only when the waiting does not block.
@@ -224,8 +176,8 @@ describe('an SQLite database', () => {
   });
 
   test('is storage_unavailable while it stays locked, and works again after', async () => {
-    const database = await open();
-    using holder = new DatabaseSync(file);
+    const database = await world.open();
+    using holder = new DatabaseSync(world.file);
     holder.exec('begin immediate');
     const failures = Promise.all(
       ['a', 'b', 'c'].map((name) =>
@@ -245,7 +197,7 @@ describe('an SQLite database', () => {
   });
 
   test('is storage_unavailable when the disk is full, and loses nothing that was committed', async () => {
-    const database = await open();
+    const database = await world.open();
     await addUser(database, 'alice');
     const { rows } = await sql<{ page_count: number }>`pragma page_count`.execute(database.kysely);
     await sql`pragma max_page_count = ${sql.lit(rows[0]?.page_count)}`.execute(database.kysely);
@@ -256,7 +208,7 @@ describe('an SQLite database', () => {
       message: 'The disk of the database is full.',
     });
     const inTransaction = database.transaction(async (transaction) => {
-      await transaction.insertInto('users').values(user('bob')).execute();
+      await transaction.insertInto('users').values(userRow('bob')).execute();
       await transaction.insertInto('settings').values({ key: 'k', value }).execute();
     });
     await expect(inTransaction).rejects.toMatchObject({ code: 'storage_unavailable' });
@@ -266,7 +218,7 @@ describe('an SQLite database', () => {
   });
 
   test('is storage_unavailable while it cannot be written', async () => {
-    const database = await open();
+    const database = await world.open();
     await sql`pragma query_only = on`.execute(database.kysely);
     await expect(addUser(database, 'alice')).rejects.toMatchObject({
       code: 'storage_unavailable',
@@ -276,67 +228,15 @@ describe('an SQLite database', () => {
   });
 
   test('is storage_unavailable after it was closed', async () => {
-    const database = await open();
+    const database = await world.open();
     await database[Symbol.asyncDispose]();
     await expect(userNames(database)).rejects.toMatchObject({ code: 'storage_unavailable' });
     await database[Symbol.asyncDispose]();
   });
 
-  test.each([
-    ['deleted', () => rmSync(file)],
-    [
-      'replaced',
-      () => {
-        copyFileSync(file, join(directory, 'backup'));
-        renameSync(join(directory, 'backup'), file);
-      },
-    ],
-  ])('refuses writes when its file was %s under it, and says so', async (happened, act) => {
-    const lines: Record<string, unknown>[] = [];
-    const telling = pino({}, { write: (line) => lines.push(JSON.parse(line)) });
-    const database = await open('sqlite:hub.sqlite', telling);
-    await addUser(database, 'alice');
-    expect(await userNames(database)).toEqual(['alice']);
-    act();
-    await expect.poll(() => `${database.problem()}`, { timeout: 20_000 }).toContain(happened);
-    const refusal = { code: 'storage_unavailable', message: expect.stringContaining(happened) };
-    await expect(addUser(database, 'bob')).rejects.toMatchObject(refusal);
-    const transaction = database.transaction(async () => 'never');
-    await expect(transaction).rejects.toMatchObject(refusal);
-    expect(await userNames(database)).toEqual(['alice']);
-    expect(lines.filter(({ level }) => level === 50)).toMatchObject([
-      { file, msg: expect.stringContaining(happened) },
-    ]);
-  });
-
-  test('refuses writes while its log file is away, and takes them once it is back', async () => {
-    const database = await open();
-    await addUser(database, 'alice');
-    renameSync(`${file}-wal`, join(directory, 'aside'));
-    await expect.poll(() => `${database.problem()}`, { timeout: 20_000 }).toContain('deleted');
-    await expect(addUser(database, 'bob')).rejects.toMatchObject({ code: 'storage_unavailable' });
-    renameSync(join(directory, 'aside'), `${file}-wal`);
-    await expect.poll(() => database.problem(), { timeout: 20_000 }).toBeUndefined();
-    await addUser(database, 'carol');
-    await database[Symbol.asyncDispose]();
-    expect(await userNames(await open())).toEqual(['alice', 'carol']);
-  });
-
-  test('refuses to commit what began before its file was deleted', async () => {
-    const database = await open();
-    expect(await userNames(database)).toEqual([]);
-    const transaction = database.transaction(async (within) => {
-      await within.insertInto('users').values(user('alice')).execute();
-      rmSync(file);
-      await expect.poll(() => `${database.problem()}`, { timeout: 20_000 }).toContain('deleted');
-    });
-    await expect(transaction).rejects.toMatchObject({ code: 'storage_unavailable' });
-    expect(await userNames(database)).toEqual([]);
-  });
-
   test('gives the disk back what a long reader made its log take', async () => {
-    const database = await open();
-    using reader = new DatabaseSync(file, { readOnly: true });
+    const database = await world.open();
+    using reader = new DatabaseSync(world.file, { readOnly: true });
     reader.exec('begin');
     reader.prepare('select count(*) from users').get();
     const value = 'x'.repeat(1_000_000);
@@ -346,14 +246,14 @@ describe('an SQLite database', () => {
         .values({ key: `k${index}`, value })
         .execute();
     }
-    const walBytes = () => statSync(`${file}-wal`).size;
+    const walBytes = () => statSync(`${world.file}-wal`).size;
     expect(walBytes()).toBeGreaterThan(24_000_000);
     reader.exec('commit');
     await expect.poll(walBytes, { timeout: 20_000 }).toBeLessThan(1_000_000);
   });
 
   test('calls the listeners when another process committed something', async () => {
-    const [here, there] = [await open(), await open()];
+    const [here, there] = [await world.open(), await world.open()];
     let callCount = 0;
     const stop = here.onChange(() => {
       callCount += 1;
@@ -366,7 +266,7 @@ describe('an SQLite database', () => {
   });
 
   test('calls listeners at once here, each of them though one fails', async () => {
-    const database = await open();
+    const database = await world.open();
     const calls: string[] = [];
     database.onChange(() => {
       calls.push('first');
@@ -385,7 +285,7 @@ function startWriter(name: string): ChildProcess {
     import { openDatabase } from ${JSON.stringify(import.meta.resolve('./open-database.ts'))};
     import { createUserStore } from ${JSON.stringify(import.meta.resolve('../users/user-store.ts'))};
     const database = await openDatabase('sqlite:hub.sqlite', {
-      directory: ${JSON.stringify(directory)},
+      directory: ${JSON.stringify(world.directory)},
       log: pino({ level: 'silent' }),
     });
     await createUserStore(database).create({ name: ${JSON.stringify(name)} });
@@ -433,8 +333,8 @@ async function openWithoutPrivileges(url: string): Promise<string> {
 
 describe('the version of the content', () => {
   test('grows with each commit, of another process too, and with nothing else', async () => {
-    const database = await open();
-    const other = await open();
+    const database = await world.open();
+    const other = await world.open();
     await addUser(database, 'ann');
     const before = database.contentVersion() ?? Number.NaN;
     expect(await userNames(database)).toEqual(['ann']);
@@ -447,8 +347,8 @@ describe('the version of the content', () => {
   });
 
   test('is not known of a database in memory, nor of one that is closed', async () => {
-    expect((await open('sqlite::memory:')).contentVersion()).toBeUndefined();
-    const database = await open();
+    expect((await world.open('sqlite::memory:')).contentVersion()).toBeUndefined();
+    const database = await world.open();
     expect(database.contentVersion()).toBeTypeOf('number');
     await database[Symbol.asyncDispose]();
     expect(database.contentVersion()).toBeUndefined();

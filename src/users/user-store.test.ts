@@ -1,13 +1,8 @@
-import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { describeEachDatabase, recordAnnouncements } from '../../test/support/databases.ts';
-import { endLease, enterInstance } from '../../test/support/instances.ts';
-import { explainQueryPlan, watchStatements } from '../../test/support/statements.ts';
+import { addServer } from '../../test/support/server-rows.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { openDatabase } from '../store/open-database.ts';
 import { createUserStore } from './user-store.ts';
-
-const sorts = ['name', '-name', 'created', '-created', 'lastActivity', '-lastActivity'] as const;
 
 describeEachDatabase('the user store', (open) => {
   const openStore = async () => {
@@ -98,113 +93,6 @@ describeEachDatabase('the user store', (open) => {
     expect(await users.getByName('bob')).toMatchObject({ isAdmin: false, isInvited: false });
   });
 
-  test('lists pages in a stable order with the total of all pages', async () => {
-    const { users } = await openStore();
-    for (const name of ['b', 'B', 'a', 'ä']) await users.create({ name });
-    const page = await users.list({ offset: 1, limit: 2 });
-    expect(page.items.map(({ name }) => name)).toEqual(['a', 'b']);
-    expect(page.total).toBe(4);
-    const all = await users.list({ offset: 0, limit: 10 });
-    expect(all.items.map(({ name }) => name)).toEqual(['B', 'a', 'b', 'ä']);
-    const reversed = await users.list({ offset: 0, limit: 10, sort: '-name' });
-    expect(reversed.items.map(({ name }) => name)).toEqual(['ä', 'b', 'a', 'B']);
-  });
-
-  test('counts again after each change, and only then', async () => {
-    const { users } = await openStore();
-    const totalNow = async () => (await users.list({ offset: 0, limit: 1 })).total;
-    expect(await totalNow()).toBe(0);
-    const [alice] = await users.createMissing(['alice', 'bob', 'carol']);
-    expect(await totalNow()).toBe(3);
-    await users.create({ name: 'dave' });
-    await users.ensure('erin');
-    expect(await totalNow()).toBe(5);
-    await users.delete(alice?.id ?? '');
-    expect(await totalNow()).toBe(4);
-    expect(await users.count()).toBe(4);
-  });
-
-  test('lists the same part from either end, in every order', async () => {
-    const { users } = await openStore();
-    const [, bob, cleo, dan] = await users.createMissing(['ann', 'bob', 'cleo', 'dan', 'eve']);
-    const activity = [bob, cleo, dan].map((user, index) => [user?.id ?? '', new Date(9 - index)]);
-    await users.recordActivity(new Map(activity as [string, Date][]));
-    for (const sort of sorts) {
-      const listed = async (offset: number, limit: number) =>
-        (await users.list({ offset, limit, sort })).items.map(({ name }) => name);
-      const all = await listed(0, 5);
-      expect(new Set(all).size, sort).toBe(5);
-      for (let offset = 0; offset <= 6; offset += 1) {
-        for (const limit of [1, 2, 4, 9]) {
-          expect(await listed(offset, limit), `${sort} ${offset} ${limit}`).toEqual(
-            all.slice(offset, offset + limit),
-          );
-        }
-      }
-    }
-  });
-
-  test('filters by a part of the name in which % and _ mean themselves', async () => {
-    const { users } = await openStore();
-    for (const name of ['Alice', 'malice', 'a_b', 'axb', '100%']) await users.create({ name });
-    const namesWith = async (nameFilter: string) =>
-      (await users.list({ offset: 0, limit: 10, nameFilter })).items.map(({ name }) => name);
-    expect(await namesWith('LIC')).toEqual(['Alice', 'malice']);
-    expect(await namesWith('a_b')).toEqual(['a_b']);
-    expect(await namesWith('%')).toEqual(['100%']);
-  });
-
-  test('sorts by activity, those who were never active first', async () => {
-    const { users } = await openStore();
-    const [, bob, carol] = [
-      await users.create({ name: 'alice' }),
-      await users.create({ name: 'bob' }),
-      await users.create({ name: 'carol' }),
-    ];
-    await users.recordActivity(
-      new Map([
-        [bob.id, new Date(2000)],
-        [carol.id, new Date(1000)],
-        ['unknown', new Date(3000)],
-      ]),
-    );
-    const namesBy = async (sort: 'lastActivity' | '-lastActivity') =>
-      (await users.list({ offset: 0, limit: 10, sort })).items.map(({ name }) => name);
-    expect(await namesBy('lastActivity')).toEqual(['alice', 'carol', 'bob']);
-    expect(await namesBy('-lastActivity')).toEqual(['bob', 'carol', 'alice']);
-  });
-
-  test('lists only the given names, however many are given', async () => {
-    const { users } = await openStore();
-    for (const name of ['alice', 'bob']) await users.create({ name });
-    const others = Array.from({ length: 70_000 }, (_, index) => `user-${index}`);
-    const page = await users.list({ offset: 0, limit: 10, onlyNames: ['bob', ...others] });
-    expect(page).toMatchObject({ total: 1, items: [{ name: 'bob' }] });
-    expect((await users.list({ offset: 0, limit: 10, onlyNames: [] })).total).toBe(0);
-  });
-
-  test('lists by the state of servers', async () => {
-    const { database, users } = await openStore();
-    for (const [name, state] of [
-      ['off', 'stopped'],
-      ['soon', 'starting'],
-      ['on', 'running'],
-    ] as const) {
-      await addServer(database, (await users.create({ name })).id, state);
-    }
-    for (const name of ['near', 'lost']) {
-      await enterInstance(database, { id: `hub of ${name}` });
-      await addServer(database, (await users.create({ name })).id, 'running', `hub of ${name}`);
-    }
-    await endLease(database, 'hub of lost');
-    await users.create({ name: 'none' });
-    const namesIn = async (serverState: 'active' | 'ready' | 'inactive') =>
-      (await users.list({ offset: 0, limit: 10, serverState })).items.map(({ name }) => name);
-    expect(await namesIn('active')).toEqual(['lost', 'near', 'on', 'soon']);
-    expect(await namesIn('ready')).toEqual(['near', 'on']);
-    expect(await namesIn('inactive')).toEqual(['none', 'off']);
-  });
-
   test('moves activity forward and never back', async () => {
     const { users } = await openStore();
     const { id } = await users.create({ name: 'alice' });
@@ -267,53 +155,6 @@ const tablesOfUsers = [
   'access_tokens',
   'servers',
 ] as const;
-
-test('no page of users is found by sorting all of them', async () => {
-  const log = pino({ level: 'silent' });
-  await using database = await openDatabase('sqlite::memory:', { directory: '.', log });
-  const users = createUserStore(database);
-  await users.createMissing(['ann', 'bob', 'cleo']);
-  using watch = watchStatements();
-  const statements = await watch.during(async () => {
-    for (const sort of sorts) {
-      await users.list({ offset: 0, limit: 1, sort });
-      await users.list({ offset: 2, limit: 1, sort });
-    }
-  });
-  // Two pages in each order; they are counted once.
-  expect(statements).toHaveLength(2 * sorts.length + 1);
-  for (const statement of statements) {
-    expect(await explainQueryPlan(database, statement), statement).toMatch(
-      /^SCAN users USING (?:COVERING )?INDEX \w+$/,
-    );
-  }
-});
-
-async function addServer(
-  { kysely }: HubDatabase,
-  userId: string,
-  state: string,
-  instanceId: string | null = null,
-) {
-  await kysely
-    .insertInto('servers')
-    .values({
-      id: `server-${userId}`,
-      user_id: userId,
-      name: '',
-      display_name: null,
-      state,
-      url: null,
-      spawner_state: '{}',
-      user_options: '{}',
-      failure: null,
-      created_at: 1,
-      started_at: null,
-      last_activity_at: null,
-      instance_id: instanceId,
-    })
-    .execute();
-}
 
 async function addBelongings({ kysely }: HubDatabase, id: string) {
   const user_id = id;

@@ -107,7 +107,7 @@ describe('a lock-out', () => {
   });
 
   test('outlives a restart', async () => {
-    const hub = await createPasswordHub(['ada', 'bob'], { Authenticator: limits });
+    await using hub = await createPasswordHub(['ada', 'bob'], { Authenticator: limits });
     for (let round = 0; round < 3; round += 1) await guess(hub, 'bob');
     await using again = await hub.restart();
     expect((await guess(again, 'bob')).status).toBe(429);

@@ -193,7 +193,7 @@ test('profiles choose among spawners, and are open to groups', async () => {
       ],
     },
   };
-  const first = await createBatchHub(config);
+  await using first = await createBatchHub(config);
   const [near, far] = [serverPath('alice'), serverPath('alice', 'far')];
   await startUntilReady(first, near, { profile: 'here' });
   await startUntilReady(first, far, { profile: 'queue' });
@@ -220,7 +220,7 @@ test('profiles choose among spawners, and are open to groups', async () => {
 });
 
 test('a start that waits in a queue goes on after a restart of the hub, and can be cancelled', async () => {
-  const first = await createBatchHub({ Hub: { cleanup_servers: false } });
+  await using first = await createBatchHub({ Hub: { cleanup_servers: false } });
   await createUsers(first, 'alice');
   const [path, other] = [serverPath('alice'), serverPath('alice', 'other')];
   const pids: unknown[] = [];

@@ -261,7 +261,7 @@ test('an app that does not end is ended with its guard', async () => {
 });
 
 test('an app does not outlive a guard that was killed while the hub was away', async () => {
-  const first = await createGuardedHub({}, { Hub: { cleanup_servers: false } });
+  await using first = await createGuardedHub({}, { Hub: { cleanup_servers: false } });
   await start(first);
   const { pid } = await echoOf(first, await first.logIn('alice'));
   const { pid: guardPid } = await stateOf(first);

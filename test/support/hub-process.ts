@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { freePort } from './free-port.ts';
 import { killTrees } from './leftovers.ts';
 import { projectDirectory } from './services.ts';
-import { until } from './test-hub.ts';
+import { endProcessesIn, until } from './test-hub.ts';
 
 type Section = Readonly<Record<string, unknown>>;
 
@@ -116,6 +116,7 @@ export async function createHubFolder(config: ProcessConfig = {}): Promise<HubFo
 
     async [Symbol.asyncDispose]() {
       for (const hub of running) await hub[Symbol.asyncDispose]();
+      await endProcessesIn(directory);
       await rm(directory, { recursive: true, force: true });
     },
   };

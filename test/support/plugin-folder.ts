@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { freePort } from './free-port.ts';
 import { type HubProcess, startHubProcess } from './hub-process.ts';
 import { projectDirectory } from './services.ts';
+import { endProcessesIn } from './test-hub.ts';
 
 /** A folder of an operator outside the project, with a configuration file and no packages. */
 export interface PluginFolder extends AsyncDisposable {
@@ -102,6 +103,7 @@ export async function createPluginFolder(
     },
     async [Symbol.asyncDispose]() {
       for (const hub of running) await hub[Symbol.asyncDispose]();
+      await endProcessesIn(directory);
       await rm(directory, { recursive: true, force: true });
     },
   };

@@ -152,7 +152,7 @@ export async function createTestHub(
 }
 
 /** Ends what a test left running in its folder: servers outlive their hub, and no test needs that. */
-async function endProcessesIn(directory: string): Promise<void> {
+export async function endProcessesIn(directory: string): Promise<void> {
   for (const name of await readdir('/proc').catch(() => [] as string[])) {
     if (!/^\d+$/.test(name)) continue;
     const folder = await readlink(`/proc/${name}/cwd`).catch(() => '');
