@@ -102,7 +102,7 @@ describe.runIf(hasSystemd())(
       await api('/users/alice', 'POST');
       expect((await api('/users/alice/server', 'POST')).status).toBe(201);
       const before = await stateOf('alice');
-      expect(before.cgroup).toMatch(/^\/system\.slice\/hub\.service\/hub-[0-9a-f]+$/);
+      expect(before.cgroup).toMatch(/^\/system\.slice\/hub\.service\/hub-[0-9a-f]+-[0-9a-f]+$/);
       expect((await systemctl('restart', 'hub')).code).toBe(0);
       expect(await stateOf('alice')).toEqual(before);
       expect(await (await fetch(`${url}user/alice/`)).text()).toBe('ok\n');
