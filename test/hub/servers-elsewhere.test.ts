@@ -275,7 +275,7 @@ describe.skipIf(!hasPostgres())('a start at another instance', () => {
     await until(() => events.join('').includes(waits.message), 'the step is told');
     const browser = await second.logIn('alice');
     const page = await browser.open(`${second.url}hub/spawn-pending/alice`);
-    expect(page.body).toContain(`<li>${waits.message}</li>`);
+    expect(page.body).toContain(`<li data-phase="pending">${waits.message}</li>`);
     await letGo(first, path);
     await untilServer(first, path, ({ ready }) => ready, 'it is ready');
     await reading;

@@ -617,11 +617,11 @@ export function samplePages(
       layout,
       server: server('starting'),
       progress: 40,
-      messages: [
-        'Server requested',
-        'Preparing your home folder',
-        'Waiting for the server to answer',
-      ].map(text),
+      steps: [
+        { message: text('Server requested') },
+        { message: text('Preparing your home folder'), phase: 'pulling' },
+        { message: text('Waiting for the server to answer') },
+      ],
       eventsUrl: text('/hub/api/users/alice/server/progress'),
       readyUrl: text('/user/alice/lab'),
     }),

@@ -35,7 +35,7 @@ function follow({ dataset }) {
   function take(data) {
     const event = JSON.parse(data);
     if (typeof event.progress === 'number') bar.value = event.progress;
-    if (typeof event.message === 'string') show(event.message, event.phase === 'pending');
+    if (typeof event.message === 'string') show(event.message, event.phase);
     if (event.ready === true) location.replace(dataset.readyUrl);
     // The server knows why it failed and shows it on this same page.
     if (event.failed === true) location.reload();
@@ -43,14 +43,15 @@ function follow({ dataset }) {
   }
 
   // A page that is loaded again shows what was told, and the stream tells everything from the start.
-  function show(message, isQueued) {
+  function show(message, phase) {
     const text = message.trim();
     if (shown.has(text)) return;
-    // For hours the place in a queue changes: one line tells it.
-    const place = isQueued ? log.querySelector('[data-queued]') : null;
+    // The place in a queue changes for hours, and what is pulled of an image each second: one line tells it.
+    const isRepeated = phase === 'pending' || phase === 'pulling';
+    const place = isRepeated ? log.querySelector(`[data-phase="${phase}"]`) : null;
     if (place === null) shown.add(text);
     const item = place ?? document.createElement('li');
-    if (isQueued) item.dataset.queued = '';
+    if (isRepeated) item.dataset.phase = phase;
     item.textContent = text;
     log.append(item);
   }

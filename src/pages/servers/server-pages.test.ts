@@ -163,7 +163,14 @@ describe('a server that is on its way', () => {
       layout,
       server: server('starting', { name: 'thesis' }),
       progress: 40,
-      messages: ['Server requested'],
+      steps: [
+        { message: 'Server requested' },
+        { message: 'Waiting, 2nd of 2.', phase: 'pending' },
+        { message: 'Waiting, 1st of 1.', phase: 'pending' },
+        { message: 'Pulling: 1 of 3 layers.', phase: 'pulling' },
+        { message: 'Pulling: 3 of 3 layers.', phase: 'pulling' },
+        { message: 'The container is started.', phase: 'starting' },
+      ],
       eventsUrl: '/hub/api/users/alice/servers/thesis/progress',
       readyUrl: '/user/alice/thesis/lab?a=1',
     }),
@@ -184,12 +191,21 @@ describe('a server that is on its way', () => {
     expect(page).toContain('<li>Server requested</li>');
   });
 
+  test('has one line for the queue and one for the image, with what was told last', () => {
+    expect(Array.from(page.matchAll(/<li(?: [^>]*)?>([^<]*)/g), ([, text]) => text)).toEqual([
+      'Server requested',
+      'Waiting, 1st of 1.',
+      'Pulling: 3 of 3 layers.',
+      'The container is started.',
+    ]);
+  });
+
   test('never leads to a script when it is ready', () => {
     const hostile = spawnPendingPage({
       layout,
       server: server('starting'),
       progress: 0,
-      messages: [],
+      steps: [],
       eventsUrl: '/e',
       readyUrl: 'javascript:alert(1)',
     });

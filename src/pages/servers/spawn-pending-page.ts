@@ -1,3 +1,4 @@
+import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
 import { actionForm } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -9,16 +10,28 @@ export interface SpawnPendingView {
   readonly server: Pick<ServerSummary, 'userName' | 'name' | 'displayName'>;
   /** 0 to 100. */
   readonly progress: number;
-  readonly messages: readonly string[];
+  readonly steps: readonly Step[];
   /** Server-sent events: `{progress, message, ready?, failed?}`. */
   readonly eventsUrl: string;
   /** Where the browser goes when the server is ready. */
   readonly readyUrl: string;
 }
 
+/** What has been told of a start. */
+type Step = Pick<SpawnProgress, 'message' | 'phase'>;
+
+/** Phases in which the same is told again and again, of which one line shows the last; as in progress.js. */
+const repeatedPhases = new Set<SpawnProgress['phase']>(['pending', 'pulling']);
+
+function stepItem({ message, phase }: Step, index: number, steps: readonly Step[]): Html | '' {
+  if (phase === undefined || !repeatedPhases.has(phase)) return html`<li>${message}</li>`;
+  const isLast = steps.findLastIndex((step) => step.phase === phase) === index;
+  return isLast ? html`<li data-phase="${phase}">${message}</li>` : '';
+}
+
 /** The page that shows a server starting and leads to it. */
 export function spawnPendingPage(view: SpawnPendingView): Html {
-  const { layout, server, progress, messages, eventsUrl, readyUrl } = view;
+  const { layout, server, progress, steps, eventsUrl, readyUrl } = view;
   const title = serverTitle(server, layout.user?.name);
   return focusLayout(layout, {
     title: 'Starting',
@@ -27,7 +40,7 @@ export function spawnPendingPage(view: SpawnPendingView): Html {
     body: html`<div class="panel" data-progress-url="${eventsUrl}" data-ready-url="${safeHref(readyUrl) ?? layout.urls.home}">
 <header class="titles"><h1>${title} is starting</h1><p class="lead">It opens here by itself as soon as it is ready.</p></header>
 <progress id="progress" max="100" value="${progress}" aria-label="Progress of the start">${progress} %</progress>
-<ol class="events" id="events" role="log" aria-label="What has happened">${messages.map((message) => html`<li>${message}</li>`)}</ol>
+<ol class="events" id="events" role="log" aria-label="What has happened">${steps.map(stepItem)}</ol>
 ${actionForm(layout, { action: layout.urls.stop(server.userName, server.name), label: 'Cancel the start', style: 'wide' })}
 </div>
 <p class="aside"><a href="${layout.urls.home}">Back to home</a>: it goes on starting.</p>`,

@@ -282,7 +282,7 @@ export async function showServerState(
           layout,
           server: summary,
           progress: recent.at(-1)?.progress ?? 0,
-          messages: recent.map(({ message }) => message),
+          steps: recent,
           eventsUrl: `${deps.apiPath}users/${encodeURIComponent(user.name)}/${path}/progress`,
           readyUrl,
         }),
