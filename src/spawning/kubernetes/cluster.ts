@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { Dispatcher } from 'undici';
+import { createEventLoopYield } from '../../concurrency/event-loop-yield.ts';
 import { createLimiter } from '../../concurrency/limiter.ts';
 import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
 import { timeLimit } from '../../concurrency/time-limit.ts';
@@ -78,6 +79,7 @@ export function createCluster(
   directory: string,
 ): Cluster {
   const inTurn = createLimiter(parallelCalls);
+  const yieldToEventLoop = createEventLoopYield();
   let connecting: Promise<Connection> | undefined;
 
   async function connect(): Promise<Connection> {
@@ -162,6 +164,8 @@ export function createCluster(
     for (const [name, value] of Object.entries(request.query ?? {})) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
+    // A connection begins with work for the processor.
+    await yieldToEventLoop();
     try {
       return await http.request(url, {
         method,

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
+import { createEventLoopYield } from '../../concurrency/event-loop-yield.ts';
 import { createLimiter } from '../../concurrency/limiter.ts';
 import { makeDirectory } from '../../processes/make-directory.ts';
 import { findSystemUser, runsAsRoot, type SystemUser } from '../../processes/system-user.ts';
@@ -78,6 +79,7 @@ export function createSlurmCommands(options: {
   const program = (name: string) => (directory === undefined ? name : `${directory}/${name}`);
 
   const inTurn = createLimiter(parallelCommands);
+  const yieldToEventLoop = createEventLoopYield();
 
   const run: typeof runNow = (words, how = {}) => inTurn(() => runNow(words, how), how.signal);
 
@@ -101,6 +103,9 @@ export function createSlurmCommands(options: {
     const [command = '', ...args] = isDirect
       ? words
       : [...(sudo ?? []).map((word) => word.replaceAll('{username}', user.name)), ...words];
+    // To start a program stops this thread for some milliseconds.
+    await yieldToEventLoop();
+    signal?.throwIfAborted();
     const child = spawn(command, args, {
       cwd: '/',
       env: environment,
