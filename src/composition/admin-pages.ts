@@ -4,6 +4,7 @@ import { adminGroupRoutes } from '../pages/admin/group-routes.ts';
 import { adminInstanceRoutes } from '../pages/admin/instance-routes.ts';
 import { adminLockoutRoutes } from '../pages/admin/lockout-routes.ts';
 import { adminRoleRoutes } from '../pages/admin/role-routes.ts';
+import { adminRuntimeServiceRoutes } from '../pages/admin/runtime-service-routes.ts';
 import { adminServiceRoutes } from '../pages/admin/service-routes.ts';
 import { adminUserListRoutes } from '../pages/admin/user-list-routes.ts';
 import { adminUserRoutes } from '../pages/admin/user-routes.ts';
@@ -63,6 +64,7 @@ export function addAdminPages(
     catalogue: authorizer.catalogue,
   });
   adminInstanceRoutes(admin, deps.instances);
+  adminRuntimeServiceRoutes(admin, { administration: deps.accounts.serviceAdministration });
   adminServiceRoutes(admin, { registry: deps.services.registry, log });
   adminLockoutRoutes(admin, { lockouts, log });
 }

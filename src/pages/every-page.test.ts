@@ -141,7 +141,6 @@ describe.each([...pages.keys()])('the page %s', (name) => {
     const onlyToLookAt = [
       'home-nothing',
       'services',
-      'admin-services',
       'admin-instances',
       'admin-lockouts',
       'spawn-pending',

@@ -63,6 +63,8 @@ export interface PageUrls {
   readonly adminNewRole: string;
   adminRole(roleName: string, action?: AdminRoleAction): string;
   readonly adminServices: string;
+  readonly adminNewService: string;
+  adminService(serviceName: string, action: AdminServiceAction): string;
   adminRestartService(serviceName: string): string;
   readonly adminInstances: string;
   readonly adminLockouts: string;
@@ -77,6 +79,9 @@ export type AdminUserAction =
   | 'end-session'
   | 'end-sessions'
   | 'remove-second-factor';
+
+/** What an administrator does to one service. */
+export type AdminServiceAction = 'edit' | 'delete';
 
 /** What an administrator does to one role. */
 export type AdminRoleAction = 'edit' | 'delete' | 'assign' | 'take-away';
@@ -150,6 +155,8 @@ export function createPageUrls(baseUrl: string): PageUrls {
     adminNewRole: `${hub}admin/new-role`,
     adminRole: (roleName, action) => below('admin/roles', roleName, action),
     adminServices: `${hub}admin/services`,
+    adminNewService: `${hub}admin/new-service`,
+    adminService: (serviceName, action) => below('admin/services', serviceName, action),
     adminRestartService: (serviceName) => below('admin/services', serviceName, 'restart'),
     adminInstances: `${hub}admin/instances`,
     adminLockouts: `${hub}admin/lockouts`,

@@ -93,6 +93,7 @@ const forms: readonly [path: string, fields?: Readonly<Record<string, string>>][
   ['admin/users/bob/invitation'],
   ['admin/users/bob/remove-second-factor'],
   ['admin/users/bob/delete', { confirmation: 'bob' }],
+  ['admin/new-service', { name: 'mine', access: 'public' }],
   ['admin/new-role', { name: 'mine', scope: 'tokens' }],
   ['admin/roles/crew-role/edit', { scope: 'tokens' }],
   ['admin/roles/crew-role/assign', { kind: 'user', names: 'bob' }],

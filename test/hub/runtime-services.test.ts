@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { submitMain } from '../support/pages.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { adminToken, tokenOf } from '../support/server-hub.ts';
 import { openWithConsent, projectDirectory } from '../support/services.ts';
@@ -377,6 +378,42 @@ describe('who administers services and little else', () => {
     );
     await hub.reload(config);
     expect(await statusOf('GET', 'awaited')).toBe(404);
+  });
+});
+
+describe('the pages', () => {
+  const at = (path: string) => `${hub.url}hub/admin${path}`;
+
+  test('add, change and delete a service, and show its token once', async () => {
+    const ada = await hub.logIn('ada', testPassword);
+    const form = await ada.request(at('/new-service'));
+    const typed = { name: 'by-page', title: 'By <page>', access: 'gateway', display: 'true' };
+    const refused = await submitMain(ada, form, { ...typed, url: new URL(hub.apiUrl).origin });
+    expect([refused.status, refused.body.includes('the hub itself')]).toEqual([400, true]);
+    expect(refused.body).toContain('value="By &lt;page&gt;"');
+    const added = await submitMain(ada, form, { ...typed, url: appUrl });
+    const token = /hub_[\w-]+/.exec(added.body)?.[0];
+    expect((await whoami(token)).name).toBe('by-page');
+    expect(added.body).toContain('/hub/admin/services');
+
+    const list = await ada.request(at('/services'));
+    expect(list.body).toContain('/hub/admin/services/by-page/edit');
+    expect(list.body).not.toContain('/hub/admin/services/fixed/edit');
+    expect(list.body).not.toContain(token);
+    const edit = await ada.request(at('/services/by-page/edit'));
+    await ask('PATCH', 'by-page', { oauth_client_allowed_scopes: ['read:users'] });
+    const late = await submitMain(ada, edit, { ...typed, title: '', url: '' });
+    expect([late.status, late.body.includes('changed since')]).toEqual([400, true]);
+    const saved = await submitMain(ada, late, { title: '', url: appUrl, access: 'public' });
+    expect(saved.status).toBe(303);
+    const { body } = await ask('GET', 'by-page');
+    expect(body).toMatchObject({ access: 'public', display: false, info: {}, url: appUrl });
+    expect((await whoami(token)).name).toBe('by-page');
+
+    const confirm = await ada.request(at('/services/by-page/delete'));
+    expect((await submitMain(ada, confirm, {})).status).toBe(303);
+    expect(await statusOf('GET', 'by-page')).toBe(404);
+    expect((await ada.request(at('/services/fixed/edit'))).status).toBe(404);
   });
 });
 

@@ -12,6 +12,7 @@ import { lockoutsPage } from '../../src/pages/admin/lockouts-page.ts';
 import { invitationLinksPage, newUsersPage } from '../../src/pages/admin/new-users-page.ts';
 import { adminRoleFormPage } from '../../src/pages/admin/role-form-page.ts';
 import { adminRolePage, adminRolesPage } from '../../src/pages/admin/roles-page.ts';
+import { adminServiceFormPage, newServicePage } from '../../src/pages/admin/service-form-page.ts';
 import { adminServicesPage } from '../../src/pages/admin/services-page.ts';
 import { adminUserPage } from '../../src/pages/admin/user-page.ts';
 import { adminUsersPage } from '../../src/pages/admin/users-page.ts';
@@ -831,16 +832,21 @@ export function samplePages(
     }),
     'admin-services': adminServicesPage({
       layout,
+      mayAdd: true,
       services: [
         {
           displayName: text('Notebook gallery'),
           mayRestart: true,
+          mayEdit: true,
+          mayDelete: true,
           access: 'gateway',
           url: text('/services/notebook-gallery/'),
           status: managed,
         },
         {
           mayRestart: true,
+          mayEdit: true,
+          mayDelete: true,
           access: 'gateway',
           url: text('/services/label-studio/'),
           status: {
@@ -858,6 +864,8 @@ export function samplePages(
         },
         {
           mayRestart: true,
+          mayEdit: true,
+          mayDelete: true,
           access: 'service',
           url: text('/services/wiki/'),
           status: {
@@ -873,6 +881,22 @@ export function samplePages(
           },
         },
       ],
+    }),
+    'admin-service-form': adminServiceFormPage({
+      layout,
+      form: {
+        name: text('label-studio'),
+        title: text('Label Studio'),
+        url: text('http://127.0.0.1:8080'),
+        access: 'gateway',
+        isDisplayed: true,
+      },
+      problem: text('url: is an address of the hub itself.'),
+    }),
+    'admin-new-service': newServicePage({
+      layout,
+      name: text('label-studio'),
+      token: text('hub_Zk3v9QmX2bTq7LsW1nRd8A'),
     }),
     'admin-instances': instancesPage({
       layout,

@@ -143,10 +143,13 @@ describe('services', () => {
     String(
       adminServicesPage({
         layout,
+        mayAdd: false,
         services: [
           {
             access: 'gateway',
             mayRestart: true,
+            mayEdit: false,
+            mayDelete: false,
             url: '/services/gallery/',
             status: { ...status, ...more },
           },

@@ -41,9 +41,9 @@ export function adminRoleFormPage(view: AdminRoleFormView): Html {
         ? 'You can give only what you may do yourself.'
         : 'Who holds it gains or loses what you change at once.',
     )}
-${problem !== undefined && notice('bad', problem)}
-<form class="fields wide" method="post" action="${action}">
+<form class="fields" method="post" action="${action}">
 ${csrfField(layout)}
+${problem !== undefined && notice('bad', problem)}
 ${
   existing === undefined
     ? textField({

@@ -9,6 +9,7 @@ import { isForServicesOnly, type ScopeCatalogue } from '../../rbac/scope-definit
 import { describeScopes } from '../../rbac/scope-descriptions.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
+import { problemOf } from './problem-of.ts';
 import { adminRoleFormPage } from './role-form-page.ts';
 import { adminRolePage, adminRolesPage } from './roles-page.ts';
 
@@ -214,12 +215,4 @@ function membersOf(kind: string, names: readonly string[]): RoleMembers {
     group: kind === 'group' ? names : [],
     service: kind === 'service' ? names : [],
   };
-}
-
-const mistakes: ReadonlySet<string> = new Set(['bad_request', 'conflict', 'forbidden']);
-
-/** What to tell on the form; anything that is not a mistake in it is thrown again. */
-function problemOf(error: unknown): string {
-  if (!(error instanceof HubError) || !mistakes.has(error.code)) throw error;
-  return error.hint === undefined ? error.message : `${error.message} ${error.hint}`;
 }

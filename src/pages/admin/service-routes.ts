@@ -27,6 +27,7 @@ export function adminServiceRoutes(
       const isListed = filter === 'all' || filter?.services.has(name) === true;
       if (status === undefined || !isListed || !may('read:services', resource)) return [];
       const title = info['title'];
+      const isAdded = service.source === 'api' && may('admin:services', resource);
       return [
         {
           displayName: typeof title === 'string' ? title : undefined,
@@ -35,10 +36,13 @@ export function adminServiceRoutes(
           // What a service writes may hold anything; reading it is a right of its own.
           status: may('admin:services', resource) ? status : { ...status, outputTail: [] },
           mayRestart: may('admin:services', resource),
+          mayEdit: isAdded && service.kind === 'external',
+          mayDelete: isAdded,
         },
       ];
     });
-    pages.send(ctx, adminServicesPage({ layout: await pages.formLayoutFor(ctx), services }));
+    const layout = await pages.formLayoutFor(ctx);
+    pages.send(ctx, adminServicesPage({ layout, services, mayAdd: may('admin:services') }));
   });
 
   admin.post(

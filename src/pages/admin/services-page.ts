@@ -13,6 +13,7 @@ import { adminLayout } from './admin-layout.ts';
 export interface AdminServicesView {
   readonly layout: FormLayoutProps;
   readonly services: readonly AdminService[];
+  readonly mayAdd: boolean;
 }
 
 /** A service as an administrator sees it. */
@@ -23,17 +24,20 @@ export interface AdminService {
   readonly access: Service['access'];
   readonly status: PlacedStatus;
   readonly mayRestart: boolean;
+  /** Of one that was added at run time; a form shows only what is to be said of external ones. */
+  readonly mayEdit: boolean;
+  readonly mayDelete: boolean;
 }
 
 /** How every service is: state, restarts, figures, last output. */
-export function adminServicesPage({ layout, services }: AdminServicesView): Html {
+export function adminServicesPage({ layout, services, mayAdd }: AdminServicesView): Html {
   const failing = services.filter(({ status }) => status.state === 'crash_looping').length;
   return adminLayout(layout, {
     title: 'Services',
     tab: 'services',
     scripts: ['live-state.js'],
-    body: html`${pageHead('Services', failing === 0 ? 'What stands in the configuration file, and how it is.' : `${formatCount(failing, 'service')} ${failing === 1 ? 'keeps' : 'keep'} failing. The last output usually says why.`)}
-${services.length === 0 && html`<p class="empty">The configuration file names no services.</p>`}
+    body: html`${pageHead('Services', failing === 0 ? 'Those of the configuration file, those added since, and how they are.' : `${formatCount(failing, 'service')} ${failing === 1 ? 'keeps' : 'keep'} failing. The last output usually says why.`, mayAdd && html`<a class="button primary" href="${layout.urls.adminNewService}">Add service</a>`)}
+${services.length === 0 && html`<p class="empty">There are no services yet.</p>`}
 ${services.map((service, index) => serviceArticle(layout, service, index))}`,
   });
 }
@@ -53,7 +57,9 @@ ${
     accessibleLabel: `Restart ${name}`,
     style: 'small',
   })
-}</div></header>
+}
+${service.mayEdit && html`<a class="button small" href="${layout.urls.adminService(name, 'edit')}" aria-label="Edit ${name}">Edit</a>`}
+${service.mayDelete && html`<a class="button small danger" href="${layout.urls.adminService(name, 'delete')}" aria-label="Delete ${name}">Delete…</a>`}</div></header>
 ${status.lastError !== undefined && state !== 'ready' && html`<p class="problem">${status.lastError}</p>`}
 <dl class="facts">${facts(layout, service)}</dl>
 ${
