@@ -29,6 +29,7 @@ import { takeInstanceLocks } from './composition/instance-locks.ts';
 import { addLoginPages } from './composition/login-pages.ts';
 import { createOAuthEndpoints } from './composition/oauth-endpoints.ts';
 import { openListeners } from './composition/open-listeners.ts';
+import { openProxyApi } from './composition/open-proxy-api.ts';
 import { startPurging } from './composition/purge.ts';
 import { createReadiness } from './composition/readiness.ts';
 import { recordLife } from './composition/record-life.ts';
@@ -291,6 +292,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   await registry.watchExternal();
   signal?.throwIfAborted();
   listeners.serve({ app, gateway, instances, gateways });
+  await openProxyApi(foundation, { routes: services.routes, site });
   void instances.checkOwnAddress();
   if (database.dialect === 'postgres') building.use(watchSettings(foundation, instances));
   await registry.start(signal);

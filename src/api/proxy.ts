@@ -27,7 +27,7 @@ const routeModel = z
   .object({
     routespec: z.string().describe('Path prefix, after a host name if it is for one.'),
     target: z.string(),
-    access: z.enum(['service', 'server', 'gateway', 'public']),
+    access: z.enum(['service', 'server', 'gateway', 'public', 'foreign']),
     ready: z.boolean(),
     last_activity: time.nullable().describe("Of the hub's own route nothing is kept."),
     data: ownerModel,

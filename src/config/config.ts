@@ -12,10 +12,21 @@ export type ServiceConfig = Readonly<Omit<ServiceOptions, 'api_token'>> & {
   readonly place?: RoutePlace;
 };
 
+/** The listener for a JupyterHub, its secret resolved. */
+export interface ProxyApiConfig {
+  readonly bind_url: string;
+  readonly auth_token: Secret;
+  readonly host: string | undefined;
+}
+
 type HubOptions = z.output<typeof hubSection>;
 export type HubConfig = Readonly<
-  Omit<HubOptions, 'services' | 'cookie_secret' | 'database_url' | 'keyv_url' | 'instance_url'>
+  Omit<
+    HubOptions,
+    'services' | 'cookie_secret' | 'database_url' | 'keyv_url' | 'instance_url' | 'proxy_api'
+  >
 > & {
+  readonly proxy_api: ProxyApiConfig | undefined;
   readonly services: readonly ServiceConfig[];
   /** May hold a password: never log it. */
   readonly database_url: string;

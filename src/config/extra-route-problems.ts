@@ -3,10 +3,33 @@ import type { Config } from './config.ts';
 import type { ExtraRoutes } from './extra-route-schema.ts';
 import { placeOf } from './route-services.ts';
 
+const shortestToken = 16;
 const guardedOnly = ['name', 'rules', 'display', 'health_path'] as const;
 
 /** Finds entries of `Proxy.extra_routes` that would hide the hub, or that say what has no meaning there. */
 export function findExtraRouteProblems(config: Config): ConfigProblem[] {
+  return [...proxyApiProblems(config), ...routeProblems(config)];
+}
+
+function proxyApiProblems(config: Config): ConfigProblem[] {
+  const { proxy_api: api } = config.Hub;
+  if (api === undefined) return [];
+  const hostMessage = api.host === undefined ? undefined : placeProblem(`${api.host}/`, config);
+  const isShort = api.auth_token.reveal().length < shortestToken;
+  return [
+    ...(hostMessage === undefined ? [] : [{ path: 'Hub.proxy_api.host', message: hostMessage }]),
+    ...(isShort
+      ? [
+          {
+            path: 'Hub.proxy_api.auth_token',
+            message: `must have at least ${shortestToken} characters: it could be guessed`,
+          },
+        ]
+      : []),
+  ];
+}
+
+function routeProblems(config: Config): ConfigProblem[] {
   return Object.entries(config.Proxy.extra_routes).flatMap(([spec, route]) => {
     const path = `Proxy.extra_routes.${spec}`;
     const message = placeProblem(spec, config);

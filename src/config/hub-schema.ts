@@ -94,6 +94,26 @@ export const hubSection = z.strictObject({
     .describe(
       'Where the hub listens for servers and services, which reach the API there directly.',
     ),
+  proxy_api: z
+    .strictObject({
+      bind_url: bindUrl
+        .default('http://127.0.0.1:8001')
+        .describe('Where it listens; for the JupyterHub alone.'),
+      auth_token: secretReference.describe(
+        'The token that the JupyterHub shows: its ConfigurableHTTPProxy.auth_token.',
+      ),
+      host: z
+        .string()
+        .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)*$/, 'is not a host name in lower case, without port')
+        .optional()
+        .describe(
+          'Host name for which its routes are, and which is theirs alone. Without it they share the host of the hub, and the JupyterHub needs a base_url of its own.',
+        ),
+    })
+    .optional()
+    .describe(
+      'A listener with the API of configurable-http-proxy, so that a JupyterHub can use the hub as its proxy.',
+    ),
   hub_connect_url: z
     .string()
     .refine((text) => {

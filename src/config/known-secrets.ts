@@ -10,6 +10,7 @@ const secretPaths: readonly (readonly string[])[] = [
   // No secret, but of each container: all of them can share one file.
   ['Hub', 'instance_url'],
   ['Hub', 'keyv_url'],
+  ['Hub', 'proxy_api', 'auth_token'],
   ['Hub', 'services', '*', 'api_token'],
 ];
 

@@ -86,13 +86,18 @@ function createConfig(
   { file, directory }: { file: string; directory: string },
 ): Config {
   const { Hub, pluginSections } = sections;
-  const { services, cookie_secret, database_url, keyv_url, instance_url, ...hub } = Hub;
+  const { services, cookie_secret, database_url, keyv_url, instance_url, proxy_api, ...hub } = Hub;
   const basePath = withSlash(new URL(Hub.bind_url).pathname);
   const publicUrl = publicUrlOf(Hub, basePath);
   return deepFreeze({
     Hub: {
       ...hub,
       database_url: asText(database_url),
+      proxy_api: proxy_api && {
+        bind_url: proxy_api.bind_url,
+        auth_token: asSecret(proxy_api.auth_token),
+        host: proxy_api.host,
+      },
       ...(keyv_url !== undefined && { keyv_url: asText(keyv_url) }),
       ...(instance_url !== undefined && { instance_url: asText(instance_url) }),
       cookie_secret: cookie_secret === undefined ? undefined : [cookie_secret].flat().map(asSecret),

@@ -22,7 +22,7 @@ const routeModel = z
       .describe('Whether another proxy forwards, and asks about each request.'),
     rules: routeRules.optional(),
     target: z.string(),
-    access: z.enum(['service', 'server', 'gateway', 'public']),
+    access: z.enum(['service', 'server', 'gateway', 'public', 'foreign']),
     owner: z.union([target, z.object({ kind: z.literal('extra') })]),
     client_id: z.string().optional().describe('OAuth client of the service or server.'),
     upstream_timeout_ms: z.number().optional(),

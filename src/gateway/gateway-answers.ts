@@ -23,7 +23,7 @@ export function hopOptions({ upstreamTimeoutMs }: Route, via: string, path: stri
 
 /** Where the upstream checks visitors itself, the session id still ties a connection to its login. */
 export function sessionIdOf(req: IncomingMessage, route: Route): string | undefined {
-  if (route.access === 'public') return undefined;
+  if (route.access === 'public' || route.access === 'foreign') return undefined;
   return cookieValues(req.headers.cookie, sessionIdCookie)[0];
 }
 

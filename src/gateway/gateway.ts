@@ -139,11 +139,11 @@ export function createGateway(deps: {
 
   /** Whose WebSocket it is where the gateway knows no visitor: for the limit of one user, not a right. */
   function userBehind(
-    { access, owner }: Route,
+    { owner }: Route,
     sessionId: string | undefined,
   ): string | undefined | Promise<string | undefined> {
     if (owner.kind === 'server') return owner.userName;
-    if (access === 'public' || sessionId === undefined) return undefined;
+    if (sessionId === undefined) return undefined;
     return deps.userOfSession(sessionId);
   }
 

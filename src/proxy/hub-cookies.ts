@@ -12,7 +12,7 @@ const mayHoldHubCookie = /hub-|service-/i;
  */
 export function upstreamCookies(header: string, route: Route): string | undefined {
   // False for most traffic of programs.
-  if (!mayHoldHubCookie.test(header)) return header;
+  if (route.access === 'foreign' || !mayHoldHubCookie.test(header)) return header;
   let kept = '';
   let isComplete = true;
   let start = 0;
@@ -39,7 +39,7 @@ function mayReadCookie(name: string, route: Route): boolean {
 
 /** Whether an upstream may set a cookie. The session id is the hub's to set. */
 export function maySetCookie(name: string, route: Route): boolean {
-  if (!isHubCookie(name, route)) return true;
+  if (route.access === 'foreign' || !isHubCookie(name, route)) return true;
   return authenticatesItself(route) && isClientCookie(name, route);
 }
 
@@ -54,9 +54,9 @@ function isSessionId(name: string, { sessionIdAliases }: Route): boolean {
   return name === sessionIdCookie || sessionIdAliases.includes(name);
 }
 
-/** Whether visitors are checked by the service or server itself, and not by the gateway. */
+/** Whether visitors are checked by the service, server or other hub itself, and not by the gateway. */
 export function authenticatesItself({ access }: Route): boolean {
-  return access === 'service' || access === 'server';
+  return access === 'service' || access === 'server' || access === 'foreign';
 }
 
 /** Whether a cookie is of a login under way of the route's OAuth client. */

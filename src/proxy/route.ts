@@ -7,8 +7,11 @@ import { parseUpstreamAddress, type UpstreamAddress } from './upstream-address.t
 /** The target of routes that lead nowhere (RFC 2606 §2). */
 export const nowhere = 'http://nowhere.invalid';
 
-/** Who checks visitors: the service or server itself, the gateway in its place, or none. */
-export type RouteAccess = 'service' | 'server' | 'gateway' | 'public';
+/**
+ * Who checks visitors: the service or server itself, the gateway in its place, or none. `foreign`: another hub, on a
+ * host name where no cookie of this one is.
+ */
+export type RouteAccess = 'service' | 'server' | 'gateway' | 'public' | 'foreign';
 
 /** Whose route it is. */
 export type RouteOwner = AccessTarget | { readonly kind: 'extra' };

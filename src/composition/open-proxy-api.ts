@@ -1,0 +1,30 @@
+import { createProxyApi } from '../gateway/proxy-api.ts';
+import { createHubServer } from '../http/server/http-server.ts';
+import { listen } from '../http/server/listener.ts';
+import type { RouteTable } from '../proxy/route-table.ts';
+import type { Site } from './compose-site.ts';
+import type { Foundation } from './foundation.ts';
+
+/** Listens for a JupyterHub that uses the hub as its proxy (`Hub.proxy_api`). */
+export async function openProxyApi(
+  { config, log, disposables }: Pick<Foundation, 'config' | 'log' | 'disposables'>,
+  { routes, site }: { readonly routes: RouteTable; readonly site: Pick<Site, 'errorAnswers'> },
+): Promise<void> {
+  const { Hub, basePath, publicUrl } = config;
+  const api = Hub.proxy_api;
+  if (api === undefined) return;
+  const server = createHubServer({
+    config: config.Proxy,
+    log,
+    request: createProxyApi({
+      routes,
+      token: api.auth_token,
+      host: api.host,
+      basePath,
+      ownUrls: [Hub.bind_url, Hub.hub_bind_url, api.bind_url, publicUrl.href],
+      answers: site.errorAnswers,
+    }),
+  });
+  disposables.defer(() => server.close(0));
+  await listen(server.server, api.bind_url, { key: 'Hub.proxy_api.bind_url' });
+}

@@ -1,0 +1,222 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { z } from 'zod';
+import { dateOf } from '../concurrency/monotonic-clock.ts';
+import type { Secret } from '../config/secret.ts';
+import { equalSecrets } from '../crypto/hash.ts';
+import { HubError } from '../errors.ts';
+import { writeAnswer } from '../http/answer.ts';
+import { readJsonBody } from '../http/body.ts';
+import { canonicalPath, decodePath } from '../http/canonical-path.ts';
+import type { ErrorAnswers } from '../http/error-answers.ts';
+import type { Route } from '../proxy/route.ts';
+import type { RouteTable } from '../proxy/route-table.ts';
+import { parseUpstreamAddress } from '../proxy/upstream-address.ts';
+
+const longestBody = 64 * 1024;
+const longestPath = 2_000;
+const mostRoutes = 10_000;
+
+/** Whatever else is given is kept and shown again, as clients expect it. */
+const routeBody = z.looseObject({ target: z.string().max(2_000) });
+
+interface Given {
+  /** As `Route.key`. */
+  readonly key: string;
+  readonly body: z.output<typeof routeBody>;
+}
+
+/**
+ * The REST API of configurable-http-proxy (its README, "REST API"), by which a JupyterHub tells its routes. They are
+ * open to everyone, since it guards them itself, and kept in memory only: it gives them again.
+ */
+export function createProxyApi(deps: {
+  readonly routes: Pick<RouteTable, 'find' | 'list' | 'replace' | 'remove'>;
+  readonly token: Secret;
+  /** Host name for which the routes are; they share those of the hub when undefined. */
+  readonly host: string | undefined;
+  readonly basePath: string;
+  /** Where the hub itself listens: a route that leads there would go in a circle. */
+  readonly ownUrls: readonly string[];
+  readonly answers: Pick<ErrorAnswers, 'respond'>;
+}): RequestListener {
+  const { routes, token, host, basePath, answers } = deps;
+  const reserved = ['hub', 'user', 'services'].map((name) => `${basePath}${name}/`);
+  const own = new Set(deps.ownUrls.map(addressOf));
+  /** By decoded path without the slash at its end. */
+  const given = new Map<string, Given>();
+
+  /** The route as long as it is the one that was given: the configuration may have put another in its place. */
+  function routeOf({ key }: Given): Route | undefined {
+    const route = routes.find(key);
+    return route?.owner.kind === 'extra' ? route : undefined;
+  }
+
+  function modelOf(each: Given): object {
+    const atMs = routeOf(each)?.lastActivityMs;
+    return {
+      ...each.body,
+      ...(atMs !== undefined && { last_activity: dateOf(atMs).toISOString() }),
+    };
+  }
+
+  function list(query: URLSearchParams): object {
+    const asked = query.get('inactive_since') ?? query.get('inactiveSince');
+    const sinceMs = asked === null ? undefined : Date.parse(asked);
+    if (Number.isNaN(sinceMs)) throw badRequest('inactive_since is no date.');
+    const shown = [...given].filter(([, each]) => {
+      const atMs = routeOf(each)?.lastActivityMs;
+      return sinceMs === undefined || (atMs !== undefined && dateOf(atMs).getTime() < sinceMs);
+    });
+    return Object.fromEntries(shown.map(([path, each]) => [path, modelOf(each)]));
+  }
+
+  function requireFree(prefix: string, key: string): void {
+    if (host === undefined) {
+      const hidden = basePath.startsWith(prefix) ? basePath : undefined;
+      const taken = hidden ?? reserved.find((each) => prefix.startsWith(each));
+      if (taken !== undefined) throw shadowing(prefix, `${taken} of this hub`);
+    }
+    const mine = new Set([...given.values()].map((each) => each.key));
+    const other = routes
+      .list()
+      .filter((route) => route.host === host && !mine.has(route.key))
+      .find((route) => prefix.startsWith(route.prefix));
+    if (other !== undefined) throw shadowing(key, `the route ${other.key}`);
+  }
+
+  function put(path: string, body: Given['body']): void {
+    const prefix = prefixOf(path);
+    const key = (host ?? '') + prefix;
+    requireTarget(body.target, own);
+    const former = given.get(path);
+    if (former === undefined) {
+      if (given.size >= mostRoutes) throw new HubError('conflict', 'There are too many routes.');
+      requireFree(prefix, key);
+    }
+    given.set(path, { key, body });
+    const current = former && routeOf(former);
+    if (current?.target === body.target) return;
+    const access = host === undefined ? 'public' : 'foreign';
+    routes.replace({ prefix, host, target: body.target, access, owner: { kind: 'extra' } });
+  }
+
+  function remove(path: string): void {
+    const each = given.get(path);
+    if (each === undefined) throw noRoute();
+    given.delete(path);
+    if (routeOf(each) !== undefined) routes.remove(each.key);
+  }
+
+  async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    // Before anything is read of the request, least of all its body.
+    if (!isAuthorized(req, token)) throw new HubError('forbidden', 'The token is not right.');
+    const { url = '', method = 'GET' } = req;
+    const [pathname = '', search = ''] = url.split('?', 2);
+    const match = /^\/api\/routes(\/.*)?$/.exec(pathname);
+    if (match === null) throw new HubError('not_found', 'There is only /api/routes.');
+    const isAll = match[1] === undefined || match[1] === '/';
+    const path = readPath(match[1] ?? '/');
+    switch (method) {
+      case 'GET': {
+        const each = given.get(path);
+        if (!isAll && each === undefined) throw noRoute();
+        const body =
+          isAll || each === undefined ? list(new URLSearchParams(search)) : modelOf(each);
+        writeAnswer(req, res, {
+          status: 200,
+          headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
+          body: JSON.stringify(body),
+        });
+        return;
+      }
+      case 'POST': {
+        const body = await readJsonBody(req, longestBody, { anyContentType: true });
+        const parsed = routeBody.safeParse(body);
+        if (!parsed.success) throw badRequest('The body needs a target, as text.');
+        put(path, parsed.data);
+        writeAnswer(req, res, { status: 201, headers: {}, body: '' });
+        return;
+      }
+      case 'DELETE':
+        remove(path);
+        writeAnswer(req, res, { status: 204, headers: {}, body: '' });
+        return;
+      default:
+        throw new HubError('method_not_allowed', 'The methods are GET, POST and DELETE.');
+    }
+  }
+
+  return (req, res) => {
+    answer(req, res).catch((thrown: unknown) => {
+      // What is left of a body is not waited for.
+      res.setHeader('connection', 'close');
+      answers.respond(req, res, thrown, {
+        wantsPage: false,
+        isExpected: thrown instanceof HubError,
+      });
+    });
+  };
+}
+
+function isAuthorized({ headers }: IncomingMessage, token: Secret): boolean {
+  const [, shown] =
+    /^(?:token|bearer) +([\x21-\x7e]{1,1000})$/i.exec(headers.authorization ?? '') ?? [];
+  return shown !== undefined && equalSecrets(shown, token.reveal());
+}
+
+/** The decoded path of a route, without the slash at its end. */
+function readPath(encoded: string): string {
+  const path = encoded.length > longestPath ? undefined : canonicalPath(encoded);
+  const decoded = path && decodePath(path.pathname);
+  if (decoded === undefined) throw badRequest('The path of the route is not one, or too long.');
+  return decoded === '/' ? '/' : decoded.replace(/\/$/, '');
+}
+
+function prefixOf(path: string): string {
+  if (path === '/') return '/';
+  const segments = path.slice(1).split('/');
+  if (segments.includes('') || segments.some((text) => text.includes('%'))) {
+    throw badRequest('The path of the route has empty segments, or percent signs.');
+  }
+  return `/${segments.map((text) => encodeURIComponent(text).replaceAll('%40', '@')).join('/')}/`;
+}
+
+function requireTarget(target: string, own: ReadonlySet<string>): void {
+  const url = URL.parse(target);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw badRequest('The target is no http:// or https:// URL.');
+  }
+  if (url.pathname !== '/' || url.search !== '' || url.hash !== '') {
+    throw badRequest('The target has a path: the path that visitors ask for is passed on whole.');
+  }
+  try {
+    parseUpstreamAddress(target);
+  } catch {
+    throw badRequest('The target is no address without user name and password.');
+  }
+  if (own.has(addressOf(target)))
+    throw badRequest('The target is this hub: it would go in a circle.');
+}
+
+/** Host and port, in one spelling of this machine. */
+function addressOf(text: string): string {
+  const { protocol, hostname, port } = new URL(text);
+  const isHere = /^(?:localhost|.*\.localhost|127\..*|0\.0\.0\.0|\[::1?\]|\[::ffff:7f.*\])$/.test(
+    hostname,
+  );
+  return `${isHere ? 'here' : hostname}:${port || (protocol === 'https:' ? '443' : '80')}`;
+}
+
+function badRequest(message: string): HubError {
+  return new HubError('bad_request', message);
+}
+
+function noRoute(): HubError {
+  return new HubError('not_found', 'There is no such route.');
+}
+
+function shadowing(what: string, other: string): HubError {
+  return new HubError('conflict', `A route for ${what} would hide ${other}.`, {
+    hint: 'Give JupyterHub a base_url of its own, or a host name of its own (Hub.proxy_api.host).',
+  });
+}

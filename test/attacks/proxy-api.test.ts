@@ -1,0 +1,188 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../support/free-port.ts';
+import { startGateway } from '../support/gateway-process.ts';
+import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
+import { startUpstream } from './proxy-harness.ts';
+
+const token = 'token-of-the-jupyterhub';
+const cleanUp = new AsyncDisposableStack();
+let hub: TestHub;
+let apiPort: number;
+let app: Awaited<ReturnType<typeof startUpstream>>;
+let gatewayUrl: string;
+
+beforeAll(async () => {
+  app = cleanUp.use(await startUpstream((req, res) => void res.end(`app ${req.url}`)));
+  apiPort = await freePort();
+  hub = cleanUp.use(
+    await createTestHub({
+      Hub: {
+        public_url: `http://127.0.0.1:${await freePort()}/`,
+        proxy_api: { bind_url: `http://127.0.0.1:${apiPort}`, auth_token: token },
+      },
+      Proxy: { extra_routes: { '/own/': app.url } },
+    }),
+  );
+  const gateway = await startGateway(hub);
+  gatewayUrl = gateway.url;
+  cleanUp.defer(async () => {
+    gateway.signal('SIGTERM');
+    await gateway.exited;
+  });
+});
+afterAll(() => cleanUp.disposeAsync());
+
+function api(
+  method: string,
+  path: string,
+  body?: unknown,
+  authorization = `token ${token}`,
+): Promise<Response> {
+  return fetch(`http://127.0.0.1:${apiPort}/api/routes${path}`, {
+    method,
+    headers: { authorization },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+}
+
+const routesNow = async (query = '') => (await (await api('GET', query)).json()) as object;
+
+describe('the API of configurable-http-proxy', () => {
+  test('adds, shows, replaces and removes routes, everywhere', async () => {
+    const given = { target: app.url, jupyterhub: true, user: 'ada' };
+    const added = await api('POST', '/jh/user/a%40b', given);
+    expect([added.status, await added.text()]).toEqual([201, '']);
+    expect(await routesNow()).toEqual({
+      '/jh/user/a@b': { ...given, last_activity: expect.stringMatching(/Z$/) },
+    });
+    expect(await (await api('GET', '/jh/user/a@b/')).json()).toMatchObject(given);
+    const bound = (hub.hub.publicServer.address() as { port: number }).port;
+    for (const base of [`http://127.0.0.1:${bound}/`, gatewayUrl]) {
+      await until(async () => {
+        const answer = await fetch(`${base}jh/user/a%40b/x?y=1`);
+        return (await answer.text()) === 'app /jh/user/a@b/x?y=1';
+      }, 'the route is there');
+    }
+    expect((await api('POST', '/jh/user/a%40b', { ...given, user: 'bob' })).status).toBe(201);
+    expect(await (await api('GET', '/jh/user/a%40b')).json()).toMatchObject({ user: 'bob' });
+    expect((await api('DELETE', '/jh/user/a%40b/')).status).toBe(204);
+    expect((await api('DELETE', '/jh/user/a%40b')).status).toBe(404);
+    expect((await api('GET', '/jh/user/a%40b')).status).toBe(404);
+    expect(await routesNow()).toEqual({});
+  });
+
+  test('tells routes without traffic since a time', async () => {
+    await api('POST', '/quiet', { target: app.url });
+    const past = new Date(Date.now() - 3_600_000).toISOString();
+    const future = new Date(Date.now() + 3_600_000).toISOString();
+    expect(Object.keys(await routesNow(`?inactive_since=${future}`))).toEqual(['/quiet']);
+    expect(Object.keys(await routesNow(`?inactiveSince=${past}`))).toEqual([]);
+    expect((await api('GET', '?inactive_since=yesterday')).status).toBe(400);
+    await api('DELETE', '/quiet');
+  });
+
+  test.each([
+    ['none', ''],
+    ['another', 'token something-else-entirely'],
+    ['part of it', `token ${token.slice(0, -1)}`],
+    ['more than it', `token ${token}x`],
+    ['under another scheme', `xtoken ${token}`],
+    ['that of an administrator', 'token admin-service-token'],
+  ])('takes no token but its own: %s', async (_, authorization) => {
+    for (const method of ['GET', 'POST', 'DELETE']) {
+      const body = method === 'POST' ? { target: app.url } : undefined;
+      expect((await api(method, '/x', body, authorization)).status).toBe(403);
+    }
+    expect(await routesNow()).toEqual({});
+  });
+
+  test('refuses before it reads a body, and reads no huge one', async () => {
+    for (const [authorization, status] of [
+      ['token wrong', 403],
+      [`token ${token}`, 413],
+    ] as const) {
+      const sent = request({
+        port: apiPort,
+        method: 'POST',
+        path: '/api/routes/x',
+        headers: { authorization, 'content-length': 30_000_000 },
+      });
+      sent.on('error', () => {});
+      sent.flushHeaders();
+      const [answer] = await once(sent, 'response');
+      expect(answer.statusCode).toBe(status);
+      sent.destroy();
+    }
+  });
+
+  test.each([
+    '/',
+    '/hub',
+    '/hub/api',
+    '/h%75b/login',
+    '/hub%2fapi',
+    '/user/ada',
+    '/services/x',
+    '/own',
+    '/own/part',
+    '/own/%61',
+  ])('refuses to hide the hub or another route: %s', async (path) => {
+    const answer = await api('POST', path, { target: app.url });
+    expect(answer.status).toBe(409);
+    expect(((await answer.json()) as { message: string }).message).toMatch(/would hide/);
+  });
+
+  test.each([
+    '/a/../hub',
+    '/a//b',
+    '/a%00b',
+    '/a%0d%0ab',
+    '/a%5cb',
+    '/%2e%2e/hub',
+    '/a%25b',
+    `/${'a'.repeat(3000)}`,
+  ])('refuses what is no path of a route: %s', async (path) => {
+    const sent = request({
+      port: apiPort,
+      method: 'POST',
+      path: `/api/routes${path}`,
+      headers: { authorization: `token ${token}` },
+    });
+    sent.end(JSON.stringify({ target: app.url }));
+    const [answer] = await once(sent, 'response');
+    answer.resume();
+    expect(answer.statusCode).toBe(400);
+  });
+
+  test('refuses targets that are none, that lead into files, or in a circle', async () => {
+    const own = new URL(hub.apiUrl).port;
+    for (const target of [
+      'nonsense',
+      'file:///etc/passwd',
+      'http+unix://%2Frun%2Fdocker.sock',
+      'gopher://127.0.0.1:1/',
+      'http://a:b@127.0.0.1:1/',
+      'http://127.0.0.1:1/path',
+      hub.url,
+      `http://localhost:${own}`,
+      `http://127.1:${own}`,
+      `http://[::1]:${own}`,
+      `http://0.0.0.0:${apiPort}`,
+      7,
+    ]) {
+      expect([target, (await api('POST', '/x', { target })).status]).toEqual([target, 400]);
+    }
+    expect((await api('POST', '/x', '{')).status).toBe(400);
+    expect((await api('POST', '/x', {})).status).toBe(400);
+    expect((await api('PUT', '/x', {})).status).toBe(405);
+  });
+
+  test('is at no public address', async () => {
+    const answer = await fetch(`${gatewayUrl}api/routes`, {
+      headers: { authorization: `token ${token}` },
+    });
+    expect(answer.status).toBe(404);
+  });
+});
