@@ -7,41 +7,23 @@ import { LongestFirst } from './test/support/longest-first.ts';
 // Hundreds of processes load the same packages and the same program, whose types have to be stripped.
 env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules', '.cache', 'tests');
 
-/** For all test files. */
-const shared = {
-  // Real programs (browsers, databases, child processes) start inside these tests; the limits
-  // are there to end a hang, not to time anything.
-  testTimeout: 120_000,
-  hookTimeout: 180_000,
-  expect: { poll: { timeout: 30_000, interval: 20 } },
-  pool: 'forks',
-  // What a file imports is loaded once for all that a worker runs, which is most of what a short one costs.
-  isolate: false,
-  maxConcurrency: 2,
-} as const;
-
-const parts = ['src/**/*.test.ts', 'plugins/**/*.test.ts'];
-/** Each of them starts an engine of its own. */
-const engines = 'src/spawning/{docker,kubernetes,slurm}/**/*.test.ts';
-
 export default defineConfig({
   test: {
+    include: ['{src,plugins,test}/**/*.test.ts'],
     globalSetup: 'test/support/shared-postgres.ts',
+    // Real programs (browsers, databases, child processes) start inside these tests; the limits
+    // are there to end a hang, not to time anything.
+    testTimeout: 120_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 30_000, interval: 20 } },
+    pool: 'forks',
+    // What a file imports is loaded once for all that a worker runs, which is most of what a short one costs.
+    isolate: false,
+    maxConcurrency: 2,
     // Files wait for the programs they start more than half of their time, so twice as many as there
     // are cores keep those busy; more would make the programs wait for one another.
     maxWorkers: Math.min(8, 2 * availableParallelism()),
     sequence: { sequencer: LongestFirst },
     coverage: { provider: 'v8', include: ['src/**', 'plugins/**'] },
-    projects: [
-      {
-        test: {
-          ...shared,
-          name: 'parts',
-          include: parts,
-          exclude: [engines],
-        },
-      },
-      { test: { ...shared, name: 'whole', include: ['test/**/*.test.ts', engines] } },
-    ],
   },
 });

@@ -67,8 +67,8 @@ const turn = { long: 3, others: 9 };
 
 /**
  * Begins the longest test files early, the longest of all first. They wait for the programs they start
- * most of their time, the others keep the processor busy: so the two are mixed, a few at a time, as
- * workers can be used again only by files of the same project that follow one another.
+ * most of their time, as those of a whole hub do, and the tests of parts keep the processor busy: so they
+ * are mixed, a few at a time.
  */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -80,7 +80,7 @@ export class LongestFirst extends BaseSequencer {
       .toSorted((one, other) => rankOf(one) - rankOf(other));
     const others = Map.groupBy(
       sorted.filter((file) => rankOf(file) === -1),
-      ({ project }) => project.name,
+      ({ moduleId, project }) => relative(project.config.root, moduleId).startsWith('test/'),
     );
     const mixed: TestSpecification[] = [];
     while (mixed.length < sorted.length) {
