@@ -76,9 +76,9 @@ export function usePodman(): TestPodman {
     );
     writeFileSync(
       at('containers.conf'),
-      // Podman raises these limits to what not every machine allows it.
+      // The runtime of Docker, whichever else is there. Podman raises these limits to what not every machine allows it.
       `[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]\n` +
-        `[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\ntmp_dir = "${at('tmp')}"\n`,
+        `[engine]\nruntime = "runc"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\ntmp_dir = "${at('tmp')}"\n`,
     );
     tar(makeBusyFolder(directory), at('busy.tar'));
     const changes = busyChanges.map((change) => `--change=${change}`);
