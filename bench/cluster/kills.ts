@@ -20,6 +20,8 @@ export interface KillsReport {
 }
 
 const longestRecoveryMs = 60_000;
+/** After a slower one the logs are kept. */
+const slowRecoveryMs = 10_000;
 
 /**
  * Kills hubs and gateways at random under mixed traffic, restarts of PostgreSQL among them. Half of the
@@ -39,6 +41,7 @@ export async function killAtRandom(options: {
   traffic.start();
   const kills: Record<string, number> = {};
   const recoveredMs: number[] = [];
+  const members = [...fleet.hubs, ...fleet.gateways];
 
   const faults = [
     ...Array.from({ length: 6 }, () => 'hub' as const),
@@ -68,7 +71,7 @@ export async function killAtRandom(options: {
     if (isBackAtOnce) await comesBack();
     await untilServicesAnswer(fleet, longestRecoveryMs, fleet.serviceNames).catch(
       async (error: unknown) => {
-        for (const member of [...fleet.hubs, ...fleet.gateways]) {
+        for (const member of members) {
           say(`${member.name}: ${await servicesAt(member)}`);
           say(member.log().split('\n').slice(-12).join('\n'));
         }
@@ -80,6 +83,7 @@ export async function killAtRandom(options: {
     say(
       `${kill}: ${victimName} ${isBackAtOnce ? 'back at once' : 'away'}, services after ${(tookMs / 1000).toFixed(1)} s`,
     );
+    if (tookMs > slowRecoveryMs) say(`  the logs are kept in ${await keepLogs(members)}`);
     if (!isBackAtOnce) await comesBack();
     await pause(random.between(200, 2_000));
   }
@@ -103,7 +107,7 @@ export async function killAtRandom(options: {
     }),
   );
   if (lost.length + copies.doubles.length + orphans.length > 0) {
-    say(`the logs are kept in ${await keepLogs([...fleet.hubs, ...fleet.gateways])}`);
+    say(`the logs are kept in ${await keepLogs(members)}`);
   }
   const { created, deleted, revokedTokens } = traffic.ledger;
   return {

@@ -26,16 +26,22 @@ export const directView: ProcessView = {
 };
 
 /** A shared scan rests this many times as long as it took, so that scanning never fills a core. */
-const restFactor = 3;
+const usualRestFactor = 3;
 
 /**
  * A view that scans once for all who ask at the same time, and not again at once. With hundreds of
  * servers that start or end together each scan would cost the same, and there would be hundreds.
  */
-export function createSharedView(): ProcessView {
-  const processes = createSharedScan(listProcesses);
-  const tags = createSharedScan(listProcessTags);
-  const listeners = createSharedScan(listListeners);
+export function createSharedView({
+  restFactor = usualRestFactor,
+  listTags = listProcessTags,
+}: {
+  readonly restFactor?: number;
+  readonly listTags?: typeof listProcessTags;
+} = {}): ProcessView {
+  const processes = createSharedScan(listProcesses, systemClock, restFactor);
+  const tags = createSharedScan(listTags, systemClock, restFactor);
+  const listeners = createSharedScan(listListeners, systemClock, restFactor);
   return {
     processes,
     taggedWith: async (tag) => (await tags()).get(tag) ?? [],
@@ -54,6 +60,7 @@ export function createSharedView(): ProcessView {
 export function createSharedScan<Seen>(
   scan: () => Promise<Seen>,
   clock: Clock = systemClock,
+  restFactor = usualRestFactor,
 ): () => Promise<Seen> {
   let last: Promise<unknown> = Promise.resolve();
   let restsUntil = Number.NEGATIVE_INFINITY;

@@ -6,7 +6,7 @@ import { HubError } from '../errors.ts';
 import type { InstanceLease } from '../instances/instance-lease.ts';
 import type { Spawner } from '../plugin-host/spawner.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { type Server, unreachableSince } from './server.ts';
+import { type Server, unreachableSince, whyLost } from './server.ts';
 import { createServerOwnership, type LifecycleLimits } from './server-ownership-store.ts';
 import type { ServerRoutes } from './server-routes.ts';
 import type { LaunchPlan } from './server-start.ts';
@@ -56,8 +56,11 @@ export interface ServerLifecycle extends AsyncDisposable {
   withoutServersOf<Result>(userId: string, work: () => Promise<Result>): Promise<Result>;
   /** Resolves when a server that another instance starts is ready, rejects when that failed. */
   untilReady(server: Server): Promise<void>;
-  /** Whether visitors are led to a server that runs, here or at another instance. */
-  reaches(server: Server): boolean;
+  /**
+   * Whether visitors are led to a server that runs, here or at another instance. Where no route is known, the
+   * database is asked first: another instance may have made it ready just before.
+   */
+  reaches(server: Server): Promise<boolean>;
   /** Finds the servers an earlier hub left running, and cleans up after those that are gone. */
   restore(): Promise<Restoration>;
   /** Polls all servers now, and leads visitors where those of other instances are. Never throws. */
@@ -333,7 +336,10 @@ export function createServerLifecycle(deps: {
     unitOf: (serverId) => units.get(serverId),
     units: () => units.values(),
     untilReady: ({ id }) => watch.untilReady(id),
-    reaches: (server) => deps.routes.isOpen(server),
+    async reaches(server) {
+      if (!deps.routes.isOpen(server)) await sync.refresh();
+      return deps.routes.isOpen(server);
+    },
     stop,
 
     async start(server, plan) {
@@ -388,10 +394,4 @@ export function createServerLifecycle(deps: {
       for (const unit of units.values()) unit.release();
     },
   };
-}
-
-function whyLost({ state }: Server): string {
-  return state === 'running'
-    ? 'The server ended while the hub was not running.'
-    : 'The hub stopped while the server was starting or stopping.';
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { forEachAtOnce } from '../concurrency/for-each-at-once.ts';
 import { createLimiter } from '../concurrency/limiter.ts';
@@ -19,6 +20,8 @@ import type { ServerUnit } from './server-unit.ts';
 export interface ServerSync extends AsyncDisposable {
   /** Compares now, however little seems to have changed. Never throws. */
   run(): Promise<void>;
+  /** Compares for a visitor, once for all who ask within a fifth of a second. Never throws. */
+  refresh(): Promise<void>;
   /** Takes over what instances without a lease left within reach, and does work with it in their place. */
   undisturbed<Result>(work: () => Promise<Result>): Promise<Result>;
 }
@@ -53,6 +56,7 @@ export function createServerSync(deps: {
   let isClosed = false;
   let startedAtMs = Number.NEGATIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;
+  let refreshing: Promise<void> | undefined;
 
   const periodic = createPeriodic({
     intervalMs: isShared ? intervalMs : 2 ** 30,
@@ -132,14 +136,21 @@ export function createServerSync(deps: {
     } while (taken.length === takenAtOnce);
   }
 
+  const restMs = () => Math.max(0, startedAtMs + leastIntervalMs - monotonicMs());
+
   function runSoon(): void {
     if (timer !== undefined || isClosed) return;
-    const waitMs = Math.max(0, startedAtMs + leastIntervalMs - monotonicMs());
     timer = setTimeout(() => {
       timer = undefined;
       void periodic.run();
-    }, waitMs);
+    }, restMs());
     timer.unref();
+  }
+
+  async function refresh(): Promise<void> {
+    await sleep(restMs());
+    refreshing = undefined;
+    if (!isClosed) await periodic.run();
   }
 
   using started = new DisposableStack();
@@ -164,6 +175,10 @@ export function createServerSync(deps: {
     async run() {
       seen = undefined;
       await periodic.run();
+    },
+    refresh() {
+      refreshing ??= refresh();
+      return refreshing;
     },
     undisturbed: (work) =>
       takingOver(async () => {

@@ -91,3 +91,10 @@ export function encodeSegment(name: string): string {
 export function isServerName(name: string): boolean {
   return serverNamePattern.test(name);
 }
+
+/** What is said of a server that did not outlive its hub. */
+export function whyLost({ state }: Server): string {
+  return state === 'running'
+    ? 'The server ended while the hub was not running.'
+    : 'The hub stopped while the server was starting or stopping.';
+}

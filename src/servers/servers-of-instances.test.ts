@@ -87,9 +87,24 @@ describeEachDatabase('the servers of several instances', (open) => {
     await until(() => beside.routes.size + away.routes.size === 2, 'the others lead to it');
     expect(beside.routes).toEqual(new Set(['ann/@http://127.0.0.1:10001']));
     expect(away.routes).toEqual(new Set([`ann/@${world.lease.id}`]));
-    expect(away.lifecycle.reaches(server)).toBe(true);
+    expect(await away.lifecycle.reaches(server)).toBe(true);
     await world.stop(server);
     await until(() => beside.routes.size + away.routes.size === 0, 'they lead to it no more');
+  });
+
+  test('an instance that is asked for a server which another one made ready just now leads there', async () => {
+    const database = await open();
+    const world = createLifecycleWorld(database);
+    const beside = world.another();
+    const server = await world.addServer('ann');
+    await beside.lifecycle.restore();
+    await world.start(server);
+    // Many visitors cost what one costs.
+    const reached = Array.from({ length: 20 }, () => beside.lifecycle.reaches(server));
+    expect(new Set(await Promise.all(reached))).toEqual(new Set([true]));
+    await world.stop(server);
+    await until(() => beside.routes.size === 0, 'it leads there no more');
+    expect(await beside.lifecycle.reaches(server)).toBe(false);
   });
 
   test('an instance leads to the servers of the others as soon as it has started', async () => {

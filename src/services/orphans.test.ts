@@ -12,6 +12,8 @@ import {
   isSameProcess,
   type ProcessIdentity,
 } from '../processes/process-identity.ts';
+import { listProcessTags } from '../processes/process-tag.ts';
+import { createSharedView } from '../processes/process-view.ts';
 import { createManagedProcessStore } from './managed-process-store.ts';
 
 const { createRegistry, started, world } = useServices();
@@ -50,6 +52,24 @@ describe('what a killed hub left running', () => {
     expect(orphans.flat().map((each) => each && isSameProcess(each))).toEqual(Array(6).fill(false));
     const { pid } = await untilStatus(registry, inState('ready'));
     await expect.poll(() => store.list()).toMatchObject([{ serviceName: 'a', identity: { pid } }]);
+  });
+
+  test('is looked for once for all services, however many there are', async () => {
+    const names = ['a', 'b', 'c', 'd'];
+    const left = await Promise.all(names.map((name) => orphan(name, 'hub-1', ['sleep', '600'])));
+    let looks = 0;
+    const view = createSharedView({
+      async listTags() {
+        looks += 1;
+        return listProcessTags();
+      },
+    });
+    const configs = names.map((name) => ({ name, command: ['sleep', '600'] }));
+    await createRegistry(configs, undefined, undefined, view).start();
+    expect(left.some(({ identity }) => isSameProcess(identity))).toBe(false);
+    expect(looks).toBeGreaterThan(0);
+    // One service alone takes ten.
+    expect(looks).toBeLessThanOrEqual(20);
   });
 
   test('is not looked for where none has run before', async () => {

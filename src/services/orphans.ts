@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../processes/clock.ts';
 import { endProcessGroup } from '../processes/process-group.ts';
 import { isSameProcess } from '../processes/process-identity.ts';
+import type { ProcessView } from '../processes/process-view.ts';
 import type { ManagedProcess } from './managed-process-store.ts';
 
 const graceMs = 2_000;
@@ -21,15 +22,21 @@ export interface Leftover {
  */
 export async function endLeftover(
   leftover: Leftover,
-  { log, clock }: { readonly log: Logger; readonly clock?: Clock },
+  {
+    log,
+    clock,
+    view,
+  }: { readonly log: Logger; readonly clock?: Clock; readonly view: ProcessView },
 ): Promise<void> {
   const { serviceName, process, tags } = leftover;
   const identity = process?.identity;
   const groupId = identity !== undefined && isSameProcess(identity) ? identity.pid : undefined;
   const [firstTag = '', ...otherTags] = tags;
   const ended = await Promise.all([
-    endProcessGroup({ groupId, tag: firstTag }, { graceMs, clock }),
-    ...otherTags.map((tag) => endProcessGroup({ groupId: undefined, tag }, { graceMs, clock })),
+    endProcessGroup({ groupId, tag: firstTag }, { graceMs, clock, view }),
+    ...otherTags.map((tag) =>
+      endProcessGroup({ groupId: undefined, tag }, { graceMs, clock, view }),
+    ),
   ]);
   const found = ended.reduce((sum, each) => sum + each.found, 0);
   if (found === 0) return;

@@ -7,6 +7,7 @@ import type { ServiceTokens } from '../oauth/tokens/service-tokens.ts';
 import type { Clock } from '../processes/clock.ts';
 import { tagsOfFamily } from '../processes/process-group.ts';
 import { listProcessTags } from '../processes/process-tag.ts';
+import { createSharedView, type ProcessView } from '../processes/process-view.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { ManagedProcessStore } from './managed-process-store.ts';
 import { endLeftover } from './orphans.ts';
@@ -53,6 +54,7 @@ export interface ServiceKeeperDeps {
   readonly usageOf: (pid: number | undefined) => ReturnType<OwnedService['status']>['usage'];
   readonly log: Logger;
   readonly clock?: Clock;
+  readonly view?: ProcessView;
 }
 
 /** Asks other instances. All throw `unavailable` when one does not answer or has the service no more. */
@@ -76,6 +78,8 @@ const lostGraceMs = 1_500;
 
 export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
   const { owners, processes, lease, database, tokens, log } = deps;
+  // Those of one instance that is gone are taken over all at once: each look serves all of them.
+  const { view = createSharedView({ restFactor: 1 }) } = deps;
   const taking = new Map<string, Promise<void>>();
   const reporting = new Map<string, Promise<void>>();
   /** What changed while it was being told. */
@@ -129,10 +133,10 @@ export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
     const known = (await processes.list()).find((each) => each.serviceName === name);
     const left = far === undefined ? known : undefined;
     if (left === undefined && formerTags.length === 0 && !deps.mayHaveRun(name)) return;
-    const family = await tagsOfFamily(deps.tagPrefixOf(name));
+    const family = await tagsOfFamily(deps.tagPrefixOf(name), { view });
     const own = family.filter((tag) => tag !== deps.tagOf(name));
     const tags = [...new Set([deps.tagPrefixOf(name), ...formerTags, ...own])];
-    await endLeftover({ serviceName: name, process: left, tags }, deps);
+    await endLeftover({ serviceName: name, process: left, tags }, { ...deps, view });
     if (stopping.signal.aborted) return;
     if (left !== undefined) await processes.forget(name);
   }

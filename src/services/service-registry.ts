@@ -8,6 +8,7 @@ import type { ServiceTokens } from '../oauth/tokens/service-tokens.ts';
 import type { Clock } from '../processes/clock.ts';
 import { hasOutputLog } from '../processes/output-log.ts';
 import { measureUsage, type ProcessUsage } from '../processes/process-usage.ts';
+import type { ProcessView } from '../processes/process-view.ts';
 import { createBoundedProbe } from '../processes/readiness-probe.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { createExternalService } from './external-service.ts';
@@ -92,6 +93,7 @@ export interface ServiceRegistryOptions extends HubLocation {
   readonly announceChange: () => void;
   readonly log: Logger;
   readonly clock?: Clock;
+  readonly view?: ProcessView;
   readonly random?: () => number;
   readonly limits?: RestartLimits;
   /** How often CPU and memory of the services are measured. */

@@ -90,6 +90,9 @@ describe.skipIf(!hasPostgres())('users’ servers of several instances', () => {
     for (const name of ['alice', 'bob', 'carol']) {
       await createUsers(first, name);
       await startUntilReady(first, serverPath(name));
+      // Whether or not the second one has heard of it by now.
+      const headers = { accept: 'application/json', authorization: `token ${adminToken}` };
+      expect((await fetch(`${second.url}user/${name}/`, { headers })).status).toBe(200);
       pids.push(await pidOf(first, serverPath(name)));
     }
     expect((await stopServer(second, alice)).status).toBe(204);

@@ -13,6 +13,7 @@ import { createOrigins } from '../../src/http/origins.ts';
 import { type InstanceLease, openInstanceLease } from '../../src/instances/instance-lease.ts';
 import { createInstanceStore } from '../../src/instances/instance-store.ts';
 import { type Clock, systemClock } from '../../src/processes/clock.ts';
+import type { ProcessView } from '../../src/processes/process-view.ts';
 import { createManagedProcessStore } from '../../src/services/managed-process-store.ts';
 import { createServiceOwnerStore } from '../../src/services/service-owner-store.ts';
 import {
@@ -61,6 +62,7 @@ export function useServices() {
     entries: readonly Record<string, unknown>[],
     stableRunMs = 600_000,
     clock: Clock = systemClock,
+    view?: ProcessView,
   ): ServiceRegistry {
     const registry = createServiceRegistry({
       configs: entries.map(serviceConfig),
@@ -97,6 +99,7 @@ export function useServices() {
       limits: { firstDelayMs: 10, longestDelayMs: 50, stableRunMs, crashLoopFailures: 3 },
       usageIntervalMs: 100,
       clock,
+      ...(view && { view }),
     });
     registries.push(registry);
     return registry;

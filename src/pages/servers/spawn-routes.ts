@@ -264,7 +264,7 @@ export async function showServerState(
   switch (server?.state) {
     case 'running':
       // Its route is not there, so that leading to it would lead back to here.
-      if (!lifecycle.reaches(server)) {
+      if (!(await lifecycle.reaches(server))) {
         throw new HubError('unavailable', 'The hub does not reach this server at the moment.', {
           hint: 'Try again in a moment.',
           retryAfterSeconds: 5,

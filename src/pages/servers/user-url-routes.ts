@@ -5,7 +5,7 @@ import { isNavigation, prefersHtml } from '../../http/content-negotiation.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { ProgressElsewhere } from '../../servers/progress-elsewhere.ts';
-import { unreachableSince } from '../../servers/server.ts';
+import { type Server, unreachableSince } from '../../servers/server.ts';
 import type { ServerLifecycle } from '../../servers/server-lifecycle.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
@@ -34,7 +34,7 @@ export function userUrlRoutes(
     readonly implicitSpawnSeconds: number;
   },
 ): void {
-  const { pages, authorizer, users, store, servers, basePath } = deps;
+  const { pages, authorizer, users, store, servers, lifecycle, basePath } = deps;
   const hubPath = pages.urls.hub;
 
   /** A named server, where the path names one that exists; else the default one. */
@@ -49,7 +49,14 @@ export function userUrlRoutes(
     if (!isNavigation(ctx.method, ctx.req.headers) && !prefersHtml(ctx.req.headers)) {
       const userName = String(ctx['params']['user']);
       const rest = String(ctx['params']['rest'] ?? '');
-      throw await notRunning(userName, await serverAt(userName, rest));
+      const server = await store.find(userName, await serverAt(userName, rest));
+      if (server !== undefined && (await isLedTo(server, ctx.originalUrl))) {
+        ctx.redirect(ctx.originalUrl);
+        // The same request once more, with its method and body (RFC 9110, section 15.4.8).
+        ctx.status = 307;
+        return;
+      }
+      throw notRunning(userName, server);
     }
     // The login cookie is confined to the pages of the hub, so only there it is clear who asks.
     ctx.redirect(`${hubPath}${ctx.originalUrl.slice(basePath.length)}`);
@@ -81,13 +88,24 @@ export function userUrlRoutes(
     );
   });
 
-  async function notRunning(userName: string, serverName: string): Promise<HubError> {
-    const server = await store.find(userName, serverName);
+  /** Whether the same request leads to the server now: another instance may have made it ready just before. */
+  async function isLedTo(server: Server, url: string): Promise<boolean> {
+    if (server.state !== 'running' || unreachableSince(server) !== undefined) return false;
+    // Written in another way, or on the host of another, it would lead back to here.
+    const isItsOwn = url.startsWith(servers.prefixOf(server)) && pages.urlOf(url) === url;
+    return isItsOwn && (await lifecycle.reaches(server));
+  }
+
+  function notRunning(userName: string, server: Server | undefined): HubError {
     const since = server && unreachableSince(server);
     if (since !== undefined) {
       return new HubError('unavailable', 'The server cannot be reached at the moment.', {
         hint: `Contact with the machine it runs on was lost at ${since.toISOString()}; it comes back with it.`,
-        details: { user: userName, server: serverName, unreachable_since: since.toISOString() },
+        details: {
+          user: userName,
+          server: server?.name ?? '',
+          unreachable_since: since.toISOString(),
+        },
       });
     }
     const isComing = server?.state === 'starting';
@@ -97,9 +115,9 @@ export function userUrlRoutes(
       {
         hint: isComing
           ? 'Try again in a moment.'
-          : `Start it at ${pages.urls.spawn(userName, serverName)}.`,
+          : `Start it at ${pages.urls.spawn(userName, server?.name)}.`,
         ...(isComing ? { retryAfterSeconds: 2 } : {}),
-        details: { user: userName, server: serverName },
+        details: { user: userName, server: server?.name ?? '' },
       },
     );
   }
