@@ -20,8 +20,7 @@ const mostRoutes = 10_000;
 const routeBody = z.looseObject({ target: z.string().max(2_000) });
 
 interface Given {
-  /** As `Route.key`. */
-  readonly key: string;
+  readonly route: Route;
   readonly body: z.output<typeof routeBody>;
 }
 
@@ -30,7 +29,7 @@ interface Given {
  * open to everyone, since it guards them itself, and kept in memory only: it gives them again.
  */
 export function createProxyApi(deps: {
-  readonly routes: Pick<RouteTable, 'find' | 'list' | 'replace' | 'remove'>;
+  readonly routes: Pick<RouteTable, 'find' | 'list' | 'add' | 'replace' | 'remove'>;
   readonly token: Secret;
   /** Host name for which the routes are; they share those of the hub when undefined. */
   readonly host: string | undefined;
@@ -46,9 +45,8 @@ export function createProxyApi(deps: {
   const given = new Map<string, Given>();
 
   /** The route as long as it is the one that was given: the configuration may have put another in its place. */
-  function routeOf({ key }: Given): Route | undefined {
-    const route = routes.find(key);
-    return route?.owner.kind === 'extra' ? route : undefined;
+  function routeOf({ route }: Given): Route | undefined {
+    return routes.find(route.key) === route ? route : undefined;
   }
 
   function modelOf(each: Given): object {
@@ -70,41 +68,42 @@ export function createProxyApi(deps: {
     return Object.fromEntries(shown.map(([path, each]) => [path, modelOf(each)]));
   }
 
-  function requireFree(prefix: string, key: string): void {
+  function requireFree(prefix: string): void {
     if (host === undefined) {
       const hidden = basePath.startsWith(prefix) ? basePath : undefined;
       const taken = hidden ?? reserved.find((each) => prefix.startsWith(each));
       if (taken !== undefined) throw shadowing(prefix, `${taken} of this hub`);
     }
-    const mine = new Set([...given.values()].map((each) => each.key));
+    const mine = new Set([...given.values()].map(({ route }) => route));
     const other = routes
       .list()
-      .filter((route) => route.host === host && !mine.has(route.key))
+      .filter((route) => route.host === host && !mine.has(route))
       .find((route) => prefix.startsWith(route.prefix));
-    if (other !== undefined) throw shadowing(key, `the route ${other.key}`);
+    if (other !== undefined) throw shadowing(prefix, `the route ${other.key}`);
   }
 
   function put(path: string, body: Given['body']): void {
     const prefix = prefixOf(path);
-    const key = (host ?? '') + prefix;
-    requireTarget(body.target, own);
+    const { target } = body;
+    requireTarget(target, own);
     const former = given.get(path);
+    const current = former && routeOf(former);
     if (former === undefined) {
       if (given.size >= mostRoutes) throw new HubError('conflict', 'There are too many routes.');
-      requireFree(prefix, key);
+      requireFree(prefix);
     }
-    given.set(path, { key, body });
-    const current = former && routeOf(former);
-    if (current?.target === body.target) return;
     const access = host === undefined ? 'public' : 'foreign';
-    routes.replace({ prefix, host, target: body.target, access, owner: { kind: 'extra' } });
+    const definition = { prefix, host, target, access, owner: { kind: 'extra' } } as const;
+    if (current === undefined) given.set(path, { route: routes.add(definition), body });
+    else if (current.target === target) given.set(path, { route: current, body });
+    else given.set(path, { route: routes.replace(definition), body });
   }
 
   function remove(path: string): void {
     const each = given.get(path);
     if (each === undefined) throw noRoute();
     given.delete(path);
-    if (routeOf(each) !== undefined) routes.remove(each.key);
+    if (routeOf(each) !== undefined) routes.remove(each.route.key);
   }
 
   async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
