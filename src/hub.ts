@@ -13,6 +13,7 @@ import { addAccountPages } from './composition/account-pages.ts';
 import { addAdminPages } from './composition/admin-pages.ts';
 import { composeAccounts } from './composition/compose-accounts.ts';
 import { addApi } from './composition/compose-api.ts';
+import { composeAudit } from './composition/compose-audit.ts';
 import { composeBrowser } from './composition/compose-browser.ts';
 import { composeGateway } from './composition/compose-gateway.ts';
 import { composeGateways } from './composition/compose-gateways.ts';
@@ -108,6 +109,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     { version, machineId, stopping },
   );
   const { database, stores, secrets, metrics } = foundation;
+  composeAudit(foundation);
   building.use(startPurging(foundation));
   const catalogue = createScopeCatalogue(Hub.custom_scopes);
   signal?.throwIfAborted();

@@ -1,3 +1,4 @@
+import { auditPage } from './audit-page.ts';
 import { commandLinePage } from './command-line-page.ts';
 import { configurationPage } from './configuration-page.ts';
 import { errorsPage } from './errors-page.ts';
@@ -11,6 +12,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ['docs/reference/configuration.md', await configurationPage()],
     ['docs/reference/scopes.md', scopesPage()],
+    ['docs/reference/audit.md', auditPage()],
     ['docs/reference/http-api.md', httpApiPage()],
     ['docs/reference/metrics.md', metricsPage()],
     ['docs/reference/errors.md', errorsPage()],

@@ -1,4 +1,5 @@
 import { activityOperations } from './activity.ts';
+import { auditOperations } from './audit.ts';
 import { authorizationOperations } from './authorizations.ts';
 import { gatewayOperations } from './gateway.ts';
 import { groupOperations } from './groups.ts';
@@ -38,6 +39,7 @@ export type ApiDeps = Together<
   | typeof gatewayOperations
   | typeof instanceOperations
   | typeof authorizationOperations
+  | typeof auditOperations
 >;
 
 /** Every operation of the API. */
@@ -60,6 +62,7 @@ export const operations: readonly Operation<ApiDeps>[] = [
   gatewayOperations,
   instanceOperations,
   authorizationOperations,
+  auditOperations,
 ].flat();
 
 type DepsOf<List> = List extends readonly Operation<infer Deps>[] ? (deps: Deps) => void : never;

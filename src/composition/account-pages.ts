@@ -37,6 +37,7 @@ export function addAccountPages(
     secondFactors,
     identityLinks,
     authenticators: login.authenticators,
+    auditLog: stores.audit,
   });
   secondFactorRoutes(router, { pages, confirmLogin, secondFactors, credentials });
   sessionPageRoutes(router, { pages, logins });

@@ -1,4 +1,5 @@
 import type Router from '@koa/router';
+import { adminActivityRoutes } from '../pages/admin/activity-routes.ts';
 import { createAdminContext } from '../pages/admin/admin-context.ts';
 import { adminGroupRoutes } from '../pages/admin/group-routes.ts';
 import { adminInstanceRoutes } from '../pages/admin/instance-routes.ts';
@@ -67,4 +68,5 @@ export function addAdminPages(
   adminRuntimeServiceRoutes(admin, { administration: deps.accounts.serviceAdministration });
   adminServiceRoutes(admin, { registry: deps.services.registry, log });
   adminLockoutRoutes(admin, { lockouts, log });
+  adminActivityRoutes(admin, { auditLog: stores.audit });
 }

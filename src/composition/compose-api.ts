@@ -98,6 +98,7 @@ export function addApi(
     assertions: deps.assertions,
     requestStop: (request) => deps.stop.request(request),
     audit: database.audit,
+    auditLog: stores.audit,
     routes,
     hubRoute: { prefix: config.basePath, target: new URL(config.Hub.hub_bind_url).origin },
     directory,

@@ -12,6 +12,7 @@ import { identifyProcess } from '../processes/process-identity.ts';
 
 /** Settings of `Hub` in which the instances of one hub may differ. */
 const ownSettings = [
+  'audit_file',
   'bind_url',
   'bind_socket_mode',
   // Whatever host or name stands in it: what is compared is in that database.

@@ -1,8 +1,10 @@
 import { createPeriodic, type Periodic } from '../concurrency/periodic.ts';
+import type { Config } from '../config/config.ts';
 import type { Foundation } from './foundation.ts';
 
 /** Also how long a token may outlive the login that it belongs to, once that has expired. */
 const purgeIntervalMs = 60_000;
+const dayMs = 86_400_000;
 
 /**
  * Removes what has expired now and then, one process for all on the database. By itself it is refused already; the
@@ -11,8 +13,13 @@ const purgeIntervalMs = 60_000;
 export function startPurging({
   stores,
   database,
+  config,
   log,
-}: Pick<Foundation, 'stores' | 'database' | 'log'>): Periodic {
+}: Pick<Foundation, 'stores' | 'database' | 'log'> & {
+  readonly config: {
+    readonly Hub: Pick<Config['Hub'], 'audit_retention_days' | 'audit_max_rows'>;
+  };
+}): Periodic {
   return createPeriodic({
     intervalMs: purgeIntervalMs,
     async work() {
@@ -22,6 +29,10 @@ export function startPurging({
         const sessions = await stores.loginSessions.purgeExpired(now);
         await stores.invitations.deleteExpired(now);
         await stores.shareCodes.purgeExpired();
+        const { audit_retention_days: days, audit_max_rows: mostRows } = config.Hub;
+        const before = new Date(days === 0 ? 0 : now.getTime() - days * dayMs);
+        const audited = await stores.audit.purge({ before, mostRows });
+        if (audited > 0) log.info({ rows: audited }, 'removed the oldest rows of the audit log');
         if (tokens + sessions > 0) log.debug({ tokens, sessions }, 'removed what had expired');
       });
     },

@@ -12,6 +12,7 @@ import { createRuntimeServiceStore } from '../services/runtime-service-store.ts'
 import { createLoginSessionStore } from '../sessions/login-session-store.ts';
 import { createShareCodeStore } from '../sharing/share-code-store.ts';
 import { createShareStore } from '../sharing/share-store.ts';
+import { createAuditStore } from '../store/audit-store.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { createSettingStore } from '../store/setting-store.ts';
 import { createGroupStore } from '../users/group-store.ts';
@@ -39,6 +40,7 @@ export function createStores(database: HubDatabase, secrets: readonly Secret[], 
     accounts: createAccountStore(database),
     instances: createInstanceStore(database),
     settings: createSettingStore(database),
+    audit: createAuditStore(database),
     roles: createRoleStore(database),
     roleChanges: createRoleChangeStore(database),
     loginSessions: createLoginSessionStore(database),

@@ -295,6 +295,21 @@ export const hubSection = z.strictObject({
     .string()
     .default('logs')
     .describe('Where the output of services and servers is kept. No two hubs may use one folder.'),
+  audit_retention_days: count
+    .default(365)
+    .describe('Days for which the audit log keeps what was done; 0 for ever.'),
+  audit_max_rows: count
+    .default(5_000_000)
+    .describe(
+      'Rows of the audit log; beyond them the oldest are deleted, so that no one fills the disk. 0 for no limit.',
+    ),
+  audit_file: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'File to which the audit log is written as well, one JSON object a line. It may be moved away at any time.',
+    ),
   announcement: announcement.describe(
     'Text on every page, such as when the hub is down for maintenance. Line breaks are kept; markup is shown as it is.',
   ),

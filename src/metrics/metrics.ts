@@ -58,6 +58,9 @@ export interface Metrics {
   countGrant(clientKind: 'service' | 'server' | 'gateway'): void;
   countOAuthRefusal(error: string): void;
   countSpawn(outcome: 'ready' | 'failed' | 'cancelled', seconds: number): void;
+  countAudit(result: string): void;
+  /** Tells how many lines the audit file has lost; call once. */
+  observeAuditFile(droppedLines: () => number): void;
   /** Registers the sources; call once, when all parts exist. */
   observe(sources: MetricSources): void;
   /** Every metric of the hub itself, whether it has a value yet or not. */
@@ -127,6 +130,23 @@ export function createMetrics(): Metrics {
   // A rate can only be taken of a series that is there before the first event.
   for (const outcome of ['ready', 'failed', 'cancelled']) spawns.zero({ outcome });
 
+  const audited = new Counter({
+    name: 'hub_audit_records_total',
+    help: 'Rows written to the audit log, by result.',
+    labelNames: ['result'],
+    registers,
+  });
+  let droppedAuditLines = () => 0;
+  new Counter({
+    name: 'hub_audit_file_lines_dropped_total',
+    help: 'Lines that Hub.audit_file has lost because it could not be written.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(droppedAuditLines());
+    },
+  });
+
   return {
     list: () => registry.getMetricsAsArray().map(describeMetric),
     contentType: registry.contentType,
@@ -141,6 +161,10 @@ export function createMetrics(): Metrics {
     countGrant: (clientKind) => grants.inc({ client_kind: clientKind }),
     countOAuthRefusal: (error) => refusals.inc({ error }),
     countSpawn: (outcome, seconds) => spawns.observe({ outcome }, seconds),
+    countAudit: (result) => audited.inc({ result }),
+    observeAuditFile(droppedLines) {
+      droppedAuditLines = droppedLines;
+    },
     observe: (sources) => registerSources(sources, registers),
   };
 }

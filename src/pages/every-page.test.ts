@@ -143,6 +143,7 @@ describe.each([...pages.keys()])('the page %s', (name) => {
       'services',
       'admin-instances',
       'admin-lockouts',
+      'admin-activity',
       'spawn-pending',
       'stop-pending',
       'share-refused',

@@ -67,6 +67,7 @@ export interface PageUrls {
   adminService(serviceName: string, action: AdminServiceAction): string;
   adminRestartService(serviceName: string): string;
   readonly adminInstances: string;
+  readonly adminActivity: string;
   readonly adminLockouts: string;
   readonly adminLiftLockout: string;
 }
@@ -159,6 +160,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
     adminService: (serviceName, action) => below('admin/services', serviceName, action),
     adminRestartService: (serviceName) => below('admin/services', serviceName, 'restart'),
     adminInstances: `${hub}admin/instances`,
+    adminActivity: `${hub}admin/activity`,
     adminLockouts: `${hub}admin/lockouts`,
     adminLiftLockout: `${hub}admin/lockouts/lift`,
   };

@@ -33,6 +33,7 @@ export const defaultRoles = {
       'admin:roles',
       'read:roles',
       'read:metrics',
+      'read:audit',
       'shares',
     ],
     origin: 'default',

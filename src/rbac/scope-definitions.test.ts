@@ -64,14 +64,15 @@ const withoutSubscopes = [
   'proxy',
   'shutdown',
   'gateway',
+  'read:audit',
   'read:metrics',
 ];
 
 describe('scopeDefinitions', () => {
-  test('are the 50 scopes of the hub and no others', () => {
+  test('are the 51 scopes of the hub and no others', () => {
     const expected = [...Object.keys(directSubscopes), ...withoutSubscopes].sort();
     expect(Object.keys(scopeDefinitions).sort()).toEqual(expected);
-    expect(expected).toHaveLength(50);
+    expect(expected).toHaveLength(51);
   });
 
   test.each(Object.entries(scopeDefinitions))(

@@ -289,6 +289,11 @@ export const scopeDefinitions = {
     subscopes: [],
     forServicesOnly: true,
   },
+  'read:audit': {
+    description: 'Read who did what on the hub.',
+    help: 'Reads the audit log: logins, changes and refusals of all users, with their addresses.',
+    subscopes: [],
+  },
   'read:metrics': {
     description: 'Read the metrics of the hub.',
     help: 'Reads the figures for monitoring.',

@@ -51,6 +51,35 @@ describeEachDatabase('the audit log', (open, dialect) => {
     await expect(groups.getByName('team')).rejects.toThrow('There is no such group');
   });
 
+  test('has each of many new users, none that was there, and none without a record', async () => {
+    const database = await open();
+    const audit = createAuditStore(database);
+    const users = createUserStore(database);
+    await users.create({ name: 'old' });
+    const told: unknown[] = [];
+    database.audit.onRecord((rows) => told.push(...rows.map(({ target_name }) => target_name)));
+    await Promise.all([
+      actAs(ada, () => users.createMissing(['one', 'old', 'two'], { isAdmin: true })),
+      users.createMissing(['three']),
+    ]);
+    const { entries } = await audit.list(all);
+    const seen = entries.map(({ target, actor, detail }) => [target?.name, actor.name, detail]);
+    expect(seen.toSorted()).toEqual([
+      ['old', undefined, {}],
+      ['one', 'ada', { admin: true }],
+      ['three', undefined, {}],
+      ['two', 'ada', { admin: true }],
+    ]);
+    expect(told.toSorted()).toEqual(['one', 'three', 'two']);
+
+    await sql`alter table audit rename to moved`.execute(database.kysely);
+    const both = [users.createMissing(['four']), users.createMissing(['five'])];
+    for (const each of await Promise.allSettled(both)) expect(each.status).toBe('rejected');
+    await sql`alter table moved rename to audit`.execute(database.kysely);
+    expect(await users.findByName('four')).toBeUndefined();
+    expect(await users.findByName('five')).toBeUndefined();
+  });
+
   test('takes whoever is identified later on, and the hub where no one acts', async () => {
     const database = await open();
     const users = createUserStore(database);

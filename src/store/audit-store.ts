@@ -1,4 +1,5 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
+import type { AuditPlace } from '../audit/audit-query.ts';
 import type { ActorKind, AuditEntry, AuditResult, AuditTarget } from '../audit/deed.ts';
 import type { HubDatabase } from './database.ts';
 import type { Row, Tables } from './tables.ts';
@@ -14,12 +15,6 @@ export interface AuditFilter {
   readonly since?: Date;
   /** Before. */
   readonly until?: Date;
-}
-
-/** Where a page ends: the next one begins after it, whatever is recorded meanwhile. */
-export interface AuditPlace {
-  readonly at: number;
-  readonly id: number;
 }
 
 /** The audit log, to be read. */

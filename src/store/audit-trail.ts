@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import type { Compilable, CompiledQuery, Kysely } from 'kysely';
 import type { Logger } from 'pino';
 import { type Actor, currentActor } from '../audit/actor.ts';
 import type { Deed } from '../audit/deed.ts';
@@ -13,6 +13,14 @@ export interface AuditTrail {
    * is done.
    */
   record(on: Kysely<Tables>, ...deeds: readonly Deed[]): Promise<void>;
+  /**
+   * On SQLite: runs a change that returns ids, and records deeds with it, both or neither, at the cost of one
+   * statement. A deed is recorded where there is a user of its id afterwards.
+   */
+  recordNewUsers<Row extends { readonly id: string }>(
+    change: Compilable<Row>,
+    deeds: ReadonlyMap<string, Deed>,
+  ): Promise<Row[]>;
   /** Records what has no transaction. It is done already: that it cannot be recorded is logged, not thrown. */
   recordAlone(...deeds: readonly Deed[]): Promise<void>;
   /**
@@ -75,10 +83,11 @@ export function createAuditTrail({
       const some = rows.slice(start, start + mostRows);
       await on.insertInto('audit').values(some).execute();
     }
-    if (rows.length === 0) return;
-    afterCommit(on, () => {
-      for (const listener of listeners) listener(rows);
-    });
+    if (rows.length > 0) afterCommit(on, () => tell(rows));
+  }
+
+  function tell(rows: readonly AuditRow[]): void {
+    for (const listener of listeners) listener(rows);
   }
 
   async function writeAlone(rows: readonly AuditRow[]): Promise<void> {
@@ -92,6 +101,21 @@ export function createAuditTrail({
 
   return {
     record: (on, ...deeds) => write(on, deeds.map(rowOf)),
+    async recordNewUsers<Row extends { readonly id: string }>(
+      change: Compilable<Row>,
+      deeds: ReadonlyMap<string, Deed>,
+    ) {
+      const rowsById = new Map([...deeds].map(([id, deed]) => [id, rowOf(deed)]));
+      const values = [...rowsById].map(([id, row]) => [...columns.map((name) => row[name]), id]);
+      const following = { sql: recordUsersSql, parameters: [JSON.stringify(values)] };
+      const query: CompiledQuery<Row> & { following: typeof following } = {
+        ...change.compile(),
+        following,
+      };
+      const { rows } = await kysely.executeQuery<Row>(query);
+      tell(rows.flatMap(({ id }) => rowsById.get(id) ?? []));
+      return rows;
+    },
     recordAlone: (...deeds) => writeAlone(deeds.map(rowOf)),
     recordBounded: (deed) => bounded.add(deed),
     onRecord(listener) {
@@ -100,6 +124,27 @@ export function createAuditTrail({
     flush: () => bounded.flush(),
   };
 }
+
+const columns = [
+  'at',
+  'actor_kind',
+  'actor_name',
+  'session_id',
+  'token_id',
+  'address',
+  'action',
+  'target_kind',
+  'target_name',
+  'target_part',
+  'result',
+  'detail',
+  'instance',
+] as const satisfies readonly (keyof AuditRow)[];
+
+/** Each row of the list has its columns in order, and the id of its user. */
+const recordUsersSql = `insert into audit (${columns.join(', ')})
+  select ${columns.map((_, index) => `value ->> ${index}`).join(', ')} from json_each(?)
+  where value ->> ${columns.length} in (select id from users)`;
 
 function nullable(text: string | undefined): string | null {
   return text === undefined ? null : storable(text, longestName);

@@ -127,7 +127,12 @@ class NodeSqliteConnection implements DatabaseConnection {
     this.#requireWritable = parts.requireWritable;
   }
 
-  async executeQuery<R>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<R>> {
+  async executeQuery<R>({
+    sql,
+    parameters,
+    query,
+    following,
+  }: CompiledQuery & Pick<Statement, 'following'>): Promise<QueryResult<R>> {
     const values = parameters as readonly SQLInputValue[];
     if (this.#holdsWriter) return toQueryResult(await this.#writer.run(sql, values));
     if (this.#reader !== undefined && query.kind === 'SelectQueryNode') {
@@ -135,7 +140,8 @@ class NodeSqliteConnection implements DatabaseConnection {
     }
     this.#requireWritable();
     if (changes.has(query.kind)) {
-      return toQueryResult(await this.#queue.run({ sql, parameters: values }));
+      const statement = { sql, parameters: values, ...(following !== undefined && { following }) };
+      return toQueryResult(await this.#queue.run(statement));
     }
     await this.#queue.enter();
     try {
@@ -275,7 +281,12 @@ class WriterQueue {
     if (this.#isBusy) return this.#wait(statement);
     this.#isBusy = true;
     try {
-      return await this.#writer.run(statement.sql, statement.parameters);
+      if (statement.following === undefined) {
+        return await this.#writer.run(statement.sql, statement.parameters);
+      }
+      const [outcome] = await this.#writer.runTogether([statement]);
+      if (outcome === undefined || 'error' in outcome) throw outcome?.error;
+      return outcome.result;
     } finally {
       this.leave();
     }

@@ -26,6 +26,8 @@ export type StatementOutcome =
 export interface Statement {
   readonly sql: string;
   readonly parameters: readonly SQLInputValue[];
+  /** Another one that is run after it: both or neither. The result is that of the first. */
+  readonly following?: Omit<Statement, 'following'>;
 }
 
 /** One connection to an SQLite database, wherever it runs. */
@@ -148,10 +150,19 @@ export class StatementRunner {
     }
   }
 
-  #runWithin({ sql, parameters }: Statement): StatementOutcome {
+  #runWithin({ sql, parameters, following }: Statement): StatementOutcome {
     try {
-      return { result: this.run(sql, parameters) };
+      if (following === undefined) return { result: this.run(sql, parameters) };
+      this.run('savepoint both', []);
+      const result = this.run(sql, parameters);
+      this.run(following.sql, following.parameters);
+      this.run('release both', []);
+      return { result };
     } catch (error) {
+      if (following !== undefined && this.#database.isTransaction) {
+        this.run('rollback to both', []);
+        this.run('release both', []);
+      }
       // SQLite has rolled back the whole, as it may when the disk is full; what follows would be on its own.
       if (!this.#database.isTransaction) throw error;
       return { error };

@@ -128,9 +128,7 @@ export function createUserStore(database: HubDatabase): UserStore {
   }
 
   async function createMissing(names: readonly string[], flags?: NewUserFlags): Promise<User[]> {
-    const rows = await database.transaction((transaction) =>
-      insertMissingUsers(transaction, database, names, flags),
-    );
+    const rows = await insertMissingUsers(database, names, flags);
     if (rows.length > 0) database.announceChange({ kind: 'user_added' });
     return rows.map(toUser);
   }

@@ -64,6 +64,8 @@ const movedElsewhere = [
   // instances-seen.test.ts
   'hub_instance_info',
   'hub_instances',
+  // audit-file.test.ts
+  'hub_audit_file_lines_dropped_total',
   // log-trouble.test.ts
   'hub_log_lines_dropped_total',
   // readiness.test.ts

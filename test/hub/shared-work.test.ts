@@ -9,6 +9,7 @@ import { openPostgresConnection } from '../../src/store/postgres-connection.ts';
 import { usePostgres } from '../support/databases.ts';
 import { hasPostgres } from '../support/postgres.ts';
 
+const auditSettings = { audit_retention_days: 0, audit_max_rows: 0 };
 const log = pino({ level: 'silent' });
 const opened: AsyncDisposable[] = [];
 afterEach(async () => {
@@ -22,7 +23,7 @@ describe.skipIf(!hasPostgres())('work for all processes on a PostgreSQL', () => 
     const database = await openDatabase(url, { directory: '.', log });
     opened.push(database);
     const stores = createStores(database, [new Secret('0123456789abcdef0123456789abcdef')], log);
-    const purging = startPurging({ stores, database, log });
+    const purging = startPurging({ stores, database, config: { Hub: auditSettings }, log });
     opened.push(purging);
     return { database, stores, purging };
   }

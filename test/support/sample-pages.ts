@@ -1,3 +1,4 @@
+import type { AuditEntry } from '../../src/audit/deed.ts';
 import type { Instance } from '../../src/instances/instance.ts';
 import { accountPage } from '../../src/pages/account/account-page.ts';
 import {
@@ -6,6 +7,7 @@ import {
 } from '../../src/pages/account/second-factor-pages.ts';
 import { sessionsPage } from '../../src/pages/account/sessions-page.ts';
 import { tokenPage } from '../../src/pages/account/token-page.ts';
+import { activityPage } from '../../src/pages/admin/activity-page.ts';
 import { adminGroupPage, adminGroupsPage } from '../../src/pages/admin/groups-page.ts';
 import { instancesPage } from '../../src/pages/admin/instances-page.ts';
 import { lockoutsPage } from '../../src/pages/admin/lockouts-page.ts';
@@ -289,6 +291,7 @@ export function samplePages(
     output: outputTail,
   };
   const account = {
+    activity: auditEntries(text),
     layout,
     userName: text('alice'),
     groups: [text('physics'), text('staff')],
@@ -973,6 +976,20 @@ export function samplePages(
         },
       ],
     }),
+    'admin-activity': activityPage({
+      layout,
+      entries: auditEntries(text),
+      filter: {
+        actor: text('ada'),
+        target: '',
+        action: 'user.create',
+        result: 'refused',
+        since: '2026-01-01',
+        until: '',
+      },
+      next: '1767225600000-17',
+      isFirstPage: false,
+    }),
     'admin-lockouts': lockoutsPage({
       layout,
       lockouts: [
@@ -1011,4 +1028,61 @@ export function samplePages(
       typeToConfirm: text('bob'),
     }),
   };
+}
+
+function auditEntries(text: (text: string) => string): AuditEntry[] {
+  const entry = {
+    at: minutes(-7),
+    actor: {
+      kind: 'user',
+      name: text('ada'),
+      sessionId: 'session',
+      tokenId: undefined,
+      address: text('192.0.2.7'),
+    },
+    result: 'done',
+    detail: {},
+    instance: 'hub-a',
+  } as const;
+  return [
+    {
+      ...entry,
+      id: 5,
+      action: 'user.create',
+      target: { kind: 'user', name: text('bob') },
+      detail: { admin: true },
+    },
+    {
+      ...entry,
+      id: 4,
+      action: 'server.stop',
+      target: { kind: 'server', name: text('bob'), part: text('gpu') },
+      actor: { ...entry.actor, kind: 'service', name: text('culler') },
+    },
+    {
+      ...entry,
+      id: 3,
+      action: 'access',
+      result: 'refused',
+      target: { kind: 'group', name: text('team') },
+      detail: { operation: 'getGroup', code: text('forbidden') },
+    },
+    {
+      ...entry,
+      id: 2,
+      action: 'login',
+      result: 'refused',
+      target: undefined,
+      actor: { ...entry.actor, kind: 'anonymous', name: undefined },
+      detail: { authenticator: 'password', reason: 'credentials' },
+    },
+    {
+      ...entry,
+      id: 1,
+      action: 'hub.start',
+      target: { kind: 'hub', name: text('hub-a') },
+      actor: { ...entry.actor, kind: 'hub', name: undefined, address: undefined },
+      detail: { version: '0.1.0' },
+    },
+  ];
 }

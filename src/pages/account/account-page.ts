@@ -1,3 +1,5 @@
+import type { AuditEntry } from '../../audit/deed.ts';
+import { auditTable } from '../elements/audit-table.ts';
 import { actionForm, csrfField, textField } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -23,6 +25,8 @@ export interface AccountView {
   readonly linkable: readonly { readonly authenticator: string; readonly label: string }[];
   /** Undefined where second factors cannot be used. */
   readonly secondFactor?: SecondFactorStatus | undefined;
+  /** What was last done with the account, newest first. */
+  readonly activity: readonly AuditEntry[];
 }
 
 export interface PasswordSection {
@@ -57,7 +61,8 @@ export function accountPage(view: AccountView): Html {
     body: html`${pageHead('Account', html`You are <b>${userName}</b>${groups.length > 0 && html`, in the ${groups.length === 1 ? 'group' : 'groups'} ${groups.join(', ')}`}.`)}
 ${password && passwordSection(layout, userName, password)}
 ${secondFactor && secondFactorSection(layout, secondFactor)}
-${identitySection(view)}`,
+${identitySection(view)}
+${activitySection(view)}`,
   });
 }
 
@@ -133,4 +138,9 @@ function identitySection({ layout, identities, linkable }: AccountView): HtmlVal
         },
       )}</li>`,
   )}</ul></section>`;
+}
+
+function activitySection({ layout, userName, activity }: AccountView): HtmlValue {
+  if (activity.length === 0) return false;
+  return html`<section class="block"><h2>Recent activity</h2>${auditTable(layout, activity, { caption: 'Recent activity', isForAdministrators: false, ownName: userName })}</section>`;
 }

@@ -111,7 +111,15 @@ describe('the sessions page', () => {
 describe('the account page', () => {
   const account = (view: Partial<AccountView>): string =>
     String(
-      accountPage({ layout, userName: 'alice', groups: [], identities: [], linkable: [], ...view }),
+      accountPage({
+        layout,
+        userName: 'alice',
+        groups: [],
+        identities: [],
+        linkable: [],
+        activity: [],
+        ...view,
+      }),
     );
 
   test('asks for the current password before a new one', () => {

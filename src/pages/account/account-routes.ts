@@ -9,12 +9,15 @@ import type { ClientAddress } from '../../http/client-address.ts';
 import type { PasswordHasher } from '../../plugin-host/authenticator.ts';
 import { isExternal } from '../../plugin-host/login-kinds.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
+import type { AuditStore } from '../../store/audit-store.ts';
 import type { GroupStore } from '../../users/group-store.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
 import { endsApiTokens, newPasswordProblems } from '../login/new-password-fields.ts';
 import type { PageContext } from '../page-context.ts';
 import { accountPage, type PasswordSection } from './account-page.ts';
+
+const shownEntries = 10;
 
 /** `/hub/account`: the person's own password, linked identities, second factor. */
 export function accountRoutes(
@@ -30,6 +33,7 @@ export function accountRoutes(
     readonly secondFactors: SecondFactors;
     readonly identityLinks: IdentityLinks;
     readonly authenticators: Pick<Authenticators, 'list'>;
+    readonly auditLog: Pick<AuditStore, 'list'>;
   },
 ): void {
   const { pages, confirmLogin, passwords, secondFactors, identityLinks } = deps;
@@ -47,6 +51,10 @@ export function accountRoutes(
       ? await deps.credentials.findPasswordHash(user.name)
       : undefined;
     const links = await identityLinks.listOf(user);
+    const { entries: activity } = await deps.auditLog.list({
+      filter: { target: user.name },
+      limit: shownEntries,
+    });
     const factor = credential && (await secondFactors.find(user.id));
     const page = accountPage({
       layout: await pages.formLayoutFor(ctx),
@@ -79,6 +87,7 @@ export function accountRoutes(
         isRequired: false,
         recoveryCodesLeft: factor?.recoveryCodesLeft ?? 0,
       },
+      activity,
     });
     pages.send(ctx, page, failure === undefined ? 200 : (failure.status ?? 400));
   }

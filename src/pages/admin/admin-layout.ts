@@ -3,7 +3,14 @@ import { pageLayout } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { type Html, html } from '../html.ts';
 
-export type AdminTab = 'users' | 'groups' | 'roles' | 'services' | 'instances' | 'lockouts';
+export type AdminTab =
+  | 'users'
+  | 'groups'
+  | 'roles'
+  | 'services'
+  | 'instances'
+  | 'lockouts'
+  | 'activity';
 
 /** A page of the administration, with its parts as tabs. */
 export function adminLayout(
@@ -23,6 +30,7 @@ export function adminLayout(
     ['services', 'Services', urls.adminServices],
     ['instances', 'Instances', urls.adminInstances],
     ['lockouts', 'Lock-outs', urls.adminLockouts],
+    ['activity', 'Activity', urls.adminActivity],
   ] as const;
   return pageLayout(layout, {
     title: page.title,

@@ -1,0 +1,41 @@
+import { auditActionsOf } from '../../src/api/operation.ts';
+import { operations } from '../../src/api/operations.ts';
+import { auditActions } from '../../src/audit/actions.ts';
+import { cell, code, generatedNote } from './markdown.ts';
+
+/** The reference page of the audit log: every action, and the operations that are not recorded. */
+export function auditPage(): string {
+  const actions = Object.entries(auditActions).map(([action, meaning]) => {
+    const by = operations
+      .filter((operation) => (auditActionsOf(operation) as readonly string[]).includes(action))
+      .map(({ method, path }) => code(`${method} ${path}`));
+    return `| ${code(action)} | ${cell(meaning)} | ${by.join(', ')} |`;
+  });
+  const unrecorded = operations.flatMap(({ method, path, audit }) =>
+    audit !== undefined && 'none' in audit
+      ? [`| ${code(`${method} ${path}`)} | ${cell(audit.none)} |`]
+      : [],
+  );
+  return `# Actions of the audit log
+
+${generatedNote}
+
+How to read the log and where it is kept: [audit](../how-to/audit.md).
+
+## Actions
+
+What the pages and the command line do is recorded as what these operations do.
+
+| action | meaning | operations |
+|---|---|---|
+${actions.join('\n')}
+
+## Not recorded
+
+Operations that only read are not recorded, and neither are these. A refusal is recorded all the same: as \`access\`.
+
+| operation | why |
+|---|---|
+${unrecorded.join('\n')}
+`;
+}

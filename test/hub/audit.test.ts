@@ -1,0 +1,168 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { endpoints } from '../../src/api/endpoints.ts';
+import { auditActionsOf, type OperationDeclaration } from '../../src/api/operation.ts';
+import { operations } from '../../src/api/operations.ts';
+import { auditActions } from '../../src/audit/actions.ts';
+import { FakeBrowser } from '../support/fake-browser.ts';
+import { createPasswordHub, testPassword } from '../support/password-hub.ts';
+import { submitLogin, type TestHub } from '../support/test-hub.ts';
+
+let hub: TestHub;
+beforeAll(async () => {
+  hub = await createPasswordHub(['ada', 'bob'], {
+    Hub: { audit_file: 'audit.jsonl', instance_name: 'hub-a' },
+  });
+});
+afterAll(async () => hub[Symbol.asyncDispose]());
+
+interface Entry {
+  readonly id: number;
+  readonly actor: Readonly<Record<'kind' | 'name' | 'session_id' | 'address', string | null>>;
+  readonly action: string;
+  readonly target: { readonly name: string; readonly part: string | null } | null;
+  readonly result: string;
+  readonly detail: Readonly<Record<string, unknown>>;
+  readonly instance: string | null;
+}
+
+async function entriesOf(query: string): Promise<Entry[]> {
+  const answer = await hub.api(`/audit?${query}`, 'admin-service-token');
+  expect(answer.status).toBe(200);
+  return ((await answer.json()) as { entries: Entry[] }).entries;
+}
+
+const csrfOf = (page: string) => /name="_csrf" value="([^"]+)"/.exec(page)?.[1] ?? '';
+
+test('a page and the API record the same deed, each with who did it', async () => {
+  const ada = await hub.logIn('ada', testPassword);
+  const page = await ada.request(`${hub.url}hub/admin/new-users`);
+  await ada.request(`${hub.url}hub/admin/new-users`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams({ _csrf: csrfOf(page.body), names: 'by-page' }).toString(),
+  });
+  await hub.api('/users/by-api', 'admin-service-token', { method: 'POST' });
+  const [byApi, byPage] = await entriesOf('action=user.create&limit=2');
+  expect(byPage).toMatchObject({
+    actor: { kind: 'user', name: 'ada', address: '127.0.0.1' },
+    target: { kind: 'user', name: 'by-page', part: null },
+    result: 'done',
+    instance: 'hub-a',
+  });
+  expect(byPage?.actor.session_id).toEqual(expect.any(String));
+  expect(byApi).toMatchObject({
+    actor: { kind: 'service', name: 'admin-service', session_id: null },
+    target: { name: 'by-api' },
+  });
+});
+
+test('logins and logouts are there, and failed ones without a name that is no user’s', async () => {
+  await submitLogin(new FakeBrowser(), hub.url, 'bob', 'wrong password');
+  await submitLogin(new FakeBrowser(), hub.url, 'my secret password', 'bob');
+  const bob = await hub.logIn('bob', testPassword);
+  const home = await bob.request(`${hub.url}hub/home`);
+  await bob.request(`${hub.url}hub/logout`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams({ _csrf: csrfOf(home.body) }).toString(),
+  });
+  const done = await entriesOf('target=bob&limit=2');
+  expect(done.map(({ action }) => action)).toEqual(['logout', 'login']);
+  expect(done[0]?.actor).toMatchObject({ kind: 'user', name: 'bob' });
+  await vi.waitFor(async () => {
+    const refused = await entriesOf('action=login&result=refused&limit=2');
+    expect(refused).toMatchObject([
+      { target: null, actor: { kind: 'anonymous' } },
+      { target: { name: 'bob' }, detail: { authenticator: 'password', reason: 'credentials' } },
+    ]);
+  });
+  const all = JSON.stringify(await entriesOf('limit=1000'));
+  for (const secret of ['my secret password', 'wrong password', testPassword]) {
+    expect(all).not.toContain(secret);
+  }
+});
+
+test('what is refused is recorded, of operations that change and of those that read', async () => {
+  const answer = await hub.api('/users/bob/tokens', 'admin-service-token', { method: 'POST' });
+  const { token } = (await answer.json()) as { token: string };
+  expect((await hub.api('/users/ada', token, { method: 'DELETE' })).status).toBe(403);
+  expect((await hub.api('/users/ada', token)).status).toBe(404);
+  expect((await hub.api('/audit', token)).status).toBe(403);
+  await vi.waitFor(async () => {
+    expect(await entriesOf('actor=bob&result=refused')).toMatchObject([
+      { action: 'access', detail: { operation: 'listAudit', code: 'forbidden' } },
+      { action: 'access', target: { name: 'ada' }, detail: { operation: 'getUser' } },
+      { action: 'user.delete', target: { name: 'ada' }, detail: { operation: 'deleteUser' } },
+    ]);
+  });
+  expect(JSON.stringify(await entriesOf('limit=1000'))).not.toContain(token);
+});
+
+test('pages follow one another, and a query that cannot be is refused with a word on it', async () => {
+  const all = await entriesOf('limit=1000');
+  const seen: number[] = [];
+  let next: string | null = '';
+  do {
+    const after: string = next === '' ? '' : `&after=${next}`;
+    const answer = await hub.api(`/audit?limit=4${after}`, 'admin-service-token');
+    const page = (await answer.json()) as { entries: Entry[]; next: string | null };
+    seen.push(...page.entries.map(({ id }) => id));
+    next = page.next;
+  } while (next !== null);
+  expect(seen).toEqual(all.map(({ id }) => id));
+  for (const query of [
+    'after=x',
+    'since=yesterday',
+    'result=maybe',
+    'limit=x',
+    'until=2026-13-40',
+  ]) {
+    expect([query, (await hub.api(`/audit?${query}`, 'admin-service-token')).status]).toEqual([
+      query,
+      400,
+    ]);
+  }
+});
+
+test('the file has the same entries', async () => {
+  const file = join(hub.directory, 'audit.jsonl');
+  const all = await entriesOf('limit=1000');
+  await vi.waitFor(async () => {
+    const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
+    const written = lines.map((line) => JSON.parse(line) as Entry);
+    expect(written.map(({ action }) => action).toSorted()).toEqual(
+      all.map(({ action }) => action).toSorted(),
+    );
+    expect(written[0]).toHaveProperty('actor.kind');
+  });
+});
+
+test('the page shows and narrows it to those who may read it, and users see their own account', async () => {
+  const ada = await hub.logIn('ada', testPassword);
+  const page = await ada.request(`${hub.url}hub/admin/activity?target=by-api&action=user.create`);
+  expect(page.status).toBe(200);
+  expect(page.body).toContain('href="/hub/admin/users/by-api"');
+  expect(page.body).toContain('Service admin-service');
+  expect(page.body).not.toContain('by-page');
+  for (const query of ['?after=x', '?since=x&result=x&limit=x']) {
+    expect((await ada.request(`${hub.url}hub/admin/activity${query}`)).status).toBeLessThan(401);
+  }
+  const bob = await hub.logIn('bob', testPassword);
+  expect((await bob.request(`${hub.url}hub/admin/activity`)).status).toBe(403);
+  const account = await bob.request(`${hub.url}hub/account`);
+  expect(account.body).toContain('Recent activity');
+  expect(account.body).toContain('login');
+});
+
+test('each operation that is no GET says what it is in the log, or why it is not', () => {
+  const all: readonly OperationDeclaration[] = [...operations, ...Object.values(endpoints)];
+  for (const { id, method, audit } of all) {
+    if (method === 'GET') continue;
+    expect(audit, id).toBeDefined();
+    for (const action of auditActionsOf({ ...(audit !== undefined && { audit }) })) {
+      expect(auditActions, id).toHaveProperty([action]);
+    }
+  }
+});
