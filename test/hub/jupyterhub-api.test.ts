@@ -352,6 +352,10 @@ describe('what docs/how-to/run-jupyter.md says to be different', () => {
     for (const query of ['offset=-1', 'limit=-1']) {
       expect(await statusOf('GET', `/users?${query}`), query).toBe(400);
     }
+    const service = await send('POST', '/services/new');
+    expect(service.body).toMatchObject({ api_token: expect.stringMatching(/^hub_/) });
+    const taken = { oauth_client_id: 'service-wiki' };
+    expect(await statusOf('POST', '/services/newer', taken)).toBe(409);
     expect((await send('GET', '/info')).body).toMatchObject({
       node: expect.any(String),
       authenticators: [{ name: 'dummy' }],
