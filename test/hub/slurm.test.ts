@@ -1,4 +1,6 @@
-import { join } from 'node:path';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { freePort } from '../support/free-port.ts';
 import {
@@ -70,20 +72,28 @@ describe.skipIf(!hasSlurm())('servers as jobs of Slurm', () => {
   });
 
   test('a job that waits says why and for how long, and no start ends for it', async () => {
-    await using hub = await createSlurmHub({ partition: 'closed' }, { start_timeout: 2 });
+    // Until the page has said that it runs, the job does not come to tell its address.
+    const goes = join(await mkdtemp(join(tmpdir(), 'hub-slurm-job-')), 'goes');
+    const prologue = `until [ -e ${goes} ]; do sleep 0.1; done`;
+    await using hub = await createSlurmHub({ partition: 'closed', prologue }, { start_timeout: 8 });
     await startServer(hub, path);
     const progress = await hub.api(`${path}/progress`, adminToken);
     const events = readEvents(progress);
     await until(async () => (await jobs()).endsWith('PENDING'), 'the job waits');
     // Longer than the timeout of the start, by the clock that the timeout goes by.
     const waitsSince = performance.now();
-    await until(() => performance.now() - waitsSince > 3_000, 'the timeout is over');
+    await until(() => performance.now() - waitsSince > 9_000, 'the timeout is over');
     expect(await getServer(hub, path)).toMatchObject({ pending: 'spawn', failure: null });
 
     await cluster().run('scontrol', 'update', 'PartitionName=closed', 'State=UP');
     try {
+      const browser = await hub.logIn('ada');
+      const page = `${hub.url}hub/spawn-pending/ada`;
+      await until(async () => (await browser.open(page)).body.includes('runs on'), 'it runs');
+      await writeFile(goes, '');
       await untilServer(hub, path, isReady, 'the server is ready');
     } finally {
+      await rm(dirname(goes), { recursive: true });
       await cluster().run('scontrol', 'update', 'PartitionName=closed', 'State=DOWN');
     }
     const messages = (await events).map(({ message }) => message);
