@@ -42,12 +42,12 @@ export function addOperations<Deps>(
     readonly pageLimits: PageLimits;
   },
 ): void {
-  const paths = new Set<string>(operations.flatMap(({ aliases = [] }) => aliases));
+  const paths = new Set<string>(operations.flatMap(({ path, aliases = [] }) => [path, ...aliases]));
   for (const operation of operations) {
     for (const path of [operation.path, ...(operation.aliases ?? [])]) {
       // `…/alice/` is the default server of alice, and `…/alice` all that she has.
       router.register(routerPath(path), [operation.method], (ctx) => answer(ctx, operation), {
-        strict: path.endsWith('/') || paths.has(`${path}/`),
+        strict: paths.has(path.endsWith('/') ? path.slice(0, -1) : `${path}/`),
       });
     }
   }

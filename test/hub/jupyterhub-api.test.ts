@@ -52,6 +52,12 @@ async function send(method: string, path: string, body?: unknown, token = adminT
 
 const statusOf = async (...request: Parameters<typeof send>) => (await send(...request)).status;
 
+test('the version is told with and without a slash at the end', async () => {
+  const told = await send('GET', '');
+  expect(told).toEqual({ status: 200, body: { version: '0.0.0-test' } });
+  expect(await send('GET', '/')).toEqual(told);
+});
+
 describe('groups', () => {
   test('are created all or none: an unknown member leaves no group behind', async () => {
     const name = await newUser();
