@@ -186,19 +186,25 @@ describeEachDatabase('the audit log', (open, dialect) => {
     expect((await audit.list(all)).entries).toEqual([]);
   });
 
-  test.runIf(dialect === 'sqlite')('finds every kind of page by an index', async () => {
-    const database = await open();
-    const order = 'order by at desc, id desc limit 101';
-    for (const [where, index] of [
-      ['1 = 1', 'audit_at'],
-      ["actor_name = 'ada' and at >= 5", 'audit_actor'],
-      ["target_name = 'ada' and (at, id) < (9, 9)", 'audit_target'],
-      ["action = 'login' and at < 9", 'audit_action'],
-      ["result = 'refused' and result <> 'done'", 'audit_undone'],
-    ]) {
-      const plan = await explainQueryPlan(database, `select * from audit where ${where} ${order}`);
-      expect(plan, where).toContain(`USING INDEX ${index}`);
-      expect(plan, where).not.toContain('TEMP B-TREE');
-    }
-  });
+  // PostgreSQL chooses by what its tables hold.
+  if (dialect === 'sqlite') {
+    test('finds every kind of page by an index', async () => {
+      const database = await open();
+      const order = 'order by at desc, id desc limit 101';
+      for (const [where, index] of [
+        ['1 = 1', 'audit_at'],
+        ["actor_name = 'ada' and at >= 5", 'audit_actor'],
+        ["target_name = 'ada' and (at, id) < (9, 9)", 'audit_target'],
+        ["action = 'login' and at < 9", 'audit_action'],
+        ["result = 'refused' and result <> 'done'", 'audit_undone'],
+      ]) {
+        const plan = await explainQueryPlan(
+          database,
+          `select * from audit where ${where} ${order}`,
+        );
+        expect(plan, where).toContain(`USING INDEX ${index}`);
+        expect(plan, where).not.toContain('TEMP B-TREE');
+      }
+    });
+  }
 });

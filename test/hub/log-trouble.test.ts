@@ -12,6 +12,8 @@ import { fixtureApp } from '../support/server-hub.ts';
 import { projectDirectory } from '../support/services.ts';
 import { until } from '../support/test-hub.ts';
 
+/** Far more than an answer takes: a test is to say which one never came. */
+const answerMs = 20_000;
 const lossMessage = 'lines of this log were lost';
 
 const start = (folder: HubFolder) => [
@@ -61,7 +63,7 @@ async function startOnDisk(folder: HubFolder, redirection: string) {
 }
 
 async function isHealthy(folder: HubFolder): Promise<boolean> {
-  return fetch(`${folder.url}hub/health`).then(
+  return fetch(`${folder.url}hub/health`, { signal: AbortSignal.timeout(answerMs) }).then(
     (answer) => answer.ok,
     () => false,
   );
@@ -70,7 +72,9 @@ async function isHealthy(folder: HubFolder): Promise<boolean> {
 /** Requests that leave a line of the log each, a long one. */
 async function makeLines(folder: HubFolder, count: number): Promise<void> {
   for (let sent = 0; sent < count; sent += 1) {
-    const answer = await fetch(`${folder.url}hub/nothing-here/${'x'.repeat(1_500)}`);
+    const answer = await fetch(`${folder.url}hub/nothing-here/${'x'.repeat(1_500)}`, {
+      signal: AbortSignal.timeout(answerMs),
+    });
     expect(answer.status).toBe(404);
     await answer.arrayBuffer();
   }

@@ -235,10 +235,12 @@ describe.runIf(canRunPods())('a server in a pod', () => {
     const claims = [{ name: 'home-{username}', mount_path: '/data', size: '1Gi' }];
     const { spawner } = await create({ claims, fs_group: 1000, delete_claims: true });
     const lines: string[] = [];
-    const command = ['sh', '-c', 'cat /data/kept; echo before > /data/kept; sleep 600'];
+    const script = 'cat /data/kept; echo before > /data/kept; echo written; sleep 600';
+    const command = ['sh', '-c', script];
     const start = () => spawner.start(request({ command, onOutput: (line) => lines.push(line) }));
     const first = await start();
-    await until(() => lines.length > 0, 'there is nothing to read yet');
+    await until(() => lines.includes('written'), 'the file is written');
+    expect(lines).not.toContain('before');
     await spawner.stop(first.state, { graceMs: 0, signal: signal() });
     const second = await start();
     await until(() => lines.includes('before'), 'the file is there');
