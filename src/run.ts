@@ -6,7 +6,7 @@ import type { StartGateway, StartHub } from './cli/cli-io.ts';
 import { readVersion, runCli } from './cli/run-cli.ts';
 import { catchSignals, type Signals } from './cli/signals.ts';
 import type { Hub } from './hub.ts';
-import { type OpenedLog, openLog } from './logging/open-log.ts';
+import { type OpenedLog, openLog, writeWithoutWaiting } from './logging/open-log.ts';
 import { connectServiceManager } from './processes/service-manager.ts';
 import { collectWhenQuiet } from './undocumented/collect-garbage.ts';
 
@@ -164,7 +164,7 @@ async function announce(hub: Hub, log: OpenedLog): Promise<void> {
       ? ''
       : `There is no administrator yet. Open this link once to become the first one:\n  ${setUpUrl}\n`;
   // In one piece: what waits for the first line reads the link along with it.
-  process.stdout.write(`The hub is ready at ${publicUrl.href}\n${setUp}`);
+  writeWithoutWaiting(process.stdout, `The hub is ready at ${publicUrl.href}\n${setUp}`);
 }
 
 /** How long the process may outlive its command. */

@@ -1,4 +1,4 @@
-import { constants, fstatSync, openSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import type { Logger } from 'pino';
 import { createLog, type LogFormat } from './create-log.ts';
@@ -59,6 +59,31 @@ export async function openLog(options: {
     flushNow: () => writeNow(descriptor, writer.takeRest()),
     droppedLogLines: () => writer.droppedLines,
   };
+}
+
+/** How often a terminal that was stopped is tried again. */
+const stoppedTerminalRetryMs = 50;
+
+/**
+ * Writes a text without ever waiting for its reader: to a terminal that was stopped (Ctrl-S) once it goes on. A write
+ * of Node's own to a terminal would stop the whole program until then.
+ */
+export function writeWithoutWaiting(stream: StandardError, text: string): void {
+  if (stream.isTTY !== true) {
+    stream.write(text);
+    return;
+  }
+  const { output, descriptor } = outputTo(stream);
+  const attempt = (bytes: Buffer): void =>
+    output(bytes, (error, writtenBytes) => {
+      const rest = error === null ? bytes.subarray(writtenBytes) : bytes;
+      if (rest.length > 0 && (error === null || error.code === 'EAGAIN')) {
+        setTimeout(attempt, stoppedTerminalRetryMs, rest).unref();
+      } else if (descriptor !== stream.fd) {
+        closeSync(descriptor);
+      }
+    });
+  attempt(Buffer.from(text));
 }
 
 /** How to write to standard error, and the descriptor for what must be written at once. */
