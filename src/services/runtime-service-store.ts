@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Sealer } from '../crypto/sealer.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { Row, Tables } from '../store/tables.ts';
-import { deleteMadeWith } from '../store/token-makers.ts';
+import { deleteTokensOf } from '../store/token-makers.ts';
 import { type RuntimeService, serviceDefinition } from './runtime-service.ts';
 import { clientIdOf } from './service.ts';
 
@@ -73,29 +73,11 @@ export function createRuntimeServiceStore(
 
   async function forgetClient(transaction: Kysely<Tables>, clientId: string): Promise<void> {
     await transaction.deleteFrom('authorization_codes').where('client_id', '=', clientId).execute();
-    const tokens = await transaction
-      .deleteFrom('access_tokens')
-      .where('client_id', '=', clientId)
-      .returning('id')
-      .execute();
-    await deleteMadeWith(
-      transaction,
-      database,
-      tokens.map(({ id }) => id),
-    );
+    await deleteTokensOf(transaction, database, 'client_id', clientId);
   }
 
   async function forgetOwner(transaction: Kysely<Tables>, name: string): Promise<void> {
-    const tokens = await transaction
-      .deleteFrom('access_tokens')
-      .where('service_name', '=', name)
-      .returning('id')
-      .execute();
-    await deleteMadeWith(
-      transaction,
-      database,
-      tokens.map(({ id }) => id),
-    );
+    await deleteTokensOf(transaction, database, 'service_name', name);
     await transaction
       .deleteFrom('role_assignments')
       .where('subject_kind', '=', 'service')

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { HubDatabase } from './database.ts';
 import type { Tables } from './tables.ts';
-import { deleteMadeWith } from './token-makers.ts';
+import { deleteTokensOf } from './token-makers.ts';
 
 /** Deletes everything that a browser's login gave: its codes not yet exchanged, and its tokens. */
 export async function deleteSessionGrants(
@@ -12,15 +12,6 @@ export async function deleteSessionGrants(
   // Codes first: an exchange under way holds the row of its code, so this waits for it, and the token it
   // gave is there when the tokens go. Codes made later are refused because the session is gone.
   await transaction.deleteFrom('authorization_codes').where('session_id', '=', sessionId).execute();
-  const tokens = await transaction
-    .deleteFrom('access_tokens')
-    .where('session_id', '=', sessionId)
-    .returning('id')
-    .execute();
   // Those made with them belong to the session too; one that is being made is seen only now.
-  await deleteMadeWith(
-    transaction,
-    database,
-    tokens.map(({ id }) => id),
-  );
+  await deleteTokensOf(transaction, database, 'session_id', sessionId);
 }

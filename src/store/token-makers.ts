@@ -41,3 +41,22 @@ export async function deleteMadeWith(
   }
   return all;
 }
+
+/** Deletes the tokens of a session, client or service, and all that were made with them. Returns their ids. */
+export async function deleteTokensOf(
+  transaction: Kysely<Tables>,
+  database: Pick<HubDatabase, 'dialect'>,
+  column: 'session_id' | 'client_id' | 'service_name',
+  value: string,
+): Promise<string[]> {
+  const tokens = await transaction
+    .deleteFrom('access_tokens')
+    .where(column, '=', value)
+    .returning('id')
+    .execute();
+  return deleteMadeWith(
+    transaction,
+    database,
+    tokens.map(({ id }) => id),
+  );
+}
