@@ -3,25 +3,12 @@ import plugin from '../../../plugins/docker.ts';
 import { createSpawnRequest } from '../../../test/contract/spawn-request.ts';
 import { testSurroundings } from '../../../test/contract/test-host.ts';
 import { spawnerContract } from '../../../test/contract/testing.ts';
+import { contractCommands as commands } from '../../../test/support/container-commands.ts';
 import { busyImage } from '../../../test/support/docker-engine.ts';
 import { hasPodman, usePodman } from '../../../test/support/podman-engine.ts';
 import { until } from '../../../test/support/test-hub.ts';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { Spawner } from '../../plugin-host/spawner.ts';
-
-const serve = `
-at=$(echo $HUB_SERVICE_URL | tail -c +8)
-trap exit TERM
-httpd -f -p $at & echo listening on $at
-wait`;
-const ignore =
-  'trap "echo SIGTERM ignored" TERM; echo ignoring SIGTERM; while :; do sleep 0.2; done';
-const commands = {
-  serves: ['sh', '-c', serve],
-  exits: ['sh', '-c', 'exit 3'],
-  stubborn: ['sh', '-c', ignore],
-  missing: ['no-such-program'],
-};
 
 describe.runIf(hasPodman())('Podman', () => {
   const podman = usePodman();
