@@ -37,6 +37,8 @@ export interface CompleteLogin {
  * The second factor comes first: only who has it may choose a password.
  */
 export interface PartialLogins {
+  /** What a login still needs; undefined when it is complete. */
+  nextStepOf(result: LoggedIn): Promise<LoginStep | undefined>;
   /** Keeps a login that still needs something; undefined when it is complete. */
   begin(result: LoggedIn, next: string | undefined): Promise<NextLoginStep | undefined>;
   /** The login of a key and its user, if it is at this step. */
@@ -74,16 +76,28 @@ export function createPartialLogins(deps: {
     return isTaken ? login : undefined;
   }
 
+  async function nextStepOf({
+    user,
+    authenticator,
+    mustChangePassword,
+  }: LoggedIn): Promise<LoginStep | undefined> {
+    if (authenticator !== deps.accountOwner()) return undefined;
+    if ((await secondFactors.find(user.id)) !== undefined) return 'second-factor';
+    return mustChangePassword ? 'new-password' : undefined;
+  }
+
   return {
-    async begin({ user, authenticator, identityId, mustChangePassword }, next) {
-      if (authenticator !== deps.accountOwner()) return undefined;
-      const hasFactor = (await secondFactors.find(user.id)) !== undefined;
-      if (!hasFactor && !mustChangePassword) return undefined;
+    nextStepOf,
+
+    async begin(result, next) {
+      const step = await nextStepOf(result);
+      if (step === undefined) return undefined;
+      const { user, authenticator, identityId, mustChangePassword } = result;
       return keep({
         userId: user.id,
         authenticator,
         identityId,
-        step: hasFactor ? 'second-factor' : 'new-password',
+        step,
         mustChangePassword,
         ...(next === undefined ? {} : { next }),
       });

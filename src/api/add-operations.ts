@@ -18,6 +18,11 @@ import {
 } from './operation.ts';
 import { type PageLimits, parsePage, writePage } from './paging.ts';
 import { parseBody, parseQuery } from './parse-request.ts';
+import {
+  type Identified,
+  type IdentifyByPassword,
+  identifyByPassword,
+} from './password-request.ts';
 
 const noParameters = Object.fromEntries(Object.keys(pathParameters).map((name) => [name, '']));
 
@@ -37,6 +42,7 @@ export function addOperations<Deps>(
     ) => Promise<void>;
     /** Throws `recent_login_required` for a login by cookie that is not recent. */
     readonly requireRecentLogin: (ctx: Context) => Promise<void>;
+    readonly identifyByPassword: IdentifyByPassword;
     readonly publicOrigin: string;
     readonly bodyLimitBytes: number;
     readonly pageLimits: PageLimits;
@@ -55,8 +61,7 @@ export function addOperations<Deps>(
   async function answer(ctx: Context, operation: Operation<Deps>): Promise<void> {
     const params: AnyRequest['params'] = { ...noParameters, ...ctx['params'] };
     noteOperation(ctx, operation, params);
-    const isPublic = operation.scopes === 'public';
-    const caller = isPublic ? undefined : callerOf(ctx);
+    const { caller, body: sentBody } = await identify(ctx, operation);
     const membership =
       caller === undefined
         ? emptyMembership
@@ -68,20 +73,30 @@ export function addOperations<Deps>(
       await options.requireMayActOn(caller, acted, operation.scopes);
     }
     if (operation.needsServerToken === true) requireServerToken(params, caller);
-    if (operation.needsRecentLogin === true && caller !== undefined && !presentsToken(caller)) {
-      await options.requireRecentLogin(ctx);
-    }
+    const isByCookie = caller?.sessionId !== undefined && !presentsToken(caller);
+    if (operation.needsRecentLogin === true && isByCookie) await options.requireRecentLogin(ctx);
     const page =
       operation.isPaged !== undefined
         ? parsePage(ctx, options.pageLimits)
         : { offset: 0, limit: 0 };
     const query = parseQuery(ctx, operation.query);
-    const body = await parseBody(ctx, operation, caller, options.bodyLimitBytes);
+    const body =
+      sentBody ??
+      (await parseBody(ctx, operation, {
+        limitBytes: options.bodyLimitBytes,
+        anyContentType: caller !== undefined && presentsToken(caller),
+      }));
     const may = createMay(caller, membership);
     const requireVersion = (version: string) => requireMatch(ctx, version);
     const request = { params, query, body, caller, rows, page, may, requireVersion };
     const reply = await operation.handle(request, deps);
     write(ctx, operation, page, reply);
+  }
+
+  async function identify(ctx: Context, operation: Operation<Deps>): Promise<Identified> {
+    const caller = operation.scopes === 'public' ? undefined : callerOf(ctx);
+    if (caller !== undefined || operation.takesPassword !== true) return { caller };
+    return await identifyByPassword(ctx, operation, options.identifyByPassword);
   }
 
   function write(ctx: Context, operation: OperationDeclaration, page: Page, reply: AnyReply): void {

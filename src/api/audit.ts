@@ -20,7 +20,9 @@ const entryModel = z
     id: z.int(),
     at: time,
     actor: z.object({
-      kind: z.enum(['user', 'service', 'anonymous', 'hub', 'command_line']),
+      kind: z
+        .enum(['user', 'service', 'anonymous', 'hub', 'command_line', 'proxy_api'])
+        .describe('`proxy_api`: the JupyterHub that has the token of `Hub.proxy_api`.'),
       name: z.string().nullable(),
       session_id: z.string().nullable().describe('Of the login; not a credential.'),
       token_id: z.string().nullable().describe('Of the token that was presented.'),

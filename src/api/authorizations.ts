@@ -33,7 +33,9 @@ export const authorizationOperations = [
     summary: 'Gone: create a token by `POST /hub/api/users/{name}/tokens`',
     scopes: 'public',
     answers: gone,
-  }).handle(refuse('Create a token with POST /hub/api/users/{name}/tokens.')),
+  }).handle(
+    refuse('Send POST /hub/api/users/{name}/tokens with {"auth": {"username": …, "password": …}}.'),
+  ),
   operation({
     id: 'identifyCookie',
     method: 'GET',

@@ -57,6 +57,8 @@ export interface OperationDeclaration {
   readonly needsServerToken?: true;
   /** Whether what it does outlives a login: with a login cookie it needs a recent one. */
   readonly needsRecentLogin?: true;
+  /** Whether programs without a token may say by name and password who they are: `auth` in the body. */
+  readonly takesPassword?: true;
   /** What a caller gets whose right is not one to this resource: 404, as for one that is not there. */
   readonly beyondFilter?: 'forbidden';
   /** Whether its answers carry the version of the resource as `ETag`, and `If-Match` makes a change conditional. */

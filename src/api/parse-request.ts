@@ -2,7 +2,6 @@ import type { Context } from 'koa';
 import { z } from 'zod';
 import { HubError } from '../errors.ts';
 import { readJsonBody } from '../http/body.ts';
-import { type Caller, presentsToken } from '../rbac/caller.ts';
 import type { OperationDeclaration } from './operation.ts';
 
 /** A whole number in a query. */
@@ -28,16 +27,21 @@ export function parseQuery(ctx: Context, schema: z.ZodObject = empty): Record<st
 export async function parseBody(
   ctx: Context,
   { body: schema }: OperationDeclaration,
-  caller: Caller | undefined,
-  limitBytes: number,
+  options: { readonly limitBytes: number; readonly anyContentType: boolean },
 ): Promise<unknown> {
   if (schema === undefined) return undefined;
-  const anyContentType = caller !== undefined && presentsToken(caller);
-  const body = await readJsonBody(ctx.req, limitBytes, { anyContentType });
+  return checkBody(schema, await readJsonBody(ctx.req, options.limitBytes, options));
+}
+
+/** What a body is that has been read; throws as `parseBody`. */
+export function checkBody<Schema extends z.ZodType>(
+  schema: Schema,
+  body: unknown,
+): z.output<Schema> {
   if (body === undefined && !isOptional(schema)) {
     throw new HubError('bad_request', 'This request needs a JSON body.');
   }
-  return parse(schema, body, 'request body');
+  return parse(schema, body, 'request body') as z.output<Schema>;
 }
 
 /** Whether a request may leave the body out. */

@@ -4,7 +4,12 @@ import type { Role, RoleAssignment, RoleSubjectKind } from '../rbac/role.ts';
 import type { RoleMembers } from '../rbac/role-change-store.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import { longestName } from '../users/user-name.ts';
-import { type ModelOf, operation } from './operation.ts';
+import {
+  type ModelOf,
+  type OperationDeclaration,
+  type OperationRequest,
+  operation,
+} from './operation.ts';
 
 interface Deps {
   readonly roles: Pick<RoleStore, 'getByName' | 'list' | 'listAssignments'>;
@@ -43,6 +48,17 @@ const description = z.string().max(roleLimits.description);
 const scopes = z.array(z.string().min(1).max(roleLimits.scope)).max(roleLimits.scopes);
 const nameList = z.array(z.string().min(1).max(longestName)).max(1000).default([]);
 const members = z.object({ users: nameList, groups: nameList, services: nameList });
+
+/** What giving a role and taking it away have in common. */
+const assignments = {
+  path: '/roles/{role}/assignments',
+  tag: 'roles',
+  scopes: ['admin:roles'],
+  needsRecentLogin: true,
+  isVersioned: true,
+  body: members,
+  answers: { 200: { description: 'The role.', schema: heldRoleModel } },
+} as const;
 
 /** Roles, and who holds them. */
 export const roleOperations = [
@@ -131,46 +147,48 @@ export const roleOperations = [
     return { status: 204 };
   }),
   operation({
+    ...assignments,
     id: 'assignRole',
     method: 'POST',
-    path: '/roles/{role}/assignments',
     audit: ['role.assign'],
-    tag: 'roles',
     summary: 'Give a role to users, groups and services',
     description:
       'All or none of them. The caller must hold every scope of the role. Whom the configuration lists for a role, it decides alone; the other kinds of holders can be given it here.',
-    scopes: ['admin:roles'],
-    needsRecentLogin: true,
-    isVersioned: true,
-    body: members,
-    answers: { 200: { description: 'The role.', schema: heldRoleModel } },
-  }).handle(async ({ params, body, caller, requireVersion }, deps: Deps) => {
-    const role = await deps.roles.getByName(params.role);
-    requireVersion(versionOf(role));
-    await deps.roleAdministration.assign(caller, role, membersOf(body));
-    return { status: 200, body: await presentWhole(role, deps), version: versionOf(role) };
-  }),
+  }).handle(changeHolders('assign')),
   operation({
+    ...assignments,
     id: 'takeRoleAway',
     method: 'DELETE',
-    path: '/roles/{role}/assignments',
     audit: ['role.unassign'],
-    tag: 'roles',
     summary: 'Take a role from users, groups and services',
     description:
       'The caller must hold every scope of the role. Who does not hold it, or by the configuration or a provider, is passed over.',
-    scopes: ['admin:roles'],
-    needsRecentLogin: true,
-    isVersioned: true,
-    body: members,
-    answers: { 200: { description: 'The role.', schema: heldRoleModel } },
-  }).handle(async ({ params, body, caller, requireVersion }, deps: Deps) => {
-    const role = await deps.roles.getByName(params.role);
-    requireVersion(versionOf(role));
-    await deps.roleAdministration.takeAway(caller, role, membersOf(body));
-    return { status: 200, body: await presentWhole(role, deps), version: versionOf(role) };
-  }),
+  }).handle(changeHolders('takeAway')),
 ];
+
+function changeHolders(change: 'assign' | 'takeAway') {
+  return async (
+    {
+      params,
+      body,
+      caller,
+      requireVersion,
+    }: Pick<
+      OperationRequest<OperationDeclaration & typeof assignments>,
+      'params' | 'body' | 'caller' | 'requireVersion'
+    >,
+    { roles, roleAdministration }: Deps,
+  ) => {
+    const role = await roles.getByName(params.role);
+    requireVersion(versionOf(role));
+    await roleAdministration[change](caller, role, membersOf(body));
+    return {
+      status: 200,
+      body: await presentWhole(role, { roles }),
+      version: versionOf(role),
+    } as const;
+  };
+}
 
 function membersOf({ users, groups, services }: z.output<typeof members>): RoleMembers {
   return { user: users.map((name) => name.normalize('NFC')), group: groups, service: services };

@@ -11,6 +11,7 @@ import type { UserStore } from '../users/user-store.ts';
 import { beyondFilter } from './authorise.ts';
 import { names, time } from './models.ts';
 import { type ModelOf, operation } from './operation.ts';
+import { credentials } from './password-request.ts';
 
 interface Deps {
   readonly users: Pick<UserStore, 'findByName' | 'getByName'>;
@@ -54,6 +55,11 @@ const creation = z
       .describe('Seconds; as long as the hub lets tokens last when 0 or left out.'),
     scopes: names.optional().describe('Everything the owner may do, unless given.'),
     roles: names.optional().describe('In place of `scopes`.'),
+    auth: credentials
+      .optional()
+      .describe(
+        'In place of a token: who calls, where a login method of the hub takes a form. Counts as a login, and makes no session. Refused for an account with a second factor.',
+      ),
   })
   // Clients send members that mean nothing here. One that was meant for these would make a token that
   // lasts longer or may do more than it was to.
@@ -100,6 +106,7 @@ export const tokenOperations = [
       'A token holds no more than its owner and its maker may do. Made with another token, it ends with that one: it expires no later, and when that one is revoked or its login ends, it ends too. Tokens made on the token page, with a login cookie or with the configured token of a service last by themselves.',
     scopes: ['tokens'],
     needsRecentLogin: true,
+    takesPassword: true,
     actsOnUser: true,
     target: 'user',
     beyondFilter: 'forbidden',

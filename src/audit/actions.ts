@@ -51,6 +51,9 @@ export const auditActions = {
   'service.delete':
     'A service that was added at run time was deleted, with its token, its roles and the tokens of its client.',
   'service.restart': 'A managed service was restarted.',
+  'route.save':
+    'A route was added or changed over `Hub.proxy_api`; the detail has the `target`, and the `host` where there is one.',
+  'route.delete': 'A route was deleted over `Hub.proxy_api`.',
   'hub.start': 'An instance of the hub started.',
   'hub.stop': 'An instance of the hub stopped.',
   'hub.shut_down': 'The hub was asked over the API to stop.',

@@ -51,4 +51,5 @@ export interface AuditEntry {
   readonly instance: string | undefined;
 }
 
-export type ActorKind = 'user' | 'service' | 'anonymous' | 'hub' | 'command_line';
+/** `proxy_api`: who has the token of `Hub.proxy_api`. */
+export type ActorKind = 'user' | 'service' | 'anonymous' | 'hub' | 'command_line' | 'proxy_api';

@@ -6,6 +6,7 @@ import { createIdentityLinks } from '../accounts/identity-links.ts';
 import { createInvitations } from '../accounts/invitations.ts';
 import { createLockouts } from '../accounts/lockouts.ts';
 import { createPartialLogins, type PartialLogin } from '../accounts/partial-logins.ts';
+import { createPasswordCallers } from '../accounts/password-callers.ts';
 import { createRecentLogin } from '../accounts/recent-login.ts';
 import { createRoleAdministration } from '../accounts/role-administration.ts';
 import { createSecondFactors } from '../accounts/second-factors.ts';
@@ -27,7 +28,7 @@ import type { Foundation } from './foundation.ts';
 export type ComposedAccounts = ReturnType<typeof composeAccounts>;
 
 export function composeAccounts(
-  { config, database, stores, keyv, log }: Foundation,
+  { config, database, stores, keyv, log, metrics }: Foundation,
   deps: {
     readonly site: Site;
     readonly login: ComposedLogin;
@@ -74,16 +75,24 @@ export function composeAccounts(
     hubTitle: config.Hub.title,
     audit: database.audit,
   });
+  const partialLogins = createPartialLogins({
+    records: keyv.space<PartialLogin>('login-steps'),
+    users: stores.users,
+    secondFactors,
+    accountOwner: () => accountOwnerOf(authenticators)?.name,
+  });
   return {
     acting,
     accounts,
     passwords,
     secondFactors,
-    partialLogins: createPartialLogins({
-      records: keyv.space<PartialLogin>('login-steps'),
-      users: stores.users,
-      secondFactors,
-      accountOwner: () => accountOwnerOf(authenticators)?.name,
+    partialLogins,
+    passwordCallers: createPasswordCallers({
+      authenticators,
+      loginService: login.loginService,
+      partialLogins,
+      authorizer,
+      metrics,
     }),
     recentLogin: createRecentLogin({
       now,

@@ -7,6 +7,7 @@ import { type ApiDeps, operations } from '../api/operations.ts';
 import { createRememberedPages } from '../api/remembered-pages.ts';
 import { createUserDirectory } from '../api/user-directory.ts';
 import type { AssertionSigner } from '../gateway/assertion.ts';
+import { loginRequestOf } from '../pages/login/login-request.ts';
 import { hostPrefix, loginCookie } from '../protocol/cookie-names.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import { rememberRoleNames } from '../rbac/remembered-role-names.ts';
@@ -144,6 +145,8 @@ export function addApi(
       if (user === undefined || typeof scopes === 'string') return;
       await acting.requireMayActOn(caller, user, scopes, serverName);
     },
+    identifyByPassword: (ctx, fields, authenticatorName) =>
+      deps.accounts.passwordCallers.identify(fields, loginRequestOf(ctx), authenticatorName),
     requireRecentLogin: (ctx) => deps.browser.confirmLogin.require(ctx),
     publicOrigin: origins.hub,
     bodyLimitBytes: config.Proxy.api_body_size,

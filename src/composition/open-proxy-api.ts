@@ -7,8 +7,19 @@ import type { Foundation } from './foundation.ts';
 
 /** Listens for a JupyterHub that uses the hub as its proxy (`Hub.proxy_api`). */
 export async function openProxyApi(
-  { config, log, disposables }: Pick<Foundation, 'config' | 'log' | 'disposables'>,
-  { routes, site }: { readonly routes: RouteTable; readonly site: Pick<Site, 'errorAnswers'> },
+  {
+    config,
+    database,
+    log,
+    disposables,
+  }: Pick<Foundation, 'config' | 'database' | 'log' | 'disposables'>,
+  {
+    routes,
+    site,
+  }: {
+    readonly routes: RouteTable;
+    readonly site: Pick<Site, 'clientAddress' | 'errorAnswers'>;
+  },
 ): Promise<void> {
   const { Hub, basePath, publicUrl } = config;
   const api = Hub.proxy_api;
@@ -23,6 +34,8 @@ export async function openProxyApi(
       basePath,
       ownUrls: [Hub.bind_url, Hub.hub_bind_url, api.bind_url, publicUrl.href],
       answers: site.errorAnswers,
+      clientAddress: site.clientAddress,
+      audit: database.audit,
     }),
   });
   disposables.defer(() => server.close(0));

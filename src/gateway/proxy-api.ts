@@ -1,5 +1,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import { actAs, identifyActor } from '../audit/actor.ts';
+import type { Deed } from '../audit/deed.ts';
 import { dateOf } from '../concurrency/monotonic-clock.ts';
 import type { Secret } from '../config/secret.ts';
 import { equalSecrets } from '../crypto/hash.ts';
@@ -7,10 +10,12 @@ import { HubError } from '../errors.ts';
 import { writeAnswer } from '../http/answer.ts';
 import { readJsonBody } from '../http/body.ts';
 import { canonicalPath, decodePath } from '../http/canonical-path.ts';
+import type { ClientAddressReader } from '../http/client-address.ts';
 import type { ErrorAnswers } from '../http/error-answers.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import { parseUpstreamAddress } from '../proxy/upstream-address.ts';
+import type { AuditTrail } from '../store/audit-trail.ts';
 
 const longestBody = 64 * 1024;
 const longestPath = 2_000;
@@ -37,8 +42,10 @@ export function createProxyApi(deps: {
   /** Where the hub itself listens: a route that leads there would go in a circle. */
   readonly ownUrls: readonly string[];
   readonly answers: Pick<ErrorAnswers, 'respond'>;
+  readonly clientAddress: ClientAddressReader;
+  readonly audit: Pick<AuditTrail, 'recordAlone' | 'recordBounded'>;
 }): RequestListener {
-  const { routes, token, host, basePath, answers } = deps;
+  const { routes, token, host, basePath, answers, audit } = deps;
   const reserved = ['hub', 'user', 'services'].map((name) => `${basePath}${name}/`);
   const own = new Set(deps.ownUrls.map(addressOf));
   /** By decoded path without the slash at its end. */
@@ -82,7 +89,8 @@ export function createProxyApi(deps: {
     if (other !== undefined) throw shadowing(prefix, `the route ${other.key}`);
   }
 
-  function put(path: string, body: Given['body']): void {
+  /** Whether that changed something: a JupyterHub gives the same again whenever it starts. */
+  function put(path: string, body: Given['body']): boolean {
     const prefix = prefixOf(path);
     const { target } = body;
     requireTarget(target, own);
@@ -97,6 +105,12 @@ export function createProxyApi(deps: {
     if (current === undefined) given.set(path, { route: routes.add(definition), body });
     else if (current.target === target) given.set(path, { route: current, body });
     else given.set(path, { route: routes.replace(definition), body });
+    return current === undefined || !isDeepStrictEqual(former?.body, body);
+  }
+
+  function deedOf(action: Deed['action'], path: string, detail?: Deed['detail']): Deed {
+    const target = { kind: 'route', name: path } as const;
+    return { action, target, detail: { ...detail, ...(host !== undefined && { host }) } };
   }
 
   function remove(path: string): void {
@@ -108,7 +122,11 @@ export function createProxyApi(deps: {
 
   async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
     // Before anything is read of the request, least of all its body.
-    if (!isAuthorized(req, token)) throw new HubError('forbidden', 'The token is not right.');
+    if (!isAuthorized(req, token)) {
+      audit.recordBounded({ action: 'access', result: 'refused', detail: { page: 'proxy_api' } });
+      throw new HubError('forbidden', 'The token is not right.');
+    }
+    identifyActor({ kind: 'proxy_api' });
     const { url = '', method = 'GET' } = req;
     const [pathname = '', search = ''] = url.split('?', 2);
     const match = /^\/api\/routes(\/.*)?$/.exec(pathname);
@@ -132,12 +150,14 @@ export function createProxyApi(deps: {
         const body = await readJsonBody(req, longestBody, { anyContentType: true });
         const parsed = routeBody.safeParse(body);
         if (!parsed.success) throw badRequest('The body needs a target, as text.');
-        put(path, parsed.data);
+        const { target } = parsed.data;
+        if (put(path, parsed.data)) await audit.recordAlone(deedOf('route.save', path, { target }));
         writeAnswer(req, res, { status: 201, headers: {}, body: '' });
         return;
       }
       case 'DELETE':
         remove(path);
+        await audit.recordAlone(deedOf('route.delete', path));
         writeAnswer(req, res, { status: 204, headers: {}, body: '' });
         return;
       default:
@@ -146,7 +166,8 @@ export function createProxyApi(deps: {
   }
 
   return (req, res) => {
-    answer(req, res).catch((thrown: unknown) => {
+    const { address } = deps.clientAddress(req);
+    actAs({ kind: 'anonymous', address }, () => answer(req, res)).catch((thrown: unknown) => {
       // What is left of a body is not waited for.
       res.setHeader('connection', 'close');
       answers.respond(req, res, thrown, {

@@ -179,6 +179,31 @@ describe('the API of configurable-http-proxy', () => {
     expect((await api('PUT', '/x', {})).status).toBe(405);
   });
 
+  test('leaves in the audit log who changed what, and from where', async () => {
+    const target = app.url;
+    await api('POST', '/seen', { target, user: 'ada' });
+    await api('POST', '/seen', { target, user: 'ada' });
+    await api('POST', '/seen', { target, user: 'bob' });
+    await api('DELETE', '/seen');
+    await api('DELETE', '/seen');
+    await api('POST', '/hub', { target });
+    const answer = await hub.api('/audit?target=/seen', 'admin-service-token');
+    const { entries } = (await answer.json()) as { entries: Record<string, unknown>[] };
+    const actor = { kind: 'proxy_api', name: null, address: '127.0.0.1' };
+    const of = { kind: 'route', name: '/seen' };
+    expect(entries).toMatchObject([
+      { action: 'route.delete', actor, target: of, result: 'done', detail: {} },
+      { action: 'route.save', actor, target: of, result: 'done', detail: { target } },
+      { action: 'route.save', actor, target: of, result: 'done', detail: { target } },
+    ]);
+    await api('POST', '/seen', { target }, 'token not-the-token-at-all');
+    await until(async () => {
+      const found = await hub.api('/audit?action=access&result=refused', 'admin-service-token');
+      const text = await found.text();
+      return text.includes('"page":"proxy_api"') && !text.includes('not-the-token-at-all');
+    }, 'the refusal is recorded');
+  });
+
   test('is at no public address', async () => {
     const answer = await fetch(`${gatewayUrl}api/routes`, {
       headers: { authorization: `token ${token}` },

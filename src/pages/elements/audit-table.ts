@@ -53,6 +53,7 @@ const kindsOfActors = {
   anonymous: 'Someone not logged in',
   hub: 'The hub',
   command_line: 'Command line',
+  proxy_api: 'A JupyterHub',
 } as const;
 
 function actor({ actor: { kind, name } }: AuditEntry, urls: PageUrls | undefined): HtmlValue {

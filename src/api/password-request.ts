@@ -1,0 +1,56 @@
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { readJsonBody } from '../http/body.ts';
+import type { LoginForm } from '../plugin-host/authenticator.ts';
+import type { Caller } from '../rbac/caller.ts';
+import type { OperationDeclaration } from './operation.ts';
+import { checkBody } from './parse-request.ts';
+
+const longestBody = 64 * 1024;
+
+/** What a login form would be filled in with. */
+export const credentials = z.looseObject({
+  username: z.string(),
+  password: z.string(),
+  authenticator: z
+    .string()
+    .optional()
+    .describe('Name of the login method; the first that takes a form, unless given.'),
+});
+
+const named = z.looseObject({ auth: z.unknown() });
+
+/** Who calls, and the body where it had to be read for that. */
+export interface Identified {
+  readonly caller: Caller | undefined;
+  readonly body?: unknown;
+}
+
+/** Finds out who calls by a name and password. Throws as `PasswordCallers.identify`. */
+export type IdentifyByPassword = (
+  ctx: Context,
+  fields: LoginForm,
+  authenticatorName?: string,
+) => Promise<Caller>;
+
+/** Identifies a caller without a token by `auth` in the body, which an operation with `takesPassword` has. */
+export async function identifyByPassword(
+  ctx: Context,
+  { body: schema }: OperationDeclaration,
+  identify: IdentifyByPassword,
+): Promise<Identified> {
+  // A page could try passwords from the addresses of all who visit it.
+  if (isFromPage(ctx) || schema === undefined) return { caller: undefined };
+  const sent = await readJsonBody(ctx.req, longestBody, { anyContentType: true });
+  if (named.safeParse(sent).data?.auth === undefined) return { caller: undefined };
+  const body = checkBody(schema, sent);
+  const { auth } = checkBody(z.looseObject({ auth: credentials }), sent);
+  const fields = Object.entries(auth).filter((field) => typeof field[1] === 'string');
+  const form = new Map(fields as [string, string][]);
+  return { caller: await identify(ctx, form, auth.authenticator), body };
+}
+
+/** Browsers say so of every request that a script or a form makes. */
+function isFromPage({ req: { headers } }: Context): boolean {
+  return headers.origin !== undefined || headers['sec-fetch-site'] !== undefined;
+}
