@@ -39,6 +39,7 @@ export function createApp(deps: {
   readonly metrics: Metrics;
   readonly assets: Assets;
   readonly errorAnswers: ErrorAnswers;
+  readonly renderErrorPage: Parameters<typeof errorMiddleware>[0]['renderPage'] & {};
   /** Tells the audit log who asks. */
   readonly audit: Middleware;
   /** Reads the login of every request. */
@@ -65,7 +66,9 @@ export function createApp(deps: {
   // What reaches Koa itself is a connection that broke during the answer, which is not the hub's fault.
   app.on('error', (error: unknown) => log.debug({ err: error }, 'a client left before its answer'));
   app.use(requestLog({ log, clientAddress, observe: metrics.countRequest }));
-  app.use(errorMiddleware({ apiPath, answers: deps.errorAnswers }));
+  app.use(
+    errorMiddleware({ apiPath, answers: deps.errorAnswers, renderPage: deps.renderErrorPage }),
+  );
   app.use(deps.audit);
   app.use(securityHeaders({ isHttps, formTargets: origins.otherSources }));
   if (origins.areSeparate) app.use(hostRedirects(origins));

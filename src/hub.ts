@@ -41,6 +41,7 @@ import { watchSettings } from './composition/settings-difference.ts';
 import { createStopRequest } from './composition/stop-request.ts';
 import type { Config } from './config/config.ts';
 import { createSealer } from './crypto/sealer.ts';
+import { createUserErrorPages } from './pages/errors/error-page-renderer.ts';
 import { errorRoutes } from './pages/errors/error-routes.ts';
 import type { PreparedPlugins } from './plugin-host/prepare-plugins.ts';
 import { createAuthorizer } from './rbac/authorizer.ts';
@@ -229,6 +230,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     metrics,
     assets: site.assets,
     errorAnswers: site.errorAnswers,
+    renderErrorPage: createUserErrorPages(browser.pages),
     audit: auditMiddleware(database.audit),
     compatibilityHeaders: jupyterHub.headers,
     sessions: browser.sessions.middleware,

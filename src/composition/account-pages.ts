@@ -1,8 +1,10 @@
 import type Router from '@koa/router';
+import { createSealer } from '../crypto/sealer.ts';
 import { accountRoutes } from '../pages/account/account-routes.ts';
 import { secondFactorRoutes } from '../pages/account/second-factor-routes.ts';
 import { sessionPageRoutes } from '../pages/account/session-routes.ts';
 import { tokenPageRoutes } from '../pages/account/token-routes.ts';
+import { createShownOnce } from '../pages/shown-once.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { ComposedAccounts } from './compose-accounts.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
@@ -13,7 +15,7 @@ import type { Foundation } from './foundation.ts';
 /** What users do with their own account. */
 export function addAccountPages(
   router: Router,
-  { config, stores }: Foundation,
+  { config, secrets, stores }: Foundation,
   deps: {
     readonly browser: Pick<ComposedBrowser, 'pages' | 'confirmLogin'>;
     readonly login: ComposedLogin;
@@ -47,6 +49,7 @@ export function addAccountPages(
     accessTokens: stores.accessTokens,
     tokenIssuer: oauth.tokenIssuer,
     maxLifetimeSeconds: config.Hub.token_expires_in_max_seconds,
+    newTokens: createShownOnce(createSealer(secrets, 'shown-once'), 'token'),
     clientNameOf: async (clientId) => (await oauth.clients.find(clientId))?.name ?? clientId,
   });
 }

@@ -56,7 +56,7 @@ export function composeGateway(
     backend,
     count: metrics.countForwarded,
     ways: {
-      renderNotReadyPage: createNotReadyRenderer(site.layout, (name) => registry.statusOf(name)),
+      renderNotReadyPage: createNotReadyRenderer(site.layout, registry),
     },
     createHops: (parts) =>
       createHopForwarder({

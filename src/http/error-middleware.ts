@@ -2,6 +2,7 @@ import type { Context, Middleware } from 'koa';
 import { HubError } from '../errors.ts';
 import { isNavigation, prefersHtml } from './content-negotiation.ts';
 import type { ErrorAnswers } from './error-answers.ts';
+import { type ErrorResponse, toErrorResponse } from './error-response.ts';
 
 /** Headers that speak of a body which is not sent after all. */
 const bodyHeaders = [
@@ -21,6 +22,8 @@ const bodyHeaders = [
 export function errorMiddleware(options: {
   readonly apiPath: string;
   readonly answers: ErrorAnswers;
+  /** The page of an error for who sent the request; undefined leaves the one that knows nobody. */
+  readonly renderPage?: (ctx: Context, error: ErrorResponse) => Promise<string | undefined>;
 }): Middleware {
   return async (ctx, next) => {
     try {
@@ -33,9 +36,21 @@ export function errorMiddleware(options: {
       // The answer is written here; Koa has nothing to add.
       ctx.respond = false;
       const isApi = ctx.path.startsWith(options.apiPath) && !isPage(ctx);
-      options.answers.respond(ctx.req, ctx.res, thrown, isApi ? { wantsPage: false } : {});
+      const page = isApi ? undefined : await pageOf(ctx, thrown);
+      options.answers.respond(ctx.req, ctx.res, thrown, {
+        ...(isApi && { wantsPage: false }),
+        ...(page !== undefined && { page: () => page }),
+      });
     }
   };
+
+  async function pageOf(ctx: Context, thrown: unknown): Promise<string | undefined> {
+    if (ctx.headerSent || !prefersHtml(ctx.req.headers)) return undefined;
+    const error = toErrorResponse(thrown);
+    // What the hub itself failed at may be what the page needs.
+    if (error.status >= 500) return undefined;
+    return options.renderPage?.(ctx, error).catch(() => undefined);
+  }
 
   /** The authorization endpoint stands under the API path but is a page that users see. */
   function isPage(ctx: Context): boolean {

@@ -10,6 +10,7 @@ import type { Caller } from '../rbac/caller.ts';
 import type { CsrfProtection } from '../sessions/csrf.ts';
 import type { Login } from '../sessions/login-sessions.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
+import { adminTabsOf } from './admin/admin-tabs.ts';
 import type { Announcements } from './announcements.ts';
 import type { AssetUrls } from './assets/assets.ts';
 import type { FormLayoutProps, LayoutProps, PageNotice } from './elements/layout-props.ts';
@@ -69,7 +70,11 @@ export function createPageContext(deps: {
       'granted';
     return {
       ...base,
-      user: { name: login.user.name, mayAdminister },
+      user: {
+        name: login.user.name,
+        mayAdminister,
+        adminTabs: mayAdminister ? adminTabsOf(scopes) : [],
+      },
       csrfToken: csrf.token(ctx),
       notice: takeNotice(ctx),
     };

@@ -283,7 +283,9 @@ describe('a token made with another', () => {
     await using hub = await createPopulatedHub({}, ['bob']);
     const browser = await hub.logIn('bob');
     const page = await browser.request(`${hub.url}hub/token`);
-    const { body } = await submitTo(browser, page, '/hub/token', { note: 'x' });
+    const { body } = await browser.follow(
+      await submitTo(browser, page, '/hub/token', { note: 'x' }),
+    );
     const token = /hub_[\w-]{43}/.exec(body)?.[0] ?? '';
     await asAdmin(hub, '/users/bob/sessions', 'DELETE');
     expect((await call(hub, token, '/user')).status).toBe(200);

@@ -179,7 +179,8 @@ describe('with the cookies of an administrator who logged in an hour ago', () =>
       password: testPassword,
     });
     expect(confirmed.status).toBe(303);
-    expect((await post(victim, 'token', { note: 'mine' })).body).toContain('Your new token');
+    const made = await victim.follow(await post(victim, 'token', { note: 'mine' }));
+    expect(made.body).toContain('Your new token');
     expect((await thief.request(`${hub.url}hub/home`)).status).toBe(302);
     expect((await post(thief, 'token', { note: 'theirs' })).status).toBe(403);
     const { body } = await victim.request(`${hub.url}hub/token`);
@@ -271,7 +272,7 @@ test('API tokens are asked for nothing, and the setting turns it off', async () 
   const browser = await off.logIn('ada', testPassword);
   ageLogins(off);
   const page = await browser.request(`${off.url}hub/token`);
-  const made = await submitTo(browser, page, '/hub/token', { note: 'x' });
+  const made = await browser.follow(await submitTo(browser, page, '/hub/token', { note: 'x' }));
   expect(made.status).toBe(200);
   const token = /hub_[\w-]{43}/.exec(made.body)?.[0];
   const answer = await off.api('/users/ada/tokens', token, { method: 'POST', body: '{}' });

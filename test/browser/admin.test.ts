@@ -146,6 +146,18 @@ describe.runIf(hasChromium())('in a real browser', () => {
     expect(await ada.getByRole('heading', { level: 1 }).textContent()).toBe('Hello, ada');
   });
 
+  test('a list goes on following what happens while something in it has the focus', async () => {
+    const ada = await logIn('ada');
+    await ada.clock.install();
+    await ada.goto(`${hub.url}hub/admin`);
+    const link = ada.getByRole('link', { name: 'bob', exact: true });
+    await link.focus();
+    await hub.api('/users/latecomer', 'admin-service-token', { method: 'POST' });
+    await ada.clock.runFor(11_000);
+    await ada.getByRole('link', { name: 'latecomer' }).waitFor();
+    expect(await ada.evaluate('document.activeElement.textContent')).toBe('bob');
+  });
+
   test('every page of the administration fits a telephone', async () => {
     const ada = await logIn('ada');
     await ada.setViewportSize({ width: 360, height: 740 });

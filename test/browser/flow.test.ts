@@ -71,7 +71,7 @@ describe.runIf(hasChromium)('in Chromium', () => {
   }
 
   async function logOut(page: Page): Promise<void> {
-    await page.getByRole('button', { name: /^Your account/ }).click();
+    await page.getByRole('button', { name: /your account$/ }).click();
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByRole('heading', { name: 'You are logged out' }).waitFor();
   }

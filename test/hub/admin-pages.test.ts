@@ -2,13 +2,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { submitMain, submitTo } from '../support/pages.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
+import { fixtureApp } from '../support/server-hub.ts';
 import { type TestHub, until } from '../support/test-hub.ts';
 
 let hub: TestHub;
 let ada: FakeBrowser;
 beforeAll(async () => {
-  hub = await createPasswordHub(['ada', 'bob', 'helper', 'plain', 'zoë ö'], {
+  hub = await createPasswordHub(['ada', 'bob', 'helper', 'onlooker', 'plain', 'zoë ö'], {
+    Spawner: { cmd: fixtureApp('web-server'), access: 'gateway' },
     Hub: {
+      cleanup_servers: true,
       load_groups: [{ name: 'staff', users: ['bob'] }],
       load_roles: [
         { name: 'boss', scopes: ['admin:users', 'admin-ui', 'delete:users'], groups: ['bosses'] },
@@ -74,6 +77,38 @@ describe('users', () => {
     const second = await ada.request(at('?search=many&offset=50'));
     expect(second.body).toContain('51–55 of 55');
     expect(second.body).not.toContain('many49');
+  });
+
+  test('past the last page are those of the last page', async () => {
+    const beyond = await ada.request(at('?search=many&sort=activity&offset=5000'));
+    expect(beyond.headers.location).toBe('/hub/admin?search=many&sort=activity&offset=50');
+    expect((await ada.open(beyond.url)).body).toContain('51–55 of 55');
+  });
+
+  test('whose server is started or stopped stay in view, with a notice', async () => {
+    const list = await ada.request(at('?search=plain&sort=activity'));
+    const started = await submitTo(ada, list, '/hub/spawn/plain');
+    expect(started.headers.location).toBe('/hub/admin?search=plain&sort=activity');
+    const after = await ada.follow(started);
+    expect(after.body).toContain('Server of plain is starting.');
+    const stopped = await submitTo(ada, after, '/hub/stop/plain');
+    expect((await ada.follow(stopped)).body).toContain('Server of plain is stopping.');
+  });
+
+  test('of a course are shown to its lead, without doors that are locked', async () => {
+    const lead = await hub.logIn('onlooker', testPassword);
+    const list = await lead.request(at(''));
+    expect(list.body).toContain('/hub/admin/users/bob');
+    expect(list.body).not.toContain('Add users');
+    expect(list.body).not.toContain('href="/hub/admin/services"');
+    // An error within the frame of the pages, with the navigation to go on by.
+    const refused = await lead.request(at('/services'));
+    expect(refused.status).toBe(403);
+    expect(refused.body).toContain('<nav class="site-nav"');
+    const nothing = await lead.request(`${hub.url}hub/no-such-page`);
+    expect(nothing.status).toBe(404);
+    expect(nothing.body).toContain('<nav class="site-nav"');
+    expect((await new FakeBrowser().request(nothing.url)).body).not.toContain('site-nav');
   });
 
   test('are added with links that work', async () => {

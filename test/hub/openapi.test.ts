@@ -26,6 +26,7 @@ function registeredOperations(): string[] {
     metrics: anything,
     assets: anything,
     errorAnswers: anything,
+    renderErrorPage: anything,
     audit: anything,
     sessions: anything,
     csrf: anything,

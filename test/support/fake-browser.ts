@@ -66,6 +66,16 @@ export class FakeBrowser {
     return answer;
   }
 
+  /** Goes where an answer redirects to; the answer itself when it does not. */
+  async follow(
+    answer: BrowserAnswer,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<BrowserAnswer> {
+    const { location } = answer.headers;
+    if (location === undefined) return answer;
+    return this.request(new URL(location, answer.url).href, { headers });
+  }
+
   /** The Cookie header for a URL. */
   cookieHeader(url: string): string {
     const { pathname, hostname } = new URL(url);

@@ -712,6 +712,7 @@ export function samplePages(
       limit: 4,
       search: text('a'),
       sort: 'name',
+      mayAdd: true,
     }),
     'admin-user': adminUserPage({
       layout,

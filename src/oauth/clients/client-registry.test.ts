@@ -70,3 +70,13 @@ test.each(['service-other', 'hub-user-nobody', 'wiki', ''])(
     expect(await clients.find(clientId)).toBeUndefined();
   },
 );
+
+test('calls a service by its title', async () => {
+  const wiki = { name: 'wiki', clientId: 'service-wiki', redirectUri: '/', allowedScopes: [] };
+  const titled = createClientRegistry({
+    services: () => [{ ...wiki, skipsConsent: false, info: { title: 'Research wiki' } }],
+    servers: { isUser: async () => false, find: async () => undefined, allowedScopes: [] },
+    originOf: () => 'https://hub.example',
+  });
+  expect((await titled.find('service-wiki'))?.name).toBe('Research wiki');
+});

@@ -1,10 +1,13 @@
 import { type AccessTarget, accessScopeFor } from '../../protocol/access-scope.ts';
 import { readServerClientId, type ServerName, serverClientId } from '../../protocol/client-id.ts';
+import { serviceTitle } from '../../protocol/service-title.ts';
 import type { Client } from './client.ts';
 
 /** What a service of the configuration tells about itself as a client. */
 export interface ServiceClientSource {
   readonly name: string;
+  /** What it tells of itself; `title` is its display name. */
+  readonly info?: Readonly<Record<string, unknown>>;
   /** `service-<name>` unless configured otherwise. */
   readonly clientId: string;
   /** A path on the service's origin, or an absolute URI. */
@@ -82,7 +85,7 @@ function serviceClient(service: ServiceClientSource, originOf: OriginOf): Client
   return {
     clientId,
     kind: 'service',
-    name,
+    name: serviceTitle(service),
     origin: originOf(target),
     redirectUri,
     allowedScopes,

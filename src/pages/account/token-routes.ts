@@ -7,6 +7,7 @@ import type { TokenIssuer } from '../../oauth/tokens/token-issuer.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
+import type { ShownOnce } from '../shown-once.ts';
 import { type AuthorizedClient, type TokenView, tokenPage } from './token-page.ts';
 
 const day = 86_400;
@@ -29,6 +30,7 @@ export function tokenPageRoutes(
     readonly tokenIssuer: TokenIssuer;
     /** `Hub.token_expires_in_max_seconds`; 0 for none. */
     readonly maxLifetimeSeconds: number;
+    readonly newTokens: ShownOnce<{ readonly token: string; readonly note: string }>;
     readonly clientNameOf: (clientId: string) => Promise<string>;
   },
 ): void {
@@ -80,7 +82,7 @@ export function tokenPageRoutes(
 
   router.get(
     '/token',
-    pages.loggedIn((ctx, login) => show(ctx, login, {})),
+    pages.loggedIn((ctx, login) => show(ctx, login, { newToken: deps.newTokens.take(ctx) })),
   );
 
   router.post(
@@ -98,7 +100,10 @@ export function tokenPageRoutes(
           ...(scopes.length === 0 ? {} : { scopes }),
           ...(lifetime === '' ? {} : { expiresInSeconds: Number(lifetime) }),
         });
-        await show(ctx, login, { newToken: { token: issued.token, note } });
+        // Shown by the page that follows, so that loading it again makes no second token.
+        deps.newTokens.keep(ctx, { token: issued.token, note });
+        ctx.redirect(pages.urls.tokens);
+        ctx.status = 303;
       } catch (error) {
         if (!(error instanceof HubError) || error.code === 'storage_unavailable') throw error;
         if (error.code === 'conflict') {

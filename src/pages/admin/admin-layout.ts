@@ -1,16 +1,7 @@
 import type { AssetName } from '../assets/assets.ts';
 import { pageLayout } from '../elements/layout.ts';
-import type { LayoutProps } from '../elements/layout-props.ts';
+import type { AdminTab, LayoutProps } from '../elements/layout-props.ts';
 import { type Html, html } from '../html.ts';
-
-export type AdminTab =
-  | 'users'
-  | 'groups'
-  | 'roles'
-  | 'services'
-  | 'instances'
-  | 'lockouts'
-  | 'activity';
 
 /** A page of the administration, with its parts as tabs. */
 export function adminLayout(
@@ -22,24 +13,39 @@ export function adminLayout(
     readonly scripts?: readonly AssetName[];
   },
 ): Html {
-  const { urls } = layout;
-  const tabs = [
-    ['users', 'Users', urls.admin],
-    ['groups', 'Groups', urls.adminGroups],
-    ['roles', 'Roles', urls.adminRoles],
-    ['services', 'Services', urls.adminServices],
-    ['instances', 'Instances', urls.adminInstances],
-    ['lockouts', 'Lock-outs', urls.adminLockouts],
-    ['activity', 'Activity', urls.adminActivity],
+  const { urls, user } = layout;
+  const words = [
+    ['users', 'Users'],
+    ['groups', 'Groups'],
+    ['roles', 'Roles'],
+    ['services', 'Services'],
+    ['instances', 'Instances'],
+    ['lockouts', 'Lock-outs'],
+    ['activity', 'Activity'],
   ] as const;
+  const tabs = words.filter(([name]) => user?.adminTabs?.includes(name) ?? true);
   return pageLayout(layout, {
     title: page.title,
     place: 'admin',
     scripts: page.scripts ?? [],
     body: html`<nav class="tabs" aria-label="Administration">${tabs.map(
-      ([name, label, url]) =>
-        html`<a href="${url}"${name === page.tab && html` aria-current="page"`}>${label}</a>`,
+      ([name, label]) =>
+        html`<a href="${adminTabUrl(urls, name)}"${name === page.tab && html` aria-current="page"`}>${label}</a>`,
     )}</nav>
 ${page.body}`,
   });
+}
+
+/** Where a part of the administration begins. */
+export function adminTabUrl(urls: LayoutProps['urls'], tab: AdminTab): string {
+  const urlByTab = {
+    users: urls.admin,
+    groups: urls.adminGroups,
+    roles: urls.adminRoles,
+    services: urls.adminServices,
+    instances: urls.adminInstances,
+    lockouts: urls.adminLockouts,
+    activity: urls.adminActivity,
+  } as const satisfies Record<AdminTab, string>;
+  return urlByTab[tab];
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { PlacedStatus } from '../../services/service-status.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { createPageUrls } from '../page-urls.ts';
+import { adminTabsOf } from './admin-tabs.ts';
 import { adminGroupPage } from './groups-page.ts';
 import { lockoutsPage } from './lockouts-page.ts';
 import { invitationLinksPage, newUsersPage } from './new-users-page.ts';
@@ -37,6 +38,7 @@ describe('the list of users', () => {
         limit: 50,
         search: '',
         sort: 'name',
+        mayAdd: true,
         ...view,
       }),
     );
@@ -70,6 +72,25 @@ describe('the list of users', () => {
     expect(users({ users: [{ ...row, name: 'a/b c@d' }] })).toContain(
       'href="/hub/admin/users/a%2Fb%20c@d"',
     );
+  });
+
+  test('comes back to the same place after a server was started or stopped', () => {
+    expect(users({ total: 120, offset: 50, search: 'a', sort: 'activity' })).toContain(
+      'name="return_to" value="/hub/admin?search=a&amp;sort=activity&amp;offset=50"',
+    );
+  });
+
+  test('offers to add users to those who may', () => {
+    expect(users({})).toContain('Add users');
+    expect(users({ mayAdd: false })).not.toContain('Add users');
+  });
+
+  test('shows the parts of the administration that the user may see', () => {
+    const partly = { ...layout, user: { ...layout.user, adminTabs: ['users', 'services'] } };
+    const page = users({ layout: partly as FormLayoutProps });
+    expect(page).toContain('href="/hub/admin/services"');
+    expect(page).not.toContain('href="/hub/admin/lockouts"');
+    expect(users({})).toContain('href="/hub/admin/lockouts"');
   });
 
   test('says when no user is found', () => {
@@ -223,4 +244,15 @@ test('a lock-out is lifted by what it is about', () => {
   expect(page).toContain('name="kind" value="address"');
   expect(page).toContain('name="subject" value="192.0.2.1"');
   expect(page).toContain('in 5 minutes');
+});
+
+test('a part of the administration is offered to those who may see some of it', () => {
+  expect(adminTabsOf(new Set(['list:users!group=staff', 'read:hub']))).toEqual([
+    'users',
+    'instances',
+  ]);
+  expect(adminTabsOf(new Set(['read:audit', 'list:services', 'admin:users!user=bob']))).toEqual([
+    'services',
+    'activity',
+  ]);
 });

@@ -12,8 +12,10 @@ import type { InvitationStore } from '../../users/invitation-store.ts';
 import type { User, UserStore } from '../../users/user-store.ts';
 import { summaryOf } from '../servers/server-views.ts';
 import type { Admin, AdminContext } from './admin-context.ts';
+import { adminTabUrl } from './admin-layout.ts';
+import { adminTabsOf } from './admin-tabs.ts';
 import { invitationLinksPage, newUsersPage } from './new-users-page.ts';
-import { type AdminUserRow, adminUsersPage } from './users-page.ts';
+import { type AdminUserRow, adminUsersPage, usersUrl } from './users-page.ts';
 
 const pageLength = 50;
 
@@ -58,7 +60,12 @@ export function adminUserListRoutes(
 
   admin.get('/admin', async (ctx, who) => {
     const filter = listFilter(who.caller.scopes, 'list:users');
-    if (filter === undefined) who.require('list:users');
+    if (filter === undefined) {
+      // The navigation leads here, also for those who may see another part only.
+      const [first] = adminTabsOf(who.caller.scopes);
+      if (first === undefined) who.require('list:users');
+      else return ctx.redirect(adminTabUrl(pages.urls, first));
+    }
     const search = textOf(ctx, 'search').slice(0, 255);
     const sort = textOf(ctx, 'sort') === 'activity' ? 'activity' : 'name';
     const offset = /^\d{1,9}$/.test(textOf(ctx, 'offset')) ? Number(textOf(ctx, 'offset')) : 0;
@@ -71,9 +78,14 @@ export function adminUserListRoutes(
         ? {}
         : { onlyNames: listedUserNames(filter, who.membership) }),
     });
+    if (page.items.length === 0 && page.total > 0) {
+      const last = Math.floor((page.total - 1) / pageLength) * pageLength;
+      return ctx.redirect(usersUrl(pages.urls, { search, sort, offset: last }));
+    }
     pages.send(
       ctx,
       adminUsersPage({
+        mayAdd: who.may('admin:users'),
         layout: await pages.formLayoutFor(ctx),
         users: await rowsOf(page.items, who),
         total: page.total,

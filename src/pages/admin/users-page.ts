@@ -5,6 +5,7 @@ import { formatCount } from '../elements/quantity.ts';
 import { type Column, table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
+import type { PageUrls } from '../page-urls.ts';
 import { type ShownServerState, serverStatus } from '../servers/server-summary.ts';
 import { adminLayout } from './admin-layout.ts';
 
@@ -17,6 +18,7 @@ export interface AdminUsersView {
   /** Part of a name that was searched for. */
   readonly search: string;
   readonly sort: 'name' | 'activity';
+  readonly mayAdd: boolean;
 }
 
 export interface AdminUserRow {
@@ -37,7 +39,7 @@ export function adminUsersPage(view: AdminUsersView): Html {
     title: 'Users',
     tab: 'users',
     scripts: ['live-state.js'],
-    body: html`${pageHead('Users', formatCount(total, search === '' ? 'user' : 'match', search === '' ? undefined : 'matches'), html`<a class="button primary" href="${layout.urls.adminNewUsers}">Add users</a>`)}
+    body: html`${pageHead('Users', formatCount(total, search === '' ? 'user' : 'match', search === '' ? undefined : 'matches'), view.mayAdd && html`<a class="button primary" href="${layout.urls.adminNewUsers}">Add users</a>`)}
 <form class="inline-form" method="get" action="${layout.urls.admin}" role="search">
 <div class="field"><label for="search">Find by name</label><input class="input" id="search" name="search" type="search" value="${search}" autocapitalize="none" spellcheck="false"></div>
 <button class="button">Search</button>
@@ -75,12 +77,13 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
     {
       label: 'Actions',
       style: 'end',
-      cell: (user) => html`<div class="actions">${serverButton(layout, user)}</div>`,
+      cell: (user) => html`<div class="actions">${serverButton(view, user)}</div>`,
     },
   ];
 }
 
-function serverButton(layout: FormLayoutProps, { name, server }: AdminUserRow): HtmlValue {
+function serverButton(view: AdminUsersView, { name, server }: AdminUserRow): HtmlValue {
+  const { layout } = view;
   const { urls } = layout;
   if (server === 'stopping') return '';
   const isUp = server === 'running' || server === 'starting' || server === 'unreachable';
@@ -91,17 +94,27 @@ function serverButton(layout: FormLayoutProps, { name, server }: AdminUserRow): 
     label,
     accessibleLabel: `${label} the server of ${name}`,
     style: 'small',
-    fields: { return_to: urls.admin },
+    fields: { return_to: usersUrl(urls, view) },
   });
 }
 
-function listUrl(view: AdminUsersView, change: { sort?: string; offset?: number }): string {
-  const { layout, search, sort, offset } = { ...view, ...change };
+function listUrl(
+  view: AdminUsersView,
+  change: Partial<Pick<AdminUsersView, 'sort' | 'offset'>>,
+): string {
+  return usersUrl(view.layout.urls, { ...view, ...change });
+}
+
+/** The address of a part of the list. */
+export function usersUrl(
+  urls: PageUrls,
+  { search, sort, offset }: Pick<AdminUsersView, 'search' | 'sort' | 'offset'>,
+): string {
   const query = new URLSearchParams();
   if (search !== '') query.set('search', search);
   if (sort !== 'name') query.set('sort', sort);
   if (offset > 0) query.set('offset', String(offset));
-  return query.size === 0 ? layout.urls.admin : `${layout.urls.admin}?${query}`;
+  return query.size === 0 ? urls.admin : `${urls.admin}?${query}`;
 }
 
 function sortLink(view: AdminUsersView, sort: AdminUsersView['sort'], label: string): Html {

@@ -33,19 +33,77 @@ async function exchange() {
     return false;
   }
   for (const [region, replacement] of pairs) {
-    if (replacement === null || region.contains(document.activeElement)) continue;
-    keepOpen(region, replacement);
-    if (region.outerHTML !== replacement.outerHTML) {
-      region.replaceWith(document.importNode(replacement, true));
+    if (replacement === null || isInUse(region)) continue;
+    const next = document.importNode(replacement, true);
+    keepOpen(region, next);
+    if (region.outerHTML === next.outerHTML) continue;
+    const focused = placeOfFocus(region);
+    keepTicked(region, next);
+    const scrolled = Array.from(region.querySelectorAll('.output'), ({ scrollTop }) => scrollTop);
+    region.replaceWith(next);
+    for (const [index, output] of next.querySelectorAll('.output').entries()) {
+      output.scrollTop = scrolled[index] ?? 0;
     }
+    focused?.(next);
   }
   return true;
 }
 
+// What is being typed or selected would be lost.
+function isInUse(region) {
+  const field = document.activeElement;
+  const isTyping = field?.matches('textarea, select, input:not([type="checkbox"])') ?? false;
+  const selection = getSelection();
+  return (
+    (isTyping && region.contains(field)) ||
+    (selection !== null && !selection.isCollapsed && region.contains(selection.anchorNode))
+  );
+}
+
 // What the person has unfolded or folded stays as it is.
-function keepOpen(region, replacement) {
+function keepOpen(region, next) {
   const before = region.querySelectorAll('details');
-  for (const [index, details] of replacement.querySelectorAll('details').entries()) {
+  for (const [index, details] of next.querySelectorAll('details').entries()) {
     if (before[index] !== undefined) details.open = before[index].open;
   }
+}
+
+function keepTicked(region, next) {
+  const ticked = new Set(Array.from(region.querySelectorAll('input:checked'), keyOf));
+  for (const box of next.querySelectorAll('input[type="checkbox"]')) {
+    box.checked = ticked.has(keyOf(box));
+  }
+}
+
+const focusable = 'a[href], button, summary, input:not([type="hidden"]), [tabindex]';
+
+// How to give the focus back: to the same thing, else to what stands in its place in the same row.
+function placeOfFocus(region) {
+  const element = document.activeElement;
+  if (element === null || !region.contains(element)) return undefined;
+  const key = keyOf(element);
+  const row = rowOf(element);
+  const rows = (within) => Array.from(within.querySelectorAll('[data-key]'));
+  const inRow = row === null ? -1 : Array.from(row.querySelectorAll(focusable)).indexOf(element);
+  const nth = Array.from(region.querySelectorAll(focusable)).filter(
+    (other) => keyOf(other) === key,
+  );
+  const index = nth.indexOf(element);
+  return (next) => {
+    const same = Array.from(next.querySelectorAll(focusable)).filter(
+      (other) => keyOf(other) === key,
+    );
+    const sameRow = rows(next).find(({ dataset }) => dataset.key === row?.dataset.key);
+    const found = same[index] ?? sameRow?.querySelectorAll(focusable)[inRow];
+    found?.focus({ preventScroll: true });
+  };
+}
+
+const rowOf = (element) => element.closest('[data-key]');
+
+function keyOf(element) {
+  const name = ['id', 'href', 'name', 'value', 'aria-label'].map((each) =>
+    element.getAttribute(each),
+  );
+  return [element.localName, rowOf(element)?.dataset.key, element.form?.action, ...name].join(' ');
 }

@@ -28,7 +28,18 @@ export interface PageUser {
   readonly name: string;
   /** Whether the navigation offers the administration. */
   readonly mayAdminister: boolean;
+  /** The parts of the administration that the user may see; all when left out. */
+  readonly adminTabs?: readonly AdminTab[] | undefined;
 }
+
+export type AdminTab =
+  | 'users'
+  | 'groups'
+  | 'roles'
+  | 'services'
+  | 'instances'
+  | 'lockouts'
+  | 'activity';
 
 export interface PageNotice {
   readonly kind: 'good' | 'warn' | 'bad';

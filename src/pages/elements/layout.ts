@@ -85,7 +85,7 @@ function navigation(layout: LayoutProps, user: PageUser, place: NavigationPlace 
 function userMenu(layout: LayoutProps, user: PageUser): Html {
   const { urls, csrfToken } = layout;
   const initial = String.fromCodePoint(user.name.codePointAt(0) ?? 63);
-  return html`<button class="user-button" type="button" popovertarget="user-menu" aria-label="Your account, ${user.name}"><b class="initial">${initial}</b><span>${user.name}</span></button>
+  return html`<button class="user-button" type="button" popovertarget="user-menu" aria-label="${user.name}, your account"><b class="initial" aria-hidden="true">${initial}</b><span>${user.name}</span></button>
 <div class="user-menu" id="user-menu" popover>
 <p>Logged in as <b>${user.name}</b></p>
 <a href="${urls.account}">Account</a>

@@ -1,19 +1,29 @@
+import type { Context } from 'koa';
 import type { RenderErrorPage } from '../../http/error-answers.ts';
+import type { ErrorResponse } from '../../http/error-response.ts';
+import { loginOf } from '../../sessions/session-middleware.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { renderHtml } from '../html.ts';
+import type { PageContext } from '../page-context.ts';
 import { errorPage } from './error-page.ts';
 
 /** Renders error pages without knowing a request: for every place that must answer a failure. */
 export function createErrorPageRenderer(layout: Omit<LayoutProps, 'now'>): RenderErrorPage {
-  return (error, requestId) =>
-    renderHtml(
-      errorPage({
-        layout: { ...layout, now: new Date(), requestId },
-        status: error.status,
-        message: error.message,
-        hint: error.hint,
-        retryAfterSeconds: error.retryAfterSeconds,
-        errorId: error.errorId,
-      }),
-    );
+  return (error, requestId) => render({ ...layout, now: new Date(), requestId }, error);
+}
+
+/** Renders error pages with the navigation of the user who is logged in; undefined for everyone else. */
+export function createUserErrorPages(
+  pages: Pick<PageContext, 'layoutFor'>,
+): (ctx: Context, error: ErrorResponse) => Promise<string | undefined> {
+  return async (ctx, error) => {
+    if (loginOf(ctx) === undefined) return undefined;
+    // The session is stored by now: a notice would not be taken from it, and be shown again.
+    return render({ ...(await pages.layoutFor(ctx)), notice: undefined }, error);
+  };
+}
+
+function render(layout: LayoutProps, error: ErrorResponse): string {
+  const { status, message, hint, retryAfterSeconds, errorId } = error;
+  return renderHtml(errorPage({ layout, status, message, hint, retryAfterSeconds, errorId }));
 }

@@ -1,4 +1,4 @@
-import { focusLayout } from '../elements/layout.ts';
+import { focusLayout, pageLayout } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { duration } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
@@ -24,16 +24,16 @@ export function errorPage(view: ErrorView): Html {
   const { layout, status, message, details } = view;
   const title = titleOf(status);
   const action = view.action ?? defaultAction(view);
-  return focusLayout(layout, {
-    title,
-    body: html`<div class="panel">
+  const body = html`<div class="panel error">
 <header class="titles"><p class="error-number">Error ${status}</p><h1>${title}</h1><p class="lead">${message}</p></header>
 <p>${adviceOf(view)}</p>
 ${details !== undefined && html`<details class="more"><summary>Details</summary><pre class="output" tabindex="0">${details}</pre></details>`}
 ${ids(view)}
 <a class="button primary wide" href="${action.url}">${action.label}</a>
-</div>`,
-  });
+</div>`;
+  // Who is logged in goes on from here by the navigation.
+  const inFrame = layout.user === undefined ? focusLayout : pageLayout;
+  return inFrame(layout, { title, body });
 }
 
 /** The page of an address where nothing is. */

@@ -45,6 +45,11 @@ describe('the error page', () => {
     expect(error({ action: { label: 'Elsewhere', url: '/x' } })).toContain('href="/x">Elsewhere');
   });
 
+  test('has the navigation of those who are logged in', () => {
+    expect(error({ status: 404, layout: loggedIn })).toContain('<nav class="site-nav"');
+    expect(error({ status: 404 })).not.toContain('<nav class="site-nav"');
+  });
+
   test('shows details only when there are some', () => {
     expect(error({})).not.toContain('<details');
     expect(error({ details: 'stack' })).toContain('stack');

@@ -200,6 +200,20 @@ describe('a server that is on its way', () => {
     ]);
   });
 
+  test('keeps its steps a list inside of what is read out', () => {
+    const page = String(
+      spawnPendingPage({
+        layout,
+        server: server('starting'),
+        progress: 0,
+        steps: [{ message: 'Preparing' }],
+        eventsUrl: '/e',
+        readyUrl: '/user/alice/',
+      }),
+    );
+    expect(page).toMatch(/<div role="log"[^>]*><ol class="events" id="events"><li>Preparing<\/li>/);
+  });
+
   test('never leads to a script when it is ready', () => {
     const hostile = spawnPendingPage({
       layout,

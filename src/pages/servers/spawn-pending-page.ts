@@ -40,7 +40,7 @@ export function spawnPendingPage(view: SpawnPendingView): Html {
     body: html`<div class="panel" data-progress-url="${eventsUrl}" data-ready-url="${safeHref(readyUrl) ?? layout.urls.home}">
 <header class="titles"><h1>${title} is starting</h1><p class="lead">It opens here by itself as soon as it is ready.</p></header>
 <progress id="progress" max="100" value="${progress}" aria-label="Progress of the start">${progress} %</progress>
-<ol class="events" id="events" role="log" aria-label="What has happened">${steps.map(stepItem)}</ol>
+<div role="log" aria-label="What has happened"><ol class="events" id="events">${steps.map(stepItem)}</ol></div>
 ${actionForm(layout, { action: layout.urls.stop(server.userName, server.name), label: 'Cancel the start', style: 'wide' })}
 </div>
 <p class="aside"><a href="${layout.urls.home}">Back to home</a>: it goes on starting.</p>`,

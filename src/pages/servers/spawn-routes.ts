@@ -16,6 +16,7 @@ import { confirmPage } from '../errors/confirm-page.ts';
 import type { PageContext } from '../page-context.ts';
 import type { ShowHome } from './home-routes.ts';
 import { notRunningPage } from './not-running-page.ts';
+import { serverTitle } from './server-summary.ts';
 import { joinForms, submittedOptions, valuesInForm } from './spawn-form.ts';
 import { spawnOptionsPage } from './spawn-options-page.ts';
 import { spawnPendingPage, stopPendingPage } from './spawn-pending-page.ts';
@@ -52,6 +53,14 @@ export function spawnRoutes(
   /** The page on which the button stood, when it is one of this hub. */
   const returnTo = (form: URLSearchParams): string | undefined =>
     pages.nextOf(new URLSearchParams({ next: form.get('return_to') ?? '' }));
+
+  const tell = (ctx: Context, url: string, text: string) =>
+    pages.redirectWithNotice(ctx, url, { kind: 'good', text });
+
+  function nameOf(login: Login, { user, serverName }: Target): string {
+    if (serverName === '') return serverTitle({ userName: user.name, name: '' }, login.user.name);
+    return `The server ${serverName}${user.id === login.user.id ? '' : ` of ${user.name}`}`;
+  }
 
   /** Whose server a page is about, once it is clear that the person may do this with it. */
   async function targetOf(ctx: Context, login: Login, scope: string): Promise<Target> {
@@ -153,7 +162,9 @@ export function spawnRoutes(
       await showOptions(ctx, target, { error: error.message, values: toTexts(options) });
       return;
     }
-    ctx.redirect(returnTo(form) ?? pendingUrl(pages, target, pages.nextOf(form)));
+    const back = returnTo(form);
+    if (back !== undefined) return tell(ctx, back, `${nameOf(login, target)} is starting.`);
+    ctx.redirect(pendingUrl(pages, target, pages.nextOf(form)));
     ctx.status = 303;
   });
 
@@ -164,13 +175,14 @@ export function spawnRoutes(
   });
 
   const stop = pages.loggedIn(async (ctx, login) => {
-    const { user, serverName } = await targetOf(ctx, login, 'delete:servers');
+    const target = await targetOf(ctx, login, 'delete:servers');
+    const { user, serverName } = target;
     const form = await pages.readForm(ctx);
     // The page that follows shows how it goes on; a server that hangs must not hold the form.
     await servers.stop(user.name, serverName, { kind: 'user', name: login.user.name });
-    ctx.redirect(
-      returnTo(form) ?? (login.user.id === user.id ? pages.urls.home : pages.urls.admin),
-    );
+    const back = returnTo(form);
+    if (back !== undefined) return tell(ctx, back, `${nameOf(login, target)} is stopping.`);
+    ctx.redirect(login.user.id === user.id ? pages.urls.home : pages.urls.admin);
     ctx.status = 303;
   });
 

@@ -1,19 +1,20 @@
 import { HubError } from '../../errors.ts';
+import { serviceTitle } from '../../protocol/service-title.ts';
 import type { Route } from '../../proxy/route.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { renderHtml } from '../html.ts';
+import { serverTitle } from '../servers/server-summary.ts';
 import { serviceUnavailablePage } from './service-unavailable-page.ts';
 
 /** Renders what a visitor sees while a service or server is not ready. */
 export function createNotReadyRenderer(
   layout: Omit<LayoutProps, 'now'>,
-  statusOf: ServiceRegistry['statusOf'],
+  { statusOf, find }: Pick<ServiceRegistry, 'statusOf' | 'find'>,
 ): (route: Route, url: string) => { html: string; error: HubError } {
   const retryAfterSeconds = 3;
   return ({ owner }, url) => {
-    const name =
-      owner.kind === 'service' ? owner.name : owner.kind === 'server' ? owner.userName : 'This';
+    const name = titleOf(owner, find);
     const status = owner.kind === 'service' ? statusOf(owner.name) : undefined;
     const page = serviceUnavailablePage({
       layout: { ...layout, now: new Date() },
@@ -28,4 +29,16 @@ export function createNotReadyRenderer(
     });
     return { html: renderHtml(page), error };
   };
+}
+
+/** What visitors call the upstream of a route. */
+function titleOf(owner: Route['owner'], find: ServiceRegistry['find']): string {
+  switch (owner.kind) {
+    case 'service':
+      return serviceTitle(find(owner.name) ?? owner);
+    case 'server':
+      return serverTitle({ userName: owner.userName, name: owner.serverName }, '');
+    case 'extra':
+      return 'This';
+  }
 }
