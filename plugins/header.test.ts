@@ -33,7 +33,23 @@ describe('a header of a trusted proxy', () => {
     };
     expect(await identify(headers, { options: withGroups })).toEqual({
       outcome: 'authenticated',
-      user: { name: 'ada', display: 'ada@example.org', groups: ['a', 'b', 'c'] },
+      user: {
+        name: 'ada',
+        display: 'ada@example.org',
+        info: { displayName: undefined, email: 'ada@example.org', isEmailVerified: true },
+        groups: ['a', 'b', 'c'],
+      },
+    });
+  });
+
+  test('tells the display name, and nothing of it without such headers', async () => {
+    const headers = { 'x-forwarded-user': 'ada', 'x-name': 'Zoë' };
+    const named = await identify(headers, { options: { name_header: 'X-Name' } });
+    expect(named).toMatchObject({ user: { info: { displayName: 'Zoë' } } });
+    expect(await identify(headers)).toEqual({ outcome: 'authenticated', user: { name: 'ada' } });
+    const twice = { ...headers, 'x-name': 'Zoë\nEve' };
+    expect(await identify(twice, { options: { name_header: 'X-Name' } })).toMatchObject({
+      outcome: 'refused',
     });
   });
 

@@ -2,10 +2,11 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type {
   AuthenticationResult,
   AuthenticatorPlugin,
+  ClaimedInfo,
   LoginRequest,
   RequestAuthenticator,
 } from '../src/plugin.ts';
-import { listAt, textAt } from './external/claims.ts';
+import { infoOf, listAt, textAt } from './external/claims.ts';
 import { findProblems, type HeaderOptions, optionsSchema } from './external/header-options.ts';
 import { createSignedClaims, type VerifySignedClaims } from './external/signed-header.ts';
 
@@ -73,6 +74,8 @@ const noCredentials: AuthenticationResult = { outcome: 'refused', reason: 'crede
 interface NamedUser {
   readonly name: string;
   readonly display: string | undefined;
+  /** Undefined where this way to log in tells nothing of it. */
+  readonly info: ClaimedInfo | undefined;
   /** Undefined where groups are none of this way to log in. */
   readonly groups: readonly string[] | undefined;
 }
@@ -91,10 +94,11 @@ const nobody: Named = { problem: undefined, reason: 'invalid_response', message:
 function nameInHeaders(request: LoginRequest, options: HeaderOptions): Named {
   const name = only(request, options.user_header);
   const email = only(request, options.email_header);
+  const fullName = only(request, options.name_header);
   const groupText = only(request, options.groups_header);
   // A proxy between may have joined two headers to one; no user name holds a comma.
   const isJoined = typeof name === 'string' && name.includes(',');
-  if (isJoined || name === twice || email === twice || groupText === twice) {
+  if (isJoined || name === twice || email === twice || fullName === twice || groupText === twice) {
     return {
       problem: 'an identity header came twice: the proxy must replace what clients send',
       reason: 'invalid_response',
@@ -109,6 +113,10 @@ function nameInHeaders(request: LoginRequest, options: HeaderOptions): Named {
     user: {
       name,
       display: email,
+      info:
+        options.email_header === undefined && options.name_header === undefined
+          ? undefined
+          : { displayName: fullName, email, isEmailVerified: true },
       groups: options.groups_header === undefined ? undefined : groups,
     },
   };
@@ -142,18 +150,21 @@ async function nameInToken(
     user: {
       name,
       display: textAt(claims, 'email'),
+      // Many proxies log users in by their address and say no more of it.
+      info: { ...infoOf(claims), isEmailVerified: claims['email_verified'] !== false },
       groups: jwt_groups_claim === undefined ? undefined : (groups ?? []),
     },
   };
 }
 
-function userOf({ name, display, groups }: NamedUser, options: HeaderOptions) {
+function userOf({ name, display, info, groups }: NamedUser, options: HeaderOptions) {
   const { allowed_groups: allowed, admin_groups: admins } = options;
   const isIn = (names: readonly string[]) =>
     names.some((group) => groups?.includes(group) === true);
   return {
     name,
     ...(display === undefined ? {} : { display }),
+    ...(info === undefined ? {} : { info }),
     ...(groups === undefined ? {} : { groups }),
     ...(allowed.length === 0 ? {} : { allowed: isIn(allowed) || isIn(admins) }),
     ...(admins.length === 0 ? {} : { admin: isIn(admins) }),

@@ -12,6 +12,7 @@ export type {
   AuthenticatorHost,
   AuthenticatorPlugin,
   CallOptions,
+  ClaimedInfo,
   ContractVersion,
   CredentialStore,
   ExternalAuthenticator,

@@ -1,3 +1,5 @@
+import type { ClaimedInfo } from '../../src/plugin.ts';
+
 /** What a provider says of a person: the claims of an ID token, or the answer of a user endpoint. */
 export type Claims = Readonly<Record<string, unknown>>;
 
@@ -41,6 +43,18 @@ export function listAt(claims: Claims, path: string): readonly string[] | undefi
   if (typeof value === 'string') return value === '' ? [] : [value];
   if (!Array.isArray(value) || value.length > longestList) return undefined;
   return value.every((item) => typeof item === 'string') ? value : undefined;
+}
+
+/** Who the person is beside the name, by the standard claims (OpenID Connect Core 1.0 §5.1) and those of Git forges. */
+export function infoOf(claims: Claims): ClaimedInfo {
+  const parts = [textAt(claims, 'given_name'), textAt(claims, 'family_name')];
+  const joined = parts.filter((part) => part !== undefined).join(' ');
+  return {
+    displayName: textAt(claims, 'name') ?? (joined === '' ? undefined : joined),
+    email: textAt(claims, 'email'),
+    isEmailVerified: claims['email_verified'] === true,
+    pictureUrl: textAt(claims, 'picture') ?? textAt(claims, 'avatar_url'),
+  };
 }
 
 /** The domain of an e-mail address that the provider has verified; undefined when in any doubt. */

@@ -20,7 +20,7 @@ import type {
 } from '../../src/plugin.ts';
 import { type AccessRules, judge } from './access-rules.ts';
 import { type AuthState, readAuthState, stateOf } from './auth-state.ts';
-import { type Claims, claimAt, textAt } from './claims.ts';
+import { type Claims, claimAt, infoOf, textAt } from './claims.ts';
 import type { Connection, Connector } from './connection.ts';
 import { explainFailure, UntrustedAnswer } from './provider-errors.ts';
 import { requireSignature, verifyLogoutToken } from './signed-tokens.ts';
@@ -100,6 +100,7 @@ export function createExternalAuthenticator(
       issuer: textAt(authState.idClaims, 'iss') ?? login.issuer,
       subject,
       display: display.slice(0, 200),
+      info: infoOf(claims),
       ...verdict,
       authState: { ...authState },
       ...(sessionId !== undefined && { upstreamSessionId: sessionId }),

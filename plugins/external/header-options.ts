@@ -50,7 +50,8 @@ export const optionsSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe('Allow http:// in jwt_keys for an address of this machine. Only for tests.'),
-  email_header: headerName.optional().describe('Header with the e-mail address, for display.'),
+  email_header: headerName.optional().describe('Header with the e-mail address.'),
+  name_header: headerName.optional().describe('Header with the display name.'),
   groups_header: headerName.optional().describe('Header with the groups of the user.'),
   groups_separator: z.string().min(1).default(',').describe('What stands between two groups.'),
   allowed_groups: z.array(z.string().min(1)).default([]).describe('Groups that may log in.'),
@@ -85,7 +86,13 @@ export function findProblems(
         'only the proxy may open',
     });
   }
-  for (const option of ['user_header', 'email_header', 'groups_header', 'secret_header'] as const) {
+  for (const option of [
+    'user_header',
+    'email_header',
+    'name_header',
+    'groups_header',
+    'secret_header',
+  ] as const) {
     const name = options[option];
     if (name !== undefined && unfit.has(name)) {
       problems.push({ option, message: 'is a header that browsers set themselves' });
@@ -113,7 +120,7 @@ function* findJwtProblems(options: HeaderOptions): Generator<OptionProblem> {
   for (const option of ['jwt_keys', 'jwt_issuer', 'jwt_audience'] as const) {
     if (options[option] === undefined) yield { option, message: 'is needed with jwt_header' };
   }
-  for (const option of ['email_header', 'groups_header'] as const) {
+  for (const option of ['email_header', 'name_header', 'groups_header'] as const) {
     if (options[option] !== undefined) {
       const message = 'is not signed: with jwt_header the claims say it (jwt_groups_claim)';
       yield { option, message };

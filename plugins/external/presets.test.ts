@@ -102,7 +102,12 @@ describe.for([
       const { result } = await login();
       expect(result).toMatchObject({
         outcome: 'authenticated',
-        user: { issuer: provider.issuer, subject: 'subject-1', display: 'alice@example.org' },
+        user: {
+          issuer: provider.issuer,
+          subject: 'subject-1',
+          display: 'alice@example.org',
+          info: { email: 'alice@example.org', isEmailVerified: true },
+        },
       });
       expect(result?.outcome === 'authenticated' && 'allowed' in result.user).toBe(false);
     });
@@ -213,6 +218,28 @@ describe('plain OAuth 2', () => {
   const login = (options: object = {}) =>
     loginWithPlugin(oauth2, { ...client, ...endpoints(), ...options }, provider);
 
+  test('tells who the user is beside the name', async () => {
+    provider.script.userinfo = (_req, res) =>
+      sendJson(res, {
+        id: 7,
+        username: 'alice',
+        given_name: 'Alice',
+        family_name: 'Liddell',
+        email: 'alice@example.org',
+        picture: 'https://example.org/alice.png',
+      });
+    expect((await login()).result).toMatchObject({
+      user: {
+        info: {
+          displayName: 'Alice Liddell',
+          email: 'alice@example.org',
+          isEmailVerified: false,
+          pictureUrl: 'https://example.org/alice.png',
+        },
+      },
+    });
+  });
+
   test('takes name and id from the user endpoint', async () => {
     provider.script.userinfo = (_req, res) =>
       sendJson(res, { id: 7, username: 'alice', profile: { teams: ['a'] } });
@@ -269,6 +296,21 @@ describe('GitHub', () => {
     const { result, location } = await login();
     expect(location.pathname).toBe('/login/oauth/authorize');
     expect(result).toMatchObject({ user: { name: 'Alice', subject: '42' } });
+  });
+
+  test('what the profile says is told, and its address as one that no one has verified', async () => {
+    const avatar_url = 'https://avatars.example/42';
+    answers['/user'] = { ...(answers['/user'] as object), name: 'Alice Liddell', avatar_url };
+    expect((await login()).result).toMatchObject({
+      user: {
+        info: {
+          displayName: 'Alice Liddell',
+          email: 'written@example.org',
+          isEmailVerified: false,
+          pictureUrl: avatar_url,
+        },
+      },
+    });
   });
 
   test.for<readonly [object, boolean]>([

@@ -101,7 +101,11 @@ describe('a signed name', () => {
     const { identify } = await createAuthenticator();
     expect(await identify({ [header]: await provider.sign() })).toEqual({
       outcome: 'authenticated',
-      user: { name: 'ada@example.org', display: 'ada@example.org' },
+      user: {
+        name: 'ada@example.org',
+        display: 'ada@example.org',
+        info: { displayName: undefined, email: 'ada@example.org', isEmailVerified: true },
+      },
     });
     expect(await identify({})).toEqual({ outcome: 'refused', reason: 'credentials' });
     expect(await identify({ [header]: await provider.sign() }, false)).toEqual({

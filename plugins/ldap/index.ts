@@ -40,6 +40,8 @@ const plugin: AuthenticatorPlugin<LdapOptions, FormAuthenticator> = {
         ...loginAttributes,
         options.username_attribute,
         options.display_attribute,
+        ...options.name_attributes,
+        options.email_attribute,
         ...(options.id_attribute === undefined ? [] : [options.id_attribute]),
       ]),
     ];
@@ -156,6 +158,8 @@ const plugin: AuthenticatorPlugin<LdapOptions, FormAuthenticator> = {
       if (name === undefined || (idAttribute !== undefined && subject === undefined))
         return undefined;
       const [display] = entry.values(options.display_attribute);
+      const [displayName] = options.name_attributes.flatMap((attribute) => entry.values(attribute));
+      const [email] = entry.values(options.email_attribute);
       const groups = await groupsOf(entry.dn, name, connection);
       const held = new Set((groups ?? []).map(canonical));
       const isIn = (names: readonly string[]) => names.some((group) => held.has(canonical(group)));
@@ -163,6 +167,7 @@ const plugin: AuthenticatorPlugin<LdapOptions, FormAuthenticator> = {
         name,
         ...(subject === undefined ? {} : { subject }),
         ...(display === undefined ? {} : { display }),
+        info: { displayName, email, isEmailVerified: true },
         ...(groups === undefined ? {} : { groups }),
         ...(allowed.length === 0 ? {} : { allowed: isIn(allowed) || isIn(admins) }),
         ...(admins.length === 0 ? {} : { admin: isIn(admins) }),

@@ -100,7 +100,12 @@ describe.runIf(hasSlapd())('with a real directory', () => {
     const { logIn } = await create(more());
     expect(await logIn('ada', 'password of ada')).toMatchObject({
       outcome: 'authenticated',
-      user: { name: 'ada', display: 'ada@example.org', groups: ['staff', 'Admins (all)'] },
+      user: {
+        name: 'ada',
+        display: 'ada@example.org',
+        info: { displayName: 'ada', email: 'ada@example.org', isEmailVerified: true },
+        groups: ['staff', 'Admins (all)'],
+      },
     });
     expect(await logIn('ada', 'password of bob')).toMatchObject({ reason: 'credentials' });
     expect(await logIn('nobody', 'password of ada')).toMatchObject({ reason: 'credentials' });

@@ -43,6 +43,11 @@ export const optionsSchema = z.strictObject({
     .optional()
     .describe('Attribute that never changes, such as entryUUID; the user name by default.'),
   display_attribute: attribute.default('mail').describe('Attribute shown on the account page.'),
+  name_attributes: z
+    .array(attribute)
+    .default(['displayName', 'cn'])
+    .describe('Attributes with the display name; the first that has a value counts.'),
+  email_attribute: attribute.default('mail').describe('Attribute with the e-mail address.'),
   group_search_base: z.string().min(1).optional().describe('Where groups are looked for.'),
   group_filter: z
     .string()

@@ -42,6 +42,24 @@ export const serverModel = z
   })
   .meta({ id: 'Server' });
 
+export const userInfoModel = z
+  .object({
+    display_name: z
+      .string()
+      .nullable()
+      .describe('What others read in place of the name. Users choose it; it identifies no one.'),
+    email: z.string().nullable(),
+    email_verified: z
+      .boolean()
+      .describe('Whether a login provider or an administrator vouches for the address.'),
+    avatar_url: z.string().nullable().describe('https:// URL of a picture.'),
+    authenticator: z
+      .string()
+      .nullable()
+      .describe('The authenticator that tells it at each login; null where it is set here.'),
+  })
+  .meta({ id: 'UserInfo', description: 'Who a user is beside the name; null where unknown.' });
+
 export const userModel = z
   .object({
     kind: z.literal('user'),
@@ -58,6 +76,7 @@ export const userModel = z
       .describe('`url` of the default server while it is ready.'),
     pending: pending.optional(),
     servers: z.record(z.string(), serverModel).optional(),
+    user_info: userInfoModel.optional().describe('Only with `read:users:info`.'),
     auth_state: freeData
       .nullable()
       .optional()

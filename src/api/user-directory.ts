@@ -2,6 +2,8 @@ import { createBatchLoader } from '../concurrency/batch-loader.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import { type ChangeWatch, createChangeAwareCache } from '../store/change-aware-cache.ts';
 import type { GroupStore } from '../users/group-store.ts';
+import { noInfo, type UserInfo } from '../users/user-info.ts';
+import type { UserInfoStore } from '../users/user-info-store.ts';
 import type { User } from '../users/user-store.ts';
 import type { UserDetails } from './user-model.ts';
 
@@ -25,6 +27,7 @@ const rememberedUsers = 10_000;
 export function createUserDirectory(deps: {
   readonly groups: Pick<GroupStore, 'groupNamesByUser'>;
   readonly roles: Pick<RoleStore, 'namesHeldBy'>;
+  readonly userInfo: UserInfoStore;
   /** Models of servers by the id of their user. */
   readonly serverModelsByUser: (
     userIds: readonly string[],
@@ -32,7 +35,7 @@ export function createUserDirectory(deps: {
   ) => Promise<ReadonlyMap<string, UserDetails['servers']>>;
   readonly changes: ChangeWatch;
 }): UserDirectory {
-  const { groups, roles, changes } = deps;
+  const { groups, roles, userInfo, changes } = deps;
   const remembered = createChangeAwareCache<Holdings>({ changes, max: rememberedUsers });
   // With all that implicit roles and assignments depend on: the user may have been read before a change.
   const keyOf = ({ id, isAdmin, name }: User) => `${id} ${isAdmin} ${name}`;
@@ -83,27 +86,35 @@ export function createUserDirectory(deps: {
     { withStoppedServers } = { withStoppedServers: false },
   ): Promise<UserDetails[]> {
     const ids = users.map(({ id }) => id);
-    const [holdings, servers] = await Promise.all([
+    const [holdings, infos, servers] = await Promise.all([
       holdingsOf(users),
+      userInfo.ofAll(ids),
       deps.serverModelsByUser(ids, { withStopped: withStoppedServers }),
     ]);
-    return users.map((user) => detailsFrom(user, holdings, servers.get(user.id)));
+    return users.map((user) =>
+      detailsFrom(user, holdings, infos.get(user.id) ?? noInfo, servers.get(user.id)),
+    );
   }
 
   function detailsFrom(
     user: User,
     holdings: ReadonlyMap<User, Holdings>,
+    info: UserInfo,
     servers: UserDetails['servers'] = {},
   ): UserDetails {
     const { groups, roles, created } = holdings.get(user) ?? toHoldings(user, [], []);
-    return { user, groups, roles, created, servers };
+    return { user, groups, roles, created, info, servers };
   }
 
   return {
     async detailsOf(user, { withStoppedServers } = { withStoppedServers: false }) {
       const serversOf = withStoppedServers ? allServersOf : activeServersOf;
-      const [holdings, servers] = await Promise.all([holdingsOf([user]), serversOf(user.id)]);
-      return detailsFrom(user, holdings, servers);
+      const [holdings, info, servers] = await Promise.all([
+        holdingsOf([user]),
+        userInfo.of(user.id),
+        serversOf(user.id),
+      ]);
+      return detailsFrom(user, holdings, info, servers);
     },
     detailsOfAll: loadDetails,
   };

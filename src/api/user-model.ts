@@ -1,4 +1,5 @@
 import type { ServerModel } from '../servers/server-model.ts';
+import type { UserInfo } from '../users/user-info.ts';
 import type { User } from '../users/user-store.ts';
 import type { userModel } from './models.ts';
 import type { ModelOf, OperationRequest } from './operation.ts';
@@ -10,6 +11,7 @@ export interface UserDetails {
   readonly roles: readonly string[];
   /** When the account was made, as ISO 8601. */
   readonly created: string;
+  readonly info: UserInfo;
   /** Models of the user's servers by name, with their state; the default one has the empty name. */
   readonly servers: Readonly<Record<string, ServerModel>>;
 }
@@ -34,6 +36,7 @@ const fieldsByScope = {
   'read:users:name': ['kind', 'name', 'admin'],
   'read:users:groups': ['kind', 'name', 'groups'],
   'read:users:activity': ['kind', 'name', 'last_activity'],
+  'read:users:info': ['kind', 'name', 'user_info'],
   'read:roles:users': ['kind', 'name', 'admin', 'roles'],
   'read:servers': ['kind', 'name', 'server', 'servers', 'pending'],
 } as const;
@@ -56,6 +59,13 @@ const readField = {
   server: ({ servers: { '': server } }) => (server?.ready === true ? server.url : null),
   pending: ({ servers }) => servers['']?.pending ?? null,
   servers: withVisibleState,
+  user_info: ({ info }) => ({
+    display_name: info.displayName ?? null,
+    email: info.email ?? null,
+    email_verified: info.isEmailVerified,
+    avatar_url: info.pictureUrl ?? null,
+    authenticator: info.authenticator ?? null,
+  }),
 } as const satisfies { [Name in Field]: (details: UserDetails, may: May) => UserModel[Name] };
 
 const fieldsInOrder = Object.keys(readField) as Field[];

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { type Accounts, mostNewUsers } from '../accounts/accounts.ts';
 import type { AuthStates } from '../accounts/auth-states.ts';
+import type { UserProfiles } from '../accounts/user-profiles.ts';
 import { HubError } from '../errors.ts';
-import { listedUserNames } from '../rbac/access-check.ts';
+import { listedUserNames, userNamesFor } from '../rbac/access-check.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { createMay } from './authorise.ts';
@@ -17,6 +18,7 @@ interface Deps {
   readonly users: Pick<UserStore, 'list' | 'getByName'>;
   readonly accounts: Accounts;
   readonly authStates: AuthStates;
+  readonly userProfiles: Pick<UserProfiles, 'change'>;
   readonly authorizer: Pick<Authorizer, 'membershipFor'>;
   readonly directory: UserDirectory;
   readonly userPages: RememberedPages<ModelOf<typeof userModel>>;
@@ -49,7 +51,12 @@ const listQuery = z.object({
     .enum(['active', 'ready', 'inactive'])
     .optional()
     .describe('Only users with a server that is active, ready, or with none.'),
-  name_filter: z.string().optional().describe('Part of the name.'),
+  name_filter: z
+    .string()
+    .optional()
+    .describe(
+      'Part of the name; also of the display name or e-mail address of users for whom the caller holds `read:users:info`.',
+    ),
   ...stoppedServers,
 });
 
@@ -67,6 +74,14 @@ const systemAccount = z
   .describe(
     'What `{username}` stands for in `Spawner.system_user` and `home_dir`, and so whose files the servers have; decided by administrators only.',
   );
+
+const infoChange = z
+  .strictObject({
+    display_name: z.string().nullable().optional(),
+    email: z.string().nullable().optional().describe('Counts as verified from then on.'),
+    avatar_url: z.string().nullable().optional().describe('An https:// URL.'),
+  })
+  .describe('Members left out stay as they are. 409 where a login provider tells it.');
 
 /** Users. */
 export const userOperations = [
@@ -91,7 +106,13 @@ export const userOperations = [
         ...page,
         sort: sorts[sort],
         ...(state === undefined ? {} : { serverState: state }),
-        ...(nameFilter === undefined ? {} : { nameFilter }),
+        ...(nameFilter === undefined
+          ? {}
+          : {
+              nameFilter,
+              // A match tells what is in it.
+              searchesInfoOf: userNamesFor(caller.scopes, 'read:users:info', membership),
+            }),
         ...(rows === 'all' ? {} : { onlyNames: listedUserNames(rows, membership) }),
       });
       const withStoppedServers = include_stopped_servers ?? false;
@@ -173,9 +194,9 @@ export const userOperations = [
     id: 'changeUser',
     method: 'PATCH',
     path: '/users/{name}',
-    audit: ['user.change', 'user.rename', 'auth_state.change'],
+    audit: ['user.change', 'user.rename', 'user_info.change', 'auth_state.change'],
     tag: 'users',
-    summary: 'Change the name, the rights or the system account of a user',
+    summary: 'Change the name, the rights, the info or the system account of a user',
     scopes: ['admin:users'],
     needsRecentLogin: true,
     target: 'user',
@@ -183,6 +204,7 @@ export const userOperations = [
       name: z.string().optional(),
       admin: isAdmin.optional(),
       system_account: systemAccount.optional(),
+      user_info: infoChange.optional(),
       auth_state: freeData
         .nullable()
         .optional()
@@ -193,6 +215,11 @@ export const userOperations = [
     if (body.auth_state !== undefined) {
       const changed = await deps.users.getByName(params.name);
       await deps.authStates.replace(caller, changed, body.auth_state);
+    }
+    if (body.user_info !== undefined) {
+      const { display_name: displayName, email, avatar_url: pictureUrl } = body.user_info;
+      const change = { displayName, email, pictureUrl };
+      await deps.userProfiles.change(caller, await deps.users.getByName(params.name), change);
     }
     const user = await deps.accounts.change(caller, params.name, {
       ...(body.name === undefined ? {} : { name: body.name }),

@@ -20,6 +20,7 @@ export const auditActions = {
   'oauth.authorize': 'A client got a code for a user, with or without a consent page.',
   'user.create': 'An account was made, also by a first login.',
   'user.change': 'Rights or the system account of a user were changed.',
+  'user_info.change': 'The display name, e-mail address or picture of a user was changed by hand.',
   'user.rename': 'A user got another name; the target is the new one.',
   'user.delete': 'A user was deleted, with servers, tokens and logins.',
   'auth_state.change': 'What a provider told about a user was replaced.',

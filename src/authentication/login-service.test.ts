@@ -15,6 +15,7 @@ import { openDatabase } from '../store/open-database.ts';
 import { createGroupStore } from '../users/group-store.ts';
 import { createIdentityStore } from '../users/identity-store.ts';
 import { createPasswordCredentialStore } from '../users/password-credential-store.ts';
+import { createUserInfoStore } from '../users/user-info-store.ts';
 import { createUserStore } from '../users/user-store.ts';
 import { createAccountStore } from './account-store.ts';
 import { createLoginService } from './login-service.ts';
@@ -66,6 +67,7 @@ async function createParts(
   const stores = {
     users: createUserStore(opened),
     groups: createGroupStore(opened),
+    userInfo: createUserInfoStore(opened),
     identities: createIdentityStore(opened, { sealer }),
     accounts: createAccountStore(opened),
     credentials: createPasswordCredentialStore(opened),

@@ -14,6 +14,7 @@ import { isForm } from '../plugin-host/login-kinds.ts';
 import type { AuditTrail } from '../store/audit-trail.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
+import type { UserInfoStore } from '../users/user-info-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { AccountBinding } from './account-binding.ts';
 import type { AccountStore } from './account-store.ts';
@@ -68,6 +69,7 @@ export function createLoginService(deps: {
   readonly authenticators: Pick<Authenticators, 'find'>;
   readonly users: UserStore;
   readonly groups: Pick<GroupStore, 'syncMembershipsOf'>;
+  readonly userInfo: Pick<UserInfoStore, 'sync'>;
   readonly identities: IdentityStore;
   readonly accounts: AccountStore;
   readonly credentials: Pick<CredentialStore, 'findPasswordHash'>;

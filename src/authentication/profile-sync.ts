@@ -3,6 +3,8 @@ import type { AuthenticatorConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { AuthenticatedUser } from '../plugin-host/authenticator.ts';
 import type { GroupStore } from '../users/group-store.ts';
+import { infoFromClaims } from '../users/user-info.ts';
+import type { UserInfoStore } from '../users/user-info-store.ts';
 import { validateGroupName } from '../users/user-name.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { AdmissionRules } from './admission-rules.ts';
@@ -26,6 +28,7 @@ export function createProfileSync(deps: {
   readonly rules: Pick<AdmissionRules, 'isConfiguredAdmin'>;
   readonly users: Pick<UserStore, 'setAdmin'>;
   readonly groups: Pick<GroupStore, 'syncMembershipsOf'>;
+  readonly userInfo: Pick<UserInfoStore, 'sync'>;
   readonly roles?: RoleAssigner;
   readonly log: Logger;
 }): ProfileSync {
@@ -40,6 +43,9 @@ export function createProfileSync(deps: {
       if (isAdmin !== user.isAdmin) {
         await users.setAdmin(user.id, isAdmin);
         log.info({ user: user.name, isAdmin }, 'the administrator flag changed at login');
+      }
+      if (authenticated.info !== undefined) {
+        await deps.userInfo.sync(user, infoFromClaims(authenticated.info, authenticatorName));
       }
       if (config.manage_groups && authenticated.groups !== undefined) {
         const usable = authenticated.groups.filter(isGroupName);

@@ -10,6 +10,7 @@ import { createKeyvMutex, type RunAlone } from '../store/keyv-space.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { createGroupStore } from '../users/group-store.ts';
 import { createIdentityStore, type Identity, type IdentityStore } from '../users/identity-store.ts';
+import { createUserInfoStore } from '../users/user-info-store.ts';
 import { createUserStore, type User, type UserStore } from '../users/user-store.ts';
 import { createAdmissionRules } from './admission-rules.ts';
 import { createProfileSync } from './profile-sync.ts';
@@ -70,7 +71,14 @@ function createRefresh(settings: object = {}, runAlone = runAtOnce): UserRefresh
     log,
     now: () => nowMs - setBackMs,
     monotonicMs: () => nowMs,
-    profiles: createProfileSync({ config, rules, users, groups: createGroupStore(database), log }),
+    profiles: createProfileSync({
+      config,
+      rules,
+      users,
+      groups: createGroupStore(database),
+      userInfo: createUserInfoStore(database),
+      log,
+    }),
     authenticators: {
       find: (name) => ({
         name,

@@ -11,6 +11,7 @@ import { createRecentLogin } from '../accounts/recent-login.ts';
 import { createRoleAdministration } from '../accounts/role-administration.ts';
 import { createSecondFactors } from '../accounts/second-factors.ts';
 import { createSetUpLink } from '../accounts/set-up-link.ts';
+import { createUserProfiles } from '../accounts/user-profiles.ts';
 import { createAccountPasswords } from '../authentication/account-passwords.ts';
 import { accountOwnerOf } from '../authentication/create-authenticators.ts';
 import { createLoginThrottle, type ThrottleRecord } from '../authentication/login-throttle.ts';
@@ -116,6 +117,12 @@ export function composeAccounts(
       authenticators,
       credentials: stores.credentials,
       logins,
+    }),
+    userProfiles: createUserProfiles({
+      store: stores.userInfo,
+      identities: stores.identities,
+      authenticators,
+      acting,
     }),
     roleAdministration: createRoleAdministration({
       roles: stores.roles,

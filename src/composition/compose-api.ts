@@ -66,6 +66,7 @@ export function addApi(
   const directory = createUserDirectory({
     groups,
     roles,
+    userInfo: stores.userInfo,
     changes,
     async serverModelsByUser(userIds, options) {
       const byUser = await stores.servers.listByUser(userIds, options);
@@ -106,6 +107,7 @@ export function addApi(
     userPages: createRememberedPages({ database, changes }),
     users,
     accounts,
+    userProfiles: deps.accounts.userProfiles,
     authStates: createAuthStates({
       identities: stores.identities,
       acting,

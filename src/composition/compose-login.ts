@@ -54,6 +54,7 @@ export async function composeLogin(
       authenticators: created,
       users: stores.users,
       groups: stores.groups,
+      userInfo: stores.userInfo,
       identities: stores.identities,
       accounts: stores.accounts,
       credentials: stores.credentials,

@@ -21,6 +21,7 @@ import { createInvitationStore } from '../users/invitation-store.ts';
 import { createPasswordCredentialStore } from '../users/password-credential-store.ts';
 import { createSecondFactorStore } from '../users/second-factor-store.ts';
 import { createSystemAccountStore } from '../users/system-account-store.ts';
+import { createUserInfoStore } from '../users/user-info-store.ts';
 import { createUserStore } from '../users/user-store.ts';
 
 /** Everything the hub keeps, over one database. */
@@ -29,6 +30,7 @@ export type Stores = ReturnType<typeof createStores>;
 export function createStores(database: HubDatabase, secrets: readonly Secret[], log: Logger) {
   return {
     users: createUserStore(database),
+    userInfo: createUserInfoStore(database),
     systemAccounts: createSystemAccountStore(database),
     groups: createGroupStore(database),
     credentials: createPasswordCredentialStore(database),

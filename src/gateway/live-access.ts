@@ -168,6 +168,7 @@ export function createLiveAccess(deps: {
         case 'instances_changed':
         case 'services_changed':
         case 'reload_requested':
+        case 'user_info_changed':
           break;
         case 'session_ended':
           endSession(subject.sessionId);

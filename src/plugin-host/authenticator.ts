@@ -293,6 +293,16 @@ export type RefusalReason =
   | 'cancelled'
   | 'invalid_response';
 
+/** What an authenticator says of a user beside the name; the hub cuts what is too long and leaves out what is no use. */
+export interface ClaimedInfo {
+  readonly displayName?: string | undefined;
+  readonly email?: string | undefined;
+  /** Whether the provider vouches that the address is the user's; false when left out. */
+  readonly isEmailVerified?: boolean | undefined;
+  /** An https URL. */
+  readonly pictureUrl?: string | undefined;
+}
+
 export interface AuthenticatedUser {
   /** Before normalisation, `username_map` and `username_pattern`. */
   readonly name: string;
@@ -302,6 +312,8 @@ export interface AuthenticatedUser {
   readonly subject?: string;
   /** Text by which the person recognises the identity, for example an e-mail address. */
   readonly display?: string;
+  /** Display name, e-mail address and picture; undefined leaves what is known, and `{}` empties it. */
+  readonly info?: ClaimedInfo;
   /** Undefined leaves the administrator flag as it is. */
   readonly admin?: boolean;
   /**

@@ -160,6 +160,17 @@ export function listedUserNames(
   return [...new Set([...filter.users, ...members])];
 }
 
+/** The users for whom a scope is held. */
+export function userNamesFor(
+  held: ScopeSet,
+  name: string,
+  membership: Membership,
+): 'all' | string[] {
+  const filter = listFilter(held, name);
+  if (filter === 'all') return 'all';
+  return filter === undefined ? [] : listedUserNames(filter, membership);
+}
+
 function resourceOf({ filter }: Scope): Resource | undefined {
   if (filter?.value === undefined) return undefined;
   return filter.kind === 'server'

@@ -63,6 +63,7 @@ describe('self', () => {
         'read:users',
         'read:users:activity',
         'read:users:groups',
+        'read:users:info',
         'read:users:name',
         'read:users:shares',
         'servers',

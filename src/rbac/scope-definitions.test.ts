@@ -12,7 +12,13 @@ import {
 const sourceDirectory = join(import.meta.dirname, '..');
 
 const directSubscopes: Record<string, readonly string[]> = {
-  'admin:users': ['admin:auth_state', 'delete:users', 'read:roles:users', 'users'],
+  'admin:users': [
+    'admin:auth_state',
+    'delete:users',
+    'read:roles:users',
+    'read:users:info',
+    'users',
+  ],
   users: ['list:users', 'read:users', 'users:activity'],
   'list:users': ['read:users:name'],
   'read:users': ['read:users:activity', 'read:users:groups', 'read:users:name'],
@@ -45,6 +51,7 @@ const withoutSubscopes = [
   'read:users:name',
   'read:users:groups',
   'read:users:activity',
+  'read:users:info',
   'read:roles:users',
   'read:roles:services',
   'read:roles:groups',
@@ -69,10 +76,10 @@ const withoutSubscopes = [
 ];
 
 describe('scopeDefinitions', () => {
-  test('are the 51 scopes of the hub and no others', () => {
+  test('are the 52 scopes of the hub and no others', () => {
     const expected = [...Object.keys(directSubscopes), ...withoutSubscopes].sort();
     expect(Object.keys(scopeDefinitions).sort()).toEqual(expected);
-    expect(expected).toHaveLength(51);
+    expect(expected).toHaveLength(52);
   });
 
   test.each(Object.entries(scopeDefinitions))(
@@ -118,6 +125,7 @@ describe('createScopeCatalogue', () => {
       'read:users',
       'read:users:activity',
       'read:users:groups',
+      'read:users:info',
       'read:users:name',
       'users',
       'users:activity',

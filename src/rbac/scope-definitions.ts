@@ -24,6 +24,7 @@ export const metascopes: ReadonlySet<string> = new Set(['(no_scope)', 'self', 'i
 /** What the metascope `self` stands for, each restricted to the user who holds it. */
 export const selfScopes = [
   'read:users',
+  'read:users:info',
   'users:shares',
   'read:shares',
   'users:activity',
@@ -57,7 +58,7 @@ export const scopeDefinitions = {
   'admin:users': {
     description: 'Create, read, change and delete users.',
     help: 'Full control of user accounts. Treat a holder as an administrator.',
-    subscopes: ['admin:auth_state', 'users', 'read:roles:users', 'delete:users'],
+    subscopes: ['admin:auth_state', 'users', 'read:users:info', 'read:roles:users', 'delete:users'],
   },
   'admin:auth_state': {
     description: 'Read what login providers told about users.',
@@ -92,6 +93,11 @@ export const scopeDefinitions = {
   'read:users:groups': {
     description: 'Read which groups users belong to.',
     help: 'Reads the group membership of users.',
+    subscopes: [],
+  },
+  'read:users:info': {
+    description: 'Read the display names, e-mail addresses and pictures of users.',
+    help: 'Reads `user_info`: the display name, e-mail address and picture of users, where they are known.',
     subscopes: [],
   },
   'read:users:activity': {

@@ -9,9 +9,12 @@ export interface ChangeWatch extends Disposable {
   epoch(): number;
   /** Grows with each user added. */
   userCount(): number;
-  /** Grows with each login and token that ended. */
+  /** Grows with each login and token that ended, and with each user of whom something else is known. */
   revocationCount(): number;
-  /** Whether a login or token ended lately: at least within twice the longest time a cache remembers. */
+  /**
+   * Whether a login or token ended lately, or the info on a user changed: at least within twice the longest time a
+   * cache remembers.
+   */
   isRevoked(id: string | undefined): boolean;
   /**
    * The clock of caches: it stands still while the database cannot be reached, since no one could change anything in
@@ -26,7 +29,7 @@ export interface ChangeWatch extends Disposable {
 
 /** Which changes make an answer void, beside those that may concern anyone. */
 export interface VoidedBy<Value> {
-  /** The logins and tokens whose end does, by id. */
+  /** The logins and tokens whose end does, and the users whose info does, by id. */
   readonly endOf?: (value: Value) => readonly (string | undefined)[];
   /** Whether a new user does, as where an answer is that there is no such user. */
   readonly newUsers?: boolean;
@@ -79,6 +82,8 @@ export function watchChanges(database: ChangeSource): ChangeWatch {
         return revoke([subject.sessionId]);
       case 'tokens_revoked':
         return revoke(subject.tokenIds);
+      case 'user_info_changed':
+        return revoke([subject.userId]);
       case 'server_changed':
       case 'instances_changed':
       case 'services_changed':

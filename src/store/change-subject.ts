@@ -9,6 +9,8 @@ export type ChangeSubject =
   /** A login ended, and with it every token that was bound to it. */
   | { readonly kind: 'session_ended'; readonly sessionId: string }
   | { readonly kind: 'tokens_revoked'; readonly tokenIds: readonly string[] }
+  /** The display name, e-mail address or picture of a user is another: takes no right from anyone. */
+  | { readonly kind: 'user_info_changed'; readonly userId: string }
   | StateChange;
 
 /** Something is elsewhere or in another state than before: takes no right from anyone. */
@@ -65,6 +67,8 @@ function readSubject(kind: string, subject: string | null): ChangeSubject | unde
       return subject === null ? undefined : { kind, instanceId: subject };
     case 'server_changed':
       return subject === null ? undefined : { kind, serverId: subject };
+    case 'user_info_changed':
+      return subject === null ? undefined : { kind, userId: subject };
     default:
       return undefined;
   }

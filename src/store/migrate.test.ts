@@ -38,6 +38,7 @@ const laterTableNames = [
   'share_codes',
   'audit',
   'runtime_services',
+  'user_info',
 ] as const satisfies readonly (keyof Tables)[];
 
 /** A table that is missing above fails to compile here. */

@@ -6,6 +6,7 @@ import type { Generated, GeneratedAlways, Insertable, Selectable, Updateable } f
  */
 export interface Tables {
   users: UsersTable;
+  user_info: UserInfoTable;
   retired_system_accounts: RetiredSystemAccountsTable;
   password_credentials: PasswordCredentialsTable;
   identities: IdentitiesTable;
@@ -43,6 +44,19 @@ export interface UsersTable {
   system_account: string | null;
   /** Authenticator for which it was made before its owner came; null: as the configuration says. */
   made_for: string | null;
+}
+
+/** Who users are beside their name; no row where nothing is known. */
+export interface UserInfoTable {
+  user_id: string;
+  display_name: string | null;
+  email: string | null;
+  email_verified: number;
+  picture_url: string | null;
+  /** Authenticator that told it; null where it was typed here. */
+  authenticator: string | null;
+  /** Display name and e-mail address in lower case, on a line each. */
+  search_text: string;
 }
 
 /** Accounts of deleted users, so that no later user of the same name gets their files. */

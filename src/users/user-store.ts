@@ -1,9 +1,8 @@
-import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import type { SelectQueryBuilder } from 'kysely';
 import { HubError } from '../errors.ts';
 import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
-import { leaseHasEnded } from '../store/lease-clock.ts';
 import { prepareQuery } from '../store/prepared-query.ts';
 import { recordActivity } from '../store/record-activity.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
@@ -11,6 +10,7 @@ import type { Row, Tables } from '../store/tables.ts';
 import { deleteMadeWith } from '../store/token-makers.ts';
 import { userNameOf } from '../store/user-name-of.ts';
 import { claimSystemAccount, retireSystemAccount } from './system-account-store.ts';
+import { inState, matches, type UserFilters } from './user-filters-store.ts';
 import { normaliseUserName, validateUserName } from './user-name.ts';
 import {
   ensureUserRow,
@@ -38,18 +38,11 @@ export interface User {
 /** The order of a list; a minus reverses it. Those who were never active come before all others. */
 export type UserSort = 'name' | '-name' | 'created' | '-created' | 'lastActivity' | '-lastActivity';
 
-export interface UserListOptions {
+export interface UserListOptions extends UserFilters {
   readonly offset: number;
   readonly limit: number;
-  /** Part of the name, in either case of ASCII letters. */
-  readonly nameFilter?: string;
   /** Leaves out all other users. */
   readonly onlyNames?: readonly string[];
-  /**
-   * By their servers: `active` has one that is not stopped, `ready` has one that runs and is not
-   * unreachable, `inactive` has none that is not stopped.
-   */
-  readonly serverState?: 'active' | 'ready' | 'inactive';
   readonly sort?: UserSort;
 }
 
@@ -162,9 +155,7 @@ export function createUserStore(database: HubDatabase): UserStore {
       }
       let query = kysely.selectFrom('users');
       if (nameFilter !== undefined && nameFilter !== '') {
-        query = query.where(
-          sql<boolean>`lower(users.name) like ${containing(nameFilter)} escape '\\'`,
-        );
+        query = query.where((where) => matches(where, nameFilter, options, database));
       }
       if (onlyNames !== undefined) query = query.where('name', 'in', textsOf(onlyNames, database));
       if (serverState !== undefined)
@@ -359,26 +350,4 @@ async function refuseTakenName<T>(written: Promise<T>): Promise<T> {
     if (!isUniqueViolation(error)) throw error;
     throw new HubError('conflict', 'A user with this name exists already.', { cause: error });
   }
-}
-
-/** A LIKE pattern for any place in a text; the databases' own lower() knows ASCII letters only. */
-function containing(text: string): string {
-  const lowerCase = text.normalize('NFC').replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
-  return `%${lowerCase.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
-}
-
-function inState(
-  where: ExpressionBuilder<Tables, 'users'>,
-  state: NonNullable<UserListOptions['serverState']>,
-  database: Pick<HubDatabase, 'dialect'>,
-) {
-  const servers = where
-    .selectFrom('servers')
-    .select('servers.id')
-    .whereRef('servers.user_id', '=', 'users.id');
-  const isActive = where.exists(servers.where('servers.state', '!=', 'stopped'));
-  if (state === 'active') return isActive;
-  if (state === 'inactive') return where.not(isActive);
-  const isReachable = sql<boolean>`not ${leaseHasEnded(database, 'servers.instance_id')}`;
-  return where.exists(servers.where('servers.state', '=', 'running').where(isReachable));
 }

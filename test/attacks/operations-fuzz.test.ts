@@ -59,6 +59,8 @@ beforeAll(async () => {
   });
   await post('/users', { usernames: ['alice', 'bob', 'victim'] });
   await post('/users/ada', { admin: true });
+  const info = { display_name: mark, email: `${mark}@example.org` };
+  await post('/users/victim', { user_info: info }, 'PATCH');
   await post('/groups/secret-team', { users: ['victim'] });
   await post('/groups/secret-team/properties', { note: mark }, 'PUT');
   await post('/users/victim/servers/lab', { display_name: mark }, 'PUT');

@@ -17,6 +17,7 @@ const scopesByService = {
   groups: ['list:users', 'read:users:groups'],
   activity: ['list:users', 'read:users:activity'],
   servers: ['list:users', 'read:servers'],
+  info: ['list:users', 'read:users:info'],
   state: ['list:users', 'admin:servers'],
   own: ['read:servers', 'admin:server_state!server=ann/lab'],
 } as const;
@@ -64,6 +65,7 @@ describe('a user', () => {
     ['groups', ['admin', 'groups', 'kind', 'name']],
     ['activity', ['admin', 'kind', 'last_activity', 'name']],
     ['servers', ['admin', 'kind', 'name', 'pending', 'server', 'servers']],
+    ['info', ['admin', 'kind', 'name', 'user_info']],
   ])('shows the service %s, in a list and alone, %j', async (service, members) => {
     const token = `token-of-${service}`;
     const list = await get<Model[]>('/users', token);

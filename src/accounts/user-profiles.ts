@@ -1,0 +1,68 @@
+import type { Authenticators } from '../authentication/create-authenticators.ts';
+import { HubError } from '../errors.ts';
+import type { Caller } from '../rbac/caller.ts';
+import type { IdentityStore } from '../users/identity-store.ts';
+import { changedInfo, type InfoChange, type UserInfo } from '../users/user-info.ts';
+import type { UserInfoStore } from '../users/user-info-store.ts';
+import type { User } from '../users/user-store.ts';
+import type { ActingOnUsers } from './acting-on-users.ts';
+
+/** Display names, e-mail addresses and pictures, and who may change them. */
+export interface UserProfiles {
+  read(user: Pick<User, 'id'>): Promise<UserProfile>;
+  /**
+   * Throws `forbidden` as for taking the account over, `bad_request` for what cannot be kept, and `conflict`
+   * where a login provider tells it.
+   */
+  change(caller: Caller, user: User, change: InfoChange): Promise<void>;
+  /**
+   * What users choose for themselves; not their e-mail address, by which other programs may know them. Throws
+   * as `change`.
+   */
+  changeOwn(user: User, change: Pick<InfoChange, 'displayName'>): Promise<void>;
+}
+
+export interface UserProfile {
+  readonly info: UserInfo;
+  /** How the login page calls the authenticator that tells it at each login; undefined: it is kept here. */
+  readonly toldBy: string | undefined;
+}
+
+export function createUserProfiles(deps: {
+  readonly store: UserInfoStore;
+  readonly identities: Pick<IdentityStore, 'listForUser'>;
+  readonly authenticators: Pick<Authenticators, 'find'>;
+  readonly acting: Pick<ActingOnUsers, 'requireMayTakeOver'>;
+}): UserProfiles {
+  const { store, identities, authenticators } = deps;
+
+  async function read({ id }: Pick<User, 'id'>): Promise<UserProfile> {
+    const info = await store.of(id);
+    const { authenticator } = info;
+    const via = authenticator === undefined ? undefined : authenticators.find(authenticator);
+    if (via === undefined) return { info, toldBy: undefined };
+    // Once the link is ended, no login will ever tell it again.
+    const linked = await identities.listForUser(id);
+    const isLinked = linked.some((identity) => identity.authenticator === authenticator);
+    return { info, toldBy: isLinked ? via.authenticator.login.label : undefined };
+  }
+
+  async function write(user: User, change: InfoChange): Promise<void> {
+    const { info, toldBy } = await read(user);
+    if (toldBy !== undefined) {
+      throw new HubError('conflict', `“${toldBy}” tells who this user is, at each login.`, {
+        hint: 'Change it there.',
+      });
+    }
+    await store.change(user, changedInfo(info, change));
+  }
+
+  return {
+    read,
+    async change(caller, user, change) {
+      await deps.acting.requireMayTakeOver(caller, user);
+      await write(user, change);
+    },
+    changeOwn: (user, { displayName }) => write(user, { displayName }),
+  };
+}

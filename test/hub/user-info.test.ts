@@ -1,0 +1,181 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FakeBrowser } from '../support/fake-browser.ts';
+import { formPluginSource } from '../support/form-plugin.ts';
+import { acceptInvitation, inviteUser, testPassword } from '../support/password-hub.ts';
+import { adminToken, tokenOf } from '../support/server-hub.ts';
+import { createTestHub, submitForm, type TestHub } from '../support/test-hub.ts';
+
+/** A provider that tells who a user is by what was typed as the password: `name;e-mail`. */
+const plugin = formPluginSource({
+  name: 'telling',
+  userFields: `info: (([displayName, email]) => ({
+    displayName, email, isEmailVerified: true, pictureUrl: 'https://example.org/' + name + '.png',
+  }))(form.get('password').split(';'))`,
+});
+
+const scopes = {
+  directory: ['list:users', 'read:users:info'],
+  'of-bob': ['list:users', 'read:users:info!user=bob'],
+  blind: ['list:users', 'read:users', 'read:servers', 'read:roles'],
+};
+
+let directory: string;
+let hub: TestHub;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'hub-user-info-'));
+  await mkdir(join(directory, 'plugins'));
+  await writeFile(join(directory, 'plugins', 'telling.ts'), plugin);
+  hub = await createTestHub({
+    DummyAuthenticator: undefined,
+    PasswordAuthenticator: {},
+    Hub: {
+      plugins_dir: join(directory, 'plugins'),
+      authenticator_class: ['password', 'telling'],
+      services: Object.keys(scopes).map((name) => ({ name, api_token: `token-of-${name}` })),
+      load_roles: Object.entries(scopes).map(([name, of]) => ({
+        name,
+        scopes: of,
+        services: [name],
+      })),
+    },
+  });
+  for (const [name, info] of [
+    ['ann', 'Ann Example;ann@example.org'],
+    ['bob', 'Bob Builder;bob@example.org'],
+  ] as const) {
+    expect((await logIn(name, info)).status).toBe(302);
+  }
+  const { secret } = await inviteUser(hub, 'local');
+  await acceptInvitation(hub, secret, testPassword);
+});
+afterAll(async () => {
+  await hub?.[Symbol.asyncDispose]();
+  await rm(directory, { recursive: true, force: true });
+});
+
+async function logIn(name: string, info: string) {
+  const browser = new FakeBrowser();
+  const page = await browser.request(`${hub.url}hub/login`);
+  const values = { authenticator: 'telling', username: name, password: info };
+  return submitForm(browser, page, values);
+}
+
+interface Answer {
+  readonly name?: string;
+  readonly user_info?: Record<string, unknown>;
+  readonly message?: string;
+}
+
+async function send<Body = Answer>(path: string, token: string, patch?: object) {
+  const answer = await hub.api(path, token, {
+    method: patch === undefined ? 'GET' : 'PATCH',
+    ...(patch !== undefined && { body: JSON.stringify(patch) }),
+  });
+  return { status: answer.status, body: (await answer.json()) as Body };
+}
+
+const infoOf = async (name: string) => (await send(`/users/${name}`, adminToken)).body.user_info;
+
+describe('what a provider tells', () => {
+  test('is in the model of the user, for whom holds the scope', async () => {
+    const told = {
+      display_name: 'Ann Example',
+      email: 'ann@example.org',
+      email_verified: true,
+      avatar_url: 'https://example.org/ann.png',
+      authenticator: 'telling',
+    };
+    expect(await infoOf('ann')).toEqual(told);
+    expect((await send('/users/ann', 'token-of-directory')).body).toMatchObject({
+      user_info: told,
+    });
+    expect((await send('/users/ann', 'token-of-blind')).body).not.toHaveProperty('user_info');
+    expect((await send('/users/ann', 'token-of-of-bob')).body).not.toHaveProperty('user_info');
+    const list = (await send<Answer[]>('/users', 'token-of-of-bob')).body;
+    expect(list.flatMap((user) => (user.user_info === undefined ? [] : user.name))).toEqual([
+      'bob',
+    ]);
+  });
+
+  test('is told to its user, by a token that may read it', async () => {
+    const own = await tokenOf(hub, 'ann', ['self']);
+    expect((await send('/user', own)).body.user_info).toMatchObject({ email: 'ann@example.org' });
+    const narrow = await tokenOf(hub, 'ann', ['read:users!user']);
+    expect((await send('/user', narrow)).body).not.toHaveProperty('user_info');
+  });
+
+  test('is refreshed at each login, and taken away when it is no longer told', async () => {
+    await logIn('cy', 'Cy;cy@example.org');
+    await logIn('cy', 'Cyrus the Great\u202e;');
+    expect(await infoOf('cy')).toMatchObject({ display_name: 'Cyrus the Great', email: null });
+  });
+
+  test('is not changed here', async () => {
+    const answer = await send('/users/ann', adminToken, { user_info: { display_name: 'Eve' } });
+    expect(answer.status).toBe(409);
+    expect(answer.body.message).toContain('“Any name”');
+    expect(await infoOf('ann')).toMatchObject({ display_name: 'Ann Example' });
+  });
+});
+
+describe('a search among users', () => {
+  const found = async (text: string, token: string) => {
+    const path = `/users?name_filter=${encodeURIComponent(text)}`;
+    return (await send<Answer[]>(path, token)).body.map(({ name }) => name);
+  };
+
+  test('finds display names and e-mail addresses, where the caller may read them', async () => {
+    expect(await found('BUILDER', 'token-of-directory')).toEqual(['bob']);
+    expect(await found('ann@example', adminToken)).toEqual(['ann']);
+    expect(await found('example.org', 'token-of-of-bob')).toEqual(['bob']);
+    expect(await found('example.org', 'token-of-blind')).toEqual([]);
+  });
+});
+
+describe('what an administrator sets', () => {
+  test('stays as it is through logins by password, and counts as verified', async () => {
+    const change = { display_name: 'Lo Cal', email: 'lo@example.org' };
+    const answer = await send('/users/local', adminToken, { user_info: change });
+    expect(answer.status).toBe(200);
+    await hub.logIn('local', testPassword);
+    expect(await infoOf('local')).toEqual({
+      ...change,
+      email_verified: true,
+      avatar_url: null,
+      authenticator: null,
+    });
+    await send('/users/local', adminToken, { user_info: { email: null } });
+    expect(await infoOf('local')).toMatchObject({ display_name: 'Lo Cal', email: null });
+  });
+
+  test.each([
+    [{ display_name: 'x'.repeat(256) }, 'longer than 255'],
+    [{ display_name: 'Lo\u202eCal' }, 'cannot be seen'],
+    [{ email: 'lo' }, 'not an e-mail address'],
+    [{ avatar_url: 'javascript:alert(1)' }, 'https://'],
+    [{ nickname: 'lo' }, 'nickname'],
+  ])('is refused with a reason: %j', async (user_info, reason) => {
+    const answer = await send('/users/local', adminToken, { user_info });
+    expect(answer.status).toBe(400);
+    expect(JSON.stringify(answer.body)).toContain(reason);
+  });
+
+  test('is noted in the audit log, without what it is', async () => {
+    await send('/users/local', adminToken, { user_info: { display_name: 'Noted' } });
+    const text = await (await hub.api('/audit?action=user_info.change', adminToken)).text();
+    expect(text).toContain('"name":"local"');
+    expect(text).not.toContain('Noted');
+  });
+
+  test('needs more than the right to read it', async () => {
+    const patch = { user_info: { display_name: 'x' } };
+    const own = await tokenOf(hub, 'local', ['self']);
+    for (const token of ['token-of-directory', own]) {
+      expect([403, 404]).toContain((await send('/users/local', token, patch)).status);
+    }
+  });
+});
