@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pid } from 'node:process';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -12,6 +12,8 @@ import { findLockHolder, takeFileLock } from './file-lock.ts';
 let directory: string;
 let file: string;
 const others: ChildProcess[] = [];
+/** What a power failure left. */
+const cutOff = 'no database'.repeat(50);
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'file-lock-'));
   file = join(directory, 'folder', 'some.lock');
@@ -21,21 +23,46 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** Takes the lock in another process; resolves with what that says of it. */
-async function takeElsewhere(): Promise<{ readonly other: ChildProcess; readonly said: string }> {
+/** Another process, about to take the lock. */
+interface Taker {
+  readonly other: ChildProcess;
+  /** Takes it; resolves with what the process says of that. */
+  take(): Promise<string>;
+}
+
+/** `prelude` is code that runs in the other process before. */
+async function createTaker(prelude = ''): Promise<Taker> {
   const script = `
+    import fs from 'node:fs';
+    import { syncBuiltinESMExports } from 'node:module';
     import { takeFileLock } from ${JSON.stringify(import.meta.resolve('./file-lock.ts'))};
+    ${prelude}
+    console.log('up');
+    await new Promise((resolve) => process.stdin.once('data', resolve));
     try {
       await takeFileLock(${JSON.stringify(file)}, (holder) => 'held by ' + holder);
       console.log('taken');
     } catch (error) { console.log(error.name + ' ' + error.message); }
     setInterval(() => {}, 60_000);`;
   const other = spawn(process.execPath, ['--input-type=module', '--eval', script], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'inherit'],
   });
   others.push(other);
-  const [said] = await once(createInterface(other.stdout), 'line');
-  return { other, said: String(said) };
+  const lines = createInterface(other.stdout)[Symbol.asyncIterator]();
+  const nextLine = async () => String((await lines.next()).value);
+  expect(await nextLine()).toBe('up');
+  return {
+    other,
+    take() {
+      other.stdin.write('go\n');
+      return nextLine();
+    },
+  };
+}
+
+async function takeElsewhere(prelude?: string) {
+  const { other, take } = await createTaker(prelude);
+  return { other, said: await take() };
 }
 
 const take = () => takeFileLock(file, (holder) => `held by ${holder}`);
@@ -76,17 +103,42 @@ test('a process that only has the pid of the holder is not taken for it', async 
   await expect(take()).rejects.toThrow('held by another process');
 });
 
-test('of many that take a lock at once, one gets it', async () => {
-  const said = (await Promise.all(Array.from({ length: 6 }, takeElsewhere))).map(
-    (each) => each.said,
-  );
-  expect(said.filter((each) => each === 'taken')).toHaveLength(1);
-  expect(said.filter((each) => /held by process \d+$/.test(each))).toHaveLength(5);
+test('of a process that has taken the lock and not yet written so, the pid is waited for', async () => {
+  using _ = await take();
+  const findsNoHolderFirst = `
+    const { readSync } = fs;
+    let heads = 0;
+    fs.readSync = (descriptor, bytes, ...rest) => {
+      const isHead = bytes.length === 100;
+      return isHead && heads++ === 0 ? 0 : readSync(descriptor, bytes, ...rest);
+    };
+    syncBuiltinESMExports();`;
+  const { said } = await takeElsewhere(findsNoHolderFirst);
+  expect(said).toBe(`StartupError held by process ${pid}`);
 });
+
+test.for(['absent', 'damaged'])(
+  'of many that take a lock at once, one gets it: the file is %s',
+  async (how) => {
+    if (how === 'damaged') {
+      await mkdir(dirname(file));
+      await writeFile(file, cutOff);
+    }
+    const takers = await Promise.all(Array.from({ length: 6 }, () => createTaker()));
+    const said = await Promise.all(takers.map((taker) => taker.take()));
+    const winner = takers[said.indexOf('taken')]?.other.pid;
+    // One that empties a damaged file may erase who has the lock since.
+    const holder = how === 'absent' ? `process ${winner}` : '(another process|process \\d+)';
+    expect(said.toSorted()).toEqual([
+      ...Array(5).fill(expect.stringMatching(`^StartupError held by ${holder}$`)),
+      'taken',
+    ]);
+  },
+);
 
 test('a lock file that is damaged is made again; one that cannot be made is told', async () => {
   (await take())[Symbol.dispose]();
-  await writeFile(file, 'cut off by a power failure'.repeat(20));
+  await writeFile(file, cutOff);
   (await take())[Symbol.dispose]();
   expect((await readFile(file)).subarray(0, 15).toString()).toBe('SQLite format 3');
   await expect(takeFileLock(join(file, 'below'), String)).rejects.toThrow(/lock .*below cannot/);

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync, rmSync } from 'node:fs';
+import { closeSync, openSync, readSync, truncateSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { pid as ownPid } from 'node:process';
 import { DatabaseSync } from 'node:sqlite';
@@ -12,6 +12,8 @@ const sqliteBusy = 5;
 const sqliteDamaged = [11, 26];
 /** Another process may only be asking who holds the lock. */
 const patienceMs = 500;
+/** One that has just taken the lock has yet to write that it did. */
+const attempts = 4;
 /** Where a database file keeps both (https://www.sqlite.org/fileformat.html §1.3). */
 const [userVersionOffset, applicationIdOffset] = [60, 68];
 
@@ -29,16 +31,24 @@ export async function takeFileLock(
   explain: (holder: string) => string,
 ): Promise<Disposable> {
   const file = resolve(path);
-  const connection = heldHere.has(file) ? undefined : await openLocked(file);
-  if (connection === undefined) {
-    const holder = heldHere.has(file) ? ownPid : readHolder(file);
-    throw new StartupError(explain(holder === undefined ? 'another process' : `process ${holder}`));
+  try {
+    await makeDirectory(dirname(file), 0o711);
+  } catch (thrown) {
+    throw notTaken(file, thrown);
   }
-  return {
-    [Symbol.dispose]() {
-      if (heldHere.delete(file)) connection.close();
-    },
-  };
+  let holder = heldHere.has(file) ? ownPid : undefined;
+  for (let attempt = 1; holder === undefined && attempt <= attempts; attempt += 1) {
+    const connection = openLocked(file);
+    if (connection !== undefined) {
+      return {
+        [Symbol.dispose]() {
+          if (heldHere.delete(file)) connection.close();
+        },
+      };
+    }
+    holder = readHolder(file);
+  }
+  throw new StartupError(explain(holder === undefined ? 'another process' : `process ${holder}`));
 }
 
 /**
@@ -58,18 +68,19 @@ export function findLockHolder(path: string): number | undefined {
 }
 
 /** Undefined when another process has the lock. */
-async function openLocked(file: string): Promise<DatabaseSync | undefined> {
+function openLocked(file: string): DatabaseSync | undefined {
   try {
-    await makeDirectory(dirname(file), 0o711);
     const connection = lock(file);
     heldHere.add(file);
     return connection;
   } catch (thrown) {
     if (errorCodeOf(thrown) === sqliteBusy) return undefined;
-    throw new StartupError(`the lock ${file} cannot be taken: ${String(thrown)}`, {
-      cause: thrown,
-    });
+    throw notTaken(file, thrown);
   }
+}
+
+function notTaken(file: string, cause: unknown): StartupError {
+  return new StartupError(`the lock ${file} cannot be taken: ${String(cause)}`, { cause });
 }
 
 function lock(file: string): DatabaseSync {
@@ -77,8 +88,9 @@ function lock(file: string): DatabaseSync {
     return beginLock(file);
   } catch (thrown) {
     if (!sqliteDamaged.includes(errorCodeOf(thrown) ?? 0)) throw thrown;
-    // What a power cut left of it; nothing but a process id is in there.
-    rmSync(file);
+    // What a power cut left of it; nothing but a process id is in there. Another process may have
+    // emptied and locked it meanwhile: in another file in its place, both would have the lock.
+    truncateSync(file);
     return beginLock(file);
   }
 }
@@ -86,13 +98,14 @@ function lock(file: string): DatabaseSync {
 function beginLock(file: string): DatabaseSync {
   const database = new DatabaseSync(file, { timeout: patienceMs });
   try {
-    // In this mode the lock outlasts the transaction. Who has it stands in the file's head, where
-    // others can read it past the lock.
+    // In the exclusive mode the lock outlasts the transaction, as would the shared lock of one that
+    // gets no further, and the others would wait for that. Who has the lock stands in the file's
+    // head, where others can read it past the lock.
     database.exec(`
-      pragma locking_mode = exclusive;
       pragma journal_mode = memory;
       pragma synchronous = off;
       begin exclusive;
+      pragma locking_mode = exclusive;
       pragma user_version = ${ownPid};
       pragma application_id = ${markOf(ownPid) ?? 0};
       commit;`);
