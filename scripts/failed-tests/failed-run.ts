@@ -1,0 +1,42 @@
+/** What failed in a run of all tests. */
+export interface FailedRun {
+  readonly files: readonly FailedFile[];
+  /** Errors that belong to no test, such as a test process that crashed. */
+  readonly unhandledErrors: readonly string[];
+  /** Whether all test files ran to their end. */
+  readonly isFinished: boolean;
+}
+
+export interface FailedFile {
+  /** Relative to the project. */
+  readonly path: string;
+  readonly failures: readonly { readonly test: string; readonly error: string }[];
+}
+
+const mostFiles = 3;
+
+/**
+ * Why the files that failed do not deserve a second run, alone on the machine; undefined when they do:
+ * few, and nothing else is wrong.
+ */
+export function refusalOf({ files, unhandledErrors, isFinished }: FailedRun): string | undefined {
+  if (!isFinished) return 'The run was cut short.';
+  if (unhandledErrors.length > 0) {
+    return `An error outside of the tests: ${unhandledErrors.join('\n')}`;
+  }
+  if (files.length === 0) return 'The run failed, but no test did.';
+  if (files.length > mostFiles) {
+    return `${files.length} test files failed; at most ${mostFiles} are tried again.`;
+  }
+  return undefined;
+}
+
+/** What is said of tests that passed when they ran alone, with how they failed before. */
+export function flakyLines(files: readonly FailedFile[]): string[] {
+  return files.flatMap(({ path, failures }) =>
+    failures.flatMap(({ test, error }) => [
+      `FLAKY: ${path}: ${test}`,
+      ...error.split('\n').map((line) => `    ${line}`),
+    ]),
+  );
+}

@@ -1,0 +1,55 @@
+import { writeFileSync } from 'node:fs';
+import { env } from 'node:process';
+import type { Reporter, SerializedError, TestModule, TestRunEndReason } from 'vitest/node';
+import type { FailedFile, FailedRun } from './failed-run.ts';
+
+/** For `vitest --reporter`: writes what failed to the file that FAILED_TESTS names, as a FailedRun. */
+export default class FailedTestsReporter implements Reporter {
+  readonly #file = env['FAILED_TESTS'];
+
+  constructor() {
+    // Not for the programs that the tests start.
+    delete env['FAILED_TESTS'];
+  }
+
+  onTestRunEnd(
+    modules: readonly TestModule[],
+    unhandledErrors: readonly SerializedError[],
+    reason: TestRunEndReason,
+  ): void {
+    if (this.#file === undefined) throw new Error('FAILED_TESTS must name a file');
+    const run: FailedRun = {
+      files: modules.filter((module) => !module.ok()).map(failedFile),
+      unhandledErrors: unhandledErrors.map(textOf),
+      isFinished:
+        reason !== 'interrupted' &&
+        modules.every((module) => !/^(?:queued|pending)$/.test(module.state())),
+    };
+    writeFileSync(this.#file, JSON.stringify(run));
+  }
+}
+
+function failedFile(module: TestModule): FailedFile {
+  const failures = [
+    { name: '(the file)', errors: module.errors() },
+    // A hook that failed.
+    ...[...module.children.allSuites()].map((suite) => ({
+      name: suite.fullName,
+      errors: suite.errors(),
+    })),
+    ...[...module.children.allTests('failed')].map((test) => ({
+      name: test.fullName,
+      errors: test.result().errors ?? [],
+    })),
+  ];
+  return {
+    path: module.relativeModuleId,
+    failures: failures
+      .filter(({ errors }) => errors.length > 0)
+      .map(({ name, errors }) => ({ test: name, error: errors.map(textOf).join('\n') })),
+  };
+}
+
+function textOf({ stack, message }: SerializedError): string {
+  return stack ?? message;
+}

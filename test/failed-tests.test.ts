@@ -1,0 +1,81 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type FailedRun, refusalOf } from '../scripts/failed-tests/failed-run.ts';
+
+const project = join(import.meta.dirname, '..');
+const script = (name: string) => join(project, 'scripts', 'failed-tests', name);
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'failed-tests-'));
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+/** Runs what is in the folder, then what failed of it again, as the pipeline does. */
+function runTwice(filter: string) {
+  const failed = join(directory, `${filter}.json`);
+  const options = ['--root', directory, '--globals'];
+  const begin = (...args: readonly string[]) => {
+    const env = { ...process.env, FAILED_TESTS: failed, NO_COLOR: '1' };
+    return spawnSync(process.execPath, args, { cwd: project, env, encoding: 'utf8' });
+  };
+  const first = begin(
+    join(project, 'node_modules', 'vitest', 'vitest.mjs'),
+    ...['run', ...options, '--reporter=default', `--reporter=${script('reporter.ts')}`, filter],
+  );
+  const second = begin(script('rerun.ts'), failed, ...options);
+  return { first: first.status, second: second.status, said: second.stdout + second.stderr };
+}
+
+test('a test that passes when it runs alone is told as flaky and refuses nothing', async () => {
+  const marker = JSON.stringify(join(directory, 'marker'));
+  await writeFile(
+    join(directory, 'flaky.test.js'),
+    `import { existsSync, writeFileSync } from 'node:fs';
+     describe('a part', () => {
+       test('is fast', () => {
+         const wasThere = existsSync(${marker});
+         writeFileSync(${marker}, '');
+         expect(wasThere, 'the machine was busy').toBe(true);
+       });
+       test('is fine', () => {});
+     });`,
+  );
+  const { first, second, said } = runTwice('flaky');
+  expect([first, second]).toEqual([1, 0]);
+  expect(said).toContain('FLAKY: flaky.test.js: a part > is fast\n');
+  expect(said).toContain('the machine was busy');
+  expect(said.match(/FLAKY/g)).toHaveLength(1);
+});
+
+test('a test that fails again, a hook that does and a file that cannot be read refuse the run', async () => {
+  await writeFile(
+    join(directory, 'broken-test.test.js'),
+    `test('breaks', () => expect(1).toBe(2));`,
+  );
+  await writeFile(
+    join(directory, 'broken-hook.test.js'),
+    `beforeAll(() => { throw new Error('no world'); }); test('waits', () => {});`,
+  );
+  await writeFile(join(directory, 'broken-file.test.js'), 'test(');
+  const { first, second, said } = runTwice('broken');
+  expect([first, second]).toEqual([1, 1]);
+  expect(said).toMatch(/^Trying again, alone: (?:broken-\w+\.test\.js(?:, )?){3}$/m);
+  expect(said).toContain('A test failed twice');
+  expect(said).not.toContain('FLAKY');
+});
+
+test('what failed is not tried again when more is wrong', () => {
+  const files = ['a', 'b', 'c'].map((path) => ({ path, failures: [{ test: 't', error: 'e' }] }));
+  const run: FailedRun = { files, unhandledErrors: [], isFinished: true };
+  expect(refusalOf(run)).toBeUndefined();
+  expect(refusalOf({ ...run, files: [...files, ...files.slice(0, 1)] })).toMatch(/^4 test files/);
+  expect(refusalOf({ ...run, files: [] })).toMatch(/no test did/);
+  expect(refusalOf({ ...run, unhandledErrors: ['a worker crashed'] })).toMatch(/a worker crashed/);
+  expect(refusalOf({ ...run, isFinished: false })).toMatch(/cut short/);
+  const rerun = spawnSync(process.execPath, [script('rerun.ts'), join(directory, 'none')]);
+  expect(rerun.status).toBe(1);
+});
