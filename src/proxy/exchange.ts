@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { atEndOfTurn } from '../concurrency/end-of-turn.ts';
 import { HubError } from '../errors.ts';
 import { SentPieces } from '../undocumented/sent-pieces.ts';
 import type { ResponseHeaders } from './http1/response-head.ts';
@@ -116,7 +117,7 @@ export class Exchange implements UpstreamHandler, LiveConnection {
       return;
     }
     // An event stream may begin long before its first event.
-    process.nextTick(flush, this.#res);
+    atEndOfTurn(flushHead, this);
     this.#isEventStream = String(headers['content-type']).startsWith('text/event-stream');
   }
 
@@ -144,6 +145,18 @@ export class Exchange implements UpstreamHandler, LiveConnection {
   onResponseEnd(): void {
     if (this.#isOver) return;
     this.#finish();
+    // What was sent before goes out together with the end.
+    if (this.#sentPieces === undefined) atEndOfTurn(endAnswer, this);
+    else this.endAnswer();
+  }
+
+  /** Sends the head of an answer whose body has not begun. */
+  flushHead(): void {
+    if (!this.#isOver && !this.#res.destroyed) this.#res.flushHeaders();
+  }
+
+  /** Sends the end of the answer, with all of it that was kept for that. */
+  endAnswer(): void {
     if (this.#joinedBody === undefined) this.#res.end();
     else this.#res.end(this.#joinedBody, 'latin1');
   }
@@ -259,6 +272,10 @@ export function isIdempotent(method: string): boolean {
   return idempotentMethods.has(method);
 }
 
-function flush(res: ServerResponse): void {
-  if (!res.writableEnded && !res.destroyed) res.flushHeaders();
+function endAnswer(exchange: Exchange): void {
+  exchange.endAnswer();
+}
+
+function flushHead(exchange: Exchange): void {
+  exchange.flushHead();
 }

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { atEndOfTurn } from '../concurrency/end-of-turn.ts';
 
 /** What happens to a pair of joined sockets, as their owner needs to know it. */
 export interface SocketPairOwner {
@@ -51,7 +52,16 @@ function onData(this: PairedSocket, chunk: Buffer): void {
   if (pair === undefined) return;
   if (this === pair.upstream) pair.owner.upstreamSent(chunk);
   const other = otherOf(this, pair);
-  if (other.writable && !other.write(chunk)) this.pause();
+  if (!other.writable) return;
+  if (other.writableCorked === 0) {
+    other.cork();
+    atEndOfTurn(uncork, other);
+  }
+  if (!other.write(chunk)) this.pause();
+}
+
+function uncork(socket: Socket): void {
+  socket.uncork();
 }
 
 function onDrain(this: PairedSocket): void {

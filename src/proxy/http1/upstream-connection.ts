@@ -1,4 +1,5 @@
 import type { OnReadOpts, Socket } from 'node:net';
+import { atEndOfTurn } from '../../concurrency/end-of-turn.ts';
 import { sharedReadBuffer } from '../../undocumented/shared-read-buffer.ts';
 import { ExchangeFailure } from './exchange-failure.ts';
 import type { ExchangeCarrier, PendingExchange } from './pending-exchange.ts';
@@ -43,6 +44,8 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
   #exchange: PendingExchange | undefined;
   #bodySender: RequestBodySender | undefined;
   #head: ResponseHead | undefined;
+  /** Whether nothing of the exchange has been sent, so that what comes is no answer to it. */
+  #isUnsent = false;
   #isOpen = false;
   #isGone = false;
   #isPaused = false;
@@ -80,12 +83,13 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
     exchange.carrier = this;
     this.#hasAnswerBegun = false;
     this.#head = undefined;
-    this.#reader.begin(request.method);
     this.#deadlineMs = this.#now() + this.#timeouts.headersMs;
     if (request.body === null) {
-      this.#socket.write(head, 'latin1');
+      this.#isUnsent = true;
+      atEndOfTurn(sendHead, this);
       return;
     }
+    this.#reader.begin(request.method);
     this.#bodySender = new RequestBodySender({
       socket: this.#socket,
       body: request.body,
@@ -96,6 +100,15 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
       },
       onFailure: (error) => this.#fail(error),
     });
+  }
+
+  /** Sends the request that was put off until the end of the turn, unless it was given up. */
+  sendHead(): void {
+    const exchange = this.#exchange;
+    if (!this.#isUnsent || exchange === undefined) return;
+    this.#isUnsent = false;
+    this.#reader.begin(exchange.request.method);
+    this.#socket.write(exchange.head, 'latin1');
   }
 
   abandon(exchange: PendingExchange): void {
@@ -167,6 +180,10 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
   /** Takes what the socket has read; whether it is to read on. */
   #read(size: number): boolean {
     if (this.#isGone) return false;
+    if (this.#isUnsent) {
+      this.#broken(closedError());
+      return false;
+    }
     if (!this.#hasAnswerBegun && this.#exchange !== undefined) {
       this.#hasAnswerBegun = true;
       this.#exchange.handler.onResponseStarted();
@@ -233,6 +250,10 @@ export class UpstreamConnection implements ResponseListener, ExchangeCarrier {
     this.#owner.gone(this, this.#isOpen ? undefined : error);
     exchange?.handler.onResponseError(error);
   }
+}
+
+function sendHead(connection: UpstreamConnection): void {
+  connection.sendHead();
 }
 
 function closedError(): ExchangeFailure {

@@ -1,5 +1,12 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import {
+  type AddressInfo,
+  connect,
+  createServer,
+  type OnReadOpts,
+  type Server,
+  type Socket,
+} from 'node:net';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { eventually } from '../../../test/attacks/proxy-harness.ts';
@@ -32,11 +39,20 @@ afterEach(async () => {
   await once(server, 'close');
 });
 
-function poolOf(options: { maxConnections?: number; timeouts?: Partial<UpstreamTimeouts> } = {}) {
+type ReadInto = OnReadOpts & { readonly buffer: Buffer };
+
+function poolOf(
+  options: {
+    maxConnections?: number;
+    timeouts?: Partial<UpstreamTimeouts>;
+    open?: (onread: ReadInto) => Socket;
+  } = {},
+) {
   const { port } = server.address() as AddressInfo;
   const timeouts = { connectMs: 100, headersMs: 100, bodyMs: 100, idleMs: 4_000 };
   const pool = new UpstreamPool({
-    open: (onread) => connect({ port, host: '127.0.0.1', onread }),
+    open: (onread) =>
+      options.open?.(onread as ReadInto) ?? connect({ port, host: '127.0.0.1', onread }),
     openEvent: 'connect',
     host: 'upstream.test',
     maxConnections: options.maxConnections ?? 8,
@@ -177,6 +193,32 @@ describe('an upstream that does not keep to one answer for each request', () => 
     await eventually(() => pool.isEmpty);
     expect((await over(send(pool))).body).toBe('ok');
     expect(sockets).toHaveLength(2);
+  });
+
+  test('never answers a request that has not been sent yet', async () => {
+    const requests: string[] = [];
+    answer = (socket, text) => {
+      requests.push(text);
+      socket.write(ok);
+    };
+    let speak: (text: string) => void = () => {};
+    const { port } = server.address() as AddressInfo;
+    using pool = poolOf({
+      open: (onread) => {
+        speak = (text) => onread.callback(onread.buffer.write(text, 'latin1'), onread.buffer);
+        return connect({ port, host: '127.0.0.1', onread });
+      },
+    });
+    await over(send(pool));
+    // What is read in the turn in which the request was handed over came before it was sent.
+    const sent = send(pool, { path: '/second' });
+    speak('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged');
+    expect({ code: sent.error?.code, body: sent.body }).toEqual({
+      code: 'UPSTREAM_CLOSED',
+      body: '',
+    });
+    expect((await over(send(pool, { path: '/third' }))).body).toBe('ok');
+    expect(requests.map((text) => text.split(' ')[1])).toEqual(['/', '/third']);
   });
 
   test('fails the request when its answer is none', async () => {
