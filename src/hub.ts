@@ -7,6 +7,7 @@ import { authorise } from './api/authorise.ts';
 import { callerMiddleware, callerOf } from './api/caller-middleware.ts';
 import { endpoints } from './api/endpoints.ts';
 import type { HubInfo } from './api/info.ts';
+import { createLiveCallers } from './api/live-callers.ts';
 import { readinessMiddleware } from './api/readiness.ts';
 import { createApp } from './app.ts';
 import { addAccountPages } from './composition/account-pages.ts';
@@ -215,7 +216,11 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     authorizer,
     csrf: browser.csrf,
     hasCurrentLogin: revalidation.hasCurrentLogin,
+    logins,
   });
+  const liveCallers = building.use(
+    createLiveCallers({ database, onSessionEnd: logins.onEnd, log }),
+  );
   async function requireMetricsAccess(ctx: Context): Promise<void> {
     if (!Hub.authenticate_prometheus) return;
     authorise(endpoints.metrics, {}, callerOf(ctx), await authorizer.membership());
@@ -260,6 +265,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         gateways,
         instances,
         sharing,
+        liveCallers,
       };
       addApi(router, foundation, { ...deps, assertions, stop, info });
     },
@@ -283,8 +289,17 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         sharing,
       });
       addAccountPages(router, foundation, { browser, login, logins, accounts, oauth });
-      const deps = { browser, authorizer, login, logins, accounts, servers, services, instances };
-      addAdminPages(router, foundation, deps);
+      addAdminPages(router, foundation, {
+        site,
+        browser,
+        authorizer,
+        login,
+        logins,
+        accounts,
+        servers,
+        services,
+        instances,
+      });
     },
     addOuterRoutes: (router) =>
       addOuterPages(router, foundation, { browser, site, authorizer, servers }),
@@ -306,6 +321,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   // Before requests in flight are waited for: some of them follow a start to its end.
   building.defer(() => servers.lifecycle.close());
   building.defer(() => ending.abort());
+  building.defer(() => liveCallers[Symbol.dispose]());
   building.defer(() => gateways.close());
 
   await gateways.open(signal);

@@ -5,9 +5,10 @@ import type { Authorizer } from '../rbac/authorizer.ts';
 import { type Caller, presentsToken } from '../rbac/caller.ts';
 import { emptyMembership } from '../rbac/membership.ts';
 import { noteOperation } from './audit-middleware.ts';
-import { authorise, createMay } from './authorise.ts';
-import { callerOf } from './caller-middleware.ts';
+import { authorise, createMay, isAuthorised } from './authorise.ts';
+import { callerOf, findCallerAgain } from './caller-middleware.ts';
 import { writeEventStream } from './event-stream.ts';
+import type { LiveCallers } from './live-callers.ts';
 import {
   type AnyReply,
   type AnyRequest,
@@ -43,6 +44,7 @@ export function addOperations<Deps>(
     /** Throws `recent_login_required` for a login by cookie that is not recent. */
     readonly requireRecentLogin: (ctx: Context) => Promise<void>;
     readonly identifyByPassword: IdentifyByPassword;
+    readonly liveCallers: Pick<LiveCallers, 'watch'>;
     readonly publicOrigin: string;
     readonly bodyLimitBytes: number;
     readonly pageLimits: PageLimits;
@@ -88,9 +90,30 @@ export function addOperations<Deps>(
       }));
     const may = createMay(caller, membership);
     const requireVersion = (version: string) => requireMatch(ctx, version);
-    const request = { params, query, body, caller, rows, page, may, requireVersion };
+    const accepts = (...types: string[]) => ctx.accepts(...types) as string | false;
+    const request = { params, query, body, caller, rows, page, may, requireVersion, accepts };
     const reply = await operation.handle(request, deps);
     write(ctx, operation, page, reply);
+    if (reply.events !== undefined) follow(ctx, operation, params, reply.events);
+  }
+
+  /** Writes events for as long as the caller may have them. */
+  function follow(
+    ctx: Context,
+    operation: OperationDeclaration,
+    params: AnyRequest['params'],
+    events: NonNullable<AnyReply['events']>,
+  ): void {
+    const stream = writeEventStream(ctx, events);
+    const isAllowed = async () => {
+      if (operation.scopes === 'public') return true;
+      const caller = await findCallerAgain(ctx);
+      if (caller === undefined) return false;
+      const membership = await options.authorizer.membershipFor(caller.scopes);
+      return isAuthorised(operation, params, caller, membership);
+    };
+    const stopWatching = options.liveCallers.watch(isAllowed, stream.end);
+    stream.closed.addEventListener('abort', stopWatching);
   }
 
   async function identify(ctx: Context, operation: Operation<Deps>): Promise<Identified> {
@@ -100,12 +123,16 @@ export function addOperations<Deps>(
   }
 
   function write(ctx: Context, operation: OperationDeclaration, page: Page, reply: AnyReply): void {
-    const { status, headers = {}, body, items, total = 0, events, onSent, version } = reply;
+    const { status, headers = {}, body, text, items, total = 0, events, onSent, version } = reply;
     if (version !== undefined) ctx.set('ETag', `"${version}"`);
     ctx.status = status;
     if (onSent !== undefined) ctx.res.once('close', onSent);
-    if (events !== undefined) writeEventStream(ctx, events);
-    else if (operation.isPaged !== undefined) {
+    if (operation.answers[status]?.others !== undefined) ctx.vary('Accept');
+    if (events !== undefined) return;
+    if (text !== undefined) {
+      ctx.type = 'text/plain; charset=utf-8';
+      ctx.body = text;
+    } else if (operation.isPaged !== undefined) {
       const { publicOrigin } = options;
       const hasEnvelope = operation.isPaged === 'in_envelope';
       writePage(ctx, page, { items, total, publicOrigin, hasEnvelope });

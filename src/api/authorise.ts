@@ -44,6 +44,17 @@ export function authorise(
   return 'all';
 }
 
+/** Whether an operation that was authorised is so still. */
+export function isAuthorised(...request: Parameters<typeof authorise>): boolean {
+  try {
+    authorise(...request);
+    return true;
+  } catch (error) {
+    if (error instanceof HubError) return false;
+    throw error;
+  }
+}
+
 /** Whether a caller holds a scope for a resource. */
 export function createMay(caller: Caller | undefined, membership: Membership) {
   return (scope: string, resource: Resource): boolean =>

@@ -8,6 +8,7 @@ import type { TokenVerifier } from '../oauth/tokens/token-verifier.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { CsrfProtection } from '../sessions/csrf.ts';
+import type { LoginSessions } from '../sessions/login-sessions.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
 
 /** The token a request carries; empty when it carries something that cannot be one. */
@@ -37,17 +38,32 @@ export function callerMiddleware(deps: {
   readonly csrf: CsrfProtection;
   /** Whether the token's owner still has a login at their provider. */
   readonly hasCurrentLogin: (caller: Caller) => Promise<boolean>;
+  readonly logins: Pick<LoginSessions, 'find'>;
 }): Middleware {
   return async (ctx, next) => {
     ctx.state['caller'] = await identify(ctx);
+    ctx.state['findCallerAgain'] = () => findAgain(ctx);
     await next();
   };
+
+  async function findAgain(ctx: Context): Promise<Caller | undefined> {
+    const token = presentedToken(ctx);
+    if (token !== undefined) return findBearer(token);
+    const sessionId = loginOf(ctx)?.session.sessionId;
+    const login = sessionId === undefined ? undefined : await deps.logins.find(sessionId);
+    return login === undefined ? undefined : callerOfLogin(login, deps.authorizer);
+  }
+
+  async function findBearer(token: string): Promise<Caller | undefined> {
+    const caller = token === '' ? undefined : await deps.tokens.verify(token);
+    return caller !== undefined && (await deps.hasCurrentLogin(caller)) ? caller : undefined;
+  }
 
   async function identify(ctx: Context): Promise<Caller | undefined> {
     const token = presentedToken(ctx);
     if (token !== undefined) {
-      const caller = token === '' ? undefined : await deps.tokens.verify(token);
-      if (caller === undefined || !(await deps.hasCurrentLogin(caller))) return undefined;
+      const caller = await findBearer(token);
+      if (caller === undefined) return undefined;
       ctx.state['logName'] = caller.owner.name;
       identifyActor(actorOf(caller));
       return caller;
@@ -66,6 +82,11 @@ function actorOf({ owner, sessionId, accessToken }: Caller): Actor {
     ...(sessionId !== undefined && { sessionId }),
     ...(accessToken !== undefined && { tokenId: accessToken.id }),
   };
+}
+
+/** Who calls, found out again: undefined when the token or the login has ended meanwhile. */
+export function findCallerAgain(ctx: Context): Promise<Caller | undefined> {
+  return (ctx.state['findCallerAgain'] as () => Promise<Caller | undefined>)();
 }
 
 /** Who calls, when that could be found out. */

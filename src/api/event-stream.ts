@@ -5,12 +5,13 @@ const keepAliveMs = 8_000;
 
 /**
  * Answers with server-sent events: each value as one `data:` line of JSON, and a comment now and then
- * so that no proxy on the way takes the silence for the end.
+ * so that no proxy on the way takes the silence for the end. Returns its end, and how
+ * to bring it about.
  */
 export function writeEventStream(
   ctx: Context,
   events: (signal: AbortSignal) => AsyncIterable<unknown>,
-): void {
+): { readonly closed: AbortSignal; end(): void } {
   const closed = new AbortController();
   ctx.res.once('close', () => closed.abort());
   ctx.req.socket.setNoDelay(true);
@@ -42,4 +43,5 @@ export function writeEventStream(
       clearInterval(keepAlive);
     }
   })();
+  return { closed: closed.signal, end: () => closed.abort() };
 }

@@ -129,7 +129,7 @@ function describe(declaration: OperationDeclaration, schemas: JsonSchemas): obje
 }
 
 function describeAnswer(
-  { description, schema, mediaType = 'application/json' }: AnswerDeclaration,
+  { description, schema, mediaType = 'application/json', others = {} }: AnswerDeclaration,
   { isPaged }: OperationDeclaration,
   schemas: JsonSchemas,
 ): object {
@@ -146,6 +146,9 @@ function describeAnswer(
     content: {
       [mediaType]: isPaged === 'in_envelope' ? inEnvelope : { schema: schemas.of(schema) },
       ...(isPaged !== undefined && { [envelopeMediaType]: inEnvelope }),
+      ...Object.fromEntries(
+        Object.entries(others).map(([type, other]) => [type, { schema: schemas.of(other) }]),
+      ),
     },
   };
 }
@@ -206,7 +209,10 @@ function schemasOf(declaration: OperationDeclaration): z.ZodType[] {
     ...Object.values(queryOf(declaration)),
     ifMatch,
     body,
-    ...Object.values(answers).map(({ schema }) => schema),
+    ...Object.values(answers).flatMap(({ schema, others = {} }) => [
+      schema,
+      ...Object.values(others),
+    ]),
   ].filter((schema) => schema !== undefined);
 }
 

@@ -34,6 +34,12 @@ export interface AnswerDeclaration {
   readonly schema?: z.ZodType;
   /** JSON unless given; of an event stream, `schema` describes one event. */
   readonly mediaType?: string;
+  /** Further media types that clients ask for in `Accept`. */
+  readonly others?: {
+    readonly 'text/plain'?: z.ZodType;
+    /** Of one event. */
+    readonly 'text/event-stream'?: z.ZodType;
+  };
 }
 
 /** Everything there is to say about one operation. Router, checks, description and tests follow from it. */
@@ -103,6 +109,8 @@ export interface OperationRequest<Declaration extends OperationDeclaration> {
   readonly requireVersion: (version: string) => void;
   /** Whether the caller holds a scope for something; decides what an answer shows. */
   readonly may: (scope: string, resource: Resource) => boolean;
+  /** Which of some media types the client would like best, the first of equals; false for none of them. */
+  readonly accepts: (...types: string[]) => string | false;
 }
 
 /** What a handler returns: one of the answers declared. */
@@ -135,6 +143,7 @@ export type AnyRequest = Omit<OperationRequest<OperationDeclaration>, 'caller' |
 export interface AnyReply extends ReplyOptions {
   readonly status: number;
   readonly body?: unknown;
+  readonly text?: string;
   readonly items?: unknown;
   readonly total?: number;
   readonly events?: (signal: AbortSignal) => AsyncIterable<unknown>;
@@ -211,8 +220,14 @@ type Content<Answer extends AnswerDeclaration, IsPaged> = Answer['schema'] exten
           readonly items: ModelOf<Answer['schema']> | JsonText<ModelOf<Answer['schema']>>;
           readonly total: number;
         }
-      : { readonly body: ModelOf<Answer['schema']> }
+      : { readonly body: ModelOf<Answer['schema']> } | OtherContent<Answer['others']>
   : { readonly body?: undefined };
+
+type OtherContent<Others> =
+  | (Others extends { readonly 'text/plain': z.ZodType } ? { readonly text: string } : never)
+  | (Others extends { readonly 'text/event-stream': infer Event extends z.ZodType }
+      ? { readonly events: (signal: AbortSignal) => AsyncIterable<ModelOf<Event>> }
+      : never);
 
 /** A value that is written as JSON already. */
 export class JsonText<Value> {

@@ -6,6 +6,7 @@ import type { ServiceRegistry } from '../services/service-registry.ts';
 import { serviceStates } from '../services/service-status.ts';
 import { freeData, names, time } from './models.ts';
 import { type ModelOf, type OperationRequest, operation } from './operation.ts';
+import { answerOutput, type OutputFollowers, outputAnswers, outputQuery } from './output.ts';
 
 export interface ServiceDeps {
   readonly registry: Pick<
@@ -13,6 +14,7 @@ export interface ServiceDeps {
     'services' | 'find' | 'statusOf' | 'restart' | 'outputOf'
   >;
   readonly roles: Pick<RoleStore, 'namesHeldBy'>;
+  readonly outputFollowers: OutputFollowers;
 }
 
 /** What a service is and how it is; shown with `read:services`. */
@@ -32,6 +34,7 @@ const facts = z.object({
       'Name of the instance of the hub that runs it; null while none does, and for an external one.',
   }),
   ready: z.boolean(),
+  since: time.nullable().describe('Since when it is in this state.'),
   restarts: z.int(),
   started: time.nullable(),
   next_start: time.nullable(),
@@ -103,13 +106,18 @@ export const serviceOperations = [
     method: 'GET',
     path: '/services/{service}/output',
     tag: 'services',
-    summary: 'Read the last lines a managed service wrote',
+    summary: 'Read or follow the last lines a managed service wrote',
+    description: 'Those of an external service are not known.',
     scopes: ['admin:services'],
     target: 'service',
-    answers: { 200: { description: 'Oldest first.', schema: z.object({ lines: names }) } },
-  }).handle(async ({ params }, deps: ServiceDeps) => {
-    const { name } = getService(params.service, deps);
-    return { status: 200, body: { lines: [...(await deps.registry.outputOf(name))] } };
+    query: outputQuery,
+    answers: outputAnswers,
+  }).handle(async (request, deps: ServiceDeps) => {
+    const { name } = getService(request.params.service, deps);
+    const source = deps.registry.outputOf(name);
+    if (source === undefined) throw noSuchService();
+    const fileName = `service-${name}.log`;
+    return answerOutput(request, source, { followers: deps.outputFollowers, fileName });
   }),
   operation({
     id: 'restartService',
@@ -132,8 +140,12 @@ export const serviceOperations = [
 /** Throws `not_found`. */
 export function getService(name: string, { registry }: ServiceDeps): Service {
   const service = registry.find(name);
-  if (service === undefined) throw new HubError('not_found', 'There is no such service.');
+  if (service === undefined) throw noSuchService();
   return service;
+}
+
+function noSuchService(): HubError {
+  return new HubError('not_found', 'There is no such service.');
 }
 
 /** Names of the roles of services, by the service's name; one query, however many there are. */
@@ -191,6 +203,7 @@ function describe(service: Service, { registry }: ServiceDeps): ModelOf<typeof f
     state: status?.state ?? null,
     instance: status?.instance ?? null,
     ready: status?.isReady ?? false,
+    since: status?.since?.toISOString() ?? null,
     restarts: status?.restarts ?? 0,
     started: status?.startedAt?.toISOString() ?? null,
     next_start: status?.nextStartAt?.toISOString() ?? null,

@@ -17,12 +17,14 @@ import type { ComposedInstances } from './compose-instances.ts';
 import type { ComposedLogin } from './compose-login.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
+import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
 
 export function addAdminPages(
   router: Router,
   { stores, log }: Foundation,
   deps: {
+    readonly site: Pick<Site, 'apiPath'>;
     readonly browser: Pick<ComposedBrowser, 'pages' | 'confirmLogin'>;
     readonly authorizer: Authorizer;
     readonly login: ComposedLogin;
@@ -66,7 +68,7 @@ export function addAdminPages(
   });
   adminInstanceRoutes(admin, deps.instances);
   adminRuntimeServiceRoutes(admin, { administration: deps.accounts.serviceAdministration });
-  adminServiceRoutes(admin, { registry: deps.services.registry, log });
+  adminServiceRoutes(admin, { registry: deps.services.registry, apiPath: deps.site.apiPath, log });
   adminLockoutRoutes(admin, { lockouts, log });
   adminActivityRoutes(admin, { auditLog: stores.audit });
 }

@@ -2,8 +2,10 @@ import type Router from '@koa/router';
 import { createAuthStates } from '../accounts/auth-states.ts';
 import { addOperations } from '../api/add-operations.ts';
 import type { HubInfo } from '../api/info.ts';
+import type { LiveCallers } from '../api/live-callers.ts';
 import { createOpenApiDocument } from '../api/openapi.ts';
 import { type ApiDeps, operations } from '../api/operations.ts';
+import { createOutputFollowers } from '../api/output.ts';
 import { createRememberedPages } from '../api/remembered-pages.ts';
 import { createUserDirectory } from '../api/user-directory.ts';
 import type { AssertionSigner } from '../gateway/assertion.ts';
@@ -46,6 +48,7 @@ export function addApi(
     readonly info: HubInfo;
     readonly gateways: ComposedGateways;
     readonly sharing: ComposedSharing;
+    readonly liveCallers: LiveCallers;
   },
 ): void {
   const { authorizer, info, servers, services } = deps;
@@ -136,6 +139,7 @@ export function addApi(
     serviceAdministration,
     roles: { ...roles, ...rememberRoleNames(roles, changes) },
     registry,
+    outputFollowers: createOutputFollowers(),
     ...deps.sharing,
     ...deps.gateways.api,
     instances: deps.instances.overview,
@@ -150,6 +154,7 @@ export function addApi(
     identifyByPassword: (ctx, fields, authenticatorName) =>
       deps.accounts.passwordCallers.identify(fields, loginRequestOf(ctx), authenticatorName),
     requireRecentLogin: (ctx) => deps.browser.confirmLogin.require(ctx),
+    liveCallers: deps.liveCallers,
     publicOrigin: origins.hub,
     bodyLimitBytes: config.Proxy.api_body_size,
     pageLimits: { default: config.Hub.api_page_default_limit, max: config.Hub.api_page_max_limit },

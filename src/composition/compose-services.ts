@@ -3,6 +3,7 @@ import { routeOrigins } from '../config/route-services.ts';
 import { HubError } from '../errors.ts';
 import type { Instance } from '../instances/instance.ts';
 import { createServiceTokens } from '../oauth/tokens/service-tokens.ts';
+import type { OutputPart, OutputPosition } from '../processes/output-feed.ts';
 import { createExtraRoutes } from '../proxy/extra-routes.ts';
 import { createRouteTable } from '../proxy/route-table.ts';
 import { createManagedProcessStore } from '../services/managed-process-store.ts';
@@ -32,8 +33,8 @@ export async function composeServices(
 ) {
   const { Hub, basePath, directory } = config;
   const { caller, channel, directory: instances } = deps.instances;
-  const ask = (host: ServiceHost, operation: string, name: string) =>
-    caller.call(instances.addressOf(host.id) ?? { ...host, url: undefined }, operation, { name });
+  const ask = (host: ServiceHost, operation: string, params: object) =>
+    caller.call(instances.addressOf(host.id) ?? { ...host, url: undefined }, operation, params);
   const { origins, urls, apiUrl, jupyterHub } = deps.site;
   const routes = createRouteTable({
     reservedPrefixes: [urls.hub],
@@ -63,7 +64,7 @@ export async function composeServices(
       isShared: database.dialect === 'postgres',
       database,
       elsewhere: {
-        restart: async (host, name) => void (await ask(host, 'restart-service', name)),
+        restart: async (host, name) => void (await ask(host, 'restart-service', { name })),
         async endLeft({ id, machineId }, name, tag) {
           const isThere = (each: Instance) =>
             each.isLive && each.machineId === machineId && each.id !== id;
@@ -80,7 +81,8 @@ export async function composeServices(
             { timeoutMs: endLeftTimeoutMs },
           );
         },
-        outputOf: async (host, name) => (await ask(host, 'service-output', name)) as string[],
+        readOutput: async (host, name, after, most) =>
+          (await ask(host, 'service-output', { name, after, most })) as OutputPart,
       },
       tokens,
       announceChange: () => database.announceChange(),
@@ -100,7 +102,10 @@ export async function composeServices(
     const { name, tag } = params as { name: string; tag: string };
     return registry.endLeft(name, tag);
   });
-  channel.handle('service-output', (params) => registry.outputOf(here(params)));
+  channel.handle('service-output', async (params) => {
+    const { after, most } = params as { after?: OutputPosition; most?: number };
+    return registry.outputOf(here(params))?.read(after, most);
+  });
   const runtime = disposables.use(
     followRuntimeServices({
       store: stores.runtimeServices,

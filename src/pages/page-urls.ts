@@ -64,8 +64,7 @@ export interface PageUrls {
   adminRole(roleName: string, action?: AdminRoleAction): string;
   readonly adminServices: string;
   readonly adminNewService: string;
-  adminService(serviceName: string, action: AdminServiceAction): string;
-  adminRestartService(serviceName: string): string;
+  adminService(serviceName: string, action?: AdminServiceAction): string;
   readonly adminInstances: string;
   readonly adminActivity: string;
   readonly adminLockouts: string;
@@ -82,7 +81,7 @@ export type AdminUserAction =
   | 'remove-second-factor';
 
 /** What an administrator does to one service. */
-export type AdminServiceAction = 'edit' | 'delete';
+export type AdminServiceAction = 'restart' | 'edit' | 'delete';
 
 /** What an administrator does to one role. */
 export type AdminRoleAction = 'edit' | 'delete' | 'assign' | 'take-away';
@@ -158,7 +157,6 @@ export function createPageUrls(baseUrl: string): PageUrls {
     adminServices: `${hub}admin/services`,
     adminNewService: `${hub}admin/new-service`,
     adminService: (serviceName, action) => below('admin/services', serviceName, action),
-    adminRestartService: (serviceName) => below('admin/services', serviceName, 'restart'),
     adminInstances: `${hub}admin/instances`,
     adminActivity: `${hub}admin/activity`,
     adminLockouts: `${hub}admin/lockouts`,

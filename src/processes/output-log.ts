@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { makeDirectory } from './make-directory.ts';
+import { createOutputFeed, type OutputFeed } from './output-feed.ts';
 import { createLineSplitter } from './output-lines.ts';
 import { rotateOutputFile } from './output-rotation.ts';
 import type { SystemUser } from './system-user.ts';
@@ -14,6 +15,8 @@ export interface OutputLogOptions {
   readonly oldFiles?: number;
   /** Lines kept in memory; default 200. */
   readonly tailLines?: number;
+  /** Where they are kept in place of that; what an earlier program left there goes. */
+  readonly feed?: OutputFeed | undefined;
   /** Secrets the program knows; they show as `[secret]` in lines, whatever the program prints. */
   readonly secrets?: readonly string[];
   /** Told each line; `isRemark` marks those that came by `note`. */
@@ -64,7 +67,8 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
   const handle = await open(file, 'a+', 0o600);
 
   const splitter = createLineSplitter();
-  const lines: string[] = [];
+  const feed = options.feed ?? createOutputFeed({ maxLines: tailLines });
+  feed.restart();
   /** Remarks of the hub that are in the file and were not read back yet. */
   const remarks: string[] = [];
   let offset = 0;
@@ -75,8 +79,7 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
 
   function keep(line: string): string {
     const clean = secrets.reduce((text, secret) => text.replaceAll(secret, '[secret]'), line);
-    lines.push(clean);
-    if (lines.length > tailLines) lines.splice(0, lines.length - tailLines);
+    feed.push(clean);
     return clean;
   }
 
@@ -170,7 +173,7 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
   return {
     file,
     descriptor: handle.fd,
-    tail: (count = tailLines) => lines.slice(-count),
+    tail: feed.tail,
     flush,
     async note(text) {
       if (isClosed) return;

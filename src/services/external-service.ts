@@ -20,12 +20,19 @@ export function createExternalService(options: {
   const { routes, probe, log, clock = systemClock, takesOver = false } = options;
   let { service } = options;
   let state: ServiceState = 'stopped';
+  let since = new Date(clock.now());
   let lastError: string | undefined;
   let watch = new AbortController();
 
+  function enter(next: ServiceState): void {
+    if (state === next) return;
+    state = next;
+    since = new Date(clock.now());
+  }
+
   function onReady(): void {
     log.info({ service: service.name }, 'service is ready');
-    state = 'ready';
+    enter('ready');
     lastError = undefined;
     routes.open(service);
     options.onFirstAnswer?.();
@@ -36,14 +43,14 @@ export function createExternalService(options: {
     lastError = reason;
     options.onFirstAnswer?.();
     if (state === 'unhealthy') return;
-    state = 'unhealthy';
+    enter('unhealthy');
     routes.close(service, reason);
   }
 
   function start(): void {
     const { url } = service;
     // Without a web server there is nothing to ask: it only holds a token.
-    state = url === undefined ? 'ready' : 'starting';
+    enter(url === undefined ? 'ready' : 'starting');
     if (url === undefined) {
       if (service.isBehindProxy) routes.open(service);
       options.onFirstAnswer?.();
@@ -68,7 +75,7 @@ export function createExternalService(options: {
     start,
     async stop() {
       watch.abort();
-      state = 'stopped';
+      enter('stopped');
     },
     restart() {
       watch.abort();
@@ -84,6 +91,7 @@ export function createExternalService(options: {
       kind: 'external',
       state,
       isReady: state === 'ready',
+      since,
       pid: undefined,
       startedAt: undefined,
       uptimeMs: undefined,
@@ -91,7 +99,6 @@ export function createExternalService(options: {
       restarts: 0,
       lastExit: undefined,
       lastError,
-      outputTail: [],
       usage: undefined,
     }),
   };

@@ -4,7 +4,13 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { env, kill } from 'node:process';
 import { describe, expect, test, vi } from 'vitest';
-import { app, inState, untilStatus, useServices } from '../../test/support/service-worlds.ts';
+import {
+  app,
+  inState,
+  untilOutput,
+  untilStatus,
+  useServices,
+} from '../../test/support/service-worlds.ts';
 import { type Clock, systemClock } from '../processes/clock.ts';
 import { identifyProcess } from '../processes/process-identity.ts';
 import { runsAsRoot } from '../processes/system-user.ts';
@@ -15,8 +21,7 @@ describe('a managed service without a url', () => {
   test('counts as ready when it keeps running, and its output is kept', async () => {
     const registry = await started([{ name: 'a', command: app('never-listens') }]);
     await untilStatus(registry, inState('ready'));
-    const status = await untilStatus(registry, ({ outputTail }) => outputTail.length > 0);
-    expect(status.outputTail).toEqual(['running without a port']);
+    expect(await untilOutput(registry)).toEqual(['running without a port']);
     expect(world.routes.size).toBe(0);
     expect(await readdir(join(world.directory, 'logs'))).toEqual(['service-a.log']);
   });
@@ -120,7 +125,8 @@ describe('a managed service without a url', () => {
   test('that ignores SIGTERM does not hold up the end of the hub', async () => {
     const entry = { name: 'a', command: app('ignores-sigterm'), stop_timeout: 0.2 };
     const registry = await started([entry]);
-    const { pid = 0 } = await untilStatus(registry, ({ outputTail }) => outputTail.length > 0);
+    await untilOutput(registry);
+    const { pid = 0 } = registry.statusOf('a') ?? {};
     await registry[Symbol.asyncDispose]();
     expect(identifyProcess(pid)).toBeUndefined();
     expect(registry.statusOf('a')?.lastExit?.signal).toBe('SIGKILL');
@@ -142,17 +148,16 @@ describe('a managed service without a url', () => {
         environment: { GREETING: 'hi' },
       };
       const registry = await started([entry]);
-      const status = await untilStatus(registry, ({ outputTail }) => outputTail.length > 0);
-      expect(status.outputTail).toEqual(['nobody / hi a nobody']);
+      expect(await untilOutput(registry)).toEqual(['nobody / hi a nobody']);
     },
   );
 
   test('gets a token that is in no file, not even when it prints it', async () => {
     const command = ['sh', '-c', 'echo token=$HUB_API_TOKEN; sleep 60'];
     const registry = await started([{ name: 'a', command }]);
-    const status = await untilStatus(registry, ({ outputTail }) => outputTail.length > 0);
+    const lines = await untilOutput(registry);
     expect(world.tokens.get('a')).toMatch(/^hub_/);
     expect(registry.find('a')?.apiToken?.reveal()).toBe(world.tokens.get('a'));
-    expect(status.outputTail).toEqual(['token=[secret]']);
+    expect(lines).toEqual(['token=[secret]']);
   });
 });

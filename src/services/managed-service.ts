@@ -2,6 +2,7 @@ import { geteuid } from 'node:process';
 import type { Logger } from 'pino';
 import { type Clock, systemClock } from '../processes/clock.ts';
 import { createLineLimit } from '../processes/line-limit.ts';
+import type { OutputFeed } from '../processes/output-feed.ts';
 import { type OutputLog, openOutputLog } from '../processes/output-log.ts';
 import { createFindStranger } from '../processes/port-owner.ts';
 import { endProcessGroup } from '../processes/process-group.ts';
@@ -28,6 +29,8 @@ export interface ManagedServiceOptions {
   ) => Record<string, string>;
   /** Where its output is kept. */
   readonly logFile: string;
+  /** Where its last lines are to be read. */
+  readonly feed?: OutputFeed;
   /** Carried by everything it starts. */
   readonly tag: string;
   readonly routes: ServiceRoutes;
@@ -81,11 +84,18 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
   });
   /** What the present run is at; while runs keep failing, `stateNow` tells that instead. */
   let state: ServiceState = 'stopped';
+  let isCrashLooping = false;
+  let shown: ServiceState = state;
+  let since = new Date(clock.now());
   function enter(next: ServiceState): void {
     state = next;
+    noteChange();
+  }
+  function noteChange(): void {
+    if (shown !== stateNow()) since = new Date(clock.now());
+    shown = stateNow();
     options.onChange?.();
   }
-  let isCrashLooping = false;
   let user: SystemUser | undefined;
   let output: OutputLog | undefined;
   let process: SupervisedProcess | undefined;
@@ -118,7 +128,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     failures = 0;
     if (!isCrashLooping) return;
     isCrashLooping = false;
-    options.onChange?.();
+    noteChange();
     log.info('service no longer crashes');
   }
 
@@ -138,6 +148,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
     try {
       output ??= await openOutputLog({
         file: logFile,
+        feed: options.feed,
         secrets: service.apiToken === undefined ? [] : [service.apiToken.reveal()],
         // What the hub itself remarked stands in its log already.
         onLine: (line, isRemark) => !isRemark && loggedOutput.push(line),
@@ -310,6 +321,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
       kind: 'managed',
       state: stateNow(),
       isReady: state === 'ready',
+      since,
       pid: process?.identity.pid,
       startedAt,
       uptimeMs: uptimeMs?.(),
@@ -317,7 +329,6 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
       restarts,
       lastExit,
       lastError,
-      outputTail: output?.tail() ?? [],
       usage: process === undefined ? undefined : usage,
     }),
   };

@@ -1,5 +1,6 @@
 import { isOfOneMachine } from '../config/bind-address.ts';
 import type { Secret } from '../config/secret.ts';
+import { createOutputFeed, type OutputFeed } from '../processes/output-feed.ts';
 import type { ManagedServiceOptions } from './managed-service.ts';
 import { createManagedService } from './managed-service.ts';
 import type { Service, ServiceLaunch } from './service.ts';
@@ -19,6 +20,8 @@ export interface OwnedService extends SupervisedService {
   gain(token: Secret | undefined): void;
   /** Ends what runs here, for another instance to run it. */
   lose(options?: { readonly longestGraceMs?: number }): Promise<void>;
+  /** The last lines of what ran here last. */
+  readonly feed: OutputFeed;
   /** Goes by what the instance tells that runs it; undefined while none does. */
   follow(host: ServiceHost | undefined, report: ServiceReport | undefined): void;
   /** Takes over changes that need another process. */
@@ -38,6 +41,7 @@ export function createOwnedService(
 ): OwnedService {
   const { here, routes } = options;
   let { service } = options;
+  const feed = createOutputFeed();
   let local: SupervisedService | undefined;
   let token: Secret | undefined;
   let host: ServiceHost | undefined;
@@ -50,7 +54,7 @@ export function createOwnedService(
   });
 
   function begin(): void {
-    local = createManagedService({ ...options, service: withToken(service) });
+    local = createManagedService({ ...options, feed, service: withToken(service) });
     local.start();
   }
 
@@ -81,6 +85,7 @@ export function createOwnedService(
       kind: 'managed',
       state: report?.state ?? 'stopped',
       isReady: report?.isReady ?? false,
+      since: report?.since,
       pid: report?.pid,
       startedAt: report?.startedAt,
       uptimeMs: undefined,
@@ -88,7 +93,6 @@ export function createOwnedService(
       restarts: report?.restarts ?? 0,
       lastExit: report?.lastExit,
       lastError: host === undefined ? 'no instance of the hub runs it' : report?.lastError,
-      outputTail: [],
       usage: report?.usage,
       instance: host?.name,
       isHere: false,
@@ -108,6 +112,7 @@ export function createOwnedService(
     get host() {
       return local === undefined ? host : here;
     },
+    feed,
     start() {
       show();
     },

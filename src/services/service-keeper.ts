@@ -5,6 +5,7 @@ import { randomToken } from '../crypto/random.ts';
 import type { InstanceLease } from '../instances/instance-lease.ts';
 import type { ServiceTokens } from '../oauth/tokens/service-tokens.ts';
 import type { Clock } from '../processes/clock.ts';
+import type { OutputPart, OutputSource } from '../processes/output-feed.ts';
 import { tagsOfFamily } from '../processes/process-group.ts';
 import { listProcessTags } from '../processes/process-tag.ts';
 import { createSharedView, type ProcessView } from '../processes/process-view.ts';
@@ -60,7 +61,11 @@ export interface ServiceKeeperDeps {
 /** Asks other instances. All throw `unavailable` when one does not answer or has the service no more. */
 export interface ServicesElsewhere {
   restart(host: ServiceHost, name: string): Promise<void>;
-  outputOf(host: ServiceHost, name: string): Promise<readonly string[]>;
+  readOutput(
+    host: ServiceHost,
+    name: string,
+    ...from: Parameters<OutputSource['read']>
+  ): Promise<OutputPart>;
   /** Has an instance on the machine of another one, which is gone, end what that left of a service. */
   endLeft(host: ServiceHost, name: string, tag: string): Promise<void>;
 }

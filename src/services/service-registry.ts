@@ -6,6 +6,7 @@ import { createPeriodic, type Periodic } from '../concurrency/periodic.ts';
 import type { ServiceConfig } from '../config/config.ts';
 import type { ServiceTokens } from '../oauth/tokens/service-tokens.ts';
 import type { Clock } from '../processes/clock.ts';
+import { createOutputFeed, type OutputSource } from '../processes/output-feed.ts';
 import { hasOutputLog } from '../processes/output-log.ts';
 import { measureUsage, type ProcessUsage } from '../processes/process-usage.ts';
 import type { ProcessView } from '../processes/process-view.ts';
@@ -53,8 +54,8 @@ export interface ServiceRegistry extends AsyncDisposable {
    * name. Throws `unavailable` when the instance that runs it does not answer.
    */
   restart(name: string): Promise<boolean>;
-  /** The last lines a service wrote, oldest first; throws as `restart`. */
-  outputOf(name: string): Promise<readonly string[]>;
+  /** What a service writes, wherever it runs; undefined when there is none of that name. */
+  outputOf(name: string): OutputSource | undefined;
   /** Ends what an instance of this machine, which is gone, left of a service. */
   endLeft(name: string, tag: string): Promise<void>;
   /** Changes to a new configuration, already checked; restarts only what changed. */
@@ -102,6 +103,8 @@ export interface ServiceRegistryOptions extends HubLocation {
 
 const parallelProbes = 16;
 const firstAnswersMs = 1_000;
+/** The output of external services, which is elsewhere. */
+const nothingWritten = createOutputFeed();
 
 /** The services are known at once, and run after `start`. */
 export function createServiceRegistry(options: ServiceRegistryOptions): ServiceRegistry {
@@ -309,12 +312,23 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
       }
       return true;
     },
-    async outputOf(name) {
-      const found = supervised.get(name);
-      if (found === undefined) return [];
-      const host = isOwned(found) && !found.isLocal ? found.host : undefined;
-      if (host !== undefined) return options.elsewhere.outputOf(host, name);
-      return found.status(undefined).outputTail;
+    outputOf(name) {
+      if (!supervised.has(name)) return undefined;
+      // A service moves, and is another one after a change, while its output is followed.
+      const feedOf = () => {
+        const found = supervised.get(name);
+        return found !== undefined && isOwned(found) ? found.feed : nothingWritten;
+      };
+      return {
+        async read(after, most) {
+          const found = supervised.get(name);
+          const host =
+            found !== undefined && isOwned(found) && !found.isLocal ? found.host : undefined;
+          if (host === undefined) return feedOf().read(after, most);
+          return options.elsewhere.readOutput(host, name, after, most);
+        },
+        onMore: (listener) => feedOf().onMore(listener),
+      };
     },
     endLeft: keeper.endLeft,
     applyConfig: (configs) =>

@@ -7,6 +7,7 @@ const optional = <Schema extends z.ZodType>(schema: Schema) => schema.optional()
 const report = z.object({
   state: z.enum(serviceStates),
   isReady: z.boolean(),
+  since: optional(z.coerce.date()),
   pid: optional(z.number()),
   startedAt: optional(z.coerce.date()),
   nextStartAt: optional(z.coerce.date()),

@@ -37,6 +37,8 @@ export interface ServiceStatus {
   readonly kind: 'managed' | 'external';
   readonly state: ServiceState;
   readonly isReady: boolean;
+  /** Since when it is in this state, as far as that is known. */
+  readonly since: Date | undefined;
   readonly pid: number | undefined;
   /** When the present run began. */
   readonly startedAt: Date | undefined;
@@ -49,8 +51,6 @@ export interface ServiceStatus {
   readonly lastExit: ServiceExit | undefined;
   /** What is or was last wrong; cleared when the service is ready. */
   readonly lastError: string | undefined;
-  /** The last lines of its output, oldest first. */
-  readonly outputTail: readonly string[];
   readonly usage: ProcessUsage | undefined;
 }
 

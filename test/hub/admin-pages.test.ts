@@ -251,7 +251,9 @@ describe('services', () => {
       },
     });
     const browser = await own.logIn('ada', testPassword);
-    const url = `${own.url}hub/admin/services`;
+    const list = await browser.request(`${own.url}hub/admin/services`);
+    expect(list.body).toContain('href="/hub/admin/services/ticker"');
+    const url = `${own.url}hub/admin/services/ticker`;
     const pidOf = (body: string) => /<dt>Process<\/dt><dd>(\d+)/.exec(body)?.[1];
     let page = await browser.request(url);
     await until(async () => {
@@ -265,7 +267,7 @@ describe('services', () => {
       return now !== undefined && now !== before;
     }, 'the service has another process');
     const plain = await own.logIn('plain', testPassword);
-    expect((await plain.request(url)).status).toBe(403);
+    for (const path of [url, list.url]) expect((await plain.request(path)).status).toBe(403);
   });
 });
 
@@ -279,6 +281,7 @@ describe('the administration is closed', () => {
     '/groups/staff',
     '/groups/staff/delete',
     '/services',
+    '/services/ticker',
     '/lockouts',
   ];
   const actions = [

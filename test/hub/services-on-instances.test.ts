@@ -1,6 +1,7 @@
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
 import { useOwnPostgres } from '../support/databases.ts';
@@ -124,13 +125,30 @@ describe.skipIf(!hasPostgres())('a managed service of several instances', () => 
   });
 
   test('shows at each what it writes', async () => {
-    const command = ['sh', '-c', 'echo said by the service; exec sleep 600'];
+    const later = 'while [ ! -e say ]; do sleep 0.1; done; echo said later';
+    const command = ['sh', '-c', `echo said by the service; ${later}; exec sleep 600`];
     const { first, second } = await startTwo([{ name: 'writes', command }]);
     await using _first = first;
     await using _second = second;
     await untilState(second, 'writes', 'ready');
     const answer = await second.api('/services/writes/output', adminToken);
     expect(await answer.json()).toEqual({ lines: ['said by the service'] });
+
+    const followed = await second.api('/services/writes/output?follow', adminToken);
+    let told = '';
+    const reading = (async () => {
+      for await (const part of followed.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+        told += part;
+      }
+    })();
+    await until(() => told.includes('said by the service'), 'the last lines are told');
+    await writeFile(join(first.directory, 'say'), '');
+    await until(() => told.includes('said later'), 'what it writes now is told');
+    await first[Symbol.asyncDispose]();
+    await until(() => told.split('said by the service').length > 2, 'it moves with the service');
+    expect(told).toContain('"restarted":true');
+    await second[Symbol.asyncDispose]();
+    await reading;
   });
 
   test('that only its own machine reaches is reached from another one, by its own guard', async () => {

@@ -15,6 +15,7 @@ import { invitationLinksPage, newUsersPage } from '../../src/pages/admin/new-use
 import { adminRoleFormPage } from '../../src/pages/admin/role-form-page.ts';
 import { adminRolePage, adminRolesPage } from '../../src/pages/admin/roles-page.ts';
 import { adminServiceFormPage, newServicePage } from '../../src/pages/admin/service-form-page.ts';
+import { adminServicePage } from '../../src/pages/admin/service-page.ts';
 import { adminServicesPage } from '../../src/pages/admin/services-page.ts';
 import { adminUserPage } from '../../src/pages/admin/user-page.ts';
 import { adminUsersPage } from '../../src/pages/admin/users-page.ts';
@@ -43,10 +44,35 @@ import { serviceUnavailablePage } from '../../src/pages/services/service-unavail
 import { servicesPage } from '../../src/pages/services/services-page.ts';
 import { acceptSharePage } from '../../src/pages/sharing/accept-share-page.ts';
 import { type ShareView, sharePage } from '../../src/pages/sharing/share-page.ts';
+import { serviceDefinition } from '../../src/services/runtime-service.ts';
+import { createService, type Service } from '../../src/services/service.ts';
 import type { PlacedStatus } from '../../src/services/service-status.ts';
 
 /** The moment at which every sample page is looked at. */
 export const sampleNow = new Date('2026-11-20T10:00:00Z');
+
+function sampleService(text: (plausible: string) => string): Service {
+  const definition = serviceDefinition.parse({
+    url: 'http://127.0.0.1:8080',
+    command: ['label-studio', 'start'],
+    access: 'gateway',
+  });
+  const service = createService(
+    { name: 'label-studio', ...definition },
+    {
+      apiToken: undefined,
+      source: 'api',
+      basePath: '/',
+      directory: '/srv/label-studio',
+    },
+  );
+  const { launch } = service;
+  return {
+    ...service,
+    info: { title: text('Label Studio') },
+    launch: launch && { ...launch, command: launch.command.map(text), user: text('labels') },
+  };
+}
 
 function sampleInstance(name: string, changes: Partial<Instance> = {}): Instance {
   return {
@@ -330,6 +356,7 @@ export function samplePages(
     kind: 'managed',
     state: 'ready',
     isReady: true,
+    since: minutes(-4000),
     pid: 4711,
     startedAt: minutes(-4000),
     uptimeMs: 4000 * 60_000,
@@ -337,10 +364,22 @@ export function samplePages(
     restarts: 0,
     lastExit: undefined,
     lastError: undefined,
-    outputTail,
     usage: { cpuCores: 0.034, memoryBytes: 131_072_000, uptimeSeconds: 240_000, processes: 3 },
   };
-  const exit = { code: 1, signal: null, leftBehind: 0, ranForMs: 400, at: minutes(-1) };
+  const failing: PlacedStatus = {
+    ...managed,
+    name: text('label-studio'),
+    state: 'crash_looping',
+    isReady: false,
+    since: minutes(-12),
+    restarts: 17,
+    lastExit: { code: 1, signal: null, leftBehind: 0, ranForMs: 400, at: minutes(-1) },
+    lastError: text('It ended 5 times within a minute.'),
+    nextStartAt: minutes(0.4),
+    pid: undefined,
+    startedAt: undefined,
+    usage: undefined,
+  };
 
   const confirmation = {
     layout,
@@ -840,51 +879,38 @@ export function samplePages(
       services: [
         {
           displayName: text('Notebook gallery'),
-          mayRestart: true,
-          mayEdit: true,
-          mayDelete: true,
-          access: 'gateway',
           url: text('/services/notebook-gallery/'),
           status: managed,
         },
+        { url: text('/services/label-studio/'), status: failing },
         {
-          mayRestart: true,
-          mayEdit: true,
-          mayDelete: true,
-          access: 'gateway',
-          url: text('/services/label-studio/'),
-          status: {
-            ...managed,
-            name: text('label-studio'),
-            state: 'crash_looping',
-            restarts: 17,
-            lastExit: exit,
-            lastError: text('It ended 5 times within a minute.'),
-            nextStartAt: minutes(0.4),
-            pid: undefined,
-            startedAt: undefined,
-            usage: undefined,
-          },
-        },
-        {
-          mayRestart: true,
-          mayEdit: true,
-          mayDelete: true,
-          access: 'service',
           url: text('/services/wiki/'),
           status: {
             ...managed,
+            instance: undefined,
             name: text('wiki'),
             kind: 'external',
             state: 'unhealthy',
+            isReady: false,
             lastError: text('It answered 502.'),
             pid: undefined,
             startedAt: undefined,
             usage: undefined,
-            outputTail: [],
           },
         },
       ],
+    }),
+    'admin-service': adminServicePage({
+      layout,
+      service: sampleService(text),
+      status: failing,
+      url: text('/services/label-studio/'),
+      output: {
+        url: text('/hub/api/services/label-studio/output'),
+        lines: outputTail,
+        problem: text('The instance "hub-b" of the hub has not answered for a while.'),
+      },
+      may: { run: true, edit: true, delete: true },
     }),
     'admin-service-form': adminServiceFormPage({
       layout,

@@ -13,6 +13,7 @@ import { createOrigins } from '../../src/http/origins.ts';
 import { type InstanceLease, openInstanceLease } from '../../src/instances/instance-lease.ts';
 import { createInstanceStore } from '../../src/instances/instance-store.ts';
 import { type Clock, systemClock } from '../../src/processes/clock.ts';
+import { createOutputFeed } from '../../src/processes/output-feed.ts';
 import type { ProcessView } from '../../src/processes/process-view.ts';
 import { createManagedProcessStore } from '../../src/services/managed-process-store.ts';
 import { createServiceOwnerStore } from '../../src/services/service-owner-store.ts';
@@ -87,7 +88,11 @@ export function useServices() {
       isShared: false,
       lease: { ...world.lease, isHeld: () => world.isLeaseHeld },
       database: world.database,
-      elsewhere: { restart: async () => {}, outputOf: async () => [], endLeft: async () => {} },
+      elsewhere: {
+        restart: async () => {},
+        readOutput: async () => createOutputFeed().read(),
+        endLeft: async () => {},
+      },
       tokens: {
         set: (name, token) => world.tokens.set(name, token),
         setHash: (name, hash) => world.tokens.set(name, hash),
@@ -166,6 +171,21 @@ export async function untilStatus(
       const status = registry.statusOf(name);
       if (status === undefined || !condition(status)) throw new Error(JSON.stringify(status));
       return status;
+    },
+    { timeout: 30_000, interval: 10 },
+  );
+}
+
+/** Waits until a service has written something, and gives its lines. */
+export async function untilOutput(
+  registry: ServiceRegistry,
+  name = 'a',
+): Promise<readonly string[]> {
+  return vi.waitFor(
+    async () => {
+      const { lines = [] } = (await registry.outputOf(name)?.read()) ?? {};
+      if (lines.length === 0) throw new Error('it has written nothing');
+      return lines;
     },
     { timeout: 30_000, interval: 10 },
   );

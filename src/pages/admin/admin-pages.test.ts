@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { serviceDefinition } from '../../services/runtime-service.ts';
+import { createService } from '../../services/service.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { createPageUrls } from '../page-urls.ts';
@@ -6,6 +8,7 @@ import { adminTabsOf } from './admin-tabs.ts';
 import { adminGroupPage } from './groups-page.ts';
 import { lockoutsPage } from './lockouts-page.ts';
 import { invitationLinksPage, newUsersPage } from './new-users-page.ts';
+import { type AdminServiceView, adminServicePage } from './service-page.ts';
 import { adminServicesPage } from './services-page.ts';
 import { type AdminUserView, adminUserPage } from './user-page.ts';
 import { type AdminUsersView, adminUsersPage } from './users-page.ts';
@@ -150,6 +153,7 @@ describe('services', () => {
     kind: 'managed',
     state: 'crash_looping',
     isReady: false,
+    since: new Date(now.getTime() - 300_000),
     pid: undefined,
     startedAt: undefined,
     uptimeMs: undefined,
@@ -157,56 +161,69 @@ describe('services', () => {
     restarts: 17,
     lastExit: { code: null, signal: 'SIGKILL', leftBehind: 0, ranForMs: 5, at: now },
     lastError: 'It ended 5 times within a minute.',
-    outputTail: ['boom'],
     usage: undefined,
   };
-  const services = (more: Partial<PlacedStatus>): string =>
+  const well = {
+    state: 'ready',
+    isReady: true,
+    usage: { cpuCores: 1.5, memoryBytes: 2_400_000_000, uptimeSeconds: 5, processes: 2 },
+  } as const;
+  const list = (more: Partial<PlacedStatus>): string =>
     String(
       adminServicesPage({
         layout,
         mayAdd: false,
-        services: [
-          {
-            access: 'gateway',
-            mayRestart: true,
-            mayEdit: false,
-            mayDelete: false,
-            url: '/services/gallery/',
-            status: { ...status, ...more },
-          },
-        ],
+        services: [{ url: '/services/gallery/', status: { ...status, ...more } }],
+      }),
+    );
+  const place = { apiToken: undefined, basePath: '/', directory: '/srv' };
+  const serviceOf = (definition: object) =>
+    createService({ name: 'gallery', ...serviceDefinition.parse(definition) }, place);
+  const managed = serviceOf({ url: 'http://127.0.0.1:9', command: ['serve', '--port', '9'] });
+  const one = (more: Partial<PlacedStatus>, view: Partial<AdminServiceView> = {}): string =>
+    String(
+      adminServicePage({
+        layout,
+        service: managed,
+        url: '/services/gallery/',
+        may: { run: true, edit: false, delete: false },
+        status: { ...status, ...more },
+        ...view,
       }),
     );
 
-  test('one that keeps failing says so, with its last output unfolded', () => {
-    const page = services({});
+  test('each is a row that leads to its page, and says since when it keeps failing', () => {
+    const page = list({});
     for (const text of [
+      'href="/hub/admin/services/gallery"',
       '1 service keeps failing',
       'Keeps failing',
+      '5 minutes ago',
       '17',
-      'signal SIGKILL',
       'It ended 5 times',
-      'boom',
     ]) {
       expect(page).toContain(text);
     }
-    expect(page).toContain('<details class="more" open>');
+    expect(list(well)).toContain('150 %');
+    expect(list(well)).not.toContain('It ended 5 times');
   });
 
-  test('one that is well shows its figures', () => {
-    const page = services({
-      state: 'ready',
-      usage: { cpuCores: 1.5, memoryBytes: 2_400_000_000, uptimeSeconds: 5, processes: 2 },
-    });
-    expect(page).toContain('150 %');
-    expect(page).toContain('2.4 GB');
-    expect(page).not.toContain('It ended 5 times');
-    expect(page).not.toContain('<details class="more" open>');
+  test('one shows how it ended, what it is and what it wrote, the newest last', () => {
+    const page = one({}, { output: { url: '/hub/api/x', lines: ['first', 'last'] } });
+    for (const text of ['signal SIGKILL', 'in less than a minute', 'serve --port 9', '/srv']) {
+      expect(page).toContain(text);
+    }
+    expect(page).toContain('first\nlast</pre>');
+    expect(page).toContain('href="/hub/api/x?download"');
+    expect(one(well)).toContain('2.4 GB');
+    expect(one(well)).not.toContain('It ended 5 times');
+    expect(one(well)).not.toContain('data-output-url');
   });
 
   test('one that runs elsewhere cannot be restarted', () => {
-    expect(services({ kind: 'external' })).not.toContain('/restart"');
-    expect(services({})).toContain('action="/hub/admin/services/gallery/restart"');
+    expect(one({ kind: 'external' }, { service: serviceOf({}) })).not.toContain('/restart"');
+    expect(one({})).toContain('action="/hub/admin/services/gallery/restart"');
+    expect(one({}, { may: { run: false, edit: false, delete: false } })).not.toContain('/restart"');
   });
 });
 

@@ -1,62 +1,107 @@
+import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { HubError } from '../../errors.ts';
 import { listFilter } from '../../rbac/access-check.ts';
+import type { Service } from '../../services/service.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
-import { type AdminContext, parameter } from './admin-context.ts';
-import { type AdminService, adminServicesPage } from './services-page.ts';
+import { type Admin, type AdminContext, parameter } from './admin-context.ts';
+import { type AdminServiceView, adminServicePage, titleOf } from './service-page.ts';
+import { adminServicesPage, type ListedService } from './services-page.ts';
 
-/** `/hub/admin/services`: how every service is. */
+/** Lines of output on the page of a service. */
+const shownLines = 200;
+
+/** `/hub/admin/services`: how every service is, and the page of each. */
 export function adminServiceRoutes(
   admin: AdminContext,
   deps: {
-    readonly registry: Pick<ServiceRegistry, 'services' | 'find' | 'statusOf' | 'restart'>;
+    readonly registry: Pick<
+      ServiceRegistry,
+      'services' | 'find' | 'statusOf' | 'restart' | 'outputOf'
+    >;
+    /** Path of the API, with a slash at its end. */
+    readonly apiPath: string;
     readonly log: Logger;
   },
 ): void {
   const { pages } = admin;
   const { registry } = deps;
 
+  /** Throws `not_found` as the API does. */
+  function serviceFor(ctx: Context, who: Admin, scope: string): Service {
+    const name = parameter(ctx, 'service');
+    who.require(scope, { kind: 'service', name });
+    const service = registry.find(name);
+    if (service !== undefined) return service;
+    throw new HubError('not_found', 'There is no such service.');
+  }
+
   admin.get('/admin/services', async (ctx, who) => {
     const { caller, may } = who;
     const filter = listFilter(caller.scopes, 'list:services');
     if (filter === undefined) who.require('list:services');
-    const services = registry.services().flatMap((service): AdminService[] => {
-      const { name, info, url, prefix, access } = service;
+    const services = registry.services().flatMap((service): ListedService[] => {
+      const { name } = service;
       const status = registry.statusOf(name);
-      const resource = { kind: 'service', name } as const;
       const isListed = filter === 'all' || filter?.services.has(name) === true;
-      if (status === undefined || !isListed || !may('read:services', resource)) return [];
-      const title = info['title'];
-      const isAdded = service.source === 'api' && may('admin:services', resource);
-      return [
-        {
-          displayName: typeof title === 'string' ? title : undefined,
-          url: url === undefined ? undefined : prefix,
-          access,
-          // What a service writes may hold anything; reading it is a right of its own.
-          status: may('admin:services', resource) ? status : { ...status, outputTail: [] },
-          mayRestart: may('admin:services', resource),
-          mayEdit: isAdded && service.kind === 'external',
-          mayDelete: isAdded,
-        },
-      ];
+      if (status === undefined || !isListed || !may('read:services', { kind: 'service', name })) {
+        return [];
+      }
+      const title = titleOf(service);
+      return [{ displayName: title === name ? undefined : title, url: addressOf(service), status }];
     });
     const layout = await pages.formLayoutFor(ctx);
     pages.send(ctx, adminServicesPage({ layout, services, mayAdd: may('admin:services') }));
   });
 
+  admin.get('/admin/services/:service', async (ctx, who) => {
+    const service = serviceFor(ctx, who, 'read:services');
+    const { name } = service;
+    const status = registry.statusOf(name);
+    if (status === undefined) throw new HubError('not_found', 'There is no such service.');
+    const isManager = who.may('admin:services', { kind: 'service', name });
+    const isAdded = service.source === 'api' && isManager;
+    const page = adminServicePage({
+      layout: await pages.formLayoutFor(ctx),
+      service,
+      status,
+      url: addressOf(service),
+      // What a service writes may hold anything; reading it is a right of its own.
+      output: isManager && service.kind === 'managed' ? await outputOf(name) : undefined,
+      may: {
+        run: isManager,
+        edit: isAdded && service.kind === 'external',
+        delete: isAdded,
+      },
+    });
+    pages.send(ctx, page);
+  });
+
+  async function outputOf(name: string): Promise<AdminServiceView['output']> {
+    const url = `${deps.apiPath}services/${encodeURIComponent(name)}/output`;
+    try {
+      const { lines = [] } = (await registry.outputOf(name)?.read(undefined, shownLines)) ?? {};
+      return { url, lines };
+    } catch (error) {
+      if (!(error instanceof HubError)) throw error;
+      return { url, lines: [], problem: error.message };
+    }
+  }
+
   admin.post(
     '/admin/services/:service/restart',
     async (ctx, who) => {
-      const name = parameter(ctx, 'service');
-      who.require('admin:services', { kind: 'service', name });
-      if (registry.find(name) === undefined || !(await registry.restart(name))) {
-        throw new HubError('not_found', 'There is no such service.');
-      }
+      const { name } = serviceFor(ctx, who, 'admin:services');
+      await registry.restart(name);
       deps.log.info({ service: name, by: who.login.user.name }, 'a service is restarted by hand');
       const text = `${name} is restarting.`;
-      pages.redirectWithNotice(ctx, pages.urls.adminServices, { kind: 'good', text });
+      pages.redirectWithNotice(ctx, pages.urls.adminService(name), { kind: 'good', text });
     },
     { needsRecentLogin: false },
   );
+}
+
+/** Where users open a service, when it has pages. */
+function addressOf({ url, origin = '', prefix }: Service): string | undefined {
+  return url === undefined ? undefined : origin + prefix;
 }

@@ -9,10 +9,12 @@ export type AssetName =
   | 'favicon.svg'
   | 'auto-start.js'
   | 'copy-button.js'
+  | 'live-output.js'
   | 'live-state.js'
   | 'password-toggle.js'
   | 'progress.js'
-  | 'retry.js';
+  | 'retry.js'
+  | 'server-sent-events.js';
 
 /** One asset as it is sent. */
 export interface Asset {
@@ -44,10 +46,12 @@ const files = [
   'favicon.svg',
   'auto-start.js',
   'copy-button.js',
+  'live-output.js',
   'live-state.js',
   'password-toggle.js',
   'progress.js',
   'retry.js',
+  'server-sent-events.js',
 ] as const;
 
 const styles = ['tokens', 'base', 'layout', 'controls', 'content', 'pages'] as const;

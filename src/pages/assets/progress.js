@@ -1,4 +1,6 @@
 // Follows a starting server by server-sent events; without this file the page reloads itself.
+import { events } from './server-sent-events.js';
+
 const panel = document.querySelector('[data-progress-url]');
 if (panel !== null) follow(panel);
 
@@ -11,29 +13,14 @@ function follow({ dataset }) {
   async function listen() {
     let isOver = false;
     try {
-      // Not an EventSource: that cannot send the token by which the hub knows its own pages.
-      const response = await fetch(dataset.progressUrl, {
-        headers: {
-          accept: 'text/event-stream',
-          'x-csrf-token': document.querySelector('meta[name="csrf-token"]')?.content ?? '',
-        },
-        cache: 'no-store',
-      });
-      if (!response.ok) throw new Error(`answered with ${response.status}`);
-      let text = '';
-      for await (const piece of pieces(response.body.pipeThrough(new TextDecoderStream()))) {
-        const events = (text + piece).split('\n\n');
-        text = events.pop();
-        for (const event of events) if (event.startsWith('data:')) isOver = take(event.slice(5));
-      }
+      for await (const event of events(dataset.progressUrl)) isOver = take(event);
     } catch {
       // The connection broke; the page says how things are.
     }
     if (!isOver) setTimeout(() => location.reload(), 3000);
   }
 
-  function take(data) {
-    const event = JSON.parse(data);
+  function take(event) {
     if (typeof event.progress === 'number') bar.value = event.progress;
     if (typeof event.message === 'string') show(event.message, event.phase);
     if (event.ready === true) location.replace(dataset.readyUrl);
@@ -54,15 +41,5 @@ function follow({ dataset }) {
     if (isRepeated) item.dataset.phase = phase;
     item.textContent = text;
     log.append(item);
-  }
-}
-
-// Not every browser can iterate a stream.
-async function* pieces(stream) {
-  const reader = stream.getReader();
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    yield value;
   }
 }

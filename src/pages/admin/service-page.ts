@@ -1,0 +1,110 @@
+import type { Service } from '../../services/service.ts';
+import type { PlacedStatus, ServiceExit } from '../../services/service-status.ts';
+import { actionForm } from '../elements/form.ts';
+import { pageHead } from '../elements/layout.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { liveOutput } from '../elements/live-output.ts';
+import { formatBytes, formatCpu } from '../elements/quantity.ts';
+import { duration, timeElement } from '../elements/time.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { serviceStatus } from '../services/service-list.ts';
+import { adminLayout } from './admin-layout.ts';
+
+/** A service as an administrator sees it. */
+export interface AdminServiceView {
+  readonly layout: FormLayoutProps;
+  readonly service: Service;
+  readonly status: PlacedStatus;
+  /** Where users open it, when it has pages. */
+  readonly url?: string | undefined;
+  /** The last lines it wrote; undefined for who may not read them, and for an external service. */
+  readonly output?:
+    | { readonly url: string; readonly lines: readonly string[]; readonly problem?: string }
+    | undefined;
+  readonly may: {
+    /** Start, stop and restart it. */
+    readonly run: boolean;
+    /** Of one that was added at run time. */
+    readonly edit: boolean;
+    readonly delete: boolean;
+  };
+}
+
+/** How one service is, what it is, and what it writes. */
+export function adminServicePage(view: AdminServiceView): Html {
+  const { layout, service, status, output } = view;
+  const name = service.name;
+  const displayName = titleOf(service);
+  return adminLayout(layout, {
+    title: displayName,
+    tab: 'services',
+    scripts: ['live-state.js', 'live-output.js'],
+    body: html`<div id="service" data-live-seconds="5">
+${pageHead(displayName, displayName === name ? undefined : name, actions(view))}
+<p class="row">${serviceStatus(status.state)}${status.since && html` <span class="soft">${timeElement(status.since, layout.now)}</span>`}</p>
+${!status.isReady && status.lastError !== undefined && html`<p class="problem">${status.lastError}</p>`}
+<dl class="facts wide">${figures(layout, status)}${facts(view)}</dl>
+</div>
+${output !== undefined && liveOutput(output)}`,
+  });
+}
+
+/** What people call a service. */
+export function titleOf({ name, info }: Service): string {
+  const title = info['title'];
+  return typeof title === 'string' ? title : name;
+}
+
+function actions({ layout, service, url, may }: AdminServiceView): Html {
+  const { urls } = layout;
+  const { name, kind } = service;
+  return html`<div class="actions">
+${url !== undefined && html`<a class="button primary" href="${url}">Open</a>`}
+${
+  kind === 'managed' &&
+  may.run &&
+  actionForm(layout, {
+    action: urls.adminService(name, 'restart'),
+    label: 'Restart',
+  })
+}
+${may.edit && html`<a class="button" href="${urls.adminService(name, 'edit')}">Edit</a>`}
+${may.delete && html`<a class="button danger" href="${urls.adminService(name, 'delete')}">Delete…</a>`}</div>`;
+}
+
+const accessWords = {
+  service: 'Checked by the service',
+  gateway: 'Checked by the gateway',
+  public: 'Open to everyone',
+} as const;
+
+const fact = (label: string, value: HtmlValue): Html =>
+  html`<div><dt>${label}</dt><dd>${value}</dd></div>`;
+
+/** What changes while it runs. */
+function figures({ now }: FormLayoutProps, status: PlacedStatus): Html {
+  const { kind, instance, startedAt, nextStartAt, lastExit, usage, pid, restarts } = status;
+  return html`${fact('Runs at', instance ?? (kind === 'external' ? 'Elsewhere' : 'No instance of the hub'))}
+${startedAt && fact('Running since', timeElement(startedAt, now))}
+${usage && html`${fact('CPU', formatCpu(usage.cpuCores))}${fact('Memory', formatBytes(usage.memoryBytes))}`}
+${pid !== undefined && fact('Process', `${pid}${usage !== undefined && usage.processes > 1 ? ` and ${usage.processes - 1} more` : ''}`)}
+${kind === 'managed' && fact('Restarts', restarts.toLocaleString('en'))}
+${lastExit && fact('Last end', html`${exitWords(lastExit)}, ${timeElement(lastExit.at, now)}`)}
+${nextStartAt && fact('Next start', timeElement(nextStartAt, now))}`;
+}
+
+/** What it is. */
+function facts({ service, url }: AdminServiceView): Html {
+  const { launch, access, source } = service;
+  return html`${url !== undefined && fact('Visitors', accessWords[access])}
+${service.url !== undefined && fact('Address', html`<code>${service.url}</code>`)}
+${launch !== undefined && fact('Command', html`<code>${launch.command.join(' ')}</code>`)}
+${launch !== undefined && fact('Folder', html`<code>${launch.workingDirectory}</code>`)}
+${launch?.user !== undefined && fact('Account', launch.user)}
+${launch !== undefined && fact('Limits', `${duration(service.readyTimeoutMs / 1000)} to become ready, ${duration(launch.stopGraceMs / 1000)} to end`)}
+${fact('Comes from', source === 'api' ? 'Added at run time' : 'The configuration file')}`;
+}
+
+function exitWords({ code, signal }: ServiceExit): string {
+  return signal === null ? `exit code ${code}` : `signal ${signal}`;
+}

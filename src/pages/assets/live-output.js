@@ -1,0 +1,107 @@
+// Follows the output of a service or server, where the page shows only the last lines.
+import { events } from './server-sent-events.js';
+
+const mostLines = 1000;
+const shownLines = 200;
+const panel = document.querySelector('[data-output-url]');
+if (panel !== null) follow(panel.dataset.outputUrl);
+
+function follow(url) {
+  const [list, state, pause, search] = ['lines', 'state', 'pause', 'search'].map((name) =>
+    document.getElementById(`output-${name}`),
+  );
+  const box = list.parentElement;
+  let lines = [];
+  // What has come while the person reads what is there.
+  let unseen = 0;
+  let isPaused = false;
+  let problem = '';
+  let isFollowing = false;
+  let connection;
+  let failures = 0;
+
+  for (const control of [pause, search]) control.hidden = false;
+  pause.addEventListener('click', () => {
+    isPaused = !isPaused;
+    pause.textContent = isPaused ? 'Go on' : 'Pause';
+    if (!isPaused) box.scrollTop = 0;
+    show();
+  });
+  search.addEventListener('input', () => show(true));
+  // Where the newest line is in sight, what comes is shown.
+  box.addEventListener('scroll', () => unseen > 0 && show());
+  document.addEventListener('selectionchange', () => unseen > 0 && show());
+  document.addEventListener('visibilitychange', () => {
+    // A page that no one sees holds no connection.
+    if (document.visibilityState === 'hidden') connection?.abort();
+    else void listen();
+  });
+  void listen();
+
+  async function listen() {
+    if (isFollowing || document.visibilityState === 'hidden') return;
+    isFollowing = true;
+    connection = new AbortController();
+    try {
+      let isFirst = true;
+      for await (const event of events(`${url}?follow&lines=${shownLines}`, connection.signal)) {
+        take(event, isFirst);
+        isFirst = false;
+        failures = 0;
+      }
+      problem = 'The connection has ended.';
+    } catch (error) {
+      problem = reasonOf(error.status);
+    }
+    isFollowing = false;
+    if (connection.signal.aborted) return void listen();
+    say();
+    failures += 1;
+    setTimeout(listen, Math.min(1000 * 2 ** failures, 30_000));
+  }
+
+  function take(event, isFirst) {
+    if (isFirst || event.restarted === true) lines = [];
+    if (event.skipped > 0) lines.push(`[… ${event.skipped} lines not shown]`);
+    lines.push(...event.lines);
+    lines = lines.slice(-mostLines);
+    problem = event.problem ?? '';
+    unseen += isFirst ? 0 : event.lines.length;
+    show();
+  }
+
+  function show(isAsked = false) {
+    if (!isAsked && isHeld()) return say();
+    unseen = 0;
+    const wanted = search.value.toLowerCase();
+    const found = lines.filter((line) => line.toLowerCase().includes(wanted));
+    list.textContent = found.join('\n');
+    say(wanted === '' ? undefined : found.length);
+  }
+
+  // Lines must not run away from who reads, searches or copies them.
+  function isHeld() {
+    const selection = document.getSelection();
+    const isSelecting = selection?.isCollapsed === false && box.contains(selection.anchorNode);
+    return isPaused || isSelecting || box.scrollTop < -8;
+  }
+
+  function say(found) {
+    const text = [
+      problem,
+      found === undefined ? '' : `${found} of ${lines.length} lines.`,
+      unseen === 0 ? '' : `${unseen} more below${isPaused ? '' : ': scroll down to go on'}.`,
+      lines.length === 0 && problem === '' ? state.dataset.empty : '',
+    ]
+      .filter((part) => part !== '')
+      .join(' ');
+    if (state.textContent !== text) state.textContent = text;
+  }
+}
+
+function reasonOf(status) {
+  if (status === 403 || status === 404)
+    return 'You may no longer read this, or it is gone. Reload the page.';
+  if (status === 429) return 'Too many pages follow output at once: close some.';
+  return 'The hub does not answer; trying again.';
+}
