@@ -19,6 +19,7 @@ import { composeBrowser } from './composition/compose-browser.ts';
 import { composeGateway } from './composition/compose-gateway.ts';
 import { composeGateways } from './composition/compose-gateways.ts';
 import { composeInstances } from './composition/compose-instances.ts';
+import { composeLoads } from './composition/compose-loads.ts';
 import { composeLogin } from './composition/compose-login.ts';
 import { composeOAuth } from './composition/compose-oauth.ts';
 import { composeRevalidation } from './composition/compose-revalidation.ts';
@@ -157,6 +158,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     // A start that fails or is ended leaves alone what runs.
     stopsServersAtEnd: () => isReady && stop.stopsServers(),
   });
+  const loads = composeLoads(foundation, { instances, services, servers });
   const gateway = composeGateway(foundation, {
     site,
     oauth,
@@ -186,6 +188,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     instances,
     version,
     servers,
+    loads,
     gateway,
     gateways,
     readiness,
@@ -264,6 +267,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         services,
         gateways,
         instances,
+        loads,
         sharing,
         liveCallers,
       };

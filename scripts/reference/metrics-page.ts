@@ -12,6 +12,7 @@ export function listMetrics(): readonly MetricDescription[] {
     instancesByState: () => ({ up: 0, down: 0 }),
     gateways: () => 0,
     serversByState: () => ({}),
+    serversTogether: () => ({ cpuCores: 0, memoryBytes: 0 }),
     users: () => Promise.resolve(0),
     storagesUp: () => Promise.resolve({}),
     openWebSockets: () => 0,

@@ -6,6 +6,7 @@ import { groupOperations } from './groups.ts';
 import { infoOperations } from './info.ts';
 import { instanceOperations } from './instances.ts';
 import { invitationOperations } from './invitations.ts';
+import { loadOperations } from './loads.ts';
 import { lockoutOperations } from './lockouts.ts';
 import type { Operation } from './operation.ts';
 import { proxyOperations } from './proxy.ts';
@@ -31,6 +32,7 @@ export type ApiDeps = Together<
   | typeof invitationOperations
   | typeof lockoutOperations
   | typeof serverOperations
+  | typeof loadOperations
   | typeof shareOperations
   | typeof groupOperations
   | typeof roleOperations
@@ -54,6 +56,7 @@ export const operations: readonly Operation<ApiDeps>[] = [
   invitationOperations,
   lockoutOperations,
   serverOperations,
+  loadOperations,
   shareOperations,
   groupOperations,
   roleOperations,

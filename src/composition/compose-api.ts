@@ -21,6 +21,7 @@ import type { ComposedAccounts } from './compose-accounts.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedGateways } from './compose-gateways.ts';
 import type { ComposedInstances } from './compose-instances.ts';
+import type { ComposedLoads } from './compose-loads.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
@@ -43,6 +44,7 @@ export function addApi(
     readonly servers: ComposedServers;
     readonly services: ComposedServices;
     readonly instances: ComposedInstances;
+    readonly loads: Pick<ComposedLoads, 'reader'>;
     readonly assertions: AssertionSigner;
     readonly stop: StopRequest;
     readonly info: HubInfo;
@@ -143,6 +145,8 @@ export function addApi(
     ...deps.sharing,
     ...deps.gateways.api,
     instances: deps.instances.overview,
+    instanceNames: deps.instances.directory,
+    loads: deps.loads.reader,
   };
   addOperations(router, operations, apiDeps, {
     authorizer,

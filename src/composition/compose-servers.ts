@@ -186,7 +186,7 @@ export async function composeServers(
       log,
     }),
   );
-  return { spawner, lifecycle, servers, activityLog, toldAddresses, progressElsewhere };
+  return { spawner, lifecycle, servers, routes, activityLog, toldAddresses, progressElsewhere };
 }
 
 /** Starts every spawner of the configuration; what was started is closed again when one does not start. */

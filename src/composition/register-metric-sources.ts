@@ -3,6 +3,7 @@ import { serviceStates } from '../services/service-status.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
 import type { ComposedGateways } from './compose-gateways.ts';
 import type { ComposedInstances } from './compose-instances.ts';
+import type { ComposedLoads } from './compose-loads.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
 import type { Foundation } from './foundation.ts';
@@ -16,6 +17,7 @@ export function registerMetricSources(
     readonly instances: ComposedInstances;
     readonly version: string;
     readonly servers: ComposedServers;
+    readonly loads: Pick<ComposedLoads, 'serversTogether'>;
     readonly gateway: ComposedGateway;
     readonly gateways: Pick<ComposedGateways, 'openWebSockets' | 'list'>;
     readonly readiness: Readiness;
@@ -47,6 +49,7 @@ export function registerMetricSources(
       for (const { state } of lifecycle.units()) totals[state] = (totals[state] ?? 0) + 1;
       return totals;
     },
+    serversTogether: deps.loads.serversTogether,
     instance: { name: instance.name, version: deps.version },
     instancesByState() {
       const instances = deps.instances.directory.list();

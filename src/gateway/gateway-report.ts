@@ -6,6 +6,7 @@ import { dateOf, monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { createPeriodic, type Periodic } from '../concurrency/periodic.ts';
 import type { ReportedGateway } from '../instances/instance-figures.ts';
 import type { ForwardedFigures } from '../metrics/forwarded-figures.ts';
+import { addLoad, type RouteLoad, takeLoad } from '../proxy/route-load.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { WebSocketForwarder } from '../proxy/websocket-forwarder.ts';
 import type { HubLink } from './hub-link.ts';
@@ -26,6 +27,13 @@ export const gatewayReport = z.object({
     .default(0)
     .describe('When the hub sent the heartbeat that was heard last, by the clock of the hub.'),
   used_routes: z.array(z.string()).max(100_000).describe('Prefixes, since the report before.'),
+  loads: z
+    .array(z.tuple([z.string(), count, count, count, count]))
+    .max(100_000)
+    .default([])
+    .describe(
+      'Since the report before, by prefix: requests, answers, milliseconds until these began, milliseconds that WebSockets were open.',
+    ),
   forwarded: z
     .array(
       z.object({
@@ -43,6 +51,8 @@ export const gatewayReport = z.object({
 export type GatewayReport = z.output<typeof gatewayReport>;
 
 const reportMs = 2_000;
+/** A body of the API holds some more. Of what is left the next report tells. */
+const mostLoads = 5_000;
 
 /** Reports to the hub while it is there; what it did not take is told again. */
 export function createGatewayReporter(deps: {
@@ -62,6 +72,21 @@ export function createGatewayReporter(deps: {
   let toldUntilMs = monotonicMs();
   /** Sent, and perhaps not taken. */
   let pending: GatewayReport | undefined;
+
+  function takeLoads(elapsedMs: number): GatewayReport['loads'] {
+    const loads: GatewayReport['loads'] = [];
+    for (const { key, load } of routes.list()) {
+      if (!isLoaded(load)) continue;
+      if (loads.length === mostLoads) {
+        load.webSocketMs += load.openWebSockets * elapsedMs;
+        continue;
+      }
+      const taken = takeLoad(load, elapsedMs);
+      const { requests: asked, answers, answerMs, webSocketMs } = taken;
+      loads.push([key, asked, answers, Math.round(answerMs), Math.round(webSocketMs)]);
+    }
+    return loads;
+  }
 
   function takeReport(): GatewayReport {
     webSockets.recordTraffic();
@@ -86,6 +111,7 @@ export function createGatewayReporter(deps: {
         .list()
         .filter(({ lastActivityMs }) => lastActivityMs >= sinceMs)
         .map(({ key }) => key),
+      loads: takeLoads(toldUntilMs - sinceMs),
       forwarded,
     };
   }
@@ -100,6 +126,10 @@ export function createGatewayReporter(deps: {
     },
     onError: (error) => deps.log.debug({ err: error }, 'the hub did not take a report'),
   });
+}
+
+function isLoaded({ requests, answers, openWebSockets, webSocketMs }: RouteLoad): boolean {
+  return requests > 0 || answers > 0 || openWebSockets > 0 || webSocketMs > 0;
 }
 
 /** What gateways report, at the hub. */
@@ -128,13 +158,13 @@ export function createGatewayReports(deps: {
 
   return {
     take(report) {
-      const { name, number, used_routes, forwarded } = report;
+      const { name, number, used_routes, loads, forwarded } = report;
       const nowMs = monotonicMs();
       for (const [known, { atMs }] of latest) if (nowMs - atMs > goneMs) latest.delete(known);
       const isRepeated = latest.get(name)?.report.number === number;
       const lagMs = Math.max(0, deps.now() - report.heard_at_ms);
       latest.set(name, {
-        report: { ...report, used_routes: [], forwarded: [] },
+        report: { ...report, used_routes: [], loads: [], forwarded: [] },
         lagMs,
         atMs: nowMs,
       });
@@ -143,7 +173,12 @@ export function createGatewayReports(deps: {
         // Now, since activity from before the last look at the routes would not be seen.
         if (route !== undefined) route.lastActivityMs = nowMs;
       }
-      if (!isRepeated) deps.countAll(forwarded);
+      if (isRepeated) return;
+      for (const [key, requests, answers, answerMs, webSocketMs] of loads) {
+        const route = find(key);
+        if (route !== undefined) addLoad(route.load, { requests, answers, answerMs, webSocketMs });
+      }
+      deps.countAll(forwarded);
     },
     openWebSockets() {
       return present().reduce((open, { report }) => open + report.web_sockets, 0);

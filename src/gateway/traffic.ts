@@ -104,7 +104,8 @@ export function createTraffic(deps: {
     requestClosed(req, res, route, visitor) {
       const { status, seconds, sentBytes } = outcomeOf(req, res);
       if (route !== undefined) {
-        const { owner } = route;
+        const { owner, load } = route;
+        load.requests += 1;
         const service = owner.kind === 'service' ? owner.name : '';
         count({ routeKind: owner.kind, service, status, seconds });
       }

@@ -21,6 +21,8 @@ export interface MetricSources {
   services(): readonly ServiceFigures[];
   serviceStates: readonly string[];
   serversByState(): Readonly<Record<string, number>>;
+  /** What the users' servers of this instance use, all together. */
+  serversTogether(): { readonly cpuCores: number; readonly memoryBytes: number };
   /** Undefined while the database does not tell. */
   users(): Promise<number | undefined>;
   /** Whether each storage answers. */
@@ -48,6 +50,8 @@ export interface MetricDescription {
 /** What the parts of the hub count. */
 export interface Metrics {
   countRequest(method: string, status: number, seconds: number): void;
+  /** What the hub has answered itself since it started. */
+  answered(): { readonly requests: number; readonly seconds: number };
   countForwarded(request: ForwardedRequest): void;
   /** Adds what gateway processes counted. */
   addForwarded(parts: readonly ForwardedPart[]): void;
@@ -87,6 +91,8 @@ export function createMetrics(): Metrics {
     buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   });
+  let answeredRequests = 0;
+  let answeredSeconds = 0;
   const forwarded = new ForwardedFigures();
   new Counter({
     name: 'hub_forwarded_requests_total',
@@ -151,8 +157,12 @@ export function createMetrics(): Metrics {
     list: () => registry.getMetricsAsArray().map(describeMetric),
     contentType: registry.contentType,
     exposition: () => registry.metrics(),
-    countRequest: (method, status, seconds) =>
-      requests.observe({ method: knownMethod(method), code: String(status) }, seconds),
+    countRequest(method, status, seconds) {
+      answeredRequests += 1;
+      answeredSeconds += seconds;
+      requests.observe({ method: knownMethod(method), code: String(status) }, seconds);
+    },
+    answered: () => ({ requests: answeredRequests, seconds: answeredSeconds }),
     countForwarded: (request) => forwarded.count(request),
     addForwarded(parts) {
       for (const part of parts) forwarded.add(part);
@@ -281,6 +291,22 @@ function registerSources(sources: MetricSources, registers: Registry[]): void {
       this.reset();
       for (const [state, count] of Object.entries(sources.serversByState()))
         this.set({ state }, count);
+    },
+  });
+  new Gauge({
+    name: 'hub_servers_cpu_cores',
+    help: "Cores in use by users' servers of the instance that is asked, all together, as far as their spawners tell.",
+    registers,
+    collect() {
+      this.set(sources.serversTogether().cpuCores);
+    },
+  });
+  new Gauge({
+    name: 'hub_servers_memory_bytes',
+    help: "Memory in use by users' servers of the instance that is asked, all together, as far as their spawners tell.",
+    registers,
+    collect() {
+      this.set(sources.serversTogether().memoryBytes);
     },
   });
   new Gauge({

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { atEndOfTurn } from '../concurrency/end-of-turn.ts';
 import { HubError } from '../errors.ts';
+import { recordOf } from '../http/request-record.ts';
 import { SentPieces } from '../undocumented/sent-pieces.ts';
 import type { ResponseHeaders } from './http1/response-head.ts';
 import type {
@@ -104,6 +105,8 @@ export class Exchange implements UpstreamHandler, LiveConnection {
     this.touch();
     this.tags.route.lastAnswerMs = this.tags.route.lastActivityMs;
     const { route, client } = this.tags;
+    route.load.answers += 1;
+    route.load.answerMs += performance.now() - recordOf(this.req).startedAtMs;
     const pairs = clientResponseHeaders(headers, route, [client?.host, this.req.headers.host]);
     if (this.#responseHeadersToAdd !== undefined) pairs.push(...this.#responseHeadersToAdd);
     if (reason !== '' && plainReason.test(reason)) {

@@ -68,10 +68,10 @@ export function createRouteTable(
 
   for (const prefix of reservedPrefixes) nodeAt(root, prefixSegments(prefix)).entry = 'hub';
 
-  function put(definition: RouteDefinition): Route {
+  function put(definition: RouteDefinition, former?: Route): Route {
     const { host, prefix } = definition;
     const segments = prefixSegments(prefix);
-    const route = createRoute({ sessionIdAliases, ...definition }, now());
+    const route = createRoute({ sessionIdAliases, ...definition }, now(), former?.load);
     const node = nodeAt(rootOf(host), segments);
     if (node.entry === 'hub') throw new TypeError(`the prefix ${prefix} is reserved`);
     node.entry = route;
@@ -118,7 +118,7 @@ export function createRouteTable(
     },
     replace(definition) {
       const former = find((definition.host ?? '') + definition.prefix);
-      const route = put(definition);
+      const route = put(definition, former);
       if (former !== undefined) {
         route.lastActivityMs = former.lastActivityMs;
         announceRemoval(former, route);

@@ -1,6 +1,7 @@
 import type { RouteRule } from '../config/route-rules-schema.ts';
 import type { AccessTarget } from '../protocol/access-scope.ts';
 import { tokenCookieName } from '../protocol/cookie-names.ts';
+import { createRouteLoad, type RouteLoad } from './route-load.ts';
 import { compileRules, type RouteRules } from './route-rules.ts';
 import { parseUpstreamAddress, type UpstreamAddress } from './upstream-address.ts';
 
@@ -80,10 +81,16 @@ export interface Route {
   lastActivityMs: number;
   /** When the upstream last began an answer, by the monotonic clock; -Infinity before its first. */
   lastAnswerMs: number;
+  /** Passes to the route that takes its place. */
+  readonly load: RouteLoad;
 }
 
 /** Throws TypeError for a target that cannot be forwarded to. */
-export function createRoute(definition: RouteDefinition, nowMs: number): Route {
+export function createRoute(
+  definition: RouteDefinition,
+  nowMs: number,
+  load: RouteLoad = createRouteLoad(),
+): Route {
   const { prefix, target, access, owner, clientId, upstreamTimeoutMs, isReady = true } = definition;
   const { host, rules = [] } = definition;
   return {
@@ -109,5 +116,6 @@ export function createRoute(definition: RouteDefinition, nowMs: number): Route {
     isReady,
     lastActivityMs: nowMs,
     lastAnswerMs: Number.NEGATIVE_INFINITY,
+    load,
   };
 }

@@ -87,6 +87,7 @@ export function createWebSocketForwarder(options: {
     tunnel.recordTraffic();
     tunnels.delete(tunnel);
     liveConnections.delete(tunnel);
+    tunnel.tags.route.load.openWebSockets -= 1;
     changeCount(tunnel.tags.userName, -1);
   }
 
@@ -150,6 +151,7 @@ export function createWebSocketForwarder(options: {
       });
       tunnels.add(tunnel);
       liveConnections.add(tunnel);
+      route.load.openWebSockets += 1;
       changeCount(userName, 1);
 
       const upgradeRequest: UpgradeRequest = {

@@ -2,6 +2,7 @@ import { dateOf, monotonicMs } from '../concurrency/monotonic-clock.ts';
 import type { Origins } from '../http/origins.ts';
 import { serverClientId } from '../protocol/client-id.ts';
 import type { Route } from '../proxy/route.ts';
+import type { RouteLoad } from '../proxy/route-load.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import { type Server, serverPrefix } from './server.ts';
 
@@ -31,8 +32,16 @@ export interface ServerRoutes {
   leadElsewhere(servers: Iterable<readonly [Server, Elsewhere]>): void;
   /** Whether there is a route to a server, whichever instance runs it. */
   isOpen(server: Server): boolean;
+  /** The routes of servers, with their ids, and whether this instance runs them. */
+  loads(): Iterable<ServerLoad>;
   /** The servers that had traffic since this was called last. */
   collectTraffic(): Iterable<Traffic>;
+}
+
+export interface ServerLoad {
+  readonly serverId: string;
+  readonly isHere: boolean;
+  readonly load: RouteLoad;
 }
 
 interface OpenRoute extends Omit<Traffic, 'at'> {
@@ -105,6 +114,13 @@ export function createServerRoutes(deps: {
     },
 
     isOpen: (server) => open.get(prefixOf(server))?.serverId === server.id,
+
+    *loads() {
+      for (const [prefix, { serverId, elsewhere }] of open) {
+        const load = routes.find(prefix)?.load;
+        if (load !== undefined) yield { serverId, isHere: elsewhere === undefined, load };
+      }
+    },
 
     *collectTraffic() {
       const sinceMs = collectedAtMs;

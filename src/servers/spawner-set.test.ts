@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createSpawnRequest } from '../../test/contract/spawn-request.ts';
 import { createScriptedSpawner } from '../../test/support/scripted-spawner.ts';
+import type { Spawner } from '../plugin-host/spawner.ts';
+import { createBoundedUsage } from './bounded-usage.ts';
 import { joinSpawners } from './spawner-set.ts';
 
 const spawnerOf = (profile: string | undefined) => profile ?? 'near';
@@ -65,4 +67,80 @@ test('servers are within reach of other instances only where all spawners say so
   expect(joinSpawners([one], spawnerOf).reach).toBe('anywhere');
   const other = { name: 'far', spawner: createScriptedSpawner() };
   expect(joinSpawners([one, other], spawnerOf).reach).toBe('machine');
+});
+
+describe('what servers use', () => {
+  const usage = (cpuCores: number) => ({
+    cpuCores,
+    memoryBytes: 1,
+    uptimeSeconds: 1,
+    processes: 1,
+  });
+  const states = [
+    { id: 'a', spawner: 'near' },
+    { id: 'b', spawner: 'far' },
+    { id: 'c', spawner: 'gone' },
+    { id: 'd', spawner: 'near' },
+  ];
+
+  function join(near: Pick<Spawner, 'usage'>, far: Pick<Spawner, 'usage'> = {}) {
+    return joinSpawners(
+      [
+        { name: 'near', spawner: { ...createScriptedSpawner(), ...near } },
+        { name: 'far', spawner: { ...createScriptedSpawner(), ...far } },
+      ],
+      spawnerOf,
+    );
+  }
+
+  test('is asked of each spawner once, for all of its own', async () => {
+    const asked: unknown[] = [];
+    const all = join(
+      {
+        async usage(own) {
+          asked.push(own);
+          return [usage(1), undefined];
+        },
+      },
+      { usage: async () => [usage(2)] },
+    );
+    expect(await all.usage(states)).toEqual([usage(1), usage(2), undefined, undefined]);
+    expect(asked).toEqual([[{ id: 'a' }, { id: 'd' }]]);
+  });
+
+  test('is not known where a spawner fails or has no word for it, and that disturbs no other', async () => {
+    const all = join(
+      { usage: async () => [usage(1), usage(3)] },
+      {
+        usage: async () => {
+          throw new Error('the engine is down');
+        },
+      },
+    );
+    expect(await all.usage(states)).toEqual([usage(1), undefined, undefined, usage(3)]);
+    const unable = join({});
+    expect(await unable.usage(states)).toEqual(states.map(() => undefined));
+  });
+
+  test('is waited for only so long, and one that hangs is not asked again until it has answered', async () => {
+    const answers = [Promise.withResolvers<undefined[]>()];
+    let asked = 0;
+    const bounded = createBoundedUsage(
+      {
+        usage() {
+          asked += 1;
+          return answers[0]?.promise ?? Promise.resolve([]);
+        },
+      },
+      { limitMs: 5 },
+    );
+    expect(await bounded([{}])).toEqual([]);
+    expect(await bounded([{}])).toEqual([]);
+    expect(asked).toBe(1);
+    answers[0]?.resolve([]);
+    await answers[0]?.promise;
+    await new Promise(setImmediate);
+    await bounded([{}]);
+    expect(asked).toBe(2);
+  });
 });

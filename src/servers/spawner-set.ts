@@ -1,4 +1,11 @@
-import type { OptionsForm, PollResult, Spawner, SpawnerState } from '../plugin-host/spawner.ts';
+import type {
+  OptionsForm,
+  PollResult,
+  ResourceUsage,
+  Spawner,
+  SpawnerState,
+} from '../plugin-host/spawner.ts';
+import { createBoundedUsage } from './bounded-usage.ts';
 
 /** A spawner of the configuration. */
 export interface NamedSpawner {
@@ -8,6 +15,11 @@ export interface NamedSpawner {
 
 /** All spawners of the configuration as one, which hands on each call to the one whose server it is. */
 export interface SpawnerSet extends Omit<Spawner, 'optionsForm' | 'usage' | 'open'> {
+  /**
+   * What servers use, in the order of their states: each spawner is asked once for all of its own. Undefined for
+   * those of whom theirs does not say in time. Never rejects.
+   */
+  usage(states: readonly SpawnerState[]): Promise<readonly (ResourceUsage | undefined)[]>;
   /** What users may choose, by the name of the spawner; those that ask nothing are not in it. */
   readonly forms: ReadonlyMap<string, OptionsForm>;
   /** Whether `resume` can go on with a start that kept this state. */
@@ -28,6 +40,9 @@ export function joinSpawners(
 ): SpawnerSet {
   const byName = new Map(members.map((member) => [member.name, member.spawner]));
   const isAlone = members.length === 1;
+  const usageByName = new Map(
+    members.map(({ name, spawner }) => [name, createBoundedUsage(spawner)]),
+  );
 
   function find(stored: SpawnerState): { name: string; spawner: Spawner; state: SpawnerState } {
     const { [spawnerKey]: told, ...state } = stored;
@@ -99,6 +114,20 @@ export function joinSpawners(
     },
     delete: async (server, options) => {
       await all((spawner) => spawner.delete?.(server, options));
+    },
+
+    async usage(states) {
+      const places = states.map((state, place) => {
+        const { [spawnerKey]: told, ...own } = state;
+        return { name: typeof told === 'string' ? told : members[0].name, state: own, place };
+      });
+      const usages: (ResourceUsage | undefined)[] = states.map(() => undefined);
+      const asked = [...Map.groupBy(places, ({ name }) => name)].map(async ([name, own]) => {
+        const told = (await usageByName.get(name)?.(own.map(({ state }) => state))) ?? [];
+        for (const [index, { place }] of own.entries()) usages[place] = told[index];
+      });
+      await Promise.all(asked);
+      return usages;
     },
 
     async [Symbol.asyncDispose]() {

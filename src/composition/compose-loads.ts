@@ -1,0 +1,150 @@
+import { monotonicMs } from '../concurrency/monotonic-clock.ts';
+import { createPeriodic } from '../concurrency/periodic.ts';
+import { createFiguresReader } from '../instances/instance-figures.ts';
+import { answerLoads, createLoadReader, loadsOperation } from '../instances/load-reader.ts';
+import {
+  createLoadHistories,
+  type LoadSample,
+  loadKeys,
+  loadSpans,
+} from '../metrics/load-history.ts';
+import type { ResourceUsage } from '../plugin-host/spawner.ts';
+import { type RouteLoad, type TakenLoad, takeLoad } from '../proxy/route-load.ts';
+import type { ComposedInstances } from './compose-instances.ts';
+import type { ComposedServers } from './compose-servers.ts';
+import type { ComposedServices } from './compose-services.ts';
+import type { Foundation } from './foundation.ts';
+
+/** How busy everything is, and was. */
+export type ComposedLoads = ReturnType<typeof composeLoads>;
+
+/** Measures what this instance runs and forwards, every ten seconds. */
+export function composeLoads(
+  { database, metrics, log, disposables }: Foundation,
+  deps: {
+    readonly instances: ComposedInstances;
+    readonly services: Pick<ComposedServices, 'routes' | 'registry'>;
+    readonly servers: Pick<ComposedServers, 'lifecycle' | 'spawner' | 'routes'>;
+  },
+) {
+  const { instances, services, servers } = deps;
+  const histories = createLoadHistories({ now: monotonicMs });
+  const readFigures = createFiguresReader();
+  let takenAtMs = monotonicMs();
+  let answeredBefore = metrics.answered();
+  let usageByServer: ReadonlyMap<string, ResourceUsage> = new Map();
+
+  async function measureServers(): Promise<ReadonlyMap<string, ResourceUsage>> {
+    const running = [...servers.lifecycle.units()].flatMap(({ server, state, spawnerState }) =>
+      state === 'running' && spawnerState !== undefined ? [{ id: server.id, spawnerState }] : [],
+    );
+    const usages = await servers.spawner.usage(running.map(({ spawnerState }) => spawnerState));
+    return new Map(
+      running.flatMap(({ id }, index) => {
+        const usage = usages[index];
+        return usage === undefined ? [] : [[id, usage] as const];
+      }),
+    );
+  }
+
+  /** What the hub answered itself since this was called last. */
+  function takeOwn(): TakenLoad {
+    const before = answeredBefore;
+    answeredBefore = metrics.answered();
+    const requests = answeredBefore.requests - before.requests;
+    const answerMs = (answeredBefore.seconds - before.seconds) * 1000;
+    return { requests, answers: requests, answerMs, webSocketMs: 0 };
+  }
+
+  async function sample(): Promise<void> {
+    usageByServer = await measureServers();
+    const elapsedMs = Math.max(1, monotonicMs() - takenAtMs);
+    takenAtMs += elapsedMs;
+    const record = (key: string, load: LoadSample) => histories.record(key, load, elapsedMs / 1000);
+
+    const taken = new Map<RouteLoad, TakenLoad>();
+    const byService = new Map<string, TakenLoad>();
+    let total = takeOwn();
+    for (const { load, owner } of services.routes.list()) {
+      const own = takeLoad(load, elapsedMs);
+      taken.set(load, own);
+      total = add(total, own);
+      if (owner.kind !== 'service') continue;
+      byService.set(owner.name, add(byService.get(owner.name) ?? none, own));
+    }
+    const isNews = (key: string, load: TakenLoad | undefined) =>
+      (load?.requests ?? 0) > 0 ||
+      (load?.webSocketMs ?? 0) > 0 ||
+      histories.latest(key) !== undefined;
+
+    for (const { serverId, isHere, load } of servers.routes.loads()) {
+      const key = loadKeys.server(serverId);
+      const own = taken.get(load);
+      // The one that runs it measures it; the others only know what passes through them.
+      if (!isHere && !isNews(key, own)) continue;
+      const { cpuCores, memoryBytes } = usageByServer.get(serverId) ?? {};
+      record(key, { ...(isHere && { cpuCores, memoryBytes }), ...sampleOf(own, elapsedMs) });
+    }
+    for (const { name, isHere, usage } of services.registry.statuses()) {
+      const key = loadKeys.service(name);
+      const own = byService.get(name);
+      if (!isHere && !isNews(key, own)) continue;
+      const { cpuCores, memoryBytes } = (isHere ? usage : undefined) ?? {};
+      record(key, { cpuCores, memoryBytes, ...sampleOf(own, elapsedMs) });
+    }
+    const { cpuCores, memoryBytes } = readFigures();
+    record(loadKeys.instance, { cpuCores, memoryBytes, ...sampleOf(total, elapsedMs) });
+    histories.prune();
+  }
+
+  instances.channel.handle(loadsOperation, async (question) => answerLoads(histories, question));
+  disposables.use(
+    createPeriodic({
+      intervalMs: loadSpans.hour.stepSeconds * 1000,
+      work: sample,
+      onError: (error) => log.warn({ err: error }, 'could not measure how busy the hub is'),
+    }),
+  );
+  return {
+    reader: createLoadReader({
+      here: instances.self,
+      isShared: database.dialect === 'postgres',
+      directory: instances.directory,
+      caller: instances.caller,
+      histories,
+    }),
+    /** What the servers of this instance used when they were measured last. */
+    serversTogether() {
+      let cpuCores = 0;
+      let memoryBytes = 0;
+      for (const usage of usageByServer.values()) {
+        cpuCores += usage.cpuCores;
+        memoryBytes += usage.memoryBytes;
+      }
+      return { cpuCores, memoryBytes };
+    },
+  };
+}
+
+const none: TakenLoad = { requests: 0, answers: 0, answerMs: 0, webSocketMs: 0 };
+
+function add(left: TakenLoad, right: TakenLoad): TakenLoad {
+  return {
+    requests: left.requests + right.requests,
+    answers: left.answers + right.answers,
+    answerMs: left.answerMs + right.answerMs,
+    webSocketMs: left.webSocketMs + right.webSocketMs,
+  };
+}
+
+/** Nothing for what has no route. */
+function sampleOf(load: TakenLoad | undefined, elapsedMs: number): LoadSample {
+  if (load === undefined) return {};
+  const { requests, answers, answerMs, webSocketMs } = load;
+  return {
+    requests,
+    answers,
+    answerSeconds: answerMs / 1000,
+    webSockets: webSocketMs / elapsedMs,
+  };
+}
