@@ -38,6 +38,7 @@ export function addAccountPages(
     throttle: login.throttle,
     secondFactors,
     identityLinks,
+    userProfiles: accounts.userProfiles,
     authenticators: login.authenticators,
     auditLog: stores.audit,
   });

@@ -36,7 +36,8 @@ export function addAdminPages(
   },
 ): void {
   const { login, logins, authorizer } = deps;
-  const { accounts, acting, invitations, secondFactors, groupMembers, lockouts } = deps.accounts;
+  const { accounts, acting, userProfiles, invitations, secondFactors, groupMembers, lockouts } =
+    deps.accounts;
   const { users, groups, roles, identities, credentials } = stores;
   const admin = createAdminContext(router, {
     pages: deps.browser.pages,
@@ -44,10 +45,11 @@ export function addAdminPages(
     readForm: deps.browser.confirmLogin.readForm,
   });
   const shared = { users, accounts, invitations, invitationStore: stores.invitations };
-  adminUserListRoutes(admin, { ...shared, servers: stores.servers });
+  adminUserListRoutes(admin, { ...shared, userInfo: stores.userInfo, servers: stores.servers });
   adminUserRoutes(admin, {
     ...shared,
     acting,
+    userProfiles,
     groups,
     roles,
     identities,

@@ -74,6 +74,7 @@ export function composeBrowser(
     origins: site.origins,
     csrf,
     authorizer,
+    userInfo: stores.userInfo,
     announcements,
     formLimitBytes,
   });

@@ -54,6 +54,7 @@ export function addServerPages(
   shareRoutes(router, {
     ...shared,
     acting,
+    userInfo: foundation.stores.userInfo,
     sharing,
     confirmLogin: deps.browser.confirmLogin,
     liveConnections: deps.gateway.liveConnections,

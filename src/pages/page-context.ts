@@ -10,6 +10,7 @@ import type { Caller } from '../rbac/caller.ts';
 import type { CsrfProtection } from '../sessions/csrf.ts';
 import type { Login } from '../sessions/login-sessions.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
+import type { UserInfoStore } from '../users/user-info-store.ts';
 import { adminTabsOf } from './admin/admin-tabs.ts';
 import type { Announcements } from './announcements.ts';
 import type { AssetUrls } from './assets/assets.ts';
@@ -48,6 +49,7 @@ export function createPageContext(deps: {
   readonly origins: Origins;
   readonly csrf: CsrfProtection;
   readonly authorizer: Authorizer;
+  readonly userInfo: Pick<UserInfoStore, 'of'>;
   readonly announcements: Pick<Announcements, 'at'>;
   readonly formLimitBytes: number;
 }): PageContext {
@@ -72,6 +74,7 @@ export function createPageContext(deps: {
       ...base,
       user: {
         name: login.user.name,
+        displayName: (await deps.userInfo.of(login.user.id)).displayName,
         mayAdminister,
         adminTabs: mayAdminister ? adminTabsOf(scopes) : [],
       },

@@ -47,6 +47,7 @@ export interface PageUrls {
   readonly endSession: string;
   readonly endOtherSessions: string;
   readonly account: string;
+  readonly changeProfile: string;
   readonly changePassword: string;
   readonly linkIdentity: string;
   readonly unlinkIdentity: string;
@@ -74,6 +75,7 @@ export interface PageUrls {
 /** What an administrator does to one user: the last part of the address. */
 export type AdminUserAction =
   | 'delete'
+  | 'profile'
   | 'admin'
   | 'invitation'
   | 'end-session'
@@ -139,6 +141,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
     endSession: `${hub}sessions/end`,
     endOtherSessions: `${hub}sessions/end-others`,
     account: `${hub}account`,
+    changeProfile: `${hub}account/profile`,
     changePassword: `${hub}account/password`,
     linkIdentity: `${hub}account/identities/link`,
     unlinkIdentity: `${hub}account/identities/unlink`,

@@ -14,6 +14,8 @@ export interface UserInfoStore {
   of(userId: string): Promise<UserInfo>;
   /** By the id of the user; one query at most, however many there are. */
   ofAll(userIds: readonly string[]): Promise<ReadonlyMap<string, UserInfo>>;
+  /** By the name of the user, of those who have one. */
+  displayNames(userNames: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Takes over what an authenticator says; nothing is written where nothing is new. */
   sync(user: Pick<User, 'id'>, info: UserInfo): Promise<void>;
   /** Keeps what an administrator or the user has typed, noted in the audit log. Throws `not_found`. */
@@ -74,6 +76,18 @@ export function createUserInfoStore(database: HubDatabase): UserInfoStore {
         found.set(userId, info);
       }
       return found;
+    },
+
+    async displayNames(userNames) {
+      if (userNames.length === 0) return new Map();
+      const rows = await kysely
+        .selectFrom('user_info')
+        .innerJoin('users', 'users.id', 'user_info.user_id')
+        .select(['users.name', 'user_info.display_name'])
+        .where('users.name', 'in', textsOf(userNames, database))
+        .where('user_info.display_name', 'is not', null)
+        .execute();
+      return new Map(rows.map(({ name, display_name }) => [name, display_name ?? '']));
     },
 
     async sync({ id }, info) {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { formPluginSource } from '../support/form-plugin.ts';
+import { submitTo } from '../support/pages.ts';
 import { acceptInvitation, inviteUser, testPassword } from '../support/password-hub.ts';
 import { adminToken, tokenOf } from '../support/server-hub.ts';
 import { createTestHub, submitForm, type TestHub } from '../support/test-hub.ts';
@@ -133,6 +134,65 @@ describe('a search among users', () => {
     expect(await found('ann@example', adminToken)).toEqual(['ann']);
     expect(await found('example.org', 'token-of-of-bob')).toEqual(['bob']);
     expect(await found('example.org', 'token-of-blind')).toEqual([]);
+  });
+});
+
+describe('on the pages', () => {
+  const textOf = async (browser: FakeBrowser, path: string) =>
+    (await browser.request(`${hub.url}hub/${path}`)).body;
+
+  test('users choose their display name where no provider tells it, and nothing more', async () => {
+    const local = await hub.logIn('local', testPassword);
+    const form = await local.request(`${hub.url}hub/account`);
+    const rename = (display_name: string) =>
+      submitTo(local, form, '/hub/account/profile', { display_name, email: 'boss@example.org' });
+    expect((await rename('  <i>Élodie</i>  Local ')).status).toBe(303);
+    const home = await textOf(local, 'home');
+    expect(home).toContain('<b><bdi>&lt;i&gt;Élodie&lt;/i&gt; Local</bdi></b> (local)');
+    expect(await infoOf('local')).toMatchObject({ display_name: '<i>Élodie</i> Local' });
+    expect(await infoOf('local')).not.toMatchObject({ email: 'boss@example.org' });
+    const refused = await rename('x\u202ey');
+    expect([refused.status, refused.body.includes('cannot be seen')]).toEqual([400, true]);
+    await rename('');
+    expect(await infoOf('local')).toMatchObject({ display_name: null });
+  });
+
+  test('what a provider tells is shown, and says where it is changed', async () => {
+    const ann = new FakeBrowser();
+    const login = await ann.request(`${hub.url}hub/login`);
+    const values = { authenticator: 'telling', username: 'ann', password: 'Ann Example;' };
+    const page = await submitForm(ann, login, values);
+    expect(page.status).toBe(302);
+    const account = await textOf(ann, 'account');
+    expect(account).toContain('“Any name” tells this at each login.');
+    expect(account).not.toContain('/hub/account/profile');
+    const foreign = await ann.request(`${hub.url}hub/account`);
+    const csrf = /name="_csrf" value="([^"]*)"/.exec(foreign.body)?.[1] ?? '';
+    const forced = await ann.request(`${hub.url}hub/account/profile`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({ _csrf: csrf, display_name: 'Eve' }).toString(),
+    });
+    expect(forced.status).toBe(409);
+    await logIn('ann', 'Ann Example;ann@example.org');
+  });
+
+  test('administrators find users by it, and set it', async () => {
+    await hub.api('/users/local', adminToken, { method: 'PATCH', body: '{"admin":true}' });
+    const root = await hub.logIn('local', testPassword);
+    const list = await textOf(root, 'admin?search=BOB%20BUILD');
+    expect(list).toContain('<bdi>Bob Builder</bdi> · bob@example.org');
+    expect(list).not.toContain('ann@example.org');
+    expect(await textOf(root, 'admin/users/bob')).not.toContain('/users/bob/profile');
+    await hub.api('/users/carl', adminToken, { method: 'POST', body: '{}' });
+    const carl = await root.request(`${hub.url}hub/admin/users/carl`);
+    const set = (values: Readonly<Record<string, string>>) =>
+      submitTo(root, carl, '/hub/admin/users/carl/profile', values);
+    const refused = await set({ display_name: 'Carl', email: 'carl' });
+    expect([refused.status, refused.body.includes('not an e-mail address')]).toEqual([400, true]);
+    expect((await set({ display_name: 'Carl', email: 'carl@example.org' })).status).toBe(303);
+    expect(await infoOf('carl')).toMatchObject({ email: 'carl@example.org', email_verified: true });
+    await hub.api('/users/local', adminToken, { method: 'PATCH', body: '{"admin":false}' });
   });
 });
 

@@ -113,7 +113,11 @@ export function samplePages(
   };
   const layout: FormLayoutProps = {
     ...anonymous,
-    user: { name: text('alice'), mayAdminister: true },
+    user: {
+      name: text('alice'),
+      displayName: text('Alice Liddell'),
+      mayAdminister: true,
+    },
   };
   const server = (state: ShownServerState, more: Partial<ServerSummary> = {}): ServerSummary => ({
     userName: text('alice'),
@@ -160,6 +164,7 @@ export function samplePages(
       },
     ],
     connected: [text('bob')],
+    displayNames: new Map([[text('bob'), text('Bob Builder')]]),
     levels: ['open', 'start'],
     recipients: ['user', 'group'],
   };
@@ -321,6 +326,12 @@ export function samplePages(
     layout,
     userName: text('alice'),
     groups: [text('physics'), text('staff')],
+    profile: {
+      displayName: text('Alice Liddell'),
+      email: text('alice@example.org'),
+      toldBy: undefined,
+      typed: { displayName: text('Alice'), problem: text('This name is too long.') },
+    },
     password: { rules, tokens: { count: 0, isChosen: true } },
     identities: [
       {
@@ -343,6 +354,8 @@ export function samplePages(
     ] as const
   ).map(([name, isAdmin, state, runningNamedServers], index) => ({
     name: text(name),
+    displayName: index === 1 ? undefined : text('Alice Pleasance Liddell'),
+    email: text('alice@example.org'),
     isAdmin,
     isInvited: name === 'bob',
     server: state,
@@ -719,6 +732,11 @@ export function samplePages(
     account: accountPage(account),
     'account-protected': accountPage({
       ...account,
+      profile: {
+        displayName: text('عبد الله'),
+        email: text('alice@example.org'),
+        toldBy: text('GitHub'),
+      },
       password: {
         rules,
         tokens: { count: 3, isChosen: true },
@@ -761,6 +779,17 @@ export function samplePages(
         isInvited: false,
         createdAt: minutes(-80_000),
         lastActivityAt: minutes(-3),
+      },
+      profile: {
+        displayName: text('Bob Builder'),
+        email: text('bob@example.org'),
+        isEmailVerified: false,
+        toldBy: undefined,
+        typed: {
+          displayName: text('Bob'),
+          email: text('bob'),
+          problem: text('This is not an e-mail address, such as ada@example.org.'),
+        },
       },
       groups: [text('physics')],
       roles: [text('user'), text('gallery-editor')],

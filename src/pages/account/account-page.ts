@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../../audit/deed.ts';
+import { longestDisplayName } from '../../users/user-info.ts';
 import { auditTable } from '../elements/audit-table.ts';
 import { actionForm, csrfField, textField } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
@@ -18,6 +19,7 @@ export interface AccountView {
   readonly layout: FormLayoutProps;
   readonly userName: string;
   readonly groups: readonly string[];
+  readonly profile: ProfileSection;
   /** Undefined when the account has no password of its own here. */
   readonly password?: PasswordSection | undefined;
   readonly identities: readonly LinkedIdentity[];
@@ -27,6 +29,15 @@ export interface AccountView {
   readonly secondFactor?: SecondFactorStatus | undefined;
   /** What was last done with the account, newest first. */
   readonly activity: readonly AuditEntry[];
+}
+
+/** Who the user is beside the name. */
+export interface ProfileSection {
+  readonly displayName: string | undefined;
+  readonly email: string | undefined;
+  /** The login method that tells it at each login; undefined where the user may choose. */
+  readonly toldBy: string | undefined;
+  readonly typed?: { readonly displayName: string; readonly problem: string } | undefined;
 }
 
 export interface PasswordSection {
@@ -59,11 +70,40 @@ export function accountPage(view: AccountView): Html {
     place: 'account',
     scripts: password === undefined ? [] : ['password-toggle.js'],
     body: html`${pageHead('Account', html`You are <b>${userName}</b>${groups.length > 0 && html`, in the ${groups.length === 1 ? 'group' : 'groups'} ${groups.join(', ')}`}.`)}
+${profileSection(view)}
 ${password && passwordSection(layout, userName, password)}
 ${secondFactor && secondFactorSection(layout, secondFactor)}
 ${identitySection(view)}
 ${activitySection(view)}`,
   });
+}
+
+function profileSection({ layout, profile }: AccountView): Html {
+  const { displayName, email, toldBy, typed } = profile;
+  if (toldBy !== undefined) {
+    const unknown = html`<span class="soft">Not known</span>`;
+    return html`<section class="block"><h2>About you</h2><p class="soft">“${toldBy}” tells this at each login. Change it there.</p>
+<dl class="facts"><dt>Display name</dt><dd>${displayName === undefined ? unknown : html`<bdi>${displayName}</bdi>`}</dd>
+<dt>E-mail address</dt><dd>${email ?? unknown}</dd></dl></section>`;
+  }
+  const lead =
+    email === undefined
+      ? 'Your e-mail address is not known. Only an administrator can set it.'
+      : html`Your e-mail address is <b>${email}</b>. Only an administrator can change it.`;
+  return html`<section class="block"><h2>About you</h2><p class="soft">${lead}</p>
+<form class="fields" method="post" action="${layout.urls.changeProfile}">
+${csrfField(layout)}${textField({
+  name: 'display_name',
+  label: 'Display name',
+  value: typed?.displayName ?? displayName ?? '',
+  problem: typed?.problem,
+  help: 'What others read beside your user name.',
+  autocomplete: 'name',
+  isOptional: true,
+  maxLength: longestDisplayName,
+})}
+<div class="actions"><button class="button">Save</button></div>
+</form></section>`;
 }
 
 function passwordSection(

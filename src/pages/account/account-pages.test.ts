@@ -115,6 +115,7 @@ describe('the account page', () => {
         layout,
         userName: 'alice',
         groups: [],
+        profile: { displayName: undefined, email: undefined, toldBy: undefined },
         identities: [],
         linkable: [],
         activity: [],

@@ -2,9 +2,11 @@ import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { IdentityLinks } from '../../accounts/identity-links.ts';
 import type { SecondFactors } from '../../accounts/second-factors.ts';
+import type { UserProfiles } from '../../accounts/user-profiles.ts';
 import type { AccountPasswords } from '../../authentication/account-passwords.ts';
 import type { Authenticators } from '../../authentication/create-authenticators.ts';
 import type { LoginThrottle } from '../../authentication/login-throttle.ts';
+import { HubError } from '../../errors.ts';
 import type { ClientAddress } from '../../http/client-address.ts';
 import type { PasswordHasher } from '../../plugin-host/authenticator.ts';
 import { isExternal } from '../../plugin-host/login-kinds.ts';
@@ -15,7 +17,7 @@ import type { PasswordCredentialStore } from '../../users/password-credential-st
 import type { ConfirmLogin } from '../login/confirm-login.ts';
 import { endsApiTokens, newPasswordProblems } from '../login/new-password-fields.ts';
 import type { PageContext } from '../page-context.ts';
-import { accountPage, type PasswordSection } from './account-page.ts';
+import { accountPage, type PasswordSection, type ProfileSection } from './account-page.ts';
 
 const shownEntries = 10;
 
@@ -32,18 +34,20 @@ export function accountRoutes(
     readonly throttle: LoginThrottle;
     readonly secondFactors: SecondFactors;
     readonly identityLinks: IdentityLinks;
+    readonly userProfiles: Pick<UserProfiles, 'read' | 'changeOwn'>;
     readonly authenticators: Pick<Authenticators, 'list'>;
     readonly auditLog: Pick<AuditStore, 'list'>;
   },
 ): void {
-  const { pages, confirmLogin, passwords, secondFactors, identityLinks } = deps;
+  const { pages, confirmLogin, passwords, secondFactors, identityLinks, userProfiles } = deps;
 
   async function show(
     ctx: Context,
     { user }: Login,
     failure?: {
-      readonly form: URLSearchParams;
-      readonly problems: PasswordSection['problems'];
+      readonly form?: URLSearchParams;
+      readonly problems?: PasswordSection['problems'];
+      readonly profile?: ProfileSection['typed'];
       readonly status?: number;
     },
   ): Promise<void> {
@@ -56,10 +60,17 @@ export function accountRoutes(
       limit: shownEntries,
     });
     const factor = credential && (await secondFactors.find(user.id));
+    const { info, toldBy } = await userProfiles.read(user);
     const page = accountPage({
       layout: await pages.formLayoutFor(ctx),
       userName: user.name,
       groups: await deps.groups.groupNamesOf(user.name),
+      profile: {
+        displayName: info.displayName,
+        email: info.email,
+        toldBy,
+        typed: failure?.profile,
+      },
       password: credential && {
         rules: { minimumLength: passwords.minimumLength },
         tokens: {
@@ -95,6 +106,23 @@ export function accountRoutes(
   router.get(
     '/account',
     pages.loggedIn((ctx, login) => show(ctx, login)),
+  );
+
+  router.post(
+    '/account/profile',
+    pages.loggedIn(async (ctx, login) => {
+      const displayName = (await pages.readForm(ctx)).get('display_name') ?? '';
+      try {
+        await userProfiles.changeOwn(login.user, { displayName });
+      } catch (error) {
+        if (!(error instanceof HubError && error.code === 'bad_request')) throw error;
+        return show(ctx, login, { profile: { displayName, problem: error.message } });
+      }
+      pages.redirectWithNotice(ctx, pages.urls.account, {
+        kind: 'good',
+        text: 'Your display name is saved.',
+      });
+    }),
   );
 
   router.post(

@@ -6,9 +6,11 @@ import {
   type NewInvitation,
 } from '../../accounts/invitations.ts';
 import { HubError } from '../../errors.ts';
-import { listedUserNames, listFilter } from '../../rbac/access-check.ts';
+import { listedUserNames, listFilter, userNamesFor } from '../../rbac/access-check.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { InvitationStore } from '../../users/invitation-store.ts';
+import { noInfo } from '../../users/user-info.ts';
+import type { UserInfoStore } from '../../users/user-info-store.ts';
 import type { User, UserStore } from '../../users/user-store.ts';
 import { summaryOf } from '../servers/server-views.ts';
 import type { Admin, AdminContext } from './admin-context.ts';
@@ -24,6 +26,7 @@ export function adminUserListRoutes(
   admin: AdminContext,
   deps: {
     readonly users: UserStore;
+    readonly userInfo: Pick<UserInfoStore, 'ofAll'>;
     readonly servers: Pick<ServerStore, 'listByUser'>;
     readonly accounts: Accounts;
     readonly invitations: Invitations;
@@ -35,8 +38,10 @@ export function adminUserListRoutes(
 
   async function rowsOf(listed: readonly User[], { may }: Admin): Promise<AdminUserRow[]> {
     const maySeeServers = (name: string) => may('read:servers', { kind: 'user', name });
-    const [servers, open] = await Promise.all([
+    const maySeeInfo = (name: string) => may('read:users:info', { kind: 'user', name });
+    const [servers, infos, open] = await Promise.all([
       deps.servers.listByUser(listed.filter(({ name }) => maySeeServers(name)).map(({ id }) => id)),
+      deps.userInfo.ofAll(listed.filter(({ name }) => maySeeInfo(name)).map(({ id }) => id)),
       deps.invitationStore.listByUser(
         listed.map(({ id }) => id),
         new Date(),
@@ -44,8 +49,11 @@ export function adminUserListRoutes(
     ]);
     return listed.map(({ id, name, isAdmin, lastActivityAt }) => {
       const summaries = (servers.get(id) ?? []).map((server) => summaryOf(server, ''));
+      const { displayName, email } = infos.get(id) ?? noInfo;
       return {
         name,
+        displayName,
+        email,
         isAdmin,
         isInvited: (open.get(id) ?? []).some(({ purpose }) => purpose === 'invitation'),
         lastActivityAt,
@@ -73,6 +81,7 @@ export function adminUserListRoutes(
       offset,
       limit: pageLength,
       nameFilter: search,
+      searchesInfoOf: userNamesFor(who.caller.scopes, 'read:users:info', who.membership),
       sort: sort === 'activity' ? '-lastActivity' : 'name',
       ...(filter === undefined || filter === 'all'
         ? {}

@@ -1,7 +1,9 @@
+import { longestDisplayName, longestEmail, type UserInfo } from '../../users/user-info.ts';
 import { type SessionEntry, sessionList } from '../account/session-list.ts';
-import { actionForm } from '../elements/form.ts';
+import { actionForm, csrfField, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { notice } from '../elements/notice.ts';
 import { table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
@@ -19,6 +21,8 @@ export interface AdminUserView {
     /** Name under which the servers run on the machine. */
     readonly systemAccount?: string | undefined;
   };
+  /** Undefined where the administrator may not read it. */
+  readonly profile?: AdminProfile | undefined;
   readonly groups: readonly string[];
   readonly roles: readonly string[];
   readonly identities: readonly { readonly label: string; readonly display: string }[];
@@ -36,6 +40,14 @@ export interface AdminUserView {
   };
 }
 
+export interface AdminProfile extends Pick<UserInfo, 'displayName' | 'email' | 'isEmailVerified'> {
+  /** The login method that tells it at each login; undefined where it is set here. */
+  readonly toldBy: string | undefined;
+  readonly typed?:
+    | { readonly displayName: string; readonly email: string; readonly problem: string }
+    | undefined;
+}
+
 /** Everything an administrator sees of one user. */
 export function adminUserPage(view: AdminUserView): Html {
   const { layout, user, servers, sessions, isSelf, may } = view;
@@ -46,6 +58,7 @@ export function adminUserPage(view: AdminUserView): Html {
     scripts: ['live-state.js'],
     body: html`${pageHead(html`${user.name}${user.isAdmin && html` <span class="tag">Administrator</span>`}${user.isInvited && html` <span class="tag">Invited</span>`}`, undefined, linkButton(view))}
 ${facts(view)}
+${profileForm(view)}
 <section class="block" id="servers" data-live-seconds="5"><h2>Servers</h2>${serverTable(layout, servers)}</section>
 <section class="block"><h2>Logins</h2>${
       sessions.length === 0
@@ -77,7 +90,7 @@ function facts(view: AdminUserView): Html {
   const { now } = layout;
   const none = html`<span class="soft">None</span>`;
   return html`<dl class="facts">
-<dt>Last activity</dt><dd>${user.lastActivityAt ? timeElement(user.lastActivityAt, now) : html`<span class="soft">Never</span>`}</dd>
+${view.profile && profileFacts(view.profile)}<dt>Last activity</dt><dd>${user.lastActivityAt ? timeElement(user.lastActivityAt, now) : html`<span class="soft">Never</span>`}</dd>
 <dt>Account made</dt><dd>${timeElement(user.createdAt, now)}</dd>
 <dt>Groups</dt><dd>${groups.length > 0 ? groups.join(', ') : none}</dd>
 <dt>Roles</dt><dd>${roles.length > 0 ? roles.join(', ') : none}</dd>
@@ -86,6 +99,39 @@ ${user.systemAccount !== undefined && html`<dt>System account</dt><dd>${user.sys
 <dt>Second factor</dt><dd>${hasSecondFactor ? 'On' : 'Off'}</dd>
 ${identities.length > 0 && html`<dt>Identities</dt><dd>${identities.map(({ label, display }) => html`<div>${label}: ${display}</div>`)}</dd>`}
 </dl>`;
+}
+
+function profileFacts({ displayName, email, isEmailVerified, toldBy }: AdminProfile): Html {
+  const from = toldBy !== undefined && html` <span class="soft">(from “${toldBy}”)</span>`;
+  return html`${displayName !== undefined && html`<dt>Display name</dt><dd><bdi>${displayName}</bdi>${from}</dd>\n`}${email !== undefined && html`<dt>E-mail address</dt><dd>${email}${!isEmailVerified && html` <span class="tag">Not verified</span>`}${from}</dd>\n`}`;
+}
+
+/** What a provider tells is changed there. */
+function profileForm({ layout, user, profile, may }: AdminUserView): HtmlValue {
+  if (profile === undefined || profile.toldBy !== undefined || !may.change) return false;
+  const { displayName, email, typed } = profile;
+  return html`<section class="block"><h2>Display name and e-mail address</h2>
+<form class="fields" method="post" action="${layout.urls.adminUser(user.name, 'profile')}">
+${csrfField(layout)}${typed && notice('bad', typed.problem)}${textField({
+  name: 'display_name',
+  label: 'Display name',
+  value: typed?.displayName ?? displayName ?? '',
+  autocomplete: 'off',
+  isOptional: true,
+  maxLength: longestDisplayName,
+})}
+${textField({
+  name: 'email',
+  label: 'E-mail address',
+  value: typed?.email ?? email ?? '',
+  help: 'Counts as verified: other programs may know the user by it.',
+  autocomplete: 'off',
+  isLiteral: true,
+  isOptional: true,
+  maxLength: longestEmail,
+})}
+<div class="actions"><button class="button">Save</button></div>
+</form></section>`;
 }
 
 function serverTable(layout: FormLayoutProps, servers: readonly ServerSummary[]): Html {

@@ -4,6 +4,7 @@ import type { Accounts } from '../../accounts/accounts.ts';
 import type { ActingOnUsers } from '../../accounts/acting-on-users.ts';
 import { type Invitations, invitationLifetimeSeconds } from '../../accounts/invitations.ts';
 import type { SecondFactors } from '../../accounts/second-factors.ts';
+import type { UserProfiles } from '../../accounts/user-profiles.ts';
 import type { Authenticators } from '../../authentication/create-authenticators.ts';
 import { HubError } from '../../errors.ts';
 import type { RoleStore } from '../../rbac/role-store.ts';
@@ -19,12 +20,13 @@ import { confirmPage } from '../errors/confirm-page.ts';
 import { summaryOf, untouchedServer } from '../servers/server-views.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
 import { invitationLinksPage } from './new-users-page.ts';
-import { adminUserPage } from './user-page.ts';
+import { type AdminProfile, adminUserPage } from './user-page.ts';
 
 interface AdminUserDeps {
   readonly users: UserStore;
   readonly accounts: Accounts;
   readonly acting: ActingOnUsers;
+  readonly userProfiles: Pick<UserProfiles, 'read' | 'change'>;
   readonly groups: Pick<GroupStore, 'groupNamesOf'>;
   readonly roles: Pick<RoleStore, 'heldBy'>;
   readonly identities: Pick<IdentityStore, 'listForUser'>;
@@ -58,6 +60,21 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
   admin.get('/admin/users/:name', async (ctx, who) => {
     const user = await userFor(ctx, who, 'read:users');
     pages.send(ctx, adminUserPage(await viewOf(ctx, who, user, deps, admin)));
+  });
+
+  admin.post('/admin/users/:name/profile', async (ctx, who, form) => {
+    const user = await userFor(ctx, who, 'admin:users');
+    const displayName = form.get('display_name') ?? '';
+    const email = form.get('email') ?? '';
+    try {
+      await deps.userProfiles.change(who.caller, user, { displayName, email });
+    } catch (error) {
+      if (!(error instanceof HubError && error.code === 'bad_request')) throw error;
+      const typed = { displayName, email, problem: error.message };
+      const view = await viewOf(ctx, who, user, deps, admin, typed);
+      return pages.send(ctx, adminUserPage(view), 400);
+    }
+    back(ctx, user, 'Display name and e-mail address are saved.');
   });
 
   admin.post('/admin/users/:name/admin', async (ctx, who, form) => {
@@ -170,6 +187,7 @@ async function viewOf(
   user: User,
   deps: AdminUserDeps,
   { pages }: AdminContext,
+  typed?: AdminProfile['typed'],
 ) {
   const { credentials, invitations, secondFactors, servers } = deps;
   const resource = { kind: 'user', name: user.name } as const;
@@ -177,7 +195,8 @@ async function viewOf(
   const mayChange = may('admin:users');
   const groups = await deps.groups.groupNamesOf(user.name);
   const holder = { ...resource, isAdmin: user.isAdmin, groupNames: groups };
-  const [roles, identities, own, sessions, credential, factor, open] = await Promise.all([
+  const [profile, roles, identities, own, sessions, credential, factor, open] = await Promise.all([
+    may('read:users:info') ? deps.userProfiles.read(user) : undefined,
     may('read:roles:users') ? deps.roles.heldBy(holder) : [],
     mayChange ? deps.identities.listForUser(user.id) : [],
     may('read:servers') ? deps.serverStore.listOfUser(user.name) : [],
@@ -204,6 +223,7 @@ async function viewOf(
       lastActivityAt: user.lastActivityAt,
       systemAccount: mayChange ? user.systemAccount : undefined,
     },
+    profile: profile && { ...profile.info, toldBy: profile.toldBy, typed },
     groups,
     roles: roles.map(({ name }) => name),
     identities: identities.flatMap(({ authenticator, display, subject }) => {

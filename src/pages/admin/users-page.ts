@@ -4,7 +4,7 @@ import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { formatCount } from '../elements/quantity.ts';
 import { type Column, table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
-import { type Html, type HtmlValue, html } from '../html.ts';
+import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
 import type { PageUrls } from '../page-urls.ts';
 import { type ShownServerState, serverStatus } from '../servers/server-summary.ts';
 import { adminLayout } from './admin-layout.ts';
@@ -23,6 +23,8 @@ export interface AdminUsersView {
 
 export interface AdminUserRow {
   readonly name: string;
+  readonly displayName?: string | undefined;
+  readonly email?: string | undefined;
   readonly isAdmin: boolean;
   /** Has an unused invitation. */
   readonly isInvited: boolean;
@@ -41,12 +43,12 @@ export function adminUsersPage(view: AdminUsersView): Html {
     scripts: ['live-state.js'],
     body: html`${pageHead('Users', formatCount(total, search === '' ? 'user' : 'match', search === '' ? undefined : 'matches'), view.mayAdd && html`<a class="button primary" href="${layout.urls.adminNewUsers}">Add users</a>`)}
 <form class="inline-form" method="get" action="${layout.urls.admin}" role="search">
-<div class="field"><label for="search">Find by name</label><input class="input" id="search" name="search" type="search" value="${search}" autocapitalize="none" spellcheck="false"></div>
+<div class="field"><label for="search">Find by name or e-mail address</label><input class="input" id="search" name="search" type="search" value="${search}" autocapitalize="none" spellcheck="false"></div>
 <button class="button">Search</button>
 </form>
 <section class="block" id="users" data-live-seconds="10">${
       users.length === 0
-        ? html`<p class="empty">${search === '' ? 'There are no users yet.' : html`No user’s name contains “${search}”.`}</p>`
+        ? html`<p class="empty">${search === '' ? 'There are no users yet.' : html`No user’s name or e-mail address contains “${search}”.`}</p>`
         : html`${table('Users', columns(view), users)}${paging(view)}`
     }</section>`,
   });
@@ -60,8 +62,8 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
       label: 'Name',
       heading: sortLink(view, 'name', 'Name'),
       style: 'name',
-      cell: ({ name, isAdmin, isInvited }) =>
-        html`<a href="${urls.adminUser(name)}">${name}</a>${isAdmin && html` <span class="tag">Administrator</span>`}${isInvited && html` <span class="tag">Invited</span>`}`,
+      cell: ({ name, isAdmin, isInvited, ...info }) =>
+        html`<a href="${urls.adminUser(name)}">${name}</a>${isAdmin && html` <span class="tag">Administrator</span>`}${isInvited && html` <span class="tag">Invited</span>`}${aboutUser(info)}`,
     },
     {
       label: 'Last activity',
@@ -80,6 +82,11 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
       cell: (user) => html`<div class="actions">${serverButton(view, user)}</div>`,
     },
   ];
+}
+
+function aboutUser({ displayName, email }: Pick<AdminUserRow, 'displayName' | 'email'>): HtmlValue {
+  const known = [displayName && html`<bdi>${displayName}</bdi>`, email].filter(Boolean);
+  return known.length > 0 && html`<span class="under">${joinHtml(known, ' · ')}</span>`;
 }
 
 function serverButton(view: AdminUsersView, { name, server }: AdminUserRow): HtmlValue {

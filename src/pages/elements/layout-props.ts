@@ -26,6 +26,7 @@ export interface FormLayoutProps extends LayoutProps {
 
 export interface PageUser {
   readonly name: string;
+  readonly displayName?: string | undefined;
   /** Whether the navigation offers the administration. */
   readonly mayAdminister: boolean;
   /** The parts of the administration that the user may see; all when left out. */

@@ -1,9 +1,11 @@
+import { initialsOf } from '../../users/user-info.ts';
 import type { AssetName } from '../assets/assets.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { csrfField } from './form.ts';
 import { icon } from './icons.ts';
 import type { LayoutProps, PageUser } from './layout-props.ts';
 import { notice } from './notice.ts';
+import { userLabel } from './user-label.ts';
 
 /** The place of a page in the navigation. */
 export type NavigationPlace = 'home' | 'tokens' | 'sessions' | 'services' | 'admin' | 'account';
@@ -84,10 +86,11 @@ function navigation(layout: LayoutProps, user: PageUser, place: NavigationPlace 
 
 function userMenu(layout: LayoutProps, user: PageUser): Html {
   const { urls, csrfToken } = layout;
-  const initial = String.fromCodePoint(user.name.codePointAt(0) ?? 63);
-  return html`<button class="user-button" type="button" popovertarget="user-menu" aria-label="${user.name}, your account"><b class="initial" aria-hidden="true">${initial}</b><span>${user.name}</span></button>
+  const { name, displayName } = user;
+  const shownName = displayName ?? name;
+  return html`<button class="user-button" type="button" popovertarget="user-menu" aria-label="${shownName}, your account"><b class="initial" aria-hidden="true">${initialsOf(name, displayName)}</b><span dir="auto">${shownName}</span></button>
 <div class="user-menu" id="user-menu" popover>
-<p>Logged in as <b>${user.name}</b></p>
+<p>Logged in as ${userLabel(name, displayName)}</p>
 <a href="${urls.account}">Account</a>
 <a href="${urls.sessions}">Where you are logged in</a>
 ${

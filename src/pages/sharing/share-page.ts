@@ -22,6 +22,8 @@ export interface ShareView {
   readonly links: readonly Omit<ShareCode, 'server'>[];
   /** Names of other users who have a page of the server open, as far as this is known here. */
   readonly connected: readonly string[];
+  /** By user name, of those whom the viewer may read it of. */
+  readonly displayNames: ReadonlyMap<string, string>;
   /** What may be given; none for those who may only look. */
   readonly levels: readonly ShareLevel[];
   /** Whom the viewer may name. */
@@ -94,7 +96,7 @@ function whoElseIsThere({ connected, shares }: ShareView): HtmlValue {
 }
 
 function shareTable(view: ShareView): Html {
-  const { layout, ownerName, serverName, connected, levels } = view;
+  const { layout, ownerName, serverName, connected, levels, displayNames } = view;
   return table(
     'With whom it is shared',
     [
@@ -102,7 +104,7 @@ function shareTable(view: ShareView): Html {
         label: 'Who',
         style: 'name',
         cell: ({ recipient: { kind, name } }) =>
-          html`${name}${kind === 'group' && html` <span class="tag">Group</span>`}${kind === 'user' && connected.includes(name) && html` <span class="status good">There now</span>`}`,
+          html`${name}${kind === 'group' && html` <span class="tag">Group</span>`}${kind === 'user' && connected.includes(name) && html` <span class="status good">There now</span>`}${kind === 'user' && displayNames.has(name) && html`<span class="under"><bdi>${displayNames.get(name)}</bdi></span>`}`,
       },
       { label: 'May', cell: ({ scopeNames }) => shareWords(scopeNames) },
       { label: 'Since', cell: ({ createdAt }) => timeElement(createdAt, layout.now) },

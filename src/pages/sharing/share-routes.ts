@@ -12,6 +12,7 @@ import type { UserServers } from '../../servers/user-servers.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { ShareRecipient } from '../../sharing/share.ts';
 import { codeLifetimeSeconds, type Sharing } from '../../sharing/sharing.ts';
+import type { UserInfoStore } from '../../users/user-info-store.ts';
 import type { UserStore } from '../../users/user-store.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
@@ -38,6 +39,7 @@ export function shareRoutes(
     readonly authorizer: Pick<Authorizer, 'membershipFor'>;
     readonly acting: Pick<ActingOnUsers, 'requireMayActOn'>;
     readonly users: Pick<UserStore, 'findByName'>;
+    readonly userInfo: Pick<UserInfoStore, 'displayNames'>;
     readonly servers: Pick<UserServers, 'prefixOf'>;
     readonly sharing: Sharing;
     /** Those of this process. */
@@ -89,6 +91,12 @@ export function shareRoutes(
       sharing.sharesOfServer(ownerName, serverName, { offset, limit: pageLength }),
       sharing.codesOfServer(ownerName, serverName, { offset: 0, limit: 100 }),
     ]);
+    const membership = await deps.authorizer.membershipFor(caller.scopes);
+    const readable = shares.items.flatMap(({ recipient: { kind, name } }) =>
+      kind === 'user' && mayAccess(caller.scopes, 'read:users:info', { kind, name }, membership)
+        ? [name]
+        : [],
+    );
     const page = sharePage({
       layout: await pages.formLayoutFor(ctx),
       ownerName,
@@ -99,6 +107,7 @@ export function shareRoutes(
       limit: pageLength,
       links: links.items,
       connected: connectedTo(target),
+      displayNames: await deps.userInfo.displayNames(readable),
       levels: may('shares')
         ? shareLevelNames.filter((level) => shareLevels[level].scopes.every(may))
         : [],
