@@ -59,7 +59,9 @@ describe('users', () => {
     expect(found.body).not.toContain('users/helper"');
     expect((await ada.request(at('?sort=activity'))).status).toBe(200);
     expect((await ada.request(at('?offset=-1&sort=;drop'))).status).toBe(200);
-    expect((await ada.request(at('?search=%25'))).body).toContain('No user’s name contains “%”');
+    expect((await ada.request(at('?search=%25'))).body).toContain(
+      'No user’s name or e-mail address contains “%”',
+    );
   });
 
   test('come in pages', async () => {
