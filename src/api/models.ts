@@ -12,6 +12,9 @@ export const freeData = z.record(z.string(), z.unknown());
 /** What is about to happen to a server. */
 const pending = z.enum(['spawn', 'stop']).nullable();
 
+/** A time limit of a server. */
+export const limitKind = z.enum(['idle_timeout', 'max_age']);
+
 export const serverModel = z
   .object({
     name: z.string().describe('Empty for the default server.'),
@@ -38,6 +41,12 @@ export const serverModel = z
       .object({ message: z.string(), at: time, output: names })
       .nullable()
       .describe('Why the last start failed, if it did.'),
+    stops_at: time
+      .nullable()
+      .describe('When a time limit stops the server, unless it is used until then.'),
+    stop_reason: limitKind
+      .nullable()
+      .describe('The time limit that stops it at `stops_at`, or that has stopped it.'),
     state: freeData.optional().describe('Only with `admin:server_state`.'),
   })
   .meta({ id: 'Server' });

@@ -12,6 +12,7 @@ import type { Operation } from './operation.ts';
 import { proxyOperations } from './proxy.ts';
 import { roleOperations } from './roles.ts';
 import { runtimeServiceOperations } from './runtime-services.ts';
+import { serverExtensionOperations } from './server-extension.ts';
 import { serverOperations } from './servers.ts';
 import { serviceOperations } from './services.ts';
 import { sessionOperations } from './sessions.ts';
@@ -33,6 +34,7 @@ export type ApiDeps = Together<
   | typeof lockoutOperations
   | typeof serverOperations
   | typeof loadOperations
+  | typeof serverExtensionOperations
   | typeof shareOperations
   | typeof groupOperations
   | typeof roleOperations
@@ -57,6 +59,7 @@ export const operations: readonly Operation<ApiDeps>[] = [
   lockoutOperations,
   serverOperations,
   loadOperations,
+  serverExtensionOperations,
   shareOperations,
   groupOperations,
   roleOperations,

@@ -1,4 +1,5 @@
 import { isAbsolute, join } from 'node:path';
+import { actAsHub } from '../audit/actor.ts';
 import type { SpawnHooks } from '../authentication/spawn-hooks.ts';
 import type { Config } from '../config/config.ts';
 import { spawnerOf } from '../config/profile-spawner.ts';
@@ -12,7 +13,7 @@ import {
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import { createBoundedProbe } from '../processes/readiness-probe.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
-import { createActivityLog } from '../servers/activity.ts';
+import { createActivityLog, flushIntervalMs } from '../servers/activity.ts';
 import {
   addressOperation,
   createToldAddresses,
@@ -20,6 +21,7 @@ import {
 } from '../servers/address-elsewhere.ts';
 import { createAddressReports } from '../servers/address-reports.ts';
 import { createLaunchPlanner, identityOf } from '../servers/launch-plan.ts';
+import { createLimitWatch } from '../servers/limit-watch.ts';
 import { noSpawner } from '../servers/no-spawner.ts';
 import {
   answerProgress,
@@ -28,10 +30,12 @@ import {
 } from '../servers/progress-elsewhere.ts';
 import { createDecideAccount } from '../servers/server-accounts.ts';
 import { createServerLifecycle } from '../servers/server-lifecycle.ts';
+import { createServerLimitsStore } from '../servers/server-limits-store.ts';
 import { createServerRoutes } from '../servers/server-routes.ts';
 import type { UnitEvents } from '../servers/server-unit.ts';
 import { joinSpawners, type NamedSpawner, type SpawnerSet } from '../servers/spawner-set.ts';
 import { createStartHooks, type NamedSpawnHook } from '../servers/start-hooks.ts';
+import { createLimitRules } from '../servers/time-limits.ts';
 import { createUserServers } from '../servers/user-servers.ts';
 import type { ComposedInstances } from './compose-instances.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';
@@ -41,6 +45,8 @@ import type { Foundation } from './foundation.ts';
 /** The life of users' servers. */
 export type ComposedServers = Awaited<ReturnType<typeof composeServers>>;
 
+/** How long it may take until another process reads what was sent to be stored. */
+const storingMs = 5_000;
 /** How many servers are asked at once whether they answer. */
 const parallelProbes = 64;
 
@@ -60,6 +66,7 @@ export async function composeServers(
 ) {
   const { plugins, oauth, spawnHooks } = deps;
   const { Hub, Spawner: spawnerConfig, basePath } = config;
+  const isShared = database.dialect === 'postgres';
   const resolvePath = (path: string) => (isAbsolute(path) ? path : join(config.directory, path));
 
   const spawner = await startSpawners({ plugins, config }, ({ name }) => ({
@@ -87,7 +94,10 @@ export async function composeServers(
     access: spawnerConfig.access === 'gateway' ? 'gateway' : 'server',
   });
   const events: UnitEvents = {
-    onReady: (server, url) => routes.open(server, url),
+    onReady(server, url) {
+      limitWatch.runSoon();
+      return routes.open(server, url);
+    },
     onUnavailable: (server) => routes.close(server),
     async onGone(server) {
       await stores.accessTokens.revokeByServer(server.id);
@@ -122,7 +132,7 @@ export async function composeServers(
       database,
       store: stores.servers,
       instance,
-      isShared: database.dialect === 'postgres',
+      isShared,
       canTakeOver: plugins.spawners.length > 0,
       spawner,
       planResume: planner.planResume,
@@ -156,6 +166,11 @@ export async function composeServers(
     accounts: stores.systemAccounts,
     beforeStop: spawnHooks.beforeStop,
     audit: database.audit,
+    async noteUse(serverId) {
+      activityLog.noteServer(serverId);
+      await activityLog.flush();
+    },
+    onStopAtLimit: metrics.countStopAtLimit,
     log,
   });
 
@@ -183,6 +198,19 @@ export async function composeServers(
       users: stores.users,
       servers: stores.servers,
       collectTraffic: () => routes.collectTraffic(),
+      log,
+    }),
+  );
+  const limitWatch = disposables.use(
+    createLimitWatch({
+      rules: createLimitRules(spawnerConfig),
+      store: createServerLimitsStore(database),
+      instanceId: instance.id,
+      warningMs: spawnerConfig.limit_warning_seconds * 1000,
+      activityLagMs: isShared ? flushIntervalMs + storingMs : 0,
+      flushActivity: () => activityLog.flush(),
+      // A start may have set it off, of which its user is the actor.
+      stop: (serverId, reason) => actAsHub(() => servers.stopAtLimit(serverId, reason)),
       log,
     }),
   );

@@ -140,6 +140,8 @@ const profileSchema = z.strictObject({
   gpu_limit: count.optional().describe('In place of Spawner.gpu_limit.'),
   process_limit: processes.optional().describe('In place of Spawner.process_limit.'),
   volumes: z.array(volumeSchema).optional().describe('In place of Spawner.volumes.'),
+  idle_timeout_seconds: seconds.optional().describe('In place of Spawner.idle_timeout_seconds.'),
+  max_age_seconds: seconds.optional().describe('In place of Spawner.max_age_seconds.'),
   options: z
     .record(z.string(), z.unknown())
     .optional()
@@ -155,6 +157,16 @@ const profileSchema = z.strictObject({
     .optional()
     .describe('Only members of any of these groups have this choice; all users by default.'),
   default: z.boolean().default(false).describe('Whether it is chosen beforehand.'),
+});
+
+/** The time limits of the members of a group. */
+const groupLimits = z.strictObject({
+  idle_timeout_seconds: seconds
+    .optional()
+    .describe('In place of that of the profile and of Spawner.idle_timeout_seconds.'),
+  max_age_seconds: seconds
+    .optional()
+    .describe('In place of that of the profile and of Spawner.max_age_seconds.'),
 });
 
 export const spawnerSection = z.strictObject({
@@ -201,6 +213,27 @@ export const spawnerSection = z.strictObject({
     .default(10)
     .describe('Seconds the API waits for a server to stop before it answers 202 in place of 204.'),
   stop_timeout: seconds.default(10).describe('Seconds between SIGTERM and SIGKILL.'),
+  idle_timeout_seconds: seconds
+    .default(0)
+    .describe('Seconds without activity after which a running server is stopped; 0 for no limit.'),
+  max_age_seconds: seconds
+    .default(0)
+    .describe('Seconds after its start at which a server is stopped, used or not; 0 for no limit.'),
+  limits_by_group: z
+    .record(z.string().min(1).max(255), groupLimits)
+    .default({})
+    .describe(
+      'Other idle_timeout_seconds and max_age_seconds for the members of groups, by the name of the group. A value here beats that of the profile; of several groups that have one, the longest counts, and 0 is the longest.',
+    ),
+  limit_warning_seconds: seconds
+    .default(600)
+    .describe(
+      'Seconds before such a stop at which the home page warns its user, with a button that keeps the server where that can be.',
+    ),
+  remove_named_servers_at_limit: z
+    .boolean()
+    .default(false)
+    .describe('Whether a named server that is stopped by such a limit is deleted as well.'),
   access: z
     .enum(['server', 'gateway'])
     .default('server')

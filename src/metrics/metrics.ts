@@ -62,6 +62,7 @@ export interface Metrics {
   countGrant(clientKind: 'service' | 'server' | 'gateway'): void;
   countOAuthRefusal(error: string): void;
   countSpawn(outcome: 'ready' | 'failed' | 'cancelled', seconds: number): void;
+  countStopAtLimit(reason: 'idle_timeout' | 'max_age'): void;
   countAudit(result: string): void;
   /** Tells how many lines the audit file has lost; call once. */
   observeAuditFile(droppedLines: () => number): void;
@@ -136,6 +137,14 @@ export function createMetrics(): Metrics {
   // A rate can only be taken of a series that is there before the first event.
   for (const outcome of ['ready', 'failed', 'cancelled']) spawns.zero({ outcome });
 
+  const stopsAtLimit = new Counter({
+    name: 'hub_servers_stopped_by_limit_total',
+    help: "Users' servers stopped by a time limit, by which.",
+    labelNames: ['reason'],
+    registers,
+  });
+  for (const reason of ['idle_timeout', 'max_age']) stopsAtLimit.inc({ reason }, 0);
+
   const audited = new Counter({
     name: 'hub_audit_records_total',
     help: 'Rows written to the audit log, by result.',
@@ -171,6 +180,7 @@ export function createMetrics(): Metrics {
     countGrant: (clientKind) => grants.inc({ client_kind: clientKind }),
     countOAuthRefusal: (error) => refusals.inc({ error }),
     countSpawn: (outcome, seconds) => spawns.observe({ outcome }, seconds),
+    countStopAtLimit: (reason) => stopsAtLimit.inc({ reason }),
     countAudit: (result) => audited.inc({ result }),
     observeAuditFile(droppedLines) {
       droppedAuditLines = droppedLines;

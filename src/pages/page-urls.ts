@@ -26,6 +26,8 @@ export interface PageUrls {
   spawn(userName: string, serverName?: string): string;
   spawnPending(userName: string, serverName?: string): string;
   stop(userName: string, serverName?: string): string;
+  /** POST keeps a server that is about to be stopped for being idle. */
+  extend(userName: string, serverName?: string): string;
   /** GET asks, POST deletes a named server. */
   deleteServer(userName: string, serverName: string): string;
   /** GET shows with whom a server is shared, POST changes that. */
@@ -125,6 +127,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
     spawn: (userName, serverName) => below('spawn', userName, serverName),
     spawnPending: (userName, serverName) => below('spawn-pending', userName, serverName),
     stop: (userName, serverName) => below('stop', userName, serverName),
+    extend: (userName, serverName) => below('extend', userName, serverName),
     deleteServer: (userName, serverName) => below('delete-server', userName, serverName),
     createServer: `${hub}create-server`,
     share: (userName, serverName) => below('share', userName, serverName),

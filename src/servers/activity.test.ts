@@ -45,6 +45,15 @@ test('many notes are one write, of the latest time', async () => {
   expect(servers).toEqual([{ s: 3 }]);
 });
 
+test('what is told ahead of its time counts as now', async () => {
+  await using parts = new AsyncDisposableStack();
+  const { log, servers } = create();
+  parts.use(log);
+  log.noteServer('s', new Date(Date.now() + 50 * 60_000));
+  await log.flush();
+  expect(servers[0]?.['s']).toBeLessThanOrEqual(Date.now());
+});
+
 test('what the gateway saw counts for the server and its user', async () => {
   await using parts = new AsyncDisposableStack();
   const { log, users, servers } = create([{ serverId: 's', userId: 'ann', at: new Date(4) }]);

@@ -24,7 +24,8 @@ export function isActivityTime(at: Date): boolean {
   return at.getTime() <= Date.now() + mostFutureMs;
 }
 
-const flushIntervalMs = 30_000;
+/** How often what was noted is stored. */
+export const flushIntervalMs = 30_000;
 const catchUpIntervalMs = 1_000;
 
 /**
@@ -44,8 +45,10 @@ export function createActivityLog(deps: {
   let users = new Map<string, Date>();
   let servers = new Map<string, Date>();
 
-  function note(entries: Map<string, Date>, id: string, at: Date): void {
-    if (!isActivityTime(at)) return;
+  function note(entries: Map<string, Date>, id: string, told: Date): void {
+    if (!isActivityTime(told)) return;
+    // What is told ahead of its time would be in use until then.
+    const at = told.getTime() > Date.now() ? new Date() : told;
     const known = entries.get(id);
     if (known === undefined || known < at) entries.set(id, at);
   }

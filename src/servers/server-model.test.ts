@@ -43,6 +43,8 @@ test('the API shows a server without its private address or ids', () => {
     progress_url: '/hub/api/users/ann%20b/server/progress',
     full_progress_url: 'https://hub.example/hub/api/users/ann%20b/server/progress',
     failure: null,
+    stops_at: null,
+    stop_reason: null,
   });
 });
 

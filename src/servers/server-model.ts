@@ -1,5 +1,6 @@
 import type { Origins } from '../http/origins.ts';
 import { type Server, type ServerState, unreachableSince } from './server.ts';
+import { comingStop, type LimitKind } from './time-limits.ts';
 
 /** How the API shows a server; field names as on the wire. */
 export interface ServerModel {
@@ -23,6 +24,10 @@ export interface ServerModel {
     readonly at: string;
     readonly output: readonly string[];
   } | null;
+  /** When a time limit stops it, unless it is used until then; null where none does. */
+  readonly stops_at: string | null;
+  /** The limit that stops it at `stops_at`, or that stopped it. */
+  readonly stop_reason: LimitKind | null;
   /** What the spawner stores; only with the scope `admin:server_state`. */
   readonly state?: Readonly<Record<string, unknown>>;
 }
@@ -47,6 +52,7 @@ export function presentServer(
   const { prefix, apiPath, origins } = options;
   const owner = { kind: 'server', userName: server.userName, serverName: server.name } as const;
   const unreachable = unreachableSince(server);
+  const stop = comingStop(server);
   const user = `${apiPath}users/${encodeURIComponent(server.userName)}`;
   const progressUrl =
     server.name === ''
@@ -71,6 +77,8 @@ export function presentServer(
       server.failure === undefined
         ? null
         : { ...server.failure, at: server.failure.at.toISOString() },
+    stops_at: stop?.at.toISOString() ?? null,
+    stop_reason: stop?.reason ?? (server.state === 'stopped' ? server.stoppedBy : null) ?? null,
     ...(options.withState ? { state: server.spawnerState } : {}),
   };
 }

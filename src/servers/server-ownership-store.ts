@@ -5,6 +5,7 @@ import type { HubDatabase } from '../store/database.ts';
 import { databaseTimeMs, leaseIsLive } from '../store/lease-clock.ts';
 import type { Tables } from '../store/tables.ts';
 import type { Server, ServerInstance } from './server.ts';
+import { unlimited } from './server-limits-store.ts';
 import {
   type ServerChange,
   selectServers,
@@ -122,6 +123,7 @@ export function createServerOwnership(
       .updateTable('servers')
       .set({
         ...toRowChange(change),
+        ...unlimited,
         state: 'starting',
         instance_id: me,
         machine_id: instance.isMachineBound ? machineId : null,

@@ -20,6 +20,7 @@ import {
   type ServerInstance,
   type ServerState,
 } from './server.ts';
+import { toLimits } from './server-limits-store.ts';
 
 /** What may change when a server moves to another state. */
 export interface ServerChange {
@@ -353,6 +354,7 @@ export function toServer(row: ServerRow): Server {
     lastActivityAt: toDate(row.last_activity_at),
     instance: toInstance(row),
     machineId: row.machine_id ?? undefined,
+    ...toLimits(row),
   };
 }
 

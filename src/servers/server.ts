@@ -1,5 +1,6 @@
 import { serverNamePattern } from '../config/common-schema.ts';
 import type { SpawnerState, SpawnPhase } from '../plugin-host/spawn-request.ts';
+import type { LimitClock, LimitKind } from './time-limits.ts';
 
 /** Where a server is in its life; each state has one successor but for a failed or cancelled start. */
 export type ServerState = 'stopped' | 'starting' | 'running' | 'stopping';
@@ -53,6 +54,10 @@ export interface Server {
   readonly instance: ServerInstance | undefined;
   /** The only machine from which its spawner reaches it; undefined where any will do. */
   readonly machineId?: string | undefined;
+  /** Undefined where nothing limits how long it runs. */
+  readonly limits?: LimitClock | undefined;
+  /** The limit that ended its last run, if one did. */
+  readonly stoppedBy?: LimitKind | undefined;
 }
 
 /** Since when nothing is known of a server, because the instance that runs it is away. */

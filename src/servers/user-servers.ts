@@ -18,6 +18,7 @@ import type { LaunchPlan } from './server-start.ts';
 import { type ServerStore, serverDeed } from './server-store.ts';
 import { chooseOptions, type SpawnChoices } from './spawn-options.ts';
 import type { SpawnerSet } from './spawner-set.ts';
+import { comingStop, type LimitKind, limitMs } from './time-limits.ts';
 
 /** What is asked for when a server is started. */
 export interface StartRequest {
@@ -65,6 +66,13 @@ export interface UserServers {
    * `upstream_failed` when it cannot.
    */
   deleteAllOf(user: User): Promise<void>;
+  /** Stops a running server of this instance that has reached a time limit; resolves when it is stopped. */
+  stopAtLimit(serverId: string, reason: LimitKind): Promise<void>;
+  /**
+   * Counts as a use of a running server, so that it is not stopped for being idle. Throws `conflict` where that changes
+   * nothing.
+   */
+  extend(userName: string, serverName: string): Promise<Server>;
   prefixOf(server: Pick<Server, 'userName' | 'name'>): string;
 }
 
@@ -88,6 +96,10 @@ export function createUserServers(deps: {
   readonly accounts: Pick<SystemAccountStore, 'find'>;
   readonly beforeStop: BeforeStop;
   readonly audit: Pick<AuditTrail, 'recordAlone'>;
+  /** Stores that a server is used now. */
+  readonly noteUse: (serverId: string) => Promise<void>;
+  /** A limit has stopped a server. */
+  readonly onStopAtLimit: (reason: LimitKind) => void;
   readonly log: Logger;
 }): UserServers {
   const { config, store, lifecycle, spawner, accessTokens, log } = deps;
@@ -168,13 +180,24 @@ export function createUserServers(deps: {
   }
 
   /** An end takes its time and may be that of a process elsewhere: it is recorded once it has begun. */
-  async function stop(server: Server): Promise<AcceptedStop> {
+  async function stop(
+    server: Server,
+    detail?: Readonly<Record<string, unknown>>,
+  ): Promise<AcceptedStop> {
     const accepted = await lifecycle.stop(server);
     if (server.state !== 'stopped') {
       const { userName: user_name, name } = server;
-      await deps.audit.recordAlone(serverDeed('server.stop', { user_name, name }));
+      const deed = serverDeed('server.stop', { user_name, name });
+      await deps.audit.recordAlone(detail === undefined ? deed : { ...deed, detail });
     }
     return accepted;
+  }
+
+  /** Removes a stopped server with everything known of it. */
+  async function removeStopped(server: Server): Promise<void> {
+    await deleteForEver(server, { withUser: false });
+    await accessTokens.revokeByServer(server.id);
+    await store.delete(server.id);
   }
 
   return {
@@ -256,9 +279,39 @@ export function createUserServers(deps: {
       if (server.state !== 'stopped') await deps.beforeStop(userName, askedBy);
       const { stopped } = await stop(server);
       await stopped;
-      await deleteForEver(server, { withUser: false });
-      await accessTokens.revokeByServer(server.id);
-      await store.delete(server.id);
+      await removeStopped(server);
+    },
+
+    async stopAtLimit(serverId, reason) {
+      const server = await store.findById(serverId);
+      if (server?.state !== 'running' || lifecycle.unitOf(serverId)?.state !== 'running') return;
+      const { userName: user, name } = server;
+      const seconds = (limitMs(server.limits, reason) ?? 0) / 1000;
+      log.info({ user, server: name, reason, seconds }, `stopping a server ${sentences[reason]}`);
+      const { stopped } = await stop(server, { reason, seconds });
+      deps.onStopAtLimit(reason);
+      await stopped;
+      if (name === '' || !spawnerConfig.remove_named_servers_at_limit) return;
+      const left = await store.findById(serverId);
+      // Started again at once, it is wanted.
+      if (left?.state === 'stopped' && left.stoppedBy === reason) await removeStopped(left);
+    },
+
+    async extend(userName, serverName) {
+      const server = await existing(userName, serverName);
+      const stopBefore = comingStop(server);
+      if (server.state !== 'running') {
+        throw new HubError('conflict', 'The server does not run.');
+      }
+      await deps.noteUse(server.id);
+      const extended = await existing(userName, serverName);
+      const stopAfter = comingStop(extended);
+      if (stopBefore?.reason === 'max_age' && stopAfter?.reason === 'max_age') {
+        throw new HubError('conflict', 'The server has a longest time to run, which stays.', {
+          hint: `It is stopped at ${stopAfter.at.toISOString()}; save your work before, and start it again after that.`,
+        });
+      }
+      return extended;
     },
 
     async deleteAllOf(user) {
@@ -273,6 +326,11 @@ export function createUserServers(deps: {
     withoutServersOf: (user, work) => lifecycle.withoutServersOf(user.id, work),
   };
 }
+
+const sentences = {
+  idle_timeout: 'that was not used',
+  max_age: 'that has run as long as it may',
+} as const satisfies Record<LimitKind, string>;
 
 function requireServerName(name: string): void {
   if (isServerName(name)) return;

@@ -64,10 +64,20 @@ function readFixture(version: string): RowsByTable {
   return rows;
 }
 
+const unlimited = {
+  idle_timeout_ms: null,
+  max_age_ms: null,
+  idle_from: null,
+  age_from: null,
+  stop_reason: null,
+};
+
 /** What later steps add to a row. */
 function added(table: string, row: RowsByTable[string][number], all: RowsByTable) {
   if (table === 'access_tokens') return { made_by: null };
-  if (table === 'servers') return { instance_id: null, machine_id: null, is_queued: 0 };
+  if (table === 'servers') {
+    return { instance_id: null, machine_id: null, is_queued: 0, ...unlimited };
+  }
   if (table === 'managed_processes') return { instance_id: null };
   if (table !== 'users') return {};
   const hasServer = all['servers']!.some(({ user_id }) => user_id === row['id']);

@@ -14,6 +14,7 @@ import { migration0009 } from './migrations/0009-shares.ts';
 import { migration0010 } from './migrations/0010-audit.ts';
 import { migration0011 } from './migrations/0011-runtime-services.ts';
 import { migration0012 } from './migrations/0012-user-info.ts';
+import { migration0013 } from './migrations/0013-server-limits.ts';
 
 /** Every step, in order; the version of a schema is the number of steps it has seen. Append only. */
 export const migrations: readonly Migration[] = [
@@ -29,6 +30,7 @@ export const migrations: readonly Migration[] = [
   migration0010,
   migration0011,
   migration0012,
+  migration0013,
 ];
 
 export interface MigrateOptions {

@@ -225,6 +225,14 @@ export interface ServersTable {
   machine_id: string | null;
   /** 1 while its start waits in a queue of its engine. */
   is_queued: Generated<number>;
+  /** Time limits of this run; null for none. */
+  idle_timeout_ms: number | null;
+  max_age_ms: number | null;
+  /** What the idle time and the age are counted from instead, where that is later than what is stored otherwise. */
+  idle_from: number | null;
+  age_from: number | null;
+  /** Limit that ended the last run: `idle_timeout` or `max_age`. */
+  stop_reason: string | null;
 }
 
 /** What a user or the members of a group may do with another user's server. */

@@ -230,6 +230,8 @@ test('every change of the API is among them, but for what ends things or is over
       'stopDefaultServer',
       'stopNamedServer',
       'reportActivity',
+      'extendDefaultServer',
+      'extendNamedServer',
       'restartService',
       'shutDown',
       'checkRoutes',

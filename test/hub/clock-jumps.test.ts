@@ -33,6 +33,8 @@ test.for([
         slow_start_timeout: 0.1,
         slow_stop_timeout: 0.1,
         stop_timeout: 2,
+        idle_timeout_seconds: 600,
+        max_age_seconds: 1200,
       },
     });
     await using hub = await startHubProcess(['start', '--config', folder.configFile], {
@@ -45,7 +47,16 @@ test.for([
         headers: { authorization: 'token admin-service-token' },
       });
     const server = async (name: string) =>
-      (await (await api(`/users/${name}/server`)).json()) as { ready: boolean; stopped: boolean };
+      (await (await api(`/users/${name}/server`)).json()) as {
+        ready: boolean;
+        stopped: boolean;
+        stops_at: string | null;
+      };
+    const secondsLeft = async (name: string): Promise<number> => {
+      const { stops_at: at } = await server(name);
+      const now = Date.parse((await api('/info')).headers.get('date') ?? '');
+      return at === null ? Number.NaN : (Date.parse(at) - now) / 1000;
+    };
     const untilReady = (name: string) =>
       until(async () => (await server(name)).ready, `the server of ${name} is ready`);
     const untilStopped = (name: string) =>
@@ -57,6 +68,7 @@ test.for([
 
     for (const name of ['early', 'stubborn', 'late']) await start(name);
     for (const name of ['early', 'stubborn']) await untilReady(name);
+    await until(async () => (await secondsLeft('early')) > 0, 'the limits are known');
     expect((await api('/users/stubborn/server', 'DELETE')).status).toBe(202);
 
     await clock.set(seconds);
@@ -64,6 +76,12 @@ test.for([
       const aheadMs = Date.parse((await api('/info')).headers.get('date') ?? '') - Date.now();
       return Math.abs(aheadMs - seconds * 1000) < 60_000;
     }, 'the hub sees the new time');
+
+    // The limits of its time go on, as if the clock had always stood like that.
+    await until(async () => {
+      const left = await secondsLeft('early');
+      return left > 0 && left <= 605;
+    }, 'the hub counts the time of the server from the new time');
 
     await writeFile(join(folder.directory, 'go'), '');
     await untilReady('late');

@@ -528,6 +528,29 @@ export function samplePages(
       },
     }),
     home: homePage({ ...home, server: server('running') }),
+    'home-about-to-stop': homePage({
+      ...home,
+      limitWarningSeconds: 600,
+      server: server('running', { comingStop: { at: minutes(8), reason: 'idle_timeout' } }),
+      namedServers: {
+        servers: [
+          server('running', { ...named, comingStop: { at: minutes(4), reason: 'idle_timeout' } }),
+          server('running', {
+            name: text('gpu'),
+            comingStop: { at: minutes(9), reason: 'max_age' },
+          }),
+          server('stopped', {
+            name: text('old'),
+            stoppedBy: { reason: 'max_age', seconds: 86_400 },
+          }),
+        ],
+        limit: 5,
+      },
+    }),
+    'home-stopped-at-limit': homePage({
+      ...home,
+      server: server('stopped', { stoppedBy: { reason: 'idle_timeout', seconds: 3600 } }),
+    }),
     'home-sharing': homePage({
       ...home,
       mayShare: true,

@@ -37,6 +37,8 @@ export interface ServerModel {
   readonly started: string | null;
   readonly last_activity: string | null;
   readonly user_options: Record<string, unknown>;
+  readonly stops_at: string | null;
+  readonly stop_reason: 'idle_timeout' | 'max_age' | null;
   readonly failure: { readonly message: string; readonly output: readonly string[] } | null;
   readonly state?: Record<string, unknown>;
 }

@@ -36,6 +36,13 @@ export function duration(seconds: number): string {
   return counted(Math.ceil(seconds / length), unit);
 }
 
+/** Names a length of time that was set, in the largest unit that says it: `90 minutes`, `1 hour`. */
+export function setDuration(seconds: number): string {
+  const whole = units.find(([, size]) => size <= 86_400 && seconds > 0 && seconds % size === 0);
+  const [unit, length] = whole ?? ['second', 1];
+  return counted(seconds / length, unit);
+}
+
 function counted(amount: number, unit: string): string {
   return `${amount} ${unit}${amount === 1 ? '' : 's'}`;
 }

@@ -8,7 +8,11 @@ import { type ServiceLink, serviceList } from '../services/service-list.ts';
 import { type SharedServers, sharedServersSection } from '../sharing/shared-servers.ts';
 import { type NamedServers, namedServersSection } from './named-servers.ts';
 import {
+  comingStopSentence,
+  extendForm,
+  isAboutToStop,
   isChanging,
+  limitSentence,
   type ServerSummary,
   serverStatus,
   serverTitle,
@@ -28,17 +32,20 @@ export interface HomeView {
   /** Servers of others. */
   readonly shared?: SharedServers | undefined;
   readonly services: readonly ServiceLink[];
+  /** How long before a time limit stops a server its user is warned. */
+  readonly limitWarningSeconds?: number;
 }
 
 /** Where a person arrives: the own server, named servers, and services to open. */
 export function homePage(view: HomeView): Html {
   const { layout, userName, server, namedServers, services, shared } = view;
   const servers = [...(server ? [server] : []), ...(namedServers?.servers ?? [])];
+  const isLive = isChanging(servers) || servers.some((each) => isAboutToStop(view, each));
   return pageLayout(layout, {
     title: 'Home',
     place: 'home',
-    scripts: isChanging(servers) ? ['live-state.js'] : [],
-    reloadSeconds: isChanging(servers) ? 5 : undefined,
+    scripts: isLive ? ['live-state.js'] : [],
+    reloadSeconds: isLive ? (isChanging(servers) ? 5 : 30) : undefined,
     body: html`${pageHead(`Hello, ${userName}`)}
 <div id="servers" data-live-seconds="3">
 ${server && serverCard(view, server)}
@@ -65,14 +72,15 @@ function serverCard(view: HomeView, server: ServerSummary): Html {
 <div class="what"><p>${serverStatus(server.state)}</p><h2 id="server-title">${serverTitle(server)}</h2><p>${sentence(view, server)}</p></div>
 <div class="actions">${serverActions(view, server)}</div>
 ${server.failure !== undefined && notice('bad', server.failure)}
+${isAboutToStop(view, server) && notice('warn', html`${comingStopSentence(server, view.layout.now)}${server.comingStop?.reason === 'max_age' && ' Save your work; you can start it again after that.'}`)}
 </section>`;
 }
 
-function sentence({ layout }: HomeView, server: ServerSummary): HtmlValue {
-  const { now } = layout;
+function sentence(view: HomeView, server: ServerSummary): HtmlValue {
+  const { now } = view.layout;
   switch (server.state) {
     case 'running':
-      return html`${server.startedAt && html`Started ${timeElement(server.startedAt, now)}.`}${server.lastActivityAt && html` Last used ${timeElement(server.lastActivityAt, now)}.`}`;
+      return html`${server.startedAt && html`Started ${timeElement(server.startedAt, now)}.`}${server.lastActivityAt && html` Last used ${timeElement(server.lastActivityAt, now)}.`}${!isAboutToStop(view, server) && html` ${comingStopSentence(server, now)}`}`;
     case 'starting':
       return 'It is on its way. This takes a moment.';
     case 'stopping':
@@ -83,7 +91,7 @@ function sentence({ layout }: HomeView, server: ServerSummary): HtmlValue {
       return 'It did not stay up. Your files are untouched; try to start it again.';
     case 'stopped':
       return server.lastActivityAt
-        ? html`Last used ${timeElement(server.lastActivityAt, now)}. Your files are kept.`
+        ? html`${limitSentence(server)} Last used ${timeElement(server.lastActivityAt, now)}. Your files are kept.`
         : 'Start it to begin working.';
   }
 }
@@ -97,7 +105,7 @@ function serverActions(view: HomeView, server: ServerSummary): HtmlValue {
     view.mayShare && html`<a class="button" href="${urls.share(userName, name)}">Share…</a>`;
   switch (server.state) {
     case 'running':
-      return html`${share}${stop}<a class="button primary" href="${server.url}">Open</a>`;
+      return html`${share}${stop}${isAboutToStop(view, server) && extendForm(layout, server, { label: 'Keep it running' })}<a class="button primary" href="${server.url}">Open</a>`;
     case 'starting':
       return html`${stop}<a class="button primary" href="${urls.spawnPending(userName, name)}">Watch it start</a>`;
     case 'unreachable':

@@ -34,7 +34,7 @@ export function homeRoutes(
   router: Router,
   deps: {
     readonly pages: PageContext;
-    readonly config: Pick<Config, 'Hub'>;
+    readonly config: Pick<Config, 'Hub' | 'Spawner'>;
     readonly authorizer: Authorizer;
     readonly store: ServerStore;
     readonly servers: UserServers;
@@ -122,6 +122,7 @@ export function homeRoutes(
       ),
       shared: await sharedWith(login, caller),
       services: await accessibleServices(caller),
+      limitWarningSeconds: config.Spawner.limit_warning_seconds,
     });
     pages.send(ctx, page, failure === undefined ? 200 : 400);
   };

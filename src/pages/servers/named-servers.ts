@@ -4,7 +4,14 @@ import { formatCount } from '../elements/quantity.ts';
 import { table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { type ServerSummary, serverStatus } from './server-summary.ts';
+import {
+  comingStopSentence,
+  extendForm,
+  isAboutToStop,
+  limitSentence,
+  type ServerSummary,
+  serverStatus,
+} from './server-summary.ts';
 
 /** The servers of a user beside the default one. */
 export interface NamedServers {
@@ -21,6 +28,7 @@ interface NamedServersContext {
   readonly userName: string;
   readonly hasSpawnOptions: boolean;
   readonly mayShare?: boolean;
+  readonly limitWarningSeconds?: number;
 }
 
 /** The table of named servers with the form that makes another. */
@@ -37,10 +45,13 @@ ${
       {
         label: 'Name',
         style: 'name',
-        cell: (server) =>
-          html`${server.displayName ?? server.name}${server.failure && html`<span class="under">${server.failure}</span>`}`,
+        cell: (server) => html`${server.displayName ?? server.name}${underName(server)}`,
       },
-      { label: 'State', cell: (server) => serverStatus(server.state) },
+      {
+        label: 'State',
+        cell: (server) =>
+          html`${serverStatus(server.state)}${isAboutToStop(context, server) && html`<span class="under">${comingStopSentence(server, now)}</span>`}`,
+      },
       {
         label: 'Last used',
         cell: ({ lastActivityAt }) =>
@@ -62,6 +73,11 @@ ${
     : createForm(context, named)
 }
 </section>`;
+}
+
+function underName(server: ServerSummary): HtmlValue {
+  const text = server.failure ?? limitSentence(server);
+  return text !== '' && html`<span class="under">${text}</span>`;
 }
 
 function createForm({ layout, userName }: NamedServersContext, named: NamedServers): Html {
@@ -97,7 +113,7 @@ function rowActions(context: NamedServersContext, server: ServerSummary): HtmlVa
   });
   switch (state) {
     case 'running':
-      return html`${stop}<a class="button small" href="${url}" aria-label="Open ${title}">Open</a>`;
+      return html`${stop}${isAboutToStop(context, server) && extendForm(context.layout, server, { label: 'Keep', accessibleLabel: `Keep ${title} running`, style: 'small' })}<a class="button small" href="${url}" aria-label="Open ${title}">Open</a>`;
     case 'starting':
       return html`${stop}<a class="button small" href="${urls.spawnPending(userName, name)}" aria-label="Watch ${title} start">Watch</a>`;
     case 'unreachable':

@@ -5,13 +5,15 @@ import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, html } from '../html.ts';
-import { outputBlock, type ServerSummary, serverTitle } from './server-summary.ts';
+import { limitSentence, outputBlock, type ServerSummary, serverTitle } from './server-summary.ts';
 
 export interface NotRunningView {
   readonly layout: FormLayoutProps;
   readonly server: Pick<ServerSummary, 'userName' | 'name' | 'displayName'>;
   /** Why it stopped or did not start; undefined when a user stopped it. */
   readonly failure?: ServerFailure | undefined;
+  /** The time limit that stopped it, if one did. */
+  readonly stoppedBy?: ServerSummary['stoppedBy'];
   readonly mayStart: boolean;
   readonly hasSpawnOptions: boolean;
   /** What the browser asked for; it goes there when the server runs. */
@@ -29,7 +31,7 @@ export function notRunningPage(view: NotRunningView): Html {
     title,
     scripts: startSecondsOf(view) > 0 ? ['auto-start.js'] : [],
     body: html`<div class="panel">
-<header class="titles"><h1>${title}</h1><p class="lead">${leadOf(view)}</p></header>
+<header class="titles"><h1>${title}</h1><p class="lead">${limitSentence(view)} ${leadOf(view)}</p></header>
 ${failure !== undefined && failureMarkup(view, failure)}
 ${startControl(view)}
 </div>

@@ -58,6 +58,28 @@ describe('the home page', () => {
     expect(home({ server: server('running') })).not.toContain('refresh');
   });
 
+  test('tells when a limit stops the server, and warns of it with a way out only when that is soon', () => {
+    const at = new Date(now.getTime() + 8 * 60_000);
+    const stop = (reason: 'idle_timeout' | 'max_age', limitWarningSeconds: number) =>
+      home({ limitWarningSeconds, server: server('running', { comingStop: { at, reason } }) });
+    expect(stop('idle_timeout', 60)).toContain('in 8 minutes</time> unless it is used.');
+    expect(stop('idle_timeout', 60)).not.toMatch(/class="notice warn"|Keep it running|live-state/);
+    const soon = stop('idle_timeout', 600);
+    expect(soon).toContain('class="notice warn"');
+    expect(soon).toContain('action="/hub/extend/alice"');
+    expect(soon).toContain('live-state.js');
+    const old = stop('max_age', 600);
+    expect(old).toContain('the longest it may run.');
+    expect(old).not.toContain('Keep it running');
+  });
+
+  test('tells which limit stopped the server', () => {
+    const told = (reason: 'idle_timeout' | 'max_age', seconds: number) =>
+      home({ server: server('stopped', { stoppedBy: { reason, seconds }, lastActivityAt: now }) });
+    expect(told('idle_timeout', 5400)).toContain('stopped after 90 minutes without activity.');
+    expect(told('max_age', 86_400)).toContain('stopped 1 day after its start');
+  });
+
   test('leaves out the server of a user who may have none', () => {
     expect(home({})).not.toContain('Your server');
     expect(home({})).toContain('There is nothing for you to open yet.');

@@ -1,5 +1,9 @@
 import type { ServerState } from '../../servers/server.ts';
-import { type Html, html } from '../html.ts';
+import type { ComingStop, LimitKind } from '../../servers/time-limits.ts';
+import { actionForm } from '../elements/form.ts';
+import type { FormLayoutProps, LayoutProps } from '../elements/layout-props.ts';
+import { setDuration, timeElement } from '../elements/time.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
 
 /** What the pages show of a user's server. */
 export interface ServerSummary {
@@ -16,6 +20,10 @@ export interface ServerSummary {
   readonly failure?: string | undefined;
   /** Since when nothing is known of it. */
   readonly unreachableSince?: Date | undefined;
+  /** When a time limit stops it, unless it is used until then. */
+  readonly comingStop?: ComingStop | undefined;
+  /** The time limit that ended its last run. */
+  readonly stoppedBy?: { readonly reason: LimitKind; readonly seconds: number } | undefined;
 }
 
 /**
@@ -46,6 +54,50 @@ export function serverStatus(state: ShownServerState): Html {
 /** Whether a page with these servers should follow what happens to them. */
 export function isChanging(servers: readonly ServerSummary[]): boolean {
   return servers.some(({ state }) => state === 'starting' || state === 'stopping');
+}
+
+/** Says which time limit stopped a server; nothing where none did. */
+export function limitSentence({ stoppedBy }: Pick<ServerSummary, 'stoppedBy'>): string {
+  if (stoppedBy === undefined) return '';
+  const time = setDuration(stoppedBy.seconds);
+  return stoppedBy.reason === 'idle_timeout'
+    ? `It was stopped after ${time} without activity.`
+    : `It was stopped ${time} after its start, the longest it may run.`;
+}
+
+/** Whether the user of a server is to be warned that a time limit stops it. */
+export function isAboutToStop(
+  {
+    layout,
+    limitWarningSeconds = 0,
+  }: { readonly layout: LayoutProps; readonly limitWarningSeconds?: number | undefined },
+  { comingStop }: ServerSummary,
+): boolean {
+  if (comingStop === undefined) return false;
+  return comingStop.at.getTime() - layout.now.getTime() <= limitWarningSeconds * 1000;
+}
+
+/** The button that keeps a server; nothing where its age stops it. */
+export function extendForm(
+  layout: FormLayoutProps,
+  { userName, name, comingStop }: ServerSummary,
+  button: {
+    readonly label: string;
+    readonly accessibleLabel?: string;
+    readonly style?: string;
+  },
+): HtmlValue {
+  if (comingStop?.reason !== 'idle_timeout') return '';
+  return actionForm(layout, { action: layout.urls.extend(userName, name), ...button });
+}
+
+/** Says when a time limit stops a server that runs. */
+export function comingStopSentence({ comingStop }: ServerSummary, now: Date): HtmlValue {
+  if (comingStop === undefined) return '';
+  const when = timeElement(comingStop.at, now);
+  return comingStop.reason === 'idle_timeout'
+    ? html`It is stopped ${when} unless it is used.`
+    : html`It is stopped ${when}, the longest it may run.`;
 }
 
 /** The name by which a person knows a server. */

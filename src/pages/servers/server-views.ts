@@ -1,4 +1,5 @@
 import { type Server, unreachableSince } from '../../servers/server.ts';
+import { comingStop, limitMs } from '../../servers/time-limits.ts';
 import type { ServerSummary, ShownServerState } from './server-summary.ts';
 
 /** What the pages show of a server; one that was never started is shown as a stopped one. */
@@ -18,7 +19,19 @@ export function summaryOf(server: Server, url: string): ServerSummary {
     lastActivityAt: server.lastActivityAt,
     failure: hasFailed ? server.failure?.message : undefined,
     unreachableSince: unreachable,
+    comingStop: comingStop(server),
+    stoppedBy: stoppedByOf(server),
   };
+}
+
+/** The limit that stopped a server; undefined where none did. */
+export function stoppedByOf({
+  state,
+  stoppedBy: reason,
+  limits,
+}: Server): ServerSummary['stoppedBy'] {
+  if (state !== 'stopped' || reason === undefined) return undefined;
+  return { reason, seconds: (limitMs(limits, reason) ?? 0) / 1000 };
 }
 
 /** The default server of a user who never had one. */

@@ -17,6 +17,7 @@ import type { PageContext } from '../page-context.ts';
 import type { ShowHome } from './home-routes.ts';
 import { notRunningPage } from './not-running-page.ts';
 import { serverTitle } from './server-summary.ts';
+import { stoppedByOf } from './server-views.ts';
 import { joinForms, submittedOptions, valuesInForm } from './spawn-form.ts';
 import { spawnOptionsPage } from './spawn-options-page.ts';
 import { spawnPendingPage, stopPendingPage } from './spawn-pending-page.ts';
@@ -134,6 +135,7 @@ export function spawnRoutes(
           displayName: server?.displayName,
         },
         failure: failureOf(server),
+        stoppedBy: server && stoppedByOf(server),
         mayStart: true,
         hasSpawnOptions: false,
         next,
@@ -186,7 +188,23 @@ export function spawnRoutes(
     ctx.status = 303;
   });
 
+  const extend = pages.loggedIn(async (ctx, login) => {
+    const { user, serverName } = await targetOf(ctx, login, 'users:activity');
+    const form = await pages.readForm(ctx);
+    const to = returnTo(form) ?? pages.urls.home;
+    try {
+      await servers.extend(user.name, serverName);
+    } catch (error) {
+      if (!(error instanceof HubError) || error.code !== 'conflict') throw error;
+      const text = [error.message, error.hint].filter((each) => each !== undefined).join(' ');
+      pages.redirectWithNotice(ctx, to, { kind: 'bad', text });
+      return;
+    }
+    pages.redirectWithNotice(ctx, to, { kind: 'good', text: 'The server goes on running.' });
+  });
+
   for (const path of ['', '/:user', '/:user/:server']) {
+    router.post(`/extend${path}`, extend);
     router.get(`/spawn${path}`, show);
     router.post(`/spawn${path}`, start);
     router.get(`/spawn-pending${path}`, showPending);
@@ -317,6 +335,7 @@ export async function showServerState(
           layout,
           server: summary,
           failure: failureOf(server),
+          stoppedBy: server && stoppedByOf(server),
           mayStart: options.mayStart,
           hasSpawnOptions: hasChoices(await servers.choicesFor(summary.userName)),
           next: options.next,

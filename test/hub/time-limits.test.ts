@@ -1,0 +1,157 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import {
+  adminToken,
+  createServerHub,
+  createUsers,
+  getServer,
+  serverPath,
+  startUntilReady,
+  submitFormTo,
+  tokenOf,
+  untilServer,
+} from '../support/server-hub.ts';
+import { projectDirectory } from '../support/services.ts';
+import { type TestHub, until } from '../support/test-hub.ts';
+
+// Servers start in each of these.
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
+
+const minute = 60_000;
+
+let hub: TestHub;
+beforeAll(async () => {
+  hub = await createServerHub({
+    Hub: {
+      allow_named_servers: true,
+      load_groups: [{ name: 'guests', users: ['gus'] }],
+    },
+    Spawner: {
+      cmd: ['perl', join(projectDirectory, 'fixtures', 'apps', 'trivial.pl')],
+      start_timeout: 300,
+      http_timeout: 300,
+      idle_timeout_seconds: 3600,
+      limits_by_group: { guests: { idle_timeout_seconds: 0, max_age_seconds: 7200 } },
+      remove_named_servers_at_limit: true,
+    },
+  });
+  await createUsers(hub, 'ann', 'bob', 'cleo', 'eve');
+});
+afterAll(() => hub?.[Symbol.asyncDispose]());
+
+/** Lets time go by for a server, as far as it is stored. */
+function age(userName: string, change: string): void {
+  using database = new DatabaseSync(join(hub.directory, 'hub.sqlite'), { timeout: 10_000 });
+  database
+    .prepare(
+      `update servers set ${change} where user_id = (select id from users where name = ?) and state = 'running'`,
+    )
+    .run(userName);
+}
+
+const minutesLeft = ({ stops_at: at }: { readonly stops_at: string | null }): number | undefined =>
+  at === null ? undefined : Math.round((Date.parse(at) - Date.now()) / minute);
+
+/** Starts a server; its limits are known soon after that. */
+async function startLimited(userName: string, serverName = '') {
+  const path = serverPath(userName, serverName);
+  await startUntilReady(hub, path);
+  return untilServer(hub, path, ({ stops_at: at }) => at !== null, `${path} has limits`);
+}
+
+/** Has the hub look at all limits: it does after each start. */
+async function look(): Promise<void> {
+  await startUntilReady(hub, serverPath('bob'));
+  await hub.api(serverPath('bob'), adminToken, { method: 'DELETE' });
+  await untilServer(
+    hub,
+    serverPath('bob'),
+    ({ stopped }) => stopped,
+    'the server of bob is stopped',
+  );
+}
+
+test('a server that is not used is stopped, its user is warned before and told why after', async () => {
+  const started = await startLimited('ann');
+  expect(started.stop_reason).toBe('idle_timeout');
+  expect(minutesLeft(started)).toBeGreaterThanOrEqual(55);
+  const browser = await hub.logIn('ann');
+  expect((await browser.open(`${hub.url}hub/home`)).body).not.toContain('Keep it running');
+
+  age('ann', `last_activity_at = last_activity_at - ${55 * minute}`);
+  const home = await browser.open(`${hub.url}hub/home`);
+  expect(home.body).toMatch(/It is stopped <time[^>]*>in \d minutes<\/time> unless it is used\./);
+  await submitFormTo(browser, home, /^\/hub\/extend\/ann$/);
+  expect(minutesLeft(await getServer(hub, serverPath('ann')))).toBeGreaterThanOrEqual(55);
+  expect((await browser.open(`${hub.url}hub/home`)).body).toContain('The server goes on running.');
+
+  age('ann', `last_activity_at = last_activity_at - ${61 * minute}`);
+  await look();
+  const path = serverPath('ann');
+  const stopped = await untilServer(hub, path, (server) => server.stopped, 'the server is stopped');
+  expect(stopped).toMatchObject({ stop_reason: 'idle_timeout', stops_at: null, failure: null });
+
+  const after = 'It was stopped after 1 hour without activity.';
+  expect((await browser.open(`${hub.url}hub/home`)).body).toContain(after);
+  expect((await browser.open(`${hub.url}user/ann/`)).body).toContain(after);
+  const audit = await hub.api('/audit?action=server.stop&target=ann', adminToken);
+  expect(((await audit.json()) as { entries: object[] }).entries).toMatchObject([
+    {
+      actor: { kind: 'hub' },
+      target: { kind: 'server', name: 'ann' },
+      detail: { reason: 'idle_timeout', seconds: 3600 },
+    },
+  ]);
+  const metrics = await (await fetch(`${hub.url}hub/metrics`, admin())).text();
+  expect(metrics).toContain('hub_servers_stopped_by_limit_total{reason="idle_timeout"} 1');
+
+  // Of the next run nothing of it is told.
+  const again = await startLimited('ann');
+  expect(minutesLeft(again)).toBeGreaterThanOrEqual(55);
+});
+
+test('a longest age stays, whatever its user does', async () => {
+  const started = await startLimited('gus');
+  expect(started.stop_reason).toBe('max_age');
+  expect(minutesLeft(started)).toBeGreaterThanOrEqual(115);
+  const answer = await hub.api(`${serverPath('gus')}/extend`, adminToken, { method: 'POST' });
+  expect(answer.status).toBe(409);
+  const token = await tokenOf(hub, 'gus');
+  const report = { last_activity: new Date(Date.now() + 50 * minute).toISOString() };
+  await hub.api('/users/gus/activity', token, {
+    method: 'POST',
+    body: JSON.stringify({ servers: { '': report } }),
+  });
+  expect(minutesLeft(await getServer(hub, serverPath('gus')))).toBeLessThanOrEqual(120);
+});
+
+test('a server that tells of use to come is kept no longer than by use now', async () => {
+  await startLimited('eve');
+  const token = await tokenOf(hub, 'eve');
+  const at = new Date(Date.now() + 50 * minute).toISOString();
+  const answer = await hub.api('/users/eve/activity', token, {
+    method: 'POST',
+    body: JSON.stringify({ servers: { '': { last_activity: at } } }),
+  });
+  expect(answer.status).toBe(200);
+  await look();
+  expect(minutesLeft(await getServer(hub, serverPath('eve')))).toBeLessThanOrEqual(60);
+  const extended = await hub.api(`${serverPath('eve')}/extend`, token, { method: 'POST' });
+  expect(extended.status).toBe(200);
+  expect(await extended.json()).toMatchObject({ stop_reason: 'idle_timeout' });
+});
+
+test('a named server is removed with its stop, where that is set', async () => {
+  await startLimited('cleo', 'lab');
+  age('cleo', `last_activity_at = last_activity_at - ${61 * minute}`);
+  await look();
+  await until(
+    async () => (await hub.api(serverPath('cleo', 'lab'), adminToken)).status === 404,
+    'the server is gone',
+  );
+});
+
+function admin() {
+  return { headers: { authorization: `token ${adminToken}` } };
+}
