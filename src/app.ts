@@ -10,6 +10,7 @@ import type { ErrorAnswers } from './http/error-answers.ts';
 import { errorMiddleware } from './http/error-middleware.ts';
 import { hostCookies } from './http/host-cookies.ts';
 import { hostRedirects } from './http/host-redirects.ts';
+import { setBody } from './http/json-body.ts';
 import type { Origins } from './http/origins.ts';
 import { requestLog } from './http/request-log.ts';
 import { securityHeaders } from './http/security-headers.ts';
@@ -89,7 +90,7 @@ export function createApp(deps: {
 
   const operation = new Router();
   operation.get([`${hubPath}health`, pathOf(endpoints.health)], (ctx) => {
-    ctx.body = { status: 'ok' };
+    setBody(ctx, { status: 'ok' });
   });
   operation.get([`${hubPath}ready`, pathOf(endpoints.readiness)], deps.readiness);
   operation.get(`${hubPath}static/:name`, (ctx) => serveAsset(ctx, deps.assets));

@@ -1,6 +1,7 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import { HubError } from '../errors.ts';
+import { setBody } from '../http/json-body.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import { type Caller, presentsToken } from '../rbac/caller.ts';
 import { emptyMembership } from '../rbac/membership.ts';
@@ -136,7 +137,7 @@ export function addOperations<Deps>(
       const { publicOrigin } = options;
       const hasEnvelope = operation.isPaged === 'in_envelope';
       writePage(ctx, page, { items, total, publicOrigin, hasEnvelope });
-    } else ctx.body = body ?? (status === 204 ? null : '');
+    } else setBody(ctx, body ?? (status === 204 ? null : ''));
     ctx.set({ ...headers });
   }
 }

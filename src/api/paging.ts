@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { setBody } from '../http/json-body.ts';
 import { JsonText, type Page } from './operation.ts';
 import { parseQuery, wholeNumber } from './parse-request.ts';
 
@@ -55,8 +56,8 @@ export function writePage(
   }: { items: unknown; total: number; publicOrigin: string; hasEnvelope: boolean },
 ): void {
   if (!hasEnvelope && !wantsEnvelope(ctx)) {
-    if (items instanceof JsonText) ctx.type = 'json';
-    ctx.body = items instanceof JsonText ? items.bytes : items;
+    ctx.type = 'json';
+    setBody(ctx, items instanceof JsonText ? items.bytes : items);
     return;
   }
   const nextOffset = offset + limit;
@@ -65,14 +66,16 @@ export function writePage(
   nextUrl.searchParams.set('limit', String(limit));
   const next = nextOffset < total ? { offset: nextOffset, limit, url: nextUrl.href } : null;
   const pagination = { offset, limit, total, next };
-  ctx.body =
+  setBody(
+    ctx,
     items instanceof JsonText
       ? Buffer.concat([
           Buffer.from('{"items":'),
           items.bytes,
           Buffer.from(`,"_pagination":${JSON.stringify(pagination)}}`),
         ])
-      : { items, _pagination: pagination };
+      : { items, _pagination: pagination },
+  );
   ctx.type = wantsEnvelope(ctx) ? envelopeMediaType : 'json';
 }
 

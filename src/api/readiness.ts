@@ -1,4 +1,5 @@
 import type { Context, Middleware } from 'koa';
+import { setBody } from '../http/json-body.ts';
 
 /** What is wrong with each part of the hub; undefined where nothing is. */
 type Report = Readonly<Record<string, string | undefined>>;
@@ -21,10 +22,10 @@ export function readinessMiddleware(deps: {
     ctx.status = isReady ? 200 : 503;
     ctx.set('Cache-Control', 'no-store');
     if (!isReady) ctx.set('Retry-After', String(retryAfterSeconds));
-    ctx.body = {
+    setBody(ctx, {
       status: isReady ? 'ready' : 'not_ready',
       ...(mayKnow && { checks: presentChecks(report) }),
-    };
+    });
   };
 }
 

@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline';
 import { HubError } from '../errors.ts';
 import type { CliInput, CliIo } from './cli-io.ts';
 
@@ -32,6 +31,8 @@ export async function confirm(
 }
 
 async function readFirstLine(stdin: CliInput): Promise<string> {
+  // A megabyte that a running hub has no use for.
+  const { createInterface } = await import('node:readline');
   const lines = createInterface({ input: stdin, terminal: false });
   try {
     for await (const line of lines) {

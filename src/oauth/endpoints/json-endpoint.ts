@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import { HubError } from '../../errors.ts';
 import { readFormBody } from '../../http/body.ts';
+import { setBody } from '../../http/json-body.ts';
 import { OAuthError, type OAuthErrorCode } from '../oauth-error.ts';
 import { toOAuthErrorResponse } from '../oauth-error-response.ts';
 import { rejectRepeatedParameters } from '../request-parameters.ts';
@@ -39,14 +40,14 @@ export function createJsonEndpoint(
       const { authorization } = ctx.req.headers;
       const body = await answer({ form, authorization, incoming: ctx.req });
       ctx.status = 200;
-      ctx.body = body ?? '';
+      setBody(ctx, body ?? '');
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
       options.countRefusal(error.error);
       const response = toOAuthErrorResponse(error);
       ctx.status = response.status;
       ctx.set(response.headers);
-      ctx.body = response.body;
+      setBody(ctx, response.body);
     }
   };
 }

@@ -4,6 +4,7 @@ import { type Authenticators, onlyExternalOf } from '../../authentication/create
 import type { ExternalLogins } from '../../authentication/external-logins.ts';
 import type { EndUpstreamLogins } from '../../authentication/upstream-logout.ts';
 import { readFormBody } from '../../http/body.ts';
+import { setBody } from '../../http/json-body.ts';
 import { safeRedirectTarget } from '../../http/redirect-target.ts';
 import { addCookies } from '../../http/set-cookie.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
@@ -131,5 +132,5 @@ export function externalLoginRoutes(
 /** Answers as OpenID Connect Back-Channel Logout 1.0 §2.8 asks. */
 function refuse(ctx: Context, description: string): void {
   ctx.status = 400;
-  ctx.body = { error: 'invalid_request', error_description: description };
+  setBody(ctx, { error: 'invalid_request', error_description: description });
 }
