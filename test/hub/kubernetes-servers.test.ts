@@ -63,7 +63,13 @@ describe.runIf(canRunPods())('servers in pods', () => {
   ) {
     return createServerHub({
       Hub: { ...(await addresses()), ...Hub },
-      Spawner: { class: 'kubernetes', cmd: trivial, start_timeout: 60, ...Spawner },
+      Spawner: {
+        class: 'kubernetes',
+        cmd: trivial,
+        start_timeout: 60,
+        slow_start_timeout: 0,
+        ...Spawner,
+      },
       KubernetesSpawner: pods(options),
     });
   }

@@ -37,6 +37,7 @@ function createBatchHub(config: TestHubConfig = {}): Promise<TestHub> {
       cmd: guarded(...fixtureApp('plain-web-app')),
       start_timeout: 300,
       http_timeout: 300,
+      slow_start_timeout: 0,
       profiles: [
         {
           name: 'long',

@@ -26,6 +26,7 @@ describe.skipIf(!hasSlurm())('jobs of Slurm while the hub is restarted', () => {
         poll_interval: 1,
         start_timeout: 300,
         http_timeout: 300,
+        slow_start_timeout: 0,
       },
       SlurmSpawner: { slurm_conf: cluster().configuration, poll_interval: 0.5, ...options },
     });

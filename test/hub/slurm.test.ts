@@ -42,6 +42,7 @@ describe.skipIf(!hasSlurm())('servers as jobs of Slurm', () => {
         cmd: ['perl', program],
         poll_interval: 1,
         start_timeout: 60,
+        slow_start_timeout: 0,
         ...Spawner,
       },
       SlurmSpawner: { slurm_conf: cluster().configuration, poll_interval: 0.5, ...options },
