@@ -201,7 +201,7 @@ async function createBench(contract: SpawnerContract, commands: SpawnerCommands)
     },
 
     stop: (spawner, { state }) =>
-      spawner.stop(state, { graceMs: 5_000, signal: AbortSignal.timeout(30_000) }),
+      spawner.stop(state, { graceMs: 1_000, signal: AbortSignal.timeout(30_000) }),
 
     async seen(text) {
       const timeout = AbortSignal.timeout(outputTimeoutMs);

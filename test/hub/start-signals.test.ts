@@ -37,7 +37,8 @@ async function isListening({ url }: HubFolder): Promise<boolean> {
   );
 }
 
-const stubborn = { name: 'stubborn', command: fixtureApp('ignores-sigterm') };
+// Ended by force after a second: each hub that ends waits so long for it.
+const stubborn = { name: 'stubborn', command: fixtureApp('ignores-sigterm'), stop_timeout: 1 };
 
 /** A folder whose hub was killed and left a service behind that cannot be ended in a moment. */
 async function createStubbornFolder(config: Record<string, unknown> = {}): Promise<{

@@ -19,7 +19,7 @@ describe.skipIf(!hasSlurm())('slurm', () => {
   const names = spawnerContract({ plugin, options: {}, engine }).map(({ name }) => name);
 
   test.for(names)('keeps the contract: %s', async (name) => {
-    const options = { slurm_conf: cluster().configuration, poll_interval: 0.5 };
+    const options = { slurm_conf: cluster().configuration, poll_interval: 0.2 };
     await spawnerContract({ plugin, options, engine })
       .find((each) => each.name === name)
       ?.run();
