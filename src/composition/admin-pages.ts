@@ -1,4 +1,5 @@
 import type Router from '@koa/router';
+import { type BatchReport, createBatches } from '../accounts/batches.ts';
 import { adminActivityRoutes } from '../pages/admin/activity-routes.ts';
 import { createAdminContext } from '../pages/admin/admin-context.ts';
 import { adminGroupRoutes } from '../pages/admin/group-routes.ts';
@@ -7,6 +8,7 @@ import { adminLockoutRoutes } from '../pages/admin/lockout-routes.ts';
 import { adminRoleRoutes } from '../pages/admin/role-routes.ts';
 import { adminRuntimeServiceRoutes } from '../pages/admin/runtime-service-routes.ts';
 import { adminServiceRoutes } from '../pages/admin/service-routes.ts';
+import { adminUserActRoutes } from '../pages/admin/user-act-routes.ts';
 import { adminUserListRoutes } from '../pages/admin/user-list-routes.ts';
 import { adminUserRoutes } from '../pages/admin/user-routes.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
@@ -22,7 +24,7 @@ import type { Foundation } from './foundation.ts';
 
 export function addAdminPages(
   router: Router,
-  { stores, log }: Foundation,
+  { stores, keyv, database, disposables, log }: Foundation,
   deps: {
     readonly site: Pick<Site, 'apiPath'>;
     readonly browser: Pick<ComposedBrowser, 'pages' | 'confirmLogin'>;
@@ -42,10 +44,28 @@ export function addAdminPages(
   const admin = createAdminContext(router, {
     pages: deps.browser.pages,
     authorizer,
+    logins,
     readForm: deps.browser.confirmLogin.readForm,
   });
   const shared = { users, accounts, invitations, invitationStore: stores.invitations };
-  adminUserListRoutes(admin, { ...shared, userInfo: stores.userInfo, servers: stores.servers });
+  const serverDeps = { serverStore: stores.servers, servers: deps.servers.servers };
+  const batches = disposables.use(
+    createBatches({ reports: keyv.space<BatchReport>('batches'), now: database.now, log }),
+  );
+  const acts = adminUserActRoutes(admin, {
+    ...shared,
+    ...serverDeps,
+    acting,
+    members: groupMembers,
+    batches,
+  });
+  adminUserListRoutes(admin, {
+    ...shared,
+    ...serverDeps,
+    groups,
+    userInfo: stores.userInfo,
+    actsOf: acts.offered,
+  });
   adminUserRoutes(admin, {
     ...shared,
     acting,
@@ -57,8 +77,7 @@ export function addAdminPages(
     credentials,
     secondFactors,
     logins,
-    serverStore: stores.servers,
-    servers: deps.servers.servers,
+    ...serverDeps,
     log,
   });
   adminGroupRoutes(admin, { groups, members: groupMembers });

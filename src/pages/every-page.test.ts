@@ -139,6 +139,7 @@ describe.each([...pages.keys()])('the page %s', (name) => {
 
   test('has one primary action, unless there is nothing to do but wait or look', () => {
     const onlyToLookAt = [
+      'admin-batch',
       'home-nothing',
       'services',
       'admin-instances',

@@ -59,6 +59,12 @@ export interface PageUrls {
 
   readonly admin: string;
   readonly adminNewUsers: string;
+  /** POST does something to many users, or asks first. */
+  readonly adminActOnUsers: string;
+  /** POST makes a CSV file of links that were just shown. */
+  readonly adminLinksCsv: string;
+  /** How far that is. */
+  adminBatch(id: string): string;
   adminUser(userName: string, action?: AdminUserAction): string;
   readonly adminGroups: string;
   adminGroup(groupName: string, action?: AdminGroupAction): string;
@@ -154,6 +160,9 @@ export function createPageUrls(baseUrl: string): PageUrls {
 
     admin: `${hub}admin`,
     adminNewUsers: `${hub}admin/new-users`,
+    adminLinksCsv: `${hub}admin/links.csv`,
+    adminActOnUsers: `${hub}admin/act-on-users`,
+    adminBatch: (id) => below('admin/batches', id),
     adminUser: (userName, action) => below('admin/users', userName, action),
     adminGroups: `${hub}admin/groups`,
     adminGroup: (groupName, action) => below('admin/groups', groupName, action),

@@ -1,31 +1,147 @@
-import { type ExpressionBuilder, sql } from 'kysely';
+import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
 import { leaseHasEnded } from '../store/lease-clock.ts';
 import type { Tables } from '../store/tables.ts';
 import { searchForm } from './user-info.ts';
 
-export interface UserFilters {
+/** What users can be asked for in groups: by any server of theirs, or by themselves. */
+export const userMarks = [
+  'running',
+  'starting',
+  'failed',
+  'never_active',
+  'administrator',
+] as const;
+export type UserMark = (typeof userMarks)[number];
+
+/** Narrows a list of users; everything given must match. */
+export interface UserFilter {
   /** Part of the name, in either case of ASCII letters. */
-  readonly nameFilter?: string;
+  readonly nameFilter?: string | undefined;
   /**
    * The users whose display name and e-mail address `nameFilter` is looked for in too, in either case of all
    * letters; none unless given.
    */
-  readonly searchesInfoOf?: 'all' | readonly string[];
+  readonly searchesInfoOf?: 'all' | readonly string[] | undefined;
+  /** Leaves out all other users. */
+  readonly onlyNames?: readonly string[] | undefined;
+  /** Members of this group. */
+  readonly groupName?: string | undefined;
+  readonly mark?: UserMark | undefined;
   /**
    * By their servers: `active` has one that is not stopped, `ready` has one that runs and is not
    * unreachable, `inactive` has none that is not stopped.
    */
-  readonly serverState?: 'active' | 'ready' | 'inactive';
+  readonly serverState?: 'active' | 'ready' | 'inactive' | undefined;
+}
+
+/** How many users a filter finds, and how many of them have each mark. */
+export type UserCounts = Readonly<Record<UserMark | 'all', number>>;
+
+type Dialect = Pick<HubDatabase, 'dialect'>;
+
+/** Whether a filter leaves no one out. */
+export function findsAll({ nameFilter, onlyNames, groupName, mark, serverState }: UserFilter) {
+  return !nameFilter && (onlyNames ?? groupName ?? mark ?? serverState) === undefined;
+}
+
+/** Adds the conditions of a filter to a query of users. */
+export function filterUsers<Output>(
+  query: SelectQueryBuilder<Tables, 'users', Output>,
+  filter: UserFilter,
+  database: Dialect,
+): SelectQueryBuilder<Tables, 'users', Output> {
+  const { nameFilter, onlyNames, groupName, mark, serverState } = filter;
+  let filtered = query;
+  if (mark !== undefined) filtered = filtered.where((where) => hasMark(where, mark));
+  if (groupName !== undefined) filtered = filtered.where((where) => isIn(where, groupName));
+  if (onlyNames !== undefined) {
+    filtered = filtered.where('users.name', 'in', textsOf(onlyNames, database));
+  }
+  if (serverState !== undefined) {
+    filtered = filtered.where((where) => inState(where, serverState, database));
+  }
+  if (nameFilter !== undefined && nameFilter !== '') {
+    filtered = filtered.where((where) => matches(where, nameFilter, filter, database));
+  }
+  return filtered;
+}
+
+/** Counts in one query; the `mark` of the filter does not count. */
+export async function countUsers(
+  database: Pick<HubDatabase, 'kysely' | 'dialect'>,
+  filter: Omit<UserFilter, 'mark'>,
+): Promise<UserCounts> {
+  const { kysely } = database;
+  const counts = await kysely
+    .selectNoFrom((select) =>
+      ([undefined, ...userMarks] as const).map((mark) =>
+        filterUsers(select.selectFrom('users'), { ...filter, mark }, database)
+          .select((of) => of.fn.countAll<number>().as('count'))
+          .as(mark ?? 'all'),
+      ),
+    )
+    .executeTakeFirstOrThrow();
+  const entries = Object.entries(counts).map(([mark, count]) => [mark, Number(count)]);
+  return Object.fromEntries(entries) as UserCounts;
+}
+
+// The values stand in the statements themselves, so that databases know which indexes hold these rows.
+function hasMark(where: ExpressionBuilder<Tables, 'users'>, mark: UserMark) {
+  const owners = where.selectFrom('servers').select('servers.user_id');
+  switch (mark) {
+    case 'running':
+      return where('users.id', 'in', owners.where(sql<boolean>`servers.state = 'running'`));
+    case 'starting':
+      return where('users.id', 'in', owners.where(sql<boolean>`servers.state = 'starting'`));
+    case 'failed':
+      return where(
+        'users.id',
+        'in',
+        owners.where(sql<boolean>`servers.state = 'stopped' and servers.failure is not null`),
+      );
+    case 'never_active':
+      return where('users.last_activity_at', 'is', null);
+    case 'administrator':
+      return sql<boolean>`users.admin = 1`;
+  }
+}
+
+function isIn(where: ExpressionBuilder<Tables, 'users'>, groupName: string) {
+  return where(
+    'users.id',
+    'in',
+    where
+      .selectFrom('group_members')
+      .innerJoin('groups', 'groups.id', 'group_members.group_id')
+      .select('group_members.user_id')
+      .where('groups.name', '=', groupName.normalize('NFC')),
+  );
+}
+
+function inState(
+  where: ExpressionBuilder<Tables, 'users'>,
+  state: NonNullable<UserFilter['serverState']>,
+  database: Dialect,
+) {
+  const servers = where
+    .selectFrom('servers')
+    .select('servers.id')
+    .whereRef('servers.user_id', '=', 'users.id');
+  const isActive = where.exists(servers.where('servers.state', '!=', 'stopped'));
+  if (state === 'active') return isActive;
+  if (state === 'inactive') return where.not(isActive);
+  const isReachable = sql<boolean>`not ${leaseHasEnded(database, 'servers.instance_id')}`;
+  return where.exists(servers.where('servers.state', '=', 'running').where(isReachable));
 }
 
 /** Whose name, or display name or e-mail address, has this in it. */
-export function matches(
+function matches(
   where: ExpressionBuilder<Tables, 'users'>,
   nameFilter: string,
-  { searchesInfoOf }: Pick<UserFilters, 'searchesInfoOf'>,
-  database: Pick<HubDatabase, 'dialect'>,
+  { searchesInfoOf }: Pick<UserFilter, 'searchesInfoOf'>,
+  database: Dialect,
 ) {
   // The databases' own lower() knows ASCII letters only.
   const text = nameFilter.normalize('NFC');
@@ -45,21 +161,4 @@ export function matches(
 /** A LIKE pattern for any place in a text. */
 function containing(text: string): string {
   return `%${text.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
-}
-
-/** Whose servers are in this state. */
-export function inState(
-  where: ExpressionBuilder<Tables, 'users'>,
-  state: NonNullable<UserFilters['serverState']>,
-  database: Pick<HubDatabase, 'dialect'>,
-) {
-  const servers = where
-    .selectFrom('servers')
-    .select('servers.id')
-    .whereRef('servers.user_id', '=', 'users.id');
-  const isActive = where.exists(servers.where('servers.state', '!=', 'stopped'));
-  if (state === 'active') return isActive;
-  if (state === 'inactive') return where.not(isActive);
-  const isReachable = sql<boolean>`not ${leaseHasEnded(database, 'servers.instance_id')}`;
-  return where.exists(servers.where('servers.state', '=', 'running').where(isReachable));
 }

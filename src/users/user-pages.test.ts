@@ -5,6 +5,8 @@ import { endLease, enterInstance } from '../../test/support/instances.ts';
 import { addServer } from '../../test/support/server-rows.ts';
 import { explainQueryPlan, watchStatements } from '../../test/support/statements.ts';
 import { openDatabase } from '../store/open-database.ts';
+import { createGroupStore } from './group-store.ts';
+import type { UserFilter } from './user-filters-store.ts';
 import { createUserStore } from './user-store.ts';
 
 const sorts = ['name', '-name', 'created', '-created', 'lastActivity', '-lastActivity'] as const;
@@ -120,6 +122,68 @@ describeEachDatabase('lists of users', (open) => {
     expect(await namesIn('active')).toEqual(['lost', 'near', 'on', 'soon']);
     expect(await namesIn('ready')).toEqual(['near', 'on']);
     expect(await namesIn('inactive')).toEqual(['none', 'off']);
+  });
+
+  test('lists and counts by what is asked for in the administration', async () => {
+    const { database, users } = await openStore();
+    const made = await users.createMissing(['ann', 'bob', 'cleo', 'dan', 'eve']);
+    const idOf = (name: string) => made.find((user) => user.name === name)?.id ?? '';
+    await addServer(database, idOf('ann'), 'running');
+    await addServer(database, idOf('bob'), 'starting');
+    await addServer(database, idOf('cleo'), 'stopped');
+    await addServer(database, idOf('dan'), 'stopped');
+    const failure = JSON.stringify({ message: 'It broke.', at: new Date(0), output: [] });
+    await database.kysely
+      .updateTable('servers')
+      .set({ failure })
+      .where('user_id', 'in', [idOf('cleo'), idOf('ann')])
+      .execute();
+    await users.setAdmin(idOf('eve'), true);
+    await users.recordActivity(new Map([[idOf('ann'), new Date(5)]]));
+    const groups = createGroupStore(database);
+    await groups.create({ name: 'staff' });
+    await groups.addMembers('staff', ['bob', 'eve'], 'api');
+
+    const namesOf = async (filter: UserFilter) => {
+      const { items, total } = await users.list({ offset: 0, limit: 10, ...filter });
+      expect(items).toHaveLength(total);
+      expect(await users.listNames(filter, 10)).toEqual(items.map(({ name }) => name));
+      return items.map(({ name }) => name).join(' ');
+    };
+    expect(await namesOf({ mark: 'running' })).toBe('ann');
+    expect(await namesOf({ mark: 'starting' })).toBe('bob');
+    // That of ann has failed before, and runs now.
+    expect(await namesOf({ mark: 'failed' })).toBe('cleo');
+    expect(await namesOf({ mark: 'never_active' })).toBe('bob cleo dan eve');
+    expect(await namesOf({ mark: 'administrator' })).toBe('eve');
+    expect(await namesOf({ groupName: 'staff' })).toBe('bob eve');
+    expect(await namesOf({ groupName: 'no such group' })).toBe('');
+    expect(await namesOf({ groupName: 'staff', mark: 'starting', nameFilter: 'B' })).toBe('bob');
+    expect(await namesOf({ mark: 'never_active', onlyNames: ['ann', 'dan'] })).toBe('dan');
+
+    expect(await users.countByMark({})).toEqual({
+      all: 5,
+      running: 1,
+      starting: 1,
+      failed: 1,
+      never_active: 4,
+      administrator: 1,
+    });
+    expect(await users.countByMark({ groupName: 'staff', nameFilter: 'e' })).toEqual({
+      all: 1,
+      running: 0,
+      starting: 0,
+      failed: 0,
+      never_active: 1,
+      administrator: 1,
+    });
+    expect(await users.countByMark({ onlyNames: ['ann', 'cleo'] })).toMatchObject({
+      all: 2,
+      running: 1,
+      failed: 1,
+    });
+    await users.createMissing(['fay']);
+    expect((await users.countByMark({})).all).toBe(6);
   });
 });
 

@@ -2,7 +2,6 @@ import type { SelectQueryBuilder } from 'kysely';
 import { HubError } from '../errors.ts';
 import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { textsOf } from '../store/json-list.ts';
 import { prepareQuery } from '../store/prepared-query.ts';
 import { recordActivity } from '../store/record-activity.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
@@ -10,7 +9,13 @@ import type { Row, Tables } from '../store/tables.ts';
 import { deleteMadeWith } from '../store/token-makers.ts';
 import { userNameOf } from '../store/user-name-of.ts';
 import { claimSystemAccount, retireSystemAccount } from './system-account-store.ts';
-import { inState, matches, type UserFilters } from './user-filters-store.ts';
+import {
+  countUsers,
+  filterUsers,
+  findsAll,
+  type UserCounts,
+  type UserFilter,
+} from './user-filters-store.ts';
 import { normaliseUserName, validateUserName } from './user-name.ts';
 import {
   ensureUserRow,
@@ -38,11 +43,9 @@ export interface User {
 /** The order of a list; a minus reverses it. Those who were never active come before all others. */
 export type UserSort = 'name' | '-name' | 'created' | '-created' | 'lastActivity' | '-lastActivity';
 
-export interface UserListOptions extends UserFilters {
+export interface UserListOptions extends UserFilter {
   readonly offset: number;
   readonly limit: number;
-  /** Leaves out all other users. */
-  readonly onlyNames?: readonly string[];
   readonly sort?: UserSort;
 }
 
@@ -53,6 +56,10 @@ export interface UserStore {
   getByName(name: string): Promise<User>;
   /** One page, and how many there are on all pages. */
   list(options: UserListOptions): Promise<{ items: User[]; total: number }>;
+  /** Of all pages; a second or two old at most, unless users are named. */
+  countByMark(filter: Omit<UserFilter, 'mark'>): Promise<UserCounts>;
+  /** Names in order, of at most `limit` users. */
+  listNames(filter: UserFilter, limit: number): Promise<string[]>;
   listAdministratorNames(): Promise<string[]>;
   /** Throws `conflict` when the name is taken and `bad_request` when it cannot be a name. */
   create(user: NewUserFlags & { readonly name: string }): Promise<User>;
@@ -77,6 +84,11 @@ export interface UserStore {
   count(): Promise<number>;
 }
 
+/** Servers change all the time: counts of them are this old at most. */
+const countTtlMs = 2_000;
+/** Searches whose counts are remembered. */
+const mostCounts = 100;
+
 export function createUserStore(database: HubDatabase): UserStore {
   const { kysely, audit } = database;
 
@@ -89,9 +101,16 @@ export function createUserStore(database: HubDatabase): UserStore {
     return row && toUser(row);
   }
 
+  const changes = watchChanges(database);
   const counted = createChangeAwareCache<number, never>({
-    changes: watchChanges(database),
+    changes,
     max: 1,
+    voidedBy: { newUsers: true },
+  });
+  const countedByMark = createChangeAwareCache<UserCounts, never>({
+    changes,
+    max: mostCounts,
+    ttlMs: countTtlMs,
     voidedBy: { newUsers: true },
   });
   const pageQueries = new Map<string, ReturnType<typeof preparePage>>();
@@ -145,22 +164,15 @@ export function createUserStore(database: HubDatabase): UserStore {
     },
 
     async list(options) {
-      const { nameFilter, onlyNames, serverState, sort = 'name' } = options;
-      if (!nameFilter && onlyNames === undefined && serverState === undefined) {
+      const { sort = 'name' } = options;
+      if (findsAll(options)) {
         const total = await counted.getOrLoad('all', count);
         const { isFromEnd, ...part } = nearerEnd(options, total);
         const rows = await pageQueryOf(sort, isFromEnd)(part);
         if (isFromEnd) rows.reverse();
         return { items: rows.map(toUser), total };
       }
-      let query = kysely.selectFrom('users');
-      if (nameFilter !== undefined && nameFilter !== '') {
-        query = query.where((where) => matches(where, nameFilter, options, database));
-      }
-      if (onlyNames !== undefined) query = query.where('name', 'in', textsOf(onlyNames, database));
-      if (serverState !== undefined)
-        query = query.where((where) => inState(where, serverState, database));
-
+      const query = filterUsers(kysely.selectFrom('users'), options, database);
       const { total } = await query
         .select((select) => select.fn.countAll<number>().as('total'))
         .executeTakeFirstOrThrow();
@@ -171,6 +183,24 @@ export function createUserStore(database: HubDatabase): UserStore {
         .execute();
       if (isFromEnd) rows.reverse();
       return { items: rows.map(toUser), total: Number(total) };
+    },
+
+    async countByMark({ nameFilter = '', searchesInfoOf, groupName, onlyNames, serverState }) {
+      const filter = { nameFilter, searchesInfoOf, groupName, onlyNames, serverState };
+      if (onlyNames !== undefined || Array.isArray(searchesInfoOf)) {
+        return countUsers(database, filter);
+      }
+      const key = JSON.stringify([nameFilter, searchesInfoOf, groupName, serverState]);
+      return countedByMark.getOrLoad(key, () => countUsers(database, filter));
+    },
+
+    async listNames(filter, limit) {
+      const rows = await filterUsers(kysely.selectFrom('users'), filter, database)
+        .select('users.name')
+        .orderBy('users.name')
+        .limit(limit)
+        .execute();
+      return rows.map(({ name }) => name);
     },
 
     async listAdministratorNames() {

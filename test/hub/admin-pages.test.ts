@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { FakeBrowser } from '../support/fake-browser.ts';
+import { type BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
 import { submitMain, submitTo } from '../support/pages.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { fixtureApp } from '../support/server-hub.ts';
@@ -58,7 +58,7 @@ describe('users', () => {
     expect(found.body).toContain('bob');
     expect(found.body).not.toContain('users/helper"');
     expect((await ada.request(at('?sort=activity'))).status).toBe(200);
-    expect((await ada.request(at('?offset=-1&sort=;drop'))).status).toBe(200);
+    expect((await ada.request(at('?page=-1&sort=;drop'))).status).toBe(200);
     expect((await ada.request(at('?search=%25'))).body).toContain(
       'No user’s name or e-mail address contains “%”',
     );
@@ -76,24 +76,24 @@ describe('users', () => {
     const first = await ada.request(at('?search=many'));
     expect(first.body).toContain('1–50 of 55');
     expect(first.body).toContain('many49');
-    const second = await ada.request(at('?search=many&offset=50'));
+    const second = await ada.request(at('?search=many&page=2'));
     expect(second.body).toContain('51–55 of 55');
     expect(second.body).not.toContain('many49');
   });
 
   test('past the last page are those of the last page', async () => {
-    const beyond = await ada.request(at('?search=many&sort=activity&offset=5000'));
-    expect(beyond.headers.location).toBe('/hub/admin?search=many&sort=activity&offset=50');
+    const beyond = await ada.request(at('?search=many&sort=activity&page=5000'));
+    expect(beyond.headers.location).toBe('/hub/admin?search=many&sort=activity&page=2');
     expect((await ada.open(beyond.url)).body).toContain('51–55 of 55');
   });
 
   test('whose server is started or stopped stay in view, with a notice', async () => {
     const list = await ada.request(at('?search=plain&sort=activity'));
-    const started = await submitTo(ada, list, '/hub/spawn/plain');
+    const started = await pressIn(list, '/hub/spawn/plain');
     expect(started.headers.location).toBe('/hub/admin?search=plain&sort=activity');
     const after = await ada.follow(started);
     expect(after.body).toContain('Server of plain is starting.');
-    const stopped = await submitTo(ada, after, '/hub/stop/plain');
+    const stopped = await pressIn(after, '/hub/stop/plain');
     expect((await ada.follow(stopped)).body).toContain('Server of plain is stopping.');
   });
 
@@ -120,9 +120,10 @@ describe('users', () => {
       invite: 'true',
     });
     expect(answer.status).toBe(200);
-    const links = [...answer.body.matchAll(/http:[^<"]*invitation\?secret=[\w-]+/g)].map(
-      ([url]) => url,
+    const shown = answer.body.matchAll(
+      /<code id="link-\d">(http:[^<]*invitation\?secret=[\w-]+)</g,
     );
+    const links = [...shown].map(([, url = '']) => url);
     expect(links).toHaveLength(2);
     const page = await new FakeBrowser().request(links[0] ?? '');
     expect(page.body).toContain('Welcome, ingrid');
@@ -183,6 +184,114 @@ describe('users', () => {
   });
 });
 
+describe('many users at once', () => {
+  const crew = Array.from({ length: 12 }, (_, index) => `crew${String(index).padStart(2, '0')}`);
+  beforeAll(async () => {
+    await hub.api('/users', 'admin-service-token', {
+      method: 'POST',
+      body: JSON.stringify({ usernames: crew }),
+    });
+    await hub.api('/groups/crew', 'admin-service-token', {
+      method: 'POST',
+      body: JSON.stringify({ users: crew.slice(0, 6) }),
+    });
+  });
+
+  const stateOf = async (name: string) => {
+    const answer = await hub.api(`/users/${name}`, 'admin-service-token');
+    return answer.status === 404 ? 'gone' : ((await answer.json()) as { groups: string[] });
+  };
+
+  test('that are ticked are acted on at once, and the list is shown again', async () => {
+    const url = at('?search=crew&sort=-name');
+    const ticked = { act: 'start', whom: 'ticked', user: ['crew01', 'crew02'] };
+    const started = await actOn(ada, url, ticked);
+    expect(started.headers.location).toBe('/hub/admin?search=crew&sort=-name');
+    const list = await ada.follow(started);
+    expect(list.body).toContain('The servers of 2 users are starting or run already.');
+    expect((await actOn(ada, url, { ...ticked, act: 'stop' })).status).toBe(303);
+    const none = await ada.follow(await actOn(ada, url, { act: 'start', whom: 'ticked' }));
+    expect(none.body).toContain('Tick users first.');
+    expect((await actOn(ada, url, { ...ticked, act: 'explode' })).status).toBe(400);
+  });
+
+  test('that match are acted on after a page that names their number', async () => {
+    const url = at('?group=crew');
+    const ask = await actOn(ada, url, { act: 'group', whom: 'matching' });
+    expect(ask.status).toBe(200);
+    expect(ask.body).toContain('Add 6 users to a group?');
+    expect((await submitMain(ada, ask, { to_group: ' ' })).status).toBe(400);
+    await hub.api('/groups/winners', 'admin-service-token', { method: 'POST', body: '{}' });
+    // Meanwhile another administrator adds one: the number is asked about again.
+    await hub.api('/groups/crew/users', 'admin-service-token', {
+      method: 'POST',
+      body: JSON.stringify({ users: ['crew06'] }),
+    });
+    const changed = await submitMain(ada, ask, { to_group: 'winners' });
+    expect(changed.body).toContain('Add 7 users to a group?');
+    expect(changed.body).toContain('it were 6 users');
+    expect(await stateOf('crew00')).toMatchObject({ groups: ['crew'] });
+    const done = await ada.follow(await submitMain(ada, changed, { to_group: 'winners' }));
+    expect(done.body).toContain('7 users added to the group.');
+    expect(await stateOf('crew06')).toMatchObject({ groups: ['crew', 'winners'] });
+    expect(await stateOf('crew07')).toMatchObject({ groups: [] });
+    const audit = await hub.api('/audit?action=group.add_members&limit=50', 'admin-service-token');
+    expect(await audit.text()).toContain('crew06');
+  });
+
+  test('are deleted when their number is typed; those that are gone already are told', async () => {
+    const url = at('?search=crew1');
+    const ask = await actOn(ada, url, { act: 'delete', whom: 'matching' });
+    expect(ask.body).toContain('Delete 2 users?');
+    expect((await submitMain(ada, ask, { confirmation: '1' })).status).toBe(400);
+    expect(await stateOf('crew10')).not.toBe('gone');
+    const gone = await ada.follow(await submitMain(ada, ask, { confirmation: '2' }));
+    expect(gone.body).toContain('2 users deleted.');
+    expect(await stateOf('crew10')).toBe('gone');
+    const both = await actOn(ada, at(''), { act: 'delete', user: ['crew10', 'ada', 'crew09'] });
+    const told = await ada.follow(await submitMain(ada, both, { confirmation: '3' }));
+    expect(told.body).toContain('1 user deleted. Not done for 2 users.');
+    expect(told.body).toContain('You cannot delete your own account.');
+    expect(told.body).toContain('crew10: There is no such user');
+  });
+
+  test('get links, which make a file', async () => {
+    const page = await actOn(ada, at('?search=crew'), {
+      act: 'invite',
+      user: ['crew03', 'crew04'],
+    });
+    expect(page.status).toBe(200);
+    const links = /<textarea[^>]*>\n([^<]*)</.exec(page.body)?.[1] ?? '';
+    expect(links.split('\n')).toHaveLength(2);
+    const file = await submitTo(ada, page, '/hub/admin/links.csv', { links });
+    expect(file.headers['content-disposition']).toBe('attachment; filename="links.csv"');
+    expect(file.headers['content-type']).toBe('text/csv; charset=utf-8');
+    expect(file.body).toMatch(/^"User","Link"\r\n"crew03","http[^"]+secret=[^"]+"\r\n/);
+  });
+
+  test('are acted on only as far as the administrator may act on each', async () => {
+    const helper = await hub.logIn('helper', testPassword);
+    const list = await helper.request(at(''));
+    expect(list.body).not.toContain('value="start"');
+    expect(list.body).not.toContain('the server of crew05');
+    expect(list.body).toContain('value="delete"');
+    const forced = { act: 'start', user: ['crew05', 'crew07'] };
+    const refused = await helper.follow(await actOn(helper, at(''), forced));
+    expect(refused.body).toContain('Not done for 2 users.');
+    const deleted = await actOn(helper, at(''), { act: 'delete', user: ['ada', 'crew08'] });
+    const told = await helper.follow(await submitMain(helper, deleted, { confirmation: '2' }));
+    expect(told.body).toContain('1 user deleted. Not done for 1 user.');
+    expect(await stateOf('ada')).not.toBe('gone');
+    const onlooker = await hub.logIn('onlooker', testPassword);
+    const matching = await actOn(onlooker, at(''), { act: 'delete', whom: 'matching' });
+    // No more than the group that is listed.
+    expect(matching.body).toContain('Delete 1 user?');
+    const nothing = await submitMain(onlooker, matching, { confirmation: '1' });
+    expect((await onlooker.follow(nothing)).body).toContain('Not done for 1 user.');
+    expect(await stateOf('bob')).not.toBe('gone');
+  });
+});
+
 describe('groups', () => {
   test('are made, filled, emptied and deleted', async () => {
     const list = await ada.request(at('/groups'));
@@ -227,6 +336,38 @@ describe('groups', () => {
     expect((await submitMain(helper, bosses, { names: 'helper' })).status).toBe(403);
   });
 });
+
+/** Presses a button of the form around the list that goes to an address of its own. */
+function pressIn(list: BrowserAnswer, formaction: string) {
+  if (!list.body.includes(`formaction="${formaction}"`)) throw new Error(`no ${formaction}`);
+  const body = list.body.replace('action="/hub/admin/act-on-users"', `action="${formaction}"`);
+  return submitTo(ada, { ...list, body }, formaction);
+}
+
+/** Sends the form around a list as a browser does, with what is chosen and ticked. */
+async function actOn(
+  browser: FakeBrowser,
+  url: string,
+  { user = [], ...values }: { act: string; whom?: string; user?: readonly string[] },
+) {
+  const { body } = await browser.request(url);
+  const [form = ''] =
+    body.match(/<form method="post" action="[^"]*act-on-users">[\s\S]*?<table/) ?? [];
+  const csrf = /name="_csrf" value="([^"]+)"/.exec(body)?.[1] ?? '';
+  const sent = new URLSearchParams({ _csrf: csrf, ...values });
+  for (const [, name = '', value = ''] of form.matchAll(
+    /type="hidden" name="(\w+)" value="([^"]*)"/g,
+  )) {
+    sent.set(name, value);
+  }
+  sent.set('_csrf', csrf);
+  for (const name of user) sent.append('user', name);
+  return browser.request(at('/act-on-users'), {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded', referer: url },
+    body: sent.toString(),
+  });
+}
 
 function post(browser: FakeBrowser, path: string, values: Record<string, string>) {
   return browser.request(at(path), {

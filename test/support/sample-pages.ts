@@ -8,6 +8,7 @@ import {
 import { sessionsPage } from '../../src/pages/account/sessions-page.ts';
 import { tokenPage } from '../../src/pages/account/token-page.ts';
 import { activityPage } from '../../src/pages/admin/activity-page.ts';
+import { batchPage } from '../../src/pages/admin/batch-page.ts';
 import { adminGroupPage, adminGroupsPage } from '../../src/pages/admin/groups-page.ts';
 import { instancesPage } from '../../src/pages/admin/instances-page.ts';
 import { lockoutsPage } from '../../src/pages/admin/lockouts-page.ts';
@@ -360,6 +361,11 @@ export function samplePages(
     isInvited: name === 'bob',
     server: state,
     runningNamedServers,
+    mayStart: true,
+    mayStop: true,
+    groups: name === 'alice' ? ['physics', 'staff', 'hpc'].map(text) : undefined,
+    createdAt: minutes(-90_000 * (index + 1)),
+    openUrl: state === 'running' ? text('/user/alice/') : undefined,
     lastActivityAt: name === 'bob' ? undefined : minutes(-12 * (index + 1) ** 4),
   }));
   const managed: PlacedStatus = {
@@ -786,13 +792,45 @@ export function samplePages(
     }),
     'admin-users': adminUsersPage({
       layout,
+      query: {
+        search: text('a'),
+        mark: 'failed',
+        group: text('physics'),
+        sort: 'name',
+        page: 2,
+        size: 50,
+      },
       users,
       total: 240,
-      offset: 50,
-      limit: 4,
-      search: text('a'),
-      sort: 'name',
+      counts: {
+        all: 2400,
+        running: 12,
+        starting: 1,
+        failed: 240,
+        never_active: 1300,
+        administrator: 2,
+      },
+      acts: [
+        { name: 'start', label: 'Start the servers of' },
+        { name: 'delete', label: 'Delete' },
+      ],
       mayAdd: true,
+    }),
+    'admin-batch': batchPage({
+      layout,
+      report: {
+        id: text('b1'),
+        by: text('id'),
+        total: 1200,
+        done: 340,
+        failed: 2,
+        problems: [{ name: text('bob'), message: text('The server is already running.') }],
+        startedAt: minutes(-2).getTime(),
+        updatedAt: sampleNow.getTime(),
+        isCutShort: false,
+        title: text('Start the servers of 1,200 users'),
+        returnTo: text('/hub/admin?show=failed'),
+      },
     }),
     'admin-user': adminUserPage({
       layout,
@@ -843,6 +881,16 @@ export function samplePages(
         },
       ],
       lifetimeSeconds: 259_200,
+    }),
+    'admin-many-links': invitationLinksPage({
+      layout,
+      purpose: 'reset',
+      links: ['bob', 'carol'].map((name) => ({
+        userName: text(name),
+        url: text('https://hub.example.org/hub/invitation#Zk3v9QmX2bTq7LsW1nRd8A'),
+      })),
+      problems: [text('eve: There is no such user.')],
+      lifetimeSeconds: 86_400,
     }),
     'admin-groups': adminGroupsPage({
       layout,

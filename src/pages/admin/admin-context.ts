@@ -1,12 +1,13 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
+import { HubError } from '../../errors.ts';
 import type { Resource } from '../../rbac/access-check.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Caller } from '../../rbac/caller.ts';
 import type { Membership } from '../../rbac/membership.ts';
 import { requireAccess } from '../../rbac/require-access.ts';
-import type { Login } from '../../sessions/login-sessions.ts';
+import type { Login, LoginSessions } from '../../sessions/login-sessions.ts';
 import type { ReadForm } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
 
@@ -23,6 +24,8 @@ export interface Admin {
 /** What every administration page needs. */
 export interface AdminContext {
   readonly pages: PageContext;
+  /** What a login may do now, for work that goes on after its request. Throws `forbidden` when it may no more. */
+  again(login: Login): Promise<Admin>;
   get(path: string, page: (ctx: Context, admin: Admin) => Promise<void>): void;
   /**
    * The form has been read, its CSRF token checked, and the login is a recent one: without a word to the
@@ -31,7 +34,7 @@ export interface AdminContext {
   post(
     path: string,
     action: (ctx: Context, admin: Admin, form: URLSearchParams) => Promise<void>,
-    options?: { readonly needsRecentLogin: boolean },
+    options?: { readonly needsRecentLogin: boolean | ((form: URLSearchParams) => boolean) },
   ): void;
 }
 
@@ -41,10 +44,12 @@ export function createAdminContext(
   {
     pages,
     authorizer,
+    logins,
     readForm,
   }: {
     readonly pages: PageContext;
     readonly authorizer: Authorizer;
+    readonly logins: Pick<LoginSessions, 'find'>;
     /** Reads a form once the login is recent. */
     readonly readForm: ReadForm;
   },
@@ -66,6 +71,12 @@ export function createAdminContext(
   return {
     pages,
 
+    async again({ session }) {
+      const login = await logins.find(session.sessionId);
+      if (login === undefined) throw new HubError('forbidden', 'You are no longer logged in.');
+      return adminOf(login);
+    },
+
     get(path, page) {
       router.get(
         path,
@@ -78,7 +89,9 @@ export function createAdminContext(
         path,
         pages.loggedIn(async (ctx, login) => {
           const who = await adminOf(login);
-          const form = await readForm(ctx, login, () => needsRecentLogin);
+          const form = await readForm(ctx, login, (sent) =>
+            typeof needsRecentLogin === 'boolean' ? needsRecentLogin : needsRecentLogin(sent),
+          );
           if (form !== undefined) await action(ctx, who, form);
         }),
       );

@@ -11,6 +11,7 @@ export function adminLayout(
     readonly tab: AdminTab;
     readonly body: Html;
     readonly scripts?: readonly AssetName[];
+    readonly reloadSeconds?: number | undefined;
   },
 ): Html {
   const { urls, user } = layout;
@@ -28,6 +29,7 @@ export function adminLayout(
     title: page.title,
     place: 'admin',
     scripts: page.scripts ?? [],
+    reloadSeconds: page.reloadSeconds,
     body: html`<nav class="tabs" aria-label="Administration">${tabs.map(
       ([name, label]) =>
         html`<a href="${adminTabUrl(urls, name)}"${name === page.tab && html` aria-current="page"`}>${label}</a>`,

@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import type { BatchReport } from '../../accounts/batches.ts';
 import { serviceDefinition } from '../../services/runtime-service.ts';
 import { createService } from '../../services/service.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { createPageUrls } from '../page-urls.ts';
 import { adminTabsOf } from './admin-tabs.ts';
+import { batchPage } from './batch-page.ts';
 import { adminGroupPage } from './groups-page.ts';
 import { lockoutsPage } from './lockouts-page.ts';
 import { invitationLinksPage, newUsersPage } from './new-users-page.ts';
@@ -12,6 +14,7 @@ import { type AdminServiceView, adminServicePage } from './service-page.ts';
 import { adminServicesPage } from './services-page.ts';
 import { type AdminUserView, adminUserPage } from './user-page.ts';
 import { type AdminUsersView, adminUsersPage } from './users-page.ts';
+import { readUsersQuery, type UsersQuery } from './users-query.ts';
 
 const now = new Date('2026-11-20T10:00:00Z');
 const layout: FormLayoutProps = {
@@ -28,31 +31,39 @@ describe('the list of users', () => {
     name: 'alice',
     isAdmin: false,
     isInvited: false,
+    createdAt: now,
+    mayStart: true,
+    mayStop: true,
     server: 'stopped',
     runningNamedServers: 0,
   } as const;
-  const users = (view: Partial<AdminUsersView>): string =>
+  const query: UsersQuery = readUsersQuery(new URLSearchParams());
+  const counts = { all: 9, running: 5, starting: 0, failed: 3, never_active: 2, administrator: 1 };
+  const users = (view: Partial<AdminUsersView>, asked: Partial<UsersQuery> = {}): string =>
     String(
       adminUsersPage({
         layout,
+        query: { ...query, ...asked },
         users: [row],
         total: 1,
-        offset: 0,
-        limit: 50,
-        search: '',
-        sort: 'name',
+        counts,
+        acts: [{ name: 'start', label: 'Start the servers of' }],
         mayAdd: true,
         ...view,
       }),
     );
 
   test('pages through a long list and keeps search and order', () => {
-    const page = users({ total: 120, offset: 50, search: 'a b', sort: 'activity' });
-    expect(page).toContain('51–51 of 120');
-    expect(page).toContain('href="/hub/admin?search=a+b&amp;sort=activity" rel="prev"');
-    expect(page).toContain(
-      'href="/hub/admin?search=a+b&amp;sort=activity&amp;offset=100" rel="next"',
-    );
+    const page = users({ total: 1200 }, { page: 12, search: 'a b', sort: '-activity' });
+    expect(page).toContain('551–551 of 1,200');
+    const url = '/hub/admin?search=a+b&amp;sort=-activity';
+    expect(page).toContain(`href="${url}&amp;page=11" rel="prev"`);
+    expect(page).toContain(`href="${url}&amp;page=13" rel="next"`);
+    // The first, the last and those nearby.
+    const offered = [...page.matchAll(/aria-label="Page (\d+)"/g)].map(([, number]) => number);
+    expect(offered).toEqual(['1', '10', '11', '12', '13', '14', '24']);
+    expect(page).toContain('aria-label="Page 12" aria-current="page"');
+    expect(page).toContain(`href="${url}&amp;size=100"`);
   });
 
   test('has no paging when all users fit', () => {
@@ -60,15 +71,65 @@ describe('the list of users', () => {
     expect(users({})).not.toContain('rel="prev"');
   });
 
-  test('sorts anew from the first page', () => {
-    expect(users({ total: 120, offset: 50 })).toContain('href="/hub/admin?sort=activity"');
+  test('sorts in either direction, from the first page', () => {
+    const page = users({ total: 120 }, { page: 2 });
+    expect(page).toContain('href="/hub/admin?sort=activity"');
+    expect(page).toContain('href="/hub/admin?sort=-name"');
+    expect(page).toContain('<th scope="col" aria-sort="ascending">');
+    const latest = users({}, { sort: 'activity' });
+    expect(latest).toContain('href="/hub/admin?sort=-activity"');
+    expect(latest).toContain('aria-sort="descending"');
+    expect(users({}, { sort: '-name' })).toContain('aria-sort="descending"');
+  });
+
+  test('tells how many there are of each kind, and shows these with the same search', () => {
+    const page = users({}, { search: 'x', group: 'staff', mark: 'failed', page: 3 });
+    expect(page).toContain(
+      'href="/hub/admin?search=x&amp;show=running&amp;group=staff">Running <b>5</b>',
+    );
+    expect(page).toContain('show=failed&amp;group=staff" aria-current="true">Failed <b>3</b>');
+    expect(page).toContain('aria-label="Any group, not only staff"');
+    expect(page).toContain('href="/hub/admin?search=x&amp;show=failed"');
+  });
+
+  test('reads from an address what can be, and nothing else', () => {
+    const read = (text: string) => readUsersQuery(new URLSearchParams(text));
+    expect(read('page=0&size=7&sort=;drop&show=all')).toEqual(query);
+    expect(read('page=-1&size=100000&search=%20&group=')).toEqual({ ...query });
+    expect(read('page=3&size=100&sort=-created&show=failed&group=a&search=b')).toEqual({
+      page: 3,
+      size: 100,
+      sort: '-created',
+      mark: 'failed',
+      group: 'a',
+      search: 'b',
+    });
+    expect(read(`search=${'x'.repeat(999)}`).search).toHaveLength(255);
+  });
+
+  test('offers to tick users where something can be done with them', () => {
+    expect(users({})).toContain('type="checkbox" name="user" value="alice"');
+    expect(users({ acts: [] })).not.toContain('type="checkbox"');
+  });
+
+  test('opens a server that runs, and links the groups', () => {
+    const page = users({ users: [{ ...row, openUrl: '/user/alice/', groups: ['a', 'b', 'c'] }] });
+    expect(page).toContain('href="/user/alice/" aria-label="Open the server of alice"');
+    expect(page).toContain('href="/hub/admin?group=a"');
+    expect(page).toContain('<span class="soft" title="c">+ 1</span>');
   });
 
   test('starts what is stopped and stops what runs', () => {
     expect(users({})).toContain('aria-label="Start the server of alice"');
     const running = users({ users: [{ ...row, server: 'running' }] });
-    expect(running).toContain('action="/hub/stop/alice"');
+    expect(running).toContain('formaction="/hub/stop/alice"');
     expect(users({ users: [{ ...row, server: 'stopping' }] })).not.toContain('the server of alice');
+  });
+
+  test('offers what may be done with each server', () => {
+    const may = { mayStart: false, mayStop: false };
+    expect(users({ users: [{ ...row, ...may }] })).not.toContain('the server of alice');
+    expect(users({ users: [{ ...row, ...may, server: 'running' }] })).not.toContain('/hub/stop/');
   });
 
   test('encodes a name in its address', () => {
@@ -78,8 +139,8 @@ describe('the list of users', () => {
   });
 
   test('comes back to the same place after a server was started or stopped', () => {
-    expect(users({ total: 120, offset: 50, search: 'a', sort: 'activity' })).toContain(
-      'name="return_to" value="/hub/admin?search=a&amp;sort=activity&amp;offset=50"',
+    expect(users({ total: 120 }, { page: 2, search: 'a', sort: 'activity' })).toContain(
+      'name="return_to" value="/hub/admin?search=a&amp;sort=activity&amp;page=2"',
     );
   });
 
@@ -97,7 +158,7 @@ describe('the list of users', () => {
   });
 
   test('says when no user is found', () => {
-    expect(users({ users: [], total: 0, search: 'zz' })).toContain('contains “zz”');
+    expect(users({ users: [], total: 0 }, { search: 'zz' })).toContain('contains “zz”');
   });
 });
 
@@ -272,4 +333,61 @@ test('a part of the administration is offered to those who may see some of it', 
     'services',
     'activity',
   ]);
+});
+
+test('many links are one text to copy and a file, beside a table as long as that is short', () => {
+  const links = Array.from({ length: 500 }, (_, index) => ({
+    userName: `somebody-${index}@university.example.org`,
+    url: `https://hub.example.org/hub/invitation?secret=${'x'.repeat(43)}`,
+  }));
+  const show = (shown: typeof links) =>
+    String(
+      invitationLinksPage({ layout, purpose: 'invitation', links: shown, lifetimeSeconds: 60 }),
+    );
+  const few = show(links.slice(0, 2));
+  expect(few).toContain('data-copy="link-1"');
+  expect(few).toContain('action="/hub/admin/links.csv"');
+  const many = show(links);
+  expect(many).toContain('All 500 links');
+  expect(many).toContain('data-copy="all-links"');
+  expect(Buffer.byteLength(many)).toBeLessThan(80 * 1024);
+});
+
+test('who is left out of the links is told', () => {
+  const view = { layout, purpose: 'reset', links: [], lifetimeSeconds: 60 } as const;
+  const page = String(invitationLinksPage({ ...view, problems: ['eve: This is forbidden.'] }));
+  expect(page).toContain('No link for 1 user: eve: This is forbidden.');
+});
+
+describe('work for many users', () => {
+  const report: BatchReport = {
+    id: 'b1',
+    by: 'root-id',
+    total: 1000,
+    done: 400,
+    failed: 2,
+    problems: [{ name: 'bob', message: 'It broke.' }],
+    startedAt: now.getTime() - 60_000,
+    updatedAt: now.getTime(),
+    isCutShort: false,
+    title: 'Delete 1,000 users',
+    returnTo: '/hub/admin?show=failed',
+  };
+  const page = (more: Partial<BatchReport>) =>
+    String(batchPage({ layout, report: { ...report, ...more } }));
+
+  test('is followed until it is over', () => {
+    expect(page({})).toContain('value="402"');
+    expect(page({})).toContain('data-live-seconds="2"');
+    expect(page({})).toContain('http-equiv="refresh"');
+    expect(page({})).toContain('And 1 more.');
+    const over = page({ finishedAt: now.getTime() });
+    expect(over).not.toContain('http-equiv="refresh"');
+    expect(over).toContain('Finished, but not for all.');
+    expect(over).toContain('href="/hub/admin?show=failed"');
+  });
+
+  test('says when it did not come to its end', () => {
+    expect(page({ finishedAt: 1, isCutShort: true })).toContain('The hub stopped before');
+  });
 });

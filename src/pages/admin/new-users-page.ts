@@ -1,7 +1,10 @@
 import { checkBox, csrfField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { notice } from '../elements/notice.ts';
+import { formatCount } from '../elements/quantity.ts';
 import { copyableText } from '../elements/secret.ts';
+import { table } from '../elements/table.ts';
 import { duration } from '../elements/time.ts';
 import { type Html, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
@@ -34,31 +37,59 @@ export interface InvitationLinksView {
   readonly layout: FormLayoutProps;
   readonly purpose: 'invitation' | 'reset';
   readonly links: readonly { readonly userName: string; readonly url: string }[];
+  /** Why there are no links for others. */
+  readonly problems?: readonly string[];
   readonly lifetimeSeconds: number;
 }
 
+/** More are only in the text of all links: the page stays small. */
+const mostRows = 50;
+const mostProblems = 20;
+
 /** Invitation or password-reset links, shown this one time. */
-export function invitationLinksPage({
-  layout,
-  purpose,
-  links,
-  lifetimeSeconds,
-}: InvitationLinksView): Html {
-  const isReset = purpose === 'reset';
-  const title = isReset
-    ? 'Password-reset link'
-    : links.length === 1
-      ? 'Invitation link'
-      : 'Invitation links';
+export function invitationLinksPage(view: InvitationLinksView): Html {
+  const { layout, purpose, links, problems = [], lifetimeSeconds } = view;
+  const kind = purpose === 'reset' ? 'Password-reset link' : 'Invitation link';
+  const title = links.length === 1 ? kind : `${kind}s`;
+  const [only] = links;
   return adminLayout(layout, {
     title,
     tab: 'users',
-    scripts: ['copy-button.js'],
+    scripts: links.length > 0 ? ['copy-button.js'] : [],
     body: html`${pageHead(title, `${links.length === 1 ? 'Send it' : 'Send each'} to the person it is for, and to no one else. It works once, for ${duration(lifetimeSeconds)}, and is not shown again.`)}
-<div class="stack-loose">${links.map(
-      ({ userName, url }) =>
-        html`<section class="panel once stack"><h2>${userName}</h2>${copyableText(url, `Link for ${userName}`)}</section>`,
-    )}
+<div class="stack-loose">
+${problems.length > 0 && notice('warn', html`No link for ${formatCount(problems.length, 'user')}: ${problems.slice(0, mostProblems).join(' ')}`)}
+${
+  only !== undefined && links.length === 1
+    ? html`<section class="panel once stack"><h2>${only.userName}</h2>${copyableText(only.url, `Link for ${only.userName}`)}</section>`
+    : links.length > 1 && linkList(view)
+}
 <p><a class="button primary" href="${layout.urls.admin}">Done</a></p></div>`,
   });
+}
+
+function linkList({ layout, links }: InvitationLinksView): Html {
+  return html`${
+    links.length <= mostRows &&
+    table(
+      'Links',
+      [
+        { label: 'User', style: 'name', cell: ({ userName }) => userName },
+        { label: 'Link', cell: ({ url }, index) => html`<code id="link-${index}">${url}</code>` },
+        {
+          label: 'Copy',
+          style: 'end',
+          cell: ({ userName }, index) =>
+            html`<button class="button small" type="button" hidden data-copy="link-${index}" aria-label="Copy the link of ${userName}">Copy</button>`,
+        },
+      ],
+      links,
+    )
+  }
+<form class="panel once stack" method="post" action="${layout.urls.adminLinksCsv}">${csrfField(layout)}
+<label for="all-links">All ${links.length} links, one on each line after the name</label>
+<textarea class="input links" id="all-links" name="links" readonly rows="6" wrap="off" spellcheck="false">
+${links.map(({ userName, url }) => `${userName}\t${url}`).join('\n')}</textarea>
+<div class="actions"><button class="button" type="button" hidden data-copy="all-links">Copy all</button><button class="button">Download as CSV</button></div>
+</form>`;
 }

@@ -1,25 +1,28 @@
-import type { Context } from 'koa';
-import type { Accounts } from '../../accounts/accounts.ts';
+import { type Accounts, mostNewUsers } from '../../accounts/accounts.ts';
 import {
   type Invitations,
   invitationLifetimeSeconds,
   type NewInvitation,
 } from '../../accounts/invitations.ts';
 import { HubError } from '../../errors.ts';
-import { listedUserNames, listFilter, userNamesFor } from '../../rbac/access-check.ts';
+import { listFilter } from '../../rbac/access-check.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
+import type { UserServers } from '../../servers/user-servers.ts';
+import type { GroupStore } from '../../users/group-store.ts';
 import type { InvitationStore } from '../../users/invitation-store.ts';
 import { noInfo } from '../../users/user-info.ts';
 import type { UserInfoStore } from '../../users/user-info-store.ts';
 import type { User, UserStore } from '../../users/user-store.ts';
+import { toCsv } from '../csv.ts';
+import { lastPageOf } from '../elements/paging.ts';
 import { summaryOf } from '../servers/server-views.ts';
 import type { Admin, AdminContext } from './admin-context.ts';
 import { adminTabUrl } from './admin-layout.ts';
 import { adminTabsOf } from './admin-tabs.ts';
 import { invitationLinksPage, newUsersPage } from './new-users-page.ts';
-import { type AdminUserRow, adminUsersPage, usersUrl } from './users-page.ts';
-
-const pageLength = 50;
+import { usersFilterFor } from './users-filter.ts';
+import { type AdminUserRow, type AdminUsersView, adminUsersPage } from './users-page.ts';
+import { readUsersQuery, storeOptionsOf, usersUrl } from './users-query.ts';
 
 /** `/hub/admin` and `/hub/admin/new-users`: the list of users, and more of them. */
 export function adminUserListRoutes(
@@ -27,7 +30,11 @@ export function adminUserListRoutes(
   deps: {
     readonly users: UserStore;
     readonly userInfo: Pick<UserInfoStore, 'ofAll'>;
-    readonly servers: Pick<ServerStore, 'listByUser'>;
+    readonly serverStore: Pick<ServerStore, 'listByUser'>;
+    readonly servers: Pick<UserServers, 'prefixOf'>;
+    readonly groups: Pick<GroupStore, 'groupNamesByUser'>;
+    /** What an administrator can do with many users at once. */
+    readonly actsOf: (who: Admin) => AdminUsersView['acts'];
     readonly accounts: Accounts;
     readonly invitations: Invitations;
     readonly invitationStore: Pick<InvitationStore, 'listByUser'>;
@@ -36,19 +43,23 @@ export function adminUserListRoutes(
   const { pages } = admin;
   const { users, accounts, invitations } = deps;
 
+  /** One query for each thing that is shown, however many users there are. */
   async function rowsOf(listed: readonly User[], { may }: Admin): Promise<AdminUserRow[]> {
-    const maySeeServers = (name: string) => may('read:servers', { kind: 'user', name });
-    const maySeeInfo = (name: string) => may('read:users:info', { kind: 'user', name });
-    const [servers, infos, open] = await Promise.all([
-      deps.servers.listByUser(listed.filter(({ name }) => maySeeServers(name)).map(({ id }) => id)),
-      deps.userInfo.ofAll(listed.filter(({ name }) => maySeeInfo(name)).map(({ id }) => id)),
-      deps.invitationStore.listByUser(
-        listed.map(({ id }) => id),
-        new Date(),
-      ),
+    const idsOf = (shown: readonly User[]) => shown.map(({ id }) => id);
+    const those = (scope: string) =>
+      idsOf(listed.filter(({ name }) => may(scope, { kind: 'user', name })));
+    const [servers, infos, open, groups] = await Promise.all([
+      deps.serverStore.listByUser(those('read:servers')),
+      deps.userInfo.ofAll(those('read:users:info')),
+      deps.invitationStore.listByUser(idsOf(listed), new Date()),
+      deps.groups.groupNamesByUser(those('read:users:groups')),
     ]);
-    return listed.map(({ id, name, isAdmin, lastActivityAt }) => {
-      const summaries = (servers.get(id) ?? []).map((server) => summaryOf(server, ''));
+    return listed.map(({ id, name, isAdmin, createdAt, lastActivityAt }) => {
+      const summaries = (servers.get(id) ?? []).map((server) =>
+        summaryOf(server, pages.urlOf(deps.servers.prefixOf(server))),
+      );
+      const main = summaries.find((server) => server.name === '');
+      const resource = { kind: 'server', userName: name, serverName: '' } as const;
       const { displayName, email } = infos.get(id) ?? noInfo;
       return {
         name,
@@ -56,8 +67,14 @@ export function adminUserListRoutes(
         email,
         isAdmin,
         isInvited: (open.get(id) ?? []).some(({ purpose }) => purpose === 'invitation'),
+        groups: groups.get(id),
+        createdAt,
         lastActivityAt,
-        server: summaries.find((server) => server.name === '')?.state ?? 'stopped',
+        server: main?.state ?? 'stopped',
+        openUrl:
+          main?.state === 'running' && may('access:servers', resource) ? main.url : undefined,
+        mayStart: may('start:servers', resource),
+        mayStop: may('delete:servers', resource),
         runningNamedServers: summaries.filter(
           (server) =>
             server.name !== '' && (server.state === 'running' || server.state === 'starting'),
@@ -67,41 +84,30 @@ export function adminUserListRoutes(
   }
 
   admin.get('/admin', async (ctx, who) => {
-    const filter = listFilter(who.caller.scopes, 'list:users');
-    if (filter === undefined) {
+    if (listFilter(who.caller.scopes, 'list:users') === undefined) {
       // The navigation leads here, also for those who may see another part only.
       const [first] = adminTabsOf(who.caller.scopes);
       if (first === undefined) who.require('list:users');
       else return ctx.redirect(adminTabUrl(pages.urls, first));
     }
-    const search = textOf(ctx, 'search').slice(0, 255);
-    const sort = textOf(ctx, 'sort') === 'activity' ? 'activity' : 'name';
-    const offset = /^\d{1,9}$/.test(textOf(ctx, 'offset')) ? Number(textOf(ctx, 'offset')) : 0;
-    const page = await users.list({
-      offset,
-      limit: pageLength,
-      nameFilter: search,
-      searchesInfoOf: userNamesFor(who.caller.scopes, 'read:users:info', who.membership),
-      sort: sort === 'activity' ? '-lastActivity' : 'name',
-      ...(filter === undefined || filter === 'all'
-        ? {}
-        : { onlyNames: listedUserNames(filter, who.membership) }),
-    });
+    const query = readUsersQuery(new URLSearchParams(ctx.querystring));
+    const shown = usersFilterFor(who, query);
+    const options = { ...shown, ...storeOptionsOf(query) };
+    const [page, counts] = await Promise.all([users.list(options), users.countByMark(shown)]);
     if (page.items.length === 0 && page.total > 0) {
-      const last = Math.floor((page.total - 1) / pageLength) * pageLength;
-      return ctx.redirect(usersUrl(pages.urls, { search, sort, offset: last }));
+      const last = lastPageOf(page.total, query.size);
+      return ctx.redirect(usersUrl(pages.urls, { ...query, page: last }));
     }
     pages.send(
       ctx,
       adminUsersPage({
-        mayAdd: who.may('admin:users'),
         layout: await pages.formLayoutFor(ctx),
+        query,
         users: await rowsOf(page.items, who),
         total: page.total,
-        offset,
-        limit: pageLength,
-        search,
-        sort,
+        counts,
+        acts: deps.actsOf(who),
+        mayAdd: who.may('admin:users'),
       }),
     );
   });
@@ -152,9 +158,17 @@ export function adminUserListRoutes(
     const rest = others > 0 ? ` The others were there already.` : '';
     pages.redirectWithNotice(ctx, pages.urls.admin, { kind: 'good', text: added + rest });
   });
-}
-
-function textOf(ctx: Context, name: string): string {
-  const value = ctx.query[name];
-  return typeof value === 'string' ? value : '';
+  admin.post(
+    '/admin/links.csv',
+    async (ctx, who, form) => {
+      who.require('admin-ui');
+      const lines = (form.get('links') ?? '').split(/\r?\n/).filter((line) => line !== '');
+      const rows = lines.slice(0, mostNewUsers).map((line) => line.split('\t').slice(0, 2));
+      ctx.attachment('links.csv');
+      ctx.type = 'text/csv; charset=utf-8';
+      ctx.set('Cache-Control', 'no-store');
+      ctx.body = toCsv([['User', 'Link'], ...rows]);
+    },
+    { needsRecentLogin: false },
+  );
 }

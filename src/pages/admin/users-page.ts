@@ -1,23 +1,32 @@
-import { actionForm } from '../elements/form.ts';
+import type { UserCounts, UserMark } from '../../users/user-filters-store.ts';
+import { csrfField, hiddenFields } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { paging } from '../elements/paging.ts';
 import { formatCount } from '../elements/quantity.ts';
 import { type Column, table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
-import type { PageUrls } from '../page-urls.ts';
 import { type ShownServerState, serverStatus } from '../servers/server-summary.ts';
 import { adminLayout } from './admin-layout.ts';
+import {
+  pageSizes,
+  type UsersQuery,
+  type UsersSort,
+  usersFields,
+  usersUrl,
+} from './users-query.ts';
 
 export interface AdminUsersView {
   readonly layout: FormLayoutProps;
+  readonly query: UsersQuery;
   readonly users: readonly AdminUserRow[];
+  /** On all pages. */
   readonly total: number;
-  readonly offset: number;
-  readonly limit: number;
-  /** Part of a name that was searched for. */
-  readonly search: string;
-  readonly sort: 'name' | 'activity';
+  /** Of the search and group, whatever mark is shown. */
+  readonly counts: UserCounts;
+  /** What can be done with many at once here. */
+  readonly acts: readonly { readonly name: string; readonly label: string }[];
   readonly mayAdd: boolean;
 }
 
@@ -28,48 +37,115 @@ export interface AdminUserRow {
   readonly isAdmin: boolean;
   /** Has an unused invitation. */
   readonly isInvited: boolean;
+  /** Undefined for those who may not read them. */
+  readonly groups?: readonly string[] | undefined;
+  readonly createdAt: Date;
   readonly lastActivityAt?: Date | undefined;
   readonly server: ShownServerState;
+  /** Where the default server is opened; undefined unless it runs and may be opened. */
+  readonly openUrl?: string | undefined;
+  /** What the administrator may do with that server. */
+  readonly mayStart: boolean;
+  readonly mayStop: boolean;
   /** Named servers that run. */
   readonly runningNamedServers: number;
 }
 
-/** The administration's list of users. */
+/** The administration's list of users. Acting on many sends `act`, `whom`, and `user` for each that is ticked. */
 export function adminUsersPage(view: AdminUsersView): Html {
-  const { layout, users, total, search } = view;
+  const { layout, query, users, total, counts } = view;
+  const isNarrowed = query.search !== '' || query.group !== undefined || query.mark !== undefined;
   return adminLayout(layout, {
     title: 'Users',
     tab: 'users',
     scripts: ['live-state.js'],
-    body: html`${pageHead('Users', formatCount(total, search === '' ? 'user' : 'match', search === '' ? undefined : 'matches'), view.mayAdd && html`<a class="button primary" href="${layout.urls.adminNewUsers}">Add users</a>`)}
-<form class="inline-form" method="get" action="${layout.urls.admin}" role="search">
-<div class="field"><label for="search">Find by name or e-mail address</label><input class="input" id="search" name="search" type="search" value="${search}" autocapitalize="none" spellcheck="false"></div>
-<button class="button">Search</button>
-</form>
+    body: html`${pageHead('Users', formatCount(total, isNarrowed ? 'match' : 'user', isNarrowed ? 'matches' : undefined), view.mayAdd && html`<a class="button primary" href="${layout.urls.adminNewUsers}">Add users</a>`)}
+${searchForm(view)}
+${chips(layout, query, counts)}
 <section class="block" id="users" data-live-seconds="10">${
       users.length === 0
-        ? html`<p class="empty">${search === '' ? 'There are no users yet.' : html`No user’s name or e-mail address contains “${search}”.`}</p>`
-        : html`${table('Users', columns(view), users)}${paging(view)}`
-    }</section>`,
+        ? html`<p class="empty">${nobody(view)}</p>`
+        : html`<form method="post" action="${layout.urls.adminActOnUsers}">${csrfField(layout)}${hiddenFields({ ...usersFields(query), count: String(total), return_to: usersUrl(layout.urls, query) })}
+${actBar(view)}
+${table('Users', columns(view), users, { style: 'dense', keyOf: ({ name }) => name })}</form>
+${paging({ page: query.page, size: query.size, total, shown: users.length, urlOf: (page) => usersUrl(layout.urls, { ...query, page }) })}`
+    }</section>
+${total > pageSizes[0] && sizes(view)}`,
   });
 }
 
+function nobody({ query: { search, group, mark } }: AdminUsersView): HtmlValue {
+  if (search !== '') return html`No user’s name or e-mail address contains “${search}”.`;
+  if (group !== undefined) return html`No such user is in the group “${group}”.`;
+  return mark === undefined ? 'There are no users yet.' : 'There are no such users now.';
+}
+
+function searchForm({ layout, query }: AdminUsersView): Html {
+  const { search: _search, group: _group, page: _page, ...rest } = usersFields(query);
+  return html`<form class="inline-form" method="get" action="${layout.urls.admin}" role="search">
+${hiddenFields(rest)}
+<div class="field"><label for="search">Find by name or e-mail address</label><input class="input" id="search" name="search" type="search" value="${query.search}" maxlength="255" autocapitalize="none" spellcheck="false"></div>
+<div class="field"><label for="group">In the group</label><input class="input" id="group" name="group" type="search" value="${query.group ?? ''}" maxlength="255" autocapitalize="none" spellcheck="false"></div>
+<button class="button">Search</button>
+</form>`;
+}
+
+const markWords = {
+  running: 'Running',
+  starting: 'Starting',
+  failed: 'Failed',
+  never_active: 'Never logged in',
+  administrator: 'Administrators',
+} as const satisfies Record<UserMark, string>;
+
+function chips({ urls }: FormLayoutProps, query: UsersQuery, counts: UserCounts): Html {
+  const chip = (mark: UserMark | undefined): Html =>
+    html`<a class="chip" href="${usersUrl(urls, { ...query, mark, page: 1 })}"${mark === query.mark && html` aria-current="true"`}>${mark === undefined ? 'All' : markWords[mark]} <b>${counts[mark ?? 'all'].toLocaleString('en')}</b></a>`;
+  const marks = Object.keys(markWords) as UserMark[];
+  return html`<nav class="chips" aria-label="Show">${[undefined, ...marks].map(chip)}${
+    query.group !== undefined &&
+    html`<a class="chip" href="${usersUrl(urls, { ...query, group: undefined, page: 1 })}" aria-label="Any group, not only ${query.group}">Group ${query.group} <span aria-hidden="true">×</span></a>`
+  }</nav>`;
+}
+
+function actBar({ acts, total }: AdminUsersView): HtmlValue {
+  if (acts.length === 0) return false;
+  return html`<div class="act-bar">
+<label for="act" class="visually-hidden">What to do</label><select class="input" id="act" name="act">${acts.map(({ name, label }) => html`<option value="${name}">${label}</option>`)}</select>
+<label for="whom" class="visually-hidden">With whom</label><select class="input" id="whom" name="whom"><option value="ticked">the ticked users</option><option value="matching">all ${total.toLocaleString('en')} that match…</option></select>
+<button class="button">Go on</button>
+</div>`;
+}
+
 function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
-  const { layout } = view;
-  const { now, urls } = layout;
+  const { now, urls } = view.layout;
+  const ago = (moment: Date | undefined): HtmlValue =>
+    moment ? timeElement(moment, now) : html`<span class="soft">Never</span>`;
+  const tick: Column<AdminUserRow> = {
+    label: 'Tick',
+    style: 'tick',
+    cell: ({ name }) =>
+      html`<label><input type="checkbox" name="user" value="${name}"><span class="visually-hidden">Tick ${name}</span></label>`,
+  };
   return [
+    ...(view.acts.length > 0 ? [tick] : []),
     {
-      label: 'Name',
-      heading: sortLink(view, 'name', 'Name'),
+      ...sorting(view, 'name', 'Name'),
       style: 'name',
       cell: ({ name, isAdmin, isInvited, ...info }) =>
         html`<a href="${urls.adminUser(name)}">${name}</a>${isAdmin && html` <span class="tag">Administrator</span>`}${isInvited && html` <span class="tag">Invited</span>`}${aboutUser(info)}`,
     },
     {
-      label: 'Last activity',
-      heading: sortLink(view, 'activity', 'Last activity'),
-      cell: ({ lastActivityAt }) =>
-        lastActivityAt ? timeElement(lastActivityAt, now) : html`<span class="soft">Never</span>`,
+      label: 'Groups',
+      cell: ({ groups = [] }) => groupLinks(view, groups),
+    },
+    {
+      ...sorting(view, 'created', 'Created'),
+      cell: ({ createdAt }) => ago(createdAt),
+    },
+    {
+      ...sorting(view, 'activity', 'Last activity'),
+      cell: ({ lastActivityAt }) => ago(lastActivityAt),
     },
     {
       label: 'Server',
@@ -79,7 +155,7 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
     {
       label: 'Actions',
       style: 'end',
-      cell: (user) => html`<div class="actions">${serverButton(view, user)}</div>`,
+      cell: (user) => html`<div class="actions">${openLink(user)}${serverButton(view, user)}</div>`,
     },
   ];
 }
@@ -89,51 +165,58 @@ function aboutUser({ displayName, email }: Pick<AdminUserRow, 'displayName' | 'e
   return known.length > 0 && html`<span class="under">${joinHtml(known, ' · ')}</span>`;
 }
 
-function serverButton(view: AdminUsersView, { name, server }: AdminUserRow): HtmlValue {
-  const { layout } = view;
+const shownGroups = 2;
+
+function groupLinks({ layout, query }: AdminUsersView, groups: readonly string[]): HtmlValue {
+  const more = groups.slice(shownGroups);
+  const link = (group: string): Html =>
+    html`<a class="tag" href="${usersUrl(layout.urls, { ...query, group, page: 1 })}">${group}</a> `;
+  return html`${groups.slice(0, shownGroups).map(link)}${more.length > 0 && html`<span class="soft" title="${more.slice(0, 20).join(', ')}">+ ${more.length}</span>`}`;
+}
+
+function openLink({ name, openUrl }: AdminUserRow): HtmlValue {
+  return (
+    openUrl !== undefined &&
+    html`<a class="button small" href="${openUrl}" aria-label="Open the server of ${name}">Open</a>`
+  );
+}
+
+/** A button of the form around the list, which goes to an address of its own. */
+function serverButton({ layout }: AdminUsersView, user: AdminUserRow): HtmlValue {
   const { urls } = layout;
-  if (server === 'stopping') return '';
+  const { name, server } = user;
   const isUp = server === 'running' || server === 'starting' || server === 'unreachable';
+  if (server === 'stopping' || !(isUp ? user.mayStop : user.mayStart)) return '';
   const labelOfUp = server === 'unreachable' ? 'Forget' : 'Stop';
   const label = isUp ? labelOfUp : 'Start';
-  return actionForm(layout, {
-    action: isUp ? urls.stop(name) : urls.spawn(name),
+  return html`<button class="button small" formaction="${isUp ? urls.stop(name) : urls.spawn(name)}" aria-label="${label} the server of ${name}">${label}</button>`;
+}
+
+type SortedColumn = 'name' | 'created' | 'activity';
+
+/** The head of a column that sorts; once more turns it round. */
+function sorting(
+  { layout, query }: AdminUsersView,
+  column: SortedColumn,
+  label: string,
+): Pick<Column<AdminUserRow>, 'label' | 'heading' | 'sort'> {
+  const isTurned = query.sort === `-${column}`;
+  const sort: UsersSort = query.sort === column ? `-${column}` : column;
+  const link = html`<a href="${usersUrl(layout.urls, { ...query, sort, page: 1 })}">${label}</a>`;
+  if (query.sort !== column && !isTurned) return { label, heading: link };
+  // Names begin with the first, times with the last.
+  const direction = (column === 'name') === isTurned ? 'descending' : 'ascending';
+  const arrow = direction === 'descending' ? '↓' : '↑';
+  return {
     label,
-    accessibleLabel: `${label} the server of ${name}`,
-    style: 'small',
-    fields: { return_to: usersUrl(urls, view) },
-  });
+    heading: html`${link} <span aria-hidden="true">${arrow}</span>`,
+    sort: direction,
+  };
 }
 
-function listUrl(
-  view: AdminUsersView,
-  change: Partial<Pick<AdminUsersView, 'sort' | 'offset'>>,
-): string {
-  return usersUrl(view.layout.urls, { ...view, ...change });
-}
-
-/** The address of a part of the list. */
-export function usersUrl(
-  urls: PageUrls,
-  { search, sort, offset }: Pick<AdminUsersView, 'search' | 'sort' | 'offset'>,
-): string {
-  const query = new URLSearchParams();
-  if (search !== '') query.set('search', search);
-  if (sort !== 'name') query.set('sort', sort);
-  if (offset > 0) query.set('offset', String(offset));
-  return query.size === 0 ? urls.admin : `${urls.admin}?${query}`;
-}
-
-function sortLink(view: AdminUsersView, sort: AdminUsersView['sort'], label: string): Html {
-  if (view.sort === sort) return html`${label} <span aria-hidden="true">↓</span>`;
-  return html`<a href="${listUrl(view, { sort, offset: 0 })}">${label}</a>`;
-}
-
-function paging(view: AdminUsersView): HtmlValue {
-  const { offset, limit, total, users } = view;
-  if (offset === 0 && total <= limit) return false;
-  return html`<nav class="pages" aria-label="Pages of the list"><span>${offset + 1}–${offset + users.length} of ${total}</span><div class="actions">
-${offset > 0 && html`<a class="button small" href="${listUrl(view, { offset: Math.max(0, offset - limit) })}" rel="prev">Previous</a>`}
-${offset + users.length < total && html`<a class="button small" href="${listUrl(view, { offset: offset + limit })}" rel="next">Next</a>`}
-</div></nav>`;
+function sizes({ layout, query }: AdminUsersView): Html {
+  return html`<nav class="page-sizes" aria-label="Users on a page">On a page: ${pageSizes.map(
+    (size) =>
+      html`<a class="page-number" href="${usersUrl(layout.urls, { ...query, size, page: 1 })}"${size === query.size && html` aria-current="true"`}>${size}</a> `,
+  )}</nav>`;
 }

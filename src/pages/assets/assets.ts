@@ -54,7 +54,7 @@ const files = [
   'server-sent-events.js',
 ] as const;
 
-const styles = ['tokens', 'base', 'layout', 'controls', 'content', 'pages'] as const;
+const styles = ['tokens', 'base', 'layout', 'controls', 'content', 'tables', 'pages'] as const;
 
 /**
  * Reads the assets and gives each an address that changes with its content. The one stylesheet is

@@ -14,7 +14,9 @@ export interface ConfirmView {
   readonly label: string;
   readonly action: string;
   readonly cancelUrl: string;
-  readonly fields?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly fields?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined;
+  /** Further fields to fill in. */
+  readonly questions?: HtmlValue;
   /** For what cannot be undone: a name to type first, sent as `confirmation`. */
   readonly typeToConfirm?: string | undefined;
   readonly problem?: string | undefined;
@@ -39,6 +41,7 @@ export function confirmPage(view: ConfirmView): Html {
 ${consequences.length > 0 && notice('warn', html`<div class="stack">${consequences.map((line) => html`<p>${line}</p>`)}</div>`)}
 <form class="fields" method="post" action="${action}">
 ${csrfField(layout)}${hiddenFields(fields)}
+${view.questions}
 ${
   typeToConfirm !== undefined &&
   textField({

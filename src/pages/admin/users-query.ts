@@ -1,0 +1,74 @@
+import { type UserMark, userMarks } from '../../users/user-filters-store.ts';
+import type { UserSort } from '../../users/user-store.ts';
+import type { PageUrls } from '../page-urls.ts';
+
+/** Which part of the list of users a page shows, as its address says it. */
+export interface UsersQuery {
+  /** Part of a name; empty for any. */
+  readonly search: string;
+  readonly mark: UserMark | undefined;
+  readonly group: string | undefined;
+  readonly sort: UsersSort;
+  /** From 1. */
+  readonly page: number;
+  readonly size: number;
+}
+
+export type UsersSort = keyof typeof storeSorts;
+
+/** Each column in the order in which it is more often wanted; the minus turns it round. */
+const storeSorts = {
+  name: 'name',
+  '-name': '-name',
+  created: '-created',
+  '-created': 'created',
+  activity: '-lastActivity',
+  '-activity': 'lastActivity',
+} as const satisfies Record<string, UserSort>;
+
+export const pageSizes = [25, 50, 100] as const;
+const usualSize = 50;
+const longestName = 255;
+
+/** What an address or form asks for; anything that cannot be is taken as not said. */
+export function readUsersQuery(given: URLSearchParams): UsersQuery {
+  const text = (name: string) => (given.get(name) ?? '').slice(0, longestName);
+  const number = (name: string) => (/^\d{1,7}$/.test(text(name)) ? Number(text(name)) : 0);
+  const sort = text('sort');
+  const size = number('size');
+  return {
+    search: text('search').trim(),
+    mark: userMarks.find((mark) => mark === text('show')),
+    group: text('group').trim() || undefined,
+    sort: Object.hasOwn(storeSorts, sort) ? (sort as UsersSort) : 'name',
+    page: Math.max(number('page'), 1),
+    size: pageSizes.find((offered) => offered === size) ?? usualSize,
+  };
+}
+
+/** What an address has to say beyond the usual. */
+export function usersFields(query: UsersQuery): Record<string, string | undefined> {
+  const { search, mark, group, sort, page, size } = query;
+  return {
+    search: search || undefined,
+    show: mark,
+    group,
+    sort: sort === 'name' ? undefined : sort,
+    size: size === usualSize ? undefined : String(size),
+    page: page === 1 ? undefined : String(page),
+  };
+}
+
+/** The address of a part of the list. */
+export function usersUrl(urls: Pick<PageUrls, 'admin'>, query: UsersQuery): string {
+  const said = new URLSearchParams();
+  for (const [name, value] of Object.entries(usersFields(query))) {
+    if (value !== undefined) said.set(name, value);
+  }
+  return said.size === 0 ? urls.admin : `${urls.admin}?${said}`;
+}
+
+/** The page and order of a query, as the store takes them. */
+export function storeOptionsOf({ sort, page, size }: UsersQuery) {
+  return { sort: storeSorts[sort], offset: (page - 1) * size, limit: size };
+}

@@ -1,0 +1,34 @@
+import { type Html, type HtmlValue, html } from '../html.ts';
+
+export interface PagingView {
+  /** From 1. */
+  readonly page: number;
+  readonly size: number;
+  readonly total: number;
+  /** How many the page shows. */
+  readonly shown: number;
+  readonly urlOf: (page: number) => string;
+}
+
+/** The number of the last page, from 1. */
+export function lastPageOf(total: number, size: number): number {
+  return Math.max(Math.ceil(total / size), 1);
+}
+
+/** What a page of a list shows of the whole, and links to the other pages; nothing when there are none. */
+export function paging({ page, size, total, shown, urlOf }: PagingView): HtmlValue {
+  const last = lastPageOf(total, size);
+  if (last === 1 && page === 1) return false;
+  const first = (page - 1) * size + 1;
+  const numbers = [1, page - 2, page - 1, page, page + 1, page + 2, last];
+  const offered = [...new Set(numbers.filter((number) => number >= 1 && number <= last))];
+  return html`<nav class="pages" aria-label="Pages of the list"><span>${first.toLocaleString('en')}–${(first + shown - 1).toLocaleString('en')} of ${total.toLocaleString('en')}</span><div class="actions">
+${page > 1 && html`<a class="button small" href="${urlOf(page - 1)}" rel="prev">Previous</a>`}
+${offered.map((number, index) => html`${number - (offered[index - 1] ?? number) > 1 && html`<span aria-hidden="true">…</span>`}${pageLink(number, number === page, urlOf)}`)}
+${page < last && html`<a class="button small" href="${urlOf(page + 1)}" rel="next">Next</a>`}
+</div></nav>`;
+}
+
+function pageLink(number: number, isCurrent: boolean, urlOf: (page: number) => string): Html {
+  return html`<a class="page-number" href="${urlOf(number)}" aria-label="Page ${number}"${isCurrent && html` aria-current="page"`}>${number.toLocaleString('en')}</a>`;
+}
