@@ -94,6 +94,7 @@ function routeDepsOf(
     authorizer,
     users: stores.users,
     store: stores.servers,
+    startTimes: stores.startTimes,
     servers: servers.servers,
     lifecycle: servers.lifecycle,
     progressElsewhere: servers.progressElsewhere,

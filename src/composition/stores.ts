@@ -8,6 +8,7 @@ import { createAuthorizationCodeStore } from '../oauth/tokens/authorization-code
 import { createRoleChangeStore } from '../rbac/role-change-store.ts';
 import { createRoleStore } from '../rbac/role-store.ts';
 import { createServerStore } from '../servers/server-store.ts';
+import { createStartTimes } from '../servers/start-times-store.ts';
 import { createRuntimeServiceStore } from '../services/runtime-service-store.ts';
 import { createLoginSessionStore } from '../sessions/login-session-store.ts';
 import { createShareCodeStore } from '../sharing/share-code-store.ts';
@@ -49,6 +50,7 @@ export function createStores(database: HubDatabase, secrets: readonly Secret[], 
     accessTokens: createAccessTokenStore({ database }),
     authorizationCodes: createAuthorizationCodeStore({ database }),
     servers: createServerStore(database),
+    startTimes: createStartTimes(database),
     shares: createShareStore(database),
     shareCodes: createShareCodeStore(database),
     runtimeServices: createRuntimeServiceStore(database, {

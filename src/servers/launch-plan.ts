@@ -143,7 +143,10 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
     };
   }
 
-  function waitsFor({ userName, name }: Server): Omit<LaunchPlan, 'launch' | 'userOptions'> {
+  function waitsFor({
+    userName,
+    name,
+  }: Server): Omit<LaunchPlan, 'launch' | 'userOptions' | 'profile'> {
     return {
       startTimeoutMs: spawnerConfig.start_timeout * 1000,
       waitUntilReady: (spawned, signal) =>
@@ -181,6 +184,7 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
       return {
         ...waitsFor(server),
         userOptions: chosen.userOptions,
+        profile: chosen.profile,
         async launch(callbacks) {
           const { signal, isOurs } = callbacks;
           const [additions, groups] = await Promise.all([

@@ -124,6 +124,7 @@ export function createServerOwnership(
       .set({
         ...toRowChange(change),
         ...unlimited,
+        starting_at: databaseTimeMs(database),
         state: 'starting',
         instance_id: me,
         machine_id: instance.isMachineBound ? machineId : null,

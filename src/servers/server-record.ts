@@ -7,7 +7,7 @@ import type { SpawnedServer, SpawnerState } from '../plugin-host/spawner.ts';
 import type { Server, ServerFailure } from './server.ts';
 import type { ClaimOutcome, LifecycleLimits, ServerOwnership } from './server-ownership-store.ts';
 import type { LaunchPlan } from './server-start.ts';
-import type { ServerStore } from './server-store.ts';
+import type { ServerStore, StartTime } from './server-store.ts';
 
 /** What the database says of a server of this instance; of another one's it changes nothing. */
 export interface ServerRecord {
@@ -33,7 +33,7 @@ export interface ServerRecord {
   keepQueued(isQueued: boolean): Promise<void>;
   launched(server: SpawnedServer): Promise<void>;
   /** Throws `conflict` when the server was stopped, renamed, removed or taken over meanwhile. */
-  running(): Promise<void>;
+  running(startTime?: StartTime): Promise<void>;
   /** Never throws. */
   stopping(): Promise<void>;
   /** Never throws: the server is gone, whatever the database says, which may be told of it later. */
@@ -152,8 +152,9 @@ export function createServerRecord(
     launched: ({ url, state: spawnerState }) =>
       store.update(id, { url, spawnerState, startedAt: new Date(), isQueued: false }, me),
 
-    async running() {
-      if (!(await store.moveTo(id, 'running', { failure: null }, me))) {
+    async running(startTime) {
+      const change = { failure: null, ...(startTime !== undefined && { startTime }) };
+      if (!(await store.moveTo(id, 'running', change, me))) {
         throw new HubError('conflict', 'The server was removed or stopped while it started.');
       }
     },

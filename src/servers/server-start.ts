@@ -23,6 +23,8 @@ export interface LaunchPlan {
     signal: AbortSignal,
   ): Promise<void>;
   readonly startTimeoutMs: number;
+  /** Name of the chosen profile. */
+  readonly profile?: string | undefined;
   /** The choice this start is made with, to be stored together with the start. */
   readonly userOptions: Readonly<Record<string, unknown>>;
 }

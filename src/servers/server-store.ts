@@ -31,6 +31,14 @@ export interface ServerChange {
   readonly startedAt?: Date | null;
   /** Whether its start waits in a queue of its engine. */
   readonly isQueued?: boolean;
+  /** Of a good start. */
+  readonly startTime?: StartTime;
+}
+
+/** How long a start took, without the time in a queue. */
+export interface StartTime {
+  readonly ms: number;
+  readonly profile: string | undefined;
 }
 
 export interface ServerStore {
@@ -324,6 +332,10 @@ export function toRowChange(change: ServerChange): RowChange<'servers'> {
   if (change.userOptions !== undefined) row.user_options = JSON.stringify(change.userOptions);
   if (change.failure !== undefined) row.failure = change.failure && JSON.stringify(change.failure);
   if (change.isQueued !== undefined) row.is_queued = change.isQueued ? 1 : 0;
+  if (change.startTime !== undefined) {
+    row.start_ms = Math.round(change.startTime.ms);
+    row.start_profile = change.startTime.profile ?? '';
+  }
   if (change.startedAt !== undefined) row.started_at = change.startedAt?.getTime() ?? null;
   return row;
 }
@@ -350,6 +362,7 @@ export function toServer(row: ServerRow): Server {
     userOptions: JSON.parse(row.user_options) as Record<string, unknown>,
     failure: row.failure === null ? undefined : toFailure(row.failure),
     createdAt: new Date(row.created_at),
+    startingAt: toDate(row.starting_at),
     startedAt: toDate(row.started_at),
     lastActivityAt: toDate(row.last_activity_at),
     instance: toInstance(row),

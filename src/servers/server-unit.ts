@@ -9,6 +9,7 @@ import { createProgressLog, type ProgressLog } from './progress-log.ts';
 import type { Server, ServerFailure, ServerState } from './server.ts';
 import { createServerRecord, type ServerRecordDeps } from './server-record.ts';
 import { endMessage, type LaunchPlan, startError, startServer } from './server-start.ts';
+import { createStartDuration, type StartDuration } from './start-duration.ts';
 
 /** What happens outside the unit when a server comes and goes. */
 export interface UnitEvents {
@@ -64,6 +65,14 @@ export interface ServerUnit {
   release(): void;
 }
 
+/** A start under way. */
+interface Start {
+  readonly cancel: AbortController;
+  readonly steps: ProgressLog;
+  /** Undefined where it began at another hub. */
+  readonly duration?: StartDuration;
+}
+
 const outputLines = 50;
 /** What a spawner has beyond the grace of its processes before a stop counts as failed. */
 const stopReserveMs = 10_000;
@@ -91,7 +100,7 @@ export function createServerUnit(
   /** The transition under way or the last one; never rejects. */
   let transition: Promise<void> = Promise.resolve();
   let ready: Promise<void> = Promise.resolve();
-  let start: { readonly cancel: AbortController; readonly steps: ProgressLog } | undefined;
+  let start: Start | undefined;
   let spawned: SpawnedServer | undefined;
   let output: string[] = [];
   let lastStranger: string | undefined;
@@ -140,10 +149,7 @@ export function createServerUnit(
     });
   }
 
-  async function run(
-    plan: LaunchPlan,
-    { cancel, steps }: { readonly cancel: AbortController; readonly steps: ProgressLog },
-  ): Promise<void> {
+  async function run(plan: LaunchPlan, { cancel, steps, duration }: Start): Promise<void> {
     const startedAt = performance.now();
     const seconds = () => (performance.now() - startedAt) / 1000;
     let launched: SpawnedServer | undefined;
@@ -167,7 +173,7 @@ export function createServerUnit(
         endLate: end,
         windUpMs: stopGraceMs + stopReserveMs,
       });
-      await record.running();
+      await record.running(duration && { ms: duration.ms(), profile: plan.profile });
       cancel.signal.throwIfAborted();
       const url = events.onReady(server, running.url);
       spawned = running;
@@ -205,6 +211,7 @@ export function createServerUnit(
     const [isQueued, wasQueued] = [next, phase].map((each) => each === 'pending');
     phase = next;
     if (isQueued === wasQueued) return;
+    start?.duration?.onQueued(isQueued === true);
     record
       .keepQueued(isQueued === true)
       .catch((error: unknown) => log.warn({ err: error }, 'could not record that a server waits'));
@@ -263,7 +270,8 @@ export function createServerUnit(
       if (state !== 'stopped') throw new HubError('conflict', `The server is ${state}.`);
       state = 'starting';
       output = [];
-      const current = { cancel: new AbortController(), steps: createProgressLog() };
+      const duration = createStartDuration();
+      const current = { cancel: new AbortController(), steps: createProgressLog(), duration };
       start = current;
       const claimed = Promise.withResolvers<void>();
       ready = then(async () => {

@@ -48,6 +48,8 @@ export interface Server {
   readonly userOptions: Readonly<Record<string, unknown>>;
   readonly failure: ServerFailure | undefined;
   readonly createdAt: Date;
+  /** Since when its last start goes or went on. */
+  readonly startingAt?: Date | undefined;
   readonly startedAt: Date | undefined;
   readonly lastActivityAt: Date | undefined;
   /** Undefined for a server that is stopped, or handed over by an instance that stops. */

@@ -64,19 +64,22 @@ function readFixture(version: string): RowsByTable {
   return rows;
 }
 
-const unlimited = {
+const timeless = {
   idle_timeout_ms: null,
   max_age_ms: null,
   idle_from: null,
   age_from: null,
   stop_reason: null,
+  starting_at: null,
+  start_ms: null,
+  start_profile: null,
 };
 
 /** What later steps add to a row. */
 function added(table: string, row: RowsByTable[string][number], all: RowsByTable) {
   if (table === 'access_tokens') return { made_by: null };
   if (table === 'servers') {
-    return { instance_id: null, machine_id: null, is_queued: 0, ...unlimited };
+    return { instance_id: null, machine_id: null, is_queued: 0, ...timeless };
   }
   if (table === 'managed_processes') return { instance_id: null };
   if (table !== 'users') return {};

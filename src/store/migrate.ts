@@ -16,6 +16,7 @@ import { migration0011 } from './migrations/0011-runtime-services.ts';
 import { migration0012 } from './migrations/0012-user-info.ts';
 import { migration0013 } from './migrations/0013-server-limits.ts';
 import { migration0014 } from './migrations/0014-user-marks.ts';
+import { migration0015 } from './migrations/0015-start-times.ts';
 
 /** Every step, in order; the version of a schema is the number of steps it has seen. Append only. */
 export const migrations: readonly Migration[] = [
@@ -33,6 +34,7 @@ export const migrations: readonly Migration[] = [
   migration0012,
   migration0013,
   migration0014,
+  migration0015,
 ];
 
 export interface MigrateOptions {

@@ -233,6 +233,11 @@ export interface ServersTable {
   age_from: number | null;
   /** Limit that ended the last run: `idle_timeout` or `max_age`. */
   stop_reason: string | null;
+  /** Since when its last start goes or went on. */
+  starting_at: number | null;
+  /** How long its last good start took, without the time in a queue, and of which profile that was; '' for none. */
+  start_ms: number | null;
+  start_profile: string | null;
 }
 
 /** What a user or the members of a group may do with another user's server. */

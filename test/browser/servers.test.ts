@@ -9,7 +9,7 @@ import {
   serverPath,
   tellToGo,
 } from '../support/server-hub.ts';
-import type { TestHub } from '../support/test-hub.ts';
+import { type TestHub, until } from '../support/test-hub.ts';
 
 describe.runIf(hasChromium())('servers in a real browser', () => {
   let hub: TestHub;
@@ -68,6 +68,15 @@ describe.runIf(hasChromium())('servers in a real browser', () => {
     await page.getByRole('heading', { name: /is starting/ }).waitFor();
     const log = page.getByRole('log');
     await log.getByText('Server requested.').waitFor();
+    // The time goes on, and the bar with it, though nothing more is told.
+    const elapsed = await page.locator('#elapsed').textContent();
+    expect(elapsed).toMatch(/^\d+ (?:s|min \d+ s)$/);
+    await until(
+      async () => (await page.locator('#elapsed').textContent()) !== elapsed,
+      'the time goes on',
+    );
+    const value = async () => Number(await page.locator('#progress').getAttribute('value'));
+    await until(async () => (await value()) > 0, 'the bar moves');
     // Nobody reloads: the page follows the events and goes where it was going.
     await tellToGo(hub, 'alice');
     await page.waitForURL('**/user/alice/notes?x=1');
@@ -84,7 +93,16 @@ describe.runIf(hasChromium())('servers in a real browser', () => {
     await choose(page, 'Broken');
     await page.getByText('with exit code 4').waitFor();
     expect(await page.getByText('something is missing').count()).toBe(1);
-    await page.getByRole('link', { name: /Try again/ }).click();
+    const before = await page.locator('time').getAttribute('datetime');
+    await page.getByRole('button', { name: 'Try again with the same options' }).click();
+    const failedAgain = page.locator(`time:not([datetime="${before}"])`);
+    await failedAgain.waitFor();
+    await page.getByText('with exit code 4').waitFor();
+
+    await page.goto(`${hub.url}hub/home`);
+    await page.getByRole('link', { name: 'Why?' }).click();
+    await page.getByText('something is missing').waitFor();
+    await page.getByRole('link', { name: 'Choose other options' }).click();
     expect(await page.getByRole('radio', { name: 'Broken' }).isChecked()).toBe(true);
   });
 

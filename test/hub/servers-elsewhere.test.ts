@@ -277,6 +277,7 @@ describe.skipIf(!hasPostgres())('a start at another instance', () => {
     const browser = await second.logIn('alice');
     const page = await browser.open(`${second.url}hub/spawn-pending/alice`);
     expect(page.body).toContain(`<li data-phase="pending">${waits.message}</li>`);
+    expect(page.body).toMatch(/<span id="elapsed">[^<]+<\/span> so far/);
     await letGo(first, path);
     await untilServer(first, path, ({ ready }) => ready, 'it is ready');
     await reading;

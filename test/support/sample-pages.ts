@@ -707,6 +707,8 @@ export function samplePages(
         { message: text('Preparing your home folder'), phase: 'pulling' },
         { message: text('Waiting for the server to answer') },
       ],
+      since: new Date(sampleNow.getTime() - 8_000),
+      usualMs: 12_345,
       eventsUrl: text('/hub/api/users/alice/server/progress'),
       readyUrl: text('/user/alice/lab'),
     }),

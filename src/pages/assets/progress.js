@@ -7,6 +7,7 @@ if (panel !== null) follow(panel);
 function follow({ dataset }) {
   const bar = document.getElementById('progress');
   const log = document.getElementById('events');
+  const time = countOn(bar);
   const shown = new Set(Array.from(log.children, (item) => item.textContent.trim()));
   void listen();
 
@@ -21,7 +22,7 @@ function follow({ dataset }) {
   }
 
   function take(event) {
-    if (typeof event.progress === 'number') bar.value = event.progress;
+    time.take(event);
     if (typeof event.message === 'string') show(event.message, event.phase);
     if (event.ready === true) location.replace(dataset.readyUrl);
     // The server knows why it failed and shows it on this same page.
@@ -42,4 +43,43 @@ function follow({ dataset }) {
     item.textContent = text;
     log.append(item);
   }
+}
+
+// Counts the time on, and moves the bar between two messages: quickly at first, and never as far as the next one.
+function countOn(bar) {
+  const line = document.getElementById('time');
+  const elapsed = document.getElementById('elapsed');
+  const openedAt = performance.now() - Number(line?.dataset.elapsedMs ?? 0);
+  const halfMs = (Number(line?.dataset.usualMs) || 20_000) / 2;
+  let isQueued = line?.dataset.queued !== undefined;
+  let from = bar.value;
+  let since = performance.now();
+  setInterval(() => {
+    const now = performance.now();
+    if (elapsed !== null) elapsed.textContent = clock(now - openedAt);
+    const next = from < 60 ? 58 : 97;
+    if (isQueued || next <= from) return;
+    const value = Math.round(from + (next - from) * (1 - Math.exp((since - now) / halfMs)));
+    if (value !== bar.value) bar.value = value;
+  }, 1000);
+
+  return {
+    take({ progress, phase }) {
+      if (phase !== undefined) isQueued = phase === 'pending';
+      const after = document.getElementById('after-queue');
+      if (isQueued && after !== null) after.hidden = false;
+      if (typeof progress !== 'number' || progress <= from) return;
+      from = progress;
+      since = performance.now();
+      bar.value = Math.max(bar.value, progress);
+    },
+  };
+}
+
+// As the page writes it.
+function clock(ms) {
+  const seconds = Math.floor(ms / 1000);
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  if (hours > 0) return `${hours} h ${minutes} min`;
+  return minutes > 0 ? `${minutes} min ${seconds % 60} s` : `${seconds} s`;
 }

@@ -114,12 +114,23 @@ function serverActions(view: HomeView, server: ServerSummary): HtmlValue {
       return '';
     case 'failed':
     case 'stopped': {
-      const label = server.state === 'failed' ? 'Start again' : 'Start';
+      const hasFailed = server.state === 'failed';
       const action = urls.spawn(userName, name);
-      const start = hasSpawnOptions
-        ? html`<a class="button primary" href="${action}">${label}…</a>`
-        : actionForm(layout, { action, label, style: 'primary' });
-      return html`${share}${start}`;
+      const options = hasFailed ? 'Options…' : 'Start…';
+      const choose =
+        hasSpawnOptions &&
+        html`<a class="button${!hasFailed && ' primary'}" href="${action}">${options}</a>`;
+      // Without options in the form, the last ones count.
+      const start =
+        (hasFailed || !hasSpawnOptions) &&
+        actionForm(layout, {
+          action,
+          label: hasFailed ? 'Start again' : 'Start',
+          style: 'primary',
+          ...(hasFailed &&
+            hasSpawnOptions && { accessibleLabel: 'Start again with the same options' }),
+        });
+      return html`${hasFailed && html`<a class="button" href="${urls.spawnPending(userName, name)}">Why?</a>`}${share}${choose}${start}`;
     }
   }
 }

@@ -127,7 +127,7 @@ function rowActions(context: NamedServersContext, server: ServerSummary): HtmlVa
       return '';
     case 'failed':
     case 'stopped':
-      return html`<a class="button small danger" href="${urls.deleteServer(userName, name)}" aria-label="Delete ${title}">Delete</a>${startButton(context, server, title)}`;
+      return html`<a class="button small danger" href="${urls.deleteServer(userName, name)}" aria-label="Delete ${title}">Delete</a>${state === 'failed' && html`<a class="button small" href="${urls.spawnPending(userName, name)}" aria-label="Why ${title} failed">Why?</a>`}${startButton(context, server, title)}`;
   }
 }
 

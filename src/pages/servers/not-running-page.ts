@@ -69,10 +69,13 @@ function startControl(view: NotRunningView): Html {
   if (!mayStart)
     return html`<a class="button primary wide" href="${layout.urls.home}">Go to your home page</a>`;
   const action = layout.urls.spawn(server.userName, server.name);
-  const label = failure === undefined ? 'Start server' : 'Try again';
-  if (hasSpawnOptions) {
-    const query = next === undefined ? '' : `?next=${encodeURIComponent(next)}`;
-    return html`<a class="button primary wide" href="${action + query}"${soon}>${label}…</a>`;
+  const query = next === undefined ? '' : `?next=${encodeURIComponent(next)}`;
+  if (hasSpawnOptions && failure === undefined) {
+    return html`<a class="button primary wide" href="${action + query}"${soon}>Start server…</a>`;
   }
-  return html`<form method="post" action="${action}"${soon}>${csrfField(layout)}${hiddenFields({ next })}<button class="button primary wide">${label}</button></form>`;
+  const again = hasSpawnOptions ? 'Try again with the same options' : 'Try again';
+  const label = failure === undefined ? 'Start server' : again;
+  // Without options in the form, the last ones count.
+  return html`<form method="post" action="${action}"${soon}>${csrfField(layout)}${hiddenFields({ next })}<button class="button primary wide">${label}</button></form>
+${hasSpawnOptions && html`<a class="button wide" href="${action + query}">Choose other options…</a>`}`;
 }

@@ -43,6 +43,18 @@ describe('the home page', () => {
     expect(home({ server: server('stopping') })).not.toMatch(/button primary|Stop</);
   });
 
+  test('after a failure tells why, and starts again with the same options at one press', () => {
+    const page = home({ server: server('failed'), hasSpawnOptions: true });
+    expect(page).toContain('<a class="button" href="/hub/spawn-pending/alice">Why?</a>');
+    expect(page).toContain('action="/hub/spawn/alice"');
+    expect(page).toContain('<a class="button" href="/hub/spawn/alice">Options…</a>');
+    const servers = [server('failed', { name: 'thesis' })];
+    const named = home({ namedServers: { servers, limit: 2 } });
+    expect(named).toContain(
+      'href="/hub/spawn-pending/alice/thesis" aria-label="Why thesis failed"',
+    );
+  });
+
   test('asks for options first where there are any', () => {
     const page = home({ server: server('stopped'), hasSpawnOptions: true });
     expect(page).toContain('<a class="button primary" href="/hub/spawn/alice">Start…</a>');
@@ -220,6 +232,38 @@ describe('a server that is on its way', () => {
       'Pulling: 3 of 3 layers.',
       'The container is started.',
     ]);
+  });
+
+  describe('with the time it takes', () => {
+    const timed = (seconds: number, more: object = {}) =>
+      String(
+        spawnPendingPage({
+          layout,
+          server: server('starting'),
+          progress: 10,
+          steps: [],
+          since: new Date(now.getTime() - seconds * 1000),
+          eventsUrl: '/e',
+          readyUrl: '/user/alice/',
+          ...more,
+        }),
+      ).replaceAll(/<[^>]*hidden>[^<]*<[^>]*>|<[^>]*>/g, '');
+
+    test.for([
+      [8, 12_345, '8 s so far; usually takes 12 s\n'],
+      [125, 200, '2 min 5 s so far; usually takes 1 s\n'],
+      [4_330, undefined, '1 h 12 min so far\n'],
+      // Clocks of two machines differ.
+      [-3, undefined, '0 s so far\n'],
+    ] as const)('%s seconds after its beginning', ([seconds, usualMs, text]) => {
+      expect(timed(seconds, { usualMs })).toContain(text);
+    });
+
+    test('a queue is no part of what is usual', () => {
+      const steps = [{ message: 'Waiting, 1st of 2.', phase: 'pending' as const }];
+      const page = timed(60, { steps, usualMs: 5_000 });
+      expect(page).toContain('1 min 0 s so far; usually takes 5 s after the queue\n');
+    });
   });
 
   test('keeps its steps a list inside of what is read out', () => {

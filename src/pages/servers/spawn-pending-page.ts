@@ -2,7 +2,7 @@ import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
 import { actionForm } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
-import { type Html, html, safeHref } from '../html.ts';
+import { type Html, type HtmlValue, html, safeHref } from '../html.ts';
 import { type ServerSummary, serverTitle } from './server-summary.ts';
 
 export interface SpawnPendingView {
@@ -11,6 +11,10 @@ export interface SpawnPendingView {
   /** 0 to 100. */
   readonly progress: number;
   readonly steps: readonly Step[];
+  /** When the start was asked for. */
+  readonly since?: Date | undefined;
+  /** How long a start usually takes, in milliseconds, without the time in a queue. */
+  readonly usualMs?: number | undefined;
   /** Server-sent events: `{progress, message, ready?, failed?}`. */
   readonly eventsUrl: string;
   /** Where the browser goes when the server is ready. */
@@ -19,6 +23,27 @@ export interface SpawnPendingView {
 
 /** What has been told of a start. */
 type Step = Pick<SpawnProgress, 'message' | 'phase'>;
+
+/** How long it has taken so far, and what is usual; progress.js counts on from there, in the same words. */
+function timeLine({ layout, since, usualMs, steps }: SpawnPendingView): HtmlValue {
+  if (since === undefined) return '';
+  const elapsedMs = Math.max(0, layout.now.getTime() - since.getTime());
+  const usual = usualMs === undefined ? undefined : Math.max(1, Math.round(usualMs / 1000));
+  const isQueued = steps.findLast(({ phase }) => phase !== undefined)?.phase === 'pending';
+  const wasQueued = steps.some(({ phase }) => phase === 'pending');
+  const usually =
+    usual !== undefined &&
+    html`; usually takes ${clock(usual * 1000)}<span id="after-queue"${!wasQueued && html` hidden`}> after the queue</span>`;
+  return html`<p class="soft small" id="time" data-elapsed-ms="${elapsedMs}" data-usual-ms="${usualMs ?? ''}"${isQueued && html` data-queued`}><span id="elapsed">${clock(elapsedMs)}</span> so far${usually}</p>`;
+}
+
+/** A time that goes on: `8 s`, `2 min 5 s`, `1 h 12 min`. */
+function clock(ms: number): string {
+  const seconds = Math.floor(ms / 1000);
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  if (hours > 0) return `${hours} h ${minutes} min`;
+  return minutes > 0 ? `${minutes} min ${seconds % 60} s` : `${seconds} s`;
+}
 
 /** Phases in which the same is told again and again, of which one line shows the last; as in progress.js. */
 const repeatedPhases = new Set<SpawnProgress['phase']>(['pending', 'pulling']);
@@ -40,6 +65,7 @@ export function spawnPendingPage(view: SpawnPendingView): Html {
     body: html`<div class="panel" data-progress-url="${eventsUrl}" data-ready-url="${safeHref(readyUrl) ?? layout.urls.home}">
 <header class="titles"><h1>${title} is starting</h1><p class="lead">It opens here by itself as soon as it is ready.</p></header>
 <progress id="progress" max="100" value="${progress}" aria-label="Progress of the start">${progress} %</progress>
+${timeLine(view)}
 <div role="log" aria-label="What has happened"><ol class="events" id="events">${steps.map(stepItem)}</ol></div>
 ${actionForm(layout, { action: layout.urls.stop(server.userName, server.name), label: 'Cancel the start', style: 'wide' })}
 </div>

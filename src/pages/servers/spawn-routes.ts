@@ -9,6 +9,7 @@ import { type Server, unreachableSince } from '../../servers/server.ts';
 import type { ServerLifecycle } from '../../servers/server-lifecycle.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import { hasChoices } from '../../servers/spawn-options.ts';
+import type { StartTimes } from '../../servers/start-times-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { User, UserStore } from '../../users/user-store.ts';
@@ -29,6 +30,7 @@ interface SpawnRouteDeps {
   readonly authorizer: Authorizer;
   readonly users: UserStore;
   readonly store: ServerStore;
+  readonly startTimes: StartTimes;
   readonly servers: UserServers;
   readonly lifecycle: ServerLifecycle;
   readonly progressElsewhere: Pick<ProgressElsewhere, 'soFar'>;
@@ -313,6 +315,8 @@ export async function showServerState(
           server: summary,
           progress: recent.at(-1)?.progress ?? 0,
           steps: recent,
+          since: server.startingAt,
+          usualMs: await deps.startTimes.usualMs(profileOf(server)),
           eventsUrl: `${deps.apiPath}users/${encodeURIComponent(user.name)}/${path}/progress`,
           readyUrl,
         }),
@@ -344,6 +348,10 @@ export async function showServerState(
         options.stoppedStatus ?? 200,
       );
   }
+}
+
+function profileOf({ userOptions: { profile } }: Server): string | undefined {
+  return typeof profile === 'string' ? profile : undefined;
 }
 
 function failureOf(

@@ -8,6 +8,7 @@ import type { ProgressElsewhere } from '../../servers/progress-elsewhere.ts';
 import { type Server, unreachableSince } from '../../servers/server.ts';
 import type { ServerLifecycle } from '../../servers/server-lifecycle.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
+import type { StartTimes } from '../../servers/start-times-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
 import type { UserStore } from '../../users/user-store.ts';
 import type { PageContext } from '../page-context.ts';
@@ -27,6 +28,7 @@ export function userUrlRoutes(
     readonly authorizer: Authorizer;
     readonly users: UserStore;
     readonly store: ServerStore;
+    readonly startTimes: StartTimes;
     readonly servers: UserServers;
     readonly lifecycle: ServerLifecycle;
     readonly progressElsewhere: Pick<ProgressElsewhere, 'soFar'>;
