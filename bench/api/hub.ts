@@ -15,15 +15,18 @@ export const programs = {
 /** The database of a hub in a folder. */
 export const databaseFile = 'hub.sqlite';
 
-/** Starts a hub on SQLite. */
+/** Starts a hub, on SQLite unless told otherwise. */
 export async function startHub(options: {
   readonly core: number;
   /** Holds the database; a later start in the same folder finds the same users. */
   readonly directory: string;
   readonly program: keyof typeof programs;
   readonly nodeOptions?: readonly string[];
+  /** In place of SQLite in the folder. */
+  readonly databaseUrl?: string;
 }): Promise<ApiContender> {
   const { core, directory, program, nodeOptions = [] } = options;
+  const { databaseUrl = `sqlite:${databaseFile}` } = options;
   await mkdir(directory, { recursive: true });
   const [port, internalPort] = [await freePort(), await freePort()];
   const file = join(directory, 'hub.config.json');
@@ -33,7 +36,7 @@ export async function startHub(options: {
       Hub: {
         bind_url: `http://127.0.0.1:${port}/`,
         hub_bind_url: `http://127.0.0.1:${internalPort}`,
-        database_url: `sqlite:${databaseFile}`,
+        database_url: databaseUrl,
         log_dir: `${databaseFile}-logs`,
         authenticator_class: 'dummy',
         log_level: 'warn',

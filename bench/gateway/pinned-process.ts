@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 
 /** The proxy under test runs on the first core; upstream and load share the second. */
@@ -70,6 +70,15 @@ export function meteredProcess(pid: number): MeteredProcess {
 export function onCore(core: Cores, command: readonly string[]): [string, ...string[]] {
   const pinned = ['taskset', '-c', String(core), ...command] as const;
   return process.getuid?.() === 0 ? ['nice', '-n', '-15', ...pinned] : [...pinned];
+}
+
+/** Seconds of CPU used so far by the threads that live now, to the microsecond. */
+export function exactCpuSeconds({ pid }: Pick<MeteredProcess, 'pid'>): number {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  const nanos = threads.map((thread) =>
+    Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ', 1)[0]),
+  );
+  return nanos.reduce((sum, each) => sum + each, 0) / 1e9;
 }
 
 function cpuSecondsOf(pid: number): number {

@@ -1,10 +1,13 @@
 import { sql } from 'kysely';
-import { expect, test } from 'vitest';
+import { pino } from 'pino';
+import { expect, test, vi } from 'vitest';
 import { describeEachDatabase } from '../../test/support/databases.ts';
 import { explainQueryPlan } from '../../test/support/statements.ts';
 import { actAs, actAsHub, identifyActor } from '../audit/actor.ts';
+import { HubError } from '../errors.ts';
 import { createGroupStore } from '../users/group-store.ts';
 import { createUserStore } from '../users/user-store.ts';
+import { createAuditArrivals } from './audit-arrivals.ts';
 import { createAuditStore } from './audit-store.ts';
 
 describeEachDatabase('the audit log', (open, dialect) => {
@@ -45,9 +48,9 @@ describeEachDatabase('the audit log', (open, dialect) => {
     await expect(failing).rejects.toThrow('There are no such users');
     expect((await audit.list(all)).entries).toEqual([]);
 
-    await sql`alter table audit rename to moved`.execute(database.kysely);
+    await sql`alter table audit_arrivals rename to moved`.execute(database.kysely);
     await expect(groups.create({ name: 'team' })).rejects.toThrow();
-    await sql`alter table moved rename to audit`.execute(database.kysely);
+    await sql`alter table moved rename to audit_arrivals`.execute(database.kysely);
     await expect(groups.getByName('team')).rejects.toThrow('There is no such group');
   });
 
@@ -72,10 +75,10 @@ describeEachDatabase('the audit log', (open, dialect) => {
     ]);
     expect(told.toSorted()).toEqual(['one', 'three', 'two']);
 
-    await sql`alter table audit rename to moved`.execute(database.kysely);
+    await sql`alter table audit_arrivals rename to moved`.execute(database.kysely);
     const both = [users.createMissing(['four']), users.createMissing(['five'])];
     for (const each of await Promise.allSettled(both)) expect(each.status).toBe('rejected');
-    await sql`alter table moved rename to audit`.execute(database.kysely);
+    await sql`alter table moved rename to audit_arrivals`.execute(database.kysely);
     expect(await users.findByName('four')).toBeUndefined();
     expect(await users.findByName('five')).toBeUndefined();
   });
@@ -100,8 +103,11 @@ describeEachDatabase('the audit log', (open, dialect) => {
   test('refuses to be changed, also past the hub', async () => {
     const database = await open();
     await createUserStore(database).create({ name: 'bob' });
-    const change = sql`update audit set actor_name = 'eve'`.execute(database.kysely);
-    await expect(change).rejects.toThrow();
+    for (const table of ['audit_arrivals', 'audit']) {
+      const change = sql`update ${sql.table(table)} set actor_name = 'eve'`;
+      await expect(change.execute(database.kysely), table).rejects.toThrow();
+      await database.audit.catchUp();
+    }
     const { entries } = await createAuditStore(database).list(all);
     expect(entries[0]?.actor).toMatchObject({ kind: 'hub', name: undefined });
   });
@@ -132,6 +138,52 @@ describeEachDatabase('the audit log', (open, dialect) => {
     expect(entries[1]?.target?.name).toHaveLength(255);
     expect(JSON.stringify(entries[1]).length).toBeLessThan(2_000);
     expect(entries[1]?.detail['list']).toHaveLength(21);
+  });
+
+  test('is moved from where it arrives, each row once, by several at once too', async () => {
+    const database = await open();
+    const groups = createGroupStore(database);
+    const names = Array.from({ length: 30 }, (_, index) => `g${index}`);
+    const arrived = () =>
+      database.kysely.selectFrom('audit_arrivals').select('target_name').execute();
+    await Promise.all(names.map((name) => groups.create({ name })));
+    expect(await arrived()).toHaveLength(30);
+    const read = () => createAuditStore(database).list(all);
+    const others = Array.from({ length: 3 }, () =>
+      createAuditArrivals({ ...database, log: pino({ level: 'silent' }) }).move(),
+    );
+    const [{ entries }] = await Promise.all([read(), read(), ...others]);
+    expect(entries.map(({ target }) => target?.name).toSorted()).toEqual(names.toSorted());
+    expect(await arrived()).toEqual([]);
+    expect((await read()).entries).toEqual(entries);
+  });
+
+  test('is moved soon after, also when no one reads it', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const database = await open();
+      const count = async (table: 'audit' | 'audit_arrivals') =>
+        (await database.kysely.selectFrom(table).select('id').execute()).length;
+      for (const name of ['a', 'b']) await createGroupStore(database).create({ name });
+      expect([await count('audit_arrivals'), await count('audit')]).toEqual([2, 0]);
+      vi.advanceTimersByTime(5_000);
+      while ((await count('audit_arrivals')) > 0) await new Promise(setImmediate);
+      expect(await count('audit')).toBe(2);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test('is read, but for what came last, where nothing can be written', async () => {
+    const database = await open();
+    const groups = createGroupStore(database);
+    await groups.create({ name: 'before' });
+    await database.audit.catchUp();
+    await groups.create({ name: 'after' });
+    const catchUp = () => Promise.reject(new HubError('storage_unavailable', 'The disk is full.'));
+    const onFullDisk = { ...database, audit: { ...database.audit, catchUp } };
+    const { entries } = await createAuditStore(onFullDisk).list(all);
+    expect(entries.map(({ target }) => target?.name)).toEqual(['before']);
   });
 
   test('is read in pages that stay the same while more is recorded', async () => {

@@ -1,6 +1,7 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
 import type { AuditPlace } from '../audit/audit-query.ts';
 import type { ActorKind, AuditEntry, AuditResult, AuditTarget } from '../audit/deed.ts';
+import { isStorageUnavailable } from '../errors.ts';
 import type { HubDatabase } from './database.ts';
 import type { Row, Tables } from './tables.ts';
 
@@ -39,7 +40,10 @@ const purgedAtOnce = 2_000;
 /** In one purge; the next one goes on. */
 const mostPurged = 200_000;
 
-export function createAuditStore({ kysely }: Pick<HubDatabase, 'kysely'>): AuditStore {
+export function createAuditStore({
+  kysely,
+  audit,
+}: Pick<HubDatabase, 'kysely' | 'audit'>): AuditStore {
   /** Deletes rows by their ids, piece by piece. */
   async function deleteEach(
     oldest: () => SelectQueryBuilder<Tables, 'audit', { id: number }>,
@@ -59,6 +63,10 @@ export function createAuditStore({ kysely }: Pick<HubDatabase, 'kysely'>): Audit
 
   return {
     async list({ filter, limit, after }) {
+      // Where nothing can be written, as on a full disk, the log is still to be read, but for its last seconds.
+      await audit.catchUp().catch((error: unknown) => {
+        if (!isStorageUnavailable(error)) throw error;
+      });
       let query = kysely.selectFrom('audit').selectAll();
       const { actor, target, action, result, since, until } = filter;
       if (actor !== undefined) query = query.where('actor_name', '=', actor);

@@ -2,9 +2,16 @@ import type { Compilable, CompiledQuery, Kysely } from 'kysely';
 import type { Logger } from 'pino';
 import { type Actor, currentActor } from '../audit/actor.ts';
 import type { Deed } from '../audit/deed.ts';
-import { afterCommit } from './after-commit.ts';
+import { afterCommit, beforeCommit } from './after-commit.ts';
+import { auditColumns, createAuditArrivals } from './audit-arrivals.ts';
 import { createBoundedRecords } from './bounded-records.ts';
+import { prepareStatement } from './prepared-query.ts';
 import type { AuditRow, Tables } from './tables.ts';
+
+interface NewUser {
+  readonly id: string;
+  readonly name: string;
+}
 
 /** Where deeds are recorded. Nothing changes or deletes a row but the purge of old ones. */
 export interface AuditTrail {
@@ -14,12 +21,15 @@ export interface AuditTrail {
    */
   record(on: Kysely<Tables>, ...deeds: readonly Deed[]): Promise<void>;
   /**
-   * On SQLite: runs a change that returns ids, and records deeds with it, both or neither, at the cost of one
-   * statement. A deed is recorded where there is a user of its id afterwards.
+   * Creates users and records a deed for each, all or none, at the cost of one statement. Returns those who
+   * were created.
    */
-  recordNewUsers<Row extends { readonly id: string }>(
+  recordNewUsers<Row extends NewUser>(
+    /** A statement that inserts users and returns those inserted. */
     change: Compilable<Row>,
-    deeds: ReadonlyMap<string, Deed>,
+    deed: Omit<Deed, 'target'>,
+    /** JSON: a list of lists, of which each begins with the id of a user. */
+    identities: string,
   ): Promise<Row[]>;
   /** Records what has no transaction. It is done already: that it cannot be recorded is logged, not thrown. */
   recordAlone(...deeds: readonly Deed[]): Promise<void>;
@@ -30,6 +40,8 @@ export interface AuditTrail {
   recordBounded(deed: Deed): void;
   /** Called with rows once they are committed. */
   onRecord(listener: (rows: readonly AuditRow[]) => void): void;
+  /** Makes everything that is recorded by now be found. Rejects when the database cannot be written. */
+  catchUp(): Promise<void>;
   /** Writes what waits; the database is about to be closed. */
   flush(): Promise<void>;
 }
@@ -44,19 +56,24 @@ const mostRows = 500;
 
 export function createAuditTrail({
   kysely,
+  dialect,
   now,
   instanceName,
   actor = { kind: 'hub' },
   log,
 }: {
   readonly kysely: Kysely<Tables>;
+  readonly dialect: 'sqlite' | 'postgres';
   readonly now: () => number;
   readonly instanceName?: string | undefined;
   /** Who acts where no request does; the hub itself unless given. */
   readonly actor?: Actor | undefined;
   readonly log: Logger;
 }): AuditTrail {
+  /** What is written when their transactions end. */
+  const waitingRows = new WeakMap<Kysely<Tables>, AuditRow[]>();
   const listeners: ((rows: readonly AuditRow[]) => void)[] = [];
+  const arrivals = createAuditArrivals({ kysely, dialect, log });
   const bounded = createBoundedRecords({ rowOf, write: writeAlone });
 
   function rowOf({ action, target, result = 'done', detail = {} }: Deed): AuditRow {
@@ -78,15 +95,33 @@ export function createAuditTrail({
     };
   }
 
-  async function write(on: Kysely<Tables>, rows: readonly AuditRow[]): Promise<void> {
+  const insertOne = prepareStatement((row: AuditRow) =>
+    kysely
+      .insertInto('audit_arrivals')
+      .values(Object.fromEntries(auditColumns.map((name) => [name, row[name]])) as AuditRow),
+  );
+
+  /** `isLast`: nothing else follows in its transaction. */
+  async function write(
+    on: Kysely<Tables>,
+    rows: readonly AuditRow[],
+    { isLast = false } = {},
+  ): Promise<void> {
     for (let start = 0; start < rows.length; start += mostRows) {
       const some = rows.slice(start, start + mostRows);
-      await on.insertInto('audit').values(some).execute();
+      const [only] = some;
+      const insert =
+        only !== undefined && some.length === 1
+          ? insertOne(only)
+          : kysely.insertInto('audit_arrivals').values(some).compile();
+      const query = { ...insert, isLast: isLast && start + mostRows >= rows.length };
+      await on.executeQuery(query);
     }
     if (rows.length > 0) afterCommit(on, () => tell(rows));
   }
 
   function tell(rows: readonly AuditRow[]): void {
+    if (rows.length > 0) arrivals.moveSoon();
     for (const listener of listeners) listener(rows);
   }
 
@@ -100,20 +135,23 @@ export function createAuditTrail({
   }
 
   return {
-    record: (on, ...deeds) => write(on, deeds.map(rowOf)),
-    async recordNewUsers<Row extends { readonly id: string }>(
+    async record(on, ...deeds) {
+      const rows = deeds.map(rowOf);
+      const waiting = waitingRows.get(on);
+      if (waiting !== undefined) waiting.push(...rows);
+      else if (beforeCommit(on, () => write(on, rows, { isLast: true }))) waitingRows.set(on, rows);
+      else await write(on, rows);
+    },
+    async recordNewUsers<Row extends NewUser>(
       change: Compilable<Row>,
-      deeds: ReadonlyMap<string, Deed>,
+      deed: Omit<Deed, 'target'>,
+      identities: string,
     ) {
-      const rowsById = new Map([...deeds].map(([id, deed]) => [id, rowOf(deed)]));
-      const values = [...rowsById].map(([id, row]) => [...columns.map((name) => row[name]), id]);
-      const following = { sql: recordUsersSql, parameters: [JSON.stringify(values)] };
-      const query: CompiledQuery<Row> & { following: typeof following } = {
-        ...change.compile(),
-        following,
-      };
-      const { rows } = await kysely.executeQuery<Row>(query);
-      tell(rows.flatMap(({ id }) => rowsById.get(id) ?? []));
+      const like = rowOf({ ...deed, target: { kind: 'user', name: '' } });
+      const { rows } = await kysely.executeQuery<Row>(
+        recordingUsers(change.compile(), { dialect, like, identities }),
+      );
+      tell(rows.map(({ name }) => ({ ...like, target_name: name })));
       return rows;
     },
     recordAlone: (...deeds) => writeAlone(deeds.map(rowOf)),
@@ -121,30 +159,49 @@ export function createAuditTrail({
     onRecord(listener) {
       listeners.push(listener);
     },
-    flush: () => bounded.flush(),
+    catchUp: () => arrivals.move(),
+    async flush() {
+      await bounded.flush();
+      arrivals.stop();
+    },
   };
 }
 
-const columns = [
-  'at',
-  'actor_kind',
-  'actor_name',
-  'session_id',
-  'token_id',
-  'address',
-  'action',
-  'target_kind',
-  'target_name',
-  'target_part',
-  'result',
-  'detail',
-  'instance',
-] as const satisfies readonly (keyof AuditRow)[];
+/** What rows for users who are made together have in common. */
+const shared = auditColumns.filter((name) => name !== 'target_name');
+const into = `insert into audit_arrivals (target_name, ${shared.join(', ')})`;
+const followingUsers = `${into} select users.name, ${shared.map(() => '?').join(', ')}
+  from json_each(?) as list join users on users.id = list.value ->> 0`;
 
-/** Each row of the list has its columns in order, and the id of its user. */
-const recordUsersSql = `insert into audit (${columns.join(', ')})
-  select ${columns.map((_, index) => `value ->> ${index}`).join(', ')} from json_each(?)
-  where value ->> ${columns.length} in (select id from users)`;
+/** A statement that creates users, with a row of the audit log like the one given for each of them. */
+function recordingUsers<Row>(
+  change: CompiledQuery<Row>,
+  {
+    dialect,
+    like,
+    identities,
+  }: {
+    readonly dialect: 'sqlite' | 'postgres';
+    readonly like: AuditRow;
+    readonly identities: string;
+  },
+): CompiledQuery<Row> & { readonly following?: object } {
+  const values = shared.map((name) => like[name]);
+  if (dialect === 'sqlite') {
+    return { ...change, following: { sql: followingUsers, parameters: [...values, identities] } };
+  }
+  const { length } = change.parameters;
+  const given = shared.map(
+    (name, index) => `cast($${length + index + 1} as ${name === 'at' ? 'bigint' : 'text'})`,
+  );
+  return {
+    ...change,
+    sql: `with made as (${change.sql}),
+      recorded as (${into} select made.name, ${given.join(', ')} from made)
+      select * from made`,
+    parameters: [...change.parameters, ...values],
+  };
+}
 
 function nullable(text: string | undefined): string | null {
   return text === undefined ? null : storable(text, longestName);

@@ -27,9 +27,16 @@ export function textsIn(
  */
 export function jsonRows(
   rows: readonly (readonly (string | number)[])[],
+  database: { readonly dialect: 'sqlite' | 'postgres' },
+): RawBuilder<unknown> {
+  return jsonRowsIn(JSON.stringify(rows), database);
+}
+
+/** As `jsonRows`, of a list that is JSON already. */
+export function jsonRowsIn(
+  json: string,
   { dialect }: { readonly dialect: 'sqlite' | 'postgres' },
 ): RawBuilder<unknown> {
-  const json = JSON.stringify(rows);
   return dialect === 'sqlite'
     ? sql`json_each(${json})`
     : sql`jsonb_array_elements(${json}::jsonb) as list(value)`;

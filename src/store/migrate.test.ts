@@ -37,6 +37,7 @@ const laterTableNames = [
   'shares',
   'share_codes',
   'audit',
+  'audit_arrivals',
   'runtime_services',
   'user_info',
 ] as const satisfies readonly (keyof Tables)[];

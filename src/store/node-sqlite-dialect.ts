@@ -90,9 +90,8 @@ class NodeSqliteDriver implements Driver {
     await (connection as NodeSqliteConnection).begin(accessMode);
   }
 
-  async commitTransaction(): Promise<void> {
-    this.#requireWritable();
-    await this.#writer.run('commit', []);
+  async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    await (connection as NodeSqliteConnection).commit();
   }
 
   async rollbackTransaction(): Promise<void> {
@@ -114,6 +113,7 @@ class NodeSqliteConnection implements DatabaseConnection {
   readonly #queue: WriterQueue;
   readonly #requireWritable: () => void;
   #holdsWriter = false;
+  #isCommitted = false;
 
   constructor(parts: {
     readonly writer: PatientEngine;
@@ -132,8 +132,14 @@ class NodeSqliteConnection implements DatabaseConnection {
     parameters,
     query,
     following,
-  }: CompiledQuery & Pick<Statement, 'following'>): Promise<QueryResult<R>> {
+    isLast = false,
+  }: CompiledQuery &
+    Pick<Statement, 'following'> & {
+      /** Commits the transaction with it, in one way to the writer and back. */
+      readonly isLast?: boolean;
+    }): Promise<QueryResult<R>> {
     const values = parameters as readonly SQLInputValue[];
+    if (this.#holdsWriter && isLast) return this.#runLast(sql, values);
     if (this.#holdsWriter) return toQueryResult(await this.#writer.run(sql, values));
     if (this.#reader !== undefined && query.kind === 'SelectQueryNode') {
       return toQueryResult(await this.#reader.run(sql, values));
@@ -164,6 +170,19 @@ class NodeSqliteConnection implements DatabaseConnection {
     // A deferred transaction that reads first and writes later fails when another process wrote in
     // between, and no waiting helps; taking the write lock at once makes it wait instead.
     await this.#writer.run(accessMode === 'read only' ? 'begin' : 'begin immediate', []);
+  }
+
+  async #runLast<R>(sql: string, values: readonly SQLInputValue[]): Promise<QueryResult<R>> {
+    this.#requireWritable();
+    const result = await this.#writer.run(sql, values, true);
+    this.#isCommitted = true;
+    return toQueryResult(result);
+  }
+
+  async commit(): Promise<void> {
+    if (this.#isCommitted) return;
+    this.#requireWritable();
+    await this.#writer.run('commit', []);
   }
 
   release(): void {
@@ -208,8 +227,12 @@ class PatientEngine {
    * reached, later statements try only once until one succeeds: otherwise everything queued behind
    * would wait the whole time in turn.
    */
-  run(sql: string, parameters: readonly SQLInputValue[]): Promise<StatementResult> {
-    return this.#patiently(() => this.#engine.run(sql, parameters));
+  run(
+    sql: string,
+    parameters: readonly SQLInputValue[],
+    isLast?: boolean,
+  ): Promise<StatementResult> {
+    return this.#patiently(() => this.#engine.run(sql, parameters, isLast));
   }
 
   /** As the engine's. */

@@ -34,7 +34,14 @@ export async function openPostgresDatabase(
       answers,
       log,
     });
-    const audit = createAuditTrail({ kysely, now: feed.now, instanceName, actor, log });
+    const audit = createAuditTrail({
+      kysely,
+      dialect: 'postgres',
+      now: feed.now,
+      instanceName,
+      actor,
+      log,
+    });
     return {
       kysely,
       urgent,

@@ -35,7 +35,14 @@ export async function openSqliteDatabase(
 
   watchFile();
   const listeners = createChangeListeners({ log });
-  const audit = createAuditTrail({ kysely, now: Date.now, instanceName, actor, log });
+  const audit = createAuditTrail({
+    kysely,
+    dialect: 'sqlite',
+    now: Date.now,
+    instanceName,
+    actor,
+    log,
+  });
   const stopWatching = isInMemory
     ? () => {}
     : await watchOtherProcesses(writer, () => listeners.callAll(), log);

@@ -34,8 +34,12 @@ export interface Statement {
 export interface SqliteEngine {
   /** Whether a transaction is open, as of the last answer. */
   readonly isInTransaction: boolean;
-  /** Runs one statement. Rejects with what `node:sqlite` throws, its `code` and `errcode` kept. */
-  run(sql: string, parameters: readonly SQLInputValue[]): Promise<StatementResult>;
+  /** Runs one statement, and commits its transaction then if it is the last. Rejects with what `node:sqlite` throws, its `code` and `errcode` kept. */
+  run(
+    sql: string,
+    parameters: readonly SQLInputValue[],
+    isLast?: boolean,
+  ): Promise<StatementResult>;
   /**
    * Runs statements in one transaction of their own, so that they wait for the disk once. One that fails leaves the
    * others alone; rejects when nothing of them is changed, such as by a commit that fails.
@@ -55,9 +59,9 @@ export function createDirectEngine(database: DatabaseSync): SqliteEngine {
     get isInTransaction() {
       return database.isTransaction;
     },
-    async run(sql, parameters) {
+    async run(sql, parameters, isLast = false) {
       await yieldToEventLoop();
-      return statements.run(sql, parameters);
+      return isLast ? statements.runLast(sql, parameters) : statements.run(sql, parameters);
     },
     async runTogether(together) {
       await yieldToEventLoop();
@@ -138,10 +142,20 @@ export class StatementRunner {
     return { rows, changes: 0, lastInsertRowid: 0 };
   }
 
+  /** Runs a statement and commits. */
+  runLast(sql: string, parameters: readonly SQLInputValue[]): StatementResult {
+    const result = this.run(sql, parameters);
+    this.run('commit', []);
+    return result;
+  }
+
   runTogether(statements: readonly Statement[]): StatementOutcome[] {
     this.run('begin immediate', []);
     try {
-      const outcomes = statements.map((statement) => this.#runWithin(statement));
+      const isAlone = statements.length === 1;
+      const outcomes = statements.map((statement) =>
+        isAlone ? { result: this.#runBoth(statement) } : this.#runWithin(statement),
+      );
       this.run('commit', []);
       return outcomes;
     } catch (error) {
@@ -150,12 +164,18 @@ export class StatementRunner {
     }
   }
 
-  #runWithin({ sql, parameters, following }: Statement): StatementOutcome {
+  #runBoth({ sql, parameters, following }: Statement): StatementResult {
+    const result = this.run(sql, parameters);
+    if (following !== undefined) this.run(following.sql, following.parameters);
+    return result;
+  }
+
+  #runWithin(statement: Statement): StatementOutcome {
+    const { sql, parameters, following } = statement;
     try {
       if (following === undefined) return { result: this.run(sql, parameters) };
       this.run('savepoint both', []);
-      const result = this.run(sql, parameters);
-      this.run(following.sql, following.parameters);
+      const result = this.#runBoth(statement);
       this.run('release both', []);
       return { result };
     } catch (error) {

@@ -18,7 +18,10 @@ export interface ThreadOptions {
 }
 
 /** A statement to run, several to run in one transaction, or the wish to close. */
-export type ThreadRequest = Statement | { readonly together: readonly Statement[] } | 'close';
+export type ThreadRequest =
+  | (Statement & { readonly isLast: boolean })
+  | { readonly together: readonly Statement[] }
+  | 'close';
 
 /** The answer to the opening of the file, with no result, or to one statement or several. */
 export interface ThreadAnswer {
@@ -56,7 +59,11 @@ function serve(port: MessagePort, { file, lockTimeoutMs }: ThreadOptions): void 
     const outcome =
       'together' in request
         ? outcomesOf(statements, request.together)
-        : attempt(() => statements.run(request.sql, request.parameters));
+        : attempt(() =>
+            request.isLast
+              ? statements.runLast(request.sql, request.parameters)
+              : statements.run(request.sql, request.parameters),
+          );
     answer({ ...outcome, isInTransaction: open.isTransaction });
   });
   answer({ isInTransaction: false });

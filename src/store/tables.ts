@@ -30,6 +30,8 @@ export interface Tables {
   settings: SettingsTable;
   keyv: KeyvTable;
   audit: AuditTable;
+  /** What was recorded last, on its way into `audit`. */
+  audit_arrivals: AuditTable;
 }
 
 export interface UsersTable {
@@ -337,7 +339,7 @@ export interface SettingsTable {
 export interface AuditTable {
   id: GeneratedAlways<number>;
   at: number;
-  /** `user`, `service`, `anonymous`, `hub` or `command_line`. */
+  /** See `ActorKind`. */
   actor_kind: string;
   actor_name: string | null;
   session_id: string | null;

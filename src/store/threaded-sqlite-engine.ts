@@ -63,8 +63,8 @@ export async function openThreadedEngine(options: ThreadOptions): Promise<Sqlite
     get isInTransaction() {
       return isInTransaction;
     },
-    async run(sql, parameters) {
-      const { result = noResult } = await ask({ sql, parameters });
+    async run(sql, parameters, isLast = false) {
+      const { result = noResult } = await ask({ sql, parameters, isLast });
       return result;
     },
     async runTogether(together) {

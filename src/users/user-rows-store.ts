@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import type { Deed } from '../audit/deed.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { jsonRows } from '../store/json-list.ts';
+import { jsonRowsIn } from '../store/json-list.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { validateUserName } from './user-name.ts';
 
@@ -66,12 +66,7 @@ export async function ensureUserRow(
 
 /** Inserts rows for those of the users who have none, in one statement, and returns these rows. */
 export async function insertMissingUsers(
-  {
-    kysely,
-    dialect,
-    audit,
-    transaction,
-  }: Pick<HubDatabase, 'kysely' | 'dialect' | 'audit' | 'transaction'>,
+  { kysely, dialect, audit }: Pick<HubDatabase, 'kysely' | 'dialect' | 'audit'>,
   names: readonly string[],
   flags: NewUserFlags = {},
 ): Promise<Row<'users'>[]> {
@@ -79,28 +74,17 @@ export async function insertMissingUsers(
   const [first] = rows;
   if (first === undefined) return [];
   const { admin, invited, created_at, made_for } = first;
-  const identities = rows.map(({ id, name }) => [id, name]);
-  const insertOn = (on: Kysely<Tables>) =>
-    on
-      .insertInto('users')
-      .columns(['id', 'name', 'admin', 'invited', 'created_at', 'made_for'])
-      .expression(
-        sql`select value ->> 0, value ->> 1, cast(${admin} as integer), cast(${invited} as integer),
-        cast(${created_at} as bigint), cast(${made_for} as text) from ${jsonRows(identities, { dialect })} where true`,
-      )
-      .onConflict((conflict) => conflict.column('name').doNothing())
-      .returning('id');
-  const deeds = new Map(rows.map((row) => [row.id, userCreated(row)]));
-  const recorded = async (on: Kysely<Tables>) => {
-    const created = await insertOn(on).execute();
-    await audit.record(on, ...created.flatMap(({ id }) => deeds.get(id) ?? []));
-    return created;
-  };
-  // The one deed of which there may be very many: a transaction takes twice as long.
-  const inserted =
-    dialect === 'sqlite'
-      ? await audit.recordNewUsers(insertOn(kysely), deeds)
-      : await transaction(recorded);
+  const identities = JSON.stringify(rows.map(({ id, name }) => [id, name]));
+  const insert = kysely
+    .insertInto('users')
+    .columns(['id', 'name', 'admin', 'invited', 'created_at', 'made_for'])
+    .expression(
+      sql`select value ->> 0, value ->> 1, cast(${admin} as integer), cast(${invited} as integer),
+      cast(${created_at} as bigint), cast(${made_for} as text) from ${jsonRowsIn(identities, { dialect })} where true`,
+    )
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .returning(['id', 'name']);
+  const inserted = await audit.recordNewUsers(insert, userCreated(first), identities);
   const ids = new Set(inserted.map(({ id }) => id));
   return rows.filter(({ id }) => ids.has(id)).map((row) => ({ ...row, created_at }));
 }

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import type { AuditTarget } from '../../audit/deed.ts';
 import { hashSecret } from '../../crypto/hash.ts';
 import { randomToken } from '../../crypto/random.ts';
 import { HubError } from '../../errors.ts';
@@ -86,7 +85,14 @@ export function createAccessTokenStore({
         const revoked = await transaction
           .deleteFrom('access_tokens')
           .where((is) => is.and(values))
-          .returning(['id', 'user_id', 'service_name', 'client_id'])
+          .returning(['id', 'service_name', 'client_id'])
+          .returning((is) =>
+            is
+              .selectFrom('users')
+              .select('users.name')
+              .whereRef('users.id', '=', 'access_tokens.user_id')
+              .as('user_name'),
+          )
           .execute();
         const ids = await deleteMadeWith(
           transaction,
@@ -99,7 +105,8 @@ export function createAccessTokenStore({
           const { id, client_id: client } = first;
           const detail = { tokens: ids.length, ...(client !== null && { client }) };
           const part = revoked.length === 1 ? { part: id } : {};
-          const target = { ...(await tokenTarget(transaction, first)), ...part };
+          const name = first.user_name ?? first.service_name ?? '';
+          const target = { kind: 'token', name, ...part } as const;
           await database.audit.record(transaction, { action: 'token.revoke', target, detail });
         }
         return ids;
@@ -120,13 +127,13 @@ export function createAccessTokenStore({
     // The start of a server makes it one.
     if (token.serverId !== undefined) return issued;
     const { owner, scopes, note, expiresAt } = token;
-    const target = await tokenTarget(transaction, {
-      user_id: owner.kind === 'user' ? owner.userId : null,
-      service_name: owner.kind === 'service' ? owner.serviceName : null,
-    });
+    const name =
+      owner.kind === 'service'
+        ? owner.serviceName
+        : (owner.userName ?? (await userNameOf(transaction, owner.userId)) ?? '');
     await database.audit.record(transaction, {
       action: 'token.create',
-      target: { ...target, part: issued.id },
+      target: { kind: 'token', name, part: issued.id },
       detail: { note, scopes, ...(expiresAt !== undefined && { expires_at: expiresAt }) },
     });
     return issued;
@@ -209,15 +216,6 @@ export function createAccessTokenStore({
       return Number(codes.numDeletedRows + tokens.numDeletedRows);
     },
   };
-}
-
-/** Tokens are found under the name of their owner. */
-async function tokenTarget(
-  transaction: Kysely<Tables>,
-  { user_id, service_name }: Pick<Row<'access_tokens'>, 'user_id' | 'service_name'>,
-): Promise<AuditTarget> {
-  const userName = user_id === null ? undefined : await userNameOf(transaction, user_id);
-  return { kind: 'token', name: userName ?? service_name ?? '' };
 }
 
 /** Inserts an access token, alone or as a part of a transaction. Throws `not_found` for user and server. */

@@ -27,7 +27,12 @@ export interface AccessToken {
 /** What a new access token is made from. */
 export interface NewAccessToken {
   readonly owner:
-    | { readonly kind: 'user'; readonly userId: string }
+    | {
+        readonly kind: 'user';
+        readonly userId: string;
+        /** For the audit log, which finds it out where it is not given. */
+        readonly userName?: string;
+      }
     | { readonly kind: 'service'; readonly serviceName: string };
   /** Makes it the own token of one of the user's servers. */
   readonly serverId?: string;

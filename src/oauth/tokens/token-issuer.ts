@@ -125,7 +125,7 @@ export function createTokenIssuer({
       const token: NewAccessToken = {
         owner:
           owner.kind === 'user'
-            ? { kind: 'user', userId: owner.user.id }
+            ? { kind: 'user', userId: owner.user.id, userName: name }
             : { kind: 'service', serviceName: owner.name },
         scopes: [...new Set(scopes)],
         note: note.slice(0, longestNote),
