@@ -19,6 +19,7 @@ export default defineConfig({
     pool: 'forks',
     // What a file imports is loaded once for all that a worker runs, which is most of what a short one costs.
     isolate: false,
+    unstubEnvs: true,
     maxConcurrency: 2,
     // Files wait for the programs they start more than half of their time, so twice as many as there
     // are cores keep those busy; more would make the programs wait for one another.
