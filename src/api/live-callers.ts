@@ -14,13 +14,7 @@ export interface LiveCallers extends Disposable {
 /** How often all are asked though no change is known: a token may have expired. */
 const sweepMs = 2_000;
 /** No right depends on these. */
-const harmless = new Set([
-  'user_added',
-  'server_changed',
-  'instances_changed',
-  'services_changed',
-  'reload_requested',
-]);
+const harmless = new Set(['user_added', 'server_changed', 'instances_changed', 'reload_requested']);
 
 /** Disposing of it ends all answers: the hub stops. */
 export function createLiveCallers(deps: {

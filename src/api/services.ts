@@ -4,18 +4,21 @@ import type { RoleStore } from '../rbac/role-store.ts';
 import type { Service } from '../services/service.ts';
 import type { ServiceRegistry } from '../services/service-registry.ts';
 import { serviceStates } from '../services/service-status.ts';
-import { freeData, names, time } from './models.ts';
+import { errorModel, freeData, names, time } from './models.ts';
 import { type ModelOf, type OperationRequest, operation } from './operation.ts';
 import { answerOutput, type OutputFollowers, outputAnswers, outputQuery } from './output.ts';
 
 export interface ServiceDeps {
   readonly registry: Pick<
     ServiceRegistry,
-    'services' | 'find' | 'statusOf' | 'restart' | 'outputOf'
+    'services' | 'find' | 'statusOf' | 'restart' | 'startService' | 'stopService' | 'outputOf'
   >;
   readonly roles: Pick<RoleStore, 'namesHeldBy'>;
   readonly outputFollowers: OutputFollowers;
 }
+
+const message = z.object({ message: z.string() });
+const external = { description: 'It is external: the hub does not run it.', schema: errorModel };
 
 /** What a service is and how it is; shown with `read:services`. */
 const facts = z.object({
@@ -35,6 +38,10 @@ const facts = z.object({
   }),
   ready: z.boolean(),
   since: time.nullable().describe('Since when it is in this state.'),
+  stopped: z
+    .object({ by: z.string().nullable(), at: time })
+    .nullable()
+    .describe('Of one that stays stopped until it is started by hand: who stopped it, and when.'),
   restarts: z.int(),
   started: time.nullable(),
   next_start: time.nullable(),
@@ -120,17 +127,53 @@ export const serviceOperations = [
     return answerOutput(request, source, { followers: deps.outputFollowers, fileName });
   }),
   operation({
-    id: 'restartService',
+    id: 'startService',
     method: 'POST',
-    path: '/services/{service}/restart',
-    audit: ['service.restart'],
+    path: '/services/{service}/start',
+    audit: ['service.start'],
     tag: 'services',
-    summary: 'Restart a managed service',
+    summary: 'Start a managed service that was stopped by hand',
+    description: 'One that was not stopped goes on as it is.',
     scopes: ['admin:services'],
     target: 'service',
     answers: {
-      202: { description: 'It is restarting.', schema: z.object({ message: z.string() }) },
+      202: { description: 'It is starting, or runs.', schema: message },
+      400: external,
     },
+  }).handle(async ({ params }, deps: ServiceDeps) => {
+    await deps.registry.startService(getService(params.service, deps).name);
+    return { status: 202, body: { message: 'The service is starting.' } };
+  }),
+  operation({
+    id: 'stopService',
+    method: 'POST',
+    path: '/services/{service}/stop',
+    audit: ['service.stop'],
+    tag: 'services',
+    summary: 'Stop a managed service until it is started by hand',
+    description:
+      'It stays stopped over restarts and reloads of the hub, until it is started or its configuration changes.',
+    scopes: ['admin:services'],
+    target: 'service',
+    answers: {
+      202: { description: 'It is stopping, or has stopped.', schema: message },
+      400: external,
+    },
+  }).handle(async ({ params }, deps: ServiceDeps) => {
+    await deps.registry.stopService(getService(params.service, deps).name);
+    return { status: 202, body: { message: 'The service is stopping.' } };
+  }),
+  operation({
+    id: 'restartService',
+    method: 'POST',
+    path: '/services/{service}/restart',
+    audit: ['service.restart', 'service.start'],
+    tag: 'services',
+    summary: 'Restart a managed service',
+    description: 'One that was stopped by hand is started.',
+    scopes: ['admin:services'],
+    target: 'service',
+    answers: { 202: { description: 'It is restarting.', schema: message } },
   }).handle(async ({ params }, deps: ServiceDeps) => {
     await deps.registry.restart(getService(params.service, deps).name);
     return { status: 202, body: { message: 'The service is restarting.' } };
@@ -204,6 +247,10 @@ function describe(service: Service, { registry }: ServiceDeps): ModelOf<typeof f
     instance: status?.instance ?? null,
     ready: status?.isReady ?? false,
     since: status?.since?.toISOString() ?? null,
+    stopped:
+      status?.stopped === undefined
+        ? null
+        : { by: status.stopped.by ?? null, at: status.stopped.at.toISOString() },
     restarts: status?.restarts ?? 0,
     started: status?.startedAt?.toISOString() ?? null,
     next_start: status?.nextStartAt?.toISOString() ?? null,

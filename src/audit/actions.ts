@@ -51,6 +51,8 @@ export const auditActions = {
   'service.change': 'A service that was added at run time was changed.',
   'service.delete':
     'A service that was added at run time was deleted, with its token, its roles and the tokens of its client.',
+  'service.start': 'A managed service that was stopped by hand was started.',
+  'service.stop': 'A managed service was stopped, to stay so until it is started.',
   'service.restart': 'A managed service was restarted.',
   'route.save':
     'A route was added or changed over `Hub.proxy_api`; the detail has the `target`, and the `host` where there is one.',

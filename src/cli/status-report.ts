@@ -9,6 +9,7 @@ import { isSameProcess } from '../processes/process-identity.ts';
 import { createServerCountStore } from '../servers/server-count-store.ts';
 import { createServiceOwnerStore } from '../services/service-owner-store.ts';
 import { readReport } from '../services/service-report.ts';
+import { createServiceStopStore } from '../services/service-stop-store.ts';
 import { openDatabase } from '../store/open-database.ts';
 import type { CliIo } from './cli-io.ts';
 
@@ -23,6 +24,8 @@ interface ServiceLine {
   readonly restarts: number;
   readonly pid: number | null;
   readonly last_error: string | null;
+  /** Who stopped it, and when, of one that stays stopped. */
+  readonly stopped: { readonly by: string | null; readonly at: string } | null;
 }
 
 /** Prints what the database tells of the instances, and where services and servers run. */
@@ -38,10 +41,11 @@ export async function reportStatus(
   });
   const store = createInstanceStore(database);
   const here = { machineId: readMachineId() };
-  const [instances, owned, owners, servers, started] = await Promise.all([
+  const [instances, owned, owners, stops, servers, started] = await Promise.all([
     store.list(),
     store.listOwned(),
     createServiceOwnerStore(database, '').list(),
+    createServiceStopStore(database).list(),
     createServerCountStore(database).countByState(),
     listStartedGateways(database),
   ]);
@@ -52,11 +56,13 @@ export async function reportStatus(
   const configured = Hub.services.flatMap(({ name, command: run }) =>
     run === undefined ? [] : [name],
   );
-  const services = [...new Set([...configured, ...owners.map(({ name }) => name)])]
+  const services = [...new Set([...configured, ...[...owners, ...stops].map(({ name }) => name)])]
     .toSorted()
     .map((name): ServiceLine => {
       const owner = owners.find((each) => each.name === name);
       const host = placed.find(({ instance, isUp }) => isUp && instance.id === owner?.instanceId);
+      // One that has an owner ends, or is another one by now.
+      const stop = owner === undefined ? stops.find((each) => each.name === name) : undefined;
       const report = host === undefined ? undefined : readReport(owner?.status);
       return {
         name,
@@ -65,6 +71,7 @@ export async function reportStatus(
         restarts: report?.restarts ?? 0,
         pid: report?.pid ?? null,
         last_error: report?.lastError ?? null,
+        stopped: stop === undefined ? null : { by: stop.by ?? null, at: stop.at.toISOString() },
       };
     });
   const gateways = started.flatMap((gateway) => placeGateway(gateway, { placed, here }));
@@ -140,12 +147,14 @@ function describe(status: {
     instance.url ?? 'no address',
     `${counted(owned.servers, 'server')}, ${counted(owned.services.length, 'service')}`,
   ]);
-  const serviceRows = services.map(({ name, state, instance, restarts, last_error }) => [
+  const serviceRows = services.map(({ name, state, instance, restarts, last_error, stopped }) => [
     name,
     state,
     instance === null ? 'runs nowhere' : `at ${instance}`,
     counted(restarts, 'restart'),
-    last_error ?? '',
+    stopped === null
+      ? (last_error ?? '')
+      : `stopped by ${stopped.by ?? 'hand'} since ${shortTime(new Date(stopped.at))}`,
   ]);
   const gatewayRows = gateways.map(({ instance, host, identity, startedAt, state }) => [
     `${host}-${identity.pid}`,

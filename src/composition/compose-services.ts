@@ -11,6 +11,7 @@ import { followRuntimeServices } from '../services/runtime-services-follower.ts'
 import { createServiceOwnerStore, type ServiceHost } from '../services/service-owner-store.ts';
 import { createServiceRegistry } from '../services/service-registry.ts';
 import { createServiceRoutes } from '../services/service-routes.ts';
+import { createServiceStopStore } from '../services/service-stop-store.ts';
 import type { ComposedInstances } from './compose-instances.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
@@ -60,6 +61,7 @@ export async function composeServices(
       routes: createServiceRoutes(routes),
       store: createManagedProcessStore(database, instance.id),
       owners: createServiceOwnerStore(database, instance.id),
+      stops: createServiceStopStore(database),
       lease: instance,
       isShared: database.dialect === 'postgres',
       database,

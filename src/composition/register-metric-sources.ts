@@ -31,10 +31,10 @@ export function registerMetricSources(
   metrics.observe({
     serviceStates,
     services: () =>
-      // Of what runs elsewhere its instance tells.
+      // Of what runs elsewhere its instance tells; of what is stopped by hand, each does.
       registry
         .statuses()
-        .filter(({ isHere }) => isHere)
+        .filter(({ isHere, instance, stopped }) => isHere || (stopped && instance === undefined))
         .map((status) => ({
           name: status.name,
           isUp: status.isReady,

@@ -91,7 +91,7 @@ export type AdminUserAction =
   | 'remove-second-factor';
 
 /** What an administrator does to one service. */
-export type AdminServiceAction = 'restart' | 'edit' | 'delete';
+export type AdminServiceAction = 'start' | 'stop' | 'restart' | 'edit' | 'delete';
 
 /** What an administrator does to one role. */
 export type AdminRoleAction = 'edit' | 'delete' | 'assign' | 'take-away';

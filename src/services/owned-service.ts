@@ -7,7 +7,8 @@ import type { Service, ServiceLaunch } from './service.ts';
 import type { ServiceHost } from './service-owner-store.ts';
 import type { ServiceReport } from './service-report.ts';
 import type { ServiceRoutes } from './service-routes.ts';
-import type { PlacedStatus, SupervisedService } from './service-status.ts';
+import type { PlacedStatus, ServiceExit, SupervisedService } from './service-status.ts';
+import type { ServiceStop } from './service-stop-store.ts';
 
 /** A service with a command: run here, or followed where another instance runs it. */
 export interface OwnedService extends SupervisedService {
@@ -26,6 +27,10 @@ export interface OwnedService extends SupervisedService {
   follow(host: ServiceHost | undefined, report: ServiceReport | undefined): void;
   /** Takes over changes that need another process. */
   change(service: Service): Promise<void>;
+  /** Goes by what is noted of a stop by hand. */
+  noteStop(stop: ServiceStop | undefined): void;
+  /** The stop by hand that is in force; one of another definition of the service is not. */
+  readonly stopped: ServiceStop | undefined;
   placedStatus(usage: PlacedStatus['usage']): PlacedStatus;
   /** Instance that runs it, as far as this one knows. */
   readonly host: ServiceHost | undefined;
@@ -47,6 +52,9 @@ export function createOwnedService(
   let host: ServiceHost | undefined;
   let report: ServiceReport | undefined;
   let isEnded = false;
+  let stop: ServiceStop | undefined;
+  /** How the last run here ended, and how many came before it. */
+  let last: { readonly lastExit: ServiceExit | undefined; readonly restarts: number } | undefined;
 
   const withToken = (plain: Service & { readonly launch: ServiceLaunch }) => ({
     ...plain,
@@ -72,30 +80,39 @@ export function createOwnedService(
   async function end(stopOptions?: { readonly longestGraceMs?: number }): Promise<void> {
     const ending = local;
     await ending?.stop(stopOptions);
+    last = ending?.status(undefined) ?? last;
     // How it ended is still to be seen after that.
     if (local === ending && !isEnded) local = undefined;
   }
 
+  const stopInForce = () => (stop?.digest === service.launch.digest ? stop : undefined);
+
   const placedStatus: OwnedService['placedStatus'] = (usage) => {
+    const stopped = stopInForce();
     if (local !== undefined) {
-      return { ...local.status(usage), instance: here.name, isHere: true };
+      return { ...local.status(usage), instance: here.name, isHere: true, stopped };
     }
+    const unreported = host === undefined ? last : undefined;
     return {
       name: service.name,
       kind: 'managed',
       state: report?.state ?? 'stopped',
       isReady: report?.isReady ?? false,
-      since: report?.since,
+      since: report?.since ?? stopped?.at,
       pid: report?.pid,
       startedAt: report?.startedAt,
       uptimeMs: undefined,
       nextStartAt: report?.nextStartAt,
-      restarts: report?.restarts ?? 0,
-      lastExit: report?.lastExit,
-      lastError: host === undefined ? 'no instance of the hub runs it' : report?.lastError,
+      restarts: report?.restarts ?? unreported?.restarts ?? 0,
+      lastExit: report?.lastExit ?? unreported?.lastExit,
+      lastError:
+        host === undefined && stopped === undefined
+          ? 'no instance of the hub runs it'
+          : report?.lastError,
       usage: report?.usage,
       instance: host?.name,
       isHere: false,
+      stopped,
     };
   };
 
@@ -113,6 +130,12 @@ export function createOwnedService(
       return local === undefined ? host : here;
     },
     feed,
+    noteStop(noted) {
+      stop = noted;
+    },
+    get stopped() {
+      return stopInForce();
+    },
     start() {
       show();
     },

@@ -78,6 +78,7 @@ export function createRuntimeServiceStore(
 
   async function forgetOwner(transaction: Kysely<Tables>, name: string): Promise<void> {
     await deleteTokensOf(transaction, database, 'service_name', name);
+    await transaction.deleteFrom('service_stops').where('name', '=', name).execute();
     await transaction
       .deleteFrom('role_assignments')
       .where('subject_kind', '=', 'service')

@@ -6,15 +6,14 @@ import type { InstanceLease } from '../instances/instance-lease.ts';
 import type { ServiceTokens } from '../oauth/tokens/service-tokens.ts';
 import type { Clock } from '../processes/clock.ts';
 import type { OutputPart, OutputSource } from '../processes/output-feed.ts';
-import { tagsOfFamily } from '../processes/process-group.ts';
-import { listProcessTags } from '../processes/process-tag.ts';
 import { createSharedView, type ProcessView } from '../processes/process-view.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { ManagedProcessStore } from './managed-process-store.ts';
-import { endLeftover } from './orphans.ts';
 import type { OwnedService } from './owned-service.ts';
+import { createServiceLeftovers } from './service-leftovers.ts';
 import type { ServiceHost, ServiceOwner, ServiceOwnerStore } from './service-owner-store.ts';
 import { readReport, withoutUsage, writeReport } from './service-report.ts';
+import type { ServiceStop, ServiceStopStore } from './service-stop-store.ts';
 
 /** Sees to it that each managed service runs once among all instances. */
 export interface ServiceKeeper extends AsyncDisposable {
@@ -35,6 +34,7 @@ export interface ServiceKeeper extends AsyncDisposable {
 
 export interface ServiceKeeperDeps {
   readonly owners: ServiceOwnerStore;
+  readonly stops: Pick<ServiceStopStore, 'list' | 'forget'>;
   readonly processes: ManagedProcessStore;
   readonly lease: Pick<InstanceLease, 'id' | 'machineId' | 'isHeld' | 'onLost' | 'onRegained'>;
   readonly elsewhere: Pick<ServicesElsewhere, 'endLeft'>;
@@ -76,13 +76,11 @@ const roundMs = 2_000;
 const afterLeaseMs = 20;
 /** How often the others hear what a service uses. */
 const usageReportMs = 30_000;
-/** How often an instance is asked to end what is left on its machine. */
-const mostAttempts = 3;
 /** The lease is lost five seconds before others may take over: by then all has to be over. */
 const lostGraceMs = 1_500;
 
 export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
-  const { owners, processes, lease, database, tokens, log } = deps;
+  const { owners, lease, database, tokens, log } = deps;
   // Those of one instance that is gone are taken over all at once: each look serves all of them.
   const { view = createSharedView({ restFactor: 1 }) } = deps;
   const taking = new Map<string, Promise<void>>();
@@ -96,6 +94,15 @@ export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
   let running: Promise<void> | undefined;
   let isDue = false;
   let isFailing = false;
+  /** Services that are being stopped because they are to stay so. */
+  const stoppingByHand = new Map<string, Promise<void>>();
+  const leftovers = createServiceLeftovers({
+    ...deps,
+    endLeftElsewhere: deps.elsewhere.endLeft,
+    names: () => deps.services().map(({ service }) => service.name),
+    signal: stopping.signal,
+    view,
+  });
 
   const announce = () => database.announceChange({ kind: 'services_changed' });
 
@@ -115,11 +122,12 @@ export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
     const starter =
       formerTag === undefined ? undefined : await owners.findHost(deps.instanceOf(formerTag));
     const far = starter?.machineId === lease.machineId ? undefined : starter;
-    if (far !== undefined && formerTag !== undefined) await endLeftAt(far, name, formerTag);
-    await endLeft(name, formerTag === undefined || far !== undefined ? [] : [formerTag], far);
+    if (far !== undefined && formerTag !== undefined) await leftovers.endAt(far, name, formerTag);
+    await leftovers.end(name, formerTag === undefined || far !== undefined ? [] : [formerTag], far);
     // Ending what was left takes its time, in which much may have happened.
     const isStillMine = !stopping.signal.aborted && lease.isHeld();
-    if (!isStillMine || !deps.services().includes(service)) {
+    const isWanted = deps.services().includes(service) && service.stopped === undefined;
+    if (!isStillMine || !isWanted) {
       await owners.release(name);
       announce();
       return;
@@ -130,40 +138,6 @@ export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
     report(name);
   }
 
-  async function endLeft(
-    name: string,
-    formerTags: readonly string[],
-    far?: ServiceHost,
-  ): Promise<void> {
-    const known = (await processes.list()).find((each) => each.serviceName === name);
-    const left = far === undefined ? known : undefined;
-    if (left === undefined && formerTags.length === 0 && !deps.mayHaveRun(name)) return;
-    const family = await tagsOfFamily(deps.tagPrefixOf(name), { view });
-    const own = family.filter((tag) => tag !== deps.tagOf(name));
-    const tags = [...new Set([deps.tagPrefixOf(name), ...formerTags, ...own])];
-    await endLeftover({ serviceName: name, process: left, tags }, { ...deps, view });
-    if (stopping.signal.aborted) return;
-    if (left !== undefined) await processes.forget(name);
-  }
-
-  /** What is left on another machine, an instance of that has to end. */
-  async function endLeftAt(host: ServiceHost, name: string, tag: string): Promise<void> {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        await deps.elsewhere.endLeft(host, name, tag);
-        return;
-      } catch (error) {
-        // Rather late than twice, but not never: that machine may be gone with all that is on it.
-        if (attempt < mostAttempts) continue;
-        log.warn(
-          { service: name, from: host.name, err: error },
-          'what a service may have left running on the machine of its instance could not be ended',
-        );
-        return;
-      }
-    }
-  }
-
   function take(service: OwnedService, former: ServiceOwner | undefined): void {
     const { name } = service.service;
     if (taking.has(name)) return;
@@ -171,16 +145,28 @@ export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
       .catch((error: unknown) =>
         log.warn({ service: name, err: error }, 'could not take a service'),
       )
-      .finally(() => taking.delete(name));
+      .finally(() => {
+        taking.delete(name);
+        if (service.stopped !== undefined) review();
+      });
     taking.set(name, done);
   }
 
-  /** Goes by who owns a service. */
-  function attend(service: OwnedService, owner: ServiceOwner | undefined): void {
+  /** Goes by who owns a service, and by whether it is to stay stopped. */
+  function attend(
+    service: OwnedService,
+    owner: ServiceOwner | undefined,
+    stop: ServiceStop | undefined,
+  ): void {
     const { name } = service.service;
     const isMine = owner?.instanceId === lease.id;
+    service.noteStop(stop);
     if (service.isLocal) {
-      if (isMine || taking.has(name)) return;
+      if (taking.has(name)) return;
+      if (isMine) {
+        if (service.stopped !== undefined) stopByHand(service);
+        return;
+      }
       log.warn({ service: name }, 'another instance has a service of this one: ending it here');
       void surrender(service);
       return;
@@ -194,7 +180,37 @@ export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
     if (taking.has(name)) return;
     if (service.isGivenToken) tokens.delete(name);
     service.follow(undefined, undefined);
-    if (lease.isHeld() && !stopping.signal.aborted) take(service, owner);
+    if (service.stopped !== undefined || stoppingByHand.has(name)) return;
+    if (!lease.isHeld() || stopping.signal.aborted) return;
+    // It is another service by now than the one that was to stay stopped.
+    if (stop !== undefined) void deps.stops.forget(stop).catch(() => undefined);
+    take(service, owner);
+  }
+
+  /** Ends a service that runs here, and leaves it to no one. */
+  function stopByHand(service: OwnedService): void {
+    const { name } = service.service;
+    if (stoppingByHand.has(name)) return;
+    const done = endAndRelease(service)
+      .catch((error: unknown) =>
+        log.error({ service: name, err: error }, 'a service could not be stopped'),
+      )
+      .finally(() => {
+        stoppingByHand.delete(name);
+        review();
+      });
+    stoppingByHand.set(name, done);
+  }
+
+  async function endAndRelease(service: OwnedService): Promise<void> {
+    const { name } = service.service;
+    log.info({ service: name, by: service.stopped?.by }, 'a service is stopped by hand');
+    await service.lose();
+    await reporting.get(name);
+    told.delete(name);
+    if (service.isGivenToken) tokens.delete(name);
+    await owners.release(name);
+    announce();
   }
 
   async function surrender(service: OwnedService): Promise<void> {
@@ -210,10 +226,14 @@ export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
   }
 
   async function round(): Promise<void> {
-    const rows = await owners.list();
+    const [rows, stops] = await Promise.all([owners.list(), deps.stops.list()]);
     const byName = new Map(rows.map((row) => [row.name, row]));
+    const stopByName = new Map(stops.map((stop) => [stop.name, stop]));
     const services = deps.services();
-    for (const service of services) attend(service, byName.get(service.service.name));
+    for (const service of services) {
+      const { name } = service.service;
+      attend(service, byName.get(name), stopByName.get(name));
+    }
     for (const service of services) {
       const last = told.get(service.service.name);
       if (!service.isLocal) continue;
@@ -300,26 +320,8 @@ export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
     if (isNews) announce();
   }
 
-  /** What an earlier run left of services that are configured nowhere any more. */
-  async function endForgotten(): Promise<void> {
-    const configured = new Set(deps.services().map(({ service }) => service.name));
-    const left = (await processes.list()).filter(({ serviceName }) => !configured.has(serviceName));
-    await Promise.all(left.map(({ serviceName }) => endLeft(serviceName, [])));
-  }
-
-  /** What an earlier run in this folder left, also of services that other instances have taken over since. */
-  async function endOwn(): Promise<void> {
-    const names = deps.services().map(({ service }) => service.name);
-    const mayBeLeft = names.filter(deps.mayHaveRun);
-    if (mayBeLeft.length === 0) return;
-    const tags = [...(await listProcessTags()).keys()];
-    const isLeft = (name: string) =>
-      tags.some((tag) => tag.startsWith(deps.tagPrefixOf(name)) && tag !== deps.tagOf(name));
-    await Promise.all(mayBeLeft.filter(isLeft).map((name) => endLeft(name, [])));
-  }
-
   async function startAll(): Promise<void> {
-    await Promise.all([endForgotten(), endOwn()]).catch((error: unknown) =>
+    await Promise.all([leftovers.endForgotten(), leftovers.endOwn()]).catch((error: unknown) =>
       log.warn({ err: error }, 'could not clean up after a former hub'),
     );
     review();
@@ -355,7 +357,7 @@ export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
     review,
     report,
     async endLeft(name, tag) {
-      if (tag !== deps.tagOf(name)) await endLeft(name, [tag]);
+      if (tag !== deps.tagOf(name)) await leftovers.end(name, [tag]);
     },
     async release(service) {
       const { name } = service.service;
@@ -380,7 +382,7 @@ export function createServiceKeeper(deps: ServiceKeeperDeps): ServiceKeeper {
       clearTimeout(timer);
       for (const stop of stopListening) stop();
       await running;
-      await Promise.all(taking.values());
+      await Promise.all([...taking.values(), ...stoppingByHand.values()]);
     },
   };
 }

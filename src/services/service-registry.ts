@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { currentActor } from '../audit/actor.ts';
 import { createPeriodic, type Periodic } from '../concurrency/periodic.ts';
 import type { ServiceConfig } from '../config/config.ts';
+import { HubError } from '../errors.ts';
 import type { ServiceTokens } from '../oauth/tokens/service-tokens.ts';
 import type { Clock } from '../processes/clock.ts';
 import { createOutputFeed, type OutputSource } from '../processes/output-feed.ts';
@@ -28,6 +29,7 @@ import {
 import type { ServiceHost, ServiceOwnerStore } from './service-owner-store.ts';
 import type { ServiceRoutes } from './service-routes.ts';
 import type { PlacedStatus, SupervisedService } from './service-status.ts';
+import type { ServiceStopStore } from './service-stop-store.ts';
 
 /** All services and how they are. Disposing of it stops the managed ones. */
 export interface ServiceRegistry extends AsyncDisposable {
@@ -54,6 +56,13 @@ export interface ServiceRegistry extends AsyncDisposable {
    * name. Throws `unavailable` when the instance that runs it does not answer.
    */
   restart(name: string): Promise<boolean>;
+  /**
+   * Stops a managed service, wherever it runs, until it is started by hand or its configuration changes: over
+   * restarts of the hub, and whichever instance could take it. False when there is none of that name.
+   */
+  stopService(name: string): Promise<boolean>;
+  /** Has a service that was stopped by hand run again. Otherwise as `stopService`. */
+  startService(name: string): Promise<boolean>;
   /** What a service writes, wherever it runs; undefined when there is none of that name. */
   outputOf(name: string): OutputSource | undefined;
   /** Ends what an instance of this machine, which is gone, left of a service. */
@@ -81,6 +90,7 @@ export interface ServiceRegistryOptions extends HubLocation {
   readonly routes: ServiceRoutes;
   readonly store: ManagedProcessStore;
   readonly owners: ServiceOwnerStore;
+  readonly stops: ServiceStopStore;
   /** The lease of this instance. */
   readonly lease: ServiceKeeperDeps['lease'] & ServiceHost;
   readonly database: ServiceKeeperDeps['database'] & Pick<HubDatabase, 'audit'>;
@@ -250,7 +260,13 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
   }
 
   function statusOf(each: SupervisedService): PlacedStatus {
-    if (!isOwned(each)) return { ...each.status(undefined), instance: undefined, isHere: true };
+    if (!isOwned(each))
+      return {
+        ...each.status(undefined),
+        instance: undefined,
+        isHere: true,
+        stopped: undefined,
+      };
     const { pid } = each.status(undefined);
     return each.placedStatus(pid === undefined || !each.isLocal ? undefined : usages.get(pid));
   }
@@ -275,6 +291,21 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     });
     changing = changed.catch(() => undefined);
     return changed;
+  }
+
+  /** Throws `bad_request` for an external service. */
+  function findOwned(name: string): OwnedService | undefined {
+    const found = supervised.get(name);
+    if (found === undefined || isOwned(found)) return found;
+    throw new HubError('bad_request', `The hub does not run the service ${name}.`, {
+      hint: 'It is an external service: start and stop it where it runs.',
+    });
+  }
+
+  async function startService(name: string): Promise<boolean> {
+    if (findOwned(name) === undefined) return false;
+    await options.stops.remove(name);
+    return true;
   }
 
   for (const service of wanted()) add(service);
@@ -303,6 +334,7 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
     async restart(name) {
       const found = supervised.get(name);
       if (found === undefined) return false;
+      if (isOwned(found) && found.stopped !== undefined) return startService(name);
       if (!isOwned(found) || found.isLocal) found.restart();
       else if (found.host !== undefined) await options.elsewhere.restart(found.host, name);
       // Of what another instance asks for, it has recorded who wanted it.
@@ -310,6 +342,13 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
         const target = { kind: 'service', name } as const;
         await options.database.audit.recordAlone({ action: 'service.restart', target });
       }
+      return true;
+    },
+    startService,
+    async stopService(name) {
+      const found = findOwned(name);
+      if (found === undefined) return false;
+      await options.stops.add(name, found.service.launch.digest);
       return true;
     },
     outputOf(name) {

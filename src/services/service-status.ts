@@ -60,6 +60,8 @@ export interface PlacedStatus extends ServiceStatus {
   readonly instance: string | undefined;
   /** Whether it is watched, and its output kept, by this instance. */
   readonly isHere: boolean;
+  /** Set for one that was stopped by hand and stays so: since when, and by whom where that is known. */
+  readonly stopped: { readonly at: Date; readonly by: string | undefined } | undefined;
 }
 
 /** One service in the hub's care, managed or external. */

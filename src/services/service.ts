@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { ServiceConfig } from '../config/config.ts';
 import type { Secret } from '../config/secret.ts';
+import { hashSecret } from '../crypto/hash.ts';
 import { accessScopesFor } from '../protocol/access-scope.ts';
 import { serviceClientId } from '../protocol/client-id.ts';
 
@@ -15,6 +16,8 @@ export interface ServiceLaunch {
   readonly stopGraceMs: number;
   /** Whether a program that the command did not start listens for it. */
   readonly listensElsewhere: boolean;
+  /** Of everything in its configuration that its process depends on; the same at each instance. */
+  readonly digest: string;
 }
 
 /** Something the hub runs (managed) or trusts (external), as the configuration or the API describes it. */
@@ -117,8 +120,21 @@ export function createService(
             workingDirectory: resolve(directory, config.cwd ?? '.'),
             stopGraceMs: config.stop_timeout * 1000,
             listensElsewhere: config.listens_elsewhere,
+            digest: digestOf(config),
           },
   };
+}
+
+function digestOf(config: ServiceConfig): string {
+  const { name, command, environment, user, cwd, url, health_path, strip_prefix } = config;
+  const { timeout, stop_timeout, listens_elsewhere } = config;
+  const { oauth_client_id, oauth_redirect_uri, oauth_client_allowed_scopes } = config;
+  const parts = [
+    [name, command, Object.entries(environment ?? {}).toSorted(), user, cwd],
+    [url, health_path, strip_prefix, timeout, stop_timeout, listens_elsewhere],
+    [oauth_client_id, oauth_redirect_uri, oauth_client_allowed_scopes],
+  ];
+  return hashSecret(JSON.stringify(parts));
 }
 
 /** The OAuth client id of a configured service. */

@@ -40,6 +40,7 @@ const laterTableNames = [
   'audit_arrivals',
   'runtime_services',
   'user_info',
+  'service_stops',
 ] as const satisfies readonly (keyof Tables)[];
 
 /** A table that is missing above fails to compile here. */

@@ -27,6 +27,7 @@ export interface Tables {
   instances: InstancesTable;
   service_owners: ServiceOwnersTable;
   runtime_services: RuntimeServicesTable;
+  service_stops: ServiceStopsTable;
   settings: SettingsTable;
   keyv: KeyvTable;
   audit: AuditTable;
@@ -315,6 +316,15 @@ export interface ServiceOwnersTable {
   tag: string | null;
   /** JSON of how it is, for the other instances; null before the owner has told. */
   status: string | null;
+}
+
+/** Managed services that stay stopped until they are started by hand. */
+export interface ServiceStopsTable {
+  name: string;
+  /** Of the definition that was stopped: a row of another one counts for nothing. */
+  definition_digest: string;
+  stopped_by: string | null;
+  stopped_at: number;
 }
 
 /** Services that were added over the API, beside those of the configuration. */

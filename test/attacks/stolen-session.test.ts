@@ -233,6 +233,8 @@ test('every change of the API is among them, but for what ends things or is over
       'extendDefaultServer',
       'extendNamedServer',
       'restartService',
+      'startService',
+      'stopService',
       'shutDown',
       'checkRoutes',
       // They change nothing.

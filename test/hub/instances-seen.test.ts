@@ -114,7 +114,7 @@ describe.skipIf(!hasPostgres())('the instances of a hub', () => {
     );
     await untilState(hub, 'sleeper', 'ready');
     const shown = await browser.open(`${hub.url}hub/admin/services`);
-    expect(shown.body).toMatch(/Runs at<\/dt><dd>hub-a/);
+    expect(shown.body).toMatch(/data-label="Runs at"><div>hub-a/);
 
     let status = await folder.run(['status']);
     await until(async () => {
@@ -167,6 +167,18 @@ test('hub status tells of a hub on SQLite whether it runs', async () => {
   await until(
     async () => /sleeper +ready/.test((await folder.run(['status'])).stdout),
     'the service is shown as ready',
+  );
+  const stopping = await fetch(`${folder.apiUrl}/services/sleeper/stop`, {
+    method: 'POST',
+    headers: { authorization: `token ${adminToken}` },
+  });
+  expect(stopping.status).toBe(202);
+  await until(
+    async () =>
+      /sleeper +stopped .*stopped by admin-service since 2/.test(
+        (await folder.run(['status'])).stdout,
+      ),
+    'it tells who stopped the service',
   );
   hub.signal('SIGKILL');
   await hub.exited;

@@ -397,9 +397,12 @@ describe('the pages', () => {
     expect(added.body).toContain('/hub/admin/services');
 
     const list = await ada.request(at('/services'));
-    expect(list.body).toContain('/hub/admin/services/by-page/edit');
-    expect(list.body).not.toContain('/hub/admin/services/fixed/edit');
     expect(list.body).not.toContain(token);
+    const page = await ada.request(at('/services/by-page'));
+    expect(page.body).toContain('/hub/admin/services/by-page/edit');
+    expect(page.body).not.toContain(token);
+    const fixed = await ada.request(at('/services/fixed'));
+    expect(fixed.body).not.toContain('/hub/admin/services/fixed/edit');
     const edit = await ada.request(at('/services/by-page/edit'));
     await ask('PATCH', 'by-page', { oauth_client_allowed_scopes: ['read:users'] });
     const late = await submitMain(ada, edit, { ...typed, title: '', url: '' });

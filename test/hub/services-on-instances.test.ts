@@ -30,6 +30,7 @@ interface Model {
   readonly pid: number | null;
   readonly restarts: number;
   readonly instance: string | null;
+  readonly stopped?: { readonly by: string | null } | null;
 }
 
 type Asked = Pick<TestHub, 'apiUrl'> | Pick<HubFolder, 'apiUrl'>;
@@ -149,6 +150,43 @@ describe.skipIf(!hasPostgres())('a managed service of several instances', () => 
     expect(told).toContain('"restarted":true');
     await second[Symbol.asyncDispose]();
     await reading;
+  });
+
+  test('is stopped and started at each, and stays stopped when its instance goes', async () => {
+    const app = await managedService('by-hand', prints, { access: 'public' });
+    const beside = { name: 'beside', command: ['sleep', '600'] };
+    const { first, second, there } = await startTwo([app, beside]);
+    await using _second = second;
+    await untilState(second, 'by-hand', 'ready');
+    const { pid } = await modelAt(first, 'by-hand');
+    const act = async (hub: TestHub, deed: string) =>
+      (await hub.api(`/services/by-hand/${deed}`, adminToken, { method: 'POST' })).status;
+    const isStopped = async (hub: TestHub) => {
+      const { state, stopped } = await modelAt(hub, 'by-hand');
+      return state === 'stopped' && stopped?.by === 'admin-service';
+    };
+
+    expect(await act(second, 'stop')).toBe(202);
+    for (const hub of [first, second]) {
+      await until(() => isStopped(hub), 'each knows that it is stopped');
+    }
+    expect(isAlive(pid ?? 0)).toBe(false);
+    const page = await fetch(`${second.url}services/by-hand/`);
+    expect([page.status, await page.text()]).toEqual([503, expect.stringContaining('stopped')]);
+
+    expect(await act(second, 'start')).toBe(202);
+    for (const hub of [first, second]) await untilState(hub, 'by-hand', 'ready');
+    expect(await copiesOf('by-hand')).toHaveLength(1);
+
+    expect(await act(first, 'stop')).toBe(202);
+    await until(() => isStopped(second), 'it is stopped again');
+    await first[Symbol.asyncDispose]();
+    // In the round in which it takes this one, it would have taken the other.
+    await until(async () => {
+      const { ready, instance } = await modelAt(second, 'beside');
+      return ready && instance === there;
+    }, 'the other one runs what was not stopped');
+    expect(await copiesOf('by-hand')).toEqual([]);
   });
 
   test('that only its own machine reaches is reached from another one, by its own guard', async () => {

@@ -375,6 +375,7 @@ export function samplePages(
     kind: 'managed',
     state: 'ready',
     isReady: true,
+    stopped: undefined,
     since: minutes(-4000),
     pid: 4711,
     startedAt: minutes(-4000),
@@ -724,8 +725,23 @@ export function samplePages(
     'service-unavailable': serviceUnavailablePage({
       layout,
       serviceName: text('dashboards'),
-      isCrashLooping: false,
+      why: { kind: 'starting' },
       retryAfterSeconds: 2,
+      url: text('/services/dashboards/x?y=1'),
+    }),
+    'service-stopped': serviceUnavailablePage({
+      layout,
+      serviceName: text('dashboards'),
+      why: { kind: 'stopped', at: minutes(-200) },
+      contact: text('The data team'),
+      retryAfterSeconds: 15,
+      url: text('/services/dashboards/x?y=1'),
+    }),
+    'service-silent': serviceUnavailablePage({
+      layout,
+      serviceName: text('dashboards'),
+      why: { kind: 'silent', since: minutes(-12) },
+      retryAfterSeconds: 15,
       url: text('/services/dashboards/x?y=1'),
     }),
     error: errorPage({

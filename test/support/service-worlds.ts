@@ -22,6 +22,7 @@ import {
   type ServiceRegistry,
 } from '../../src/services/service-registry.ts';
 import type { ServiceState, ServiceStatus } from '../../src/services/service-status.ts';
+import { createServiceStopStore } from '../../src/services/service-stop-store.ts';
 import type { HubDatabase } from '../../src/store/database.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { freePort } from './free-port.ts';
@@ -85,6 +86,7 @@ export function useServices() {
       },
       store: createManagedProcessStore(world.database, world.lease.id),
       owners: createServiceOwnerStore(world.database, world.lease.id),
+      stops: createServiceStopStore(world.database),
       isShared: false,
       lease: { ...world.lease, isHeld: () => world.isLeaseHeld },
       database: world.database,

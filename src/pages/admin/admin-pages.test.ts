@@ -214,6 +214,7 @@ describe('services', () => {
     kind: 'managed',
     state: 'crash_looping',
     isReady: false,
+    stopped: undefined,
     since: new Date(now.getTime() - 300_000),
     pid: undefined,
     startedAt: undefined,

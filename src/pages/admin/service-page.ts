@@ -1,3 +1,4 @@
+import { serviceTitle } from '../../protocol/service-title.ts';
 import type { Service } from '../../services/service.ts';
 import type { PlacedStatus, ServiceExit } from '../../services/service-status.ts';
 import { actionForm } from '../elements/form.ts';
@@ -34,14 +35,14 @@ export interface AdminServiceView {
 export function adminServicePage(view: AdminServiceView): Html {
   const { layout, service, status, output } = view;
   const name = service.name;
-  const displayName = titleOf(service);
+  const displayName = serviceTitle(service);
   return adminLayout(layout, {
     title: displayName,
     tab: 'services',
     scripts: ['live-state.js', 'live-output.js'],
     body: html`<div id="service" data-live-seconds="5">
 ${pageHead(displayName, displayName === name ? undefined : name, actions(view))}
-<p class="row">${serviceStatus(status.state)}${status.since && html` <span class="soft">${timeElement(status.since, layout.now)}</span>`}</p>
+<p class="row">${serviceStatus(status.state)}${stateSince(layout, status)}</p>
 ${!status.isReady && status.lastError !== undefined && html`<p class="problem">${status.lastError}</p>`}
 <dl class="facts wide">${figures(layout, status)}${facts(view)}</dl>
 </div>
@@ -49,25 +50,25 @@ ${output !== undefined && liveOutput(output)}`,
   });
 }
 
-/** What people call a service. */
-export function titleOf({ name, info }: Service): string {
-  const title = info['title'];
-  return typeof title === 'string' ? title : name;
+/** Since when it is in its state, and for one that was stopped by hand, by whom. */
+export function stateSince(
+  { now }: Pick<FormLayoutProps, 'now'>,
+  { since, stopped }: PlacedStatus,
+): HtmlValue {
+  const by = stopped?.by === undefined ? '' : ` by ${stopped.by}`;
+  return since && html`<span class="soft">${timeElement(since, now)}${by}</span>`;
 }
 
-function actions({ layout, service, url, may }: AdminServiceView): Html {
+function actions({ layout, service, status, url, may }: AdminServiceView): Html {
   const { urls } = layout;
-  const { name, kind } = service;
+  const { name } = service;
+  const isStopped = status.stopped !== undefined;
+  const isRun = service.kind === 'managed' && may.run;
+  const act = (action: 'start' | 'stop' | 'restart', label: string, style = '') =>
+    actionForm(layout, { action: urls.adminService(name, action), label, style });
   return html`<div class="actions">
-${url !== undefined && html`<a class="button primary" href="${url}">Open</a>`}
-${
-  kind === 'managed' &&
-  may.run &&
-  actionForm(layout, {
-    action: urls.adminService(name, 'restart'),
-    label: 'Restart',
-  })
-}
+${url !== undefined && html`<a class="button${!isStopped && ' primary'}" href="${url}">Open</a>`}
+${isRun && (isStopped ? act('start', 'Start', 'primary') : html`${act('restart', 'Restart')}${act('stop', 'Stop')}`)}
 ${may.edit && html`<a class="button" href="${urls.adminService(name, 'edit')}">Edit</a>`}
 ${may.delete && html`<a class="button danger" href="${urls.adminService(name, 'delete')}">Delete…</a>`}</div>`;
 }

@@ -1,11 +1,12 @@
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { HubError } from '../../errors.ts';
+import { serviceTitle } from '../../protocol/service-title.ts';
 import { listFilter } from '../../rbac/access-check.ts';
 import type { Service } from '../../services/service.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
-import { type AdminServiceView, adminServicePage, titleOf } from './service-page.ts';
+import { type AdminServiceView, adminServicePage } from './service-page.ts';
 import { adminServicesPage, type ListedService } from './services-page.ts';
 
 /** Lines of output on the page of a service. */
@@ -17,7 +18,7 @@ export function adminServiceRoutes(
   deps: {
     readonly registry: Pick<
       ServiceRegistry,
-      'services' | 'find' | 'statusOf' | 'restart' | 'outputOf'
+      'services' | 'find' | 'statusOf' | 'restart' | 'startService' | 'stopService' | 'outputOf'
     >;
     /** Path of the API, with a slash at its end. */
     readonly apiPath: string;
@@ -47,7 +48,7 @@ export function adminServiceRoutes(
       if (status === undefined || !isListed || !may('read:services', { kind: 'service', name })) {
         return [];
       }
-      const title = titleOf(service);
+      const title = serviceTitle(service);
       return [{ displayName: title === name ? undefined : title, url: addressOf(service), status }];
     });
     const layout = await pages.formLayoutFor(ctx);
@@ -88,17 +89,24 @@ export function adminServiceRoutes(
     }
   }
 
-  admin.post(
-    '/admin/services/:service/restart',
-    async (ctx, who) => {
-      const { name } = serviceFor(ctx, who, 'admin:services');
-      await registry.restart(name);
-      deps.log.info({ service: name, by: who.login.user.name }, 'a service is restarted by hand');
-      const text = `${name} is restarting.`;
-      pages.redirectWithNotice(ctx, pages.urls.adminService(name), { kind: 'good', text });
-    },
-    { needsRecentLogin: false },
-  );
+  const deeds = {
+    start: { act: registry.startService, done: 'is starting', said: 'started' },
+    stop: { act: registry.stopService, done: 'is stopping', said: 'stopped' },
+    restart: { act: registry.restart, done: 'is restarting', said: 'restarted' },
+  } as const;
+  for (const [action, { act, done, said }] of Object.entries(deeds)) {
+    admin.post(
+      `/admin/services/:service/${action}`,
+      async (ctx, who) => {
+        const { name } = serviceFor(ctx, who, 'admin:services');
+        await act(name);
+        deps.log.info({ service: name, by: who.login.user.name }, `a service is ${said} by hand`);
+        const text = `${name} ${done}.`;
+        pages.redirectWithNotice(ctx, pages.urls.adminService(name), { kind: 'good', text });
+      },
+      { needsRecentLogin: false },
+    );
+  }
 }
 
 /** Where users open a service, when it has pages. */

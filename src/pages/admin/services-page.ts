@@ -3,10 +3,10 @@ import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { formatBytes, formatCount, formatCpu } from '../elements/quantity.ts';
 import { table } from '../elements/table.ts';
-import { timeElement } from '../elements/time.ts';
 import { type Html, html } from '../html.ts';
 import { serviceStatus } from '../services/service-list.ts';
 import { adminLayout } from './admin-layout.ts';
+import { stateSince } from './service-page.ts';
 
 export interface AdminServicesView {
   readonly layout: FormLayoutProps;
@@ -34,7 +34,8 @@ export function adminServicesPage({ layout, services, mayAdd }: AdminServicesVie
   });
 }
 
-function serviceTable({ now, urls }: FormLayoutProps, services: readonly ListedService[]): Html {
+function serviceTable(layout: FormLayoutProps, services: readonly ListedService[]): Html {
+  const { urls } = layout;
   return table(
     'Services',
     [
@@ -46,8 +47,8 @@ function serviceTable({ now, urls }: FormLayoutProps, services: readonly ListedS
       },
       {
         label: 'State',
-        cell: ({ status: { state, since } }) =>
-          html`${serviceStatus(state)}${since && html`<span class="under">${timeElement(since, now)}</span>`}`,
+        cell: ({ status }) =>
+          html`${serviceStatus(status.state)}<span class="under">${stateSince(layout, status)}</span>`,
       },
       {
         label: 'Runs at',

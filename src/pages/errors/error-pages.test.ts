@@ -61,25 +61,27 @@ test('an address where nothing is says so', () => {
 });
 
 describe('the page of a service that is not ready', () => {
-  const page = (isCrashLooping: boolean): string =>
+  const page = (kind: 'starting' | 'crash_looping'): string =>
     String(
       serviceUnavailablePage({
         layout,
         serviceName: 'gallery',
-        isCrashLooping,
+        why: { kind },
         retryAfterSeconds: 2,
         url: '/services/gallery/',
       }),
     );
 
   test('tries again by itself, with and without scripts', () => {
-    expect(page(false)).toContain('data-retry-seconds="2"');
-    expect(page(false)).toContain('<noscript><meta http-equiv="refresh" content="2"></noscript>');
+    expect(page('starting')).toContain('data-retry-seconds="2"');
+    expect(page('starting')).toContain(
+      '<noscript><meta http-equiv="refresh" content="2"></noscript>',
+    );
   });
 
   test('admits that a service keeps failing', () => {
-    expect(page(true)).toContain('stopped several times in a row');
-    expect(page(false)).not.toContain('several times');
+    expect(page('crash_looping')).toContain('stopped several times in a row');
+    expect(page('starting')).not.toContain('several times');
   });
 });
 

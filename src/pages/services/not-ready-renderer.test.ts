@@ -1,8 +1,10 @@
-import { expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import type { Route } from '../../proxy/route.ts';
+import type { PlacedStatus } from '../../services/service-status.ts';
 import { createPageUrls } from '../page-urls.ts';
 import { createNotReadyRenderer } from './not-ready-renderer.ts';
 
+const statusOf = vi.fn<(name: string) => PlacedStatus | undefined>();
 const render = createNotReadyRenderer(
   {
     hubTitle: 'Hub',
@@ -10,10 +12,16 @@ const render = createNotReadyRenderer(
     assets: { url: (name) => `/hub/static/${name}` },
   },
   {
-    statusOf: () => undefined,
-    find: (name) => ({ name, info: name === 'survey' ? { title: 'Survey tool' } : {} }) as never,
+    statusOf,
+    find: (name) =>
+      ({
+        name,
+        info: name === 'survey' ? { title: 'Survey tool', contact: 'Grace, room 12' } : {},
+      }) as never,
   },
 );
+
+beforeEach(() => void statusOf.mockReset());
 
 test.for([
   [{ kind: 'service', name: 'survey' }, 'Survey tool'],
@@ -24,4 +32,36 @@ test.for([
   const { html, error } = render({ owner } as Route, '/x');
   expect(html).toContain(`<h1>${title} is not ready</h1>`);
   expect(error.message).toBe(`${title} is not ready.`);
+});
+
+const survey = { owner: { kind: 'service', name: 'survey' } } as Route;
+const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000);
+
+test('a service that has not answered for minutes is not said to be starting', () => {
+  statusOf.mockReturnValue({ state: 'unhealthy', since: ago(12) } as PlacedStatus);
+  const { html, error } = render(survey, '/x');
+  expect(html).toContain('It has not answered since');
+  expect(html).toContain('12 minutes ago');
+  expect(html).toContain('ask <strong>Grace, room 12</strong>');
+  expect(html).not.toContain('starting');
+  expect(html).not.toContain('<progress');
+  expect(error.hint).toContain('has not answered since');
+
+  statusOf.mockReturnValue({ state: 'unhealthy', since: ago(0) } as PlacedStatus);
+  expect(render(survey, '/x').html).toContain('It is starting or was just restarted');
+});
+
+test('a service that an administrator stopped is said to be stopped', () => {
+  const stopped = { at: ago(180), by: 'ada' };
+  statusOf.mockReturnValue({ state: 'stopped', stopped } as PlacedStatus);
+  const { html, error } = render(survey, '/x');
+  expect(html).toContain('<h1>Survey tool is stopped</h1>');
+  expect(html).toContain('stopped by an administrator');
+  expect(html).toContain('3 hours ago');
+  // Who of them it was is for administrators.
+  expect(html).not.toContain('ada');
+  expect(error).toMatchObject({
+    message: 'Survey tool is stopped.',
+    hint: 'An administrator stopped it.',
+  });
 });

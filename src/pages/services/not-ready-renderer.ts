@@ -2,33 +2,68 @@ import { HubError } from '../../errors.ts';
 import { serviceTitle } from '../../protocol/service-title.ts';
 import type { Route } from '../../proxy/route.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
+import type { PlacedStatus } from '../../services/service-status.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { renderHtml } from '../html.ts';
 import { serverTitle } from '../servers/server-summary.ts';
-import { serviceUnavailablePage } from './service-unavailable-page.ts';
+import { serviceUnavailablePage, type Unavailability } from './service-unavailable-page.ts';
+
+/** How long a service may be without an answer before its visitors are told since when. */
+const patienceMs = 30_000;
 
 /** Renders what a visitor sees while a service or server is not ready. */
 export function createNotReadyRenderer(
   layout: Omit<LayoutProps, 'now'>,
   { statusOf, find }: Pick<ServiceRegistry, 'statusOf' | 'find'>,
 ): (route: Route, url: string) => { html: string; error: HubError } {
-  const retryAfterSeconds = 3;
   return ({ owner }, url) => {
+    const now = new Date();
     const name = titleOf(owner, find);
-    const status = owner.kind === 'service' ? statusOf(owner.name) : undefined;
+    const isService = owner.kind === 'service';
+    const why = reasonOf(isService ? statusOf(owner.name) : undefined, now);
+    const retryAfterSeconds = why.kind === 'stopped' || why.kind === 'silent' ? 15 : 3;
     const page = serviceUnavailablePage({
-      layout: { ...layout, now: new Date() },
+      layout: { ...layout, now },
       serviceName: name,
-      isCrashLooping: status?.state === 'crash_looping',
+      why,
+      contact: isService ? contactOf(find(owner.name)?.info) : undefined,
       retryAfterSeconds,
       url,
     });
-    const error = new HubError('unavailable', `${name} is not ready.`, {
-      hint: 'Try again in a few seconds.',
+    const state = why.kind === 'stopped' ? 'stopped' : 'not ready';
+    const error = new HubError('unavailable', `${name} is ${state}.`, {
+      hint: hintOf(why),
       retryAfterSeconds,
     });
     return { html: renderHtml(page), error };
   };
+}
+
+function reasonOf(status: PlacedStatus | undefined, now: Date): Unavailability {
+  const { state, since, stopped } = status ?? {};
+  if (stopped !== undefined) return { kind: 'stopped', at: stopped.at };
+  if (state === 'crash_looping') return { kind: state };
+  const isSilent =
+    state === 'unhealthy' && since !== undefined && now.getTime() - since.getTime() > patienceMs;
+  return isSilent ? { kind: 'silent', since } : { kind: 'starting' };
+}
+
+function hintOf(why: Unavailability): string {
+  switch (why.kind) {
+    case 'stopped':
+      return 'An administrator stopped it.';
+    case 'silent':
+      return `It has not answered since ${why.since.toISOString()}.`;
+    case 'starting':
+    case 'crash_looping':
+      return 'Try again in a few seconds.';
+  }
+}
+
+/** Who looks after a service, as its free data may say. */
+function contactOf(info: Readonly<Record<string, unknown>> | undefined): string | undefined {
+  const contact = info?.['contact'];
+  return typeof contact === 'string' && contact !== '' ? contact : undefined;
 }
 
 /** What visitors call the upstream of a route. */

@@ -1,12 +1,22 @@
 import { focusLayout } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
-import { type Html, html } from '../html.ts';
+import { timeElement } from '../elements/time.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+
+/** Why a service cannot be opened. */
+export type Unavailability =
+  | { readonly kind: 'starting' | 'crash_looping' }
+  /** An administrator stopped it. */
+  | { readonly kind: 'stopped'; readonly at: Date }
+  /** It does not answer, for longer than a start takes. */
+  | { readonly kind: 'silent'; readonly since: Date };
 
 export interface ServiceUnavailableView {
   readonly layout: LayoutProps;
   readonly serviceName: string;
-  readonly displayName?: string | undefined;
-  readonly isCrashLooping: boolean;
+  readonly why: Unavailability;
+  /** Who looks after it. */
+  readonly contact?: string | undefined;
   readonly retryAfterSeconds: number;
   /** The address asked for; the button asks for it again. */
   readonly url: string;
@@ -14,22 +24,32 @@ export interface ServiceUnavailableView {
 
 /** The 503 page of a service that is not ready; it tries again by itself. */
 export function serviceUnavailablePage(view: ServiceUnavailableView): Html {
-  const { layout, isCrashLooping, retryAfterSeconds, url } = view;
-  const name = view.displayName ?? view.serviceName;
+  const { layout, serviceName: name, why, retryAfterSeconds, url } = view;
+  const title = why.kind === 'stopped' ? `${name} is stopped` : `${name} is not ready`;
   return focusLayout(layout, {
-    title: `${name} is not ready`,
+    title,
     scripts: ['retry.js'],
     reloadSeconds: retryAfterSeconds,
     body: html`<div class="panel" data-retry-seconds="${retryAfterSeconds}">
-<header class="titles"><h1>${name} is not ready</h1><p class="lead">${
-      isCrashLooping
-        ? 'It has stopped several times in a row. The hub goes on restarting it; if this lasts, tell your administrator.'
-        : 'It is starting or was just restarted. That rarely takes longer than a few seconds.'
-    }</p></header>
-<progress aria-label="Waiting for ${name}"></progress>
+<header class="titles"><h1>${title}</h1><p class="lead">${reason(view)}</p></header>
+${why.kind === 'starting' && html`<progress aria-label="Waiting for ${name}"></progress>`}
 <p class="soft">This page tries again by itself.</p>
 <a class="button primary wide" href="${url}">Try now</a>
 </div>
 <p class="aside"><a href="${layout.urls.home}">Back to home</a></p>`,
   });
+}
+
+function reason({ layout: { now }, why, contact }: ServiceUnavailableView): HtmlValue {
+  const whom = contact === undefined ? 'your administrator' : html`<strong>${contact}</strong>`;
+  switch (why.kind) {
+    case 'starting':
+      return 'It is starting or was just restarted. That rarely takes longer than a few seconds.';
+    case 'crash_looping':
+      return html`It has stopped several times in a row. The hub goes on restarting it; if this lasts, tell ${whom}.`;
+    case 'stopped':
+      return html`It was stopped by an administrator ${timeElement(why.at, now)}, and comes back when an administrator starts it. If you need it, ask ${whom}.`;
+    case 'silent':
+      return html`It has not answered since ${timeElement(why.since, now)}. The hub goes on trying; if you need it, ask ${whom}.`;
+  }
 }
