@@ -70,8 +70,16 @@ export function addAdminPages(
     ...shared,
     acting,
     userProfiles,
-    groups,
-    roles,
+    rights: {
+      users,
+      acting,
+      members: groupMembers,
+      groupPages: stores.groupPages,
+      roles,
+      catalogue: authorizer.catalogue,
+      accessTokens: stores.accessTokens,
+      auditLog: stores.audit,
+    },
     identities,
     authenticators: login.authenticators,
     credentials,
@@ -80,7 +88,12 @@ export function addAdminPages(
     ...serverDeps,
     log,
   });
-  adminGroupRoutes(admin, { groups, members: groupMembers });
+  adminGroupRoutes(admin, {
+    groups,
+    groupPages: stores.groupPages,
+    members: groupMembers,
+    roles,
+  });
   adminRoleRoutes(admin, {
     roles,
     administration: deps.accounts.roleAdministration,

@@ -16,6 +16,7 @@ import { createShareStore } from '../sharing/share-store.ts';
 import { createAuditStore } from '../store/audit-store.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { createSettingStore } from '../store/setting-store.ts';
+import { createGroupPages } from '../users/group-pages-store.ts';
 import { createGroupStore } from '../users/group-store.ts';
 import { createIdentityStore } from '../users/identity-store.ts';
 import { createInvitationStore } from '../users/invitation-store.ts';
@@ -34,6 +35,7 @@ export function createStores(database: HubDatabase, secrets: readonly Secret[], 
     userInfo: createUserInfoStore(database),
     systemAccounts: createSystemAccountStore(database),
     groups: createGroupStore(database),
+    groupPages: createGroupPages(database),
     credentials: createPasswordCredentialStore(database),
     identities: createIdentityStore(database, { sealer: createSealer(secrets, 'auth-state') }),
     invitations: createInvitationStore(database),

@@ -88,7 +88,10 @@ export type AdminUserAction =
   | 'invitation'
   | 'end-session'
   | 'end-sessions'
-  | 'remove-second-factor';
+  | 'remove-second-factor'
+  | 'add-to-group'
+  | 'remove-from-group'
+  | 'revoke-token';
 
 /** What an administrator does to one service. */
 export type AdminServiceAction = 'start' | 'stop' | 'restart' | 'edit' | 'delete';

@@ -2,6 +2,7 @@ import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
 import { leaseHasEnded } from '../store/lease-clock.ts';
+import { containing, hasInIt } from '../store/like-pattern.ts';
 import type { Tables } from '../store/tables.ts';
 import { searchForm } from './user-info.ts';
 
@@ -143,22 +144,16 @@ function matches(
   { searchesInfoOf }: Pick<UserFilter, 'searchesInfoOf'>,
   database: Dialect,
 ) {
-  // The databases' own lower() knows ASCII letters only.
-  const text = nameFilter.normalize('NFC');
-  const lowerCase = text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
-  const hasName = sql<boolean>`lower(users.name) like ${containing(lowerCase)} escape '\\'`;
+  const hasName = hasInIt('users.name', nameFilter);
   if (searchesInfoOf === undefined) return hasName;
   const found = where
     .selectFrom('user_info')
     .select('user_info.user_id')
-    .where(sql<boolean>`user_info.search_text like ${containing(searchForm(text))} escape '\\'`);
+    .where(
+      sql<boolean>`user_info.search_text like ${containing(searchForm(nameFilter.normalize('NFC')))} escape '\\'`,
+    );
   const hasInfo = where('users.id', 'in', found);
   if (searchesInfoOf === 'all') return where.or([hasName, hasInfo]);
   const isSearched = where('users.name', 'in', textsOf(searchesInfoOf, database));
   return where.or([hasName, where.and([isSearched, hasInfo])]);
-}
-
-/** A LIKE pattern for any place in a text. */
-function containing(text: string): string {
-  return `%${text.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
 }

@@ -146,8 +146,9 @@ describe('users', () => {
   });
 
   test('become administrators and cease to be, but not by their own hand', async () => {
-    const page = await ada.request(at('/users/bob'));
-    expect((await submitTo(ada, page, '/hub/admin/users/bob/admin')).status).toBe(303);
+    const asks = await ada.request(at('/users/bob/admin'));
+    expect(asks.body).toContain('Make bob an administrator?');
+    expect((await submitMain(ada, asks, {})).status).toBe(303);
     const bob = await hub.logIn('bob', testPassword);
     const own = await bob.request(at('/users/bob'));
     expect(own.body).toContain('This is you');
@@ -158,6 +159,41 @@ describe('users', () => {
     await submitTo(ada, again, '/hub/admin/users/bob/admin');
     // The rights are gone at once, in the browser that is still logged in.
     expect((await bob.request(at(''))).status).toBe(403);
+  });
+
+  test('have a page with their groups, roles and why, tokens and activity', async () => {
+    const url = at('/users/bob');
+    await hub.api('/groups/reading', 'admin-service-token', { method: 'POST', body: '{}' });
+    await hub.api('/users/bob/tokens', 'admin-service-token', {
+      method: 'POST',
+      body: JSON.stringify({ note: 'Night shift' }),
+    });
+    const before = await ada.request(url);
+    expect(before.body).toContain('By the configuration file');
+    expect(before.body).toContain('Every user holds it.');
+    const add = '/hub/admin/users/bob/add-to-group';
+    const wrong = await ada.follow(await submitTo(ada, before, add, { group: 'no such' }));
+    expect(wrong.body).toContain('There is no group “no such”.');
+    const added = await ada.follow(await submitTo(ada, before, add, { group: 'reading' }));
+    expect(added.body).toContain('bob is in the group reading.');
+    const remove = '/hub/admin/users/bob/remove-from-group';
+    const removed = await ada.follow(await submitTo(ada, added, remove, {}, 'value="reading"'));
+    expect(removed.body).toContain('bob is no longer in the group reading.');
+    const revoke = '/hub/admin/users/bob/revoke-token';
+    expect(removed.body).toContain('Revoke the token Night shift');
+    const revoked = await ada.follow(await submitTo(ada, removed, revoke, {}, 'Night shift'));
+    expect(revoked.body).toContain('The token is revoked.');
+    expect(revoked.body).not.toContain('Revoke the token Night shift');
+    // A token of another user is not revoked from this page.
+    const other = await hub.api('/users/plain/tokens', 'admin-service-token', {
+      method: 'POST',
+      body: '{}',
+    });
+    const { id } = (await other.json()) as { id: string };
+    const csrf = /name="_csrf" value="([^"]+)"/.exec(revoked.body)?.[1] ?? '';
+    await post(ada, '/users/bob/revoke-token', { _csrf: csrf, token_id: id });
+    const kept = await hub.api(`/users/plain/tokens/${id}`, 'admin-service-token');
+    expect(kept.status).toBe(200);
   });
 
   test('are deleted only when their name is typed, and then lose their login', async () => {
@@ -313,6 +349,32 @@ describe('groups', () => {
     expect((await ada.request(group.url)).status).toBe(404);
     const twice = await submitMain(ada, await ada.request(at('/groups')), { name: 'staff' });
     expect(twice.body).toContain('exists already');
+  });
+
+  test('are found and shown a page at a time, however many there are', async () => {
+    const groups = Array.from({ length: 60 }, (_, index) => `lab${String(index).padStart(2, '0')}`);
+    await hub.api('/groups', 'admin-service-token', {
+      method: 'POST',
+      body: JSON.stringify({ groups }),
+    });
+    const found = await ada.request(at('/groups?search=LAB'));
+    expect(found.body).toContain('1–50 of 60');
+    expect(found.body).not.toContain('lab50');
+    expect((await ada.request(at('/groups?search=LAB&page=2'))).body).toContain('lab59');
+    const beyond = await ada.request(at('/groups?search=LAB&page=9'));
+    expect(beyond.headers.location).toBe('/hub/admin/groups?search=LAB&page=2');
+    const users = Array.from({ length: 55 }, (_, index) => `many${String(index).padStart(2, '0')}`);
+    await hub.api('/groups/lab00/users', 'admin-service-token', {
+      method: 'POST',
+      body: JSON.stringify({ users }),
+    });
+    const second = await ada.request(at('/groups/lab00?page=2'));
+    expect(second.body).toContain('51–55 of 55');
+    const remove = '/hub/admin/groups/lab00/remove-member';
+    const removed = await submitTo(ada, second, remove, {}, 'value="many54"');
+    expect(removed.headers.location).toBe('/hub/admin/groups/lab00?page=2');
+    const searched = await ada.request(at('/groups/lab00?search=many53'));
+    expect(searched.body).toContain('1 match');
   });
 
   test('that may do more than the helper are not filled by the helper', async () => {

@@ -169,6 +169,13 @@ export function samplePages(
     levels: ['open', 'start'],
     recipients: ['user', 'group'],
   };
+  const groupPaging = {
+    page: 2,
+    size: 50,
+    total: 1_204,
+    shown: 2,
+    urlOf: (page: number) => text(`/hub/admin/groups?page=${page}`),
+  };
   const passwordFields = [
     { name: 'username', label: text('User name'), type: 'text', autocomplete: 'username' },
     {
@@ -870,8 +877,33 @@ export function samplePages(
           problem: text('This is not an e-mail address, such as ada@example.org.'),
         },
       },
-      groups: [text('physics')],
-      roles: [text('user'), text('gallery-editor')],
+      rights: {
+        groups: [{ name: text('physics'), origin: text('github'), mayRemove: true }],
+        mayAddToGroup: true,
+        roles: [
+          { name: 'user', reasons: [{ kind: 'every user' }], allows: [] },
+          {
+            name: text('course-lead'),
+            reasons: [
+              { kind: 'group', groupName: text('physics'), memberOrigin: text('github') },
+              { kind: 'given', origin: text('api') },
+            ],
+            allows: [
+              {
+                scope: text('start:servers!group=statistics-101'),
+                description: text('Start servers.'),
+                restriction: text('only group statistics-101'),
+              },
+            ],
+          },
+        ],
+        tokens: {
+          shown: [{ id: text('t1'), title: text('Nightly'), scopes, createdAt: minutes(-90) }],
+          total: 70,
+        },
+        mayRevoke: true,
+        activity: [],
+      },
       identities: [{ label: text('GitHub'), display: text('bob-b') }],
       servers: [
         server('running', { userName: text('bob') }),
@@ -914,13 +946,20 @@ export function samplePages(
       layout,
       groups: [
         { name: text('physics'), memberCount: 31, origin: 'config' },
-        { name: text('staff'), memberCount: 4, origin: 'api' },
+        { name: text('staff'), memberCount: 1_204, origin: text('keycloak') },
       ],
+      search: text('s'),
+      paging: groupPaging,
+      mayCreate: true,
     }),
     'admin-group': adminGroupPage({
       layout,
-      group: { name: text('physics'), origin: text('keycloak') },
-      members: [text('alice'), text('bob')],
+      group: { name: text('physics'), origin: 'api', properties: { room: text('A 12') } },
+      members: ['alice', 'bob'].map((name) => ({ name: text(name), origin: text('github') })),
+      search: text('b'),
+      paging: groupPaging,
+      roles: [{ name: text('course-lead'), description: text('Leads a course.') }],
+      may: { changeMembers: true, delete: true, listUsers: true },
     }),
     'admin-roles': adminRolesPage({
       layout,

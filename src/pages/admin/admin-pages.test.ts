@@ -13,6 +13,7 @@ import { invitationLinksPage, newUsersPage } from './new-users-page.ts';
 import { type AdminServiceView, adminServicePage } from './service-page.ts';
 import { adminServicesPage } from './services-page.ts';
 import { type AdminUserView, adminUserPage } from './user-page.ts';
+import { type UserRightsView, userRights } from './user-rights.ts';
 import { type AdminUsersView, adminUsersPage } from './users-page.ts';
 import { readUsersQuery, type UsersQuery } from './users-query.ts';
 
@@ -168,8 +169,7 @@ describe('one user', () => {
       adminUserPage({
         layout,
         user: { name: 'bob', isAdmin: false, isInvited: false, createdAt: now },
-        groups: [],
-        roles: [],
+        rights: { mayAddToGroup: false, mayRevoke: false },
         identities: [],
         servers: [],
         sessions: [],
@@ -199,7 +199,9 @@ describe('one user', () => {
   });
 
   test('becomes or stops being an administrator', () => {
-    expect(user({})).toContain('name="admin" value="true"');
+    // Only after a page that asks.
+    expect(user({})).toContain('href="/hub/admin/users/bob/admin"');
+    expect(user({})).not.toContain('name="admin"');
     expect(
       user({ user: { name: 'bob', isAdmin: true, isInvited: false, createdAt: now } }),
     ).toContain('name="admin" value="false"');
@@ -303,12 +305,85 @@ test('invitations are offered only where accounts have passwords', () => {
   expect(String(newUsersPage({ layout, canInvite: false }))).not.toContain('name="invite"');
 });
 
-test('a member of a group is removed by name', () => {
+const groupPages = {
+  page: 3,
+  size: 50,
+  total: 140,
+  shown: 1,
+  urlOf: (page: number) => `?page=${page}`,
+};
+
+test('a member of a group is removed by name, and the list stays where it is', () => {
   const page = String(
-    adminGroupPage({ layout, group: { name: 'staff', origin: 'api' }, members: ['alice'] }),
+    adminGroupPage({
+      layout,
+      group: { name: 'staff', origin: 'api', properties: { room: { floor: 3 } } },
+      members: [{ name: 'alice', origin: 'github' }],
+      search: 'al',
+      paging: groupPages,
+      roles: [{ name: 'reader', description: 'Reads.' }],
+      may: { changeMembers: true, delete: true, listUsers: true },
+    }),
   );
   expect(page).toContain('action="/hub/admin/groups/staff/remove-member"');
   expect(page).toContain('name="name" value="alice"');
+  expect(page).toContain('name="search" value="al"');
+  expect(page).toContain('name="page" value="3"');
+  expect(page).toContain('101–101 of 140');
+  expect(page).toContain('href="/hub/admin?group=staff"');
+  expect(page).toContain('href="/hub/admin/roles/reader"');
+  expect(page).toContain('{&quot;floor&quot;:3}');
+});
+
+test('a group shows what may be done with it', () => {
+  const page = String(
+    adminGroupPage({
+      layout,
+      group: { name: 'staff', origin: 'api', properties: {} },
+      members: [{ name: 'alice', origin: 'github' }],
+      search: '',
+      paging: { ...groupPages, page: 1, total: 1 },
+      may: { changeMembers: false, delete: false, listUsers: false },
+    }),
+  );
+  for (const word of [
+    'remove-member',
+    'add-members',
+    'delete"',
+    'Roles it gives',
+    'role="search"',
+  ]) {
+    expect(page).not.toContain(word);
+  }
+});
+
+test('a user’s page says through which group and provider a role is held', () => {
+  const view: UserRightsView = {
+    groups: [{ name: 'teachers', origin: 'github', mayRemove: false }],
+    mayAddToGroup: false,
+    roles: [
+      {
+        name: 'course-lead',
+        reasons: [{ kind: 'group', groupName: 'teachers', memberOrigin: 'github' }],
+        allows: [
+          {
+            scope: 'start:servers!group=statistics-101',
+            description: 'Start servers.',
+            restriction: 'only group statistics-101',
+          },
+        ],
+      },
+    ],
+    mayRevoke: false,
+    tokens: { shown: [{ id: 't1', title: 'Nightly', scopes: [], createdAt: now }], total: 51 },
+  };
+  const page = String(userRights(layout, 'bob', view));
+  expect(page).toContain('Through the group <a href="/hub/admin/groups/teachers">teachers</a>');
+  expect(page).toContain('in which github put this user');
+  expect(page).toContain('Start servers. <span class="soft">(only group statistics-101)</span>');
+  expect(page).toContain('The 1 newest of 51.');
+  expect(page).not.toContain('revoke-token');
+  expect(page).not.toContain('remove-from-group');
 });
 
 test('a lock-out is lifted by what it is about', () => {

@@ -2,20 +2,29 @@ import type { Context } from 'koa';
 import type { GroupMembers } from '../../accounts/group-members.ts';
 import { HubError } from '../../errors.ts';
 import { listFilter } from '../../rbac/access-check.ts';
+import type { RoleStore } from '../../rbac/role-store.ts';
+import type { GroupPages } from '../../users/group-pages-store.ts';
 import type { Group, GroupStore } from '../../users/group-store.ts';
+import { lastPageOf } from '../elements/paging.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
 import { adminGroupPage, adminGroupsPage } from './groups-page.ts';
 
-const mostGroups = 1000;
+/** Groups, or members, on a page. */
+const pageLength = 50;
 
 /** `/hub/admin/groups`: groups and who belongs to them. */
 export function adminGroupRoutes(
   admin: AdminContext,
-  deps: { readonly groups: GroupStore; readonly members: GroupMembers },
+  deps: {
+    readonly groups: GroupStore;
+    readonly groupPages: Pick<GroupPages, 'listGroups' | 'listMembers'>;
+    readonly members: GroupMembers;
+    readonly roles: Pick<RoleStore, 'heldBy'>;
+  },
 ): void {
   const { pages } = admin;
-  const { groups, members } = deps;
+  const { groups, groupPages, members } = deps;
 
   async function showList(
     ctx: Context,
@@ -24,19 +33,19 @@ export function adminGroupRoutes(
   ): Promise<void> {
     const filter = listFilter(who.caller.scopes, 'list:groups');
     if (filter === undefined) who.require('list:groups');
-    const { items } = await groups.list({
-      offset: 0,
-      limit: mostGroups,
-      ...(filter === undefined || filter === 'all' ? {} : { onlyNames: [...filter.groups] }),
+    const query = readQuery(ctx);
+    const { items, total } = await groupPages.listGroups({
+      ...query.options,
+      onlyNames: filter === undefined || filter === 'all' ? undefined : [...filter.groups],
     });
-    const memberships = await groups.memberships();
+    const urlOf = (page: number) => listUrl(pages.urls.adminGroups, query.search, page);
+    if (isPastLast(items, total)) return ctx.redirect(urlOf(lastPageOf(total, pageLength)));
     const page = adminGroupsPage({
       layout: await pages.formLayoutFor(ctx),
-      groups: items.map(({ name, origin }) => ({
-        name,
-        origin,
-        memberCount: memberships.get(name)?.size ?? 0,
-      })),
+      groups: items,
+      search: query.search,
+      paging: { page: query.page, size: pageLength, total, shown: items.length, urlOf },
+      mayCreate: who.may('admin:groups'),
       ...failure,
     });
     pages.send(ctx, page, failure.problem === undefined ? 200 : 400);
@@ -50,13 +59,32 @@ export function adminGroupRoutes(
 
   async function showGroup(
     ctx: Context,
+    who: Admin,
     group: Group,
     failure: { readonly typedNames?: string; readonly problem?: string } = {},
   ): Promise<void> {
+    const query = readQuery(ctx);
+    const resource = { kind: 'group', name: group.name } as const;
+    const maySeeRoles = who.may('read:roles:groups', resource);
+    const [members, roles] = await Promise.all([
+      groupPages.listMembers(group.id, query.options),
+      maySeeRoles ? deps.roles.heldBy(resource) : undefined,
+    ]);
+    const { items, total } = members;
+    const urlOf = (page: number) => listUrl(pages.urls.adminGroup(group.name), query.search, page);
+    if (isPastLast(items, total)) return ctx.redirect(urlOf(lastPageOf(total, pageLength)));
     const page = adminGroupPage({
       layout: await pages.formLayoutFor(ctx),
       group,
-      members: await groups.memberNames(group.name),
+      members: items,
+      search: query.search,
+      paging: { page: query.page, size: pageLength, total, shown: items.length, urlOf },
+      roles: roles?.map(({ name, description }) => ({ name, description })),
+      may: {
+        changeMembers: who.may('groups', resource),
+        delete: who.may('delete:groups', resource),
+        listUsers: listFilter(who.caller.scopes, 'list:users') !== undefined,
+      },
       ...failure,
     });
     pages.send(ctx, page, failure.problem === undefined ? 200 : 400);
@@ -78,7 +106,7 @@ export function adminGroupRoutes(
   });
 
   admin.get('/admin/groups/:group', async (ctx, who) =>
-    showGroup(ctx, await groupFor(ctx, who, 'read:groups')),
+    showGroup(ctx, who, await groupFor(ctx, who, 'read:groups')),
   );
 
   admin.post('/admin/groups/:group/add-members', async (ctx, who, form) => {
@@ -90,7 +118,7 @@ export function adminGroupRoutes(
       await members.add(who.caller, group.name, names);
     } catch (error) {
       if (!isMistake(error)) throw error;
-      return showGroup(ctx, group, { typedNames, problem: error.message });
+      return showGroup(ctx, who, group, { typedNames, problem: error.message });
     }
     const text = names.length === 1 ? `${names[0]} is added.` : `${names.length} users are added.`;
     pages.redirectWithNotice(ctx, pages.urls.adminGroup(group.name), { kind: 'good', text });
@@ -101,7 +129,11 @@ export function adminGroupRoutes(
     const name = form.get('name') ?? '';
     await members.remove(group.name, [name]);
     const text = `${name} is no longer in this group.`;
-    pages.redirectWithNotice(ctx, pages.urls.adminGroup(group.name), { kind: 'good', text });
+    // Back to the page of the list on which the button stood.
+    const number = Number(/^\d{1,7}$/.exec(form.get('page') ?? '')?.[0] ?? 1);
+    const search = (form.get('search') ?? '').slice(0, longestSearch);
+    const url = listUrl(pages.urls.adminGroup(group.name), search, number);
+    pages.redirectWithNotice(ctx, url, { kind: 'good', text });
   });
 
   admin.get('/admin/groups/:group/delete', async (ctx, who) => {
@@ -124,6 +156,28 @@ export function adminGroupRoutes(
     pages.redirectWithNotice(ctx, pages.urls.adminGroups, { kind: 'good', text });
   });
 }
+
+const longestSearch = 255;
+
+/** The search and the page of an address. */
+function readQuery(ctx: Context) {
+  const query = new URLSearchParams(ctx.querystring);
+  const search = (query.get('search') ?? '').trim().slice(0, longestSearch);
+  const number = /^\d{1,7}$/.exec(query.get('page') ?? '')?.[0];
+  const page = Math.max(Number(number ?? 1), 1);
+  const options = { nameFilter: search, offset: (page - 1) * pageLength, limit: pageLength };
+  return { search, page, options };
+}
+
+function listUrl(url: string, search: string, page: number): string {
+  const query = new URLSearchParams();
+  if (search !== '') query.set('search', search);
+  if (page > 1) query.set('page', String(page));
+  return query.size === 0 ? url : `${url}?${query}`;
+}
+
+/** Whether the list became shorter than the page that is asked for. */
+const isPastLast = (items: readonly unknown[], total: number) => items.length === 0 && total > 0;
 
 function isMistake(error: unknown): error is HubError {
   return error instanceof HubError && (error.code === 'bad_request' || error.code === 'conflict');

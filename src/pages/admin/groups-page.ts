@@ -1,39 +1,47 @@
+import type { ListedGroup, Membership } from '../../users/group-pages-store.ts';
 import { actionForm, csrfField, textArea, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { type PagingView, paging } from '../elements/paging.ts';
 import { formatCount } from '../elements/quantity.ts';
 import { table } from '../elements/table.ts';
-import { type Html, html } from '../html.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
 import { originWord } from './origin-word.ts';
 
 export interface AdminGroupsView {
   readonly layout: FormLayoutProps;
-  readonly groups: readonly {
-    readonly name: string;
-    readonly memberCount: number;
-    readonly origin: string;
-  }[];
+  readonly groups: readonly ListedGroup[];
+  /** Part of a name that was searched for. */
+  readonly search: string;
+  readonly paging: PagingView;
+  readonly mayCreate: boolean;
   readonly typedName?: string | undefined;
   readonly problem?: string | undefined;
 }
 
 /** The administration's list of groups, with the form that makes one: `name`. */
-export function adminGroupsPage({ layout, groups, typedName, problem }: AdminGroupsView): Html {
+export function adminGroupsPage(view: AdminGroupsView): Html {
+  const { layout, groups, search, mayCreate, typedName, problem } = view;
   const { urls } = layout;
+  const { total } = view.paging;
   return adminLayout(layout, {
     title: 'Groups',
     tab: 'groups',
     body: html`${pageHead('Groups', 'Roles and access can be given to a group instead of to each user.')}
-<form class="inline-form" method="post" action="${urls.adminGroups}">
+${
+  mayCreate &&
+  html`<form class="inline-form" method="post" action="${urls.adminGroups}">
 ${csrfField(layout)}
 ${textField({ name: 'name', label: 'Name of a new group', value: typedName, problem, autocomplete: 'off', isLiteral: true, maxLength: 255 })}
 <button class="button primary">Create group</button>
-</form>
+</form>`
+}
+${(total > view.paging.size || search !== '') && searchForm(urls.adminGroups, search, 'Find a group')}
 <section class="block">${
       groups.length === 0
-        ? html`<p class="empty">There are no groups yet.</p>`
-        : table(
+        ? html`<p class="empty">${search === '' ? 'There are no groups yet.' : html`No group’s name contains “${search}”.`}</p>`
+        : html`${table(
             'Groups',
             [
               {
@@ -45,53 +53,134 @@ ${textField({ name: 'name', label: 'Name of a new group', value: typedName, prob
               { label: 'Managed by', cell: ({ origin }) => originWord(origin) },
             ],
             groups,
-          )
+            { style: 'dense' },
+          )}${paging(view.paging)}`
     }</section>`,
   });
+}
+
+function searchForm(url: string, search: string, label: string): Html {
+  return html`<form class="inline-form" method="get" action="${url}" role="search">
+<div class="field"><label for="search">${label}</label><input class="input" id="search" name="search" type="search" value="${search}" maxlength="255" autocapitalize="none" spellcheck="false"></div>
+<button class="button">Search</button>
+</form>`;
 }
 
 export interface AdminGroupView {
   readonly layout: FormLayoutProps;
-  readonly group: { readonly name: string; readonly origin: string };
-  readonly members: readonly string[];
+  readonly group: {
+    readonly name: string;
+    readonly origin: string;
+    readonly properties: Readonly<Record<string, unknown>>;
+  };
+  readonly members: readonly Membership[];
+  readonly search: string;
+  readonly paging: PagingView;
+  /** Undefined where the administrator may not read them. */
+  readonly roles?: readonly { readonly name: string; readonly description: string }[] | undefined;
+  readonly may: {
+    readonly changeMembers: boolean;
+    readonly delete: boolean;
+    readonly listUsers: boolean;
+  };
   readonly typedNames?: string | undefined;
   readonly problem?: string | undefined;
 }
 
-/** One group with its members. Adding sends `names`, removing `name`. */
-export function adminGroupPage({
-  layout,
-  group,
-  members,
-  typedNames,
-  problem,
-}: AdminGroupView): Html {
+/** One group with a page of its members. Adding sends `names`, removing `name`. */
+export function adminGroupPage(view: AdminGroupView): Html {
+  const { layout, group, search, may, typedNames, problem } = view;
   const { urls } = layout;
+  const { total } = view.paging;
+  const url = urls.adminGroup(group.name);
+  const count = formatCount(
+    total,
+    search === '' ? 'member' : 'match',
+    search === '' ? undefined : 'matches',
+  );
   return adminLayout(layout, {
     title: group.name,
     tab: 'groups',
-    body: html`${pageHead(group.name, `${formatCount(members.length, 'member')}, managed by ${originWord(group.origin)}`, html`<a class="button danger" href="${urls.adminGroup(group.name, 'delete')}">Delete group…</a>`)}
-<form class="fields" method="post" action="${urls.adminGroup(group.name, 'add-members')}">
+    body: html`${pageHead(
+      group.name,
+      html`${count}, managed by ${originWord(group.origin)}.${may.listUsers && html` <a href="${urls.admin}?${new URLSearchParams({ group: group.name }).toString()}">Show among users</a>`}`,
+      may.delete &&
+        html`<a class="button danger" href="${urls.adminGroup(group.name, 'delete')}">Delete group…</a>`,
+    )}
+${
+  may.changeMembers &&
+  html`<form class="fields" method="post" action="${urls.adminGroup(group.name, 'add-members')}">
 ${csrfField(layout)}
 ${textArea({ name: 'names', label: 'Add members', value: typedNames, problem, help: 'User names, one on each line.' })}
 <div class="actions"><button class="button primary">Add to group</button></div>
-</form>
-<section class="block"><h2>Members</h2>${
-      members.length === 0
-        ? html`<p class="soft">No members yet.</p>`
-        : html`<ul class="list">${members.map(
-            (name) =>
-              html`<li><div class="what"><a href="${urls.adminUser(name)}">${name}</a></div>${actionForm(
-                layout,
-                {
-                  action: urls.adminGroup(group.name, 'remove-member'),
-                  label: 'Remove',
-                  accessibleLabel: `Remove ${name} from the group`,
-                  style: 'small danger',
-                  fields: { name },
-                },
-              )}</li>`,
-          )}</ul>`
-    }</section>`,
+</form>`
+}
+<section class="block"><h2>Members</h2>
+${(total > view.paging.size || search !== '') && searchForm(url, search, 'Find a member')}
+${memberTable(view)}</section>
+${roleSection(view)}
+${propertySection(view)}`,
   });
+}
+
+function memberTable({ layout, group, members, search, may, paging: shown }: AdminGroupView): Html {
+  const { urls } = layout;
+  if (members.length === 0) {
+    return html`<p class="soft">${search === '' ? 'No members yet.' : html`No member’s name contains “${search}”.`}</p>`;
+  }
+  return html`${table(
+    'Members',
+    [
+      {
+        label: 'Name',
+        style: 'name',
+        cell: ({ name }) => html`<a href="${urls.adminUser(name)}">${name}</a>`,
+      },
+      { label: 'Added by', cell: ({ origin }) => originWord(origin) },
+      {
+        label: 'Actions',
+        style: 'end',
+        cell: ({ name }) =>
+          may.changeMembers &&
+          html`<div class="actions">${actionForm(layout, {
+            action: urls.adminGroup(group.name, 'remove-member'),
+            label: 'Remove',
+            accessibleLabel: `Remove ${name} from the group`,
+            style: 'small danger',
+            fields: {
+              name,
+              search: search || undefined,
+              page: shown.page > 1 ? String(shown.page) : undefined,
+            },
+          })}</div>`,
+      },
+    ],
+    members,
+    { style: 'dense' },
+  )}${paging(shown)}`;
+}
+
+function roleSection({ layout, roles }: AdminGroupView): HtmlValue {
+  if (roles === undefined) return false;
+  return html`<section class="block"><h2>Roles it gives</h2>${
+    roles.length === 0
+      ? html`<p class="soft">None.</p>`
+      : html`<ul class="list">${roles.map(
+          ({ name, description }) =>
+            html`<li><div class="what"><a href="${layout.urls.adminRole(name)}">${name}</a>${description !== '' && html`<p>${description}</p>`}</div></li>`,
+        )}</ul>`
+  }</section>`;
+}
+
+/** Longer values are cut: programs put them there. */
+const longestValue = 1_000;
+const mostProperties = 50;
+
+function propertySection({ group }: AdminGroupView): HtmlValue {
+  const properties = Object.entries(group.properties).slice(0, mostProperties);
+  if (properties.length === 0) return false;
+  return html`<section class="block"><h2>Properties</h2><dl class="facts">${properties.map(
+    ([key, value]) =>
+      html`<dt>${key}</dt><dd><code>${JSON.stringify(value).slice(0, longestValue)}</code></dd>`,
+  )}</dl></section>`;
 }

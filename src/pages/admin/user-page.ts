@@ -9,6 +9,7 @@ import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type ServerSummary, serverStatus, serverTitle } from '../servers/server-summary.ts';
 import { adminLayout } from './admin-layout.ts';
+import { type UserRightsView, userRights } from './user-rights.ts';
 
 export interface AdminUserView {
   readonly layout: FormLayoutProps;
@@ -23,8 +24,7 @@ export interface AdminUserView {
   };
   /** Undefined where the administrator may not read it. */
   readonly profile?: AdminProfile | undefined;
-  readonly groups: readonly string[];
-  readonly roles: readonly string[];
+  readonly rights: UserRightsView;
   readonly identities: readonly { readonly label: string; readonly display: string }[];
   readonly servers: readonly ServerSummary[];
   readonly sessions: readonly SessionEntry[];
@@ -66,6 +66,7 @@ ${profileForm(view)}
         : html`${sessionList(layout, sessions, { endUrl: urls.adminUser(user.name, 'end-session') })}
 ${may.endSessions && html`<div class="pages">${actionForm(layout, { action: urls.adminUser(user.name, 'end-sessions'), label: isSelf ? 'End all other logins' : 'End all logins', style: 'small danger' })}</div>`}`
     }</section>
+${userRights(layout, user.name, view.rights)}
 ${(isSelf || may.change || may.delete) && html`<section class="block"><h2>Rights and removal</h2>${removal(view)}</section>`}`,
   });
 }
@@ -86,14 +87,11 @@ const passwordWords = {
 } as const;
 
 function facts(view: AdminUserView): Html {
-  const { layout, user, groups, roles, identities, password, hasSecondFactor } = view;
+  const { layout, user, identities, password, hasSecondFactor } = view;
   const { now } = layout;
-  const none = html`<span class="soft">None</span>`;
   return html`<dl class="facts">
 ${view.profile && profileFacts(view.profile)}<dt>Last activity</dt><dd>${user.lastActivityAt ? timeElement(user.lastActivityAt, now) : html`<span class="soft">Never</span>`}</dd>
 <dt>Account made</dt><dd>${timeElement(user.createdAt, now)}</dd>
-<dt>Groups</dt><dd>${groups.length > 0 ? groups.join(', ') : none}</dd>
-<dt>Roles</dt><dd>${roles.length > 0 ? roles.join(', ') : none}</dd>
 ${password !== undefined && html`<dt>Password</dt><dd>${passwordWords[password]}</dd>`}
 ${user.systemAccount !== undefined && html`<dt>System account</dt><dd>${user.systemAccount}</dd>`}
 <dt>Second factor</dt><dd>${hasSecondFactor ? 'On' : 'Off'}</dd>
@@ -210,19 +208,19 @@ function administratorEntry(
   entry: (title: string, text: string, control: HtmlValue) => Html,
 ): Html {
   return isAdmin
-    ? entry('Administrator', 'May do everything on this hub.', adminForm(layout, name, false))
+    ? entry('Administrator', 'May do everything on this hub.', demotion(layout, name))
     : entry(
         'Make administrator',
         'Administrators may do everything, also for other users.',
-        adminForm(layout, name, true),
+        html`<a class="button small" href="${layout.urls.adminUser(name, 'admin')}" aria-label="Make ${name} an administrator">Make administrator…</a>`,
       );
 }
 
-function adminForm(layout: FormLayoutProps, userName: string, isAdmin: boolean): Html {
+function demotion(layout: FormLayoutProps, userName: string): Html {
   return actionForm(layout, {
     action: layout.urls.adminUser(userName, 'admin'),
-    label: isAdmin ? 'Make administrator' : 'Take the rights away',
+    label: 'Take the rights away',
     style: 'small',
-    fields: { admin: String(isAdmin) },
+    fields: { admin: 'false' },
   });
 }

@@ -7,11 +7,9 @@ import type { SecondFactors } from '../../accounts/second-factors.ts';
 import type { UserProfiles } from '../../accounts/user-profiles.ts';
 import type { Authenticators } from '../../authentication/create-authenticators.ts';
 import { HubError } from '../../errors.ts';
-import type { RoleStore } from '../../rbac/role-store.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
 import type { LoginSessions } from '../../sessions/login-sessions.ts';
-import type { GroupStore } from '../../users/group-store.ts';
 import type { IdentityStore } from '../../users/identity-store.ts';
 import type { InvitationStore } from '../../users/invitation-store.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
@@ -21,14 +19,14 @@ import { summaryOf, untouchedServer } from '../servers/server-views.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
 import { invitationLinksPage } from './new-users-page.ts';
 import { type AdminProfile, adminUserPage } from './user-page.ts';
+import { adminUserRightsRoutes, type UserRightsDeps, userRightsOf } from './user-rights-routes.ts';
 
 interface AdminUserDeps {
   readonly users: UserStore;
   readonly accounts: Accounts;
   readonly acting: ActingOnUsers;
   readonly userProfiles: Pick<UserProfiles, 'read' | 'change'>;
-  readonly groups: Pick<GroupStore, 'groupNamesOf'>;
-  readonly roles: Pick<RoleStore, 'heldBy'>;
+  readonly rights: UserRightsDeps;
   readonly identities: Pick<IdentityStore, 'listForUser'>;
   readonly authenticators: Pick<Authenticators, 'find'>;
   readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
@@ -45,6 +43,8 @@ interface AdminUserDeps {
 export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void {
   const { pages } = admin;
   const { users, accounts, logins, secondFactors, invitations } = deps;
+
+  adminUserRightsRoutes(admin, deps.rights);
 
   /** The user of the address, once it is clear that the administrator may do this to them. */
   async function userFor(ctx: Context, who: Admin, scope: string): Promise<User> {
@@ -193,11 +193,9 @@ async function viewOf(
   const resource = { kind: 'user', name: user.name } as const;
   const may = (scope: string) => who.may(scope, resource);
   const mayChange = may('admin:users');
-  const groups = await deps.groups.groupNamesOf(user.name);
-  const holder = { ...resource, isAdmin: user.isAdmin, groupNames: groups };
-  const [profile, roles, identities, own, sessions, credential, factor, open] = await Promise.all([
+  const [profile, rights, identities, own, sessions, credential, factor, open] = await Promise.all([
     may('read:users:info') ? deps.userProfiles.read(user) : undefined,
-    may('read:roles:users') ? deps.roles.heldBy(holder) : [],
+    userRightsOf(who, user, deps.rights),
     mayChange ? deps.identities.listForUser(user.id) : [],
     may('read:servers') ? deps.serverStore.listOfUser(user.name) : [],
     may('read:tokens') ? deps.logins.listOfUser(user.id) : [],
@@ -224,8 +222,7 @@ async function viewOf(
       systemAccount: mayChange ? user.systemAccount : undefined,
     },
     profile: profile && { ...profile.info, toldBy: profile.toldBy, typed },
-    groups,
-    roles: roles.map(({ name }) => name),
+    rights,
     identities: identities.flatMap(({ authenticator, display, subject }) => {
       const via = deps.authenticators.find(authenticator)?.authenticator;
       if (via?.ownsAccounts === true) return [];

@@ -1,0 +1,175 @@
+import type { AuditEntry } from '../../audit/deed.ts';
+import type { RoleReason } from '../../rbac/role-reasons.ts';
+import type { ScopeDescription } from '../../rbac/scope-descriptions.ts';
+import { auditTable } from '../elements/audit-table.ts';
+import { actionForm, csrfField, textField } from '../elements/form.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { table } from '../elements/table.ts';
+import { timeElement } from '../elements/time.ts';
+import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
+import { originWord } from './origin-word.ts';
+
+/** What a user may do and why, by which tokens, and what was done to them. */
+export interface UserRightsView {
+  /** Undefined where the administrator may not read them; so with all that follows. */
+  readonly groups?: readonly UserGroup[] | undefined;
+  readonly mayAddToGroup: boolean;
+  readonly roles?: readonly UserRole[] | undefined;
+  readonly tokens?: { readonly shown: readonly UserToken[]; readonly total: number } | undefined;
+  readonly mayRevoke: boolean;
+  readonly activity?: readonly AuditEntry[] | undefined;
+}
+
+export interface UserGroup {
+  readonly name: string;
+  /** Who put the user into it. */
+  readonly origin: string;
+  readonly mayRemove: boolean;
+}
+
+export interface UserRole {
+  readonly name: string;
+  readonly reasons: readonly RoleReason[];
+  readonly allows: readonly ScopeDescription[];
+}
+
+export interface UserToken {
+  readonly id: string;
+  /** What it is for, or whose it is. */
+  readonly title: string;
+  readonly scopes: readonly string[];
+  readonly createdAt: Date;
+  readonly lastUsedAt?: Date | undefined;
+  readonly expiresAt?: Date | undefined;
+}
+
+/** The sections of a user's page on rights. */
+export function userRights(layout: FormLayoutProps, userName: string, view: UserRightsView): Html {
+  return html`${groupSection(layout, userName, view)}
+${roleSection(layout, view)}
+${tokenSection(layout, userName, view)}
+${activitySection(layout, userName, view)}`;
+}
+
+function groupSection(
+  layout: FormLayoutProps,
+  userName: string,
+  { groups, mayAddToGroup }: UserRightsView,
+): HtmlValue {
+  if (groups === undefined) return false;
+  const { urls } = layout;
+  return html`<section class="block"><h2>Groups</h2>${
+    groups.length === 0
+      ? html`<p class="soft">In no group.</p>`
+      : html`<ul class="list">${groups.map(
+          ({ name, origin, mayRemove }) =>
+            html`<li><div class="what"><a href="${urls.adminGroup(name)}">${name}</a><p>By ${originWord(origin)}</p></div>${
+              mayRemove &&
+              actionForm(layout, {
+                action: urls.adminUser(userName, 'remove-from-group'),
+                label: 'Remove',
+                accessibleLabel: `Remove from the group ${name}`,
+                style: 'small danger',
+                fields: { group: name },
+              })
+            }</li>`,
+        )}</ul>`
+  }${
+    mayAddToGroup &&
+    html`<form class="inline-form" method="post" action="${urls.adminUser(userName, 'add-to-group')}">${csrfField(layout)}
+${textField({ name: 'group', label: 'Add to a group', autocomplete: 'off', isLiteral: true, maxLength: 255 })}
+<button class="button">Add</button></form>`
+  }</section>`;
+}
+
+/** Lines of one role; the page of the role has all. */
+const mostAllowed = 6;
+
+function roleSection({ urls }: FormLayoutProps, { roles }: UserRightsView): HtmlValue {
+  if (roles === undefined) return false;
+  return html`<section class="block"><h2>What this user may do, and why</h2><ul class="list">${roles.map(
+    ({
+      name,
+      reasons,
+      allows,
+    }) => html`<li><div class="what"><strong><a href="${urls.adminRole(name)}">${name}</a></strong>
+<p>${joinHtml(
+      reasons.map((reason) => reasonText(urls, reason)),
+      ' ',
+    )}</p>
+<ul class="allows">${allows.slice(0, mostAllowed).map(({ scope, description, restriction }) => html`<li title="${scope}">${description}${restriction !== undefined && html` <span class="soft">(${restriction})</span>`}</li>`)}</ul>
+${allows.length > mostAllowed && html`<p class="soft">And ${allows.length - mostAllowed} more.</p>`}</div></li>`,
+  )}</ul></section>`;
+}
+
+function reasonText(urls: FormLayoutProps['urls'], reason: RoleReason): Html {
+  switch (reason.kind) {
+    case 'every user':
+      return html`Every user holds it.`;
+    case 'administrator':
+      return html`Every administrator holds it.`;
+    case 'given':
+      return html`Given to this user by ${originWord(reason.origin)}.`;
+    case 'group':
+      return html`Through the group <a href="${urls.adminGroup(reason.groupName)}">${reason.groupName}</a>, in which ${originWord(reason.memberOrigin)} put this user.`;
+  }
+}
+
+function tokenSection(
+  layout: FormLayoutProps,
+  userName: string,
+  { tokens, mayRevoke }: UserRightsView,
+): HtmlValue {
+  if (tokens === undefined) return false;
+  const { now, urls } = layout;
+  const moment = (date: Date | undefined): HtmlValue =>
+    date ? timeElement(date, now) : html`<span class="soft">Never</span>`;
+  const { shown, total } = tokens;
+  return html`<section class="block"><h2>Tokens</h2>${
+    shown.length === 0
+      ? html`<p class="soft">None.</p>`
+      : table(
+          'Tokens',
+          [
+            {
+              label: 'Token',
+              style: 'name',
+              cell: ({ title, scopes }) =>
+                html`${title}<span class="under">${scopes.slice(0, mostAllowed).join(' ')}${scopes.length > mostAllowed && ' …'}</span>`,
+            },
+            { label: 'Created', cell: ({ createdAt }) => moment(createdAt) },
+            { label: 'Last used', cell: ({ lastUsedAt }) => moment(lastUsedAt) },
+            { label: 'Expires', cell: ({ expiresAt }) => moment(expiresAt) },
+            {
+              label: 'Actions',
+              style: 'end',
+              cell: ({ id, title }) =>
+                mayRevoke &&
+                html`<div class="actions">${actionForm(layout, {
+                  action: urls.adminUser(userName, 'revoke-token'),
+                  label: 'Revoke',
+                  accessibleLabel: `Revoke the token ${title}`,
+                  style: 'small danger',
+                  fields: { token_id: id },
+                })}</div>`,
+            },
+          ],
+          shown,
+        )
+  }${total > shown.length && html`<p class="soft">The ${shown.length} newest of ${total.toLocaleString('en')}.</p>`}</section>`;
+}
+
+function activitySection(
+  layout: FormLayoutProps,
+  userName: string,
+  { activity }: UserRightsView,
+): HtmlValue {
+  if (activity === undefined) return false;
+  const all = `${layout.urls.adminActivity}?${new URLSearchParams({ target: userName })}`;
+  const own = `${layout.urls.adminActivity}?${new URLSearchParams({ actor: userName })}`;
+  return html`<section class="block"><h2>Activity</h2>${
+    activity.length === 0
+      ? html`<p class="soft">Nothing is recorded.</p>`
+      : auditTable(layout, activity, { caption: 'Activity', isForAdministrators: true })
+  }<p><a href="${all}">All that was done to ${userName}</a>, <a href="${own}">all that ${userName} did</a></p></section>`;
+}

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { describeEachDatabase } from '../../test/support/databases.ts';
+import { createGroupPages } from './group-pages-store.ts';
+import { createGroupStore } from './group-store.ts';
+import { createUserStore } from './user-store.ts';
+
+describeEachDatabase('pages of groups', (open) => {
+  const openStores = async () => {
+    const database = await open();
+    const users = createUserStore(database);
+    await users.createMissing(['ann', 'bob', 'Bea', 'cleo']);
+    const groups = createGroupStore(database);
+    await groups.create({ name: 'Physics' });
+    await groups.create({ name: 'a_b', origin: 'config' });
+    await groups.create({ name: 'axb' });
+    await groups.addMembers('Physics', ['ann', 'bob', 'Bea'], 'api');
+    await groups.syncMembershipsOf('ann', ['a_b'], 'github');
+    return { groups, pages: createGroupPages(database) };
+  };
+
+  test('tell how many members each has', async () => {
+    const { pages } = await openStores();
+    expect(await pages.listGroups({ offset: 0, limit: 2 })).toEqual({
+      items: [
+        { name: 'Physics', origin: 'api', memberCount: 3 },
+        { name: 'a_b', origin: 'config', memberCount: 1 },
+      ],
+      total: 3,
+    });
+    const namesOf = async (options: {
+      nameFilter?: string;
+      onlyNames?: string[];
+      offset?: number;
+    }) =>
+      (await pages.listGroups({ offset: 0, limit: 5, ...options })).items.map(({ name }) => name);
+    expect(await namesOf({ offset: 2 })).toEqual(['axb']);
+    expect(await namesOf({ nameFilter: 'A_B' })).toEqual(['a_b']);
+    expect(await namesOf({ nameFilter: 'physic' })).toEqual(['Physics']);
+    expect(await namesOf({ onlyNames: ['axb', 'none'] })).toEqual(['axb']);
+  });
+
+  test('list members with who put them in', async () => {
+    const { groups, pages } = await openStores();
+    const { id } = await groups.getByName('Physics');
+    expect(await pages.listMembers(id, { offset: 1, limit: 5 })).toEqual({
+      items: [
+        { name: 'ann', origin: 'api' },
+        { name: 'bob', origin: 'api' },
+      ],
+      total: 3,
+    });
+    expect(await pages.listMembers(id, { offset: 0, limit: 5, nameFilter: 'B' })).toMatchObject({
+      items: [{ name: 'Bea' }, { name: 'bob' }],
+      total: 2,
+    });
+    expect(await pages.membershipsOf('ann')).toEqual([
+      { name: 'Physics', origin: 'api' },
+      { name: 'a_b', origin: 'github' },
+    ]);
+  });
+});
