@@ -7,6 +7,8 @@ import { describe, expect, test } from 'vitest';
 import { listCommands } from '../scripts/reference/command-line-page.ts';
 import { listSettings } from '../scripts/reference/configuration-page.ts';
 import { errorCodes } from '../scripts/reference/errors-page.ts';
+import { jupyterHubOperations } from '../scripts/reference/jupyterhub-operations.ts';
+import { counterpartOf } from '../scripts/reference/jupyterhub-page.ts';
 import { listMetrics } from '../scripts/reference/metrics-page.ts';
 import { referencePages } from '../scripts/reference/pages.ts';
 import { loadCheckedConfig } from '../src/cli/checked-config.ts';
@@ -53,6 +55,33 @@ describe('the reference', () => {
         expected.filter((row) => !page.includes(row)),
         file,
       ).toEqual([]);
+    }
+  });
+
+  test('is right about each operation of JupyterHub', () => {
+    const isGone = ({ path }: { readonly path: string }) => path.startsWith('/authorizations/');
+    const keys = jupyterHubOperations.map(({ method, path }) => `${method} ${path}`);
+    expect(new Set(keys).size).toBe(keys.length);
+    expect(jupyterHubOperations).toHaveLength(64);
+    for (const [index, operation] of jupyterHubOperations.entries()) {
+      const { scopes, statuses, difference, isUnpublished, test: named } = operation;
+      const here = counterpartOf(operation);
+      const key = keys[index];
+      if (isUnpublished !== true) expect(here, key).toBeDefined();
+      const answers = Object.keys(here?.answers ?? {}).map(Number);
+      const declared: readonly string[] =
+        typeof here?.scopes === 'string' ? [] : (here?.scopes ?? []);
+      const isSame =
+        statuses.every((status) => answers.includes(status)) &&
+        scopes.every((scope) => declared.includes(scope)) &&
+        (scopes.length > 0 || declared.length === 0);
+      if (difference === undefined) expect(isSame, key).toBe(true);
+      if (isGone(operation)) expect(answers, key).toEqual([410]);
+      else if (here !== undefined && key !== 'PATCH /proxy') {
+        expect(Math.min(...answers), key).toBeLessThan(400);
+      }
+      const [file, title] = named;
+      expect(read(`test/${file}`), `${key}: ${file}`).toContain(title);
     }
   });
 

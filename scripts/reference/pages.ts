@@ -4,6 +4,7 @@ import { configurationPage } from './configuration-page.ts';
 import { errorsPage } from './errors-page.ts';
 import { helmValuesPage } from './helm-values-page.ts';
 import { httpApiPage } from './http-api-page.ts';
+import { jupyterHubPage } from './jupyterhub-page.ts';
 import { metricsPage } from './metrics-page.ts';
 import { scopesPage } from './scopes-page.ts';
 
@@ -14,6 +15,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/scopes.md', scopesPage()],
     ['docs/reference/audit.md', auditPage()],
     ['docs/reference/http-api.md', httpApiPage()],
+    ['docs/reference/jupyterhub-api.md', jupyterHubPage()],
     ['docs/reference/metrics.md', metricsPage()],
     ['docs/reference/errors.md', errorsPage()],
     ['docs/reference/helm-values.md', helmValuesPage()],

@@ -433,6 +433,11 @@ describe('operations for which the hub has no use', () => {
   });
 });
 
+test('operations that do nothing are not there', async () => {
+  const name = await newUser();
+  expect(await statusOf('POST', `/users/${name}/admin-access`)).toBe(404);
+});
+
 describe('POST /proxy', () => {
   test('answers without a body once the table is right', async () => {
     expect(await send('POST', '/proxy')).toEqual({ status: 200, body: undefined });
