@@ -81,7 +81,9 @@ test('a server that is not used is stopped, its user is warned before and told w
 
   age('ann', `last_activity_at = last_activity_at - ${55 * minute}`);
   const home = await browser.open(`${hub.url}hub/home`);
-  expect(home.body).toMatch(/It is stopped <time[^>]*>in \d minutes<\/time> unless it is used\./);
+  expect(home.body).toMatch(
+    /It will be stopped <time[^>]*>in \d minutes<\/time> unless it is used\./,
+  );
   await submitFormTo(browser, home, /^\/hub\/extend\/ann$/);
   expect(minutesLeft(await getServer(hub, serverPath('ann')))).toBeGreaterThanOrEqual(55);
   expect((await browser.open(`${hub.url}hub/home`)).body).toContain('The server goes on running.');

@@ -81,7 +81,7 @@ describe('the home page', () => {
     expect(soon).toContain('action="/hub/extend/alice"');
     expect(soon).toContain('live-state.js');
     const old = stop('max_age', 600);
-    expect(old).toContain('the longest it may run.');
+    expect(old).toContain('when it has run as long as it may.');
     expect(old).not.toContain('Keep it running');
   });
 

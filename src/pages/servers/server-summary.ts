@@ -96,8 +96,8 @@ export function comingStopSentence({ comingStop }: ServerSummary, now: Date): Ht
   if (comingStop === undefined) return '';
   const when = timeElement(comingStop.at, now);
   return comingStop.reason === 'idle_timeout'
-    ? html`It is stopped ${when} unless it is used.`
-    : html`It is stopped ${when}, the longest it may run.`;
+    ? html`It will be stopped ${when} unless it is used.`
+    : html`It will be stopped ${when}, when it has run as long as it may.`;
 }
 
 /** The name by which a person knows a server. */
