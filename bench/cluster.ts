@@ -5,7 +5,7 @@
 import { parseArgs } from 'node:util';
 import { measureAtRest } from './cluster/at-rest.ts';
 import { startFleet } from './cluster/fleet.ts';
-import { measureGateways } from './cluster/gateways.ts';
+import { gatewayLoad, measureGateways } from './cluster/gateways.ts';
 import { killAtRandom } from './cluster/kills.ts';
 import { measureRevocations, measureWithDeadFeeds } from './cluster/revocation.ts';
 import { restartEach } from './cluster/rolling.ts';
@@ -114,7 +114,7 @@ if (wanted.has('gateways')) {
   const { throughputRatio, cpuRatio, summaries } = found;
   for (const summary of summaries) say(summary);
   report(
-    'throughput of 2 gateway processes against 1, the load beside them',
+    `throughput of 2 gateway processes against 1 (${gatewayLoad})`,
     `${throughputRatio.toFixed(2)} ×`,
     '≥ 1.3 ×',
     throughputRatio >= 1.3,

@@ -17,7 +17,35 @@ export interface GatewaysReport {
   readonly summaries: readonly string[];
 }
 
-const connections = 64;
+const connections = 256;
+
+/**
+ * What a notebook in a browser sends with each of its questions, beside the cookies of its login. To the load it makes
+ * no difference; a gateway reads each header, and decides which of them an upstream may see.
+ */
+const notebookHeaders = {
+  'User-Agent':
+    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36',
+  Accept: '*/*',
+  'Accept-Language': 'en-GB,en;q=0.9,de;q=0.8',
+  'Accept-Encoding': 'gzip, deflate, br, zstd',
+  'Cache-Control': 'no-store',
+  Pragma: 'no-cache',
+  Priority: 'u=1, i',
+  'Sec-Fetch-Dest': 'empty',
+  'Sec-Fetch-Mode': 'cors',
+  'Sec-Fetch-Site': 'same-origin',
+  'sec-ch-ua': '"Chromium";v="140", "Not=A?Brand";v="24"',
+  'sec-ch-ua-mobile': '?0',
+  'sec-ch-ua-platform': '"Linux"',
+  'X-XSRFToken': '2|6f1a2b3c|8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a|1763820000',
+};
+const notebookCookie = '_xsrf=2|6f1a2b3c|8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a|1763820000';
+
+/** The load, in words. */
+export const gatewayLoad =
+  `${connections} browsers of a notebook: a guarded route, ${Object.keys(notebookHeaders).length + 3} headers and ` +
+  'the cookies of a login, answers of 1 KiB from the memory of an nginx; wrk and nginx share the cores';
 
 /** A guarded route through one gateway process and through two, each set with a hub of its own, on all cores. */
 export async function measureGateways(options: {
@@ -49,7 +77,11 @@ export async function measureGateways(options: {
     contenders.push({
       name: `${gateways} gateway process${gateways === 1 ? '' : 'es'}`,
       url: `${hub.url}services/guarded/api/contents`,
-      headers: { Cookie: hub.cookies },
+      headers: {
+        ...notebookHeaders,
+        Referer: `${hub.url}services/guarded/lab`,
+        Cookie: `${hub.cookies}; ${notebookCookie}`,
+      },
       processes: [hub.process.pid, ...pids].map(meteredProcess),
     });
   }
