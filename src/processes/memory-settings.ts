@@ -8,6 +8,11 @@ const v8Options = [
    */
   '--max-semi-space-size=16',
   /*
+   * How far the heap may grow, in percent of what was in use, before the old objects are collected. V8 would let it
+   * grow to a multiple, and keep what it got: 50 MiB more after a burst of requests.
+   */
+  '--heap-growing-percent=60',
+  /*
    * After some seconds without work V8 would give memory back and the compiled code with it, so that each burst
    * of requests started cold. The hub does it after minutes (`collectWhenQuiet`).
    */
