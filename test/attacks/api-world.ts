@@ -90,9 +90,8 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
       const path = options.isNamed ? `servers/${server}` : 'server';
       await startUntilReady(hub, `/users/${name}/${path}`);
     }
-    const answer = await hub.api(`/users/${name}/sessions`, adminToken);
-    const { sessions } = (await answer.json()) as { sessions: { id: string }[] };
-    return { name, token, tokenId: id, sessionId: sessions[0]?.id ?? 'no-session' };
+    const sessionId = options.hasLogins ? await sessionOf(hub, name) : 'no-session';
+    return { name, token, tokenId: id, sessionId };
   };
   const owner = await createUser(names.owner);
   const other = await createUser(names.other);
@@ -104,8 +103,6 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
   if (options.hasFailures) {
     await submitLogin(new FakeBrowser(), hub.url, owner.name, 'not the password');
   }
-  const revoked = (await post('/users/ada/tokens', {})) as { id: string; token: string };
-  await hub.api(`/users/ada/tokens/${revoked.id}`, adminToken, { method: 'DELETE' });
   return {
     owner,
     other,
@@ -118,9 +115,31 @@ export async function createWorld(hub: TestHub, options: WorldOptions): Promise<
     adminServiceToken: adminToken,
     plainServiceToken: 'plain-service-token',
     gatewayToken: 'edge-service-token',
-    revokedToken: revoked.token,
+    revokedToken: await revokedTokenOf(hub),
     freeName: `free${worlds}`,
   };
+}
+
+async function sessionOf(hub: TestHub, name: string): Promise<string> {
+  const answer = await hub.api(`/users/${name}/sessions`, adminToken);
+  const { sessions } = (await answer.json()) as { sessions: { id: string }[] };
+  return sessions[0]?.id ?? 'no-session';
+}
+
+const revokedTokens = new WeakMap<TestHub, Promise<string>>();
+
+/** One for all worlds of a hub: nothing can be done with it, nor to it. */
+function revokedTokenOf(hub: TestHub): Promise<string> {
+  const made = revokedTokens.get(hub) ?? makeRevokedToken(hub);
+  revokedTokens.set(hub, made);
+  return made;
+}
+
+async function makeRevokedToken(hub: TestHub): Promise<string> {
+  const answer = await hub.api('/users/ada/tokens', adminToken, { method: 'POST', body: '{}' });
+  const { id, token } = (await answer.json()) as { id: string; token: string };
+  await hub.api(`/users/ada/tokens/${id}`, adminToken, { method: 'DELETE' });
+  return token;
 }
 
 /** Everything an operation could have changed, as an administrator sees it. */

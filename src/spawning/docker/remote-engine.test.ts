@@ -97,7 +97,7 @@ describe.runIf(hasDocker() && hasRegistry())('an image in a registry with passwo
   afterAll(async () => {
     await engine?.[Symbol.asyncDispose]();
     await registry?.[Symbol.asyncDispose]();
-  }, 60_000);
+  });
 
   const withPassword = (changed: object = {}) => ({
     host: engine.host,
@@ -197,11 +197,11 @@ describe.runIf(hasDocker())('an engine whose disk is full', () => {
     mkdirSync(disk);
     execFileSync('/usr/bin/mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', disk]);
     engine = await startDocker({ dataRoot: disk });
-  }, 60_000);
+  });
   afterAll(async () => {
     await engine?.[Symbol.asyncDispose]();
     execFileSync('umount', ['--lazy', disk]);
-  }, 60_000);
+  });
 
   test('starts no server, says why, and starts it once there is room', async () => {
     const spawner = await create({ host: engine.host, image: busyImage, network: 'host' });
@@ -257,7 +257,7 @@ describe.runIf(hasDocker())('an engine behind TLS', () => {
     engine = await startDocker({
       args: ['--host', host, '--tlsverify', ...files, '--tlskey', at('engine.key')],
     });
-  }, 60_000);
+  });
   afterAll(() => engine?.[Symbol.asyncDispose](), 60_000);
 
   const options = (certificate: string, authority = 'authority') => ({
