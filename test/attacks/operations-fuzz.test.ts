@@ -150,8 +150,8 @@ function createValues(random: Random) {
   const junkLeaf = () => random.pick([null, true, 7, 'text', '\0', {}, []]);
 
   /** Something that a schema, as JSON Schema, describes. */
-  function valid(schema: Record<string, unknown>, depth = 0): unknown {
-    if (depth > 6 || random.chance(0.06)) return junk();
+  function valid(schema: Record<string, unknown> | boolean, depth = 0): unknown {
+    if (typeof schema === 'boolean' || depth > 6 || random.chance(0.06)) return junk();
     const choices = (schema['anyOf'] ?? schema['oneOf']) as Record<string, unknown>[] | undefined;
     if (choices !== undefined && choices.length > 0) return valid(random.pick(choices), depth + 1);
     if (Array.isArray(schema['enum'])) return random.pick(schema['enum']);
@@ -344,8 +344,12 @@ test('whatever strangers send, nothing fails, nothing hangs, and no one learns o
     expect(answer.text, shown(call)).not.toContain(mark);
   });
   expect(await victim()).toEqual(before);
-  // The calls are near enough to right ones.
-  expect(succeeded.size).toBeGreaterThan(operations.length / 4);
+  // The calls are near enough to right ones: of those that strangers may make for themselves, many succeed.
+  const ofTheirOwn = operations.filter(
+    ({ scopes, target }) => !Array.isArray(scopes) || target === 'user' || target === 'server',
+  );
+  const reached = ofTheirOwn.filter(({ id }) => succeeded.has(id));
+  expect(reached.length).toBeGreaterThan(ofTheirOwn.length / 3);
 });
 
 test('whatever administrators send, nothing fails and nothing hangs', {
