@@ -12,7 +12,7 @@ const floors: readonly (readonly string[])[] = [
   ['audit', 'crypto', 'plugin-host'],
   ['http'],
   ['store', 'proxy', 'spawning', 'client', 'plugin.ts'],
-  ['users', 'singleuser', 'instances'],
+  ['users', 'singleuser', 'instances', 'notices'],
   ['rbac', 'sessions', 'singleuser-run.ts'],
   ['authentication', 'oauth', 'singleuser-main.ts'],
   ['servers', 'services', 'gateway', 'accounts'],

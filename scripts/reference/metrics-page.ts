@@ -11,6 +11,7 @@ export function listMetrics(): readonly MetricDescription[] {
     instance: { name: '', version: '' },
     instancesByState: () => ({ up: 0, down: 0 }),
     gateways: () => 0,
+    isInMaintenance: () => Promise.resolve(false),
     serversByState: () => ({}),
     serversTogether: () => ({ cpuCores: 0, memoryBytes: 0 }),
     users: () => Promise.resolve(0),

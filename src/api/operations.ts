@@ -8,6 +8,7 @@ import { instanceOperations } from './instances.ts';
 import { invitationOperations } from './invitations.ts';
 import { loadOperations } from './loads.ts';
 import { lockoutOperations } from './lockouts.ts';
+import { noticeOperations } from './notices.ts';
 import type { Operation } from './operation.ts';
 import { proxyOperations } from './proxy.ts';
 import { roleOperations } from './roles.ts';
@@ -44,6 +45,7 @@ export type ApiDeps = Together<
   | typeof instanceOperations
   | typeof authorizationOperations
   | typeof auditOperations
+  | typeof noticeOperations
 >;
 
 /** Every operation of the API. */
@@ -69,6 +71,7 @@ export const operations: readonly Operation<ApiDeps>[] = [
   instanceOperations,
   authorizationOperations,
   auditOperations,
+  noticeOperations,
 ].flat();
 
 type DepsOf<List> = List extends readonly Operation<infer Deps>[] ? (deps: Deps) => void : never;

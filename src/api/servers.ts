@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { HubError } from '../errors.ts';
 import type { Origins } from '../http/origins.ts';
 import type { ToldAddresses } from '../servers/address-elsewhere.ts';
+import { mayStartInMaintenance } from '../servers/maintenance.ts';
 import type { ProgressElsewhere } from '../servers/progress-elsewhere.ts';
 import { type Server, type ServerProgress, unreachableSince } from '../servers/server.ts';
 import type { ServerLifecycle } from '../servers/server-lifecycle.ts';
@@ -130,12 +131,13 @@ function startedAt(
         201: { description: 'It is ready.', schema: serverModel },
         202: { description: 'It is starting; follow its progress.', schema: serverModel },
       },
-    }).handle(async ({ params, body, may }, deps: Deps) => {
+    }).handle(async ({ params, body, caller, may }, deps: Deps) => {
       const accepted = await deps.servers.start({
         user: await deps.users.getByName(params.name),
         serverName: params.server,
         userOptions: body.user_options,
         displayName: body.display_name,
+        mayStartInMaintenance: mayStartInMaintenance(caller),
       });
       const isReady = await within(accepted.ready, deps.slowStartMs);
       const model = present(await getServer(params, deps), may, deps);

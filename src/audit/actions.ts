@@ -57,6 +57,10 @@ export const auditActions = {
   'route.save':
     'A route was added or changed over `Hub.proxy_api`; the detail has the `target`, and the `host` where there is one.',
   'route.delete': 'A route was deleted over `Hub.proxy_api`.',
+  'announcement.set': 'Something was announced to all users.',
+  'announcement.remove': 'The announcement to all users was taken back.',
+  'maintenance.begin': 'Maintenance began or was changed: no servers are started.',
+  'maintenance.end': 'Maintenance was ended before its time.',
   'hub.start': 'An instance of the hub started.',
   'hub.stop': 'An instance of the hub stopped.',
   'hub.shut_down': 'The hub was asked over the API to stop.',

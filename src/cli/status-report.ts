@@ -4,6 +4,8 @@ import type { Config } from '../config/config.ts';
 import { listStartedGateways, type StartedGateway } from '../gateway/gateway-process-store.ts';
 import { nothing, placeOf } from '../instances/instance-overview.ts';
 import { createInstanceStore, type OwnedThings } from '../instances/instance-store.ts';
+import { shortTime as shortMinute } from '../notices/notice.ts';
+import { createNoticeStore, type Notices } from '../notices/notice-store.ts';
 import { readMachineId } from '../processes/machine-id.ts';
 import { isSameProcess } from '../processes/process-identity.ts';
 import { createServerCountStore } from '../servers/server-count-store.ts';
@@ -41,13 +43,14 @@ export async function reportStatus(
   });
   const store = createInstanceStore(database);
   const here = { machineId: readMachineId() };
-  const [instances, owned, owners, stops, servers, started] = await Promise.all([
+  const [instances, owned, owners, stops, servers, started, notices] = await Promise.all([
     store.list(),
     store.listOwned(),
     createServiceOwnerStore(database, '').list(),
     createServiceStopStore(database).list(),
     createServerCountStore(database).countByState(),
     listStartedGateways(database),
+    createNoticeStore(database).current(),
   ]);
   const placed = instances.map((instance) => ({
     ...placeOf(instance, here),
@@ -87,11 +90,17 @@ export async function reportStatus(
     })),
     services,
     servers,
+    announcement: notices.announcement?.text ?? null,
+    maintenance: {
+      active: notices.maintenance !== undefined,
+      text: notices.maintenance?.text ?? null,
+      until: notices.maintenance?.until?.toISOString() ?? null,
+    },
   };
   io.stdout.write(
     json
       ? `${JSON.stringify(status, null, 2)}\n`
-      : describe({ version, placed, gateways, services, servers }),
+      : describe({ version, placed, gateways, services, servers, notices }),
   );
 }
 
@@ -136,8 +145,9 @@ function describe(status: {
   readonly gateways: readonly GatewayLine[];
   readonly services: readonly ServiceLine[];
   readonly servers: Readonly<Record<string, number>>;
+  readonly notices: Notices;
 }): string {
-  const { version, placed, gateways, services, servers } = status;
+  const { version, placed, gateways, services, servers, notices } = status;
   const instanceRows = placed.map(({ instance, isUp, downSince, owned }) => [
     instance.name,
     isUp ? 'up' : 'down',
@@ -174,8 +184,23 @@ function describe(status: {
     ...columns(serviceRows, 'None.'),
     '',
     `Servers: ${serverTexts.length === 0 ? 'none' : serverTexts.join(', ')}`,
+    ...describeNotices(notices),
     '',
   ].join('\n');
+}
+
+function describeNotices({ announcement, maintenance }: Notices): string[] {
+  const end = ({ until }: { readonly until?: Date | undefined }) =>
+    until === undefined ? '' : ` until ${shortMinute(until)}`;
+  const told = (text: string) => (text === '' ? '' : `: ${text.replaceAll(/\s+/g, ' ')}`);
+  return [
+    ...(maintenance === undefined
+      ? []
+      : [`Maintenance${end(maintenance)}, no servers are started${told(maintenance.text)}`]),
+    ...(announcement === undefined
+      ? []
+      : [`Announcement${end(announcement)}${told(announcement.text)}`]),
+  ];
 }
 
 function counted(amount: number, noun: string): string {

@@ -2,6 +2,7 @@ import type Router from '@koa/router';
 import { type BatchReport, createBatches } from '../accounts/batches.ts';
 import { adminActivityRoutes } from '../pages/admin/activity-routes.ts';
 import { createAdminContext } from '../pages/admin/admin-context.ts';
+import { adminAnnouncementRoutes } from '../pages/admin/announcement-routes.ts';
 import { adminGroupRoutes } from '../pages/admin/group-routes.ts';
 import { adminInstanceRoutes } from '../pages/admin/instance-routes.ts';
 import { adminLockoutRoutes } from '../pages/admin/lockout-routes.ts';
@@ -104,5 +105,6 @@ export function addAdminPages(
   adminRuntimeServiceRoutes(admin, { administration: deps.accounts.serviceAdministration });
   adminServiceRoutes(admin, { registry: deps.services.registry, apiPath: deps.site.apiPath, log });
   adminLockoutRoutes(admin, { lockouts, log });
+  adminAnnouncementRoutes(admin, { notices: stores.notices, now: database.now });
   adminActivityRoutes(admin, { auditLog: stores.audit });
 }

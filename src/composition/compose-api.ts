@@ -113,6 +113,8 @@ export function addApi(
     users,
     accounts,
     userProfiles: deps.accounts.userProfiles,
+    notices: stores.notices,
+    now: database.now,
     authStates: createAuthStates({
       identities: stores.identities,
       acting,

@@ -59,7 +59,12 @@ export function composeBrowser(
     revalidate: async (found, ctx) =>
       ctx.path === urls.logout ? found : revalidation.revalidate(found),
   });
-  const announcements = createAnnouncements(urls.hub, Hub);
+  const announcements = createAnnouncements({
+    hubPath: urls.hub,
+    config: Hub,
+    notices: stores.notices,
+    now: database.now,
+  });
   const landing = createLanding({
     config: Hub,
     basePath,

@@ -165,6 +165,7 @@ export async function composeServers(
     ),
     accounts: stores.systemAccounts,
     beforeStop: spawnHooks.beforeStop,
+    requireNoMaintenance: stores.notices.requireNoMaintenance,
     audit: database.audit,
     async noteUse(serverId) {
       activityLog.noteServer(serverId);

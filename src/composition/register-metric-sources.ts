@@ -56,6 +56,11 @@ export function registerMetricSources(
       const up = instances.filter(({ isLive }) => isLive).length;
       return { up, down: instances.length - up };
     },
+    async isInMaintenance() {
+      const { database: problem } = await readiness.check();
+      if (problem !== undefined) return false;
+      return (await stores.notices.current()).maintenance !== undefined;
+    },
     async users() {
       const { database } = await readiness.check();
       return database === undefined ? await stores.users.count() : undefined;

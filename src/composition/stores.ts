@@ -3,6 +3,7 @@ import { createAccountStore } from '../authentication/account-store.ts';
 import type { Secret } from '../config/secret.ts';
 import { createSealer } from '../crypto/sealer.ts';
 import { createInstanceStore } from '../instances/instance-store.ts';
+import { createNoticeStore } from '../notices/notice-store.ts';
 import { createAccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import { createAuthorizationCodeStore } from '../oauth/tokens/authorization-code-store.ts';
 import { createRoleChangeStore } from '../rbac/role-change-store.ts';
@@ -45,6 +46,7 @@ export function createStores(database: HubDatabase, secrets: readonly Secret[], 
     accounts: createAccountStore(database),
     instances: createInstanceStore(database),
     settings: createSettingStore(database),
+    notices: createNoticeStore(database),
     audit: createAuditStore(database),
     roles: createRoleStore(database),
     roleChanges: createRoleChangeStore(database),

@@ -76,7 +76,14 @@ function isOrigin(text: string): boolean {
   return url !== null && [`${url.origin}/`, url.origin].includes(text);
 }
 
-const announcement = z.string().max(2_000).optional();
+/** Characters of what is announced to all users. */
+export const longestAnnouncement = 2_000;
+export const announcementLevels = ['info', 'warning'] as const;
+/** Pages that can be told apart: an announcement may stand on some of them alone. */
+export const announcedPages = ['login', 'home', 'spawn', 'logout'] as const;
+
+const announcementText = z.string().max(longestAnnouncement);
+const announcement = announcementText.optional();
 
 export const hubSection = z.strictObject({
   bind_url: publicBindUrl
@@ -310,9 +317,20 @@ export const hubSection = z.strictObject({
     .describe(
       'File to which the audit log is written as well, one JSON object a line. It may be moved away at any time.',
     ),
-  announcement: announcement.describe(
-    'Text on every page, such as when the hub is down for maintenance. Line breaks are kept; markup is shown as it is.',
-  ),
+  announcement: z
+    .union([
+      announcementText,
+      z.strictObject({
+        text: announcementText.min(1),
+        level: z.enum(announcementLevels).default('info'),
+        pages: z.array(z.enum(announcedPages)).min(1).optional(),
+        until: z.iso.datetime({ offset: true }).optional(),
+      }),
+    ])
+    .optional()
+    .describe(
+      'Text on every page, such as when the hub is down for maintenance; or an object with `text`, `level` (`info` or `warning`), `pages` (of `login`, `home`, `spawn`, `logout`) and `until`, as 2026-01-31T18:00:00Z. Line breaks are kept, markup is shown as it is. One that is made on Admin → Announcements or over the API stands in its place.',
+    ),
   announcement_login: announcement.describe('In place of announcement on the login page.'),
   announcement_home: announcement.describe('In place of announcement on the home page.'),
   announcement_spawn: announcement.describe(

@@ -169,6 +169,7 @@ export function createLiveAccess(deps: {
         case 'services_changed':
         case 'reload_requested':
         case 'user_info_changed':
+        case 'notices_changed':
           break;
         case 'session_ended':
           endSession(subject.sessionId);

@@ -32,6 +32,7 @@ export interface MetricSources {
   /** How many instances have their lease, and how many have lost it without a word. */
   instancesByState(): Readonly<Record<'up' | 'down', number>>;
   openWebSockets(): number;
+  isInMaintenance(): Promise<boolean>;
   /** Gateway processes that follow this instance. */
   gateways(): number;
   droppedLogLines(): number;
@@ -256,6 +257,15 @@ function registerSources(sources: MetricSources, registers: Registry[]): void {
       for (const [state, count] of Object.entries(sources.instancesByState())) {
         this.set({ state }, count);
       }
+    },
+  });
+
+  new Gauge({
+    name: 'hub_maintenance',
+    help: 'Whether maintenance keeps servers from being started (1) or not (0).',
+    registers,
+    async collect() {
+      this.set(Number(await sources.isInMaintenance()));
     },
   });
 

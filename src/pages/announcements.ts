@@ -1,9 +1,12 @@
 import type { HubConfig } from '../config/config.ts';
+import { type AnnouncedPage, type AnnouncementLevel, shortTime } from '../notices/notice.ts';
+import type { NoticeStore, Notices } from '../notices/notice-store.ts';
+import type { ShownAnnouncement } from './elements/layout-props.ts';
 
 /** What the operator tells all users, by page. */
 export interface Announcements {
-  /** The text for the page at a path; undefined where there is none. */
-  at(path: string): string | undefined;
+  /** What stands on the page at a path. */
+  at(path: string): Promise<readonly ShownAnnouncement[]>;
   /** Takes the texts of a reloaded configuration over. */
   update(config: AnnouncementConfig): void;
 }
@@ -18,34 +21,76 @@ export type AnnouncementConfig = Pick<
 >;
 
 /** Pages are told apart by the first segment of their path below `hubPath`. */
-export function createAnnouncements(hubPath: string, config: AnnouncementConfig): Announcements {
-  let current = config;
+export function createAnnouncements(deps: {
+  readonly hubPath: string;
+  readonly config: AnnouncementConfig;
+  readonly notices: Pick<NoticeStore, 'current'>;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}): Announcements {
+  const { hubPath, notices, now } = deps;
+  let { config } = deps;
 
-  /** The text of that one page; empty to have none there. */
-  function ownText(page: string): string | undefined {
+  function pageAt(path: string): AnnouncedPage | undefined {
+    const [page = ''] = path.startsWith(hubPath) ? path.slice(hubPath.length).split('/', 1) : [];
     switch (page) {
       case 'login':
-        return current.announcement_login;
       case 'logout':
-        return current.announcement_logout;
       case 'home':
-        return current.announcement_home;
+        return page;
       case 'spawn':
       case 'spawn-pending':
       case 'user':
-        return current.announcement_spawn;
+        return 'spawn';
       default:
         return undefined;
     }
   }
 
+  /** Of the configuration: the text of that one page, empty to have none there, before that of all. */
+  function configuredAt(page: AnnouncedPage | undefined): ShownAnnouncement | undefined {
+    const own = page === undefined ? undefined : config[`announcement_${page}`];
+    if (own !== undefined) return own === '' ? undefined : { text: own, level: 'warning' };
+    const { announcement } = config;
+    if (announcement === undefined || announcement === '') return undefined;
+    if (typeof announcement === 'string') return { text: announcement, level: 'warning' };
+    const { text, level, pages, until } = announcement;
+    const isOver = until !== undefined && Date.parse(until) <= now();
+    return isOver || !isFor(pages, page) ? undefined : { text, level };
+  }
+
   return {
-    at(path) {
-      const page = path.startsWith(hubPath) ? path.slice(hubPath.length).split('/', 1)[0] : '';
-      return (ownText(page ?? '') ?? current.announcement) || undefined;
+    async at(path) {
+      const page = pageAt(path);
+      // A page about a database that is away must not wait for it.
+      const { announcement, maintenance } = await notices.current().catch((): Notices => ({}));
+      const announced =
+        announcement !== undefined && isFor(announcement.pages, page)
+          ? announcement
+          : configuredAt(page);
+      return [
+        ...(maintenance === undefined ? [] : [maintenanceNotice(maintenance)]),
+        ...(announced === undefined ? [] : [announced]),
+      ];
     },
     update(changed) {
-      current = changed;
+      config = changed;
     },
   };
+}
+
+function isFor(
+  pages: readonly AnnouncedPage[] | undefined,
+  page: AnnouncedPage | undefined,
+): boolean {
+  return pages === undefined || (page !== undefined && pages.includes(page));
+}
+
+function maintenanceNotice({ text, until }: NonNullable<Notices['maintenance']>): {
+  readonly text: string;
+  readonly level: AnnouncementLevel;
+} {
+  const end = until === undefined ? '' : ` until ${shortTime(until)}`;
+  const rule = `Maintenance${end}: no servers are started. Those that run go on.`;
+  return { text: text === '' ? rule : `${rule}\n${text}`, level: 'warning' };
 }

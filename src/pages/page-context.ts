@@ -62,7 +62,7 @@ export function createPageContext(deps: {
       urls,
       assets,
       now: new Date(),
-      announcement: announcements.at(ctx.path),
+      announcements: await announcements.at(ctx.path),
       requestId: ctx.state['requestId'] as string,
     };
     if (login === undefined) return base;

@@ -77,6 +77,8 @@ export interface PageUrls {
   readonly adminInstances: string;
   readonly adminActivity: string;
   readonly adminLockouts: string;
+  readonly adminAnnouncements: string;
+  readonly adminMaintenance: string;
   readonly adminLiftLockout: string;
 }
 
@@ -178,6 +180,8 @@ export function createPageUrls(baseUrl: string): PageUrls {
     adminInstances: `${hub}admin/instances`,
     adminActivity: `${hub}admin/activity`,
     adminLockouts: `${hub}admin/lockouts`,
+    adminAnnouncements: `${hub}admin/announcements`,
+    adminMaintenance: `${hub}admin/maintenance`,
     adminLiftLockout: `${hub}admin/lockouts/lift`,
   };
 }

@@ -34,6 +34,7 @@ export const defaultRoles = {
       'read:roles',
       'read:metrics',
       'read:audit',
+      'admin:announcements',
       'shares',
     ],
     origin: 'default',

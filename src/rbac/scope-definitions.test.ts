@@ -71,15 +71,16 @@ const withoutSubscopes = [
   'proxy',
   'shutdown',
   'gateway',
+  'admin:announcements',
   'read:audit',
   'read:metrics',
 ];
 
 describe('scopeDefinitions', () => {
-  test('are the 52 scopes of the hub and no others', () => {
+  test('are the 53 scopes of the hub and no others', () => {
     const expected = [...Object.keys(directSubscopes), ...withoutSubscopes].sort();
     expect(Object.keys(scopeDefinitions).sort()).toEqual(expected);
-    expect(expected).toHaveLength(52);
+    expect(expected).toHaveLength(53);
   });
 
   test.each(Object.entries(scopeDefinitions))(

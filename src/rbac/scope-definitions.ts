@@ -295,6 +295,11 @@ export const scopeDefinitions = {
     subscopes: [],
     forServicesOnly: true,
   },
+  'admin:announcements': {
+    description: 'Announce something to all users, and stop the start of servers for maintenance.',
+    help: 'Changes the announcement on all pages, and begins and ends maintenance.',
+    subscopes: [],
+  },
   'read:audit': {
     description: 'Read who did what on the hub.',
     help: 'Reads the audit log: logins, changes and refusals of all users, with their addresses.',

@@ -27,7 +27,12 @@ export interface StartRequest {
   /** Undefined uses the last choice again. */
   readonly userOptions?: Readonly<Record<string, unknown>> | undefined;
   readonly displayName?: string | undefined;
+  /** Whether maintenance stops it not. */
+  readonly mayStartInMaintenance: boolean;
 }
+
+/** What is asked for when a server is created without being started. */
+export type NewServer = Omit<StartRequest, 'mayStartInMaintenance'>;
 
 /** The servers of users, in the words of users: names and choices instead of plans and states. */
 export interface UserServers {
@@ -38,7 +43,7 @@ export interface UserServers {
   /** The server that is meant where none is named: `Hub.default_server_name`, or the default one. */
   readonly launchedName: string;
   /** Creates a named server without starting it. Throws `conflict` when it exists. */
-  create(request: StartRequest): Promise<Server>;
+  create(request: NewServer): Promise<Server>;
   /** Changes a stopped server. Throws `conflict` when the new name is taken. */
   change(
     userName: string,
@@ -95,6 +100,8 @@ export function createUserServers(deps: {
   readonly decideAccount: DecideAccount;
   readonly accounts: Pick<SystemAccountStore, 'find'>;
   readonly beforeStop: BeforeStop;
+  /** Throws `unavailable` while no servers are started. */
+  readonly requireNoMaintenance: () => Promise<void>;
   readonly audit: Pick<AuditTrail, 'recordAlone'>;
   /** Stores that a server is used now. */
   readonly noteUse: (serverId: string) => Promise<void>;
@@ -125,7 +132,7 @@ export function createUserServers(deps: {
     return { ...everyChoice, profiles: open, isClosed: open.length === 0 };
   }
 
-  async function serverFor({ user, serverName, displayName }: StartRequest): Promise<Server> {
+  async function serverFor({ user, serverName, displayName }: NewServer): Promise<Server> {
     const existing = await store.find(user.name, serverName);
     if (serverName !== '') await requireOwnClientId(user, serverName);
     if (existing !== undefined) return existing;
@@ -237,6 +244,7 @@ export function createUserServers(deps: {
 
     async start(request) {
       // Before there is a record: a start that is refused leaves no server behind.
+      if (!request.mayStartInMaintenance) await deps.requireNoMaintenance();
       await checkedOptions(request.user.name, request.serverName, request.userOptions);
       const choices = await choicesFor(request.user.name);
       const account = await deps.decideAccount(request.user);

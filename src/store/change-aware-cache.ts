@@ -1,5 +1,5 @@
 import { type AnswerCache, createAnswerCache } from '../concurrency/answer-cache.ts';
-import type { ChangeSubject } from './change-subject.ts';
+import { type ChangeSubject, noticesId } from './change-subject.ts';
 import type { HubDatabase } from './database.ts';
 import { createRevocationSet } from './revocation-set.ts';
 
@@ -84,6 +84,8 @@ export function watchChanges(database: ChangeSource): ChangeWatch {
         return revoke(subject.tokenIds);
       case 'user_info_changed':
         return revoke([subject.userId]);
+      case 'notices_changed':
+        return revoke([noticesId]);
       case 'server_changed':
       case 'instances_changed':
       case 'services_changed':

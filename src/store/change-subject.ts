@@ -21,8 +21,13 @@ export type StateChange =
   | { readonly kind: 'instances_changed' }
   /** A service started, ended or changed hands. */
   | { readonly kind: 'services_changed' }
+  /** All users are told something else. */
+  | { readonly kind: 'notices_changed' }
   /** An instance was told to read its configuration file again, and so shall all others. */
   | { readonly kind: 'reload_requested'; readonly instanceId: string };
+
+/** By which caches know what is told to all users, as they know tokens by their ids. */
+export const noticesId = 'notices';
 
 /** With more tokens, dropping everything is the lesser work. */
 const mostTokenIds = 100;
@@ -60,6 +65,7 @@ function readSubject(kind: string, subject: string | null): ChangeSubject | unde
     case 'user_added':
     case 'instances_changed':
     case 'services_changed':
+    case 'notices_changed':
       return { kind };
     case 'session_ended':
       return subject === null ? undefined : { kind, sessionId: subject };

@@ -41,6 +41,7 @@ const laterTableNames = [
   'runtime_services',
   'user_info',
   'service_stops',
+  'notices',
 ] as const satisfies readonly (keyof Tables)[];
 
 /** A table that is missing above fails to compile here. */

@@ -7,6 +7,7 @@ import type { Generated, GeneratedAlways, Insertable, Selectable, Updateable } f
 export interface Tables {
   users: UsersTable;
   user_info: UserInfoTable;
+  notices: NoticesTable;
   retired_system_accounts: RetiredSystemAccountsTable;
   password_credentials: PasswordCredentialsTable;
   identities: IdentitiesTable;
@@ -60,6 +61,14 @@ export interface UserInfoTable {
   authenticator: string | null;
   /** Display name and e-mail address in lower case, on a line each. */
   search_text: string;
+}
+
+/** What is told to all users at run time, one row of each kind. */
+export interface NoticesTable {
+  kind: string;
+  /** JSON. */
+  content: string;
+  until: number | null;
 }
 
 /** Accounts of deleted users, so that no later user of the same name gets their files. */

@@ -29,6 +29,7 @@ const declarations: readonly OperationDeclaration[] = [
 
 /** A call that does what the operation is for: its query and its body, where it needs one. */
 const inputs: Readonly<Record<string, (world: World) => { query?: string; body?: unknown }>> = {
+  putAnnouncement: () => ({ body: { text: 'Hello.' } }),
   createUsers: ({ freeName }) => ({ body: { usernames: [freeName] } }),
   changeUser: ({ freeName }) => ({ body: { name: freeName } }),
   reportActivity: () => ({ body: { last_activity: new Date().toISOString() } }),

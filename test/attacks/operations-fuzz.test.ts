@@ -171,6 +171,11 @@ function createValues(random: Random) {
         return Object.fromEntries([...built, ...extra]);
       }
       case 'array':
+        if (Array.isArray(schema['prefixItems'])) {
+          return schema['prefixItems'].map((part: Record<string, unknown>) =>
+            valid(part, depth + 1),
+          );
+        }
         return Array.from({ length: random.below(4) }, () =>
           valid((schema['items'] ?? {}) as Record<string, unknown>, depth + 1),
         );

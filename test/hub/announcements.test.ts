@@ -1,6 +1,15 @@
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
-import { submitFormTo } from '../support/server-hub.ts';
+import { submitMain, submitTo } from '../support/pages.ts';
+import {
+  adminToken,
+  createServerHub,
+  serverPath,
+  startUntilReady,
+  stopServer,
+  submitFormTo,
+  tokenOf,
+} from '../support/server-hub.ts';
 import { createTestHub, type TestHub } from '../support/test-hub.ts';
 
 const all = 'Down on Friday <b>at 18:00</b>.\nSave your work.';
@@ -49,4 +58,160 @@ test('a page may have an announcement of its own, or none', async () => {
   }
   const home = await browser.open(`${hub.url}hub/home`);
   expect((await submitFormTo(browser, home, /logout/)).body).toContain('For those who go.');
+});
+
+test('an announcement of the file may be for some pages, of a kind, and end', async () => {
+  const until = new Date(Date.now() + 3_600_000).toISOString();
+  const announcement = { text: 'A course.', level: 'info', pages: ['home'] };
+  await using hub = await createTestHub({ Hub: { announcement: { ...announcement, until } } });
+  const browser = await hub.logIn('alice');
+  expect(await bodyOf(hub, browser, 'hub/home')).toContain(
+    '<div class="notice info" role="status">',
+  );
+  expect(await bodyOf(hub, browser, 'hub/token')).not.toContain('A course.');
+  const over = { ...announcement, until: '2020-01-01T00:00:00Z' };
+  await hub.reload({ Hub: { announcement: over } });
+  expect(await bodyOf(hub, browser, 'hub/home')).not.toContain('A course.');
+});
+
+describe('what is announced at run time', () => {
+  let hub: TestHub;
+  let ada: FakeBrowser;
+  let alice: FakeBrowser;
+
+  beforeAll(async () => {
+    hub = await createServerHub({
+      Hub: { announcement: 'Of the file.' },
+      Authenticator: { admin_users: ['ada'] },
+    });
+    ada = await hub.logIn('ada');
+    alice = await hub.logIn('alice');
+  });
+  afterAll(() => hub?.[Symbol.asyncDispose]());
+
+  async function call(method: string, path: string, body?: object, token = adminToken) {
+    const answer = await hub.api(path, token, {
+      method,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    return {
+      status: answer.status,
+      retryAfter: answer.headers.get('retry-after'),
+      body: (text === '' ? {} : JSON.parse(text)) as Record<string, unknown>,
+    };
+  }
+
+  const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString();
+
+  test('stands in place of the text of the file, on every page, as plain text', async () => {
+    const until = inAnHour();
+    const put = await call('PUT', '/announcement', { text: all, level: 'warning', until });
+    expect(put).toMatchObject({ status: 200, body: { text: all, pages: null, until } });
+    for (const path of ['hub/home', 'hub/token']) {
+      const body = await bodyOf(hub, alice, path);
+      expect(body).toContain(shown);
+      expect(body).not.toContain('Of the file.');
+    }
+    expect(await bodyOf(hub, new FakeBrowser(), 'hub/login')).toContain(shown);
+    expect((await call('GET', '/announcement')).body).toMatchObject({ level: 'warning' });
+
+    const text = 'See https://example.org/course.';
+    await call('PUT', '/announcement', { text, pages: ['login'] });
+    expect(await bodyOf(hub, new FakeBrowser(), 'hub/login')).toContain(
+      'See <a href="https://example.org/course" rel="noopener noreferrer">',
+    );
+    expect(await bodyOf(hub, alice, 'hub/home')).toContain('Of the file.');
+    expect((await call('DELETE', '/announcement')).status).toBe(204);
+    expect((await call('GET', '/announcement')).body).toMatchObject({ active: false, text: null });
+    expect(await bodyOf(hub, new FakeBrowser(), 'hub/login')).toContain('Of the file.');
+  });
+
+  test.each([
+    [{ text: 'x'.repeat(10_000) }, 'at most 2000'],
+    [{ text: ' ' }, 'no text'],
+    [{ text: 'a\u0007b' }, 'control characters'],
+    [{ text: 'a\u202eb' }, 'control characters'],
+    [{ text: 'Over.', until: '2020-01-01T00:00:00Z' }, 'in the past'],
+    [{ text: 'When?', until: 'tomorrow' }, 'until'],
+    [{ text: 'Where?', pages: ['everywhere'] }, 'pages'],
+    [{ text: 'Who?', level: 'panic' }, 'level'],
+    [{ text: 'What?', colour: 'red' }, 'colour'],
+  ])('is refused with a reason: %o', async (body, reason) => {
+    const answer = await call('PUT', '/announcement', body);
+    expect(answer.status).toBe(400);
+    expect(JSON.stringify(answer.body)).toContain(reason);
+  });
+
+  test('is for holders of the scope', async () => {
+    const own = await tokenOf(hub, 'alice', ['self']);
+    for (const path of ['/announcement', '/maintenance']) {
+      expect((await call('PUT', path, { text: 'Mine.' }, own)).status).toBe(403);
+      expect((await call('DELETE', path, undefined, own)).status).toBe(403);
+    }
+    expect((await call('GET', '/maintenance', undefined, own)).status).toBe(200);
+    expect((await alice.request(`${hub.url}hub/admin/announcements`)).status).toBe(403);
+  });
+
+  test('maintenance keeps servers from being started, and lets those that run go on', async () => {
+    await startUntilReady(hub, serverPath('alice'));
+    const until = inAnHour();
+    await call('PUT', '/maintenance', { text: 'New disks.', until });
+    const home = await bodyOf(hub, alice, 'hub/home');
+    expect(home).toContain(`Maintenance until ${until.slice(0, 16).replace('T', ' ')} UTC`);
+    expect(home).toContain('New disks.');
+    expect((await hub.api('/users/alice', adminToken)).status).toBe(200);
+    expect((await alice.open(`${hub.url}user/alice/`)).status).toBe(200);
+
+    const bob = await hub.logIn('bob');
+    const spawn = await bob.open(`${hub.url}hub/spawn`);
+    expect(spawn.body).toContain('no servers are started');
+    const refused = await submitMain(bob, spawn, {});
+    expect(refused.status).toBe(503);
+    expect(refused.body).toContain('New disks.');
+    const own = await tokenOf(hub, 'bob', ['self']);
+    const answer = await call('POST', '/users/bob/server', {}, own);
+    expect(answer).toMatchObject({
+      status: 503,
+      body: { message: expect.stringContaining('No servers are started during maintenance') },
+    });
+    expect(Number(answer.retryAfter)).toBeGreaterThan(3_000);
+    expect(await (await hub.api('/users/bob/server', adminToken)).json()).toMatchObject({
+      status: 404,
+    });
+    expect((await call('POST', '/users/bob/server', {})).status).toBeLessThan(300);
+    const authorization = `token ${adminToken}`;
+    const scraped = await fetch(`${hub.url}hub/metrics`, { headers: { authorization } });
+    const metrics = await scraped.text();
+    expect(metrics).toMatch(/^hub_maintenance 1$/m);
+
+    expect((await call('DELETE', '/maintenance')).status).toBe(204);
+    expect((await call('GET', '/maintenance')).body).toMatchObject({ active: false });
+    await stopServer(hub, serverPath('alice'));
+    expect((await call('POST', '/users/alice/server', {})).status).toBeLessThan(300);
+  });
+
+  test('administrators see to both on a page, without scripts', async () => {
+    const page = await ada.request(`${hub.url}hub/admin/announcements`);
+    const sent = (values: Readonly<Record<string, string>>) =>
+      submitTo(ada, page, '/hub/admin/announcements', values);
+    expect((await sent({ text: 'x'.repeat(3_000) })).body).toContain('at most 2000');
+    const announced = await sent({ text: 'From\r\nthe page.', announcement_end: '3600' });
+    expect(announced.status).toBe(303);
+    expect((await call('GET', '/announcement')).body).toMatchObject({
+      text: 'From\nthe page.',
+      level: 'info',
+      until: expect.any(String),
+    });
+    const begun = await submitTo(ada, page, '/hub/admin/maintenance', { maintenance_text: '' });
+    expect(begun.status).toBe(303);
+    const after = await ada.request(`${hub.url}hub/admin/announcements`);
+    expect(after.body).toContain('End maintenance');
+    await submitTo(ada, after, '/hub/admin/maintenance', {}, 'End maintenance');
+    await submitTo(ada, after, '/hub/admin/announcements', {}, 'Take it back');
+    expect((await call('GET', '/maintenance')).body).toMatchObject({ active: false });
+    expect((await call('GET', '/announcement')).body).toMatchObject({ active: false, text: null });
+    const audit = await (await hub.api('/audit?action=maintenance.begin', adminToken)).text();
+    expect(audit).toContain('"ada"');
+  });
 });

@@ -59,6 +59,10 @@ const movedElsewhere = [
   // database-away.test.ts
   'hub_change_feed_age_seconds',
   'hub_change_feed_losses_total',
+  // time-limits.test.ts
+  'hub_servers_stopped_by_limit_total',
+  // announcements.test.ts
+  'hub_maintenance',
   // gateways.test.ts
   'hub_gateways',
   // instances-seen.test.ts

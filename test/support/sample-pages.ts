@@ -8,6 +8,7 @@ import {
 import { sessionsPage } from '../../src/pages/account/sessions-page.ts';
 import { tokenPage } from '../../src/pages/account/token-page.ts';
 import { activityPage } from '../../src/pages/admin/activity-page.ts';
+import { announcementsPage } from '../../src/pages/admin/announcements-page.ts';
 import { batchPage } from '../../src/pages/admin/batch-page.ts';
 import { adminGroupPage, adminGroupsPage } from '../../src/pages/admin/groups-page.ts';
 import { instancesPage } from '../../src/pages/admin/instances-page.ts';
@@ -914,6 +915,25 @@ export function samplePages(
       hasSecondFactor: true,
       isSelf: false,
       may: { change: true, delete: true, endSessions: true },
+    }),
+    'admin-announcements': announcementsPage({
+      layout: {
+        ...layout,
+        announcements: [
+          {
+            text: text('Maintenance until 2026-11-20 18:00 UTC: no servers are started.'),
+            level: 'warning',
+          },
+          { text: text('A course begins on Monday: https://example.org/course.'), level: 'info' },
+        ],
+      },
+      announcement: {
+        text: text('A course begins on Monday: https://example.org/course.'),
+        level: 'info',
+        pages: ['home'],
+      },
+      maintenance: { text: text('New disks.'), since: minutes(-10), until: minutes(480) },
+      typed: { form: 'maintenance', text: text('New disks'), problem: text('This is too long.') },
     }),
     'admin-new-users': newUsersPage({
       layout,

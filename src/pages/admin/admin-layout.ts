@@ -22,6 +22,7 @@ export function adminLayout(
     ['services', 'Services'],
     ['instances', 'Instances'],
     ['lockouts', 'Lock-outs'],
+    ['announcements', 'Announcements'],
     ['activity', 'Activity'],
   ] as const;
   const tabs = words.filter(([name]) => user?.adminTabs?.includes(name) ?? true);
@@ -47,6 +48,7 @@ export function adminTabUrl(urls: LayoutProps['urls'], tab: AdminTab): string {
     services: urls.adminServices,
     instances: urls.adminInstances,
     lockouts: urls.adminLockouts,
+    announcements: urls.adminAnnouncements,
     activity: urls.adminActivity,
   } as const satisfies Record<AdminTab, string>;
   return urlByTab[tab];

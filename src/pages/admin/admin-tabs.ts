@@ -10,11 +10,18 @@ const scopeByTab = {
   services: 'list:services',
   instances: 'read:hub',
   lockouts: 'admin:users',
+  announcements: 'admin:announcements',
   activity: 'read:audit',
 } as const satisfies Record<AdminTab, string>;
 
 /** Parts that have no list to cut down: a scope with a filter does not open them. */
-const wholeTabs: ReadonlySet<AdminTab> = new Set(['roles', 'instances', 'lockouts', 'activity']);
+const wholeTabs: ReadonlySet<AdminTab> = new Set([
+  'roles',
+  'instances',
+  'lockouts',
+  'announcements',
+  'activity',
+]);
 
 /** The parts of the administration that scopes open, in their order. */
 export function adminTabsOf(scopes: ScopeSet): AdminTab[] {

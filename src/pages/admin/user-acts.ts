@@ -1,6 +1,7 @@
 import type { Accounts } from '../../accounts/accounts.ts';
 import type { ActingOnUsers } from '../../accounts/acting-on-users.ts';
 import type { GroupMembers } from '../../accounts/group-members.ts';
+import { mayStartInMaintenance } from '../../servers/maintenance.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
 import type { UserStore } from '../../users/user-store.ts';
@@ -53,7 +54,8 @@ export function createUserActs(deps: UserActDeps): readonly UserAct[] {
         await acting.requireMayActOn(who.caller, user, ['start:servers'], '');
         const server = await serverStore.find(userName, '');
         if (server?.state === 'running' || server?.state === 'starting') return;
-        await servers.start({ user, serverName: '' });
+        const mayStart = mayStartInMaintenance(who.caller);
+        await servers.start({ user, serverName: '', mayStartInMaintenance: mayStart });
       },
     },
     {

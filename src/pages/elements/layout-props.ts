@@ -1,3 +1,4 @@
+import type { AnnouncementLevel } from '../../notices/notice.ts';
 import type { AssetUrls } from '../assets/assets.ts';
 import type { PageUrls } from '../page-urls.ts';
 
@@ -13,10 +14,16 @@ export interface LayoutProps {
   readonly csrfToken?: string | undefined;
   /** Shown on error pages. */
   readonly requestId?: string | undefined;
-  /** What the operator tells all users; plain text. */
-  readonly announcement?: string | undefined;
+  /** What the operator tells all users. */
+  readonly announcements?: readonly ShownAnnouncement[] | undefined;
   /** Outcome of what the person did before this page. */
   readonly notice?: PageNotice | undefined;
+}
+
+export interface ShownAnnouncement {
+  /** Plain text. */
+  readonly text: string;
+  readonly level: AnnouncementLevel;
 }
 
 /** A layout whose page holds a form. */
@@ -40,6 +47,7 @@ export type AdminTab =
   | 'services'
   | 'instances'
   | 'lockouts'
+  | 'announcements'
   | 'activity';
 
 export interface PageNotice {

@@ -4,6 +4,7 @@ import { type Html, type HtmlValue, html } from '../html.ts';
 import { csrfField } from './form.ts';
 import { icon } from './icons.ts';
 import type { LayoutProps, PageUser } from './layout-props.ts';
+import { linkedText } from './linked-text.ts';
 import { notice } from './notice.ts';
 import { userLabel } from './user-label.ts';
 
@@ -29,7 +30,7 @@ export function pageLayout(layout: LayoutProps, page: PageContent): Html {
 ${layout.user !== undefined && html`${navigation(layout, layout.user, page.place)}${userMenu(layout, layout.user)}`}
 </div></header>
 <main class="inner" id="content">
-${announcement(layout)}${pageNotice(layout)}${page.body}
+${announced(layout)}${pageNotice(layout)}${page.body}
 </main>
 </body>
 </html>
@@ -42,7 +43,7 @@ export function focusLayout(layout: LayoutProps, page: PageContent): Html {
 <body class="focus">
 <main id="content">
 <a class="brand" href="${layout.urls.home}">${icon('hub', 40)}${layout.hubTitle}</a>
-${announcement(layout)}${pageNotice(layout)}${page.body}
+${announced(layout)}${pageNotice(layout)}${page.body}
 </main>
 </body>
 </html>
@@ -101,10 +102,10 @@ ${
 </div>`;
 }
 
-function announcement({ announcement: text }: LayoutProps): HtmlValue {
-  return (
-    text !== undefined &&
-    html`<div class="page-notice announcement">${notice('warn', text)}</div>\n`
+function announced({ announcements = [] }: LayoutProps): HtmlValue {
+  return announcements.map(
+    ({ text, level }) =>
+      html`<div class="page-notice announcement">${notice(level === 'info' ? 'info' : 'warn', linkedText(text))}</div>\n`,
   );
 }
 

@@ -4,6 +4,7 @@ import type { ActingOnUsers } from '../../accounts/acting-on-users.ts';
 import { HubError } from '../../errors.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
+import { mayStartInMaintenance } from '../../servers/maintenance.ts';
 import type { ProgressElsewhere } from '../../servers/progress-elsewhere.ts';
 import { type Server, unreachableSince } from '../../servers/server.ts';
 import type { ServerLifecycle } from '../../servers/server-lifecycle.ts';
@@ -152,7 +153,11 @@ export function spawnRoutes(
     const form = await pages.readForm(ctx);
     const options = submittedOptions(form, await servers.choicesFor(target.user.name));
     try {
-      await servers.start({ ...target, userOptions: options });
+      await servers.start({
+        ...target,
+        userOptions: options,
+        mayStartInMaintenance: mayStartInMaintenance(await pages.callerOf(login)),
+      });
     } catch (error) {
       const isChoiceWrong =
         error instanceof HubError && error.code === 'bad_request' && options !== undefined;

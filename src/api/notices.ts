@@ -1,0 +1,186 @@
+import { z } from 'zod';
+import { announcedPages, announcementLevels, longestAnnouncement } from '../config/hub-schema.ts';
+import { type Announcement, checkNotice, type Maintenance } from '../notices/notice.ts';
+import type { NoticeStore } from '../notices/notice-store.ts';
+import { time } from './models.ts';
+import { operation } from './operation.ts';
+
+interface Deps {
+  readonly notices: NoticeStore;
+  /** Milliseconds since 1970, by the clock of the database. */
+  readonly now: () => number;
+}
+
+const scopes = ['admin:announcements'] as const;
+
+const until = z.iso
+  .datetime({ offset: true })
+  .nullable()
+  .optional()
+  .describe('When it ends by itself.');
+
+const announcementModel = z
+  .object({
+    active: z.boolean(),
+    text: z.string().nullable(),
+    level: z.enum(announcementLevels).nullable(),
+    pages: z.array(z.enum(announcedPages)).nullable().describe('Null for all pages.'),
+    until: time.nullable(),
+  })
+  .meta({ id: 'Announcement' });
+
+const maintenanceModel = z
+  .object({
+    active: z.boolean(),
+    text: z.string().nullable(),
+    since: time.nullable(),
+    until: time.nullable(),
+  })
+  .meta({ id: 'Maintenance' });
+
+/** What all users are told, and whether servers are started. */
+export const noticeOperations = [
+  operation({
+    id: 'getAnnouncement',
+    method: 'GET',
+    path: '/announcement',
+    tag: 'hub',
+    summary: 'Read the announcement that was made at run time',
+    description: 'That of the configuration file, `Hub.announcement`, is not told here.',
+    scopes: 'authenticated',
+    answers: { 200: { description: 'The announcement.', schema: announcementModel } },
+  }).handle(async (_request, { notices }: Deps) => ({
+    status: 200,
+    body: presentAnnouncement((await notices.current()).announcement),
+  })),
+  operation({
+    id: 'putAnnouncement',
+    method: 'PUT',
+    path: '/announcement',
+    audit: ['announcement.set'],
+    tag: 'hub',
+    summary: 'Announce something to all users',
+    description:
+      'It stands on the pages of every instance at once, in place of `Hub.announcement`, until its end or DELETE.',
+    scopes,
+    needsRecentLogin: true,
+    body: z.strictObject({
+      text: z.string().describe(`Plain text, at most ${longestAnnouncement} characters.`),
+      level: z.enum(announcementLevels).default('info'),
+      pages: z
+        .array(z.enum(announcedPages))
+        .min(1)
+        .max(announcedPages.length)
+        .nullable()
+        .optional()
+        .describe('On which pages; on all when left out.'),
+      until,
+    }),
+    answers: { 200: { description: 'The announcement.', schema: announcementModel } },
+  }).handle(async ({ body }, { notices, now }: Deps) => {
+    const announcement: Announcement = {
+      text: body.text.trim(),
+      level: body.level,
+      pages: body.pages ?? undefined,
+      until: dateOf(body.until),
+    };
+    checkNotice(announcement, { now: now(), mayBeEmpty: false });
+    await notices.announce(announcement);
+    return { status: 200, body: presentAnnouncement(announcement) };
+  }),
+  operation({
+    id: 'deleteAnnouncement',
+    method: 'DELETE',
+    path: '/announcement',
+    audit: ['announcement.remove'],
+    tag: 'hub',
+    summary: 'Take the announcement back',
+    scopes,
+    needsRecentLogin: true,
+    answers: { 204: { description: 'There is none any more.' } },
+  }).handle(async (_request, { notices }: Deps) => {
+    await notices.withdraw();
+    return { status: 204 };
+  }),
+  operation({
+    id: 'getMaintenance',
+    method: 'GET',
+    path: '/maintenance',
+    tag: 'hub',
+    summary: 'Read whether the hub is in maintenance mode',
+    scopes: 'authenticated',
+    answers: { 200: { description: 'Whether it is, and until when.', schema: maintenanceModel } },
+  }).handle(async (_request, { notices }: Deps) => ({
+    status: 200,
+    body: presentMaintenance((await notices.current()).maintenance),
+  })),
+  operation({
+    id: 'putMaintenance',
+    method: 'PUT',
+    path: '/maintenance',
+    audit: ['maintenance.begin'],
+    tag: 'hub',
+    summary: 'Begin maintenance: no servers are started',
+    description:
+      'Starts are answered with 503 and `Retry-After`, but for holders of `admin:servers` for all users. Servers that run go on.',
+    scopes,
+    needsRecentLogin: true,
+    body: z
+      .strictObject({
+        text: z
+          .string()
+          .default('')
+          .describe(`What users are told, at most ${longestAnnouncement} characters.`),
+        until,
+      })
+      .prefault({}),
+    answers: { 200: { description: 'The maintenance.', schema: maintenanceModel } },
+  }).handle(async ({ body }, { notices, now }: Deps) => {
+    const known = (await notices.current()).maintenance;
+    const maintenance: Maintenance = {
+      text: body.text.trim(),
+      since: known?.since ?? new Date(now()),
+      until: dateOf(body.until),
+    };
+    checkNotice(maintenance, { now: now(), mayBeEmpty: true });
+    await notices.beginMaintenance(maintenance);
+    return { status: 200, body: presentMaintenance(maintenance) };
+  }),
+  operation({
+    id: 'deleteMaintenance',
+    method: 'DELETE',
+    path: '/maintenance',
+    audit: ['maintenance.end'],
+    tag: 'hub',
+    summary: 'End maintenance',
+    scopes,
+    needsRecentLogin: true,
+    answers: { 204: { description: 'Servers are started again.' } },
+  }).handle(async (_request, { notices }: Deps) => {
+    await notices.endMaintenance();
+    return { status: 204 };
+  }),
+];
+
+function presentAnnouncement(announcement: Announcement | undefined) {
+  return {
+    active: announcement !== undefined,
+    text: announcement?.text ?? null,
+    level: announcement?.level ?? null,
+    pages: announcement?.pages === undefined ? null : [...announcement.pages],
+    until: announcement?.until?.toISOString() ?? null,
+  };
+}
+
+function presentMaintenance(maintenance: Maintenance | undefined) {
+  return {
+    active: maintenance !== undefined,
+    text: maintenance?.text ?? null,
+    since: maintenance?.since.toISOString() ?? null,
+    until: maintenance?.until?.toISOString() ?? null,
+  };
+}
+
+function dateOf(text: string | null | undefined): Date | undefined {
+  return text === null || text === undefined ? undefined : new Date(text);
+}

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { describeEachDatabase } from '../../test/support/databases.ts';
+import { createNoticeStore } from './notice-store.ts';
+
+describeEachDatabase('the store of notices', (open) => {
+  test('tells what is announced to every process, until its end', async () => {
+    const database = await open();
+    let ahead = 0;
+    const now = () => Date.now() + ahead;
+    const store = createNoticeStore({ ...database, now });
+    const other = createNoticeStore({ ...database, now });
+    expect(await other.current()).toEqual({});
+    const until = new Date(Date.now() + 3_600_000);
+    const announcement = { text: 'Hello.', level: 'info', pages: ['home'], until } as const;
+    await store.announce(announcement);
+    expect((await other.current()).announcement).toEqual(announcement);
+    await store.announce({ text: 'Again.', level: 'warning' });
+    expect((await other.current()).announcement).toEqual({ text: 'Again.', level: 'warning' });
+    expect(await other.withdraw()).toBe(true);
+    expect(await store.withdraw()).toBe(false);
+    expect(await store.current()).toEqual({});
+
+    await store.announce(announcement);
+    ahead = 3_600_001;
+    expect(await other.current()).toEqual({});
+  });
+
+  test('refuses starts during maintenance, and tells until when', async () => {
+    const database = await open();
+    const store = createNoticeStore(database);
+    await store.requireNoMaintenance();
+    const since = new Date();
+    const until = new Date(Date.now() + 90_000);
+    await store.beginMaintenance({ text: 'New disks.', since, until });
+    expect((await store.current()).maintenance).toEqual({ text: 'New disks.', since, until });
+    const refusal: unknown = await store.requireNoMaintenance().catch((error: unknown) => error);
+    expect(refusal).toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining(`until ${until.toISOString().slice(0, 10)}`),
+      hint: expect.stringContaining('New disks.'),
+    });
+    const { retryAfterSeconds } = refusal as { retryAfterSeconds: number };
+    expect(retryAfterSeconds).toBeGreaterThan(0);
+    expect(retryAfterSeconds).toBeLessThanOrEqual(90);
+    expect(await store.endMaintenance()).toBe(true);
+    await store.requireNoMaintenance();
+  });
+
+  test('notes each deed in the audit log', async () => {
+    const database = await open();
+    const store = createNoticeStore(database);
+    await store.announce({ text: 'Hello.', level: 'info' });
+    await store.beginMaintenance({ text: '', since: new Date() });
+    await store.withdraw();
+    await store.endMaintenance();
+    const rows = await database.kysely.selectFrom('audit').select('action').orderBy('id').execute();
+    expect(rows.map(({ action }) => action)).toEqual([
+      'announcement.set',
+      'maintenance.begin',
+      'announcement.remove',
+      'maintenance.end',
+    ]);
+  });
+});
