@@ -191,7 +191,7 @@ function toUpstreamRequest(
   req: IncomingMessage,
   options: ForwardOptions,
 ): ForwardedRequest | HubError {
-  const { route, path, client, headersToAdd = [], stripAuthorization = false } = options;
+  const { route, path, client, headersToAdd, stripAuthorization = false } = options;
   let headers: string[];
   try {
     const { rawHeaders } = req;
@@ -200,7 +200,7 @@ function toUpstreamRequest(
       route,
       client,
       requestId: recordOf(req).id,
-      headersToAdd,
+      headersToAdd: [],
       stripAuthorization,
     });
   } catch (error) {
@@ -212,6 +212,7 @@ function toUpstreamRequest(
     method: req.method ?? 'GET',
     path: stripAuthorization ? withoutTokenParameter(path) : path,
     headers,
+    ...(headersToAdd !== undefined && { addedHeaders: headersToAdd }),
     body: null,
   };
 }

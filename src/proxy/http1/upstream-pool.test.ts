@@ -122,6 +122,30 @@ describe('a pool', () => {
     expect(requests).toEqual([`GET /a?b HTTP/1.1\r\n${rest}`, `GET /\xe9 HTTP/1.1\r\n${rest}`]);
   });
 
+  test('sends the headers that many requests share after those of each, and refuses what breaks the framing', async () => {
+    using pool = poolOf();
+    const requests: string[] = [];
+    answer = (socket, text) => {
+      requests.push(text);
+      socket.write(ok);
+    };
+    const addedHeaders = ['X-Hub-User', 'ada', 'X-Hub-Groups', 'one,two'];
+    for (const path of ['/a', '/b']) {
+      await over(send(pool, { path, headers: ['Host', 'hub.test', 'X-A', path], addedHeaders }));
+    }
+    const rest = 'X-Hub-User: ada\r\nX-Hub-Groups: one,two\r\nConnection: keep-alive\r\n\r\n';
+    expect(requests).toEqual(
+      ['/a', '/b'].map(
+        (path) => `GET ${path} HTTP/1.1\r\nHost: hub.test\r\nX-A: ${path}\r\n${rest}`,
+      ),
+    );
+    for (const value of ['a\r\nX-Hub-User: root', 'a\nb', 'a\0', '\u0141']) {
+      const { error } = await over(send(pool, { addedHeaders: ['X-Hub-User', value] }));
+      expect(error?.code).toBe('UPSTREAM_BAD_REQUEST');
+    }
+    expect(requests).toHaveLength(2);
+  });
+
   test('opens no more connections than it may, and lets the rest wait their turn', async () => {
     using pool = poolOf({ maxConnections: 2 });
     const waiting: Socket[] = [];

@@ -9,6 +9,8 @@ export interface UpstreamRequest {
   readonly path: string;
   /** Names and values in turn; with `content-length` if the length of the body is known. */
   readonly headers: readonly string[];
+  /** Further ones, which are sent last: the same list for many requests is read once, and must not be changed. */
+  readonly addedHeaders?: readonly string[];
   body: Readable | null;
 }
 
@@ -47,7 +49,7 @@ const methodsWithBody = new Set(['POST', 'PUT', 'PATCH', 'QUERY', 'PROPFIND', 'P
  * the client named none. Throws ExchangeFailure `UPSTREAM_BAD_REQUEST` for what would break the framing.
  */
 export function requestHead(
-  { method, path, headers, body }: UpstreamRequest,
+  { method, path, headers, addedHeaders, body }: UpstreamRequest,
   host: string,
 ): string {
   if (!knownMethods.has(method) && !token.test(method)) throw badRequest('the method');
@@ -57,14 +59,35 @@ export function requestHead(
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = headers[index] ?? '';
     const value = headers[index + 1] ?? '';
-    if (invalidValue.test(value)) throw badRequest(`the header ${name}`);
     if (name.length === 4 && name.toLowerCase() === 'host') hasHost = true;
-    head += `${name}: ${value}\r\n`;
+    head += headerLine(name, value);
   }
+  if (addedHeaders !== undefined) head += linesOf(addedHeaders);
   if (!hasHost) head += `Host: ${host}\r\n`;
   if (body !== null) head += hasLength(headers) ? '' : 'Transfer-Encoding: chunked\r\n';
   else if (methodsWithBody.has(method) && !hasLength(headers)) head += 'Content-Length: 0\r\n';
   return `${head}Connection: keep-alive\r\n\r\n`;
+}
+
+const linesByHeaders = new WeakMap<readonly string[], string>();
+
+function linesOf(headers: readonly string[]): string {
+  let lines = linesByHeaders.get(headers);
+  if (lines === undefined) {
+    lines = '';
+    for (let index = 0; index + 1 < headers.length; index += 2) {
+      lines += headerLine(headers[index] ?? '', headers[index + 1] ?? '');
+    }
+    // As one piece: what is put together of pieces is put together each time it is sent.
+    lines = Buffer.from(lines, 'latin1').toString('latin1');
+    linesByHeaders.set(headers, lines);
+  }
+  return lines;
+}
+
+function headerLine(name: string, value: string): string {
+  if (invalidValue.test(value)) throw badRequest(`the header ${name}`);
+  return `${name}: ${value}\r\n`;
 }
 
 /** Whether the length of the body is known, else it is sent in chunks (RFC 9112 §6.1). */
