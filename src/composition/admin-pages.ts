@@ -25,7 +25,7 @@ import type { Foundation } from './foundation.ts';
 
 export function addAdminPages(
   router: Router,
-  { stores, keyv, database, disposables, log }: Foundation,
+  { config, stores, keyv, database, disposables, log }: Foundation,
   deps: {
     readonly site: Pick<Site, 'apiPath'>;
     readonly browser: Pick<ComposedBrowser, 'pages' | 'confirmLogin'>;
@@ -102,8 +102,18 @@ export function addAdminPages(
     catalogue: authorizer.catalogue,
   });
   adminInstanceRoutes(admin, deps.instances);
-  adminRuntimeServiceRoutes(admin, { administration: deps.accounts.serviceAdministration });
-  adminServiceRoutes(admin, { registry: deps.services.registry, apiPath: deps.site.apiPath, log });
+  adminRuntimeServiceRoutes(admin, {
+    administration: deps.accounts.serviceAdministration,
+    allowsManaged: config.Hub.allow_managed_services_at_runtime,
+  });
+  adminServiceRoutes(admin, {
+    registry: deps.services.registry,
+    roles,
+    catalogue: authorizer.catalogue,
+    allowsManaged: config.Hub.allow_managed_services_at_runtime,
+    apiPath: deps.site.apiPath,
+    log,
+  });
   adminLockoutRoutes(admin, { lockouts, log });
   adminAnnouncementRoutes(admin, { notices: stores.notices, now: database.now });
   adminActivityRoutes(admin, { auditLog: stores.audit });

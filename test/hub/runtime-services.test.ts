@@ -9,7 +9,7 @@ import { submitMain } from '../support/pages.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { adminToken, tokenOf } from '../support/server-hub.ts';
 import { openWithConsent, projectDirectory } from '../support/services.ts';
-import { type TestHub, type TestHubConfig, until } from '../support/test-hub.ts';
+import { type TestHub, type TestHubConfig, unescapeHtml, until } from '../support/test-hub.ts';
 
 let hub: TestHub;
 let config: TestHubConfig;
@@ -417,6 +417,77 @@ describe('the pages', () => {
     expect((await submitMain(ada, confirm, {})).status).toBe(303);
     expect(await statusOf('GET', 'by-page')).toBe(404);
     expect((await ada.request(at('/services/fixed/edit'))).status).toBe(404);
+  });
+});
+
+describe('the pages, with managed services at run time,', () => {
+  test('add one with its command, change it, keep what is not shown, and end it', async () => {
+    await using own = await createPasswordHub(['ada'], {
+      Hub: { allow_managed_services_at_runtime: true },
+    });
+    const ada = await own.logIn('ada', testPassword);
+    const page = (path: string) => ada.request(`${own.url}hub/admin${path}`);
+    const problemIn = ({ body }: { body: string }) =>
+      /class="notice bad"[\s\S]*?<\/div>/.exec(body)?.[0];
+    const output = async () => {
+      const answer = await own.api('/services/says/output', adminToken);
+      return ((await answer.json()) as { lines: string[] }).lines;
+    };
+    const typed = {
+      name: 'says',
+      title: '',
+      url: '',
+      access: 'gateway',
+      command: `sh -c 'echo "$WORD $MORE"; exec sleep 600' "it's" ""`,
+      environment: 'WORD=first\nMORE=a=b\n',
+      cwd: '/',
+      user: '',
+    };
+    const wrong = await submitMain(ada, await page('/new-service'), {
+      ...typed,
+      environment: 'WORD=first\nhush',
+    });
+    expect([wrong.status, wrong.body.includes('environment: line 2')]).toEqual([400, true]);
+    const added = await submitMain(ada, wrong, typed);
+    expect([problemIn(added), added.headers.location]).toEqual([
+      undefined,
+      '/hub/admin/services/says',
+    ]);
+    await until(async () => (await output()).includes('first a=b'), 'it runs with its variables');
+
+    const edit = await page('/services/says/edit');
+    expect(edit.body).not.toContain('first');
+    const command = /name="command"[^>]*value="([^"]*)"/.exec(edit.body)?.[1] ?? '';
+    const shown = { ...typed, command: unescapeHtml(command), environment: '' };
+    const changed = { ...shown, title: 'Says', cwd: '/tmp' };
+    expect((await submitMain(ada, edit, changed)).status).toBe(303);
+    const model = async () =>
+      (await (await own.api('/services/says', adminToken)).json()) as Record<string, unknown>;
+    expect(await model()).toMatchObject({
+      command: ['sh', '-c', 'echo "$WORD $MORE"; exec sleep 600', "it's", ''],
+      info: { title: 'Says' },
+    });
+    await until(
+      async () => (await output()).filter((line) => line === 'first a=b').length > 1,
+      'it runs with the variables it had',
+    );
+    const none = await submitMain(ada, await page('/services/says/edit'), {
+      ...shown,
+      command: '',
+    });
+    expect([none.status, none.body.includes('needs one')]).toEqual([400, true]);
+    const cleared = { ...shown, clear_environment: 'true' };
+    expect((await submitMain(ada, await page('/services/says/edit'), cleared)).status).toBe(303);
+    await until(async () => (await output()).at(-1) === ' ', 'it runs without variables');
+
+    expect((await submitMain(ada, await page('/services/says/delete'), {})).status).toBe(303);
+    expect((await own.api('/services/says', adminToken)).status).toBe(404);
+  });
+
+  test('ask for no command where it is not allowed', async () => {
+    const ada = await hub.logIn('ada', testPassword);
+    const form = await ada.request(`${hub.url}hub/admin/new-service`);
+    expect(form.body).not.toContain('name="command"');
   });
 });
 

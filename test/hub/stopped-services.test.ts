@@ -38,9 +38,16 @@ const deeds = async () => {
   return entries.map(({ action }) => action);
 };
 
+/** Until it has ended and been given up, too. */
+const untilStopped = () =>
+  until(async () => {
+    const { state, instance } = await tool();
+    return state === 'stopped' && instance === null;
+  }, 'the service is stopped');
+
 async function stopTool(): Promise<void> {
   expect(await act('stop')).toBe(202);
-  await untilState(hub, 'tool', 'stopped');
+  await untilStopped();
 }
 
 async function startTool(): Promise<void> {
@@ -53,7 +60,7 @@ describe('a service that is stopped by hand', () => {
     const { pid } = await tool();
     const token = await tokenOf(hub, 'ada');
     expect(await act('stop', 'tool', token)).toBe(202);
-    await untilState(hub, 'tool', 'stopped');
+    await untilStopped();
     expect(isAlive(Number(pid))).toBe(false);
     const { stopped, last_error, since, last_exit } = await tool();
     expect({ stopped, last_error }).toEqual({
@@ -130,7 +137,7 @@ test('the page of a service stops and starts it', async () => {
     async () => (await browser.request(url)).body.includes('by ada'),
     'the page says who stopped it',
   );
-  await untilState(hub, 'tool', 'stopped');
+  await untilStopped();
   expect((await browser.request(`${hub.url}hub/admin/services`)).body).toContain('by ada');
   expect((await press('start')).status).toBe(303);
   await untilState(hub, 'tool', 'ready');

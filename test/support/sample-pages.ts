@@ -1087,6 +1087,7 @@ export function samplePages(
         lines: outputTail,
         problem: text('The instance "hub-b" of the hub has not answered for a while.'),
       },
+      openedBy: [text('admin'), text('user')],
       may: { run: true, edit: true, delete: true },
     }),
     'admin-service-form': adminServiceFormPage({
@@ -1097,8 +1098,27 @@ export function samplePages(
         url: text('http://127.0.0.1:8080'),
         access: 'gateway',
         isDisplayed: true,
+        launch: undefined,
       },
       problem: text('url: is an address of the hub itself.'),
+    }),
+    'admin-managed-service-form': adminServiceFormPage({
+      layout,
+      version: text('k3Jw0s1'),
+      form: {
+        name: text('label-studio'),
+        title: text('Label Studio'),
+        url: text('http://127.0.0.1:8080'),
+        access: 'gateway',
+        isDisplayed: true,
+        launch: {
+          command: text('label-studio start --port 8080'),
+          environment: '',
+          isEnvironmentCleared: false,
+          cwd: text('/srv/labels'),
+          user: '',
+        },
+      },
     }),
     'admin-new-service': newServicePage({
       layout,

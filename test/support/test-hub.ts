@@ -252,7 +252,7 @@ function addresses(ports: { readonly public: number; readonly internal: number }
   };
 }
 
-function unescapeHtml(text: string): string {
+export function unescapeHtml(text: string): string {
   return text.replaceAll(/&(?:#(\d+)|#x([0-9a-f]+)|amp|lt|gt|quot);/gi, (entity, decimal, hex) => {
     if (decimal !== undefined) return String.fromCodePoint(Number(decimal));
     if (hex !== undefined) return String.fromCodePoint(Number.parseInt(hex, 16));

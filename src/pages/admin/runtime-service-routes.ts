@@ -10,12 +10,24 @@ import type { ServiceAdministration } from '../../services/service-administratio
 import { confirmPage } from '../errors/confirm-page.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
 import { problemOf } from './problem-of.ts';
-import { adminServiceFormPage, newServicePage, type ServiceForm } from './service-form-page.ts';
+import {
+  adminServiceFormPage,
+  type LaunchForm,
+  newServicePage,
+  type ServiceForm,
+} from './service-form-page.ts';
 
-/** `/hub/admin/new-service` and `/hub/admin/services/<name>/…`: external services that are added at run time. */
+/** `/hub/admin/new-service` and `/hub/admin/services/<name>/…`: services that are added at run time. */
 export function adminRuntimeServiceRoutes(
   admin: AdminContext,
-  { administration }: { readonly administration: ServiceAdministration },
+  {
+    administration,
+    allowsManaged,
+  }: {
+    readonly administration: ServiceAdministration;
+    /** `Hub.allow_managed_services_at_runtime`. */
+    readonly allowsManaged: boolean;
+  },
 ): void {
   const { pages } = admin;
   const { urls } = pages;
@@ -26,6 +38,13 @@ export function adminRuntimeServiceRoutes(
     const service = await administration.find(name);
     if (service !== undefined) return service;
     throw new HubError('not_found', 'No such service was added at run time.');
+  }
+
+  function requireEditable({ definition }: RuntimeService): void {
+    if (definition.command === undefined || allowsManaged) return;
+    throw new HubError('forbidden', 'Commands cannot be changed while the hub runs.', {
+      hint: 'Hub.allow_managed_services_at_runtime allows them.',
+    });
   }
 
   async function showForm(
@@ -39,20 +58,27 @@ export function adminRuntimeServiceRoutes(
 
   admin.get('/admin/new-service', async (ctx, who) => {
     who.require('admin:services');
-    await showForm(ctx, { name: '', title: '', url: '', access: 'gateway', isDisplayed: true });
+    const launch = allowsManaged ? emptyLaunch : undefined;
+    const form = { name: '', title: '', url: '', access: 'gateway', isDisplayed: true, launch };
+    await showForm(ctx, form);
   });
 
   admin.post('/admin/new-service', async (ctx, who, form) => {
     who.require('admin:services');
-    const typed = readForm(form, (form.get('name') ?? '').trim());
+    const typed = readForm(form, (form.get('name') ?? '').trim(), allowsManaged);
     let token: string | undefined;
     try {
       ({ token } = await add(who.caller, typed));
     } catch (error) {
       return showForm(ctx, typed, { problem: problemOf(error) });
     }
+    if (token === undefined) {
+      const text = `${typed.name} is added, and starting.`;
+      pages.redirectWithNotice(ctx, urls.adminService(typed.name), { kind: 'good', text });
+      return;
+    }
     const layout = await pages.formLayoutFor(ctx);
-    pages.send(ctx, newServicePage({ layout, name: typed.name, token: token ?? '' }));
+    pages.send(ctx, newServicePage({ layout, name: typed.name, token }));
   });
 
   async function add(caller: Caller, typed: ServiceForm) {
@@ -62,22 +88,31 @@ export function adminRuntimeServiceRoutes(
 
   admin.get('/admin/services/:service/edit', async (ctx, who) => {
     const service = await serviceFor(ctx, who);
+    requireEditable(service);
     await showForm(ctx, formOf(service), { version: versionOf(service) });
   });
 
   admin.post('/admin/services/:service/edit', async (ctx, who, form) => {
     const service = await serviceFor(ctx, who);
-    const { name } = service.definition;
-    const typed = readForm(form, name);
+    requireEditable(service);
+    const { name, command: formerCommand } = service.definition;
+    const typed = readForm(form, name, formerCommand !== undefined);
     const version = versionOf(service);
     try {
       await administration.change(
         who.caller,
         name,
-        ({ name: _name, info, url: _url, ...definition }) => ({
-          definition: parseDefinition({ ...definition, ...membersOf(typed, info) }),
-          apiToken: undefined,
-        }),
+        ({ name: _name, info, url: _url, ...definition }) => {
+          if (typed.launch?.command === '') {
+            throw new HubError('bad_request', 'command: a managed service needs one.');
+          }
+          const kept =
+            typed.launch === undefined ? definition : withoutLaunch(definition, typed.launch);
+          return {
+            definition: parseDefinition({ ...kept, ...membersOf(typed, info) }),
+            apiToken: undefined,
+          };
+        },
         (current) => {
           if (form.get('version') === current) return;
           const message = 'This service has been changed since you opened it.';
@@ -90,7 +125,7 @@ export function adminRuntimeServiceRoutes(
       return showForm(ctx, typed, { version, problem: problemOf(error) });
     }
     const text = `${name} is changed.`;
-    pages.redirectWithNotice(ctx, urls.adminServices, { kind: 'good', text });
+    pages.redirectWithNotice(ctx, urls.adminService(name), { kind: 'good', text });
   });
 
   admin.get('/admin/services/:service/delete', async (ctx, who) => {
@@ -103,7 +138,7 @@ export function adminRuntimeServiceRoutes(
       ],
       label: 'Delete service',
       action: urls.adminService(name, 'delete'),
-      cancelUrl: urls.adminServices,
+      cancelUrl: urls.adminService(name),
     });
     pages.send(ctx, page);
   });
@@ -116,8 +151,16 @@ export function adminRuntimeServiceRoutes(
   });
 }
 
+const emptyLaunch: LaunchForm = {
+  command: '',
+  environment: '',
+  isEnvironmentCleared: false,
+  cwd: '',
+  user: '',
+};
+
 function formOf({ definition }: RuntimeService): ServiceForm {
-  const { name, info, url = '', access, display } = definition;
+  const { name, info, url = '', access, display, command, cwd = '', user = '' } = definition;
   const title = info['title'];
   return {
     name,
@@ -125,10 +168,18 @@ function formOf({ definition }: RuntimeService): ServiceForm {
     url,
     access,
     isDisplayed: display,
+    launch: command && { ...emptyLaunch, command: command.map(quoteWord).join(' '), cwd, user },
   };
 }
 
-function readForm(form: URLSearchParams, name: string): ServiceForm {
+/** A word of a command line as `toArguments` reads it: parts in different quotes are one word. */
+function quoteWord(word: string): string {
+  if (word !== '' && !/[\s"']/.test(word)) return word;
+  const parts = word.split('"').map((part) => `"${part}"`);
+  return parts.join(`'"'`);
+}
+
+function readForm(form: URLSearchParams, name: string, hasLaunch: boolean): ServiceForm {
   const text = (field: string) => (form.get(field) ?? '').trim();
   return {
     name,
@@ -136,20 +187,59 @@ function readForm(form: URLSearchParams, name: string): ServiceForm {
     url: text('url'),
     access: text('access'),
     isDisplayed: form.has('display'),
+    launch: hasLaunch
+      ? {
+          command: text('command'),
+          environment: form.get('environment') ?? '',
+          isEnvironmentCleared: form.has('clear_environment'),
+          cwd: text('cwd'),
+          user: text('user'),
+        }
+      : undefined,
   };
 }
 
+/** What of a managed service its form replaces, and what it keeps. */
+function withoutLaunch(definition: object, { isEnvironmentCleared }: LaunchForm): object {
+  const kept: Record<string, unknown> = { ...definition };
+  for (const member of ['command', 'cwd', 'user']) delete kept[member];
+  if (isEnvironmentCleared) delete kept['environment'];
+  return kept;
+}
+
 function membersOf(
-  { title, url, access, isDisplayed }: ServiceForm,
+  { title, url, access, isDisplayed, launch }: ServiceForm,
   info: Readonly<Record<string, unknown>> = {},
 ): Record<string, unknown> {
   const { title: _former, ...further } = info;
   return {
     ...(url !== '' && { url }),
-    access,
+    // Without an address there are no visitors, whatever is chosen for them.
+    access: url === '' ? 'service' : access,
     display: isDisplayed,
     info: { ...further, ...(title !== '' && { title }) },
+    ...(launch !== undefined && launchMembersOf(launch)),
   };
+}
+
+function launchMembersOf({ command, environment, cwd, user }: LaunchForm): Record<string, unknown> {
+  const variables = readVariables(environment);
+  return {
+    ...(command !== '' && { command }),
+    ...(variables.length > 0 && { environment: Object.fromEntries(variables) }),
+    ...(cwd !== '' && { cwd }),
+    ...(user !== '' && { user }),
+  };
+}
+
+/** Throws `bad_request` for a line that is no variable; it may hold a secret and is not repeated. */
+function readVariables(text: string): [string, string][] {
+  return text.split(/\r?\n/).flatMap((line, index): [string, string][] => {
+    if (line.trim() === '') return [];
+    const [, name, value] = /^\s*([^=\s]+)=(.*)$/.exec(line) ?? [];
+    if (name !== undefined && value !== undefined) return [[name, value]];
+    throw new HubError('bad_request', `environment: line ${index + 1} is not NAME=value.`);
+  });
 }
 
 function parseDefinition(members: Record<string, unknown>) {

@@ -7,7 +7,7 @@ import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { liveOutput } from '../elements/live-output.ts';
 import { formatBytes, formatCpu } from '../elements/quantity.ts';
 import { duration, timeElement } from '../elements/time.ts';
-import { type Html, type HtmlValue, html } from '../html.ts';
+import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
 import { serviceStatus } from '../services/service-list.ts';
 import { adminLayout } from './admin-layout.ts';
 
@@ -18,6 +18,8 @@ export interface AdminServiceView {
   readonly status: PlacedStatus;
   /** Where users open it, when it has pages. */
   readonly url?: string | undefined;
+  /** Names of the roles whose holders may open it; undefined for who may not know. */
+  readonly openedBy?: readonly string[] | undefined;
   /** The last lines it wrote; undefined for who may not read them, and for an external service. */
   readonly output?:
     | { readonly url: string; readonly lines: readonly string[]; readonly problem?: string }
@@ -95,15 +97,29 @@ ${nextStartAt && fact('Next start', timeElement(nextStartAt, now))}`;
 }
 
 /** What it is. */
-function facts({ service, url }: AdminServiceView): Html {
+function facts({ layout, service, url, openedBy }: AdminServiceView): Html {
   const { launch, access, source } = service;
   return html`${url !== undefined && fact('Visitors', accessWords[access])}
+${
+  url !== undefined &&
+  access !== 'public' &&
+  openedBy &&
+  fact(
+    'Opened by',
+    openedBy.length === 0
+      ? 'No role'
+      : html`roles ${joinHtml(
+          openedBy.map((role) => html`<a href="${layout.urls.adminRole(role)}">${role}</a>`),
+          ', ',
+        )}`,
+  )
+}
 ${service.url !== undefined && fact('Address', html`<code>${service.url}</code>`)}
-${launch !== undefined && fact('Command', html`<code>${launch.command.join(' ')}</code>`)}
 ${launch !== undefined && fact('Folder', html`<code>${launch.workingDirectory}</code>`)}
 ${launch?.user !== undefined && fact('Account', launch.user)}
 ${launch !== undefined && fact('Limits', `${duration(service.readyTimeoutMs / 1000)} to become ready, ${duration(launch.stopGraceMs / 1000)} to end`)}
-${fact('Comes from', source === 'api' ? 'Added at run time' : 'The configuration file')}`;
+${fact('Comes from', source === 'api' ? 'Added at run time' : 'The configuration file')}
+${launch !== undefined && html`<div class="whole"><dt>Command</dt><dd><code>${launch.command.join(' ')}</code></dd></div>`}`;
 }
 
 function exitWords({ code, signal }: ServiceExit): string {

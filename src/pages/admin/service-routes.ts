@@ -3,6 +3,9 @@ import type { Logger } from 'pino';
 import { HubError } from '../../errors.ts';
 import { serviceTitle } from '../../protocol/service-title.ts';
 import { listFilter } from '../../rbac/access-check.ts';
+import { expandForAnyHolder } from '../../rbac/expand-scopes.ts';
+import type { RoleStore } from '../../rbac/role-store.ts';
+import type { ScopeCatalogue } from '../../rbac/scope-definitions.ts';
 import type { Service } from '../../services/service.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
@@ -20,6 +23,10 @@ export function adminServiceRoutes(
       ServiceRegistry,
       'services' | 'find' | 'statusOf' | 'restart' | 'startService' | 'stopService' | 'outputOf'
     >;
+    readonly roles: Pick<RoleStore, 'list'>;
+    readonly catalogue: ScopeCatalogue;
+    /** `Hub.allow_managed_services_at_runtime`. */
+    readonly allowsManaged: boolean;
     /** Path of the API, with a slash at its end. */
     readonly apiPath: string;
     readonly log: Logger;
@@ -67,16 +74,28 @@ export function adminServiceRoutes(
       service,
       status,
       url: addressOf(service),
+      openedBy: who.may('read:roles') ? await rolesThatOpen(service) : undefined,
       // What a service writes may hold anything; reading it is a right of its own.
       output: isManager && service.kind === 'managed' ? await outputOf(name) : undefined,
       may: {
         run: isManager,
-        edit: isAdded && service.kind === 'external',
+        edit: isAdded && (service.kind === 'external' || deps.allowsManaged),
         delete: isAdded,
       },
     });
     pages.send(ctx, page);
   });
+
+  /** Names of the roles whose holders may open a service. */
+  async function rolesThatOpen({ accessScopes }: Service): Promise<readonly string[]> {
+    const roles = await deps.roles.list();
+    return roles
+      .filter(({ scopes }) => {
+        const expanded = expandForAnyHolder(scopes, deps.catalogue);
+        return accessScopes.some((scope) => expanded.has(scope));
+      })
+      .map(({ name }) => name);
+  }
 
   async function outputOf(name: string): Promise<AdminServiceView['output']> {
     const url = `${deps.apiPath}services/${encodeURIComponent(name)}/output`;

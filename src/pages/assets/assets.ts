@@ -54,7 +54,16 @@ const files = [
   'server-sent-events.js',
 ] as const;
 
-const styles = ['tokens', 'base', 'layout', 'controls', 'content', 'tables', 'pages'] as const;
+const styles = [
+  'tokens',
+  'base',
+  'layout',
+  'controls',
+  'content',
+  'output',
+  'tables',
+  'pages',
+] as const;
 
 /**
  * Reads the assets and gives each an address that changes with its content. The one stylesheet is
