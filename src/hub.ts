@@ -291,6 +291,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         services,
         gateway,
         sharing,
+        loads,
       });
       addAccountPages(router, foundation, { browser, login, logins, accounts, oauth });
       addAdminPages(router, foundation, {
@@ -303,6 +304,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         servers,
         services,
         instances,
+        loads,
       });
     },
     addOuterRoutes: (router) =>

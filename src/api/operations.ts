@@ -14,6 +14,7 @@ import { proxyOperations } from './proxy.ts';
 import { roleOperations } from './roles.ts';
 import { runtimeServiceOperations } from './runtime-services.ts';
 import { serverExtensionOperations } from './server-extension.ts';
+import { serverOutputOperations } from './server-output.ts';
 import { serverOperations } from './servers.ts';
 import { serviceOperations } from './services.ts';
 import { sessionOperations } from './sessions.ts';
@@ -36,6 +37,7 @@ export type ApiDeps = Together<
   | typeof serverOperations
   | typeof loadOperations
   | typeof serverExtensionOperations
+  | typeof serverOutputOperations
   | typeof shareOperations
   | typeof groupOperations
   | typeof roleOperations
@@ -62,6 +64,7 @@ export const operations: readonly Operation<ApiDeps>[] = [
   serverOperations,
   loadOperations,
   serverExtensionOperations,
+  serverOutputOperations,
   shareOperations,
   groupOperations,
   roleOperations,

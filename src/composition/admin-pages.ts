@@ -17,6 +17,7 @@ import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { ComposedAccounts } from './compose-accounts.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedInstances } from './compose-instances.ts';
+import type { ComposedLoads } from './compose-loads.ts';
 import type { ComposedLogin } from './compose-login.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
@@ -36,6 +37,7 @@ export function addAdminPages(
     readonly servers: ComposedServers;
     readonly services: ComposedServices;
     readonly instances: ComposedInstances;
+    readonly loads: Pick<ComposedLoads, 'reader'>;
   },
 ): void {
   const { login, logins, authorizer } = deps;
@@ -101,13 +103,15 @@ export function addAdminPages(
     acting,
     catalogue: authorizer.catalogue,
   });
-  adminInstanceRoutes(admin, deps.instances);
+  const loads = deps.loads.reader;
+  adminInstanceRoutes(admin, { overview: deps.instances.overview, loads });
   adminRuntimeServiceRoutes(admin, {
     administration: deps.accounts.serviceAdministration,
     allowsManaged: config.Hub.allow_managed_services_at_runtime,
   });
   adminServiceRoutes(admin, {
     registry: deps.services.registry,
+    loads,
     roles,
     catalogue: authorizer.catalogue,
     allowsManaged: config.Hub.allow_managed_services_at_runtime,

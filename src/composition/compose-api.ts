@@ -149,6 +149,7 @@ export function addApi(
     instances: deps.instances.overview,
     instanceNames: deps.instances.directory,
     loads: deps.loads.reader,
+    serverOutput: servers.output,
   };
   addOperations(router, operations, apiDeps, {
     authorizer,

@@ -31,6 +31,11 @@ import {
 import { createDecideAccount } from '../servers/server-accounts.ts';
 import { createServerLifecycle } from '../servers/server-lifecycle.ts';
 import { createServerLimitsStore } from '../servers/server-limits-store.ts';
+import {
+  answerServerOutput,
+  createServerOutput,
+  serverOutputOperation,
+} from '../servers/server-output.ts';
 import { createServerRoutes } from '../servers/server-routes.ts';
 import type { UnitEvents } from '../servers/server-unit.ts';
 import { joinSpawners, type NamedSpawner, type SpawnerSet } from '../servers/spawner-set.ts';
@@ -186,6 +191,15 @@ export async function composeServers(
     answerProgress((serverId) => lifecycle.unitOf(serverId)?.progress, question),
   );
 
+  const output = createServerOutput({
+    lifecycle,
+    store: stores.servers,
+    here: instance,
+    directory,
+    caller,
+  });
+  channel.handle(serverOutputOperation, (question) => answerServerOutput(lifecycle, question));
+
   channel.handle(addressOperation, (report) => takeAddress(addressReports, report));
   const toldAddresses = createToldAddresses({
     reports: addressReports,
@@ -215,7 +229,16 @@ export async function composeServers(
       log,
     }),
   );
-  return { spawner, lifecycle, servers, routes, activityLog, toldAddresses, progressElsewhere };
+  return {
+    spawner,
+    lifecycle,
+    servers,
+    routes,
+    output,
+    activityLog,
+    toldAddresses,
+    progressElsewhere,
+  };
 }
 
 /** Starts every spawner of the configuration; what was started is closed again when one does not start. */

@@ -3,6 +3,8 @@ import { createActingOnUsers } from '../accounts/acting-on-users.ts';
 import { homeRoutes } from '../pages/servers/home-routes.ts';
 import { jupyterHubRoutes } from '../pages/servers/jupyterhub-routes.ts';
 import { openServerRoutes } from '../pages/servers/open-server-routes.ts';
+import { serverPageRoutes } from '../pages/servers/server-page-routes.ts';
+import { createFindServerTarget } from '../pages/servers/server-target.ts';
 import { spawnRoutes } from '../pages/servers/spawn-routes.ts';
 import { userUrlRoutes } from '../pages/servers/user-url-routes.ts';
 import { acceptShareRoutes } from '../pages/sharing/accept-share-routes.ts';
@@ -10,6 +12,7 @@ import { shareRoutes } from '../pages/sharing/share-routes.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
+import type { ComposedLoads } from './compose-loads.ts';
 import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
 import type { ComposedSharing } from './compose-sharing.ts';
@@ -35,6 +38,7 @@ export function addServerPages(
       'access' | 'doorAnswers' | 'arrivals' | 'liveConnections'
     >;
     readonly sharing: ComposedSharing;
+    readonly loads: Pick<ComposedLoads, 'reader'>;
   },
 ): void {
   const { config } = foundation;
@@ -45,12 +49,21 @@ export function addServerPages(
     config,
     sharing,
     registry: deps.services.registry,
+    loads: deps.loads.reader,
   });
   const acting = createActingOnUsers({
     authorizer: deps.authorizer,
     roles: foundation.stores.roles,
   });
-  spawnRoutes(router, { ...shared, showHome, acting });
+  const findTarget = createFindServerTarget({ ...shared, acting });
+  spawnRoutes(router, { ...shared, showHome, findTarget });
+  serverPageRoutes(router, {
+    ...shared,
+    config,
+    findTarget,
+    serverOutput: deps.servers.output,
+    loads: deps.loads.reader,
+  });
   shareRoutes(router, {
     ...shared,
     acting,

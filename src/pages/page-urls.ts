@@ -28,6 +28,10 @@ export interface PageUrls {
   stop(userName: string, serverName?: string): string;
   /** POST keeps a server that is about to be stopped for being idle. */
   extend(userName: string, serverName?: string): string;
+  /** Everything there is to know of a server. */
+  server(userName: string, serverName?: string): string;
+  /** POST stops a server if it runs, and starts it again as it was. */
+  restartServer(userName: string, serverName?: string): string;
   /** GET asks, POST deletes a named server. */
   deleteServer(userName: string, serverName: string): string;
   /** GET shows with whom a server is shared, POST changes that. */
@@ -139,6 +143,8 @@ export function createPageUrls(baseUrl: string): PageUrls {
     spawnPending: (userName, serverName) => below('spawn-pending', userName, serverName),
     stop: (userName, serverName) => below('stop', userName, serverName),
     extend: (userName, serverName) => below('extend', userName, serverName),
+    server: (userName, serverName) => below('servers', userName, serverName),
+    restartServer: (userName, serverName) => below('restart-server', userName, serverName),
     deleteServer: (userName, serverName) => below('delete-server', userName, serverName),
     createServer: `${hub}create-server`,
     share: (userName, serverName) => below('share', userName, serverName),

@@ -45,7 +45,10 @@ export interface OutputFeed extends OutputSource {
 export const mostOutputLines = 1_000;
 const mostCharacters = 256 * 1024;
 
-export function createOutputFeed({ maxLines = mostOutputLines } = {}): OutputFeed {
+export function createOutputFeed({
+  maxLines = mostOutputLines,
+  maxCharacters = mostCharacters,
+} = {}): OutputFeed {
   const listeners = new Set<() => void>();
   let stream = randomUUID();
   let lines: string[] = [];
@@ -55,7 +58,7 @@ export function createOutputFeed({ maxLines = mostOutputLines } = {}): OutputFee
 
   function shorten(): void {
     let excess = 0;
-    while (lines.length - excess > maxLines || characters > mostCharacters) {
+    while (lines.length - excess > maxLines || characters > maxCharacters) {
       characters -= lines[excess]?.length ?? 0;
       excess += 1;
     }

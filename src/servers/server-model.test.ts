@@ -14,6 +14,7 @@ const server: Server = {
   spawnerState: { pid: 4 },
   userOptions: { size: 1 },
   failure: undefined,
+  lastFailure: undefined,
   createdAt: new Date(0),
   startedAt: new Date(1_000),
   lastActivityAt: undefined,

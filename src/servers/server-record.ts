@@ -103,7 +103,8 @@ export function createServerRecord(
     }
     try {
       const nothing = { url: null, spawnerState: {}, startedAt: null };
-      await store.moveTo(id, 'stopped', { failure, ...nothing }, me);
+      // Of the last failure is told until a start goes well.
+      await store.moveTo(id, 'stopped', { ...(failure && { failure }), ...nothing }, me);
       if (wasUntold && untold === undefined) log.info('recorded late that a server is stopped');
     } catch (error) {
       isLate(error, 'could not record yet that a server is stopped');
@@ -123,7 +124,7 @@ export function createServerRecord(
       begin();
       ownedSinceMs = undefined;
       claimedAtMs = monotonicMs();
-      const outcome = await ownership.claim(server, { failure: null, userOptions }, limits);
+      const outcome = await ownership.claim(server, { userOptions }, limits);
       if (outcome !== 'claimed') throw refusal(outcome);
       ownedSinceMs = monotonicMs();
     },

@@ -350,6 +350,7 @@ type ServerRow = Row<'servers'> & {
 };
 
 export function toServer(row: ServerRow): Server {
+  const lastFailure = row.failure === null ? undefined : toFailure(row.failure);
   return {
     id: row.id,
     userId: row.user_id,
@@ -360,7 +361,8 @@ export function toServer(row: ServerRow): Server {
     url: row.url ?? undefined,
     spawnerState: JSON.parse(row.spawner_state) as SpawnerState,
     userOptions: JSON.parse(row.user_options) as Record<string, unknown>,
-    failure: row.failure === null ? undefined : toFailure(row.failure),
+    failure: row.state === 'stopped' ? lastFailure : undefined,
+    lastFailure,
     createdAt: new Date(row.created_at),
     startingAt: toDate(row.starting_at),
     startedAt: toDate(row.started_at),

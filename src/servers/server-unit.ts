@@ -4,6 +4,7 @@ import { timeLimit } from '../concurrency/time-limit.ts';
 import { HubError } from '../errors.ts';
 import type { SpawnPhase } from '../plugin-host/spawn-request.ts';
 import type { SpawnedServer, Spawner, SpawnerState } from '../plugin-host/spawner.ts';
+import { createOutputFeed, type OutputSource } from '../processes/output-feed.ts';
 import { createEngineSilence } from './engine-silence.ts';
 import { createProgressLog, type ProgressLog } from './progress-log.ts';
 import type { Server, ServerFailure, ServerState } from './server.ts';
@@ -29,6 +30,8 @@ export interface ServerUnit {
   readonly spawnerState: SpawnerState | undefined;
   /** Since when the server is this instance's, by the monotonic clock; undefined before. */
   readonly ownedSinceMs: number | undefined;
+  /** What it writes. */
+  readonly output: OutputSource;
   /** The steps of a start under way. */
   readonly progress: ProgressLog | undefined;
   /** Resolves when the start under way made the server ready, rejects when it failed. */
@@ -73,7 +76,8 @@ interface Start {
   readonly duration?: StartDuration;
 }
 
-const outputLines = 50;
+const failureLines = 50;
+const keptOutput = { maxLines: 500, maxCharacters: 64 * 1024 };
 /** What a spawner has beyond the grace of its processes before a stop counts as failed. */
 const stopReserveMs = 10_000;
 
@@ -102,18 +106,13 @@ export function createServerUnit(
   let ready: Promise<void> = Promise.resolve();
   let start: Start | undefined;
   let spawned: SpawnedServer | undefined;
-  let output: string[] = [];
+  const output = createOutputFeed(keptOutput);
   let lastStranger: string | undefined;
-
-  function onOutput(line: string): void {
-    output.push(line);
-    if (output.length > outputLines * 2) output = output.slice(-outputLines);
-  }
 
   const failureOf = (error: unknown): ServerFailure => ({
     message: error instanceof Error ? error.message : String(error),
     at: new Date(),
-    output: output.slice(-outputLines),
+    output: output.tail(failureLines),
   });
 
   function settle(): void {
@@ -159,7 +158,7 @@ export function createServerUnit(
         cancelled: cancel.signal,
         isOurs: record.isSurelyOurs,
         steps,
-        onOutput,
+        onOutput: output.push,
         onPhase,
         async keepState(spawnerState) {
           await record.keepState(spawnerState);
@@ -245,7 +244,8 @@ export function createServerUnit(
 
   const unit: ServerUnit = {
     server,
-    onOutput,
+    output,
+    onOutput: output.push,
     catchUp,
     get isRecordBehind() {
       return record.isBehind;
@@ -269,7 +269,7 @@ export function createServerUnit(
     async start(plan) {
       if (state !== 'stopped') throw new HubError('conflict', `The server is ${state}.`);
       state = 'starting';
-      output = [];
+      output.restart();
       const duration = createStartDuration();
       const current = { cancel: new AbortController(), steps: createProgressLog(), duration };
       start = current;

@@ -53,17 +53,21 @@ export function createServerWatch(deps: {
 
   return {
     async untilReady(serverId) {
-      const server = await until(
-        serverId,
-        (now) =>
+      let former: Date | undefined;
+      const server = await until(serverId, (now) => {
+        if (now?.state === 'starting') former = now.lastFailure?.at;
+        return (
           now === undefined ||
           now.state === 'running' ||
           now.state === 'stopped' ||
-          unreachableSince(now) !== undefined,
-      );
+          unreachableSince(now) !== undefined
+        );
+      });
       if (server?.state === 'running' && unreachableSince(server) === undefined) return;
-      const message = server?.failure?.message ?? 'The start was cancelled.';
-      throw new HubError(server?.failure === undefined ? 'conflict' : 'spawn_failed', message);
+      const failure = server?.failure;
+      const isNew = failure !== undefined && failure.at.getTime() !== former?.getTime();
+      if (isNew) throw new HubError('spawn_failed', failure.message);
+      throw new HubError('conflict', 'The start was cancelled.');
     },
 
     untilDown: (serverId) =>

@@ -46,7 +46,10 @@ export interface Server {
   readonly url: string | undefined;
   readonly spawnerState: SpawnerState;
   readonly userOptions: Readonly<Record<string, unknown>>;
+  /** Why it is not running. */
   readonly failure: ServerFailure | undefined;
+  /** The last one, until a start goes well. */
+  readonly lastFailure: ServerFailure | undefined;
   readonly createdAt: Date;
   /** Since when its last start goes or went on. */
   readonly startingAt?: Date | undefined;

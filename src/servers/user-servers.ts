@@ -56,6 +56,14 @@ export interface UserServers {
   ): Promise<void>;
   start(request: StartRequest): Promise<AcceptedStart>;
   /**
+   * Begins to stop a server that runs and then to start it; `accepted` tells when that start is accepted, or refused.
+   * Throws as `stop`, and where none may be started now.
+   */
+  restart(
+    request: StartRequest,
+    askedBy: Owner,
+  ): Promise<{ readonly accepted: Promise<AcceptedStart> }>;
+  /**
    * Begins to stop a server, also one that is starting; a default server that never ran has stopped.
    * Throws `forbidden` when it is the user who asks, and must log in at the provider first.
    */
@@ -207,7 +215,7 @@ export function createUserServers(deps: {
     await store.delete(server.id);
   }
 
-  return {
+  const userServers: UserServers = {
     isConfigured: deps.isConfigured,
     choicesFor,
     launchedName: (Hub.allow_named_servers ? Hub.default_server_name : undefined) ?? '',
@@ -259,6 +267,19 @@ export function createUserServers(deps: {
         );
         return deps.planLaunch({ user, server, account, chosen });
       });
+    },
+
+    async restart(request, askedBy) {
+      // Before it is stopped, and could not be started again.
+      if (!request.mayStartInMaintenance) await deps.requireNoMaintenance();
+      const { user, serverName } = request;
+      const server = await existing(user.name, serverName);
+      if (server.state !== 'stopped') await userServers.stop(user.name, serverName, askedBy);
+      const accepted = userServers.start(request);
+      accepted.catch((error: unknown) =>
+        log.warn({ err: error, user: user.name, server: serverName }, 'a restart was refused'),
+      );
+      return { accepted };
     },
 
     async stop(userName, serverName, askedBy) {
@@ -333,6 +354,7 @@ export function createUserServers(deps: {
 
     withoutServersOf: (user, work) => lifecycle.withoutServersOf(user.id, work),
   };
+  return userServers;
 }
 
 const sentences = {

@@ -226,7 +226,7 @@ export interface ServersTable {
   url: string | null;
   spawner_state: string;
   user_options: string;
-  /** JSON of the last failure, shown until the next start. */
+  /** JSON of the last failure, shown until a start goes well. */
   failure: string | null;
   created_at: number;
   started_at: number | null;

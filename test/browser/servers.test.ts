@@ -102,7 +102,7 @@ describe.runIf(hasChromium())('servers in a real browser', () => {
     await page.goto(`${hub.url}hub/home`);
     await page.getByRole('link', { name: 'Why?' }).click();
     await page.getByText('something is missing').waitFor();
-    await page.getByRole('link', { name: 'Choose other options' }).click();
+    await page.getByRole('link', { name: 'Start…' }).click();
     expect(await page.getByRole('radio', { name: 'Broken' }).isChecked()).toBe(true);
   });
 

@@ -1,5 +1,6 @@
 import type { AuditEntry } from '../../src/audit/deed.ts';
 import type { Instance } from '../../src/instances/instance.ts';
+import type { LoadSeries } from '../../src/metrics/load-history.ts';
 import { accountPage } from '../../src/pages/account/account-page.ts';
 import {
   recoveryCodesPage,
@@ -38,6 +39,7 @@ import { createPageUrls } from '../../src/pages/page-urls.ts';
 import { homePage } from '../../src/pages/servers/home-page.ts';
 import { notRunningPage } from '../../src/pages/servers/not-running-page.ts';
 import { openServerPage } from '../../src/pages/servers/open-server-page.ts';
+import { type ServerPageView, serverPage } from '../../src/pages/servers/server-page.ts';
 import type { ServerSummary, ShownServerState } from '../../src/pages/servers/server-summary.ts';
 import { spawnOptionsPage } from '../../src/pages/servers/spawn-options-page.ts';
 import { spawnPendingPage, stopPendingPage } from '../../src/pages/servers/spawn-pending-page.ts';
@@ -92,6 +94,24 @@ function sampleInstance(name: string, changes: Partial<Instance> = {}): Instance
     leaseUntil: minutes(0.2),
     isLive: true,
     ...changes,
+  };
+}
+
+/** An hour with a gap: a server that was stopped for a while. */
+export function sampleLoad(): LoadSeries {
+  const figures = (top: number) =>
+    Array.from({ length: 360 }, (_, step) =>
+      step > 150 && step < 200 ? null : (top * (2 + Math.sin(step / 9) + Math.sin(step / 31))) / 4,
+    );
+  return {
+    stepSeconds: 10,
+    figures: {
+      cpuCores: figures(1.7),
+      memoryBytes: figures(1.6e9),
+      requestsPerSecond: figures(24),
+      responseSeconds: figures(0.12),
+      webSockets: figures(9),
+    },
   };
 }
 
@@ -251,6 +271,25 @@ export function samplePages(
     '  File "/srv/app/serve.py", line 41, in main',
     'OSError: [Errno 28] No space left on device',
   ].map(text);
+  const serverView: ServerPageView = {
+    layout,
+    server: server('running'),
+    setup: {
+      profile: text('Large'),
+      options: [{ label: text('Folder'), value: text('/data') }],
+      limits: { cpuCores: 2, memoryBytes: 2e9, processes: 512 },
+    },
+    place: [
+      { label: 'Runs at', value: text('hub-a') },
+      { label: 'Container', value: text('5f2c') },
+    ],
+    load: { series: sampleLoad(), silent: [text('hub-b')] },
+    span: 'hour',
+    output: { url: text('/hub/api/users/alice/server/output'), lines: outputTail },
+    hasSpawnOptions: false,
+    hasLastOptions: true,
+    may: { open: true, start: true, stop: true, share: true, administer: true },
+  };
   const home = {
     layout,
     userName: text('alice'),
@@ -542,7 +581,7 @@ export function samplePages(
         grantedScopes: [text('access:services!service=gallery'), text('servers!user')],
       },
     }),
-    home: homePage({ ...home, server: server('running') }),
+    home: homePage({ ...home, server: server('running', { load: sampleLoad() }) }),
     'home-about-to-stop': homePage({
       ...home,
       limitWarningSeconds: 600,
@@ -625,6 +664,22 @@ export function samplePages(
       isRunning: false,
       code: text('Zk3v0'),
       next: text('/user/bob/thesis/lab'),
+    }),
+    'server-running': serverPage({
+      ...serverView,
+      server: server('running', { ...named, userName: text('bob') }),
+    }),
+    'server-failed': serverPage({
+      ...serverView,
+      server: server('failed', { failure: text('The server ended with exit code 1.') }),
+      span: 'day',
+      load: { series: undefined, silent: [] },
+      hasSpawnOptions: true,
+      lastFailure: {
+        message: text('The server ended with exit code 1.'),
+        at: minutes(-4),
+        output: outputTail,
+      },
     }),
     'home-stopped': homePage({
       layout: { ...layout, user: { name: text('bob'), mayAdminister: false } },
@@ -1082,6 +1137,8 @@ export function samplePages(
       service: sampleService(text),
       status: failing,
       url: text('/services/label-studio/'),
+      load: { series: sampleLoad(), silent: [] },
+      span: 'hour',
       output: {
         url: text('/hub/api/services/label-studio/output'),
         lines: outputTail,
@@ -1127,6 +1184,11 @@ export function samplePages(
     }),
     'admin-instances': instancesPage({
       layout,
+      span: 'hour',
+      loads: {
+        byInstance: new Map([[text('hub-a'), sampleLoad()]]),
+        together: { series: sampleLoad(), silent: [text('hub-b')] },
+      },
       instances: [
         {
           instance: sampleInstance(text('hub-a'), { version: text('0.1.0') }),

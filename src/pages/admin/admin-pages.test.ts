@@ -251,6 +251,8 @@ describe('services', () => {
         service: managed,
         url: '/services/gallery/',
         may: { run: true, edit: false, delete: false },
+        load: { series: undefined, silent: [] },
+        span: 'hour',
         status: { ...status, ...more },
         ...view,
       }),

@@ -1,7 +1,10 @@
 import type { ReportedGateway } from '../../instances/instance-figures.ts';
 import type { GatewayView, InstanceView } from '../../instances/instance-overview.ts';
+import type { InstanceLoads } from '../../instances/load-reader.ts';
+import type { LoadSpan } from '../../metrics/load-history.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { loadPlots, loadSection, spanQuery } from '../elements/load-plots.ts';
 import { formatBytes, formatCount, formatCpu } from '../elements/quantity.ts';
 import { type Column, table } from '../elements/table.ts';
 import { duration, timeElement } from '../elements/time.ts';
@@ -10,20 +13,38 @@ import { adminLayout } from './admin-layout.ts';
 
 /** Above this, a gateway is behind. */
 const usualLagMs = 3_000;
+/** With more, the page would be too heavy with the plots of each. */
+const mostPlotted = 3;
 
 export interface InstancesPageView {
   readonly layout: FormLayoutProps;
   readonly instances: readonly InstanceView[];
+  readonly loads: InstanceLoads;
+  readonly span: LoadSpan;
 }
 
 /** The processes that are the hub together: where they are, what they own, and how busy they are. */
-export function instancesPage({ layout, instances }: InstancesPageView): Html {
+export function instancesPage({ layout, instances, loads, span }: InstancesPageView): Html {
+  const hasPlots = instances.length > 1 && instances.length <= mostPlotted;
   return adminLayout(layout, {
     title: 'Instances',
     tab: 'instances',
     scripts: ['live-state.js'],
     body: html`${pageHead('Instances', leadOf(instances))}
-${instances.map((view, index) => instanceArticle(layout, view, index))}`,
+${instances.map((view, index) => {
+  const load = loads.byInstance.get(view.instance.id);
+  const plots =
+    load !== undefined &&
+    hasPlots &&
+    html`<details class="more"><summary>Its load</summary>${loadPlots(load, { span })}</details>`;
+  return instanceArticle(layout, view, { index, plots });
+})}
+<div id="load" data-live-seconds="10">${loadSection({
+      report: loads.together,
+      span,
+      urlOf: (each) => layout.urls.adminInstances + spanQuery(each),
+      title: instances.length === 1 ? 'Load of the hub' : 'Load of all instances together',
+    })}</div>`,
   });
 }
 
@@ -37,7 +58,11 @@ function leadOf(instances: readonly InstanceView[]): string {
     : 'The processes that share the database are one hub.';
 }
 
-function instanceArticle(layout: FormLayoutProps, view: InstanceView, index: number): Html {
+function instanceArticle(
+  layout: FormLayoutProps,
+  view: InstanceView,
+  { index, plots }: { readonly index: number; readonly plots: HtmlValue },
+): Html {
   const { instance, isHere, hasOtherSettings, problem } = view;
   return html`<article class="service" id="instance-${index}" data-live-seconds="5">
 <header><div class="row"><h2>${instance.name}</h2>${statusOf(view)}${isHere && html`<span>shows this page</span>`}</div></header>
@@ -49,6 +74,7 @@ ${
   html`<h3>Gateways</h3>
 ${table(`Gateways of ${instance.name}`, gatewayColumns(layout), view.gateways)}`
 }
+${plots}
 </article>`;
 }
 

@@ -1,3 +1,5 @@
+import type { LoadReport } from '../../instances/load-reader.ts';
+import type { LoadSpan } from '../../metrics/load-history.ts';
 import { serviceTitle } from '../../protocol/service-title.ts';
 import type { Service } from '../../services/service.ts';
 import type { PlacedStatus, ServiceExit } from '../../services/service-status.ts';
@@ -5,6 +7,7 @@ import { actionForm } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { liveOutput } from '../elements/live-output.ts';
+import { loadSection, spanQuery } from '../elements/load-plots.ts';
 import { formatBytes, formatCpu } from '../elements/quantity.ts';
 import { duration, timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
@@ -20,6 +23,8 @@ export interface AdminServiceView {
   readonly url?: string | undefined;
   /** Names of the roles whose holders may open it; undefined for who may not know. */
   readonly openedBy?: readonly string[] | undefined;
+  readonly load: LoadReport;
+  readonly span: LoadSpan;
   /** The last lines it wrote; undefined for who may not read them, and for an external service. */
   readonly output?:
     | { readonly url: string; readonly lines: readonly string[]; readonly problem?: string }
@@ -47,6 +52,11 @@ ${pageHead(displayName, displayName === name ? undefined : name, actions(view))}
 <p class="row">${serviceStatus(status.state)}${stateSince(layout, status)}</p>
 ${!status.isReady && status.lastError !== undefined && html`<p class="problem">${status.lastError}</p>`}
 <dl class="facts wide">${figures(layout, status)}${facts(view)}</dl>
+${loadSection({
+  report: view.load,
+  span: view.span,
+  urlOf: (span) => layout.urls.adminService(name) + spanQuery(span),
+})}
 </div>
 ${output !== undefined && liveOutput(output)}`,
   });

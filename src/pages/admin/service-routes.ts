@@ -1,6 +1,8 @@
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { HubError } from '../../errors.ts';
+import type { LoadReader } from '../../instances/load-reader.ts';
+import { loadKeys } from '../../metrics/load-history.ts';
 import { serviceTitle } from '../../protocol/service-title.ts';
 import { listFilter } from '../../rbac/access-check.ts';
 import { expandForAnyHolder } from '../../rbac/expand-scopes.ts';
@@ -8,10 +10,13 @@ import type { RoleStore } from '../../rbac/role-store.ts';
 import type { ScopeCatalogue } from '../../rbac/scope-definitions.ts';
 import type { Service } from '../../services/service.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
+import { spanIn } from '../elements/load-plots.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
 import { type AdminServiceView, adminServicePage } from './service-page.ts';
 import { adminServicesPage, type ListedService } from './services-page.ts';
 
+/** A longer list would be too heavy with a plot in each row. */
+const mostPlotted = 50;
 /** Lines of output on the page of a service. */
 const shownLines = 200;
 
@@ -27,6 +32,7 @@ export function adminServiceRoutes(
     readonly catalogue: ScopeCatalogue;
     /** `Hub.allow_managed_services_at_runtime`. */
     readonly allowsManaged: boolean;
+    readonly loads: Pick<LoadReader, 'read' | 'readHere'>;
     /** Path of the API, with a slash at its end. */
     readonly apiPath: string;
     readonly log: Logger;
@@ -44,6 +50,11 @@ export function adminServiceRoutes(
     throw new HubError('not_found', 'There is no such service.');
   }
 
+  const withLoad = (listed: ListedService): ListedService => ({
+    ...listed,
+    load: deps.loads.readHere(loadKeys.service(listed.status.name)),
+  });
+
   admin.get('/admin/services', async (ctx, who) => {
     const { caller, may } = who;
     const filter = listFilter(caller.scopes, 'list:services');
@@ -58,8 +69,12 @@ export function adminServiceRoutes(
       const title = serviceTitle(service);
       return [{ displayName: title === name ? undefined : title, url: addressOf(service), status }];
     });
+    const plotted = services.length > mostPlotted ? services : services.map(withLoad);
     const layout = await pages.formLayoutFor(ctx);
-    pages.send(ctx, adminServicesPage({ layout, services, mayAdd: may('admin:services') }));
+    pages.send(
+      ctx,
+      adminServicesPage({ layout, services: plotted, mayAdd: may('admin:services') }),
+    );
   });
 
   admin.get('/admin/services/:service', async (ctx, who) => {
@@ -67,6 +82,7 @@ export function adminServiceRoutes(
     const { name } = service;
     const status = registry.statusOf(name);
     if (status === undefined) throw new HubError('not_found', 'There is no such service.');
+    const span = spanIn(ctx.query);
     const isManager = who.may('admin:services', { kind: 'service', name });
     const isAdded = service.source === 'api' && isManager;
     const page = adminServicePage({
@@ -75,6 +91,8 @@ export function adminServiceRoutes(
       status,
       url: addressOf(service),
       openedBy: who.may('read:roles') ? await rolesThatOpen(service) : undefined,
+      load: await deps.loads.read(loadKeys.service(name), span),
+      span,
       // What a service writes may hold anything; reading it is a right of its own.
       output: isManager && service.kind === 'managed' ? await outputOf(name) : undefined,
       may: {

@@ -1,6 +1,8 @@
+import type { LoadSeries } from '../../metrics/load-history.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { loadSpark } from '../elements/load-plots.ts';
 import { formatBytes, formatCount, formatCpu } from '../elements/quantity.ts';
 import { table } from '../elements/table.ts';
 import { type Html, html } from '../html.ts';
@@ -20,6 +22,8 @@ export interface ListedService {
   /** Where users open it, when it has pages. */
   readonly url?: string | undefined;
   readonly status: PlacedStatus;
+  /** Of the last hour, as far as it is known here; left out of long lists. */
+  readonly load?: LoadSeries | undefined;
 }
 
 /** How every service is, a row for each; the rest is on the page of the service. */
@@ -56,8 +60,16 @@ function serviceTable(layout: FormLayoutProps, services: readonly ListedService[
           instance ??
           html`<span class="soft">${kind === 'external' ? 'Elsewhere' : 'Nowhere'}</span>`,
       },
-      { label: 'CPU', cell: ({ status: { usage } }) => usage && formatCpu(usage.cpuCores) },
-      { label: 'Memory', cell: ({ status: { usage } }) => usage && formatBytes(usage.memoryBytes) },
+      {
+        label: 'CPU',
+        cell: ({ load, status: { usage } }) =>
+          usage && html`${formatCpu(usage.cpuCores)} ${loadSpark(load, 'cpuCores')}`,
+      },
+      {
+        label: 'Memory',
+        cell: ({ load, status: { usage } }) =>
+          usage && html`${formatBytes(usage.memoryBytes)} ${loadSpark(load, 'memoryBytes')}`,
+      },
       {
         label: 'Restarts',
         cell: ({ status: { kind, restarts } }) =>

@@ -142,7 +142,7 @@ function serverTable(layout: FormLayoutProps, servers: readonly ServerSummary[])
         label: 'Server',
         style: 'name',
         cell: (server) =>
-          html`${server.name === '' ? 'Default server' : serverTitle(server)}${server.failure && html`<span class="under">${server.failure}</span>`}`,
+          html`<a href="${urls.server(server.userName, server.name)}">${server.name === '' ? 'Default server' : serverTitle(server)}</a>${server.failure && html`<span class="under">${server.failure}</span>`}`,
       },
       { label: 'State', cell: ({ state }) => serverStatus(state) },
       {

@@ -149,8 +149,8 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
     },
     {
       label: 'Server',
-      cell: ({ server, runningNamedServers }) =>
-        html`${serverStatus(server)}${runningNamedServers > 0 && html` <span class="tag">+ ${runningNamedServers} named</span>`}`,
+      cell: ({ name, server, runningNamedServers }) =>
+        html`<a class="quiet" href="${view.layout.urls.server(name)}">${serverStatus(server)}</a>${runningNamedServers > 0 && html` <span class="tag">+ ${runningNamedServers} named</span>`}`,
     },
     {
       label: 'Actions',

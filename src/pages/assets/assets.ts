@@ -62,6 +62,7 @@ const styles = [
   'content',
   'output',
   'tables',
+  'plots',
   'pages',
 ] as const;
 

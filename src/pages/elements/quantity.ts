@@ -16,3 +16,18 @@ export function formatCpu(cores: number): string {
 export function formatCount(amount: number, noun: string, plural = `${noun}s`): string {
   return `${amount.toLocaleString('en')} ${amount === 1 ? noun : plural}`;
 }
+
+/** Formats how many there are of something in a second: `2.3/s`. */
+export function formatRate(perSecond: number): string {
+  return `${shortNumber(perSecond)}/s`;
+}
+
+/** Formats a time that is mostly short: `12 ms`, `1.3 s`. */
+export function formatSeconds(seconds: number): string {
+  return seconds < 1 ? `${shortNumber(seconds * 1000)} ms` : `${shortNumber(seconds)} s`;
+}
+
+function shortNumber(value: number): string {
+  if (value === 0) return '0';
+  return value < 10 ? value.toFixed(value < 0.1 ? 2 : 1) : Math.round(value).toLocaleString('en');
+}

@@ -1,6 +1,7 @@
 import { actionForm } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { loadSparks } from '../elements/load-plots.ts';
 import { notice } from '../elements/notice.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
@@ -69,7 +70,7 @@ ${
 
 function serverCard(view: HomeView, server: ServerSummary): Html {
   return html`<section class="panel server" aria-labelledby="server-title">
-<div class="what"><p>${serverStatus(server.state)}</p><h2 id="server-title">${serverTitle(server)}</h2><p>${sentence(view, server)}</p></div>
+<div class="what"><p>${serverStatus(server.state)}</p><h2 id="server-title"><a href="${view.layout.urls.server(server.userName, server.name)}">${serverTitle(server)}</a></h2><p>${sentence(view, server)}</p>${loadSparks(server.load)}</div>
 <div class="actions">${serverActions(view, server)}</div>
 ${server.failure !== undefined && notice('bad', server.failure)}
 ${isAboutToStop(view, server) && notice('warn', html`${comingStopSentence(server, view.layout.now)}${server.comingStop?.reason === 'max_age' && ' Save your work; you can start it again after that.'}`)}
@@ -130,7 +131,7 @@ function serverActions(view: HomeView, server: ServerSummary): HtmlValue {
           ...(hasFailed &&
             hasSpawnOptions && { accessibleLabel: 'Start again with the same options' }),
         });
-      return html`${hasFailed && html`<a class="button" href="${urls.spawnPending(userName, name)}">Why?</a>`}${share}${choose}${start}`;
+      return html`${hasFailed && html`<a class="button" href="${urls.server(userName, name)}">Why?</a>`}${share}${choose}${start}`;
     }
   }
 }

@@ -1,6 +1,8 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { Config } from '../../config/config.ts';
+import type { LoadReader } from '../../instances/load-reader.ts';
+import { loadKeys } from '../../metrics/load-history.ts';
 import { checkAccess, mayAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Caller } from '../../rbac/caller.ts';
@@ -40,6 +42,7 @@ export function homeRoutes(
     readonly servers: UserServers;
     readonly registry: Pick<ServiceRegistry, 'services' | 'statusOf'>;
     readonly sharing: Pick<Sharing, 'ofOthersSharedWith'>;
+    readonly loads: Pick<LoadReader, 'readHere'>;
   },
 ): ShowHome {
   const { pages, config, authorizer, store, servers, registry } = deps;
@@ -97,7 +100,13 @@ export function homeRoutes(
     const { name: userName } = login.user;
     const caller = await pages.callerOf(login);
     const own = await store.listOfUser(userName);
-    const summaries = own.map((server) => summaryOf(server, pages.urlOf(servers.prefixOf(server))));
+    const summaries = own.map((server) =>
+      summaryOf(
+        server,
+        pages.urlOf(servers.prefixOf(server)),
+        deps.loads.readHere(loadKeys.server(server.id)),
+      ),
+    );
     const defaultServer =
       summaries.find(({ name }) => name === '') ??
       untouchedServer(userName, pages.urlOf(servers.prefixOf({ userName, name: '' })));

@@ -1,5 +1,6 @@
 import { actionForm, csrfField, hiddenFields, textField } from '../elements/form.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { loadSparks } from '../elements/load-plots.ts';
 import { formatCount } from '../elements/quantity.ts';
 import { table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
@@ -45,7 +46,8 @@ ${
       {
         label: 'Name',
         style: 'name',
-        cell: (server) => html`${server.displayName ?? server.name}${underName(server)}`,
+        cell: (server) =>
+          html`<a href="${context.layout.urls.server(server.userName, server.name)}">${server.displayName ?? server.name}</a>${underName(server)}${loadSparks(server.load)}`,
       },
       {
         label: 'State',
@@ -127,7 +129,7 @@ function rowActions(context: NamedServersContext, server: ServerSummary): HtmlVa
       return '';
     case 'failed':
     case 'stopped':
-      return html`<a class="button small danger" href="${urls.deleteServer(userName, name)}" aria-label="Delete ${title}">Delete</a>${state === 'failed' && html`<a class="button small" href="${urls.spawnPending(userName, name)}" aria-label="Why ${title} failed">Why?</a>`}${startButton(context, server, title)}`;
+      return html`<a class="button small danger" href="${urls.deleteServer(userName, name)}" aria-label="Delete ${title}">Delete</a>${state === 'failed' && html`<a class="button small" href="${urls.server(userName, name)}" aria-label="Why ${title} failed">Why?</a>`}${startButton(context, server, title)}`;
   }
 }
 

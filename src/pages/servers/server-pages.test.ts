@@ -45,14 +45,12 @@ describe('the home page', () => {
 
   test('after a failure tells why, and starts again with the same options at one press', () => {
     const page = home({ server: server('failed'), hasSpawnOptions: true });
-    expect(page).toContain('<a class="button" href="/hub/spawn-pending/alice">Why?</a>');
+    expect(page).toContain('<a class="button" href="/hub/servers/alice">Why?</a>');
     expect(page).toContain('action="/hub/spawn/alice"');
     expect(page).toContain('<a class="button" href="/hub/spawn/alice">Options…</a>');
     const servers = [server('failed', { name: 'thesis' })];
     const named = home({ namedServers: { servers, limit: 2 } });
-    expect(named).toContain(
-      'href="/hub/spawn-pending/alice/thesis" aria-label="Why thesis failed"',
-    );
+    expect(named).toContain('href="/hub/servers/alice/thesis" aria-label="Why thesis failed"');
   });
 
   test('asks for options first where there are any', () => {

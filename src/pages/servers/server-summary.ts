@@ -1,3 +1,4 @@
+import type { LoadSeries } from '../../metrics/load-history.ts';
 import type { ServerState } from '../../servers/server.ts';
 import type { ComingStop, LimitKind } from '../../servers/time-limits.ts';
 import { actionForm } from '../elements/form.ts';
@@ -18,6 +19,8 @@ export interface ServerSummary {
   readonly lastActivityAt?: Date | undefined;
   /** Why the last start or run failed. */
   readonly failure?: string | undefined;
+  /** How busy it was in the last hour, as far as it is known here. */
+  readonly load?: LoadSeries | undefined;
   /** Since when nothing is known of it. */
   readonly unreachableSince?: Date | undefined;
   /** When a time limit stops it, unless it is used until then. */

@@ -1,9 +1,10 @@
+import type { LoadSeries } from '../../metrics/load-history.ts';
 import { type Server, unreachableSince } from '../../servers/server.ts';
 import { comingStop, limitMs } from '../../servers/time-limits.ts';
 import type { ServerSummary, ShownServerState } from './server-summary.ts';
 
 /** What the pages show of a server; one that was never started is shown as a stopped one. */
-export function summaryOf(server: Server, url: string): ServerSummary {
+export function summaryOf(server: Server, url: string, load?: LoadSeries): ServerSummary {
   const hasFailed = server.state === 'stopped' && server.failure !== undefined;
   const unreachable = unreachableSince(server);
   let state: ShownServerState = server.state;
@@ -21,6 +22,7 @@ export function summaryOf(server: Server, url: string): ServerSummary {
     unreachableSince: unreachable,
     comingStop: comingStop(server),
     stoppedBy: stoppedByOf(server),
+    ...(server.state === 'running' && { load }),
   };
 }
 

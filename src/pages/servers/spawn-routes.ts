@@ -1,9 +1,6 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import type { ActingOnUsers } from '../../accounts/acting-on-users.ts';
 import { HubError } from '../../errors.ts';
-import { checkAccess } from '../../rbac/access-check.ts';
-import type { Authorizer } from '../../rbac/authorizer.ts';
 import { mayStartInMaintenance } from '../../servers/maintenance.ts';
 import type { ProgressElsewhere } from '../../servers/progress-elsewhere.ts';
 import { type Server, unreachableSince } from '../../servers/server.ts';
@@ -12,13 +9,12 @@ import type { ServerStore } from '../../servers/server-store.ts';
 import { hasChoices } from '../../servers/spawn-options.ts';
 import type { StartTimes } from '../../servers/start-times-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
-import type { Login } from '../../sessions/login-sessions.ts';
-import type { User, UserStore } from '../../users/user-store.ts';
+import type { User } from '../../users/user-store.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import type { PageContext } from '../page-context.ts';
 import type { ShowHome } from './home-routes.ts';
 import { notRunningPage } from './not-running-page.ts';
-import { serverTitle } from './server-summary.ts';
+import { type FindServerTarget, targetName } from './server-target.ts';
 import { stoppedByOf } from './server-views.ts';
 import { joinForms, submittedOptions, valuesInForm } from './spawn-form.ts';
 import { spawnOptionsPage } from './spawn-options-page.ts';
@@ -28,8 +24,6 @@ import { unreachablePage } from './unreachable-page.ts';
 interface SpawnRouteDeps {
   readonly pages: PageContext;
   readonly apiPath: string;
-  readonly authorizer: Authorizer;
-  readonly users: UserStore;
   readonly store: ServerStore;
   readonly startTimes: StartTimes;
   readonly servers: UserServers;
@@ -47,12 +41,12 @@ export function spawnRoutes(
   router: Router,
   deps: SpawnRouteDeps & {
     readonly showHome: ShowHome;
-    readonly acting: Pick<ActingOnUsers, 'requireMayActOn'>;
+    readonly findTarget: FindServerTarget;
     /** `Hub.implicit_spawn_seconds`. */
     readonly implicitSpawnSeconds: number;
   },
 ): void {
-  const { pages, users, store, servers } = deps;
+  const { pages, findTarget, store, servers } = deps;
 
   /** The page on which the button stood, when it is one of this hub. */
   const returnTo = (form: URLSearchParams): string | undefined =>
@@ -60,34 +54,6 @@ export function spawnRoutes(
 
   const tell = (ctx: Context, url: string, text: string) =>
     pages.redirectWithNotice(ctx, url, { kind: 'good', text });
-
-  function nameOf(login: Login, { user, serverName }: Target): string {
-    if (serverName === '') return serverTitle({ userName: user.name, name: '' }, login.user.name);
-    return `The server ${serverName}${user.id === login.user.id ? '' : ` of ${user.name}`}`;
-  }
-
-  /** Whose server a page is about, once it is clear that the person may do this with it. */
-  async function targetOf(ctx: Context, login: Login, scope: string): Promise<Target> {
-    const userName = String(ctx['params']['user'] ?? login.user.name);
-    const serverName = String(ctx['params']['server'] ?? '');
-    const caller = await pages.callerOf(login);
-    const { scopes } = caller;
-    const resource = { kind: 'server', userName, serverName } as const;
-    const access = checkAccess(
-      scopes,
-      scope,
-      resource,
-      await deps.authorizer.membershipFor(scopes),
-    );
-    const user = await users.findByName(userName);
-    if (access !== 'granted' || user === undefined) {
-      throw new HubError('not_found', 'There is no such server, or it is not yours to use.');
-    }
-    if (scope !== 'read:servers') {
-      await deps.acting.requireMayActOn(caller, user, [scope], serverName);
-    }
-    return { user, serverName };
-  }
 
   async function showOptions(
     ctx: Context,
@@ -120,7 +86,7 @@ export function spawnRoutes(
   }
 
   const show = pages.loggedIn(async (ctx, login) => {
-    const target = await targetOf(ctx, login, 'start:servers');
+    const target = await findTarget(ctx, login, 'start:servers');
     const server = await store.find(target.user.name, target.serverName);
     const next = pages.nextOf(new URLSearchParams(ctx.querystring));
     if (server !== undefined && server.state !== 'stopped') {
@@ -149,7 +115,7 @@ export function spawnRoutes(
   });
 
   const start = pages.loggedIn(async (ctx, login) => {
-    const target = await targetOf(ctx, login, 'start:servers');
+    const target = await findTarget(ctx, login, 'start:servers');
     const form = await pages.readForm(ctx);
     const options = submittedOptions(form, await servers.choicesFor(target.user.name));
     try {
@@ -172,31 +138,31 @@ export function spawnRoutes(
       return;
     }
     const back = returnTo(form);
-    if (back !== undefined) return tell(ctx, back, `${nameOf(login, target)} is starting.`);
+    if (back !== undefined) return tell(ctx, back, `${targetName(login, target)} is starting.`);
     ctx.redirect(pendingUrl(pages, target, pages.nextOf(form)));
     ctx.status = 303;
   });
 
   const showPending = pages.loggedIn(async (ctx, login) => {
-    const target = await targetOf(ctx, login, 'read:servers');
+    const target = await findTarget(ctx, login, 'read:servers');
     const next = pages.nextOf(new URLSearchParams(ctx.querystring));
     await showServerState(ctx, deps, target, { next, mayStart: true });
   });
 
   const stop = pages.loggedIn(async (ctx, login) => {
-    const target = await targetOf(ctx, login, 'delete:servers');
+    const target = await findTarget(ctx, login, 'delete:servers');
     const { user, serverName } = target;
     const form = await pages.readForm(ctx);
     // The page that follows shows how it goes on; a server that hangs must not hold the form.
     await servers.stop(user.name, serverName, { kind: 'user', name: login.user.name });
     const back = returnTo(form);
-    if (back !== undefined) return tell(ctx, back, `${nameOf(login, target)} is stopping.`);
+    if (back !== undefined) return tell(ctx, back, `${targetName(login, target)} is stopping.`);
     ctx.redirect(login.user.id === user.id ? pages.urls.home : pages.urls.admin);
     ctx.status = 303;
   });
 
   const extend = pages.loggedIn(async (ctx, login) => {
-    const { user, serverName } = await targetOf(ctx, login, 'users:activity');
+    const { user, serverName } = await findTarget(ctx, login, 'users:activity');
     const form = await pages.readForm(ctx);
     const to = returnTo(form) ?? pages.urls.home;
     try {
@@ -225,7 +191,7 @@ export function spawnRoutes(
       const serverName = form.get('name') ?? '';
       ctx['params']['user'] = form.get('user') ?? login.user.name;
       ctx['params']['server'] = serverName;
-      const { user } = await targetOf(ctx, login, 'start:servers');
+      const { user } = await findTarget(ctx, login, 'start:servers');
       try {
         await servers.create({ user, serverName });
       } catch (error) {
@@ -243,7 +209,7 @@ export function spawnRoutes(
   router.get(
     '/delete-server/:user/:server',
     pages.loggedIn(async (ctx, login) => {
-      const { user, serverName } = await targetOf(ctx, login, 'delete:servers');
+      const { user, serverName } = await findTarget(ctx, login, 'delete:servers');
       pages.send(
         ctx,
         confirmPage({
@@ -254,7 +220,7 @@ export function spawnRoutes(
           ],
           label: 'Delete server',
           action: pages.urls.deleteServer(user.name, serverName),
-          cancelUrl: pages.urls.home,
+          cancelUrl: pages.urls.server(user.name, serverName),
         }),
       );
     }),
@@ -263,13 +229,11 @@ export function spawnRoutes(
   router.post(
     '/delete-server/:user/:server',
     pages.loggedIn(async (ctx, login) => {
-      const { user, serverName } = await targetOf(ctx, login, 'delete:servers');
+      const { user, serverName } = await findTarget(ctx, login, 'delete:servers');
       await pages.readForm(ctx);
       await servers.remove(user.name, serverName, { kind: 'user', name: login.user.name });
-      pages.redirectWithNotice(ctx, pages.urls.home, {
-        kind: 'good',
-        text: `The server ${serverName} is deleted.`,
-      });
+      const back = login.user.id === user.id ? pages.urls.home : pages.urls.adminUser(user.name);
+      tell(ctx, back, `The server ${serverName} is deleted.`);
     }),
   );
 }

@@ -1,0 +1,144 @@
+import type { LoadReport } from '../../instances/load-reader.ts';
+import {
+  type LoadFigure,
+  type LoadSeries,
+  type LoadSpan,
+  loadSpans,
+} from '../../metrics/load-history.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { meansOf, plot, sparkline } from './plot.ts';
+import { formatBytes, formatCpu, formatRate, formatSeconds } from './quantity.ts';
+import { duration } from './time.ts';
+
+/** How busy something was. */
+export interface LoadView {
+  readonly report: LoadReport;
+  readonly span: LoadSpan;
+  /** Of this page, with the plots of the hour or the day. */
+  readonly urlOf: (span: LoadSpan) => string;
+  readonly title?: string;
+  readonly limits?: { readonly cpuCores?: number; readonly memoryBytes?: number } | undefined;
+}
+
+const shown = [
+  { figure: 'cpuCores', label: 'CPU', format: formatCpu },
+  { figure: 'memoryBytes', label: 'Memory', format: formatBytes },
+  { figure: 'requestsPerSecond', label: 'Requests', format: formatRate },
+  { figure: 'responseSeconds', label: 'Response time', format: formatSeconds },
+  { figure: 'webSockets', label: 'WebSockets', format: (open: number) => String(Math.round(open)) },
+] as const satisfies readonly {
+  figure: LoadFigure;
+  label: string;
+  format: (figure: number) => string;
+}[];
+
+const words = {
+  hour: { link: 'Last hour', over: 'the last hour', begin: '1 hour ago' },
+  day: { link: 'Last day', over: 'the last day', begin: '1 day ago' },
+} as const satisfies Record<LoadSpan, object>;
+
+/** The span that the query of a page asks for. */
+export function spanIn({ span }: Readonly<Record<string, unknown>>): LoadSpan {
+  return span === 'day' ? 'day' : 'hour';
+}
+
+export function spanQuery(span: LoadSpan): string {
+  return span === 'hour' ? '' : `?span=${span}`;
+}
+
+/** The plots of an hour or a day, the way to the other, and the figures as a table. */
+export function loadSection(view: LoadView): Html {
+  const { report, span, urlOf, title = 'Load' } = view;
+  const links = (Object.keys(words) as LoadSpan[]).map(
+    (each) =>
+      html`<a class="button small" href="${urlOf(each)}"${each === span && html` aria-current="true"`}>${words[each].link}</a>`,
+  );
+  return html`<section class="block load" aria-labelledby="load-title">
+<header><h2 id="load-title">${title}</h2><div class="actions">${links}</div></header>
+${silentNote(report)}
+${loadPlots(report.series, view)}
+</section>`;
+}
+
+/** The plots alone. */
+export function loadPlots(
+  series: LoadSeries | undefined,
+  { span, limits }: Pick<LoadView, 'span' | 'limits'>,
+): Html {
+  if (series === undefined) {
+    return html`<p class="soft">Nothing has been measured in ${words[span].over}. The first figures come 10 seconds after a start.</p>`;
+  }
+  const { steps } = loadSpans[span];
+  const plots = shown
+    // What has no pages has no visitors.
+    .filter(({ figure }) => isMain(figure) || isMeasured(series, figure))
+    .map(({ figure, label, format }) =>
+      plot({
+        label,
+        figures: series.figures[figure],
+        steps,
+        format,
+        over: words[span].over,
+        begin: words[span].begin,
+        limit: figure === 'cpuCores' || figure === 'memoryBytes' ? limits?.[figure] : undefined,
+      }),
+    );
+  return html`<div class="plots">${plots}</div>
+<details class="more"><summary>The figures as a table</summary>${figureTable(series, span)}</details>`;
+}
+
+/** CPU and memory of the last hour, small and with their figures; nothing where nothing was measured. */
+export function loadSparks(series: LoadSeries | undefined): HtmlValue {
+  if (series === undefined) return false;
+  const sparks = shown.map(({ figure, label, format }) => {
+    if (!isMain(figure)) return false;
+    const now = series.figures[figure].at(-1);
+    return html`<span>${label} ${typeof now === 'number' && html`<b>${format(now)}</b> `}${loadSpark(series, figure)}</span>`;
+  });
+  return html`<span class="sparks">${sparks}</span>`;
+}
+
+/** One figure of the last hour, small. */
+export function loadSpark(series: LoadSeries | undefined, wanted: LoadFigure): HtmlValue {
+  const { steps } = loadSpans.hour;
+  const figure = shown.find((each) => each.figure === wanted);
+  if (series === undefined || figure === undefined) return false;
+  const { label, format } = figure;
+  return sparkline({ label, figures: series.figures[wanted], steps, format });
+}
+
+const isMain = (figure: LoadFigure) => figure === 'cpuCores' || figure === 'memoryBytes';
+
+function isMeasured({ figures }: LoadSeries, figure: LoadFigure): boolean {
+  return figures[figure].some((each) => each !== null);
+}
+
+function silentNote({ silent }: LoadReport): HtmlValue {
+  if (silent.length === 0) return false;
+  return html`<p class="problem">${silent.join(', ')} ${silent.length === 1 ? 'does' : 'do'} not answer: what ${silent.length === 1 ? 'it has' : 'they have'} measured is missing.</p>`;
+}
+
+const tableRows = 12;
+
+function figureTable(series: LoadSeries, span: LoadSpan): Html {
+  const { steps, stepSeconds } = loadSpans[span];
+  const every = steps / tableRows;
+  const columns = shown.map(({ figure, label, format }) => ({
+    label,
+    format,
+    means: meansOf(series.figures[figure], every),
+  }));
+  const length = Math.max(...columns.map(({ means }) => means.length));
+  const rows = Array.from({ length }, (_, back) => {
+    const ago = duration((back + 1) * every * stepSeconds);
+    return html`<tr><th scope="row">${back === 0 ? `Last ${ago}` : `${ago} ago`}</th>${columns.map(
+      ({ means, format }) => {
+        const mean = means.at(-1 - back) ?? null;
+        return html`<td>${mean === null ? '–' : format(mean)}</td>`;
+      },
+    )}</tr>`;
+  });
+  return html`<table class="figures"><caption class="visually-hidden">Averages over ${words[span].over}</caption>
+<thead><tr><th scope="col">Until</th>${columns.map(({ label }) => html`<th scope="col">${label}</th>`)}</tr></thead>
+<tbody>${rows}</tbody></table>`;
+}

@@ -1,0 +1,161 @@
+import type { LoadReport } from '../../instances/load-reader.ts';
+import type { LoadSpan } from '../../metrics/load-history.ts';
+import type { ServerFailure } from '../../servers/server.ts';
+import type { ServerSetup } from '../../servers/server-setup.ts';
+import { actionForm } from '../elements/form.ts';
+import { pageHead, pageLayout } from '../elements/layout.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { type LiveOutputView, liveOutput } from '../elements/live-output.ts';
+import { loadSection, spanQuery } from '../elements/load-plots.ts';
+import { formatBytes, formatCpu } from '../elements/quantity.ts';
+import { timeElement } from '../elements/time.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import {
+  isChanging,
+  outputBlock,
+  type ServerSummary,
+  serverStatus,
+  serverTitle,
+  unreachableHint,
+} from './server-summary.ts';
+
+export interface ServerPageView {
+  readonly layout: FormLayoutProps;
+  readonly server: ServerSummary;
+  readonly setup: ServerSetup;
+  /** Where it runs, for administrators: what its spawner and the hub know it by. */
+  readonly place: readonly { readonly label: string; readonly value: string }[];
+  /** The last one, until a start goes well. */
+  readonly lastFailure?: ServerFailure | undefined;
+  readonly load: LoadReport;
+  readonly span: LoadSpan;
+  /** What it writes; undefined for who may not open it. */
+  readonly output?: LiveOutputView | undefined;
+  readonly hasSpawnOptions: boolean;
+  /** Whether there are options of the last time. */
+  readonly hasLastOptions: boolean;
+  readonly may: {
+    readonly open: boolean;
+    readonly start: boolean;
+    readonly stop: boolean;
+    readonly share: boolean;
+    /** See the page of its user. */
+    readonly administer: boolean;
+  };
+}
+
+/** Everything there is to know of one server, for its owner and for administrators. */
+export function serverPage(view: ServerPageView): Html {
+  const { layout, server, lastFailure, output } = view;
+  const { urls, user } = layout;
+  const { userName, name } = server;
+  const isOwn = user?.name === userName;
+  const title = serverTitle(server, user?.name);
+  const isMoving = isChanging([server]);
+  return pageLayout(layout, {
+    title: isOwn ? title : `${title}, ${userName}`,
+    place: isOwn ? 'home' : 'admin',
+    scripts: output === undefined ? ['live-state.js'] : ['live-state.js', 'live-output.js'],
+    reloadSeconds: isMoving ? 5 : undefined,
+    body: html`<div id="server" data-live-seconds="${isMoving ? 3 : 10}">
+${pageHead(title, isOwn ? undefined : ownerOf(view), actions(view))}
+<p class="row">${serverStatus(server.state)}${since(view)}</p>
+${server.state === 'unreachable' && html`<p class="soft">${unreachableHint}</p>`}
+${lastFailure !== undefined && failureSection(view, lastFailure)}
+<dl class="facts wide">${facts(view)}</dl>
+${loadSection({
+  report: view.load,
+  span: view.span,
+  urlOf: (span) => urls.server(userName, name) + spanQuery(span),
+  limits: view.setup.limits,
+})}
+</div>
+${output !== undefined && liveOutput(output)}`,
+  });
+}
+
+function ownerOf({ layout, server: { userName }, may }: ServerPageView): HtmlValue {
+  return may.administer
+    ? html`of <a href="${layout.urls.adminUser(userName)}">${userName}</a>`
+    : `of ${userName}`;
+}
+
+function since({ layout: { now }, server }: ServerPageView): HtmlValue {
+  const { state, startedAt, unreachableSince, lastActivityAt } = server;
+  if (state === 'unreachable')
+    return (
+      unreachableSince && html` <span class="soft">${timeElement(unreachableSince, now)}</span>`
+    );
+  if (state === 'running') {
+    return html` <span class="soft">${startedAt && html`Started ${timeElement(startedAt, now)}.`}${lastActivityAt && html` Last used ${timeElement(lastActivityAt, now)}.`}</span>`;
+  }
+  return (
+    state !== 'starting' &&
+    lastActivityAt &&
+    html` <span class="soft">Last used ${timeElement(lastActivityAt, now)}.</span>`
+  );
+}
+
+function failureSection({ layout, server }: ServerPageView, failure: ServerFailure): Html {
+  const isOver = server.state === 'failed';
+  return html`<section class="block failure" aria-labelledby="failure-title"><h2 id="failure-title">${isOver ? 'Why it failed' : 'The failure before'}</h2>
+<p class="problem">${failure.message} <span class="soft">${timeElement(failure.at, layout.now)}</span></p>
+${
+  failure.output.length > 0 &&
+  html`<details class="more"${isOver && html` open`}><summary>The last lines it wrote</summary>${outputBlock(failure.output)}</details>`
+}</section>`;
+}
+
+const fact = (label: string, value: HtmlValue): Html =>
+  html`<div><dt>${label}</dt><dd>${value}</dd></div>`;
+
+function facts({ server, setup, place, layout }: ServerPageView): Html {
+  const { profile, options, limits } = setup;
+  return html`${fact('Address', html`<code>${server.url}</code>`)}
+${server.displayName !== undefined && fact('Name', server.name)}
+${profile !== undefined && fact('Profile', profile)}
+${options.map(({ label, value }) => fact(label, value))}
+${limits.cpuCores !== undefined && fact('CPU limit', formatCpu(limits.cpuCores))}
+${limits.memoryBytes !== undefined && fact('Memory limit', formatBytes(limits.memoryBytes))}
+${limits.gpus !== undefined && fact('GPUs', String(limits.gpus))}
+${limits.processes !== undefined && fact('Process limit', limits.processes.toLocaleString('en'))}
+${server.state !== 'running' && server.startedAt !== undefined && fact('Started', timeElement(server.startedAt, layout.now))}
+${place.map(({ label, value }) => fact(label, value))}`;
+}
+
+function actions(view: ServerPageView): Html {
+  const { layout, server, may } = view;
+  const { urls } = layout;
+  const { userName, name, state, url } = server;
+  const form = (action: string, label: string, style?: string) =>
+    actionForm(layout, {
+      action,
+      label,
+      ...(style !== undefined && { style }),
+      fields: { return_to: urls.server(userName, name) },
+    });
+  const stopLabel = state === 'unreachable' ? 'Forget it' : 'Stop';
+  const isUp = state === 'running' || state === 'starting' || state === 'unreachable';
+  const isDown = state === 'stopped' || state === 'failed';
+  return html`<div class="actions">
+${may.share && html`<a class="button" href="${urls.share(userName, name)}">Share…</a>`}
+${may.stop && name !== '' && html`<a class="button danger" href="${urls.deleteServer(userName, name)}">Delete…</a>`}
+${may.stop && may.start && state === 'running' && form(urls.restartServer(userName, name), 'Restart')}
+${may.stop && isUp && form(urls.stop(userName, name), stopLabel)}
+${may.start && isDown && startButton(view, form)}
+${state === 'starting' && html`<a class="button primary" href="${urls.spawnPending(userName, name)}">Watch it start</a>`}
+${may.open && state === 'running' && html`<a class="button primary" href="${url}">Open</a>`}
+</div>`;
+}
+
+function startButton(
+  { layout, server, hasSpawnOptions, hasLastOptions }: ServerPageView,
+  form: (action: string, label: string, style?: string) => Html,
+): Html {
+  const { urls } = layout;
+  const action = urls.spawn(server.userName, server.name);
+  const again = server.state === 'failed' ? ' again' : '';
+  if (!hasSpawnOptions) return form(action, `Start${again}`, 'primary');
+  // Without options a start takes those of the last time.
+  return html`${hasLastOptions && form(urls.restartServer(server.userName, server.name), `Start${again} as before`)}<a class="button primary" href="${action}">Start…</a>`;
+}
