@@ -3,12 +3,10 @@ import type { SpawnRequest } from '../../src/plugin-host/spawn-request.ts';
 import type { SpawnedServer, Spawner, SpawnerHost } from '../../src/plugin-host/spawner.ts';
 import { kubernetesPlugin } from '../../src/spawning/kubernetes/kubernetes-plugin.ts';
 import { createSpawnRequest } from '../contract/spawn-request.ts';
-import { testSurroundings } from '../contract/test-host.ts';
 import { type KubernetesApi, useKubernetesApi } from './kubernetes-api.ts';
 import { until } from './test-hub.ts';
+import { createTestSpawner, type TestSpawner } from './test-spawner.ts';
 
-/** The id of the hub whose servers they are. */
-export const hubId = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff';
 export const mergePatch = 'application/merge-patch+json';
 const sleeps = ['perl', '-e', '$| = 1; $SIG{TERM} = sub { exit }; print "ready\\n"; sleep 600'];
 
@@ -16,10 +14,7 @@ const sleeps = ['perl', '-e', '$| = 1; $SIG{TERM} = sub { exit }; print "ready\\
 export interface SpawnerWorld {
   api(): KubernetesApi;
   /** Creates a spawner, opened, with what it logs. */
-  create(
-    options?: object,
-    changed?: Partial<SpawnerHost>,
-  ): Promise<{ readonly spawner: Spawner; readonly logged: readonly string[] }>;
+  create(options?: object, changed?: Partial<SpawnerHost>): Promise<TestSpawner>;
   /** A start of a server that prints `ready` and waits for its end. */
   request(changed?: Partial<SpawnRequest>): SpawnRequest;
   /** Path of the objects of a kind in the API. */
@@ -40,30 +35,21 @@ export function useKubernetesSpawners(): SpawnerWorld {
     (await api().request('GET', collection(kind))).body.items;
 
   async function create(options: object = {}, changed: Partial<SpawnerHost> = {}) {
-    const logged: string[] = [];
-    const record = (fields: object, message: string) =>
-      void logged.push(`${message} ${JSON.stringify(fields)}`);
-    const spawner = (await kubernetesPlugin.create(
-      kubernetesPlugin.optionsSchema.parse({
+    const created = await createTestSpawner(
+      kubernetesPlugin,
+      {
         kubeconfig: api().kubeconfigPath,
         namespace: api().namespace,
         image: 'lab:1',
         run_as_user: 1000,
         listen_ip: '{pod_ip}',
         ...options,
-      }),
-      {
-        ...testSurroundings,
-        log: { debug: record, info: record, warn: record, error: record },
-        runtimeDirectory: '/nowhere',
-        hubId,
-        activeServers: async (ids) => new Set(ids),
-        ...changed,
       },
-    )) as Spawner;
-    spawners.push(spawner);
-    await spawner.open?.();
-    return { spawner, logged };
+      changed,
+    );
+    spawners.push(created.spawner);
+    await created.spawner.open?.();
+    return created;
   }
 
   function request(changed: Partial<SpawnRequest> = {}): SpawnRequest {

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createSpawnRequest } from '../../../test/contract/spawn-request.ts';
-import { testSurroundings } from '../../../test/contract/test-host.ts';
 import { busyImage, hasDocker, useDocker } from '../../../test/support/docker-engine.ts';
 import { until } from '../../../test/support/test-hub.ts';
+import { createTestSpawner, testHubId } from '../../../test/support/test-spawner.ts';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { Spawner, SpawnerHost } from '../../plugin-host/spawner.ts';
 import { waitUntilReady } from '../../processes/readiness-probe.ts';
@@ -14,7 +14,6 @@ import { createRequest } from './create-request.ts';
 import type { DockerOptions } from './docker-options.ts';
 import { dockerPlugin } from './docker-plugin.ts';
 
-const hubId = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff';
 const serve = `
 at=$(echo $HUB_SERVICE_URL | tail -c +8)
 trap exit TERM
@@ -30,22 +29,13 @@ describe.runIf(hasDocker())('a server in a container', () => {
   const noSignal = () => AbortSignal.timeout(30_000);
 
   async function create(options: object = {}, changed: Partial<SpawnerHost> = {}) {
-    const logged: string[] = [];
-    const record = (fields: object, message: string) =>
-      void logged.push(`${message} ${JSON.stringify(fields)}`);
-    const spawner = await dockerPlugin.create(
-      dockerPlugin.optionsSchema.parse({ host, image: busyImage, network: 'host', ...options }),
-      {
-        ...testSurroundings,
-        log: { debug: record, info: record, warn: record, error: record },
-        runtimeDirectory: '/nowhere',
-        hubId,
-        activeServers: async (ids) => new Set(ids),
-        ...changed,
-      },
+    const created = await createTestSpawner(
+      dockerPlugin,
+      { host, image: busyImage, network: 'host', ...options },
+      changed,
     );
-    spawners.push(spawner as Spawner);
-    return { spawner: spawner as Spawner, logged };
+    spawners.push(created.spawner);
+    return created;
   }
 
   function request(changed: Partial<SpawnRequest> = {}): SpawnRequest {
@@ -85,7 +75,7 @@ describe.runIf(hasDocker())('a server in a container', () => {
     });
     expect(Config.Labels).toEqual({
       team: 'physics',
-      'hub.id': hubId,
+      'hub.id': testHubId,
       'hub.server-id': 'server-1',
       'hub.user': 'ann',
       'hub.server-name': 'lab',
@@ -362,7 +352,7 @@ describe.runIf(hasDocker())('a server in a container', () => {
     const left = await docker.listContainers();
     expect(
       left.map(({ Labels }) => `${Labels['hub.id']} ${Labels['hub.server-id']}`).toSorted(),
-    ).toEqual([`${hubId} active`, 'another-hub stopped']);
+    ).toEqual([`${testHubId} active`, 'another-hub stopped']);
     expect(await spawner.poll(active.state)).toEqual({ running: true });
   });
 
@@ -388,7 +378,7 @@ describe.runIf(hasDocker())('a server in a container', () => {
     expect(lines).toContain('kept');
     expect(lines.filter((line) => line.includes('Read-only file system'))).toHaveLength(2);
     const volume = await docker.getVolume('home-ann').inspect();
-    expect(volume.Labels).toMatchObject({ 'hub.id': hubId });
+    expect(volume.Labels).toMatchObject({ 'hub.id': testHubId });
     await docker.getVolume('home-ann').remove();
     await rm(folder, { recursive: true });
   });
@@ -447,7 +437,7 @@ describe.runIf(hasDocker())('a server in a container', () => {
       const body = createRequest({
         request: request({ limits }) as Parameters<typeof createRequest>[0]['request'],
         options: optionsSchema.parse(options) as DockerOptions,
-        hubId,
+        hubId: testHubId,
         name: 'with-gpus',
         image: busyImage,
         network: 'host',

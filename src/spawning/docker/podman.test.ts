@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import plugin from '../../../plugins/docker.ts';
 import { createSpawnRequest } from '../../../test/contract/spawn-request.ts';
-import { testSurroundings } from '../../../test/contract/test-host.ts';
 import { spawnerContract } from '../../../test/contract/testing.ts';
 import { contractCommands as commands } from '../../../test/support/container-commands.ts';
 import { busyImage } from '../../../test/support/docker-engine.ts';
 import { hasPodman, usePodman } from '../../../test/support/podman-engine.ts';
 import { until } from '../../../test/support/test-hub.ts';
+import { createTestSpawner } from '../../../test/support/test-spawner.ts';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { Spawner } from '../../plugin-host/spawner.ts';
 
@@ -24,14 +24,7 @@ describe.runIf(hasPodman())('Podman', () => {
   const spawners: Spawner[] = [];
 
   async function create(changed: object = {}): Promise<Spawner> {
-    const silent = () => undefined;
-    const spawner = (await plugin.create(plugin.optionsSchema.parse({ ...options, ...changed }), {
-      ...testSurroundings,
-      log: { debug: silent, info: silent, warn: silent, error: silent },
-      runtimeDirectory: '/nowhere',
-      hubId: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
-      activeServers: async (ids) => new Set(ids),
-    })) as Spawner;
+    const { spawner } = await createTestSpawner(plugin, { ...options, ...changed });
     spawners.push(spawner);
     return spawner;
   }

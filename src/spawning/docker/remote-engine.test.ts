@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createSpawnRequest } from '../../../test/contract/spawn-request.ts';
-import { testSurroundings } from '../../../test/contract/test-host.ts';
 import {
   busyImage,
   hasDocker,
@@ -19,21 +18,15 @@ import {
   startRegistry,
 } from '../../../test/support/docker-registry.ts';
 import { freePort } from '../../../test/support/free-port.ts';
+import { createTestSpawner } from '../../../test/support/test-spawner.ts';
 import type { SpawnProgress, SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { Spawner } from '../../plugin-host/spawner.ts';
 import { dockerPlugin } from './docker-plugin.ts';
 
 const spawners: Spawner[] = [];
-const silent = () => undefined;
 
 async function create(options: object): Promise<Spawner> {
-  const spawner = (await dockerPlugin.create(dockerPlugin.optionsSchema.parse(options), {
-    ...testSurroundings,
-    log: { debug: silent, info: silent, warn: silent, error: silent },
-    runtimeDirectory: '/nowhere',
-    hubId: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
-    activeServers: async (ids) => new Set(ids),
-  })) as Spawner;
+  const { spawner } = await createTestSpawner(dockerPlugin, options);
   spawners.push(spawner);
   return spawner;
 }

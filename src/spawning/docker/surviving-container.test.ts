@@ -1,12 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { createSpawnRequest } from '../../../test/contract/spawn-request.ts';
-import { testSurroundings } from '../../../test/contract/test-host.ts';
 import { busyImage, hasDocker, useDocker } from '../../../test/support/docker-engine.ts';
 import { startEngineRelay } from '../../../test/support/engine-relay.ts';
-import type { Spawner } from '../../plugin-host/spawner.ts';
+import { createTestSpawner } from '../../../test/support/test-spawner.ts';
 import { dockerPlugin } from './docker-plugin.ts';
 
-const silent = () => undefined;
 const command = ['sh', '-c', 'trap exit TERM; sleep 600 & wait'];
 const ending = { graceMs: 0, signal: AbortSignal.timeout(60_000) };
 
@@ -14,16 +12,7 @@ describe.runIf(hasDocker())('a container that survives its end', () => {
   const engine = useDocker();
 
   const create = async (host: string) =>
-    (await dockerPlugin.create(
-      dockerPlugin.optionsSchema.parse({ host, image: busyImage, network: 'host' }),
-      {
-        ...testSurroundings,
-        log: { debug: silent, info: silent, warn: silent, error: silent },
-        runtimeDirectory: '/nowhere',
-        hubId: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
-        activeServers: async (ids) => new Set(ids),
-      },
-    )) as Spawner;
+    (await createTestSpawner(dockerPlugin, { host, image: busyImage, network: 'host' })).spawner;
 
   test('though the engine says that it ended it is told of, and runs no second time', async () => {
     await using relay = await startEngineRelay(engine.host);

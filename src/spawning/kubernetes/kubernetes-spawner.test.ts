@@ -6,12 +6,12 @@ import { createSpawnRequest } from '../../../test/contract/spawn-request.ts';
 import { canRunPods } from '../../../test/support/kubernetes-api.ts';
 import {
   failureOf,
-  hubId,
   mergePatch,
   podOf,
   useKubernetesSpawners,
 } from '../../../test/support/kubernetes-spawners.ts';
 import { until } from '../../../test/support/test-hub.ts';
+import { testHubId } from '../../../test/support/test-spawner.ts';
 import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
 
 interface Rule {
@@ -48,7 +48,7 @@ describe.runIf(canRunPods())('a server in a pod', () => {
     expect(pod.metadata.labels).toMatchObject({
       team: 'physics',
       'app.kubernetes.io/managed-by': 'hub',
-      'hub/instance': hubId,
+      'hub/instance': testHubId,
       'hub/server-id': 'server-1',
     });
     expect(pod.metadata.annotations).toMatchObject({

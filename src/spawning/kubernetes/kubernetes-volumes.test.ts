@@ -1,12 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { createSpawnRequest } from '../../../test/contract/spawn-request.ts';
 import { canRunPods } from '../../../test/support/kubernetes-api.ts';
-import {
-  failureOf,
-  hubId,
-  useKubernetesSpawners,
-} from '../../../test/support/kubernetes-spawners.ts';
+import { failureOf, useKubernetesSpawners } from '../../../test/support/kubernetes-spawners.ts';
 import { until } from '../../../test/support/test-hub.ts';
+import { testHubId } from '../../../test/support/test-spawner.ts';
 import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
 
 describe.runIf(canRunPods())('a server in a pod with claims', () => {
@@ -49,7 +46,7 @@ describe.runIf(canRunPods())('a server in a pod with claims', () => {
 
     const [claim] = await list('persistentvolumeclaims');
     expect(claim).toMatchObject({
-      metadata: { name: 'home-ann', labels: { 'hub/user': 'ann', 'hub/instance': hubId } },
+      metadata: { name: 'home-ann', labels: { 'hub/user': 'ann', 'hub/instance': testHubId } },
       spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
     });
     const identity = createSpawnRequest({ serverId: 'server-1' });

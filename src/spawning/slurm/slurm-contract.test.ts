@@ -4,11 +4,10 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import plugin from '../../../plugins/slurm.ts';
 import { createSpawnRequest } from '../../../test/contract/spawn-request.ts';
-import { testSurroundings } from '../../../test/contract/test-host.ts';
 import { spawnerContract } from '../../../test/contract/testing.ts';
 import { hasSlurm, useSlurm } from '../../../test/support/slurm.ts';
 import { until } from '../../../test/support/test-hub.ts';
-import type { Spawner } from '../../plugin-host/spawner.ts';
+import { createTestSpawner } from '../../../test/support/test-spawner.ts';
 
 describe.skipIf(!hasSlurm())('slurm', () => {
   const cluster = useSlurm();
@@ -29,15 +28,8 @@ describe.skipIf(!hasSlurm())('slurm', () => {
     (await cluster().run('squeue', '--noheader', '--format=%i %T')).trim().split('\n');
 
   async function create(bin_directory: string) {
-    const silent = () => undefined;
     const options = { slurm_conf: cluster().configuration, poll_interval: 0.5, bin_directory };
-    const spawner = (await plugin.create(plugin.optionsSchema.parse(options), {
-      ...testSurroundings,
-      log: { debug: silent, info: silent, warn: silent, error: silent },
-      runtimeDirectory: '/nowhere',
-      hubId: 'this-hub',
-      activeServers: async (ids) => new Set(ids),
-    })) as Spawner;
+    const { spawner } = await createTestSpawner(plugin, options);
     onTestFinished(() => spawner[Symbol.asyncDispose]?.());
     return spawner;
   }

@@ -1,23 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { testSurroundings } from '../../../test/contract/test-host.ts';
 import { hasSlurm, useSlurm } from '../../../test/support/slurm.ts';
+import { createTestSpawner } from '../../../test/support/test-spawner.ts';
 import type { Spawner } from '../../plugin-host/spawner.ts';
 import { jobArguments } from './job-arguments.ts';
 import { chooseFor, type SlurmOptions } from './slurm-options.ts';
 import { slurmPlugin } from './slurm-plugin.ts';
-
-const silent = () => undefined;
-
-async function create(options: object): Promise<Spawner> {
-  return (await slurmPlugin.create(slurmPlugin.optionsSchema.parse(options), {
-    ...testSurroundings,
-    log: { debug: silent, info: silent, warn: silent, error: silent },
-    runtimeDirectory: '/nowhere',
-    hubId: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
-    activeServers: async (ids) => new Set(ids),
-  })) as Spawner;
-}
 
 test('a job asks for the GPUs of the profile', () => {
   const job = { name: 'hub-ann', comment: '', outputFile: '/dev/null' };
@@ -37,10 +25,11 @@ describe.skipIf(!hasSlurm())('hub doctor looks at Slurm', () => {
   const cluster = useSlurm();
 
   async function examine(options: object, profiles: readonly object[] = []) {
-    await using spawner = (await create({
+    const created = await createTestSpawner(slurmPlugin, {
       slurm_conf: cluster().configuration,
       ...options,
-    })) as Spawner & AsyncDisposable;
+    });
+    await using spawner = created.spawner as Spawner & AsyncDisposable;
     const entries = [{}, ...profiles].map((profile, index) => [`${index}`, profile] as const);
     const signal = AbortSignal.timeout(60_000);
     const found = (await spawner.examine?.({ signal, profileOptions: new Map(entries) })) ?? [];
