@@ -7,6 +7,7 @@ import { readVersion, runCli } from './cli/run-cli.ts';
 import { catchSignals, type Signals } from './cli/signals.ts';
 import type { Hub } from './hub.ts';
 import { type OpenedLog, openLog, writeWithoutWaiting } from './logging/open-log.ts';
+import { limitHeapGrowth } from './processes/memory-settings.ts';
 import { connectServiceManager } from './processes/service-manager.ts';
 import { collectWhenQuiet } from './undocumented/collect-garbage.ts';
 
@@ -52,6 +53,7 @@ async function startHub(
     const status = `Ready at ${hub.publicUrl.href}`;
     manager.ready(status);
     void announce(hub, openedLog);
+    limitHeapGrowth();
     collectWhenQuiet();
     const reloadNow = async (): Promise<boolean> => {
       if (signals.stop.aborted) return false;
@@ -107,6 +109,7 @@ async function startGateway(options: Parameters<StartGateway>[0], signals: Signa
   if (gateway !== undefined) {
     log.info({ url: gateway.publicUrl.href }, 'the gateway is ready');
     process.stdout.write(`The gateway is ready at ${gateway.publicUrl.href}\n`);
+    limitHeapGrowth();
     collectWhenQuiet();
     const stopped = Promise.withResolvers<string>();
     stopping.addEventListener('abort', () => stopped.resolve(String(stopping.reason)));

@@ -1,4 +1,5 @@
 import process from 'node:process';
+import { setFlagsFromString } from 'node:v8';
 
 /** Options of V8, which takes them when a process starts and not later. */
 const v8Options = [
@@ -7,11 +8,6 @@ const v8Options = [
    * and no longer fits the caches of the processor.
    */
   '--max-semi-space-size=16',
-  /*
-   * How far the heap may grow, in percent of what was in use, before the old objects are collected. V8 would let it
-   * grow to a multiple, and keep what it got: 50 MiB more after a burst of requests.
-   */
-  '--heap-growing-percent=60',
   /*
    * After some seconds without work V8 would give memory back and the compiled code with it, so that each burst
    * of requests started cold. The hub does it after minutes (`collectWhenQuiet`).
@@ -37,4 +33,14 @@ export function restartWithMemorySettings(
     ...arenas,
     ...environment,
   });
+}
+
+/**
+ * Has old objects collected when the heap has grown by 60 % of what was in use. V8 would let it grow to a multiple, and
+ * keep what it got: 50 MiB more after a burst of requests. To be called when the program is loaded, because the start
+ * itself would have to be collected several times. Does nothing where an operator chose memory settings.
+ */
+export function limitHeapGrowth(): void {
+  if (!v8Options.every((option) => process.execArgv.includes(option))) return;
+  setFlagsFromString('--heap-growing-percent=60');
 }

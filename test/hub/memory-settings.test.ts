@@ -14,9 +14,7 @@ function optionsOf(pid: number): string[] {
 test('a hub runs with a small part of its memory for young objects, under the pid it was started with', async () => {
   await using folder = await createHubFolder();
   await using hub = await folder.start();
-  expect(optionsOf(hub.pid)).toEqual(
-    expect.arrayContaining(['--max-semi-space-size=16', '--heap-growing-percent=60']),
-  );
+  expect(optionsOf(hub.pid)).toContain('--max-semi-space-size=16');
   expect(readFileSync(`/proc/${hub.pid}/environ`, 'utf8')).toContain('MALLOC_ARENA_MAX=2\0');
 });
 
