@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { HubError } from '../errors.ts';
-import type { ExchangeGuardCode } from '../gateway/direct-hub-api.ts';
+import type { ExchangeGuardCode, ToldInfo } from '../gateway/direct-hub-api.ts';
 import type { GatewayFeed } from '../gateway/feed.ts';
 import { feedEvent } from '../gateway/feed-events.ts';
 import { answers, toCallerModel } from '../gateway/gateway-questions.ts';
@@ -28,6 +28,7 @@ export interface GatewayAnswers {
   readonly findVisitor: FindVisitor;
   readonly userOfSession: (sessionId: string) => Promise<string | undefined>;
   readonly groupNamesOf: (userName: string) => Promise<readonly string[]>;
+  readonly infoOf: (userName: string) => Promise<ToldInfo>;
   readonly exchangeCode: ExchangeGuardCode;
 }
 
@@ -148,6 +149,24 @@ export const gatewayOperations = [
     status: 200,
     body: { groups: await gatewayAnswers.groupNamesOf(body.user) },
   })),
+
+  operation({
+    id: 'readInfoForGateway',
+    method: 'POST',
+    path: '/gateway/infos',
+    audit: { none: 'A gateway asks it of the hub for each visitor.' },
+    tag,
+    summary: 'Ask for the display name and the e-mail address of a user',
+    scopes,
+    body: z.object({ user: text }),
+    answers: { 200: { description: 'What upstreams may be told.', schema: answers.info } },
+  }).handle(async ({ body }, { gatewayAnswers }: Deps) => {
+    const { displayName, verifiedEmail } = await gatewayAnswers.infoOf(body.user);
+    return {
+      status: 200,
+      body: { display_name: displayName ?? null, verified_email: verifiedEmail ?? null },
+    };
+  }),
 
   operation({
     id: 'listMembersForGateway',

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import type { Secret } from '../config/secret.ts';
 import { createArrivals } from '../gateway/arrivals.ts';
 import { createAssertionSigner } from '../gateway/assertion.ts';
-import type { ExchangeGuardCode } from '../gateway/direct-hub-api.ts';
+import type { ExchangeGuardCode, ToldInfo } from '../gateway/direct-hub-api.ts';
 import { createDoor } from '../gateway/door.ts';
 import { createDoorAnswers } from '../gateway/door-answers.ts';
 import { createDoorWays } from '../gateway/door-ways.ts';
@@ -38,6 +38,7 @@ export interface GatewayBackend {
   readonly userOfSession: (sessionId: string) => Promise<string | undefined>;
   readonly onSessionEnd: LoginSessions['onEnd'];
   readonly groupNamesOf: (userName: string) => Promise<readonly string[]>;
+  readonly infoOf: (userName: string) => Promise<ToldInfo>;
   readonly exchangeCode: ExchangeGuardCode;
   /** Of the OAuth client of a guarded route. */
   readonly allowedScopes: (clientId: string) => readonly string[];
@@ -149,6 +150,7 @@ export function assembleGateway(deps: {
     hubApi: {
       access,
       authorizer: { groupNamesOf: backend.groupNamesOf },
+      infoOf: backend.infoOf,
       exchangeCode: backend.exchangeCode,
     },
   });

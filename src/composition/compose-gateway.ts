@@ -18,7 +18,7 @@ import type { Foundation } from './foundation.ts';
 export type ComposedGateway = ReturnType<typeof composeGateway>;
 
 export function composeGateway(
-  { config, gatewaySecrets, database, metrics, log, disposables }: Foundation,
+  { config, gatewaySecrets, database, stores, metrics, log, disposables }: Foundation,
   deps: {
     readonly site: Site;
     readonly oauth: ComposedOAuth;
@@ -46,6 +46,12 @@ export function composeGateway(
     userOfSession: async (sessionId) => (await logins.find(sessionId))?.user.name,
     onSessionEnd: logins.onEnd,
     groupNamesOf: authorizer.groupNamesOf,
+    async infoOf(userName) {
+      const user = await stores.users.findByName(userName);
+      if (user === undefined) return {};
+      const { displayName, email, isEmailVerified } = await stores.userInfo.of(user.id);
+      return { displayName, verifiedEmail: isEmailVerified ? email : undefined };
+    },
     exchangeCode: createExchangeGuardCode(oauth),
     allowedScopes: oauth.clients.allowedScopes,
   };

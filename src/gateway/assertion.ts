@@ -2,12 +2,14 @@ import { createPrivateKey, createPublicKey, hkdfSync } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { growingUpTo } from '../concurrency/lru-options.ts';
 import type { Secret } from '../config/secret.ts';
+import type { ToldInfo } from './direct-hub-api.ts';
 
 /** Who is there, as told to an upstream. */
 export interface AssertedIdentity {
   readonly userName: string;
   readonly groups: readonly string[];
   readonly scopes: readonly string[];
+  readonly info?: ToldInfo;
   /** OAuth client id of the service or server the assertion is for. */
   readonly audience: string;
 }
@@ -70,7 +72,14 @@ export function createAssertionSigner(options: {
   async function sign(identity: AssertedIdentity): Promise<string> {
     const { SignJWT } = await loadJose();
     const kid = (await getPublicKeys())[0]?.kid ?? '';
-    return new SignJWT({ groups: identity.groups, scope: identity.scopes.join(' ') })
+    const { displayName, verifiedEmail } = identity.info ?? {};
+    return new SignJWT({
+      groups: identity.groups,
+      scope: identity.scopes.join(' '),
+      // OpenID Connect Core 1.0 §5.1.
+      ...(displayName !== undefined && { name: displayName }),
+      ...(verifiedEmail !== undefined && { email: verifiedEmail, email_verified: true }),
+    })
       .setProtectedHeader({ alg: 'EdDSA', kid, typ: 'JWT' })
       .setIssuer(options.issuer)
       .setSubject(identity.userName)

@@ -4,7 +4,9 @@ import type { ClientRegistry } from '../oauth/clients/client-registry.ts';
 import type { ExchangeCode } from '../oauth/grants/code-exchange.ts';
 import { OAuthError } from '../oauth/oauth-error.ts';
 import { type AccessTarget, accessScopeFor } from '../protocol/access-scope.ts';
+import { mayAccess } from '../rbac/access-check.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
+import { emptyMembership } from '../rbac/membership.ts';
 import { presentScopes } from '../rbac/scope.ts';
 import type { RouteAccess } from './route-access.ts';
 
@@ -17,9 +19,10 @@ export function createDirectHubApi(deps: {
   readonly target: AccessTarget;
   readonly access: Pick<RouteAccess, 'identify' | 'isGranted'>;
   readonly authorizer: Pick<Authorizer, 'groupNamesOf'>;
+  readonly infoOf: (userName: string) => Promise<ToldInfo>;
   readonly exchangeCode: ExchangeGuardCode;
 }): HubApi {
-  const { clientId, target, access, authorizer, exchangeCode } = deps;
+  const { clientId, target, access, authorizer, infoOf, exchangeCode } = deps;
   const accessScope = accessScopeFor(target);
 
   return {
@@ -29,11 +32,15 @@ export function createDirectHubApi(deps: {
       const { owner, scopes, accessToken, sessionId } = caller;
       // Said outright, since a client does not know who is in which group.
       const isGranted = await access.isGranted(caller, target);
+      const mayTellInfo =
+        owner.kind === 'user' &&
+        mayAccess(scopes, 'read:users:info', { kind: 'user', name: owner.name }, emptyMembership);
       return {
         kind: owner.kind,
         name: owner.name,
         groups: owner.kind === 'user' ? await authorizer.groupNamesOf(owner.name) : [],
         scopes: presentScopes(isGranted ? [...scopes, accessScope] : scopes),
+        user_info: mayTellInfo ? await infoOf(owner.name) : {},
         session_id: sessionId ?? null,
         token_id: accessToken?.id ?? null,
         token_expires_at: accessToken?.expiresAt?.getTime() ?? null,
@@ -42,6 +49,13 @@ export function createDirectHubApi(deps: {
 
     exchangeCode: (code) => exchangeCode(clientId, code),
   };
+}
+
+/** What upstreams are told of a user beside the name, where their scopes allow it. */
+export interface ToldInfo {
+  readonly displayName?: string | undefined;
+  /** An address that no one has verified is not told: upstreams may know users by it. */
+  readonly verifiedEmail?: string | undefined;
 }
 
 /** Exchanges a code that the guard of a route got as the client of that route. */

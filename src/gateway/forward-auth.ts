@@ -36,7 +36,14 @@ const ways: ReadonlyMap<string, Way> = new Map([
   ['auth-request', 'status'],
 ]);
 
-const identityNames = ['X-Hub-User', 'X-Hub-Groups', 'X-Hub-Scopes', 'X-Hub-Assertion'];
+const identityNames = [
+  'X-Hub-User',
+  'X-Hub-Groups',
+  'X-Hub-Scopes',
+  'X-Hub-Display-Name',
+  'X-Hub-Email',
+  'X-Hub-Assertion',
+];
 /** As applications read the names of headers: some take an underscore for a hyphen. */
 const identityHeader = /^x[-_]hub[-_]/i;
 const methodName = /^[A-Z][A-Z-]{0,30}$/;

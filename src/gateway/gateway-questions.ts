@@ -24,6 +24,10 @@ export const answers = {
   session: z.object({ caller: callerModel.nullable(), expires_at_ms: z.number() }),
   sessionUser: z.object({ user: z.string().nullable() }),
   groups: z.object({ groups: z.array(z.string()) }),
+  info: z.object({
+    display_name: z.string().nullable(),
+    verified_email: z.string().nullable(),
+  }),
   members: z.object({ members: z.record(z.string(), z.array(z.string())) }),
   code: z.union([
     z.object({

@@ -55,6 +55,7 @@ function guardedWorld() {
     clients: { allowedScopes: () => [] },
     hubApi: {
       authorizer: { groupNamesOf: async () => [] },
+      infoOf: async () => ({}),
       exchangeCode: createExchangeGuardCode({
         clients: { find: async () => client },
         exchangeCode: async (_client, { code }) => ({

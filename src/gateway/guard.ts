@@ -9,7 +9,7 @@ import { accessScopeFor } from '../protocol/access-scope.ts';
 import type { Route } from '../proxy/route.ts';
 import { type ChangeSource, watchChanges } from '../store/change-aware-cache.ts';
 import type { AssertionSigner } from './assertion.ts';
-import { createDirectHubApi } from './direct-hub-api.ts';
+import { createDirectHubApi, type ToldInfo } from './direct-hub-api.ts';
 import type { Authorized, Gatekeeper } from './gatekeeper.ts';
 import { createRememberedPasses, rememberedKey } from './remembered-passes.ts';
 
@@ -80,10 +80,13 @@ export function createGuard(deps: {
   ): Promise<Authorized> {
     const groups = user.groups ?? [];
     const scopes = user.scopes ?? [];
+    const info = (user['user_info'] ?? {}) as ToldInfo;
+    const { displayName, verifiedEmail } = info;
     const assertion = await deps.assertions.assertion({
       userName: user.name,
       groups,
       scopes,
+      info,
       audience: route.clientId ?? '',
     });
     return {
@@ -95,6 +98,8 @@ export function createGuard(deps: {
         groups.map(encodeHeader).join(','),
         'X-Hub-Scopes',
         scopes.map(encodeHeader).join(' '),
+        ...(displayName === undefined ? [] : ['X-Hub-Display-Name', encodeHeader(displayName)]),
+        ...(verifiedEmail === undefined ? [] : ['X-Hub-Email', encodeHeader(verifiedEmail)]),
         'X-Hub-Assertion',
         assertion,
       ],

@@ -8,7 +8,7 @@ import {
   createChangeAwareCache,
   watchChanges,
 } from '../store/change-aware-cache.ts';
-import type { ExchangeGuardCode } from './direct-hub-api.ts';
+import type { ExchangeGuardCode, ToldInfo } from './direct-hub-api.ts';
 import { answers, callerIn, visitorIn } from './gateway-questions.ts';
 import type { HubLink } from './hub-link.ts';
 import type { LoggedInVisitor } from './login-access.ts';
@@ -46,6 +46,7 @@ export function createRemoteBackend(deps: {
     voidedBy: { endOf: ({ id }) => [id] },
   });
   const groups = createChangeAwareCache<readonly string[], never>(limits);
+  const infos = createChangeAwareCache<ToldInfo, never>(limits);
   const members = createChangeAwareCache<Membership, never>(limits);
 
   const access = createRouteAccess({
@@ -118,6 +119,14 @@ export function createRemoteBackend(deps: {
       });
       return found?.user;
     },
+    infoOf: (userName: string) =>
+      infos.getOrLoad(userName, async () => {
+        const told = await link.ask('infos', { user: userName }, answers.info);
+        return {
+          displayName: told.display_name ?? undefined,
+          verifiedEmail: told.verified_email ?? undefined,
+        };
+      }),
     groupNamesOf: (userName: string) =>
       groups.getOrLoad(userName, async () => {
         const answer = await link.ask('groups', { user: userName }, answers.groups);

@@ -57,6 +57,7 @@ const inputs: Readonly<Record<string, (world: World) => { query?: string; body?:
   findBearerForGateway: ({ owner }) => ({ body: { token_id: owner.tokenId } }),
   findVisitorForGateway: ({ owner }) => ({ body: { session_id: owner.sessionId } }),
   findSessionUserForGateway: ({ owner }) => ({ body: { session_id: owner.sessionId } }),
+  readInfoForGateway: ({ owner }) => ({ body: { user: owner.name } }),
   listGroupsForGateway: ({ owner }) => ({ body: { user: owner.name } }),
   listMembersForGateway: ({ team }) => ({ body: { groups: [team] } }),
   reportForGateway: () => ({

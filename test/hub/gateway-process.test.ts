@@ -68,6 +68,11 @@ async function echo(socket: WebSocket, text: string): Promise<string> {
   return await answered;
 }
 
+/** What the app says of a request. */
+interface Echo {
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 /** Where the hub keeps what it knows. */
 type Storage = () => Promise<Readonly<Record<string, string>>>;
 
@@ -97,7 +102,13 @@ function declareTests(storage: Storage): void {
     expect((await browser.request(`${url}user/alice/`)).status).toBe(200);
     const token = await tokenOf(hub, 'alice');
     const headers = { authorization: `token ${token}` };
-    expect((await fetch(`${url}services/app/`, { headers })).status).toBe(200);
+    const info = JSON.stringify({ user_info: { display_name: 'Alice' } });
+    await hub.api('/users/alice', adminToken, { method: 'PATCH', body: info });
+    const told = await fetch(`${url}services/app/`, { headers });
+    expect([told.status, ((await told.json()) as Echo).headers['x-hub-display-name']]).toEqual([
+      200,
+      'Alice',
+    ]);
     expect((await fetch(`${url}services/app/`)).status).toBe(401);
     expect(
       (await fetch(`${url}user/alice/`, { headers: { authorization: 'token no' } })).status,

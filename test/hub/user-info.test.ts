@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startUpstream } from '../attacks/proxy-harness.ts';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { formPluginSource } from '../support/form-plugin.ts';
 import { submitTo } from '../support/pages.ts';
@@ -25,23 +26,34 @@ const scopes = {
 
 let directory: string;
 let hub: TestHub;
+/** Says which headers it gets. */
+let app: Awaited<ReturnType<typeof startUpstream>>;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'hub-user-info-'));
   await mkdir(join(directory, 'plugins'));
   await writeFile(join(directory, 'plugins', 'telling.ts'), plugin);
+  app = await startUpstream((req, res) => void res.end(JSON.stringify(req.headers)));
+  const guarded = { url: app.url, access: 'gateway', oauth_no_confirm: true };
   hub = await createTestHub({
     DummyAuthenticator: undefined,
     PasswordAuthenticator: {},
     Hub: {
       plugins_dir: join(directory, 'plugins'),
       authenticator_class: ['password', 'telling'],
-      services: Object.keys(scopes).map((name) => ({ name, api_token: `token-of-${name}` })),
-      load_roles: Object.entries(scopes).map(([name, of]) => ({
-        name,
-        scopes: of,
-        services: [name],
-      })),
+      services: [
+        ...Object.keys(scopes).map((name) => ({ name, api_token: `token-of-${name}` })),
+        { ...guarded, name: 'told', oauth_client_allowed_scopes: ['read:users:info!user'] },
+        { ...guarded, name: 'untold', oauth_client_allowed_scopes: ['read:users!user'] },
+      ],
+      load_roles: [
+        { name: 'user', scopes: ['self', 'access:services'] },
+        ...Object.entries(scopes).map(([name, of]) => ({
+          name,
+          scopes: of,
+          services: [name],
+        })),
+      ],
     },
   });
   for (const [name, info] of [
@@ -55,6 +67,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await hub?.[Symbol.asyncDispose]();
+  await app?.[Symbol.asyncDispose]();
   await rm(directory, { recursive: true, force: true });
 });
 
@@ -120,6 +133,40 @@ describe('what a provider tells', () => {
     expect(answer.status).toBe(409);
     expect(answer.body.message).toContain('“Any name”');
     expect(await infoOf('ann')).toMatchObject({ display_name: 'Ann Example' });
+  });
+});
+
+describe('a guarded service', () => {
+  const headersOf = async (service: string, name: string, info: string) => {
+    const browser = new FakeBrowser();
+    const page = await browser.request(`${hub.url}hub/login`);
+    const values = { authenticator: 'telling', username: name, password: info };
+    await submitForm(browser, page, values);
+    await browser.open(`${hub.url}services/${service}/`);
+    const { body } = await browser.request(`${hub.url}services/${service}/`, {
+      headers: { 'x-hub-email': 'boss@example.org', 'x-hub-display-name': 'Boss' },
+    });
+    return JSON.parse(body) as Record<string, string>;
+  };
+
+  test('is told who the visitor is, if it may read it', async () => {
+    const headers = await headersOf('told', 'dora', 'Döra, Ü;dora@example.org');
+    expect(headers['x-hub-user']).toBe('dora');
+    expect(decodeURIComponent(headers['x-hub-display-name'] ?? '')).toBe('Döra, Ü');
+    expect(headers['x-hub-email']).toBe('dora@example.org');
+    const claims = headers['x-hub-assertion']?.split('.')[1] ?? '';
+    expect(JSON.parse(Buffer.from(claims, 'base64url').toString())).toMatchObject({
+      name: 'Döra, Ü',
+      email: 'dora@example.org',
+      email_verified: true,
+    });
+  });
+
+  test('is told no more than the name without the scope, whatever visitors send', async () => {
+    const headers = await headersOf('untold', 'dora', 'Döra, Ü;dora@example.org');
+    expect(headers['x-hub-user']).toBe('dora');
+    expect(headers).not.toHaveProperty('x-hub-email');
+    expect(headers).not.toHaveProperty('x-hub-display-name');
   });
 });
 
