@@ -3,6 +3,8 @@ import type { PinnedProcess } from '../gateway/pinned-process.ts';
 /** A hub whose API is measured; JupyterHub's has the same addresses. */
 export interface ApiContender extends AsyncDisposable {
   readonly process: PinnedProcess;
+  /** Where browsers reach it. */
+  readonly url?: string;
   /** Ends in `/hub/api`. */
   readonly apiUrl: string;
 }

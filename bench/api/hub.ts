@@ -24,9 +24,12 @@ export async function startHub(options: {
   readonly nodeOptions?: readonly string[];
   /** In place of SQLite in the folder. */
   readonly databaseUrl?: string;
+  /** Beside the service that administrates. */
+  readonly services?: readonly object[];
+  readonly adminUsers?: readonly string[];
 }): Promise<ApiContender> {
   const { core, directory, program, nodeOptions = [] } = options;
-  const { databaseUrl = `sqlite:${databaseFile}` } = options;
+  const { databaseUrl = `sqlite:${databaseFile}`, services = [], adminUsers = [] } = options;
   await mkdir(directory, { recursive: true });
   const [port, internalPort] = [await freePort(), await freePort()];
   const file = join(directory, 'hub.config.json');
@@ -40,10 +43,10 @@ export async function startHub(options: {
         log_dir: `${databaseFile}-logs`,
         authenticator_class: 'dummy',
         log_level: 'warn',
-        services: [{ name: 'bench', admin: true, api_token: adminToken }],
+        services: [{ name: 'bench', admin: true, api_token: adminToken }, ...services],
       },
       DummyAuthenticator: { password: 'test' },
-      Authenticator: { allow_all: true },
+      Authenticator: { allow_all: true, admin_users: adminUsers },
       Spawner: { cmd: ['true'] },
     }),
   );
@@ -60,6 +63,7 @@ export async function startHub(options: {
   );
   return {
     process: hub,
+    url: `http://127.0.0.1:${port}/`,
     apiUrl: `http://127.0.0.1:${internalPort}/hub/api`,
     [Symbol.asyncDispose]: () => hub[Symbol.asyncDispose](),
   };

@@ -15,7 +15,8 @@ describeEachDatabase('pages of groups', (open) => {
     await groups.create({ name: 'axb' });
     await groups.addMembers('Physics', ['ann', 'bob', 'Bea'], 'api');
     await groups.syncMembershipsOf('ann', ['a_b'], 'github');
-    return { groups, pages: createGroupPages(database) };
+    const pagesOfLarge = createGroupPages(database, { smallGroup: 0 });
+    return { groups, pages: createGroupPages(database), pagesOfLarge };
   };
 
   test('tell how many members each has', async () => {
@@ -40,7 +41,7 @@ describeEachDatabase('pages of groups', (open) => {
   });
 
   test('list members with who put them in', async () => {
-    const { groups, pages } = await openStores();
+    const { groups, pages, pagesOfLarge } = await openStores();
     const { id } = await groups.getByName('Physics');
     expect(await pages.listMembers(id, { offset: 1, limit: 5 })).toEqual({
       items: [
@@ -53,6 +54,17 @@ describeEachDatabase('pages of groups', (open) => {
       items: [{ name: 'Bea' }, { name: 'bob' }],
       total: 2,
     });
+    // However large the group, and from whichever end it is counted.
+    for (const each of [pages, pagesOfLarge]) {
+      for (const [offset, name] of ['Bea', 'ann', 'bob'].entries()) {
+        const page = await each.listMembers(id, { offset, limit: 1 });
+        expect(page).toEqual({ items: [{ name, origin: 'api' }], total: 3 });
+      }
+      const beyond = await each.listMembers(id, { offset: 3, limit: 5 });
+      expect(beyond).toEqual({ items: [], total: 3 });
+      const found = await each.listMembers(id, { offset: 1, limit: 5, nameFilter: 'b' });
+      expect(found).toMatchObject({ items: [{ name: 'bob' }], total: 2 });
+    }
     expect(await pages.membershipsOf('ann')).toEqual([
       { name: 'Physics', origin: 'api' },
       { name: 'a_b', origin: 'github' },

@@ -1,6 +1,7 @@
 import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
 import { hasInIt } from '../store/like-pattern.ts';
+import { nearerEnd } from './nearer-end.ts';
 import { normaliseUserName } from './user-name.ts';
 
 /** One page of a list that can be long. */
@@ -41,8 +42,35 @@ export interface GroupPages {
   membershipsOf(userName: string): Promise<Membership[]>;
 }
 
-export function createGroupPages(database: Pick<HubDatabase, 'kysely' | 'dialect'>): GroupPages {
+/** A group with more than one of so many users is a large one. */
+const mostShare = 20;
+
+export function createGroupPages(
+  database: Pick<HubDatabase, 'kysely' | 'dialect'>,
+  {
+    smallGroup = 2_000,
+  }: { /** Members that are sorted in no time. */ readonly smallGroup?: number } = {},
+): GroupPages {
   const { kysely } = database;
+
+  async function countMembers(groupId: string): Promise<number> {
+    const { total } = await kysely
+      .selectFrom('group_members')
+      .select((select) => select.fn.countAll<number>().as('total'))
+      .where('group_id', '=', groupId)
+      .executeTakeFirstOrThrow();
+    return Number(total);
+  }
+
+  /** Whether it has more than one of so many users. */
+  async function isLargeGroup(memberCount: number): Promise<boolean> {
+    if (memberCount < smallGroup) return false;
+    const { total } = await kysely
+      .selectFrom('users')
+      .select((select) => select.fn.countAll<number>().as('total'))
+      .executeTakeFirstOrThrow();
+    return memberCount * mostShare > Number(total);
+  }
 
   return {
     async listGroups({ offset, limit, nameFilter = '', onlyNames }) {
@@ -70,21 +98,36 @@ export function createGroupPages(database: Pick<HubDatabase, 'kysely' | 'dialect
     },
 
     async listMembers(groupId, { offset, limit, nameFilter = '' }) {
-      let query = kysely
-        .selectFrom('group_members')
-        .innerJoin('users', 'users.id', 'group_members.user_id')
+      const memberCount = await countMembers(groupId);
+      // SQLite keeps to the order of a cross join. The members of a large group are met soon among all users, in
+      // the order of their names; those of a small one are looked up and sorted.
+      const all = (await isLargeGroup(memberCount))
+        ? kysely.selectFrom('users').crossJoin('group_members')
+        : kysely.selectFrom('group_members').crossJoin('users');
+      let query = all
+        .whereRef('group_members.user_id', '=', 'users.id')
         .where('group_members.group_id', '=', groupId);
       if (nameFilter !== '') query = query.where(hasInIt('users.name', nameFilter));
-      const { total } = await query
-        .select((select) => select.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow();
+      const total =
+        nameFilter === ''
+          ? memberCount
+          : Number(
+              (
+                await query
+                  .select((select) => select.fn.countAll<number>().as('total'))
+                  .executeTakeFirstOrThrow()
+              ).total,
+            );
+      const part = nearerEnd({ offset, limit }, total);
+      const direction = part.isFromEnd ? 'desc' : 'asc';
       const items = await query
         .select(['users.name', 'group_members.origin'])
-        .orderBy('users.name')
-        .limit(limit)
-        .offset(offset)
+        .orderBy('users.name', direction)
+        .limit(part.limit)
+        .offset(part.offset)
         .execute();
-      return { items, total: Number(total) };
+      if (part.isFromEnd) items.reverse();
+      return { items, total };
     },
 
     membershipsOf: (userName) =>

@@ -52,11 +52,14 @@ export function filterUsers<Output>(
   query: SelectQueryBuilder<Tables, 'users', Output>,
   filter: UserFilter,
   database: Dialect,
+  /** Whether so many are found that it is faster to look at one user after the other. */
+  isForMost = false,
 ): SelectQueryBuilder<Tables, 'users', Output> {
   const { nameFilter, onlyNames, groupName, mark, serverState } = filter;
   let filtered = query;
   if (mark !== undefined) filtered = filtered.where((where) => hasMark(where, mark));
-  if (groupName !== undefined) filtered = filtered.where((where) => isIn(where, groupName));
+  if (groupName !== undefined)
+    filtered = filtered.where((where) => isIn(where, groupName, isForMost));
   if (onlyNames !== undefined) {
     filtered = filtered.where('users.name', 'in', textsOf(onlyNames, database));
   }
@@ -109,16 +112,19 @@ function hasMark(where: ExpressionBuilder<Tables, 'users'>, mark: UserMark) {
   }
 }
 
-function isIn(where: ExpressionBuilder<Tables, 'users'>, groupName: string) {
-  return where(
-    'users.id',
-    'in',
-    where
-      .selectFrom('group_members')
-      .innerJoin('groups', 'groups.id', 'group_members.group_id')
-      .select('group_members.user_id')
-      .where('groups.name', '=', groupName.normalize('NFC')),
-  );
+function isIn(where: ExpressionBuilder<Tables, 'users'>, groupName: string, isForMost: boolean) {
+  const memberships = where
+    .selectFrom('group_members')
+    .select('group_members.user_id')
+    .where('group_members.group_id', '=', (of) =>
+      of
+        .selectFrom('groups')
+        .select('groups.id')
+        .where('groups.name', '=', groupName.normalize('NFC')),
+    );
+  return isForMost
+    ? where.exists(memberships.whereRef('group_members.user_id', '=', 'users.id'))
+    : where('users.id', 'in', memberships);
 }
 
 function inState(

@@ -8,6 +8,7 @@ import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { deleteMadeWith } from '../store/token-makers.ts';
 import { userNameOf } from '../store/user-name-of.ts';
+import { nearerEnd } from './nearer-end.ts';
 import { claimSystemAccount, retireSystemAccount } from './system-account-store.ts';
 import {
   countUsers,
@@ -46,6 +47,8 @@ export type UserSort = 'name' | '-name' | 'created' | '-created' | 'lastActivity
 export interface UserListOptions extends UserFilter {
   readonly offset: number;
   readonly limit: number;
+  /** How many there are on all pages, when that was counted lately. */
+  readonly knownTotal?: number;
   readonly sort?: UserSort;
 }
 
@@ -88,6 +91,8 @@ export interface UserStore {
 const countTtlMs = 2_000;
 /** Searches whose counts are remembered. */
 const mostCounts = 100;
+/** Where more than one user in so many is found, users are looked at in order. */
+const mostShare = 20;
 
 export function createUserStore(database: HubDatabase): UserStore {
   const { kysely, audit } = database;
@@ -139,6 +144,13 @@ export function createUserStore(database: HubDatabase): UserStore {
     return Number(total);
   }
 
+  async function countFound(filter: UserFilter): Promise<number> {
+    const { total } = await filterUsers(kysely.selectFrom('users'), filter, database)
+      .select((select) => select.fn.countAll<number>().as('total'))
+      .executeTakeFirstOrThrow();
+    return Number(total);
+  }
+
   async function createMissing(names: readonly string[], flags?: NewUserFlags): Promise<User[]> {
     const rows = await insertMissingUsers(database, names, flags);
     if (rows.length > 0) database.announceChange({ kind: 'user_added' });
@@ -172,17 +184,17 @@ export function createUserStore(database: HubDatabase): UserStore {
         if (isFromEnd) rows.reverse();
         return { items: rows.map(toUser), total };
       }
-      const query = filterUsers(kysely.selectFrom('users'), options, database);
-      const { total } = await query
-        .select((select) => select.fn.countAll<number>().as('total'))
-        .executeTakeFirstOrThrow();
-      const { isFromEnd, ...part } = nearerEnd(options, Number(total));
+      const total = options.knownTotal ?? (await countFound(options));
+      if (total === 0) return { items: [], total };
+      const isForMost = total * mostShare > (await counted.getOrLoad('all', count));
+      const { isFromEnd, ...part } = nearerEnd(options, total);
+      const query = filterUsers(kysely.selectFrom('users'), options, database, isForMost);
       const rows = await inOrder(query.selectAll('users'), sort, isFromEnd)
         .limit(part.limit)
         .offset(part.offset)
         .execute();
       if (isFromEnd) rows.reverse();
-      return { items: rows.map(toUser), total: Number(total) };
+      return { items: rows.map(toUser), total };
     },
 
     async countByMark({ nameFilter = '', searchesInfoOf, groupName, onlyNames, serverState }) {
@@ -351,21 +363,6 @@ function toUser(row: Row<'users'>): User {
     lastActivityAt: row.last_activity_at === null ? undefined : new Date(row.last_activity_at),
     systemAccount: row.system_account ?? undefined,
     madeFor: row.made_for ?? undefined,
-  };
-}
-
-/**
- * A page as counted from whichever end of the list it is nearer to: a database walks over all rows
- * before the page, so the last page would be the slowest.
- */
-function nearerEnd({ offset, limit }: Pick<UserListOptions, 'offset' | 'limit'>, total: number) {
-  const rest = total - offset - limit;
-  if (offset <= rest) return { offset, limit, isFromEnd: false };
-  return {
-    offset: Math.max(rest, 0),
-    // Beyond the end there is nothing; the last page may be a short one.
-    limit: Math.max(limit + Math.min(rest, 0), 0),
-    isFromEnd: true,
   };
 }
 

@@ -92,8 +92,9 @@ export function adminUserListRoutes(
     }
     const query = readUsersQuery(new URLSearchParams(ctx.querystring));
     const shown = usersFilterFor(who, query);
-    const options = { ...shown, ...storeOptionsOf(query) };
-    const [page, counts] = await Promise.all([users.list(options), users.countByMark(shown)]);
+    const counts = await users.countByMark(shown);
+    const knownTotal = counts[query.mark ?? 'all'];
+    const page = await users.list({ ...shown, ...storeOptionsOf(query), knownTotal });
     if (page.items.length === 0 && page.total > 0) {
       const last = lastPageOf(page.total, query.size);
       return ctx.redirect(usersUrl(pages.urls, { ...query, page: last }));

@@ -26,7 +26,8 @@ const storeSorts = {
   '-activity': 'lastActivity',
 } as const satisfies Record<string, UserSort>;
 
-export const pageSizes = [25, 50, 100] as const;
+/** More would make a page of more than 100 KiB. */
+export const pageSizes = [10, 25, 50] as const;
 const usualSize = 50;
 const longestName = 255;
 
