@@ -151,6 +151,19 @@ describe('the page of a server', () => {
     expect(forged.status).toBe(403);
   });
 
+  test('does not stop it for a new start that maintenance would refuse', async () => {
+    const before = await getServer(hub, alice);
+    const body = JSON.stringify({ text: 'New disks.' });
+    expect((await hub.api('/maintenance', adminToken, { method: 'PUT', body })).ok).toBe(true);
+    try {
+      const refused = await submitFormTo(owner, await pageOf(owner), /restart-server/);
+      expect(refused.status).toBe(503);
+      expect(await getServer(hub, alice)).toMatchObject({ ready: true, state: before.state });
+    } finally {
+      await hub.api('/maintenance', adminToken, { method: 'DELETE' });
+    }
+  });
+
   test('stops it, and asks before a named one is deleted', async () => {
     expect(await press(owner, /hub\/stop/)).toContain('Your server is stopping.');
     await untilServer(hub, alice, ({ stopped }) => stopped, 'it has stopped');
