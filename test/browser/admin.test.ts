@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { generateSync } from 'otplib';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -5,12 +7,19 @@ import { hasChromium, openProfile, startChromium } from '../support/chromium.ts'
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import type { TestHub } from '../support/test-hub.ts';
 
+/** Goes on with each file that appears. */
+const writesOnDemand =
+  'echo one; n=0; while :; do if [ -e go.$n ]; then echo "go $n"; n=$((n+1)); fi; sleep 0.05; done';
+
 describe.runIf(hasChromium())('in a real browser', () => {
   let hub: TestHub;
   let browser: Browser;
   const complaints: string[][] = [];
   beforeAll(async () => {
-    hub = await createPasswordHub(['ada', 'bob'], { Authenticator: { lockout_attempts: 3 } });
+    hub = await createPasswordHub(['ada', 'bob'], {
+      Authenticator: { lockout_attempts: 3 },
+      Hub: { services: [{ name: 'writer', command: ['sh', '-c', writesOnDemand] }] },
+    });
     browser = await startChromium();
   });
   afterAll(async () => {
@@ -40,6 +49,35 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await page.waitForURL('**/hub/home');
     return page;
   }
+
+  test('the output of a service follows, is paused, searched, and goes on', async () => {
+    const ada = await logIn('ada');
+    await ada.goto(`${hub.url}hub/admin/services/writer`);
+    const [lines, state] = [ada.locator('#output-lines'), ada.locator('#output-state')];
+    const shows = (hasText: string) => ada.locator('#output-lines', { hasText }).waitFor();
+    const says = (hasText: string) => ada.locator('#output-state', { hasText }).waitFor();
+    const goOn = (step: number) => writeFile(join(hub.directory, `go.${step}`), '');
+    await shows('one');
+    await goOn(0);
+    await shows('go 0');
+
+    await ada.getByRole('button', { name: 'Pause' }).click();
+    await goOn(1);
+    await says('1 more below');
+    expect(await lines.textContent()).not.toContain('go 1');
+    await ada.getByRole('button', { name: 'Go on' }).click();
+    await shows('go 1');
+
+    await ada.getByLabel('Show only lines with').fill('GO 0');
+    await says('1 of 3 lines.');
+    expect(await lines.textContent()).toBe('go 0');
+    await ada.getByLabel('Show only lines with').fill('');
+    await shows('one go 0 go 1');
+    expect(await state.textContent()).toBe('');
+    const downloading = ada.waitForEvent('download');
+    await ada.getByRole('link', { name: 'Download' }).click();
+    expect((await downloading).suggestedFilename()).toBe('service-writer.log');
+  });
 
   test('an administrator invites a user, who chooses a password and is in', async () => {
     const ada = await logIn('ada');
