@@ -85,8 +85,9 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await ada.getByRole('link', { name: 'Add users' }).click();
     await ada.getByLabel('User names').fill('carol\ndave');
     await ada.getByRole('button', { name: 'Add users' }).click();
-    const link = (await ada.locator('#copy-link-for-carol').textContent()) ?? '';
-    expect(await ada.getByRole('button', { name: 'Copy' }).count()).toBe(2);
+    const link = (await ada.locator('#link-0').textContent()) ?? '';
+    expect(await ada.getByRole('button', { name: 'Copy the link of' }).count()).toBe(2);
+    expect(await ada.getByRole('button', { name: 'Copy all' }).isVisible()).toBe(true);
 
     const carol = await newPage();
     await carol.goto(link);
