@@ -124,7 +124,7 @@ describe.skipIf(!canRunPods())('pods of the small Kubernetes', () => {
     const folder = await mkdtemp(join(tmpdir(), 'hub-mounts-'));
     const script = `cd "$1" && while read -t 0.01 line; [ $? -gt 128 ]; do
       for i in 1 2 3 4 5 6 7 8; do mkdir $i && mount -t tmpfs tmpfs $i; done
-      for i in 1 2 3 4 5 6 7 8; do umount $i && rmdir $i; done
+      for i in 1 2 3 4 5 6 7 8; do umount --lazy $i && rmdir $i; done
     done`;
     const others = spawn('bash', ['-c', script, 'bash', folder], {
       stdio: ['pipe', 'ignore', 'inherit'],
