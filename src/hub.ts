@@ -238,7 +238,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     metrics,
     assets: site.assets,
     errorAnswers: site.errorAnswers,
-    renderErrorPage: createUserErrorPages(browser.pages),
+    renderErrorPage: createUserErrorPages(browser.pages, browser.csrf),
     audit: auditMiddleware(database.audit),
     compatibilityHeaders: jupyterHub.headers,
     sessions: browser.sessions.middleware,
