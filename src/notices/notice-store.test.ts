@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { describeEachDatabase } from '../../test/support/databases.ts';
+import { createAuditStore } from '../store/audit-store.ts';
 import { createNoticeStore } from './notice-store.ts';
 
 describeEachDatabase('the store of notices', (open) => {
@@ -53,8 +54,8 @@ describeEachDatabase('the store of notices', (open) => {
     await store.beginMaintenance({ text: '', since: new Date() });
     await store.withdraw();
     await store.endMaintenance();
-    const rows = await database.kysely.selectFrom('audit').select('action').orderBy('id').execute();
-    expect(rows.map(({ action }) => action)).toEqual([
+    const { entries } = await createAuditStore(database).list({ filter: {}, limit: 10 });
+    expect(entries.map(({ action }) => action).toReversed()).toEqual([
       'announcement.set',
       'maintenance.begin',
       'announcement.remove',
