@@ -61,7 +61,6 @@ export function addServerPages(
     ...shared,
     config,
     findTarget,
-    serverOutput: deps.servers.output,
     loads: deps.loads.reader,
   });
   shareRoutes(router, {
@@ -108,6 +107,7 @@ function routeDepsOf(
     users: stores.users,
     store: stores.servers,
     startTimes: stores.startTimes,
+    serverOutput: servers.output,
     servers: servers.servers,
     lifecycle: servers.lifecycle,
     progressElsewhere: servers.progressElsewhere,

@@ -68,6 +68,7 @@ describe.runIf(hasChromium())('servers in a real browser', () => {
     await page.getByRole('heading', { name: /is starting/ }).waitFor();
     const log = page.getByRole('log');
     await log.getByText('Server requested.').waitFor();
+    await page.locator('#start-output').getByText('waiting').waitFor();
     // The time goes on, and the bar with it, though nothing more is told.
     const elapsed = await page.locator('#elapsed').textContent();
     expect(elapsed).toMatch(/^\d+ (?:s|min \d+ s)$/);

@@ -64,6 +64,7 @@ test('a starting server has a page that waits for it, with its progress as event
   expect(pending.body).toContain('is starting');
   expect(pending.body).toContain('data-progress-url="/hub/api/users/alice/server/progress"');
   expect(pending.body).toContain('data-ready-url="/user/alice/x"');
+  expect(pending.body).toContain('data-output-url="/hub/api/users/alice/server/output"');
   const atServer = await browser.open(`${hub.url}user/alice/x`);
   expect(atServer.status).toBe(503);
   expect(atServer.body).toContain('is starting');

@@ -773,6 +773,10 @@ export function samplePages(
       ],
       since: new Date(sampleNow.getTime() - 8_000),
       usualMs: 12_345,
+      output: {
+        url: text('/hub/api/users/alice/server/output'),
+        lines: [text('Pulling layer 3 of 12'), text('Loading extensions')],
+      },
       eventsUrl: text('/hub/api/users/alice/server/progress'),
       readyUrl: text('/user/alice/lab'),
     }),

@@ -10,6 +10,7 @@ function follow({ dataset }) {
   const time = countOn(bar);
   const shown = new Set(Array.from(log.children, (item) => item.textContent.trim()));
   void listen();
+  void showOutput(document.getElementById('start-output'));
 
   async function listen() {
     let isOver = false;
@@ -42,6 +43,31 @@ function follow({ dataset }) {
     if (isRepeated) item.dataset.phase = phase;
     item.textContent = text;
     log.append(item);
+  }
+}
+
+const shownLines = 8;
+
+// The last lines that the starting server writes.
+async function showOutput(panel) {
+  if (panel === null) return;
+  const list = panel.querySelector('pre');
+  let lines = [];
+  for (;;) {
+    try {
+      let isFirst = true;
+      for await (const event of events(`${panel.dataset.outputUrl}?follow&lines=${shownLines}`)) {
+        if (isFirst || event.restarted === true) lines = [];
+        isFirst = false;
+        lines = [...lines, ...event.lines].slice(-shownLines);
+        list.textContent = lines.join('\n');
+        panel.hidden = lines.length === 0;
+      }
+    } catch (error) {
+      // The page does without, where it may not.
+      if (error.status !== undefined && error.status < 500) return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 3000));
   }
 }
 

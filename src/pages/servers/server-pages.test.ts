@@ -232,6 +232,22 @@ describe('a server that is on its way', () => {
     ]);
   });
 
+  test('shows what the server writes, to who may see it', () => {
+    const view = {
+      layout,
+      server: server('starting'),
+      progress: 0,
+      steps: [],
+      eventsUrl: '/e',
+      readyUrl: '/user/alice/',
+    };
+    const written = (lines: readonly string[]) =>
+      String(spawnPendingPage({ ...view, output: { url: '/o', lines } }));
+    expect(written(['one', 'two'])).toMatch(/data-output-url="\/o"><pre[^>]*>one\ntwo<\/pre>/);
+    expect(written([])).toContain('data-output-url="/o" hidden>');
+    expect(String(spawnPendingPage(view))).not.toContain('start-output');
+  });
+
   describe('with the time it takes', () => {
     const timed = (seconds: number, more: object = {}) =>
       String(

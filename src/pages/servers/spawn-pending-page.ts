@@ -3,7 +3,7 @@ import { actionForm } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { type Html, type HtmlValue, html, safeHref } from '../html.ts';
-import { type ServerSummary, serverTitle } from './server-summary.ts';
+import { outputBlock, type ServerSummary, serverTitle } from './server-summary.ts';
 
 export interface SpawnPendingView {
   readonly layout: FormLayoutProps;
@@ -17,9 +17,14 @@ export interface SpawnPendingView {
   readonly usualMs?: number | undefined;
   /** Server-sent events: `{progress, message, ready?, failed?}`. */
   readonly eventsUrl: string;
+  /** What the server has written, with the API's operation that tells more; left out for who may not see it. */
+  readonly output?: { readonly url: string; readonly lines: readonly string[] };
   /** Where the browser goes when the server is ready. */
   readonly readyUrl: string;
 }
+
+/** How many of the last lines of output the page shows; as in progress.js. */
+export const startLines = 8;
 
 /** What has been told of a start. */
 type Step = Pick<SpawnProgress, 'message' | 'phase'>;
@@ -56,7 +61,7 @@ function stepItem({ message, phase }: Step, index: number, steps: readonly Step[
 
 /** The page that shows a server starting and leads to it. */
 export function spawnPendingPage(view: SpawnPendingView): Html {
-  const { layout, server, progress, steps, eventsUrl, readyUrl } = view;
+  const { layout, server, progress, steps, output, eventsUrl, readyUrl } = view;
   const title = serverTitle(server, layout.user?.name);
   return focusLayout(layout, {
     title: 'Starting',
@@ -67,6 +72,10 @@ export function spawnPendingPage(view: SpawnPendingView): Html {
 <progress id="progress" max="100" value="${progress}" aria-label="Progress of the start">${progress} %</progress>
 ${timeLine(view)}
 <div role="log" aria-label="What has happened"><ol class="events" id="events">${steps.map(stepItem)}</ol></div>
+${
+  output !== undefined &&
+  html`<div id="start-output" data-output-url="${output.url}"${output.lines.length === 0 && html` hidden`}>${outputBlock(output.lines)}</div>`
+}
 ${actionForm(layout, { action: layout.urls.stop(server.userName, server.name), label: 'Cancel the start', style: 'wide' })}
 </div>
 <p class="aside"><a href="${layout.urls.home}">Back to home</a>: it goes on starting.</p>`,

@@ -5,6 +5,7 @@ import { mayStartInMaintenance } from '../../servers/maintenance.ts';
 import type { ProgressElsewhere } from '../../servers/progress-elsewhere.ts';
 import { type Server, unreachableSince } from '../../servers/server.ts';
 import type { ServerLifecycle } from '../../servers/server-lifecycle.ts';
+import type { ServerOutput } from '../../servers/server-output.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import { hasChoices } from '../../servers/spawn-options.ts';
 import type { StartTimes } from '../../servers/start-times-store.ts';
@@ -18,7 +19,7 @@ import { type FindServerTarget, targetName } from './server-target.ts';
 import { stoppedByOf } from './server-views.ts';
 import { joinForms, submittedOptions, valuesInForm } from './spawn-form.ts';
 import { spawnOptionsPage } from './spawn-options-page.ts';
-import { spawnPendingPage, stopPendingPage } from './spawn-pending-page.ts';
+import { spawnPendingPage, startLines, stopPendingPage } from './spawn-pending-page.ts';
 import { unreachablePage } from './unreachable-page.ts';
 
 interface SpawnRouteDeps {
@@ -29,6 +30,7 @@ interface SpawnRouteDeps {
   readonly servers: UserServers;
   readonly lifecycle: ServerLifecycle;
   readonly progressElsewhere: Pick<ProgressElsewhere, 'soFar'>;
+  readonly serverOutput: ServerOutput;
 }
 
 interface Target {
@@ -146,7 +148,8 @@ export function spawnRoutes(
   const showPending = pages.loggedIn(async (ctx, login) => {
     const target = await findTarget(ctx, login, 'read:servers');
     const next = pages.nextOf(new URLSearchParams(ctx.querystring));
-    await showServerState(ctx, deps, target, { next, mayStart: true });
+    const mayReadOutput = target.may('access:servers');
+    await showServerState(ctx, deps, target, { next, mayStart: true, mayReadOutput });
   });
 
   const stop = pages.loggedIn(async (ctx, login) => {
@@ -246,6 +249,8 @@ export async function showServerState(
   options: {
     readonly next: string | undefined;
     readonly mayStart: boolean;
+    /** Whether the visitor may see what the server writes. */
+    readonly mayReadOutput: boolean;
     readonly stoppedStatus?: number;
     readonly startSeconds?: number;
   },
@@ -275,6 +280,7 @@ export async function showServerState(
       return;
     case 'starting': {
       const path = serverName === '' ? 'server' : `servers/${encodeURIComponent(serverName)}`;
+      const api = `${deps.apiPath}users/${encodeURIComponent(user.name)}/${path}`;
       const log = lifecycle.unitOf(server.id)?.progress;
       const recent = log?.events ?? (await deps.progressElsewhere.soFar(server));
       pages.send(
@@ -286,7 +292,10 @@ export async function showServerState(
           steps: recent,
           since: server.startingAt,
           usualMs: await deps.startTimes.usualMs(profileOf(server)),
-          eventsUrl: `${deps.apiPath}users/${encodeURIComponent(user.name)}/${path}/progress`,
+          eventsUrl: `${api}/progress`,
+          ...(options.mayReadOutput && {
+            output: { url: `${api}/output`, lines: await linesOf(server, deps) },
+          }),
           readyUrl,
         }),
         options.stoppedStatus === undefined ? 200 : 503,
@@ -316,6 +325,19 @@ export async function showServerState(
         }),
         options.stoppedStatus ?? 200,
       );
+  }
+}
+
+/** The last lines of a start; none where its instance does not answer. */
+async function linesOf(
+  { id }: Server,
+  { serverOutput }: Pick<SpawnRouteDeps, 'serverOutput'>,
+): Promise<readonly string[]> {
+  try {
+    return (await serverOutput.of(id).read(undefined, startLines)).lines;
+  } catch (error) {
+    if (error instanceof HubError) return [];
+    throw error;
   }
 }
 

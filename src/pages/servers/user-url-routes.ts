@@ -7,6 +7,7 @@ import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { ProgressElsewhere } from '../../servers/progress-elsewhere.ts';
 import { type Server, unreachableSince } from '../../servers/server.ts';
 import type { ServerLifecycle } from '../../servers/server-lifecycle.ts';
+import type { ServerOutput } from '../../servers/server-output.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { StartTimes } from '../../servers/start-times-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
@@ -29,6 +30,7 @@ export function userUrlRoutes(
     readonly users: UserStore;
     readonly store: ServerStore;
     readonly startTimes: StartTimes;
+    readonly serverOutput: ServerOutput;
     readonly servers: UserServers;
     readonly lifecycle: ServerLifecycle;
     readonly progressElsewhere: Pick<ProgressElsewhere, 'soFar'>;
@@ -84,6 +86,7 @@ export function userUrlRoutes(
       {
         next: basePath + ctx.originalUrl.slice(hubPath.length),
         mayStart: may('start:servers'),
+        mayReadOutput: true,
         stoppedStatus: 424,
         startSeconds: login.user.id === user.id ? deps.implicitSpawnSeconds : 0,
       },
