@@ -324,10 +324,11 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   signal?.throwIfAborted();
   const setUpUrl = await accounts.firstAdministrator.issueLink();
 
+  // After the starts: pages follow these to their end.
+  building.defer(() => liveCallers[Symbol.dispose]());
   // Before requests in flight are waited for: some of them follow a start to its end.
   building.defer(() => servers.lifecycle.close());
   building.defer(() => ending.abort());
-  building.defer(() => liveCallers[Symbol.dispose]());
   building.defer(() => gateways.close());
 
   await gateways.open(signal);

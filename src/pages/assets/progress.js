@@ -9,6 +9,11 @@ function follow({ dataset }) {
   const log = document.getElementById('events');
   const time = countOn(bar);
   const shown = new Set(Array.from(log.children, (item) => item.textContent.trim()));
+  // Cancelled, the start fails: to load the page again would break off what the button does.
+  let isLeaving = false;
+  document.addEventListener('submit', () => {
+    isLeaving = true;
+  });
   void listen();
   void showOutput(document.getElementById('start-output'));
 
@@ -19,7 +24,7 @@ function follow({ dataset }) {
     } catch {
       // The connection broke; the page says how things are.
     }
-    if (!isOver) setTimeout(() => location.reload(), 3000);
+    if (!isOver) setTimeout(() => isLeaving || location.reload(), 3000);
   }
 
   function take(event) {
@@ -27,7 +32,7 @@ function follow({ dataset }) {
     if (typeof event.message === 'string') show(event.message, event.phase);
     if (event.ready === true) location.replace(dataset.readyUrl);
     // The server knows why it failed and shows it on this same page.
-    if (event.failed === true) location.reload();
+    if (event.failed === true && !isLeaving) location.reload();
     return event.ready === true || event.failed === true;
   }
 
