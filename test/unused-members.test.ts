@@ -8,7 +8,10 @@ const root = join(import.meta.dirname, '..');
 
 /** What only others than the program use, and who. */
 const usedElsewhere: Readonly<Record<string, string>> = {
-  'ActivityLog.flush': 'a timer does it; tests do it at once',
+  'GroupStore.memberNames': 'tests look at the members of one group',
+  'LimitWatch.run': 'a timer does it; tests do it at once',
+  'OperationRequest.accepts': 'what answers with output takes the request as a whole',
+  'OutputLog.tail': 'tests look at what was kept',
   'UseRecorder.flush': 'a timer does it; tests do it at once',
 };
 
