@@ -255,6 +255,7 @@ test('every change of the API is among them, but for what ends things or is over
       'identifyTokenForGateway',
       'listGroupsForGateway',
       'listMembersForGateway',
+      'readInfoForGateway',
       'reportForGateway',
     ].toSorted(),
   );

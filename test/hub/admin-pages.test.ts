@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
+import { FakeBrowser } from '../support/fake-browser.ts';
 import { submitMain, submitTo } from '../support/pages.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
 import { fixtureApp } from '../support/server-hub.ts';
@@ -89,11 +89,11 @@ describe('users', () => {
 
   test('whose server is started or stopped stay in view, with a notice', async () => {
     const list = await ada.request(at('?search=plain&sort=activity'));
-    const started = await pressIn(list, '/hub/spawn/plain');
+    const started = await submitTo(ada, list, '/hub/spawn/plain');
     expect(started.headers.location).toBe('/hub/admin?search=plain&sort=activity');
     const after = await ada.follow(started);
     expect(after.body).toContain('Server of plain is starting.');
-    const stopped = await pressIn(after, '/hub/stop/plain');
+    const stopped = await submitTo(ada, after, '/hub/stop/plain');
     expect((await ada.follow(stopped)).body).toContain('Server of plain is stopping.');
   });
 
@@ -398,13 +398,6 @@ describe('groups', () => {
     expect((await submitMain(helper, bosses, { names: 'helper' })).status).toBe(403);
   });
 });
-
-/** Presses a button of the form around the list that goes to an address of its own. */
-function pressIn(list: BrowserAnswer, formaction: string) {
-  if (!list.body.includes(`formaction="${formaction}"`)) throw new Error(`no ${formaction}`);
-  const body = list.body.replace('action="/hub/admin/act-on-users"', `action="${formaction}"`);
-  return submitTo(ada, { ...list, body }, formaction);
-}
 
 /** Sends the form around a list as a browser does, with what is chosen and ticked. */
 async function actOn(

@@ -14,7 +14,10 @@ export function submitMain(
   );
 }
 
-/** Sends the form of a page that goes to an address; `part` is text that stands in the form. */
+/**
+ * Sends the form of a page that goes to an address, by itself or by one of its buttons; `part` is text that stands in
+ * the form.
+ */
 export function submitTo(
   browser: FakeBrowser,
   page: BrowserAnswer,
@@ -23,8 +26,13 @@ export function submitTo(
   part = '',
 ): Promise<BrowserAnswer> {
   for (const [form] of page.body.matchAll(/<form[\s\S]*?<\/form>/g)) {
-    if (form.includes(`action="${action}"`) && form.includes(part)) {
+    if (!form.includes(part)) continue;
+    if (form.includes(` action="${action}"`)) {
       return submitForm(browser, { ...page, body: form }, values);
+    }
+    if (form.includes(` formaction="${action}"`)) {
+      const body = form.replace(/ action="[^"]*"/, ` action="${action}"`);
+      return submitForm(browser, { ...page, body }, values);
     }
   }
   throw new Error(`no form to ${action} on the page: ${page.body.slice(0, 3000)}`);
