@@ -8,10 +8,8 @@ const root = join(import.meta.dirname, '..');
 
 /** What only others than the program use, and who. */
 const usedElsewhere: Readonly<Record<string, string>> = {
-  'GroupStore.memberNames': 'tests look at the members of one group',
   'LimitWatch.run': 'a timer does it; tests do it at once',
-  'OperationRequest.accepts': 'what answers with output takes the request as a whole',
-  'OutputLog.tail': 'tests look at what was kept',
+  'OutputLog.tail': 'the program has each line handed to it; tests read them',
   'UseRecorder.flush': 'a timer does it; tests do it at once',
 };
 

@@ -3,7 +3,7 @@ import { HubError } from '../errors.ts';
 import { followOutput, mostOutputLines, type OutputSource } from '../processes/output-feed.ts';
 import type { Caller } from '../rbac/caller.ts';
 import { names } from './models.ts';
-import type { AnswerDeclaration } from './operation.ts';
+import type { AnswerDeclaration, OperationDeclaration, OperationRequest } from './operation.ts';
 import { flag, wholeNumber } from './parse-request.ts';
 
 /** Who follows output now: each follower costs a connection, and asks another instance each second. */
@@ -79,10 +79,8 @@ export const outputAnswers = {
 
 /** Answers with the last lines of a source as the client asks for them, or has it follow them. */
 export async function answerOutput(
-  request: {
-    readonly caller: Caller;
+  request: Pick<OperationRequest<OperationDeclaration>, 'caller' | 'accepts'> & {
     readonly query: z.output<typeof outputQuery>;
-    readonly accepts: (...types: string[]) => string | false;
   },
   source: OutputSource,
   { followers, fileName }: { readonly followers: OutputFollowers; readonly fileName: string },

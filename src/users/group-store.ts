@@ -50,8 +50,6 @@ export interface GroupStore {
   addMembers(groupName: string, userNames: readonly string[], origin: string): Promise<void>;
   /** Throws `not_found` for the group; users who are not members are passed over. */
   removeMembers(groupName: string, userNames: readonly string[]): Promise<void>;
-  /** Names in order; empty when there is no such group. */
-  memberNames(groupName: string): Promise<string[]>;
   groupNamesOf(userName: string): Promise<string[]>;
   /** Names in order by the id of the user; users without a group are not in it. */
   groupNamesByUser(userIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>>;
@@ -181,13 +179,6 @@ export function createGroupStore(database: HubDatabase): GroupStore {
         );
       });
       database.announceChange();
-    },
-
-    async memberNames(groupName) {
-      const rows = await selectMemberships(kysely)
-        .where('groups.name', '=', groupName.normalize('NFC'))
-        .execute();
-      return rows.map(({ userName }) => userName);
     },
 
     async groupNamesOf(userName) {

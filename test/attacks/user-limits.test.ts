@@ -31,7 +31,7 @@ test('a user makes no more tokens than allowed, also by asking for many at once'
   expect(full.body).toContain('value="Nightly"');
   const revoked = await submitTo(browser, page, '/hub/token/revoke');
   expect(revoked.status).toBe(303);
-  expect((await submitTo(browser, page, '/hub/token', { note: 'Nightly' })).status).toBe(200);
+  expect((await submitTo(browser, page, '/hub/token', { note: 'Nightly' })).status).toBe(303);
   expect((await make()).status).toBe(409);
   await hub.api('/users/bob', admin, { method: 'POST', body: '{}' });
   const other = await hub.api('/users/bob/tokens', admin, { method: 'POST', body: '{}' });
@@ -89,5 +89,5 @@ test('each limit is off with 0', async () => {
   const browser = await hub.logIn('ada', testPassword);
   for (let index = 0; index < 3; index += 1) await hub.logIn('ada', testPassword);
   const page = await browser.request(`${hub.url}hub/token`);
-  expect((await submitTo(browser, page, '/hub/token', { note: 'x' })).status).toBe(200);
+  expect((await submitTo(browser, page, '/hub/token', { note: 'x' })).status).toBe(303);
 });
