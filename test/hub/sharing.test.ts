@@ -322,7 +322,7 @@ describe('the pages', () => {
     const form = { kind: 'user', name: 'bob', level: 'open' };
     const shared = await submitTo(alice, page, '/hub/share/alice', form, 'value="grant"');
     expect(shared.status).toBe(303);
-    expect((await pageOf(alice, 'share/alice')).body).toContain('Take the server back from bob');
+    expect((await pageOf(alice, 'share/alice')).body).toContain('Take back the server from bob');
 
     const home = await pageOf(bob, 'home');
     expect(home.body).toContain('Shared with you');

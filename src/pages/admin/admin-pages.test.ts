@@ -89,7 +89,7 @@ describe('the list of users', () => {
       'href="/hub/admin?search=x&amp;show=running&amp;group=staff">Running <b>5</b>',
     );
     expect(page).toContain('show=failed&amp;group=staff" aria-current="true">Failed <b>3</b>');
-    expect(page).toContain('aria-label="Any group, not only staff"');
+    expect(page).toContain('aria-label="Group staff: show any group"');
     expect(page).toContain('href="/hub/admin?search=x&amp;show=failed"');
   });
 

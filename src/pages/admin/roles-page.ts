@@ -128,7 +128,7 @@ function holderTable({ layout, role, assignments }: AdminRoleView): Html {
           actionForm(layout, {
             action: urls.adminRole(role.name, 'take-away'),
             label: 'Take away',
-            accessibleLabel: `Take the role away from ${subjectName}`,
+            accessibleLabel: `Take away the role from ${subjectName}`,
             style: 'small danger',
             fields: { kind: subjectKind, name: subjectName },
           }),

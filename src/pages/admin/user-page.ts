@@ -212,7 +212,7 @@ function administratorEntry(
     : entry(
         'Make administrator',
         'Administrators may do everything, also for other users.',
-        html`<a class="button small" href="${layout.urls.adminUser(name, 'admin')}" aria-label="Make ${name} an administrator">Make administrator…</a>`,
+        html`<a class="button small" href="${layout.urls.adminUser(name, 'admin')}">Make administrator…</a>`,
       );
 }
 

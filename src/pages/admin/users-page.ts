@@ -104,7 +104,7 @@ function chips({ urls }: FormLayoutProps, query: UsersQuery, counts: UserCounts)
   const marks = Object.keys(markWords) as UserMark[];
   return html`<nav class="chips" aria-label="Show">${[undefined, ...marks].map(chip)}${
     query.group !== undefined &&
-    html`<a class="chip" href="${usersUrl(urls, { ...query, group: undefined, page: 1 })}" aria-label="Any group, not only ${query.group}">Group ${query.group} <span aria-hidden="true">×</span></a>`
+    html`<a class="chip" href="${usersUrl(urls, { ...query, group: undefined, page: 1 })}" aria-label="Group ${query.group}: show any group">Group ${query.group} <span aria-hidden="true">×</span></a>`
   }</nav>`;
 }
 

@@ -89,7 +89,7 @@ function userMenu(layout: LayoutProps, user: PageUser): Html {
   const { urls, csrfToken } = layout;
   const { name, displayName } = user;
   const shownName = displayName ?? name;
-  return html`<button class="user-button" type="button" popovertarget="user-menu" aria-label="${shownName}, your account"><b class="initial" aria-hidden="true">${initialsOf(name, displayName)}</b><span dir="auto">${shownName}</span></button>
+  return html`<button class="user-button" type="button" popovertarget="user-menu"><b class="initial" aria-hidden="true">${initialsOf(name, displayName)}</b><span dir="auto">${shownName}</span><span class="visually-hidden">, your account</span></button>
 <div class="user-menu" id="user-menu" popover>
 <p>Logged in as ${userLabel(name, displayName)}</p>
 <a href="${urls.account}">Account</a>

@@ -116,7 +116,7 @@ function shareTable(view: ShareView): Html {
           html`<div class="actions">${actionForm(layout, {
             action: layout.urls.share(ownerName, serverName),
             label: 'Take back',
-            accessibleLabel: `Take the server back from ${name}`,
+            accessibleLabel: `Take back the server from ${name}`,
             style: 'small danger',
             fields: { deed: 'revoke', kind, name },
           })}</div>`,

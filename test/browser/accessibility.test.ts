@@ -1,0 +1,84 @@
+import axe from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { loadAssets } from '../../src/pages/assets/assets.ts';
+import { hasChromium, startChromium } from '../support/chromium.ts';
+import { samplePages } from '../support/sample-pages.ts';
+
+// Answered by the browser's own interception: no request leaves it.
+const origin = 'http://hub.test';
+const assets = await loadAssets({ staticUrl: '/hub/static/' });
+const pages = new Map(
+  Object.entries(samplePages(assets)).map(([name, page]) => [name, String(page)]),
+);
+
+// Colours and sizes are all that the theme and the width change; all other rules are asked once.
+const looks: readonly Look[] = [
+  { look: 'in light', colorScheme: 'light', width: 1100 },
+  { look: 'in dark', colorScheme: 'dark', width: 1100, rules: ['color-contrast'] },
+  {
+    look: 'on a phone',
+    colorScheme: 'dark',
+    width: 390,
+    rules: ['color-contrast', 'target-size', 'scrollable-region-focusable'],
+  },
+];
+
+interface Look {
+  readonly look: string;
+  readonly colorScheme: 'light' | 'dark';
+  /** In CSS pixels. */
+  readonly width: number;
+  /** Rules of axe-core; all of them by default. */
+  readonly rules?: readonly string[];
+}
+
+/** What axe-core finds on the page that is open: rule, element, what is wrong. */
+async function violationsOf(page: Page, rules?: readonly string[]): Promise<string[]> {
+  const options: axe.RunOptions = {
+    resultTypes: ['violations'],
+    ...(rules !== undefined && { runOnly: [...rules] }),
+  };
+  const { violations } = await page.evaluate(
+    (asked) => (globalThis as unknown as { axe: typeof axe }).axe.run(asked),
+    options,
+  );
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map((node) => `${id}: ${node.html} ${node.failureSummary ?? ''}`),
+  );
+}
+
+describe.runIf(hasChromium())('axe-core', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await startChromium();
+  });
+  afterAll(() => browser.close());
+
+  test('finds nothing wrong with any page, in light, in dark and on a phone', async () => {
+    const page = await browser.newPage({ reducedMotion: 'reduce' });
+    await page.route('**', async (route) => {
+      const { pathname } = new URL(route.request().url());
+      const asset = assets.find(pathname);
+      if (asset !== undefined) {
+        await route.fulfill({ body: asset.body, contentType: asset.contentType });
+        return;
+      }
+      // Scripts would reload and follow what is not there.
+      const body = pages.get(pathname.slice(1))?.replaceAll(/<script\b[^>]*>\s*<\/script>/g, '');
+      await route.fulfill({ body: body ?? '', contentType: 'text/html; charset=utf-8' });
+    });
+    const found: Record<string, readonly string[]> = {};
+    for (const name of pages.keys()) {
+      await page.goto(`${origin}/${name}`);
+      await page.evaluate(axe.source);
+      for (const { look, colorScheme, width, rules } of looks) {
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize({ width, height: 800 });
+        const violations = await violationsOf(page, rules);
+        if (violations.length > 0) found[`${name} ${look}`] = violations;
+      }
+    }
+    expect(found).toEqual({});
+  });
+});
