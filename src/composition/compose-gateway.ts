@@ -6,6 +6,7 @@ import { createRouteAccess } from '../gateway/route-access.ts';
 import { createNotReadyRenderer } from '../pages/services/not-ready-renderer.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
+import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
 import { assembleGateway, type GatewayBackend } from './assemble-gateway.ts';
 import type { ComposedInstances } from './compose-instances.ts';
 import type { ComposedOAuth } from './compose-oauth.ts';
@@ -13,6 +14,8 @@ import type { ComposedServers } from './compose-servers.ts';
 import type { ComposedServices } from './compose-services.ts';
 import type { Site } from './compose-site.ts';
 import type { Foundation } from './foundation.ts';
+
+const rememberedUserIds = 10_000;
 
 /** The gateway within the hub, and what gateway processes ask it for. */
 export type ComposedGateway = ReturnType<typeof composeGateway>;
@@ -38,6 +41,10 @@ export function composeGateway(
     revalidation,
     activity: deps.servers.activityLog,
   });
+  const userIds = createChangeAwareCache<string>({
+    changes: watchChanges(database),
+    max: rememberedUserIds,
+  });
   const backend: GatewayBackend = {
     routes,
     changes: database,
@@ -47,9 +54,12 @@ export function composeGateway(
     onSessionEnd: logins.onEnd,
     groupNamesOf: authorizer.groupNamesOf,
     async infoOf(userName) {
-      const user = await stores.users.findByName(userName);
-      if (user === undefined) return {};
-      const { displayName, email, isEmailVerified } = await stores.userInfo.of(user.id);
+      const userId = await userIds.getOrLoad(
+        userName,
+        async () => (await stores.users.findByName(userName))?.id,
+      );
+      if (userId === undefined) return {};
+      const { displayName, email, isEmailVerified } = await stores.userInfo.of(userId);
       return { displayName, verifiedEmail: isEmailVerified ? email : undefined };
     },
     exchangeCode: createExchangeGuardCode(oauth),

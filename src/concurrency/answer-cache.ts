@@ -8,8 +8,8 @@ export interface Voiding<Value> {
   epoch(): number;
   /** How often something ended that single answers depend on. */
   revocationCount(): number;
-  /** Whether such an end has made this answer void. */
-  isRevoked(value: Value): boolean;
+  /** Whether such an end has made this answer void, which was begun at `atMs` by the clock of the cache. */
+  isRevoked(value: Value, atMs: number): boolean;
 }
 
 /** When an answer was begun to be worked out. */
@@ -115,7 +115,7 @@ export function createAnswerCache<Value extends {}, Miss extends undefined = und
     const holds =
       isRecent(entry.beginning, monotonicMs(), ttlMs()) &&
       !isExpired(entry.value) &&
-      !voiding.isRevoked(entry.value);
+      !voiding.isRevoked(entry.value, entry.beginning.atMs);
     if (holds) return entry;
     hits.delete(key);
     return undefined;

@@ -28,7 +28,7 @@ export function createNoticeStore(database: HubDatabase): NoticeStore {
   const cache = createChangeAwareCache<Notices, never>({
     changes: watchChanges(database),
     max: 1,
-    voidedBy: { endOf: () => [noticesId] },
+    voidedBy: { changeOf: () => noticesId },
   });
 
   async function load(): Promise<Notices> {

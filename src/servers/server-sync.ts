@@ -50,6 +50,8 @@ export function createServerSync(deps: {
   const { database, store, ownership, instance, routes, isShared, log } = deps;
   const takingOver = createLimiter(1);
   let seen: string | undefined;
+  /** When the survey was asked for that is `seen`, by the monotonic clock. */
+  let seenAtMs = Number.NEGATIVE_INFINITY;
   let isFailing = false;
   /** What an earlier run of this instance left comes first. */
   let hasBegun = false;
@@ -76,7 +78,7 @@ export function createServerSync(deps: {
   async function compare(): Promise<void> {
     const sentAtMs = monotonicMs();
     const { signature, takeable } = await ownership.survey();
-    if (signature !== seen) {
+    if (signature !== seen || hasNewUnit()) {
       const active = await store.listActive();
       const servers = new Map(active.map((server) => [server.id, server]));
       if (isClosed) return;
@@ -84,8 +86,17 @@ export function createServerSync(deps: {
       routes.leadElsewhere(elsewhere(active));
       // Not of the survey: an instance may have been away for the moment between the two.
       seen = isWhole ? ownership.signatureOf(active) : undefined;
+      seenAtMs = sentAtMs;
     }
     if (takeable > 0 && hasBegun) await takingOver(() => takeOver(deps.goOn));
+  }
+
+  /** Whether a server began here since the last comparison: should its row be gone already, all rows look as before. */
+  function hasNewUnit(): boolean {
+    for (const { ownedSinceMs } of deps.units()) {
+      if (ownedSinceMs !== undefined && ownedSinceMs >= seenAtMs) return true;
+    }
+    return false;
   }
 
   /** False when something was too new to be compared. */

@@ -264,6 +264,8 @@ describeEachDatabase('the servers of several instances', (open) => {
     const database = await open();
     const world = createLifecycleWorld(database);
     const server = await world.addServer('ann');
+    // Compared before the start: with the row gone again, the database looks as it did then.
+    expect(await world.lifecycle.reaches(server)).toBe(false);
     await world.start(server);
     await database.kysely.deleteFrom('servers').execute();
     await until(() => world.spawner.running.size === 0, 'it has ended');

@@ -93,6 +93,24 @@ describe.each(changes)('%s', (_, subject, isKept) => {
   });
 });
 
+test('what changed is remembered again once it was read after the change', async () => {
+  const { listeners, changes, skipMs } = world();
+  const infos = createChangeAwareCache<{ readonly userId: string; readonly name: string }>({
+    changes,
+    max: 10,
+    voidedBy: { changeOf: ({ userId }) => userId },
+  });
+  const read = (name: string) => infos.getOrLoad('ada', async () => ({ userId: 'user 1', name }));
+  expect((await read('Ada'))?.name).toBe('Ada');
+  listeners.callAll({ kind: 'user_info_changed', userId: 'user 2' });
+  expect(infos.get('ada')?.name).toBe('Ada');
+  listeners.callAll({ kind: 'user_info_changed', userId: 'user 1' });
+  expect(infos.get('ada')).toBeUndefined();
+  skipMs(1);
+  expect((await read('Ada Lovelace'))?.name).toBe('Ada Lovelace');
+  expect(infos.get('ada')?.name).toBe('Ada Lovelace');
+});
+
 test('what ended is known for longer than anything is remembered', async () => {
   const { listeners, rights, skipMs } = world();
   const beginning = rights.begin();

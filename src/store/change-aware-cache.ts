@@ -11,11 +11,10 @@ export interface ChangeWatch extends Disposable {
   userCount(): number;
   /** Grows with each login and token that ended, and with each user of whom something else is known. */
   revocationCount(): number;
-  /**
-   * Whether a login or token ended lately, or the info on a user changed: at least within twice the longest time a
-   * cache remembers.
-   */
+  /** Whether a login or token ended lately: at least within twice the longest time a cache remembers. */
   isRevoked(id: string | undefined): boolean;
+  /** Whether what is known by this id has changed at `atMs` by the clock of caches, or since. */
+  hasChangedSince(id: string, atMs: number): boolean;
   /**
    * The clock of caches: it stands still while the database cannot be reached, since no one could change anything in
    * the way that time makes answers wrong.
@@ -29,8 +28,10 @@ export interface ChangeWatch extends Disposable {
 
 /** Which changes make an answer void, beside those that may concern anyone. */
 export interface VoidedBy<Value> {
-  /** The logins and tokens whose end does, and the users whose info does, by id. */
+  /** The logins and tokens whose end does, by id. */
   readonly endOf?: (value: Value) => readonly (string | undefined)[];
+  /** What makes it void by being changed, such as the user whose info it is, by id. */
+  readonly changeOf?: (value: Value) => string;
   /** Whether a new user does, as where an answer is that there is no such user. */
   readonly newUsers?: boolean;
 }
@@ -104,6 +105,7 @@ export function watchChanges(database: ChangeSource): ChangeWatch {
     userCount: () => userCount,
     revocationCount: () => revocationCount,
     isRevoked: (id) => revoked.has(id),
+    hasChangedSince: (id, atMs) => (revoked.addedAtMs(id) ?? Number.NEGATIVE_INFINITY) >= atMs,
     timeMs: changeFeed.knownAtMs,
     now: database.now,
     isLost: changeFeed.isLost,
@@ -124,7 +126,7 @@ export function createChangeAwareCache<Value extends {}, Miss extends undefined 
 }: ChangeAwareCacheOptions<Value>): AnswerCache<Value, Miss> {
   if (ttlMs > longestTtlMs)
     throw new RangeError('the cache would outlast what it knows of changes');
-  const { endOf, newUsers = false } = voidedBy;
+  const { endOf, changeOf, newUsers = false } = voidedBy;
   return createAnswerCache({
     ...options,
     ttlMs: () => (changes.isLost() ? 0 : ttlMs),
@@ -134,8 +136,11 @@ export function createChangeAwareCache<Value extends {}, Miss extends undefined 
     voiding: {
       // Both only grow, so their sum changes with each.
       epoch: newUsers ? () => changes.epoch() + changes.userCount() : changes.epoch,
-      revocationCount: endOf === undefined ? () => 0 : changes.revocationCount,
-      isRevoked: (value) => endOf?.(value).some(changes.isRevoked) ?? false,
+      revocationCount:
+        endOf === undefined && changeOf === undefined ? () => 0 : changes.revocationCount,
+      isRevoked: (value, atMs) =>
+        endOf?.(value).some(changes.isRevoked) === true ||
+        (changeOf !== undefined && changes.hasChangedSince(changeOf(value), atMs)),
     },
   });
 }

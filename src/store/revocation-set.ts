@@ -1,10 +1,12 @@
 import { monotonicMs as systemMonotonicMs } from '../concurrency/monotonic-clock.ts';
 
-/** Ids of what ended lately, kept as long as anything remembered from before may still be asked for. */
+/** Ids of what ended or changed lately, kept as long as anything remembered from before may still be asked for. */
 export interface RevocationSet {
   /** Adds an id; false when there are too many to keep, and everything must count as ended. */
   add(id: string): boolean;
   has(id: string | undefined): boolean;
+  /** When it was added last, by `monotonicMs`. */
+  addedAtMs(id: string): number | undefined;
 }
 
 /**
@@ -17,25 +19,26 @@ export function createRevocationSet(options: {
   readonly monotonicMs?: () => number;
 }): RevocationSet {
   const { forMs, max, monotonicMs = systemMonotonicMs } = options;
-  let current = new Set<string>();
-  let former = new Set<string>();
+  let current = new Map<string, number>();
+  let former = new Map<string, number>();
   let turnedAtMs = monotonicMs();
 
   return {
     add(id) {
       if (monotonicMs() - turnedAtMs >= forMs) {
         former = current;
-        current = new Set();
+        current = new Map();
         turnedAtMs = monotonicMs();
       }
       if (current.size >= max) {
-        current = new Set();
-        former = new Set();
+        current = new Map();
+        former = new Map();
         return false;
       }
-      current.add(id);
+      current.set(id, monotonicMs());
       return true;
     },
     has: (id) => id !== undefined && (current.has(id) || former.has(id)),
+    addedAtMs: (id) => current.get(id) ?? former.get(id),
   };
 }

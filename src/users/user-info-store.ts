@@ -34,7 +34,7 @@ export function createUserInfoStore(database: HubDatabase): UserInfoStore {
   const cache = createChangeAwareCache<Known, never>({
     changes: watchChanges(database),
     max: remembered,
-    voidedBy: { endOf: ({ userId }) => [userId] },
+    voidedBy: { changeOf: ({ userId }) => userId },
   });
 
   const announce = (userId: string) =>

@@ -177,7 +177,7 @@ describe('a database', () => {
 
   test('whose file may not grow any more makes writing 503, reading goes on, what was answered stays', async () => {
     await using folder = await createHubFolder();
-    const blocksOf512 = 1_400;
+    const blocksOf512 = 2_800;
     const child = spawn(
       '/bin/sh',
       [
