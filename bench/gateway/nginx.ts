@@ -46,6 +46,8 @@ ${http}
 export function upstreamConfig(port: number, filesDirectory: string): string {
   return `  server {
     listen 127.0.0.1:${port} backlog=4096;
+    # What a browser and a proxy send is more than the 1 KiB that is read at first by default.
+    client_header_buffer_size 8k;
     location / {
       default_type text/plain;
       return 200 "${'x'.repeat(1024)}";

@@ -75,17 +75,20 @@ async function toldTo(hub: TestHub, path: string): Promise<Record<string, unknow
   return JSON.parse(await readFile(join(await folderOf(hub, path), 'told.json'), 'utf8'));
 }
 
+const startTimeoutSeconds = 5;
+
 test('a server waits in the queue beyond its timeout, tells its port and is reached there', async () => {
   await using hub = await createBatchHub({
     Hub: { load_groups: [{ name: 'physics', users: ['alice ä'] }] },
-    Spawner: { start_timeout: 0.2 },
+    // Enough to get to the queue on a busy machine.
+    Spawner: { start_timeout: startTimeoutSeconds },
   });
   const path = serverPath('alice ä');
   expect((await startServer(hub, path, { profile: 'long', gpu: { kind: 'any' } })).status).toBe(
     202,
   );
   const begun = performance.now();
-  await until(() => performance.now() - begun > 1_000, 'the timeout is over');
+  await until(() => performance.now() - begun > 1_200 * startTimeoutSeconds, 'the timeout is over');
   expect((await getServer(hub, path)).pending).toBe('spawn');
   const told = await toldTo(hub, path);
   expect(told).toMatchObject({
