@@ -59,7 +59,10 @@ function stepItem({ message, phase }: Step, index: number, steps: readonly Step[
   return isLast ? html`<li data-phase="${phase}">${message}</li>` : '';
 }
 
-/** The page that shows a server starting and leads to it. */
+/**
+ * The page that shows a server starting and leads to it. What grows stands last: the button would move away from
+ * under the pointer.
+ */
 export function spawnPendingPage(view: SpawnPendingView): Html {
   const { layout, server, progress, steps, output, eventsUrl, readyUrl } = view;
   const title = serverTitle(server, layout.user?.name);
@@ -71,12 +74,12 @@ export function spawnPendingPage(view: SpawnPendingView): Html {
 <header class="titles"><h1>${title} is starting</h1><p class="lead">It opens here by itself as soon as it is ready.</p></header>
 <progress id="progress" max="100" value="${progress}" aria-label="Progress of the start">${progress} %</progress>
 ${timeLine(view)}
+${actionForm(layout, { action: layout.urls.stop(server.userName, server.name), label: 'Cancel the start', style: 'wide' })}
 <div role="log" aria-label="What has happened"><ol class="events" id="events">${steps.map(stepItem)}</ol></div>
 ${
   output !== undefined &&
   html`<div id="start-output" data-output-url="${output.url}"${output.lines.length === 0 && html` hidden`}>${outputBlock(output.lines)}</div>`
 }
-${actionForm(layout, { action: layout.urls.stop(server.userName, server.name), label: 'Cancel the start', style: 'wide' })}
 </div>
 <p class="aside"><a href="${layout.urls.home}">Back to home</a>: it goes on starting.</p>`,
   });
