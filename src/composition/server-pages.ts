@@ -1,5 +1,6 @@
 import type Router from '@koa/router';
 import { createActingOnUsers } from '../accounts/acting-on-users.ts';
+import { preferenceRoutes } from '../pages/preference-routes.ts';
 import { homeRoutes } from '../pages/servers/home-routes.ts';
 import { jupyterHubRoutes } from '../pages/servers/jupyterhub-routes.ts';
 import { openServerRoutes } from '../pages/servers/open-server-routes.ts';
@@ -79,6 +80,11 @@ export function addServerPages(
     access: deps.gateway.access,
     doorAnswers: deps.gateway.doorAnswers,
     arrivals: deps.gateway.arrivals,
+  });
+  preferenceRoutes(router, {
+    pages: shared.pages,
+    basePath: config.basePath,
+    publicUrl: config.publicUrl,
   });
   const { jupyterHub, assets } = deps.site;
   if (jupyterHub.hasAddresses) jupyterHubRoutes(router, { assets });

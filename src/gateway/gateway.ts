@@ -67,7 +67,7 @@ export function createGateway(deps: {
    */
   readonly renderNotReadyPage?: (
     route: Route,
-    url: string,
+    req: IncomingMessage,
   ) => { readonly html: string; readonly error: HubError };
   /** Takes a WebSocket for which there is no route; without it there is none. */
   readonly leaveUpgrade?: (req: IncomingMessage, socket: Socket, head: Buffer) => void;
@@ -238,7 +238,7 @@ export function createGateway(deps: {
       if (!route.isReady) {
         if (renderNotReadyPage === undefined) return false;
         note(req, res, route);
-        const { html, error } = renderNotReadyPage(route, req.url ?? '/');
+        const { html, error } = renderNotReadyPage(route, req);
         answers.respond(req, res, error, { page: () => html, isExpected: true });
         return true;
       }

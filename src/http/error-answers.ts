@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import { errorAnswer, writeAnswer } from './answer.ts';
@@ -9,7 +9,10 @@ import { securityHeaderValues } from './security-headers.ts';
 import { answerOnSocket } from './socket-response.ts';
 
 /** Renders an error page: a whole HTML document. */
-export type RenderErrorPage = (error: ErrorResponse, requestId: string) => string;
+export type RenderErrorPage = (
+  error: ErrorResponse,
+  request: { readonly id: string; readonly headers: IncomingHttpHeaders },
+) => string;
 
 export interface ErrorAnswerOptions {
   /** Whether a page is wanted in place of JSON; what the Accept header says when left out. */
@@ -58,7 +61,7 @@ export function createErrorAnswers(deps: {
       const { id: requestId } = recordOf(req);
       const error = toErrorResponse(thrown);
       if (!isExpected) report(error, requestId, thrown);
-      const text = page ?? (() => renderErrorPage(error, requestId));
+      const text = page ?? (() => renderErrorPage(error, { id: requestId, headers: req.headers }));
       const answer = errorAnswer(error, {
         requestId,
         headers: securityHeaderValues(deps),

@@ -17,6 +17,7 @@ import type { AssetUrls } from './assets/assets.ts';
 import type { FormLayoutProps, LayoutProps, PageNotice } from './elements/layout-props.ts';
 import { type Html, renderHtml } from './html.ts';
 import type { PageUrls } from './page-urls.ts';
+import { readPreferences } from './preferences.ts';
 
 /** What every page route needs: the layout, forms that are safe, and who is logged in. */
 export interface PageContext {
@@ -62,6 +63,8 @@ export function createPageContext(deps: {
       urls,
       assets,
       now: new Date(),
+      theme: readPreferences(ctx.req.headers.cookie).theme,
+      address: ctx.method === 'GET' ? ctx.originalUrl : undefined,
       announcements: await announcements.at(ctx.path),
       requestId: ctx.state['requestId'] as string,
     };

@@ -45,6 +45,8 @@ export interface PageUrls {
   readonly createServer: string;
 
   readonly services: string;
+  /** POST keeps the theme and the language in the browser. */
+  readonly preferences: string;
 
   readonly tokens: string;
   readonly revokeToken: string;
@@ -153,6 +155,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
     leaveShared: `${hub}leave-shared`,
 
     services: `${hub}services`,
+    preferences: `${hub}preferences`,
 
     tokens: `${hub}token`,
     revokeToken: `${hub}token/revoke`,

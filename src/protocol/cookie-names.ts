@@ -28,6 +28,9 @@ export const arrivalCookie = 'hub-arrival';
 /** On another host than the hub's: the login of a browser that was let in. */
 export const arrivedCookie = 'hub-arrived';
 
+/** How a browser wants the pages to be. */
+export const preferencesCookie = 'hub-preferences';
+
 /** What a form is bound to before login. */
 export const formCookie = 'hub-form';
 

@@ -24,6 +24,10 @@ const looks: readonly Look[] = [
   },
 ];
 
+interface Root {
+  readonly dataset: { theme?: string };
+}
+
 interface Look {
   readonly look: string;
   readonly colorScheme: 'light' | 'dark';
@@ -80,5 +84,31 @@ describe.runIf(hasChromium())('axe-core', () => {
       }
     }
     expect(found).toEqual({});
+  });
+
+  test('the chosen theme counts more than that of the system', async () => {
+    const page = await browser.newPage({ reducedMotion: 'reduce' });
+    await page.route('**', async (route) => {
+      const asset = assets.find(new URL(route.request().url()).pathname);
+      const body = asset?.body ?? pages.get('home') ?? '';
+      await route.fulfill({ body, contentType: asset?.contentType ?? 'text/html' });
+    });
+    await page.goto(`${origin}/home`);
+    const look = async (colorScheme: 'light' | 'dark', theme?: 'light' | 'dark') => {
+      await page.emulateMedia({ colorScheme });
+      await page.locator('html').evaluate((root: Root, chosen) => {
+        if (chosen === undefined) delete root.dataset.theme;
+        else root.dataset.theme = chosen;
+      }, theme);
+      return page.evaluate<string[]>(
+        `['body', '.button.primary'].map((each) => getComputedStyle(document.querySelector(each)).backgroundColor)`,
+      );
+    };
+    const light = await look('light');
+    const dark = await look('dark');
+    expect(light[0]).not.toEqual(dark[0]);
+    expect(light[1]).not.toEqual(dark[1]);
+    expect(await look('dark', 'light')).toEqual(light);
+    expect(await look('light', 'dark')).toEqual(dark);
   });
 });

@@ -4,17 +4,13 @@ import { describe, expect, test } from 'vitest';
 import { accentCss, defaultAccentColour } from './accent-css.ts';
 import { contrastRatio, formatHexColour, fromOklch, parseHexColour, toOklch } from './colour.ts';
 
-/** The custom properties of the light and the dark scheme in a stylesheet. */
+/** The colours of the light and the dark scheme in a stylesheet. */
 function schemesOf(css: string): Record<'light' | 'dark', Map<string, string>> {
-  const [light = '', dark = ''] = css.split(/@media \(prefers-color-scheme: ?dark\)/);
-  const read = (text: string) =>
-    new Map(
-      Array.from(text.matchAll(/--([a-z-]+): ?(#[0-9a-f]{6})/g), ([, name = '', value = '']) => [
-        name,
-        value,
-      ]),
-    );
-  return { light: read(light), dark: new Map([...read(light), ...read(dark)]) };
+  const pattern = /--([a-z-]+): ?light-dark\((#[0-9a-f]{6}), ?(#[0-9a-f]{6})\)/g;
+  const found = [...css.matchAll(pattern)];
+  const scheme = (group: 2 | 3) =>
+    new Map(found.map((match): [string, string] => [match[1] ?? '', match[group] ?? '']));
+  return { light: scheme(2), dark: scheme(3) };
 }
 
 const tokens = schemesOf(readFileSync(join(import.meta.dirname, 'styles', 'tokens.css'), 'utf8'));
@@ -77,12 +73,12 @@ describe.each(['light', 'dark'] as const)('the colours of the %s scheme', (schem
 
 describe('accentCss', () => {
   test("keeps the operator's colour where it can be seen", () => {
-    expect(accentCss('#2457d6')).toContain(':root{--accent:#2457d6;');
+    expect(accentCss('#2457d6')).toContain(':root{--accent:light-dark(#2457d6,');
   });
 
   test('writes nothing but colours, whatever it is given', () => {
     expect(() => accentCss('red;}body{display:none')).toThrow(RangeError);
-    expect(accentCss()).toMatch(/^[\s:a-z0-9(){};@#-]+$/);
+    expect(accentCss()).toMatch(/^[\s:a-z0-9(){};,#-]+$/);
   });
 });
 

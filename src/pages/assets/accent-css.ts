@@ -16,12 +16,15 @@ export const defaultAccentColour = '#0c6a6b';
  */
 export function accentCss(accentColour: string = defaultAccentColour): string {
   const accent = parseHexColour(accentColour);
-  return [
-    `:root{${declarations(accent, lightScheme)}}`,
-    `@media (prefers-color-scheme:dark){:root{${declarations(accent, darkScheme)}}}`,
-    '',
-  ].join('\n');
+  const light = coloursOf(accent, lightScheme);
+  const dark = coloursOf(accent, darkScheme);
+  const declarations = accentProperties.map(
+    (name) => `--${name}:light-dark(${light[name]},${dark[name]})`,
+  );
+  return `:root{${declarations.join(';')}}\n`;
 }
+
+const accentProperties = ['accent', 'accent-hover', 'on-accent', 'accent-text'] as const;
 
 interface Scheme {
   /** The surface on which the accent has the least contrast in this scheme. */
@@ -37,17 +40,20 @@ const darkScheme: Scheme = { surface: parseHexColour('#292724'), direction: 1 };
 const white: Rgb = [1, 1, 1];
 const black: Rgb = [0, 0, 0];
 
-function declarations(accent: Rgb, { surface, direction }: Scheme): string {
+function coloursOf(
+  accent: Rgb,
+  { surface, direction }: Scheme,
+): Record<(typeof accentProperties)[number], string> {
   const fill = reachContrast(accent, surface, 3.05, direction);
   const onFill = contrastRatio(fill, white) >= 4.5 ? white : black;
   // Away from the text on it, so that hovering never costs contrast.
   const hover = shift(fill, onFill === white ? -0.05 : 0.05);
-  return [
-    `--accent:${formatHexColour(fill)}`,
-    `--accent-hover:${formatHexColour(hover)}`,
-    `--on-accent:${formatHexColour(onFill)}`,
-    `--accent-text:${formatHexColour(reachContrast(accent, surface, 4.8, direction))}`,
-  ].join(';');
+  return {
+    accent: formatHexColour(fill),
+    'accent-hover': formatHexColour(hover),
+    'on-accent': formatHexColour(onFill),
+    'accent-text': formatHexColour(reachContrast(accent, surface, 4.8, direction)),
+  };
 }
 
 function reachContrast(colour: Rgb, surface: Rgb, ratio: number, direction: 1 | -1): Rgb {

@@ -20,7 +20,7 @@ describe('assets', () => {
   test('the stylesheet carries the accent colour, which changes its address', async () => {
     const assets = await loadAssets({ staticUrl, accentColour: '#7a1f5c' });
     const url = assets.url('site.css');
-    expect(assets.find(url)?.body.toString()).toContain('--accent:#7a1f5c');
+    expect(assets.find(url)?.body.toString()).toContain('--accent:light-dark(#7a1f5c');
     expect(url).not.toBe((await loadAssets({ staticUrl })).url('site.css'));
   });
 

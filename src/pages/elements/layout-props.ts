@@ -1,6 +1,7 @@
 import type { AnnouncementLevel } from '../../notices/notice.ts';
 import type { AssetUrls } from '../assets/assets.ts';
 import type { PageUrls } from '../page-urls.ts';
+import type { Theme } from '../preferences.ts';
 
 /** What every page knows beside its own content. */
 export interface LayoutProps {
@@ -9,6 +10,10 @@ export interface LayoutProps {
   readonly assets: AssetUrls;
   /** The moment to which relative times on the page refer. */
   readonly now: Date;
+  /** What the browser chose; as its system has it when left out. */
+  readonly theme?: Theme | undefined;
+  /** The address of the page, to come back to; left out for the answer to a form. */
+  readonly address?: string | undefined;
   /** Who is logged in; without it the page has no navigation. */
   readonly user?: PageUser | undefined;
   readonly csrfToken?: string | undefined;

@@ -1,9 +1,10 @@
 import { initialsOf } from '../../users/user-info.ts';
 import type { AssetName } from '../assets/assets.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { csrfField } from './form.ts';
+import { themes } from '../preferences.ts';
+import { csrfField, hiddenFields } from './form.ts';
 import { icon } from './icons.ts';
-import type { LayoutProps, PageUser } from './layout-props.ts';
+import type { FormLayoutProps, LayoutProps, PageUser } from './layout-props.ts';
 import { linkedText } from './linked-text.ts';
 import { notice } from './notice.ts';
 import { userLabel } from './user-label.ts';
@@ -27,7 +28,7 @@ export function pageLayout(layout: LayoutProps, page: PageContent): Html {
 <a class="skip" href="#content">Skip to the content</a>
 <header class="site-header"><div class="inner">
 <a class="brand" href="${layout.urls.home}">${icon('hub', 24)}${layout.hubTitle}</a>
-${layout.user !== undefined && html`${navigation(layout, layout.user, page.place)}${userMenu(layout, layout.user)}`}
+${layout.user !== undefined && html`${navigation(layout, layout.user, page.place)}${userMenu(layout, layout.user, page.place)}`}
 </div></header>
 <main class="inner" id="content">
 ${announced(layout)}${pageNotice(layout)}${page.body}
@@ -55,15 +56,17 @@ export function pageHead(title: HtmlValue, lead?: HtmlValue, action?: HtmlValue)
   return html`<div class="page-head"><div class="titles"><h1>${title}</h1>${lead && html`<p class="lead">${lead}</p>`}</div>${action}</div>`;
 }
 
+const colorSchemes = { system: 'light dark', light: 'light', dark: 'dark' } as const;
+
 function head(layout: LayoutProps, page: PageContent): Html {
   const { assets } = layout;
   return html`<!doctype html>
-<html lang="en">
+<html lang="en"${layout.theme !== undefined && layout.theme !== 'system' && html` data-theme="${layout.theme}"`}>
 <head>
 <meta charset="utf-8">
 <title>${page.title} · ${layout.hubTitle}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
+<meta name="color-scheme" content="${colorSchemes[layout.theme ?? 'system']}">
 <meta name="robots" content="noindex">${layout.csrfToken !== undefined && html`\n<meta name="csrf-token" content="${layout.csrfToken}">`}
 <link rel="icon" href="${assets.url('favicon.svg')}" type="image/svg+xml">
 <link rel="stylesheet" href="${assets.url('site.css')}">
@@ -74,32 +77,46 @@ function navigation(layout: LayoutProps, user: PageUser, place: NavigationPlace 
   const { urls } = layout;
   const entries: readonly (readonly [NavigationPlace, string, string])[] = [
     ['home', 'Home', urls.home],
-    ['tokens', 'Tokens', urls.tokens],
-    ['sessions', 'Sessions', urls.sessions],
     ['services', 'Services', urls.services],
     ...(user.mayAdminister ? ([['admin', 'Admin', urls.admin]] as const) : []),
   ];
   return html`<nav class="site-nav" aria-label="Main"><ul>${entries.map(
-    ([name, label, url]) =>
-      html`<li><a href="${url}"${name === place && html` aria-current="page"`}>${label}</a></li>`,
+    ([name, label, url]) => html`<li>${placeLink(label, url, name === place)}</li>`,
   )}</ul></nav>`;
 }
 
-function userMenu(layout: LayoutProps, user: PageUser): Html {
+function placeLink(label: string, url: string, isHere: boolean): Html {
+  return html`<a href="${url}"${isHere && html` aria-current="page"`}>${label}</a>`;
+}
+
+/** Browsers tell of a button with a popover whether that is open, and close it by Escape. */
+function userMenu(layout: LayoutProps, user: PageUser, place: NavigationPlace | undefined): Html {
   const { urls, csrfToken } = layout;
   const { name, displayName } = user;
   const shownName = displayName ?? name;
-  return html`<button class="user-button" type="button" popovertarget="user-menu"><b class="initial" aria-hidden="true">${initialsOf(name, displayName)}</b><span dir="auto">${shownName}</span><span class="visually-hidden">, your account</span></button>
+  return html`<button class="user-button" type="button" popovertarget="user-menu"><b class="initial" aria-hidden="true">${initialsOf(name, displayName)}</b><span dir="auto">${shownName}</span><span class="visually-hidden">, your account</span>${icon('caret', 16)}</button>
 <div class="user-menu" id="user-menu" popover>
 <p>Logged in as ${userLabel(name, displayName)}</p>
-<a href="${urls.account}">Account</a>
-<a href="${urls.sessions}">Where you are logged in</a>
+${placeLink('Account', urls.account, place === 'account')}
+${placeLink('Sessions', urls.sessions, place === 'sessions')}
+${placeLink('Tokens', urls.tokens, place === 'tokens')}
+${csrfToken !== undefined && themeForm({ ...layout, csrfToken })}
 ${
   csrfToken === undefined
     ? html`<a href="${urls.logout}">Log out</a>`
     : html`<form method="post" action="${urls.logout}">${csrfField({ ...layout, csrfToken })}<button>Log out</button></form>`
 }
 </div>`;
+}
+
+const themeNames = { system: 'System', light: 'Light', dark: 'Dark' } as const;
+
+function themeForm(layout: FormLayoutProps): Html {
+  const { urls, theme: chosen = 'system', address } = layout;
+  return html`<form class="themes" method="post" action="${urls.preferences}">${csrfField(layout)}${hiddenFields({ return_to: address })}<fieldset><legend>Theme</legend>${themes.map(
+    (theme) =>
+      html`<button name="theme" value="${theme}" aria-pressed="${String(theme === chosen)}">${themeNames[theme]}</button>`,
+  )}</fieldset></form>`;
 }
 
 function announced({ announcements = [] }: LayoutProps): HtmlValue {

@@ -6,11 +6,15 @@ import { loginOf } from '../../sessions/session-middleware.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { renderHtml } from '../html.ts';
 import type { PageContext } from '../page-context.ts';
+import { readPreferences } from '../preferences.ts';
 import { errorPage } from './error-page.ts';
 
-/** Renders error pages without knowing a request: for every place that must answer a failure. */
+/** Renders error pages without knowing who asks: for every place that must answer a failure. */
 export function createErrorPageRenderer(layout: Omit<LayoutProps, 'now'>): RenderErrorPage {
-  return (error, requestId) => render({ ...layout, now: new Date(), requestId }, error);
+  return (error, { id: requestId, headers }) => {
+    const { theme } = readPreferences(headers.cookie);
+    return render({ ...layout, now: new Date(), theme, requestId }, error);
+  };
 }
 
 /**

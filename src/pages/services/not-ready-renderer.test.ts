@@ -21,6 +21,8 @@ const render = createNotReadyRenderer(
   },
 );
 
+const request = { url: '/x', headers: {} };
+
 beforeEach(() => void statusOf.mockReset());
 
 test.for([
@@ -29,7 +31,7 @@ test.for([
   [{ kind: 'server', userName: 'ada', serverName: '' }, 'Server of ada'],
   [{ kind: 'server', userName: 'ada', serverName: 'thesis' }, 'thesis'],
 ] as const)('what does not answer at %o is called %s', ([owner, title]) => {
-  const { html, error } = render({ owner } as Route, '/x');
+  const { html, error } = render({ owner } as Route, request);
   expect(html).toContain(`<h1>${title} is not ready</h1>`);
   expect(error.message).toBe(`${title} is not ready.`);
 });
@@ -39,7 +41,7 @@ const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000);
 
 test('a service that has not answered for minutes is not said to be starting', () => {
   statusOf.mockReturnValue({ state: 'unhealthy', since: ago(12) } as PlacedStatus);
-  const { html, error } = render(survey, '/x');
+  const { html, error } = render(survey, request);
   expect(html).toContain('It has not answered since');
   expect(html).toContain('12 minutes ago');
   expect(html).toContain('ask <strong>Grace, room 12</strong>');
@@ -48,13 +50,13 @@ test('a service that has not answered for minutes is not said to be starting', (
   expect(error.hint).toContain('has not answered since');
 
   statusOf.mockReturnValue({ state: 'unhealthy', since: ago(0) } as PlacedStatus);
-  expect(render(survey, '/x').html).toContain('It is starting or was just restarted');
+  expect(render(survey, request).html).toContain('It is starting or was just restarted');
 });
 
 test('a service that an administrator stopped is said to be stopped', () => {
   const stopped = { at: ago(180), by: 'ada' };
   statusOf.mockReturnValue({ state: 'stopped', stopped } as PlacedStatus);
-  const { html, error } = render(survey, '/x');
+  const { html, error } = render(survey, request);
   expect(html).toContain('<h1>Survey tool is stopped</h1>');
   expect(html).toContain('stopped by an administrator');
   expect(html).toContain('3 hours ago');

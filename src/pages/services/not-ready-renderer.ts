@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { HubError } from '../../errors.ts';
 import { serviceTitle } from '../../protocol/service-title.ts';
 import type { Route } from '../../proxy/route.ts';
@@ -5,6 +6,7 @@ import type { ServiceRegistry } from '../../services/service-registry.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { renderHtml } from '../html.ts';
+import { readPreferences } from '../preferences.ts';
 import { serverTitle } from '../servers/server-summary.ts';
 import { serviceUnavailablePage, type Unavailability } from './service-unavailable-page.ts';
 
@@ -15,15 +17,18 @@ const patienceMs = 30_000;
 export function createNotReadyRenderer(
   layout: Omit<LayoutProps, 'now'>,
   { statusOf, find }: Pick<ServiceRegistry, 'statusOf' | 'find'>,
-): (route: Route, url: string) => { html: string; error: HubError } {
-  return ({ owner }, url) => {
+): (
+  route: Route,
+  req: Pick<IncomingMessage, 'url' | 'headers'>,
+) => { html: string; error: HubError } {
+  return ({ owner }, { url = '/', headers }) => {
     const now = new Date();
     const name = titleOf(owner, find);
     const isService = owner.kind === 'service';
     const why = reasonOf(isService ? statusOf(owner.name) : undefined, now);
     const retryAfterSeconds = why.kind === 'stopped' || why.kind === 'silent' ? 15 : 3;
     const page = serviceUnavailablePage({
-      layout: { ...layout, now },
+      layout: { ...layout, now, theme: readPreferences(headers.cookie).theme },
       serviceName: name,
       why,
       contact: isService ? contactOf(find(owner.name)?.info) : undefined,
