@@ -57,10 +57,11 @@ ${metas.join('\n')}
 
 ## Scopes
 
-A scope brings along those in the last column, each with its own.
+The pages of the hub call a scope by its words in the second column. It brings along those in the last column,
+each with its own.
 
-| scope | allows | brings along |
-|---|---|---|
+| scope | in words | allows | brings along |
+|---|---|---|---|
 ${rows.join('\n')}
 
 \`access:users:servers\` is another spelling of \`access:servers\`; \`GET /hub/api/user\` shows both.
@@ -80,6 +81,6 @@ ${roles.join('\n')}
 `;
 }
 
-function row(name: string, { help, subscopes }: ScopeDefinition): string {
-  return `| ${code(name)} | ${cell(help)} | ${subscopes.map(code).join(', ')} |`;
+function row(name: string, { description, help, subscopes }: ScopeDefinition): string {
+  return `| ${code(name)} | ${cell(description)} | ${cell(help)} | ${subscopes.map(code).join(', ')} |`;
 }

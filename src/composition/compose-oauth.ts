@@ -7,6 +7,7 @@ import { createCodeExchange } from '../oauth/grants/code-exchange.ts';
 import { createTokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import { createTokenVerifier } from '../oauth/tokens/token-verifier.ts';
 import { createUseRecorder } from '../oauth/tokens/use-recorder.ts';
+import { serviceTitle } from '../protocol/service-title.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import { createServerClients } from '../servers/server-clients.ts';
 import type { ComposedServices } from './compose-services.ts';
@@ -58,6 +59,10 @@ export function composeOAuth(
   const verifyClientSecret = createClientSecretVerifier({ serviceTokens, accessTokens });
   return {
     clients,
+    titleOfService: (name: string) => {
+      const service = registry.services().find((candidate) => candidate.name === name);
+      return service && serviceTitle(service);
+    },
     tokenVerifier,
     clientAuthentication: createClientAuthentication({
       clients,

@@ -49,6 +49,7 @@ export function createOAuthEndpoints(
     redirectToLogin: (ctx) =>
       sendToLogin(ctx, { pages, authenticators, externalLogins, metrics, publicUrl }),
     showConsent: (ctx, view) => showConsent(ctx, view, pages),
+    titleOfService: oauth.titleOfService,
     hasOpened: (ctx, { identity: { server } }) =>
       server !== undefined &&
       hasOpenedServer(ctx, serverPrefix(config.basePath, server.userName, server.serverName)),

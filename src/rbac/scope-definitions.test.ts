@@ -8,6 +8,7 @@ import {
   scopeDefinitions,
   selfScopes,
 } from './scope-definitions.ts';
+import { scopeGroupTitles } from './scope-words.ts';
 
 const sourceDirectory = join(import.meta.dirname, '..');
 
@@ -89,10 +90,19 @@ describe('scopeDefinitions', () => {
       expect([...definition.subscopes].sort()).toEqual(directSubscopes[name] ?? []);
       for (const subscope of definition.subscopes)
         expect(scopeDefinitions).toHaveProperty([subscope]);
-      expect(definition.description).toMatch(/^[A-Z].*\.$/);
+      expect(definition.description).toMatch(/^[A-Z].*[^.]$/);
       expect(definition.help).toMatch(/^[A-Z].*\.$/);
+      expect(Object.keys(scopeGroupTitles)).toContain(definition.group);
+      if (definition.own !== undefined)
+        expect(definition.own).toMatch(/^[A-Z].*\byour?\b.*(?<!\.)$/);
+      if (definition.risk !== undefined) expect(definition.risk).toMatch(/^[A-Z].*\.$/);
     },
   );
+
+  test('speak to their holder of all that self stands for', () => {
+    for (const name of selfScopes)
+      expect([name, scopeDefinitions[name].own]).not.toContain(undefined);
+  });
 
   test('are each asked for somewhere in the source', () => {
     const source = globSync('**/*.ts', { cwd: sourceDirectory })
@@ -147,7 +157,7 @@ describe('createScopeCatalogue', () => {
       'custom:a:y': { description: 'Y.', subscopes: ['custom:a:x'] },
     });
     expect(catalogue.withSubscopes('custom:a:x')).toEqual(['custom:a:x', 'custom:a:y']);
-    expect(catalogue.get('custom:a:y')?.description).toBe('Y.');
+    expect(catalogue.get('custom:a:y')?.description).toBe('Y');
     expect(catalogue.names).toContain('custom:a:x');
     expect(catalogue.names).toContain('read:users');
   });

@@ -1,16 +1,20 @@
-/** What a scope allows, in the words of the consent page and of the reference documentation. */
-export interface ScopeDefinition {
-  /** Short, for the consent page: completes "This lets the application…". */
-  readonly description: string;
-  /** For the reference documentation. */
-  readonly help: string;
+import { type ScopeWords, scopeWords } from './scope-words.ts';
+
+/** The name of a scope that the hub itself checks. */
+export type BuiltInScope = keyof typeof scopeWords;
+
+/** What a scope brings along, and who can hold it. */
+interface ScopeRule {
   /** Scopes that come with this one, each with their own sub-scopes. */
   readonly subscopes: readonly string[];
-  /** Whether it means something for a single server, so that a server can be shared with it. */
-  readonly ofServers?: true;
+  /** What it is about, and by that which filters mean something for it; none for a scope of the hub as a whole. */
+  readonly of?: 'users' | 'servers' | 'groups' | 'services';
   /** Whether users never hold it, whatever roles they have. */
   readonly forServicesOnly?: true;
 }
+
+/** What a scope allows, in words and by the scopes that come with it. */
+export interface ScopeDefinition extends ScopeWords, ScopeRule {}
 
 /** A scope of the operator's own services, as `Hub.custom_scopes` defines it. */
 export interface CustomScope {
@@ -33,284 +37,82 @@ export const selfScopes = [
   'access:servers',
 ] as const;
 
-/** Every scope the hub itself checks. Checks, consent texts and documentation all come from here. */
-export const scopeDefinitions = {
-  '(no_scope)': {
-    description: 'See who you are.',
-    help: 'Identifies the owner of a request and allows nothing else.',
-    subscopes: [],
-  },
-  self: {
-    description: 'Do everything you may do with your own account, servers and tokens.',
-    help: "A user's own resources: reading the account, its servers, tokens and activity. For a service it means nothing.",
-    subscopes: [],
-  },
-  inherit: {
-    description: 'Do everything you may do.',
-    help: 'For tokens: whatever the owner of the token may do at the moment of use.',
-    subscopes: [],
-  },
-  'admin-ui': {
-    description: 'Open the administration page.',
-    help: 'Opens the administration page. Each action on it needs its own scope as well.',
-    subscopes: [],
-  },
+/** What each scope brings along. */
+const rules = {
+  '(no_scope)': { subscopes: [] },
+  self: { subscopes: [] },
+  inherit: { subscopes: [] },
+  'admin-ui': { subscopes: [] },
   'admin:users': {
-    description: 'Create, read, change and delete users.',
-    help: 'Full control of user accounts. Treat a holder as an administrator.',
     subscopes: ['admin:auth_state', 'users', 'read:users:info', 'read:roles:users', 'delete:users'],
+    of: 'users',
   },
-  'admin:auth_state': {
-    description: 'Read what login providers told about users.',
-    help: 'Reads the login state that an authenticator keeps for a user, such as tokens of the provider.',
-    subscopes: [],
-  },
-  users: {
-    description: 'Read and change users.',
-    help: 'Lists, reads and changes user accounts, except for creating and deleting them.',
-    subscopes: ['read:users', 'list:users', 'users:activity'],
-  },
-  'delete:users': {
-    description: 'Delete users.',
-    help: 'Deletes user accounts with their servers and tokens.',
-    subscopes: [],
-  },
-  'list:users': {
-    description: 'List users.',
-    help: 'Lists user accounts with their names. A filter shortens the list.',
-    subscopes: ['read:users:name'],
-  },
+  'admin:auth_state': { subscopes: [], of: 'users' },
+  users: { subscopes: ['read:users', 'list:users', 'users:activity'], of: 'users' },
+  'delete:users': { subscopes: [], of: 'users' },
+  'list:users': { subscopes: ['read:users:name'], of: 'users' },
   'read:users': {
-    description: 'Read the name, groups and activity of users.',
-    help: 'Reads user accounts: names, roles, group membership, last activity, and whether the default server runs.',
     subscopes: ['read:users:name', 'read:users:groups', 'read:users:activity'],
+    of: 'users',
   },
-  'read:users:name': {
-    description: 'Read the names of users.',
-    help: 'Reads user names, and who is an administrator.',
-    subscopes: [],
-  },
-  'read:users:groups': {
-    description: 'Read which groups users belong to.',
-    help: 'Reads the group membership of users.',
-    subscopes: [],
-  },
-  'read:users:info': {
-    description: 'Read the display names, e-mail addresses and pictures of users.',
-    help: 'Reads `user_info`: the display name, e-mail address and picture of users, where they are known.',
-    subscopes: [],
-  },
-  'read:users:activity': {
-    description: 'Read when users were last active.',
-    help: 'Reads the time of last activity of users and their servers.',
-    subscopes: [],
-  },
-  'users:activity': {
-    description: 'Report and read when users were last active.',
-    help: 'Moves the time of last activity of users and their servers forward.',
-    subscopes: ['read:users:activity'],
-  },
-  'read:roles': {
-    description: 'Read roles and who holds them.',
-    help: 'Lists roles with what they allow, and reads the roles of users, services and groups.',
-    subscopes: ['read:roles:users', 'read:roles:services', 'read:roles:groups'],
-  },
-  'read:roles:users': {
-    description: 'Read which roles users hold.',
-    help: 'Reads the roles of users.',
-    subscopes: [],
-  },
-  'read:roles:services': {
-    description: 'Read which roles services hold.',
-    help: 'Reads the roles of services.',
-    subscopes: [],
-  },
-  'read:roles:groups': {
-    description: 'Read which roles groups hold.',
-    help: 'Reads the roles of groups.',
-    subscopes: [],
-  },
-  'admin:roles': {
-    description: 'Create, change, delete and assign roles.',
-    help: 'Makes, changes and deletes the roles that are not in the configuration file, and gives roles to users, groups and services or takes them away; only roles whose every scope the holder has.',
-    subscopes: ['read:roles'],
-  },
-  'admin:servers': {
-    description: "Start, stop and read users' servers, with their internal state.",
-    help: "Full control of users' servers, including the state that the spawner keeps.",
-    subscopes: ['admin:server_state', 'servers'],
-    ofServers: true,
-  },
-  'admin:server_state': {
-    description: 'Read the internal state of servers.',
-    help: 'Reads what the spawner keeps to find a running server again.',
-    subscopes: [],
-    ofServers: true,
-  },
-  servers: {
-    description: 'Start, stop and read servers.',
-    help: "Reads, starts, edits, stops and deletes users' servers.",
-    subscopes: ['read:servers', 'start:servers', 'delete:servers'],
-    ofServers: true,
-  },
-  'read:servers': {
-    description: 'Read the state of servers.',
-    help: "Reads users' servers: whether they run, since when, and under which address.",
-    subscopes: ['read:users:name'],
-    ofServers: true,
-  },
-  'start:servers': {
-    description: 'Start servers.',
-    help: "Starts users' servers and edits their options.",
-    subscopes: [],
-    ofServers: true,
-  },
-  'delete:servers': {
-    description: 'Stop and delete servers.',
-    help: "Stops users' servers and deletes named ones.",
-    subscopes: [],
-    ofServers: true,
-  },
-  tokens: {
-    description: 'Create, read and revoke access tokens.',
-    help: 'Creates, reads and revokes access tokens. No one can put more into a token than its owner may do.',
-    subscopes: ['read:tokens'],
-  },
-  'read:tokens': {
-    description: 'Read which access tokens exist.',
-    help: 'Reads notes, scopes and times of access tokens, never the tokens themselves.',
-    subscopes: [],
-  },
-  'admin:groups': {
-    description: 'Create, read, change and delete groups.',
-    help: 'Full control of groups.',
-    subscopes: ['groups', 'read:roles:groups', 'delete:groups'],
-  },
-  groups: {
-    description: 'Read and change groups and who belongs to them.',
-    help: 'Reads and changes groups and their members. Since roles are given to groups, this can change what users may do.',
-    subscopes: ['read:groups', 'list:groups'],
-  },
-  'list:groups': {
-    description: 'List groups.',
-    help: 'Lists groups with their names. A filter shortens the list.',
-    subscopes: ['read:groups:name'],
-  },
-  'read:groups': {
-    description: 'Read groups and who belongs to them.',
-    help: 'Reads groups with their members and properties.',
-    subscopes: ['read:groups:name'],
-  },
-  'read:groups:name': {
-    description: 'Read the names of groups.',
-    help: 'Reads group names.',
-    subscopes: [],
-  },
-  'delete:groups': {
-    description: 'Delete groups.',
-    help: 'Deletes groups.',
-    subscopes: [],
-  },
+  'read:users:name': { subscopes: [], of: 'users' },
+  'read:users:groups': { subscopes: [], of: 'users' },
+  'read:users:info': { subscopes: [], of: 'users' },
+  'read:users:activity': { subscopes: [], of: 'users' },
+  'users:activity': { subscopes: ['read:users:activity'], of: 'users' },
+  'read:roles': { subscopes: ['read:roles:users', 'read:roles:services', 'read:roles:groups'] },
+  'read:roles:users': { subscopes: [], of: 'users' },
+  'read:roles:services': { subscopes: [], of: 'services' },
+  'read:roles:groups': { subscopes: [], of: 'groups' },
+  'admin:roles': { subscopes: ['read:roles'] },
+  'admin:servers': { subscopes: ['admin:server_state', 'servers'], of: 'servers' },
+  'admin:server_state': { subscopes: [], of: 'servers' },
+  servers: { subscopes: ['read:servers', 'start:servers', 'delete:servers'], of: 'servers' },
+  'read:servers': { subscopes: ['read:users:name'], of: 'servers' },
+  'start:servers': { subscopes: [], of: 'servers' },
+  'delete:servers': { subscopes: [], of: 'servers' },
+  tokens: { subscopes: ['read:tokens'], of: 'users' },
+  'read:tokens': { subscopes: [], of: 'users' },
+  'admin:groups': { subscopes: ['groups', 'read:roles:groups', 'delete:groups'], of: 'groups' },
+  groups: { subscopes: ['read:groups', 'list:groups'], of: 'groups' },
+  'list:groups': { subscopes: ['read:groups:name'], of: 'groups' },
+  'read:groups': { subscopes: ['read:groups:name'], of: 'groups' },
+  'read:groups:name': { subscopes: [], of: 'groups' },
+  'delete:groups': { subscopes: [], of: 'groups' },
   'admin:services': {
-    description: 'Add, change, delete and restart services, and read their output.',
-    help: 'Reads services with their last output, restarts those that the hub runs, and adds, changes and deletes those that are not in the configuration file, as far as the holder may do everything that they may do.',
     subscopes: ['list:services', 'read:services', 'read:roles:services'],
+    of: 'services',
   },
-  'list:services': {
-    description: 'List services.',
-    help: 'Lists services with their names. A filter shortens the list.',
-    subscopes: ['read:services:name'],
-  },
-  'read:services': {
-    description: 'Read services.',
-    help: 'Reads services: address, command, process and free information.',
-    subscopes: ['read:services:name'],
-  },
-  'read:services:name': {
-    description: 'Read the names of services.',
-    help: 'Reads service names, and which are administrators.',
-    subscopes: [],
-  },
-  'read:hub': {
-    description: 'Read details about the hub.',
-    help: 'Reads versions, the names of the authenticator and the spawner, and the instances of the hub.',
-    subscopes: [],
-  },
-  'access:servers': {
-    description: "Open users' servers.",
-    help: "Reaches users' servers in the browser and by API. Also spelt access:users:servers.",
-    subscopes: [],
-    ofServers: true,
-  },
-  'access:services': {
-    description: 'Open services.',
-    help: 'Reaches services in the browser and by API.',
-    subscopes: [],
-  },
+  'list:services': { subscopes: ['read:services:name'], of: 'services' },
+  'read:services': { subscopes: ['read:services:name'], of: 'services' },
+  'read:services:name': { subscopes: [], of: 'services' },
+  'read:hub': { subscopes: [] },
+  'access:servers': { subscopes: [], of: 'servers' },
+  'access:services': { subscopes: [], of: 'services' },
   shares: {
-    description: 'Share servers with others and end such sharing.',
-    help: 'Shares servers with users, with groups and by links, and ends that. No one can share more than they may do themselves.',
     subscopes: ['access:servers', 'read:shares', 'users:shares', 'groups:shares'],
-    ofServers: true,
+    of: 'servers',
   },
-  'read:shares': {
-    description: 'Read with whom servers are shared.',
-    help: 'Reads with whom servers are shared, and which links there are.',
-    subscopes: [],
-    ofServers: true,
-  },
-  'users:shares': {
-    description: 'See and leave servers shared with users.',
-    help: 'Reads which servers are shared with a user, and leaves them.',
-    subscopes: ['read:users:shares'],
-  },
-  'read:users:shares': {
-    description: 'See which servers are shared with users.',
-    help: 'Reads which servers are shared with a user.',
-    subscopes: [],
-  },
-  'groups:shares': {
-    description: 'See and leave servers shared with groups.',
-    help: 'Reads which servers are shared with a group, and leaves them.',
-    subscopes: ['read:groups:shares'],
-  },
-  'read:groups:shares': {
-    description: 'See which servers are shared with groups.',
-    help: 'Reads which servers are shared with a group.',
-    subscopes: [],
-  },
-  proxy: {
-    description: 'Read the routing table.',
-    help: 'Reads the routing table.',
-    subscopes: [],
-  },
-  shutdown: {
-    description: 'Shut the hub down.',
-    help: 'Ends the hub.',
-    subscopes: [],
-  },
-  gateway: {
-    description: 'Be a gateway of the hub.',
-    help: 'For services that are gateway processes: reads routes and the keys of the guard, and asks who visitors are. No user ever holds it.',
-    subscopes: [],
-    forServicesOnly: true,
-  },
-  'admin:announcements': {
-    description: 'Announce something to all users, and stop the start of servers for maintenance.',
-    help: 'Changes the announcement on all pages, and begins and ends maintenance.',
-    subscopes: [],
-  },
-  'read:audit': {
-    description: 'Read who did what on the hub.',
-    help: 'Reads the audit log: logins, changes and refusals of all users, with their addresses.',
-    subscopes: [],
-  },
-  'read:metrics': {
-    description: 'Read the metrics of the hub.',
-    help: 'Reads the figures for monitoring.',
-    subscopes: [],
-  },
-} as const satisfies Record<string, ScopeDefinition>;
+  'read:shares': { subscopes: [], of: 'servers' },
+  'users:shares': { subscopes: ['read:users:shares'], of: 'users' },
+  'read:users:shares': { subscopes: [], of: 'users' },
+  'groups:shares': { subscopes: ['read:groups:shares'], of: 'groups' },
+  'read:groups:shares': { subscopes: [], of: 'groups' },
+  proxy: { subscopes: [] },
+  shutdown: { subscopes: [] },
+  gateway: { subscopes: [], forServicesOnly: true },
+  'admin:announcements': { subscopes: [] },
+  'read:audit': { subscopes: [] },
+  'read:metrics': { subscopes: [] },
+} as const satisfies Record<BuiltInScope, ScopeRule>;
+
+/** Every scope the hub itself checks. Checks, texts for people and documentation all come from here. */
+export const scopeDefinitions = Object.fromEntries(
+  Object.entries<ScopeRule>(rules).map(([name, rule]) => [
+    name,
+    { ...scopeWords[name as BuiltInScope], ...rule },
+  ]),
+) as Readonly<Record<BuiltInScope, ScopeDefinition>>;
 
 /** Every known scope, with what it brings along worked out once. */
 export interface ScopeCatalogue {
@@ -327,7 +129,12 @@ export function createScopeCatalogue(
   const definitions = new Map<string, ScopeDefinition>(Object.entries(scopeDefinitions));
   for (const [name, { description, subscopes }] of Object.entries(customScopes)) {
     if (!definitions.has(name))
-      definitions.set(name, { description, help: description, subscopes });
+      definitions.set(name, {
+        description: description.trim().replace(/\.$/, ''),
+        help: description,
+        group: 'services',
+        subscopes,
+      });
   }
   const families = new Map(
     [...definitions.keys()].map((name) => [name, family(name, definitions)]),
@@ -345,7 +152,7 @@ export function createScopeCatalogue(
  */
 export function isShareable(name: string, catalogue: ScopeCatalogue): boolean {
   const definition = catalogue.get(name);
-  return definition?.ofServers === true || (definition !== undefined && name.startsWith('custom:'));
+  return definition?.of === 'servers' || (definition !== undefined && name.startsWith('custom:'));
 }
 
 /** Whether a scope as written is one that users never hold. */

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createScopeCatalogue, scopeDefinitions } from './scope-definitions.ts';
 import { describeScopes } from './scope-descriptions.ts';
 
@@ -7,18 +7,47 @@ const scopesOf = (scopes: string[]) => describeScopes(scopes, catalogue).map(({ 
 
 test.each([
   ['read:hub', undefined],
-  ['tokens!user', 'only your own account'],
+  ['tokens!user', 'only their own account'],
   ['tokens!user=alice', 'only user alice'],
   ['tokens!group=staff', 'only group staff'],
   ['access:services!service', 'only this service'],
-  ['access:services!service=wiki', 'only service wiki'],
   ['access:servers!server', 'only this server'],
-  ['access:servers!server=alice/gpu', 'only server alice/gpu'],
+  ['servers!server=alice/gpu', 'only the server gpu of alice'],
+  ['servers!server=alice/', 'only the default server of alice'],
 ])('tells what %s is restricted to', (scope, restriction) => {
   const name = scope.split('!')[0] as keyof typeof scopeDefinitions;
-  expect(describeScopes([scope], catalogue)).toEqual([
-    { scope, description: scopeDefinitions[name].description, restriction },
-  ]);
+  const { description } = scopeDefinitions[name];
+  expect(describeScopes([scope], catalogue)).toMatchObject([{ scope, description, restriction }]);
+});
+
+describe('to a reader', () => {
+  const titleOfService = (name: string) => (name === 'whoami' ? 'Who am I' : undefined);
+  const words = (scope: string) => {
+    const [first] = describeScopes([scope], catalogue, { userName: 'alice', titleOfService });
+    const { description, restriction, group } = first!;
+    return [description, restriction, group];
+  };
+
+  test.each([
+    ['read:users:name!user', 'Know your user name', undefined, 'account'],
+    ['read:users:groups!user=alice', 'Know your groups', undefined, 'account'],
+    ['servers!server=alice/', scopeDefinitions.servers.own, 'only your default server', 'servers'],
+    ['servers!server=alice/gpu', scopeDefinitions.servers.own, 'only your server gpu', 'servers'],
+    ['access:services!service=whoami', 'Open Who am I as you', undefined, 'services'],
+    ['access:services!service=wiki', 'Open wiki as you', undefined, 'services'],
+    ['access:servers!server=bob/', 'Open the default server of bob', undefined, 'sharing'],
+    ['inherit', 'Do everything you may do', undefined, 'account'],
+  ])('calls what is theirs theirs: %s', (scope, ...expected) => {
+    expect(words(scope)).toEqual(expected);
+  });
+
+  test.each([
+    ['servers', undefined],
+    ['servers!user=bob', 'only user bob'],
+    ['servers!group=staff', 'only group staff'],
+  ])('puts what reaches others among people: %s', (scope, restriction) => {
+    expect(words(scope)).toEqual([scopeDefinitions.servers.description, restriction, 'people']);
+  });
 });
 
 test('leaves out what another scope of the list brings along', () => {

@@ -1,13 +1,29 @@
-import { readScope, type Scope } from './scope.ts';
-import type { ScopeCatalogue } from './scope-definitions.ts';
+import { readScope, type Scope, splitServerValue } from './scope.ts';
+import { metascopes, type ScopeCatalogue, type ScopeDefinition } from './scope-definitions.ts';
+import type { ScopeGroup } from './scope-words.ts';
 
-/** One line of a consent page. */
+/** What one scope allows, for people. */
 export interface ScopeDescription {
   /** The scope as requested. */
   readonly scope: string;
+  /** A short phrase without a full stop. */
   readonly description: string;
   /** What it is restricted to, such as `only user alice`. */
   readonly restriction: string | undefined;
+}
+
+/** The same with its place among others. */
+export interface PlacedScope extends ScopeDescription {
+  readonly group: ScopeGroup;
+  /** What a holder could do with it beyond its words. */
+  readonly risk: string | undefined;
+}
+
+/** To whom scopes are described: what is theirs is called yours. */
+export interface ScopeReader {
+  readonly userName: string;
+  /** What services are called on pages; by their names where it does not know them. */
+  readonly titleOfService?: ((name: string) => string | undefined) | undefined;
 }
 
 /**
@@ -17,7 +33,8 @@ export interface ScopeDescription {
 export function describeScopes(
   scopes: Iterable<string>,
   catalogue: ScopeCatalogue,
-): ScopeDescription[] {
+  reader?: ScopeReader,
+): PlacedScope[] {
   const read = [...new Set(scopes)].flatMap((text) => {
     const { scope } = readScope(text);
     const definition = scope && catalogue.get(scope.name);
@@ -27,9 +44,55 @@ export function describeScopes(
     .filter(({ scope }) => !read.some((other) => bringsAlong(other.scope, scope, catalogue)))
     .map(({ text, scope, definition }) => ({
       scope: text,
-      description: definition.description,
-      restriction: restriction(scope),
+      ...describe(scope, definition, reader),
     }));
+}
+
+/** Describes one scope whose definition is known. */
+export function describe(
+  scope: Scope,
+  definition: ScopeDefinition,
+  reader?: ScopeReader,
+): Omit<PlacedScope, 'scope'> {
+  const { description, own, group, risk } = definition;
+  const { name, filter } = scope;
+  if (reader !== undefined && own !== undefined && isOwn(scope, reader)) {
+    const isServer = filter?.kind === 'server';
+    const restriction = isServer ? ownServer(filter.value) : undefined;
+    return { description: own, restriction, group, risk: undefined };
+  }
+  if (name === 'access:services' && filter?.kind === 'service' && filter.value !== undefined) {
+    const title = reader?.titleOfService?.(filter.value) ?? filter.value;
+    const words = reader === undefined ? `Open ${title}` : `Open ${title} as you`;
+    return { description: words, restriction: undefined, group, risk };
+  }
+  if (name === 'access:servers' && filter?.kind === 'server' && filter.value !== undefined) {
+    const words = `Open ${serverOf(filter.value)}`;
+    return { description: words, restriction: undefined, group: 'sharing', risk: undefined };
+  }
+  const isAboutOthers = own !== undefined && !metascopes.has(name);
+  return {
+    description,
+    restriction: restriction(scope),
+    group: isAboutOthers ? 'people' : group,
+    risk,
+  };
+}
+
+/** Whether a scope is about the reader's own account, servers or tokens. */
+function isOwn({ name, filter }: Scope, { userName }: ScopeReader): boolean {
+  if (metascopes.has(name)) return true;
+  if (filter?.kind === 'user') return filter.value === undefined || filter.value === userName;
+  return (
+    filter?.kind === 'server' &&
+    (filter.value === undefined || splitServerValue(filter.value).userName === userName)
+  );
+}
+
+function ownServer(value: string | undefined): string {
+  const serverName = value === undefined ? undefined : splitServerValue(value).serverName;
+  if (serverName === undefined) return 'only this server';
+  return serverName === '' ? 'only your default server' : `only your server ${serverName}`;
 }
 
 function bringsAlong(outer: Scope, inner: Scope, catalogue: ScopeCatalogue): boolean {
@@ -45,12 +108,19 @@ function restriction({ filter }: Scope): string | undefined {
   if (filter === undefined) return undefined;
   switch (filter.kind) {
     case 'user':
-      return filter.value === undefined ? 'only your own account' : `only user ${filter.value}`;
+      return filter.value === undefined ? 'only their own account' : `only user ${filter.value}`;
     case 'group':
       return `only group ${filter.value}`;
     case 'service':
       return filter.value === undefined ? 'only this service' : `only service ${filter.value}`;
     case 'server':
-      return filter.value === undefined ? 'only this server' : `only server ${filter.value}`;
+      return filter.value === undefined ? 'only this server' : `only ${serverOf(filter.value)}`;
   }
+}
+
+function serverOf(value: string): string {
+  const { userName, serverName } = splitServerValue(value);
+  return serverName === ''
+    ? `the default server of ${userName}`
+    : `the server ${serverName} of ${userName}`;
 }

@@ -205,6 +205,7 @@ export async function startAuthorizationServer(options: HarnessOptions = {}) {
     redirectToLogin(ctx) {
       ctx.redirect(`${basePath}hub/login?next=${encodeURIComponent(ctx.url)}`);
     },
+    titleOfService: () => undefined,
     hasOpened: () => false,
     showConsent(ctx, view) {
       ctx.body = { view, csrf: `csrf-${ctx.cookies.get('login')}` };

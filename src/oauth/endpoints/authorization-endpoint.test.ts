@@ -114,9 +114,28 @@ describe('consent', () => {
       clientKind: 'service',
       redirectHost: new URL(hub.origin).host,
       redirectOrigin: hub.origin,
+      leadsElsewhere: false,
+      beyondOwn: [],
+      isAdministration: false,
     });
     expect(view.scopes.map(({ scope }) => scope)).toContain('read:servers!user');
     expect(view.scopes.every(({ description }) => description !== '')).toBe(true);
+  });
+
+  test('says what an administrator would give away, and that it leads elsewhere', async () => {
+    const redirectUri = 'https://elsewhere.example/callback';
+    const greedy = { ...wiki, allowedScopes: ['inherit'], redirectUri };
+    await using other = await startAuthorizationServer({ services: [greedy] });
+    const asked = { ...request, redirect_uri: redirectUri, scope: 'inherit' };
+    const root = await other.login('root');
+    const before = await shownConsent(await other.authorize(asked, root));
+    expect(before.view).toMatchObject({ isAdministration: false, leadsElsewhere: true });
+    await other.users.setAdmin(root.user.id, true);
+    const { view } = await shownConsent(await other.authorize(asked, root));
+    expect(view.isAdministration).toBe(true);
+    expect(view.beyondOwn.map(({ scope }) => scope)).toEqual(
+      expect.arrayContaining(['admin:users', 'shutdown']),
+    );
   });
 
   test('gives a code when the user allows', async () => {

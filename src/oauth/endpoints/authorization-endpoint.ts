@@ -41,6 +41,8 @@ export interface AuthorizationEndpointDeps extends AuthorizationRequestContext {
   readonly redirectToLogin: (ctx: Context) => void | Promise<void>;
   /** Answers with the page; its form posts `decision=allow` or `deny` to the same URL. */
   readonly showConsent: (ctx: Context, view: ConsentView) => void | Promise<void>;
+  /** What a service is called on pages. */
+  readonly titleOfService: (name: string) => string | undefined;
   /** Whether the user has said in this login that they want to open the server of a client. */
   readonly hasOpened: (ctx: Context, client: Client) => boolean;
   /** Throws `csrf_failed` unless the form was made by the hub for this browser. */
@@ -147,8 +149,10 @@ export function createAuthorizationEndpoint(deps: AuthorizationEndpointDeps): {
     return coversScopes(granted, scopes, scopeContext);
   }
 
-  function consentViewOf({ request, scopes }: Authorization): ConsentView {
-    return consentView({ ...request, scopes, catalogue: authorizer.catalogue });
+  function consentViewOf({ request, scopes, scopeContext }: Authorization): ConsentView {
+    const { target } = request;
+    const { titleOfService } = deps;
+    return consentView({ target, scopes, context: scopeContext, titleOfService });
   }
 
   async function allow(ctx: Context, authorization: Authorization): Promise<void> {

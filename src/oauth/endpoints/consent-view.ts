@@ -1,7 +1,9 @@
-import type { ScopeCatalogue } from '../../rbac/scope-definitions.ts';
-import { describeScopes, type ScopeDescription } from '../../rbac/scope-descriptions.ts';
+import { mayGrant } from '../../rbac/access-check.ts';
+import { adminScopes } from '../../rbac/default-roles.ts';
+import { describeScopes, type PlacedScope } from '../../rbac/scope-descriptions.ts';
 import type { Client } from '../clients/client.ts';
 import type { AuthorizationResponseTarget } from '../oauth-error-response.ts';
+import type { ScopeContext } from '../requested-scopes.ts';
 
 /** What the consent page shows. */
 export interface ConsentView {
@@ -13,32 +15,48 @@ export interface ConsentView {
   readonly redirectHost: string;
   /** The same with its scheme, for the `form-action` of the page's Content-Security-Policy. */
   readonly redirectOrigin: string;
+  /** Whether that is another origin than the one on which the hub serves the client. */
+  readonly leadsElsewhere: boolean;
   /** For display. */
-  readonly scopes: readonly ScopeDescription[];
+  readonly scopes: readonly PlacedScope[];
+  /** Of these and of what they stand for: what reaches other people or the hub itself. */
+  readonly beyondOwn: readonly PlacedScope[];
+  /** Whether the client gets everything that an administrator may do. */
+  readonly isAdministration: boolean;
   /** What the form sends back as `scopes`, one field each: the person grants no more than was shown. */
   readonly grantedScopes: readonly string[];
 }
 
 /** Describes an authorization request for the person who is asked to allow it. */
 export function consentView({
-  client,
   target,
   scopes,
-  catalogue,
+  context,
+  titleOfService,
 }: {
-  readonly client: Client;
   readonly target: AuthorizationResponseTarget;
   readonly scopes: readonly string[];
-  readonly catalogue: ScopeCatalogue;
+  readonly context: ScopeContext;
+  readonly titleOfService: (name: string) => string | undefined;
 }): ConsentView {
+  const { client, catalogue, owner, held, membership } = context;
   const { protocol, host } = new URL(target.redirectUri);
+  const redirectOrigin = host === '' ? protocol : `${protocol}//${host}`;
+  const reader = { userName: owner.name, titleOfService };
+  const described = describeScopes(scopes, catalogue, reader);
+  const isEverything = scopes.includes('inherit');
   return {
     clientName: client.name,
     clientKind: client.kind,
     ownerUserName: client.ownerUserName,
     redirectHost: host,
-    redirectOrigin: host === '' ? protocol : `${protocol}//${host}`,
-    scopes: describeScopes(scopes, catalogue),
+    redirectOrigin,
+    leadsElsewhere: redirectOrigin !== client.origin,
+    scopes: described,
+    beyondOwn: (isEverything ? describeScopes(held, catalogue, reader) : described).filter(
+      ({ group }) => group === 'people' || group === 'hub',
+    ),
+    isAdministration: isEverything && mayGrant(held, adminScopes(catalogue), membership),
     grantedScopes: scopes,
   };
 }

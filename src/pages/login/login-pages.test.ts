@@ -190,8 +190,13 @@ describe('the consent page', () => {
         scope: 'read:users!user=alice',
         description: 'Read your account',
         restriction: 'only user alice',
+        group: 'people',
+        risk: undefined,
       },
     ],
+    leadsElsewhere: true,
+    beyondOwn: [],
+    isAdministration: false,
     grantedScopes: ['read:users!user=alice', 'access:services!service=gallery'],
   } as const;
   const action = '/hub/api/oauth2/authorize?client_id=service-gallery&state=a%2Fb';
@@ -207,6 +212,41 @@ describe('the consent page', () => {
     ]) {
       expect(page).toContain(text);
     }
+  });
+
+  test('names where it leads only when that is elsewhere', () => {
+    const here = { ...consent, leadsElsewhere: false };
+    expect(String(consentPage({ layout, userName: 'alice', consent: here, action }))).not.toContain(
+      'gallery.example.org',
+    );
+  });
+
+  test('folds the names of scopes away', () => {
+    const [before = '', folded = ''] = page.split('<details');
+    expect(before).not.toContain('read:users!user=alice');
+    expect(folded).toContain('<code>read:users!user=alice</code>');
+  });
+
+  test('says what reaches beyond the own account, and that an administrator gives everything', () => {
+    expect(page).not.toContain('notice warn');
+    const scope = {
+      scope: 'shutdown',
+      description: 'Shut the hub down',
+      restriction: undefined,
+      group: 'hub',
+      risk: 'Interrupts everyone.',
+    } as const;
+    const beyondOwn = Array.from({ length: 8 }, () => scope);
+    const partly = String(
+      consentPage({ layout, userName: 'alice', consent: { ...consent, beyondOwn }, action }),
+    );
+    expect(partly).toContain('beyond your own account');
+    expect(partly.match(/Shut the hub down/g)).toHaveLength(6);
+    expect(partly).toContain('And 2 more.');
+    const whole = { ...consent, beyondOwn, isAdministration: true };
+    expect(String(consentPage({ layout, userName: 'alice', consent: whole, action }))).toContain(
+      'You are an administrator',
+    );
   });
 
   test('goes back to the authorization request with the scopes that were shown', () => {
