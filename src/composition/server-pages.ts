@@ -8,6 +8,8 @@ import { serverPageRoutes } from '../pages/servers/server-page-routes.ts';
 import { createFindServerTarget } from '../pages/servers/server-target.ts';
 import { spawnRoutes } from '../pages/servers/spawn-routes.ts';
 import { userUrlRoutes } from '../pages/servers/user-url-routes.ts';
+import { createAccessibleServices } from '../pages/services/accessible-services.ts';
+import { servicesRoutes } from '../pages/services/services-routes.ts';
 import { acceptShareRoutes } from '../pages/sharing/accept-share-routes.ts';
 import { shareRoutes } from '../pages/sharing/share-routes.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
@@ -45,11 +47,17 @@ export function addServerPages(
   const { config } = foundation;
   const shared = routeDepsOf(foundation, deps);
   const { sharing } = deps.sharing;
+  const accessibleServices = createAccessibleServices({
+    pages: shared.pages,
+    authorizer: deps.authorizer,
+    registry: deps.services.registry,
+  });
+  servicesRoutes(router, { pages: shared.pages, accessibleServices });
   const showHome = homeRoutes(router, {
     ...shared,
     config,
     sharing,
-    registry: deps.services.registry,
+    accessibleServices,
     loads: deps.loads.reader,
   });
   const acting = createActingOnUsers({

@@ -41,7 +41,12 @@ export const serviceSchema = z.strictObject({
     ),
   rules: routeRules.default([]),
   display: z.boolean().default(true).describe('Whether users see the service on their home page.'),
-  info: z.record(z.string(), z.unknown()).default({}).describe('Free data shown by the API.'),
+  info: z
+    .record(z.string(), z.unknown())
+    .default({})
+    .describe(
+      'Free data shown by the API. Pages use five of its keys: `title`, `description`, `group` (the heading it stands under), `icon` (an emoji, up to three letters, or the path of an image on the origin of the hub, such as `/services/gallery/icon.png`) and `contact` (whom to ask when it does not answer).',
+    ),
   oauth_client_id: z
     .string()
     .regex(/^service-[\x21-\x7e]+$/, 'must start with "service-"')

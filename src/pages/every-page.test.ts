@@ -142,6 +142,7 @@ describe.each([...pages.keys()])('the page %s', (name) => {
       'admin-batch',
       'home-nothing',
       'services',
+      'services-none',
       'admin-instances',
       'admin-lockouts',
       'admin-activity',

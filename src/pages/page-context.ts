@@ -34,6 +34,8 @@ export interface PageContext {
   redirectWithNotice(ctx: Context, url: string, notice: PageNotice): void;
   /** The checked `next` of a query or form; undefined when it leads elsewhere. */
   nextOf(values: URLSearchParams): string | undefined;
+  /** The path of an address on the hub's own origin; undefined for any other. */
+  ownPathOf(address: string): string | undefined;
   /** Sends a browser to log in and back here. */
   redirectToLogin(ctx: Context): void;
   /** Shows a page to a user who is logged in only; others are sent to log in first. */
@@ -111,6 +113,8 @@ export function createPageContext(deps: {
     },
 
     nextOf: (values) => safeRedirectTarget(values.get('next') ?? undefined, publicUrl, origins),
+
+    ownPathOf: (address) => safeRedirectTarget(address, publicUrl),
 
     redirectToLogin(ctx) {
       const next = safeRedirectTarget(ctx.originalUrl, publicUrl);

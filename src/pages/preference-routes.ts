@@ -1,5 +1,4 @@
 import type Router from '@koa/router';
-import { safeRedirectTarget } from '../http/redirect-target.ts';
 import { setCookie } from '../http/set-cookie.ts';
 import { preferencesCookie } from '../protocol/cookie-names.ts';
 import type { PageContext } from './page-context.ts';
@@ -29,9 +28,7 @@ export function preferenceRoutes(
       secure: publicUrl.protocol === 'https:',
       maxAgeSeconds: value === '' ? 0 : cookieSeconds,
     });
-    ctx.redirect(
-      safeRedirectTarget(form.get('return_to') ?? undefined, publicUrl) ?? pages.urls.home,
-    );
+    ctx.redirect(pages.ownPathOf(form.get('return_to') ?? '') ?? pages.urls.home);
     ctx.status = 303;
   });
 }

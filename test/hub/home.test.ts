@@ -1,13 +1,97 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
 import { submitTo } from '../support/pages.ts';
-import { createTestHub, submitLogin, type TestHub } from '../support/test-hub.ts';
+import { usersOpenServices } from '../support/services.ts';
+import { createTestHub, submitLogin, type TestHub, until } from '../support/test-hub.ts';
 
+const serviceCount = 500;
 let hub: TestHub;
+let tools: Server;
 beforeAll(async () => {
-  hub = await createTestHub();
+  tools = createServer((_req, res) => res.end('ok'));
+  await new Promise<void>((resolve) => tools.listen(0, '127.0.0.1', resolve));
+  const { port } = tools.address() as AddressInfo;
+  const description = 'What the people of this group work with every day. '.repeat(4);
+  hub = await createTestHub({
+    Hub: {
+      load_roles: [...usersOpenServices, { name: 'admins', scopes: ['admin:services'] }],
+      services: Array.from({ length: serviceCount }, (_, index) => ({
+        name: `tool-${String(index).padStart(3, '0')}-of-a-longer-name`,
+        url: `http://127.0.0.1:${port}`,
+        info: {
+          title: `Tool number ${index} of many`,
+          description,
+          group: `Group ${index % 20}`,
+          icon: `/services/tool-${index}/icon.png`,
+        },
+      })),
+    },
+    Authenticator: { admin_users: ['root'] },
+  });
 });
-afterAll(() => hub?.[Symbol.asyncDispose]());
+afterAll(async () => {
+  await hub?.[Symbol.asyncDispose]();
+  tools.close();
+});
+
+describe('with 500 services', () => {
+  /** KiB of a page with its stylesheet and scripts. */
+  async function weightOf(browser: FakeBrowser, path: string): Promise<number> {
+    const { status, body } = await browser.request(hub.url + path);
+    expect(status).toBe(200);
+    let bytes = Buffer.byteLength(body);
+    for (const [, asset = ''] of body.matchAll(/(?:src|href)="(\/hub\/static\/[^"]+)"/g)) {
+      bytes += Buffer.byteLength((await browser.request(new URL(asset, hub.url).href)).body);
+    }
+    return bytes / 1024;
+  }
+
+  test('no page that lists them is heavy', async () => {
+    const root = await hub.logIn('root');
+    for (const path of ['hub/home', 'hub/services', 'hub/services?page=20', 'hub/admin/services']) {
+      expect(await weightOf(root, path), path).toBeLessThanOrEqual(100);
+    }
+  });
+
+  test('they are found by pages, by group and by a search without JavaScript', async () => {
+    const alice = await hub.logIn('alice');
+    const open = (path: string) => alice.request(`${hub.url}hub/${path}`);
+    const titles = ({ body }: { readonly body: string }) =>
+      [...body.matchAll(/Tool number (\d+) of many<\/a>/g)].map(([, number]) => Number(number));
+    const home = await open('home');
+    expect(home.body).toContain('<form class="inline-form" method="get" action="/hub/services"');
+    expect(home.body).toContain('<a href="/hub/services">All 500 services</a>');
+    const first = await open('services');
+    expect(titles(first)).toHaveLength(24);
+    expect(first.body).toContain('1–24 of 500');
+    expect(titles(await open('services?page=21'))).toHaveLength(20);
+    expect((await open('services?page=22')).headers.location).toBe('/hub/services?page=21');
+    expect(titles(await open('services?search=NUMBER+49'))).toEqual([
+      49, 490, 491, 492, 493, 494, 495, 496, 497, 498, 499,
+    ]);
+    const group = await open('services?group=Group+3&search=number+4');
+    expect(titles(group)).toEqual([43, 403, 423, 443, 463, 483]);
+    expect((await open('services?search=%3Cb%3E')).body).toContain('matches “&lt;b&gt;”');
+  });
+
+  test('the administration filters them by state, with counts', async () => {
+    const root = await hub.logIn('root');
+    const open = async (query: string) =>
+      (await root.request(`${hub.url}hub/admin/services${query}`)).body;
+    await until(
+      async () => (await open('?search=tool')).includes('Ready <b>500</b>'),
+      'all are ready',
+    );
+    const all = await open('?search=tool');
+    expect(all).toContain('href="/hub/admin/services?search=tool&amp;show=unhealthy"');
+    expect(all).toContain('1–25 of 500');
+    const none = await open('?show=unhealthy');
+    expect(none).toContain('Not answering <b>0</b>');
+    expect(none).toContain('There are no such services now.');
+  });
+});
 
 describe('the theme', () => {
   test('is chosen in the menu under the name, and counts on every page, after logging out too', async () => {

@@ -225,19 +225,36 @@ export function samplePages(
   const services: readonly ServiceLink[] = [
     {
       name: text('notebook-gallery'),
-      displayName: text('Notebook gallery'),
+      title: text('Notebook gallery'),
       description: text('Published notebooks of the whole group.'),
+      group: text('Reading'),
+      icon: { kind: 'image', url: text('/services/notebook-gallery/icon.png') },
       url: text('/services/notebook-gallery/'),
       state: 'ready',
     },
     {
       name: text('dashboards'),
+      title: text('dashboards'),
+      group: text('Reading'),
+      icon: { kind: 'text', text: text('📈') },
       description: text('Live figures of the experiment.'),
       url: text('/services/dashboards/'),
       state: 'starting',
     },
-    { name: text('wiki'), url: text('/services/wiki/'), state: 'unhealthy' },
-    { name: text('label-studio'), url: text('/services/label-studio/'), state: 'crash_looping' },
+    {
+      name: text('wiki'),
+      title: text('wiki'),
+      url: text('/services/wiki/'),
+      state: 'unhealthy',
+      since: minutes(-12),
+      contact: text('Grace, room 12'),
+    },
+    {
+      name: text('label-studio'),
+      title: text('Label Studio'),
+      url: text('/services/label-studio/'),
+      state: 'crash_looping',
+    },
   ];
   const scopes = ['read:users!user', 'access:servers!server=alice/', 'servers!user'].map(text);
   const session = {
@@ -805,7 +822,27 @@ export function samplePages(
       server: { userName: text('bob'), name: '' },
       mayStart: false,
     }),
-    services: servicesPage({ layout, services }),
+    services: servicesPage({
+      layout,
+      query: { search: '', group: undefined, show: undefined, page: 1 },
+      services,
+      total: 31,
+      size: 24,
+      accessible: 31,
+      groups: [
+        [text('Reading'), 12],
+        [text('Labs'), 4],
+      ],
+    }),
+    'services-none': servicesPage({
+      layout,
+      query: { search: text('nothing'), group: text('Labs'), show: undefined, page: 1 },
+      services: [],
+      total: 0,
+      size: 24,
+      accessible: 31,
+      groups: [],
+    }),
     'service-unavailable': serviceUnavailablePage({
       layout,
       serviceName: text('dashboards'),
@@ -1129,6 +1166,10 @@ export function samplePages(
     'admin-services': adminServicesPage({
       layout,
       mayAdd: true,
+      query: { search: text('a'), group: undefined, show: undefined, page: 1 },
+      total: 31,
+      size: 25,
+      counts: { all: 31, ready: 20, starting: 1, unhealthy: 4, crash_looping: 5, stopped: 1 },
       services: [
         {
           displayName: text('Notebook gallery'),

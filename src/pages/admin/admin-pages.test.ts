@@ -237,6 +237,10 @@ describe('services', () => {
       adminServicesPage({
         layout,
         mayAdd: false,
+        query: { search: '', group: undefined, show: undefined, page: 1 },
+        total: 1,
+        size: 25,
+        counts: { all: 1, ready: 0, starting: 0, unhealthy: 0, crash_looping: 1, stopped: 0 },
         services: [{ url: '/services/gallery/', status: { ...status, ...more } }],
       }),
     );

@@ -3,20 +3,30 @@ import type { Logger } from 'pino';
 import { HubError } from '../../errors.ts';
 import type { LoadReader } from '../../instances/load-reader.ts';
 import { loadKeys } from '../../metrics/load-history.ts';
-import { serviceTitle } from '../../protocol/service-title.ts';
 import { listFilter } from '../../rbac/access-check.ts';
 import { expandForAnyHolder } from '../../rbac/expand-scopes.ts';
 import type { RoleStore } from '../../rbac/role-store.ts';
 import type { ScopeCatalogue } from '../../rbac/scope-definitions.ts';
 import type { Service } from '../../services/service.ts';
+import { serviceInfo } from '../../services/service-info.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
 import { spanIn } from '../elements/load-plots.ts';
+import { lastPageOf } from '../elements/paging.ts';
+import {
+  isShownAs,
+  matchesSearch,
+  onPage,
+  readServicesQuery,
+  type ShownState,
+  servicesUrl,
+  shownStates,
+} from '../services/services-query.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
 import { type AdminServiceView, adminServicePage } from './service-page.ts';
 import { adminServicesPage, type ListedService } from './services-page.ts';
 
-/** A longer list would be too heavy with a plot in each row. */
-const mostPlotted = 50;
+/** Services on a page: with the plots in each row, more would make a page of more than 100 KiB. */
+const pageSize = 25;
 /** Lines of output on the page of a service. */
 const shownLines = 200;
 
@@ -59,22 +69,42 @@ export function adminServiceRoutes(
     const { caller, may } = who;
     const filter = listFilter(caller.scopes, 'list:services');
     if (filter === undefined) who.require('list:services');
-    const services = registry.services().flatMap((service): ListedService[] => {
+    const query = readServicesQuery(new URLSearchParams(ctx.querystring));
+    const found = registry.services().flatMap((service): ListedService[] => {
       const { name } = service;
       const status = registry.statusOf(name);
       const isListed = filter === 'all' || filter?.services.has(name) === true;
       if (status === undefined || !isListed || !may('read:services', { kind: 'service', name })) {
         return [];
       }
-      const title = serviceTitle(service);
-      return [{ displayName: title === name ? undefined : title, url: addressOf(service), status }];
+      const info = serviceInfo(service);
+      if (!matchesSearch(query.search, { ...info, name })) return [];
+      const displayName = info.title === name ? undefined : info.title;
+      return [{ displayName, url: addressOf(service), status }];
     });
-    const plotted = services.length > mostPlotted ? services : services.map(withLoad);
-    const layout = await pages.formLayoutFor(ctx);
-    pages.send(
-      ctx,
-      adminServicesPage({ layout, services: plotted, mayAdd: may('admin:services') }),
-    );
+    const shownAs = (show: ShownState | undefined) =>
+      show === undefined ? found : found.filter(({ status }) => isShownAs(show, status.state));
+    const matching = shownAs(query.show);
+    const total = matching.length;
+    const services = onPage(matching, query.page, pageSize).map(withLoad);
+    if (services.length === 0 && total > 0) {
+      const page = lastPageOf(total, pageSize);
+      return ctx.redirect(servicesUrl(pages.urls.adminServices, { ...query, page }));
+    }
+    const states = Object.keys(shownStates) as ShownState[];
+    const page = adminServicesPage({
+      layout: await pages.formLayoutFor(ctx),
+      query,
+      services,
+      total,
+      size: pageSize,
+      counts: Object.fromEntries([
+        ['all', found.length],
+        ...states.map((state) => [state, shownAs(state).length] as const),
+      ]) as Record<ShownState | 'all', number>,
+      mayAdd: may('admin:services'),
+    });
+    pages.send(ctx, page);
   });
 
   admin.get('/admin/services/:service', async (ctx, who) => {

@@ -1,18 +1,34 @@
 import type { LoadSeries } from '../../metrics/load-history.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
+import { hiddenFields } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadSpark } from '../elements/load-plots.ts';
+import { paging } from '../elements/paging.ts';
 import { formatBytes, formatCount, formatCpu } from '../elements/quantity.ts';
 import { table } from '../elements/table.ts';
-import { type Html, html } from '../html.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
 import { serviceStatus } from '../services/service-list.ts';
+import {
+  type ServicesQuery,
+  type ShownState,
+  servicesUrl,
+  shownStates,
+} from '../services/services-query.ts';
 import { adminLayout } from './admin-layout.ts';
 import { stateSince } from './service-page.ts';
 
 export interface AdminServicesView {
   readonly layout: FormLayoutProps;
+  readonly query: ServicesQuery;
+  /** Those on this page. */
   readonly services: readonly ListedService[];
+  /** Those that match, on all pages. */
+  readonly total: number;
+  /** Those on a page. */
+  readonly size: number;
+  /** Of those that match the search, whatever state is shown. */
+  readonly counts: Readonly<Record<ShownState | 'all', number>>;
   readonly mayAdd: boolean;
 }
 
@@ -22,20 +38,54 @@ export interface ListedService {
   /** Where users open it, when it has pages. */
   readonly url?: string | undefined;
   readonly status: PlacedStatus;
-  /** Of the last hour, as far as it is known here; left out of long lists. */
+  /** Of the last hour, as far as it is known here. */
   readonly load?: LoadSeries | undefined;
 }
 
 /** How every service is, a row for each; the rest is on the page of the service. */
-export function adminServicesPage({ layout, services, mayAdd }: AdminServicesView): Html {
-  const failing = services.filter(({ status }) => status.state === 'crash_looping').length;
+export function adminServicesPage(view: AdminServicesView): Html {
+  const { layout, query, services, total, size, counts, mayAdd } = view;
+  const { urls } = layout;
+  const failing = counts.crash_looping;
   return adminLayout(layout, {
     title: 'Services',
     tab: 'services',
     scripts: ['live-state.js'],
-    body: html`${pageHead('Services', failing === 0 ? 'Those of the configuration file, those added since, and how they are.' : `${formatCount(failing, 'service')} ${failing === 1 ? 'keeps' : 'keep'} failing. The last output usually says why.`, mayAdd && html`<a class="button primary" href="${layout.urls.adminNewService}">Add service</a>`)}
-<div id="services" data-live-seconds="5">${services.length === 0 ? html`<p class="empty">There are no services yet.</p>` : serviceTable(layout, services)}</div>`,
+    body: html`${pageHead('Services', failing === 0 ? 'Those of the configuration file, those added since, and how they are.' : `${formatCount(failing, 'service')} ${failing === 1 ? 'keeps' : 'keep'} failing. The last output usually says why.`, mayAdd && html`<a class="button primary" href="${urls.adminNewService}">Add service</a>`)}
+${(counts.all > size || query.search !== '') && searchForm(view)}
+<div id="services" data-live-seconds="5">${chips(view)}
+<section class="block">${services.length === 0 ? html`<p class="empty">${nothing(view)}</p>` : serviceTable(layout, services)}
+${paging({ page: query.page, size, total, shown: services.length, urlOf: (page) => servicesUrl(urls.adminServices, { ...query, page }) })}</section></div>`,
   });
+}
+
+function searchForm({ layout, query: { search, show } }: AdminServicesView): Html {
+  return html`<form class="inline-form" method="get" action="${layout.urls.adminServices}" role="search">${hiddenFields({ show })}
+<div class="field"><label for="search">Find by title, name or description</label><input class="input" id="search" name="search" type="search" value="${search}" maxlength="255" autocapitalize="none" spellcheck="false"></div>
+<button class="button">Search</button>
+</form>`;
+}
+
+const stateWords = {
+  ready: 'Ready',
+  starting: 'Starting',
+  unhealthy: 'Not answering',
+  crash_looping: 'Keeps failing',
+  stopped: 'Stopped',
+} as const satisfies Record<ShownState, string>;
+
+function chips({ layout: { urls }, query, counts }: AdminServicesView): HtmlValue {
+  if (counts.all === 0) return false;
+  const states = Object.keys(shownStates) as ShownState[];
+  return html`<nav class="chips" aria-label="Show">${[undefined, ...states].map(
+    (show) =>
+      html`<a class="chip" href="${servicesUrl(urls.adminServices, { ...query, show, page: 1 })}"${show === query.show && html` aria-current="true"`}>${show === undefined ? 'All' : stateWords[show]} <b>${counts[show ?? 'all'].toLocaleString('en')}</b></a>`,
+  )}</nav>`;
+}
+
+function nothing({ query: { search, show } }: AdminServicesView): HtmlValue {
+  if (search !== '') return html`No service matches “${search}”.`;
+  return show === undefined ? 'There are no services yet.' : 'There are no such services now.';
 }
 
 function serviceTable(layout: FormLayoutProps, services: readonly ListedService[]): Html {
@@ -84,5 +134,6 @@ function serviceTable(layout: FormLayoutProps, services: readonly ListedService[
       },
     ],
     services,
+    { style: 'dense', keyOf: ({ status: { name } }) => name },
   );
 }

@@ -60,6 +60,7 @@ const styles = [
   'layout',
   'controls',
   'content',
+  'cards',
   'output',
   'tables',
   'plots',

@@ -113,10 +113,10 @@ const themeNames = { system: 'System', light: 'Light', dark: 'Dark' } as const;
 
 function themeForm(layout: FormLayoutProps): Html {
   const { urls, theme: chosen = 'system', address } = layout;
-  return html`<form class="themes" method="post" action="${urls.preferences}">${csrfField(layout)}${hiddenFields({ return_to: address })}<fieldset><legend>Theme</legend>${themes.map(
+  return html`<form class="themes" method="post" action="${urls.preferences}">${csrfField(layout)}${hiddenFields({ return_to: address })}<fieldset><legend>Theme</legend><div>${themes.map(
     (theme) =>
       html`<button name="theme" value="${theme}" aria-pressed="${String(theme === chosen)}">${themeNames[theme]}</button>`,
-  )}</fieldset></form>`;
+  )}</div></fieldset></form>`;
 }
 
 function announced({ announcements = [] }: LayoutProps): HtmlValue {

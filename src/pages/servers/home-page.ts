@@ -5,7 +5,8 @@ import { loadSparks } from '../elements/load-plots.ts';
 import { notice } from '../elements/notice.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { type ServiceLink, serviceList } from '../services/service-list.ts';
+import { type ServiceLink, serviceCards } from '../services/service-list.ts';
+import { servicesSearch } from '../services/services-page.ts';
 import { type SharedServers, sharedServersSection } from '../sharing/shared-servers.ts';
 import { type NamedServers, namedServersSection } from './named-servers.ts';
 import {
@@ -53,10 +54,7 @@ ${server && serverCard(view, server)}
 ${namedServers && namedServersSection(view, namedServers)}
 </div>
 ${shared !== undefined && sharedServersSection(layout, shared)}
-${
-  services.length > 0 &&
-  html`<section class="block"><h2>Services</h2>${serviceList(services)}</section>`
-}
+${services.length > 0 && servicesSection(view)}
 ${
   server === undefined &&
   namedServers === undefined &&
@@ -66,6 +64,19 @@ ${
     : ''
 }`,
   });
+}
+
+/** More are on the page of services. */
+const mostServices = 24;
+
+function servicesSection({ layout, services }: HomeView): Html {
+  const { urls } = layout;
+  const all = services.length;
+  return html`<section class="block services" aria-labelledby="services-title"><h2 id="services-title">Services</h2>
+${servicesSearch(urls, all)}
+${serviceCards(layout, services.slice(0, mostServices), 3)}
+${all > mostServices && html`<p><a href="${urls.services}">All ${all.toLocaleString('en')} services</a></p>`}
+</section>`;
 }
 
 function serverCard(view: HomeView, server: ServerSummary): Html {

@@ -3,20 +3,17 @@ import type { Context } from 'koa';
 import type { Config } from '../../config/config.ts';
 import type { LoadReader } from '../../instances/load-reader.ts';
 import { loadKeys } from '../../metrics/load-history.ts';
-import { checkAccess, mayAccess } from '../../rbac/access-check.ts';
+import { mayAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Caller } from '../../rbac/caller.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import { hasChoices } from '../../servers/spawn-options.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
-import type { Service } from '../../services/service.ts';
-import type { ServiceRegistry } from '../../services/service-registry.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { Share } from '../../sharing/share.ts';
 import type { Sharing } from '../../sharing/sharing.ts';
 import type { PageContext } from '../page-context.ts';
-import { type ServiceLink, toServiceLink } from '../services/service-list.ts';
-import { servicesPage } from '../services/services-page.ts';
+import type { AccessibleServices } from '../services/accessible-services.ts';
 import type { SharedServer, SharedServers } from '../sharing/shared-servers.ts';
 import { homePage } from './home-page.ts';
 import { summaryOf, untouchedServer } from './server-views.ts';
@@ -31,7 +28,7 @@ export type ShowHome = (
   failure?: { readonly problem: string; readonly typedName: string },
 ) => Promise<void>;
 
-/** `/hub/home` and `/hub/services`. Gives the home page for those whose form stands on it. */
+/** `/hub/home`. Gives the home page for those whose form stands on it. */
 export function homeRoutes(
   router: Router,
   deps: {
@@ -40,28 +37,12 @@ export function homeRoutes(
     readonly authorizer: Authorizer;
     readonly store: ServerStore;
     readonly servers: UserServers;
-    readonly registry: Pick<ServiceRegistry, 'services' | 'statusOf'>;
+    readonly accessibleServices: AccessibleServices;
     readonly sharing: Pick<Sharing, 'ofOthersSharedWith'>;
     readonly loads: Pick<LoadReader, 'readHere'>;
   },
 ): ShowHome {
-  const { pages, config, authorizer, store, servers, registry } = deps;
-
-  async function accessibleServices(caller: Caller): Promise<ServiceLink[]> {
-    const membership = await authorizer.membershipFor(caller.scopes);
-    return registry
-      .services()
-      .filter(({ url, isBehindProxy }) => url !== undefined || isBehindProxy)
-      .filter(({ isDisplayed }) => isDisplayed)
-      .filter(({ name }) => {
-        const resource = { kind: 'service', name } as const;
-        return checkAccess(caller.scopes, 'access:services', resource, membership) === 'granted';
-      })
-      .map((service) => toServiceLink(service, urlOf(service), registry.statusOf(service.name)));
-  }
-
-  const urlOf = ({ origin, prefix }: Service) =>
-    origin === undefined ? pages.urlOf(prefix) : origin + prefix;
+  const { pages, config, authorizer, store, servers } = deps;
 
   /** What others share with a user, each server once. */
   async function sharedWith({ user }: Login, caller: Caller): Promise<SharedServers> {
@@ -130,7 +111,7 @@ export function homeRoutes(
         await authorizer.membershipFor(caller.scopes),
       ),
       shared: await sharedWith(login, caller),
-      services: await accessibleServices(caller),
+      services: await deps.accessibleServices(caller),
       limitWarningSeconds: config.Spawner.limit_warning_seconds,
     });
     pages.send(ctx, page, failure === undefined ? 200 : 400);
@@ -139,14 +120,6 @@ export function homeRoutes(
   router.get(
     '/home',
     pages.loggedIn((ctx, login) => showHome(ctx, login)),
-  );
-
-  router.get(
-    '/services',
-    pages.loggedIn(async (ctx, login) => {
-      const services = await accessibleServices(await pages.callerOf(login));
-      pages.send(ctx, servicesPage({ layout: await pages.layoutFor(ctx), services }));
-    }),
   );
 
   return showHome;

@@ -118,6 +118,7 @@ describe('the home page', () => {
       services: [
         {
           name: 'gallery',
+          title: 'gallery',
           description: 'Published notebooks',
           url: '/services/gallery/',
           state: 'crash_looping',

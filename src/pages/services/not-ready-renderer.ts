@@ -2,6 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { HubError } from '../../errors.ts';
 import { serviceTitle } from '../../protocol/service-title.ts';
 import type { Route } from '../../proxy/route.ts';
+import type { Service } from '../../services/service.ts';
+import { serviceInfo } from '../../services/service-info.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
@@ -31,7 +33,7 @@ export function createNotReadyRenderer(
       layout: { ...layout, now, theme: readPreferences(headers.cookie).theme },
       serviceName: name,
       why,
-      contact: isService ? contactOf(find(owner.name)?.info) : undefined,
+      contact: isService ? contactOf(find(owner.name)) : undefined,
       retryAfterSeconds,
       url,
     });
@@ -65,10 +67,8 @@ function hintOf(why: Unavailability): string {
   }
 }
 
-/** Who looks after a service, as its free data may say. */
-function contactOf(info: Readonly<Record<string, unknown>> | undefined): string | undefined {
-  const contact = info?.['contact'];
-  return typeof contact === 'string' && contact !== '' ? contact : undefined;
+function contactOf(service: Service | undefined): string | undefined {
+  return service && serviceInfo(service).contact;
 }
 
 /** What visitors call the upstream of a route. */

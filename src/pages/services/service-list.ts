@@ -1,29 +1,64 @@
 import type { Service } from '../../services/service.ts';
-import type { ServiceState, ServiceStatus } from '../../services/service-status.ts';
-import { type Html, html } from '../html.ts';
+import { serviceInfo } from '../../services/service-info.ts';
+import type { PlacedStatus, ServiceState } from '../../services/service-status.ts';
+import { initialsOf } from '../../users/user-info.ts';
+import type { LayoutProps } from '../elements/layout-props.ts';
+import { timeElement } from '../elements/time.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
 
 /** A service that the person may open. */
 export interface ServiceLink {
   readonly name: string;
-  readonly displayName?: string | undefined;
+  readonly title: string;
   readonly description?: string | undefined;
+  /** Under which heading it stands. */
+  readonly group?: string | undefined;
+  readonly icon?: ServiceIcon | undefined;
+  /** Who looks after it. */
+  readonly contact?: string | undefined;
   readonly url: string;
   readonly state: ServiceState;
+  /** Since when it is in that state. */
+  readonly since?: Date | undefined;
 }
 
+export type ServiceIcon =
+  | { readonly kind: 'image'; readonly url: string }
+  /** An emoji or a few letters. */
+  | { readonly kind: 'text'; readonly text: string };
+
+const longestIcon = 3;
+const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+
+/** `ownPathOf` gives the path of an address of the hub's own origin, from which alone images are shown. */
 export function toServiceLink(
   service: Service,
   url: string,
-  status: ServiceStatus | undefined,
+  status: PlacedStatus | undefined,
+  ownPathOf: (address: string) => string | undefined,
 ): ServiceLink {
-  const { title, description } = service.info;
+  const { icon, ...info } = serviceInfo(service);
   return {
     name: service.name,
-    displayName: typeof title === 'string' ? title : undefined,
-    description: typeof description === 'string' ? description : undefined,
+    ...info,
+    icon: icon === undefined ? undefined : iconOf(icon, ownPathOf),
     url,
     state: status?.state ?? 'stopped',
+    since: status?.stopped?.at ?? status?.since,
   };
+}
+
+function iconOf(
+  icon: string,
+  ownPathOf: (address: string) => string | undefined,
+): ServiceIcon | undefined {
+  if (/^(?:\/|https?:)/i.test(icon)) {
+    const path = ownPathOf(icon);
+    return path === undefined ? undefined : { kind: 'image', url: path };
+  }
+  // One letter may be a megabyte of marks.
+  if (icon.length > 50 || [...graphemes.segment(icon)].length > longestIcon) return undefined;
+  return { kind: 'text', text: icon };
 }
 
 const words = {
@@ -42,12 +77,57 @@ export function serviceStatus(state: ServiceState): Html {
   return html`<span class="status ${kind}">${word}</span>`;
 }
 
-/** Services with what they are for, how they are, and a link to each. */
-export function serviceList(services: readonly ServiceLink[]): Html {
-  return html`<ul class="list">${services.map(
-    (service) => html`<li>
-<div class="what"><strong>${service.displayName ?? service.name}</strong>${service.description && html`<p>${service.description}</p>`}</div>
-<div class="row">${serviceStatus(service.state)}<a class="button small" href="${service.url}" aria-label="Open ${service.displayName ?? service.name}">Open</a></div>
-</li>`,
-  )}</ul>`;
+/** Whether who opens a service would only be told that it is not there. */
+function isBroken({ state }: Pick<ServiceLink, 'state'>): boolean {
+  return state !== 'ready' && state !== 'starting';
+}
+
+/**
+ * Services in the order in which they are shown: group by group, each where its first service stands in the
+ * configuration and those without one last; in a group, what is broken last.
+ */
+export function inShownOrder(services: readonly ServiceLink[]): readonly ServiceLink[] {
+  const groups = [...Map.groupBy(services, ({ group }) => group)];
+  const rank = ([group]: (typeof groups)[number]) => Number(group === undefined);
+  return groups
+    .toSorted((one, other) => rank(one) - rank(other))
+    .flatMap(([, members]) =>
+      members.toSorted((one, other) => Number(isBroken(one)) - Number(isBroken(other))),
+    );
+}
+
+/** Services as cards below their groups; the order is that of `inShownOrder`. */
+export function serviceCards(
+  layout: Pick<LayoutProps, 'now'>,
+  services: readonly ServiceLink[],
+  /** Level of the headings of the groups. */
+  level: 2 | 3 = 2,
+): Html {
+  const groups = [...Map.groupBy(services, ({ group }) => group)];
+  const heading = (text: string): Html =>
+    level === 2
+      ? html`<h2 class="group-name">${text}</h2>`
+      : html`<h3 class="group-name">${text}</h3>`;
+  const isGrouped = services.some(({ group }) => group !== undefined);
+  return html`${groups.map(
+    ([group, members]) =>
+      html`${isGrouped && heading(group ?? 'Further services')}<ul class="cards">${members.map((each) => card(layout, each))}</ul>`,
+  )}`;
+}
+
+function card({ now }: Pick<LayoutProps, 'now'>, service: ServiceLink): Html {
+  const { title, description, url, state, since, contact } = service;
+  const broken = isBroken(service);
+  return html`<li class="card${broken && ' broken'}" data-key="${service.name}">${serviceIcon(service)}<div class="what">
+${broken ? html`<strong>${title}</strong>` : html`<a href="${url}">${title}</a>`}${description !== undefined && html`<p>${description}</p>`}
+<p class="state">${serviceStatus(state)}${broken && html`${since && html`<span>${timeElement(since, now)}</span>`}<a href="${url}" aria-label="Try to open ${title}">Try to open</a>`}</p>${broken && contact !== undefined && html`<p class="small">Ask ${contact}.</p>`}
+</div></li>`;
+}
+
+function serviceIcon({ icon, name, title }: ServiceLink): Html {
+  const shown: HtmlValue =
+    icon?.kind === 'image'
+      ? html`<img src="${icon.url}" alt="" width="40" height="40" loading="lazy">`
+      : (icon?.text ?? initialsOf(name, title === name ? undefined : title));
+  return html`<span class="service-icon" aria-hidden="true">${shown}</span>`;
 }

@@ -1,24 +1,74 @@
+import { hiddenFields } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
-import { type Html, html } from '../html.ts';
-import { type ServiceLink, serviceList } from './service-list.ts';
+import { paging } from '../elements/paging.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import type { PageUrls } from '../page-urls.ts';
+import { type ServiceLink, serviceCards } from './service-list.ts';
+import { type ServicesQuery, servicesUrl } from './services-query.ts';
 
 export interface ServicesView {
   readonly layout: LayoutProps;
+  readonly query: ServicesQuery;
+  /** Those on this page, in the order in which they are shown. */
   readonly services: readonly ServiceLink[];
+  /** Those that match, on all pages. */
+  readonly total: number;
+  /** Those on a page. */
+  readonly size: number;
+  /** All that the person may open. */
+  readonly accessible: number;
+  /** Names of the groups of those that match the search, and how many are in each. */
+  readonly groups: readonly (readonly [name: string, count: number])[];
 }
 
+/** From so many services on they are searched. */
+const fewest = 9;
+/** More would fill the page with groups. */
+const mostGroups = 30;
+
 /** Every service that the person may open. */
-export function servicesPage({ layout, services }: ServicesView): Html {
+export function servicesPage(view: ServicesView): Html {
+  const { layout, query, services, total, size, accessible } = view;
+  const { urls } = layout;
   return pageLayout(layout, {
     title: 'Services',
     place: 'services',
     scripts: ['live-state.js'],
     body: html`${pageHead('Services', 'Shared tools on this hub. You are already logged in to all of them.')}
-<div id="services" data-live-seconds="10">${
-      services.length === 0
-        ? html`<p class="empty">No service is open to you at the moment. An administrator can give you access.</p>`
-        : serviceList(services)
-    }</div>`,
+${servicesSearch(urls, accessible, query)}
+${groupChips(view)}
+<div class="services" id="services" data-live-seconds="10">${services.length === 0 ? html`<p class="empty">${nothing(view)}</p>` : serviceCards(layout, services)}</div>
+${paging({ page: query.page, size, total, shown: services.length, urlOf: (page) => servicesUrl(urls.services, { ...query, page }) })}`,
   });
+}
+
+/** The search of services; nothing where there are few. */
+export function servicesSearch(
+  urls: Pick<PageUrls, 'services'>,
+  accessible: number,
+  { search, group }: Pick<ServicesQuery, 'search' | 'group'> = { search: '', group: undefined },
+): HtmlValue {
+  if (accessible < fewest && search === '') return false;
+  return html`<form class="inline-form" method="get" action="${urls.services}" role="search">${hiddenFields({ group })}
+<div class="field"><label for="search">Find a service</label><input class="input" id="search" name="search" type="search" value="${search}" maxlength="255" autocapitalize="none" spellcheck="false"></div>
+<button class="button">Search</button>
+</form>`;
+}
+
+function groupChips({ layout: { urls }, query, groups }: ServicesView): HtmlValue {
+  if (groups.length < 2 && query.group === undefined) return false;
+  const chip = (group: string | undefined, content: HtmlValue): Html =>
+    html`<a class="chip" href="${servicesUrl(urls.services, { ...query, group, page: 1 })}"${group === query.group && html` aria-current="true"`}>${content}</a>`;
+  return html`<nav class="chips" aria-label="Groups">${chip(undefined, 'All')}${groups
+    .slice(0, mostGroups)
+    .map(([name, count]) => chip(name, html`${name} <b>${count.toLocaleString('en')}</b>`))}</nav>`;
+}
+
+function nothing({ accessible, query: { search, group } }: ServicesView): HtmlValue {
+  if (accessible === 0) {
+    return 'No service is open to you at the moment. An administrator can give you access.';
+  }
+  if (search !== '') return html`Nothing that you may open matches “${search}”.`;
+  return html`You may open no service of the group “${group}”.`;
 }

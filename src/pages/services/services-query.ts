@@ -1,0 +1,68 @@
+import type { ServiceInfo } from '../../services/service-info.ts';
+import type { ServiceState } from '../../services/service-status.ts';
+
+/** Which part of a list of services a page shows, as its address says it. */
+export interface ServicesQuery {
+  /** Part of a title, name or description; empty for any. */
+  readonly search: string;
+  readonly group: string | undefined;
+  readonly show: ShownState | undefined;
+  /** From 1. */
+  readonly page: number;
+}
+
+/** The states that are told apart when services are counted. */
+export const shownStates = {
+  ready: ['ready'],
+  starting: ['starting', 'restarting'],
+  unhealthy: ['unhealthy'],
+  crash_looping: ['crash_looping'],
+  stopped: ['stopped', 'stopping'],
+} as const satisfies Record<string, readonly ServiceState[]>;
+
+export type ShownState = keyof typeof shownStates;
+
+const longestText = 255;
+
+/** What an address asks for; anything that cannot be is taken as not said. */
+export function readServicesQuery(given: URLSearchParams): ServicesQuery {
+  const text = (name: string) => (given.get(name) ?? '').slice(0, longestText).trim();
+  const show = text('show');
+  return {
+    search: text('search'),
+    group: text('group') || undefined,
+    show: Object.hasOwn(shownStates, show) ? (show as ShownState) : undefined,
+    page: Math.max(/^\d{1,7}$/.test(text('page')) ? Number(text('page')) : 1, 1),
+  };
+}
+
+/** The address of a part of the list at `url`. */
+export function servicesUrl(url: string, { search, group, show, page }: ServicesQuery): string {
+  const said = new URLSearchParams({
+    ...(search !== '' && { search }),
+    ...(group !== undefined && { group }),
+    ...(show !== undefined && { show }),
+    ...(page > 1 && { page: String(page) }),
+  });
+  return said.size === 0 ? url : `${url}?${said}`;
+}
+
+/** Whether what visitors read of a service, or its name, has the text in it. */
+export function matchesSearch(
+  search: string,
+  texts: Pick<ServiceInfo, 'title'> &
+    Partial<Pick<ServiceInfo, 'description' | 'group'>> & { readonly name: string },
+): boolean {
+  const { name, title, description, group } = texts;
+  const sought = search.toLowerCase();
+  return [name, title, description, group].some((each) => each?.toLowerCase().includes(sought));
+}
+
+export function isShownAs(shown: ShownState, state: ServiceState): boolean {
+  return (shownStates[shown] as readonly ServiceState[]).includes(state);
+}
+
+/** The part of a list that stands on a page. */
+export function onPage<Item>(items: readonly Item[], page: number, size: number): readonly Item[] {
+  return items.slice((page - 1) * size, page * size);
+}

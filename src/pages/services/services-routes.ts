@@ -1,0 +1,46 @@
+import type Router from '@koa/router';
+import { lastPageOf } from '../elements/paging.ts';
+import type { PageContext } from '../page-context.ts';
+import type { AccessibleServices } from './accessible-services.ts';
+import { servicesPage } from './services-page.ts';
+import { matchesSearch, onPage, readServicesQuery, servicesUrl } from './services-query.ts';
+
+/** Cards on a page: a number that fills rows of two and three. */
+const pageSize = 24;
+
+/** `/hub/services`: what the person may open. */
+export function servicesRoutes(
+  router: Router,
+  deps: { readonly pages: PageContext; readonly accessibleServices: AccessibleServices },
+): void {
+  const { pages } = deps;
+
+  router.get(
+    '/services',
+    pages.loggedIn(async (ctx, login) => {
+      const query = readServicesQuery(new URLSearchParams(ctx.querystring));
+      const accessible = await deps.accessibleServices(await pages.callerOf(login));
+      const found = accessible.filter((each) => matchesSearch(query.search, each));
+      const groups = [...Map.groupBy(found, ({ group }) => group)].flatMap(([name, members]) =>
+        name === undefined ? [] : [[name, members.length] as const],
+      );
+      const matching =
+        query.group === undefined ? found : found.filter(({ group }) => group === query.group);
+      const total = matching.length;
+      const services = onPage(matching, query.page, pageSize);
+      if (services.length === 0 && total > 0) {
+        const page = lastPageOf(total, pageSize);
+        return ctx.redirect(servicesUrl(pages.urls.services, { ...query, page }));
+      }
+      const view = {
+        query,
+        services,
+        total,
+        size: pageSize,
+        accessible: accessible.length,
+        groups,
+      };
+      pages.send(ctx, servicesPage({ layout: await pages.layoutFor(ctx), ...view }));
+    }),
+  );
+}
