@@ -17,11 +17,11 @@ export function composeAudit({
       ? undefined
       : disposables.use(openAuditFile({ file: resolve(config.directory, file), log }));
   metrics.observeAuditFile(() => lines?.droppedLines ?? 0);
-  database.audit.onRecord((rows) => {
-    for (const row of rows) {
-      metrics.countAudit(row.result);
-      lines?.write(present(row));
-    }
+  database.audit.onRecord((row, targetNames) => {
+    metrics.countAudit(row.result, targetNames?.length);
+    if (lines === undefined) return;
+    if (targetNames === undefined) lines.write(present(row));
+    for (const name of targetNames ?? []) lines.write(present({ ...row, target_name: name }));
   });
 }
 

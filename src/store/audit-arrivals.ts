@@ -46,36 +46,54 @@ export function createAuditArrivals({
   let moving = Promise.resolve();
   let isStopped = false;
   const columns = sql.join(auditColumns.map((name) => sql.ref(name)));
+  /** As they are in the log: a row that stands for several is one for each. */
+  const moved = sql.join(
+    auditColumns.map((name) =>
+      name === 'target_name'
+        ? sql`coalesce(target.value, arrival.target_name)`
+        : sql.ref(`arrival.${name}`),
+    ),
+  );
+  /** Whole rows, until they stand for as many as are moved at once. */
+  const first = (locked: 'for update' | '') => sql`
+    select id, target_count from (
+      select id, target_count, sum(target_count) over (order by id) - target_count as earlier from (
+        select id, target_count from audit_arrivals order by id
+        limit ${sql.lit(movedAtOnce)} ${sql.raw(locked)}) as arrived) as counted
+    where earlier < ${sql.lit(movedAtOnce)}`;
 
   /** Several hubs may move at once: whoever waited for another finds nothing left. */
   async function moveSomeOnPostgres(): Promise<number> {
     const { numAffectedRows = 0n } = await sql`
-      with moved as (
+      with arrival as (
         delete from audit_arrivals
-        where id in (select id from audit_arrivals order by id limit ${sql.lit(movedAtOnce)} for update)
+        where id in (select id from (${first('for update')}) as taken)
         returning *)
-      insert into audit (${columns}) select ${columns} from moved order by id`.execute(kysely);
+      insert into audit (${columns}) select ${moved}
+      from arrival left join lateral
+        json_array_elements_text(arrival.target_names::json) with ordinality as target(value, key) on true
+      order by arrival.id, target.key`.execute(kysely);
     return Number(numAffectedRows);
   }
 
   const moveSomeOnSqlite = (): Promise<number> =>
     kysely.transaction().execute(async (transaction) => {
-      const { rows } = await sql<{ last: number | null; count: number }>`
-        select max(id) as last, count(*) as count from
-        (select id from audit_arrivals order by id limit ${sql.lit(movedAtOnce)})`.execute(
+      const { rows } = await sql<{ last: number | null; count: number | null }>`
+        select max(id) as last, sum(target_count) as count from (${first('')})`.execute(
         transaction,
       );
-      const [{ last, count } = { last: null, count: 0 }] = rows;
-      if (last === null) return 0;
-      await sql`insert into audit (${columns})
-        select ${columns} from audit_arrivals where id <= ${last} order by id`.execute(transaction);
+      const [{ last, count } = { last: null, count: null }] = rows;
+      if (last === null || count === null) return 0;
+      await sql`insert into audit (${columns}) select ${moved}
+        from audit_arrivals as arrival left join json_each(arrival.target_names) as target
+        where arrival.id <= ${last} order by arrival.id, target.id`.execute(transaction);
       await sql`delete from audit_arrivals where id <= ${last}`.execute(transaction);
       return count;
     });
 
   async function moveAll(): Promise<void> {
     const moveSome = dialect === 'sqlite' ? moveSomeOnSqlite : moveSomeOnPostgres;
-    while ((await moveSome()) === movedAtOnce);
+    while ((await moveSome()) >= movedAtOnce);
   }
 
   async function move(): Promise<void> {

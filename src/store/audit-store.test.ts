@@ -60,7 +60,7 @@ describeEachDatabase('the audit log', (open, dialect) => {
     const users = createUserStore(database);
     await users.create({ name: 'old' });
     const told: unknown[] = [];
-    database.audit.onRecord((rows) => told.push(...rows.map(({ target_name }) => target_name)));
+    database.audit.onRecord((row, names) => told.push(...(names ?? [row.target_name])));
     await Promise.all([
       actAs(ada, () => users.createMissing(['one', 'old', 'two'], { isAdmin: true })),
       users.createMissing(['three']),
@@ -81,6 +81,22 @@ describeEachDatabase('the audit log', (open, dialect) => {
     await sql`alter table moved rename to audit_arrivals`.execute(database.kysely);
     expect(await users.findByName('four')).toBeUndefined();
     expect(await users.findByName('five')).toBeUndefined();
+  });
+
+  test('takes one row of many new users, and moves them a thousand or so at once', async () => {
+    const database = await open();
+    const users = createUserStore(database);
+    const names = Array.from({ length: 1_200 }, (_, index) => `member-${index}`);
+    for (let start = 0; start < names.length; start += 300) {
+      await users.createMissing([...names.slice(start, start + 300), 'member-0']);
+    }
+    await users.createMissing(['member-1', 'member-2']);
+    const arrived = database.kysely.selectFrom('audit_arrivals').select('target_count');
+    const counts = (await arrived.execute()).map(({ target_count }) => Number(target_count));
+    expect(counts).toEqual([300, 300, 300, 300]);
+    const { entries } = await createAuditStore(database).list({ filter: {}, limit: 2_000 });
+    expect(entries.map(({ target }) => target?.name).toReversed()).toEqual(names);
+    expect(await arrived.execute()).toEqual([]);
   });
 
   test('takes whoever is identified later on, and the hub where no one acts', async () => {

@@ -13,6 +13,15 @@ interface NewUser {
   readonly name: string;
 }
 
+interface NewUsers {
+  readonly names: readonly string[];
+  /** JSON: a list of lists, of which each begins with the id of a user. */
+  readonly identities: string;
+}
+
+/** Called with a row once it is committed; with `targetNames` it stands for one of each. */
+type RecordListener = (row: AuditRow, targetNames?: readonly string[]) => void;
+
 /** Where deeds are recorded. Nothing changes or deletes a row but the purge of old ones. */
 export interface AuditTrail {
   /**
@@ -21,15 +30,15 @@ export interface AuditTrail {
    */
   record(on: Kysely<Tables>, ...deeds: readonly Deed[]): Promise<void>;
   /**
-   * Creates users and records a deed for each, all or none, at the cost of one statement. Returns those who
-   * were created.
+   * Creates users and records a deed for each, all or none, at the cost of one row. Returns those who were
+   * created.
    */
   recordNewUsers<Row extends NewUser>(
     /** A statement that inserts users and returns those inserted. */
     change: Compilable<Row>,
     deed: Omit<Deed, 'target'>,
-    /** JSON: a list of lists, of which each begins with the id of a user. */
-    identities: string,
+    /** Those to be inserted. */
+    users: NewUsers,
   ): Promise<Row[]>;
   /** Records what has no transaction. It is done already: that it cannot be recorded is logged, not thrown. */
   recordAlone(...deeds: readonly Deed[]): Promise<void>;
@@ -38,8 +47,7 @@ export interface AuditTrail {
    * and not kept one by one.
    */
   recordBounded(deed: Deed): void;
-  /** Called with rows once they are committed. */
-  onRecord(listener: (rows: readonly AuditRow[]) => void): void;
+  onRecord(listener: RecordListener): void;
   /** Makes everything that is recorded by now be found. Rejects when the database cannot be written. */
   catchUp(): Promise<void>;
   /** Writes what waits; the database is about to be closed. */
@@ -72,7 +80,7 @@ export function createAuditTrail({
 }): AuditTrail {
   /** What is written when their transactions end. */
   const waitingRows = new WeakMap<Kysely<Tables>, AuditRow[]>();
-  const listeners: ((rows: readonly AuditRow[]) => void)[] = [];
+  const listeners: RecordListener[] = [];
   const arrivals = createAuditArrivals({ kysely, dialect, log });
   const bounded = createBoundedRecords({ rowOf, write: writeAlone });
 
@@ -121,8 +129,12 @@ export function createAuditTrail({
   }
 
   function tell(rows: readonly AuditRow[]): void {
-    if (rows.length > 0) arrivals.moveSoon();
-    for (const listener of listeners) listener(rows);
+    for (const row of rows) tellOf(row);
+  }
+
+  function tellOf(row: AuditRow, targetNames?: readonly string[]): void {
+    arrivals.moveSoon();
+    for (const listener of listeners) listener(row, targetNames);
   }
 
   async function writeAlone(rows: readonly AuditRow[]): Promise<void> {
@@ -145,13 +157,18 @@ export function createAuditTrail({
     async recordNewUsers<Row extends NewUser>(
       change: Compilable<Row>,
       deed: Omit<Deed, 'target'>,
-      identities: string,
+      users: NewUsers,
     ) {
       const like = rowOf({ ...deed, target: { kind: 'user', name: '' } });
       const { rows } = await kysely.executeQuery<Row>(
-        recordingUsers(change.compile(), { dialect, like, identities }),
+        recordingUsers(change.compile(), { dialect, like, users }),
       );
-      tell(rows.map(({ name }) => ({ ...like, target_name: name })));
+      if (rows.length > 0) {
+        tellOf(
+          like,
+          rows.map(({ name }) => name),
+        );
+      }
       return rows;
     },
     recordAlone: (...deeds) => writeAlone(deeds.map(rowOf)),
@@ -169,26 +186,29 @@ export function createAuditTrail({
 
 /** What rows for users who are made together have in common. */
 const shared = auditColumns.filter((name) => name !== 'target_name');
-const into = `insert into audit_arrivals (target_name, ${shared.join(', ')})`;
-const followingUsers = `${into} select users.name, ${shared.map(() => '?').join(', ')}
-  from json_each(?) as list join users on users.id = list.value ->> 0`;
+const into = `insert into audit_arrivals (target_names, target_count, ${shared.join(', ')})`;
+/** Follows the insertion of users, of whom some may be there already: mostly none is, and none need be found. */
+const followingUsers = `${into} select case when changes() = ? then ? else (
+    select json_group_array(users.name) from json_each(?) as list join users on users.id = list.value ->> 0
+  ) end, changes(), ${shared.map(() => '?').join(', ')} where changes() > 0`;
 
-/** A statement that creates users, with a row of the audit log like the one given for each of them. */
+/** A statement that creates users, with a row of the audit log like the one given for all of them. */
 function recordingUsers<Row>(
   change: CompiledQuery<Row>,
   {
     dialect,
     like,
-    identities,
+    users: { names, identities },
   }: {
     readonly dialect: 'sqlite' | 'postgres';
     readonly like: AuditRow;
-    readonly identities: string;
+    readonly users: NewUsers;
   },
 ): CompiledQuery<Row> & { readonly following?: object } {
   const values = shared.map((name) => like[name]);
   if (dialect === 'sqlite') {
-    return { ...change, following: { sql: followingUsers, parameters: [...values, identities] } };
+    const parameters = [names.length, JSON.stringify(names), identities, ...values];
+    return { ...change, following: { sql: followingUsers, parameters } };
   }
   const { length } = change.parameters;
   const given = shared.map(
@@ -197,7 +217,8 @@ function recordingUsers<Row>(
   return {
     ...change,
     sql: `with made as (${change.sql}),
-      recorded as (${into} select made.name, ${given.join(', ')} from made)
+      recorded as (${into} select json_agg(made.name)::text, count(*), ${given.join(', ')}
+        from made having count(*) > 0)
       select * from made`,
     parameters: [...change.parameters, ...values],
   };

@@ -20,6 +20,7 @@ import { migration0015 } from './migrations/0015-start-times.ts';
 import { migration0016 } from './migrations/0016-audit-arrivals.ts';
 import { migration0017 } from './migrations/0017-service-stops.ts';
 import { migration0018 } from './migrations/0018-notices.ts';
+import { migration0019 } from './migrations/0019-audit-batches.ts';
 
 /** Every step, in order; the version of a schema is the number of steps it has seen. Append only. */
 export const migrations: readonly Migration[] = [
@@ -41,6 +42,7 @@ export const migrations: readonly Migration[] = [
   migration0016,
   migration0017,
   migration0018,
+  migration0019,
 ];
 
 export interface MigrateOptions {

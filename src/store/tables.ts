@@ -33,7 +33,7 @@ export interface Tables {
   keyv: KeyvTable;
   audit: AuditTable;
   /** What was recorded last, on its way into `audit`. */
-  audit_arrivals: AuditTable;
+  audit_arrivals: AuditArrivalsTable;
 }
 
 export interface UsersTable {
@@ -372,6 +372,13 @@ export interface AuditTable {
   result: string;
   detail: string;
   instance: string | null;
+}
+
+export interface AuditArrivalsTable extends AuditTable {
+  /** JSON list of the names of targets, for a row that stands for one of each. */
+  target_names: string | null;
+  /** For how many rows it stands. */
+  target_count: Generated<number>;
 }
 
 export interface KeyvTable {

@@ -84,7 +84,10 @@ export async function insertMissingUsers(
     )
     .onConflict((conflict) => conflict.column('name').doNothing())
     .returning(['id', 'name']);
-  const inserted = await audit.recordNewUsers(insert, userCreated(first), identities);
+  const inserted = await audit.recordNewUsers(insert, userCreated(first), {
+    names: rows.map(({ name }) => name),
+    identities,
+  });
   const ids = new Set(inserted.map(({ id }) => id));
   return rows.filter(({ id }) => ids.has(id)).map((row) => ({ ...row, created_at }));
 }
