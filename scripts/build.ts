@@ -25,7 +25,7 @@ interface Manifest {
 
 rmSync(dist, { recursive: true, force: true });
 compile();
-for (const file of globSync(['src/**/*.{css,svg,js}', 'bin/*'], { cwd: root })) copy(file);
+for (const file of globSync(['src/**/*.{css,svg,js,json}', 'bin/*'], { cwd: root })) copy(file);
 for (const file of ['README.md', 'CHANGELOG.md', 'SECURITY.md', 'hub.schema.json']) copy(file);
 const manifest = publishedManifest(readJson(join(root, 'package.json')));
 writeFileSync(join(dist, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);

@@ -1,3 +1,5 @@
+import type { Phrase } from './texts/text.ts';
+
 /** What can go wrong in the hub, as a closed set of codes that never change their meaning. */
 export type HubErrorCode =
   | 'bad_request'
@@ -29,7 +31,7 @@ export type HubErrorCode =
 export interface HubErrorOptions {
   readonly cause?: unknown;
   /** What the person asking can do about it. Public. */
-  readonly hint?: string;
+  readonly hint?: Phrase;
   /** Seconds until another attempt makes sense; sent as `Retry-After`. */
   readonly retryAfterSeconds?: number;
   /** Whether it is a refusal that looks like something that is not there. */
@@ -40,21 +42,25 @@ export interface HubErrorOptions {
 
 /**
  * An expected failure of the domain. It knows no HTTP: `http/error-response.ts` gives each code its
- * status. The message is fit for the person asking and never holds a secret.
+ * status. The message is fit for the person asking and never holds a secret; it is in English, for
+ * programs and the log, and pages show `shown` in the language of their reader.
  */
 export class HubError extends Error {
   override readonly name = 'HubError';
   readonly code: HubErrorCode;
   readonly hint: string | undefined;
+  /** What it says on pages. */
+  readonly shown: { readonly message: Phrase; readonly hint: Phrase | undefined };
   readonly retryAfterSeconds: number | undefined;
   readonly details: Readonly<Record<string, unknown>> | undefined;
   /** Whether the caller was refused, whatever the code says. */
   readonly isRefusal: boolean;
 
-  constructor(code: HubErrorCode, message: string, options: HubErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+  constructor(code: HubErrorCode, message: Phrase, options: HubErrorOptions = {}) {
+    super(String(message), options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
-    this.hint = options.hint;
+    this.hint = options.hint === undefined ? undefined : String(options.hint);
+    this.shown = { message, hint: options.hint };
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.details = options.details;
     this.isRefusal = options.isRefusal ?? (code === 'forbidden' || code === 'csrf_failed');

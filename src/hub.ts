@@ -349,6 +349,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       services,
       browser,
       origins: site.origins,
+      languages: site.languages,
       catalogue,
       ...accounts,
     }),

@@ -4,7 +4,12 @@ import type { ConfigProblem } from '../errors.ts';
 import { type PreparedPlugins, preparePlugins } from '../plugin-host/prepare-plugins.ts';
 import { roleWarnings } from '../rbac/validate-roles.ts';
 import { checkServices } from '../services/service-facts.ts';
-import { checkAccounts, checkCookieSecretFile, checkScopes } from './config-checks.ts';
+import {
+  checkAccounts,
+  checkCookieSecretFile,
+  checkLanguages,
+  checkScopes,
+} from './config-checks.ts';
 import { checkPrograms } from './program-check.ts';
 import { checkReachability } from './reachability-check.ts';
 
@@ -49,6 +54,7 @@ export async function loadCheckedConfig(options: CheckedConfigOptions): Promise<
     ...roleWarnings(config.Hub.load_roles),
     ...(await checkPrograms(config, env)),
     ...(await checkReachability(config, env)),
+    ...(await checkLanguages(config)),
   );
   return { config, plugins, warnings };
 }

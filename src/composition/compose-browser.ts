@@ -75,6 +75,7 @@ export function composeBrowser(
   const formLimitBytes = proxyConfig.api_body_size;
   const pages = createPageContext({
     ...site.layout,
+    languages: site.languages,
     publicUrl,
     origins: site.origins,
     csrf,

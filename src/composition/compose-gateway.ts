@@ -72,7 +72,7 @@ export function composeGateway(
     backend,
     count: metrics.countForwarded,
     ways: {
-      renderNotReadyPage: createNotReadyRenderer(site.layout, registry),
+      renderNotReadyPage: createNotReadyRenderer(site, registry),
     },
     createHops: (parts) =>
       createHopForwarder({

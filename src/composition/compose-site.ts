@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
+import { languageSettingsOf } from '../config/language-settings.ts';
 import { ownHostLabel } from '../config/subdomain-host.ts';
 import { createClientAddressReader } from '../http/client-address.ts';
 import { createErrorAnswers } from '../http/error-answers.ts';
@@ -8,6 +9,7 @@ import { loadAssets } from '../pages/assets/assets.ts';
 import { createErrorPageRenderer } from '../pages/errors/error-page-renderer.ts';
 import { createPageUrls } from '../pages/page-urls.ts';
 import { hostPrefix, sessionIdCookie } from '../protocol/cookie-names.ts';
+import { loadLanguages } from '../texts/languages.ts';
 import { jupyterHubCompatibility } from './jupyterhub-compatibility.ts';
 
 /** The addresses of the hub, and the look of its pages. */
@@ -17,8 +19,15 @@ export type Site = Awaited<ReturnType<typeof composeSite>>;
 export type SiteConfig = Pick<Config, 'basePath' | 'publicUrl' | 'connectUrl' | 'subdomainHost'> & {
   readonly Hub: Pick<
     Config['Hub'],
-    'title' | 'accent_color' | 'trusted_proxies' | 'environment_prefixes'
+    | 'title'
+    | 'accent_color'
+    | 'language'
+    | 'languages_dir'
+    | 'trusted_proxies'
+    | 'environment_prefixes'
   >;
+  /** Where relative paths begin; left out where there are none. */
+  readonly directory?: string;
 };
 
 export async function composeSite(
@@ -42,6 +51,7 @@ export async function composeSite(
   const jupyterHub = jupyterHubCompatibility(Hub.environment_prefixes, version);
   // On origins of their own, servers have a cookie of their own for it.
   const canHaveHostCookie = isHttps && basePath === '/' && !origins.areSeparate;
+  const languages = await loadLanguages(languageSettingsOf(config));
   const layout = { hubTitle: Hub.title, urls, assets };
   return {
     isHttps,
@@ -53,8 +63,9 @@ export async function composeSite(
     assets,
     /** What every page has in common. */
     layout,
+    languages,
     errorAnswers: createErrorAnswers({
-      renderErrorPage: createErrorPageRenderer(layout),
+      renderErrorPage: createErrorPageRenderer(layout, languages),
       isHttps,
       formTargets: origins.otherSources,
       log,

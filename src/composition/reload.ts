@@ -1,11 +1,13 @@
 import { loadDirectory } from '../accounts/load-directory.ts';
 import type { RoleAdministration } from '../accounts/role-administration.ts';
 import type { Config } from '../config/config.ts';
+import { languageSettingsOf } from '../config/language-settings.ts';
 import { routeOrigins } from '../config/route-services.ts';
 import type { Origins } from '../http/origins.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import { giveWayToConfig } from '../services/service-administration.ts';
+import type { Languages } from '../texts/languages.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedLogin } from './compose-login.ts';
 import type { ComposedServices } from './compose-services.ts';
@@ -29,6 +31,8 @@ const reloadedSettings = new Set([
   'announcement_home',
   'announcement_spawn',
   'announcement_logout',
+  'language',
+  'languages_dir',
 ]);
 /** Read once at start by what a reload does not build again. */
 const keptAuthenticatorSettings = new Set([
@@ -49,6 +53,7 @@ export function createReload(
     readonly services: ComposedServices;
     readonly browser: Pick<ComposedBrowser, 'announcements'>;
     readonly origins: Pick<Origins, 'setFurther'>;
+    readonly languages: Pick<Languages, 'reload'>;
     readonly catalogue: ScopeCatalogue;
     readonly roleAdministration: Pick<RoleAdministration, 'configure'>;
   },
@@ -70,6 +75,7 @@ export function createReload(
     extraRoutes.apply(next);
     deps.origins.setFurther(routeOrigins(next));
     announcements.update(next.Hub);
+    await deps.languages.reload(languageSettingsOf(next));
     database.announceChange();
     current = next;
     await instance.setSettingsDigest(digestSettings(next));

@@ -9,6 +9,7 @@ import {
   secretUrl,
   serverNamePattern,
 } from './common-schema.ts';
+import { languageSettings } from './language-schema.ts';
 import { serviceSchema } from './service-schema.ts';
 
 /** How many entries a page of a list has; beyond this an answer is too large for those who wait behind it. */
@@ -345,4 +346,5 @@ export const hubSection = z.strictObject({
     .regex(/^#[0-9a-fA-F]{6}$/, 'is not a colour such as #2457d6')
     .optional()
     .describe('Colour of primary buttons and links.'),
+  ...languageSettings,
 });

@@ -58,6 +58,8 @@ export interface GatewayConfig {
     Config['Hub'],
     | 'title'
     | 'accent_color'
+    | 'language'
+    | 'languages_dir'
     | 'trusted_proxies'
     | 'environment_prefixes'
     | 'bind_url'

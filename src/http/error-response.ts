@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { HubError, type HubErrorCode } from '../errors.ts';
+import { text } from '../texts/text.ts';
 
 const statusByCode = {
   bad_request: 400,
@@ -39,6 +40,8 @@ export interface ErrorResponse {
   readonly code: HubErrorCode;
   readonly message: string;
   readonly hint: string | undefined;
+  /** What it says on pages. */
+  readonly shown: HubError['shown'];
   readonly retryAfterSeconds: number | undefined;
   readonly details: Readonly<Record<string, unknown>> | undefined;
   /** Ties the answer to the log line of an unforeseen error. */
@@ -49,22 +52,17 @@ export interface ErrorResponse {
 /** The only place where a thrown value becomes an HTTP status and a public text. */
 export function toErrorResponse(thrown: unknown): ErrorResponse {
   if (thrown instanceof HubError) {
-    const { code, message, hint, retryAfterSeconds, details } = thrown;
+    const { code, message, hint, shown, retryAfterSeconds, details } = thrown;
     const status = statusByCode[code];
     const isBug = code === 'internal';
     const errorId = isBug ? randomUUID() : undefined;
-    return { status, code, message, hint, retryAfterSeconds, details, errorId, isBug };
+    return { status, code, message, hint, shown, retryAfterSeconds, details, errorId, isBug };
   }
-  return {
-    status: 500,
-    code: 'internal',
-    message: 'Something went wrong inside the hub.',
-    hint: 'Try again; if it happens again, tell your administrator the id of this error.',
-    retryAfterSeconds: undefined,
-    details: undefined,
-    errorId: randomUUID(),
-    isBug: true,
-  };
+  return toErrorResponse(
+    new HubError('internal', text`Something went wrong inside the hub.`, {
+      hint: text`Try again; if it happens again, tell your administrator the id of this error.`,
+    }),
+  );
 }
 
 /** The JSON body of an error, the same shape everywhere. */

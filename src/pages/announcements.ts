@@ -1,7 +1,9 @@
 import type { HubConfig } from '../config/config.ts';
-import { type AnnouncedPage, type AnnouncementLevel, shortTime } from '../notices/notice.ts';
+import type { AnnouncedPage } from '../notices/notice.ts';
 import type { NoticeStore, Notices } from '../notices/notice-store.ts';
+import { text } from '../texts/text.ts';
 import type { ShownAnnouncement } from './elements/layout-props.ts';
+import { exactTime } from './elements/time.ts';
 
 /** What the operator tells all users, by page. */
 export interface Announcements {
@@ -54,9 +56,9 @@ export function createAnnouncements(deps: {
     const { announcement } = config;
     if (announcement === undefined || announcement === '') return undefined;
     if (typeof announcement === 'string') return { text: announcement, level: 'warning' };
-    const { text, level, pages, until } = announcement;
+    const { text: announced, level, pages, until } = announcement;
     const isOver = until !== undefined && Date.parse(until) <= now();
-    return isOver || !isFor(pages, page) ? undefined : { text, level };
+    return isOver || !isFor(pages, page) ? undefined : { text: announced, level };
   }
 
   return {
@@ -86,11 +88,13 @@ function isFor(
   return pages === undefined || (page !== undefined && pages.includes(page));
 }
 
-function maintenanceNotice({ text, until }: NonNullable<Notices['maintenance']>): {
-  readonly text: string;
-  readonly level: AnnouncementLevel;
-} {
-  const end = until === undefined ? '' : ` until ${shortTime(until)}`;
-  const rule = `Maintenance${end}: no servers are started. Those that run go on.`;
-  return { text: text === '' ? rule : `${rule}\n${text}`, level: 'warning' };
+function maintenanceNotice({
+  text: own,
+  until,
+}: NonNullable<Notices['maintenance']>): ShownAnnouncement {
+  const rule =
+    until === undefined
+      ? text`Maintenance: no servers are started. Those that run go on.`
+      : text`Maintenance until ${exactTime(until)}: no servers are started. Those that run go on.`;
+  return { rule, text: own, level: 'warning' };
 }

@@ -1,45 +1,94 @@
-/** A piece of markup whose dynamic parts have been escaped. Only this module can make one. */
-export class Html {
-  readonly #markup: string;
+import { english, type Language } from '../texts/language.ts';
+import { Markup, Text } from '../texts/text.ts';
 
-  constructor(key: symbol, markup: string) {
+/** A piece of markup whose dynamic parts are escaped when it is rendered. Only this module can make one. */
+export class Html extends Markup {
+  readonly #strings: readonly string[];
+  readonly #values: readonly HtmlValue[];
+  readonly #holes: readonly Hole[];
+
+  constructor(key: symbol, { strings, values, holes }: Template) {
+    super();
     if (key !== constructorKey) throw new TypeError('Html is made by the html tag.');
-    this.#markup = markup;
+    this.#strings = strings;
+    this.#values = values;
+    this.#holes = holes;
   }
 
-  toString(): string {
-    return this.#markup;
+  markupIn(language: Language): string {
+    const strings = this.#strings;
+    let markup = strings[0] ?? '';
+    for (let index = 0; index < this.#values.length; index += 1) {
+      const value = this.#values[index];
+      markup += this.#holes[index] === 'address' ? addressOf(value) : markupOf(value, language);
+      markup += strings[index + 1] ?? '';
+    }
+    return markup;
+  }
+
+  override textIn(language: Language): string {
+    return this.markupIn(language)
+      .replace(/<[^>]*>/g, '')
+      .replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => signs[entity] ?? '');
+  }
+
+  /** In English. */
+  override toString(): string {
+    return this.markupIn(english);
   }
 }
+
+interface Template {
+  readonly strings: readonly string[];
+  readonly values: readonly HtmlValue[];
+  readonly holes: readonly Hole[];
+}
+
+/** What a value of a template becomes. */
+type Hole = 'text' | 'address';
 
 const constructorKey = Symbol('Html');
 
 /** What may stand in a template: text is escaped, `false`, `null` and `undefined` show nothing. */
-export type HtmlValue = Html | string | number | false | null | undefined | readonly HtmlValue[];
+export type HtmlValue =
+  | Html
+  | Text
+  | string
+  | number
+  | false
+  | null
+  | undefined
+  | readonly HtmlValue[];
 
 /**
- * Builds markup from a template and escapes every value that is not markup already.
+ * Builds markup from a template and escapes every value that is not markup already. Texts are written in the language
+ * in which the markup is rendered.
  *
  * A value may stand as text or inside a quoted attribute. Where it is the whole or the beginning of
  * an address (`href`, `src`, `action`, `formaction`), it must be one that `safeHref` admits, and
  * shows as `#` otherwise.
  */
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
-  let markup = strings[0] ?? '';
-  for (const [index, value] of values.entries()) {
-    const before = strings[index] ?? '';
-    if (before.endsWith('=')) {
-      throw new TypeError(`An attribute needs quotes around its value: …${before.slice(-40)}`);
-    }
-    markup += addressStart.test(before) ? addressOf(value) : markupOf(value);
-    markup += strings[index + 1] ?? '';
+  let holes = holesOf.get(strings);
+  if (holes === undefined) {
+    holes = strings.slice(0, -1).map(holeAfter);
+    holesOf.set(strings, holes);
   }
-  return new Html(constructorKey, markup);
+  return new Html(constructorKey, { strings, values, holes });
+}
+
+const holesOf = new WeakMap<TemplateStringsArray, readonly Hole[]>();
+
+function holeAfter(before: string): Hole {
+  if (before.endsWith('=')) {
+    throw new TypeError(`An attribute needs quotes around its value: …${before.slice(-40)}`);
+  }
+  return addressStart.test(before) ? 'address' : 'text';
 }
 
 /** Declares constant text to be markup. Never for anything that came from outside the source code. */
 export function unsafeHtml(constant: string): Html {
-  return new Html(constructorKey, constant);
+  return new Html(constructorKey, { strings: [constant], values: [], holes: [] });
 }
 
 /** Joins pieces of markup with a separator. */
@@ -47,9 +96,9 @@ export function joinHtml(pieces: readonly HtmlValue[], separator: HtmlValue): Ht
   return html`${pieces.flatMap((piece, index) => (index === 0 ? [piece] : [separator, piece]))}`;
 }
 
-/** The text of a whole document or a part of one. */
-export function renderHtml(markup: Html): string {
-  return markup.toString();
+/** The text of a whole document or a part of one, in the language of its reader. */
+export function renderHtml(markup: Html, language = english): string {
+  return markup.markupIn(language);
 }
 
 /**
@@ -69,10 +118,22 @@ function addressOf(value: HtmlValue): string {
   return escapeText(typeof value === 'string' ? (safeHref(value) ?? '#') : '#');
 }
 
-function markupOf(value: HtmlValue): string {
-  if (value instanceof Html) return value.toString();
+function markupOf(value: HtmlValue, language: Language): string {
+  if (typeof value === 'string') return escapeText(value);
+  if (value instanceof Html) return value.markupIn(language);
   if (value === false || value === null || value === undefined) return '';
-  if (Array.isArray(value)) return value.map(markupOf).join('');
+  if (Array.isArray(value)) {
+    let markup = '';
+    for (const each of value as readonly HtmlValue[]) markup += markupOf(each, language);
+    return markup;
+  }
+  if (value instanceof Text) {
+    let markup = '';
+    for (const part of value.partsIn(language)) {
+      markup += part instanceof Html ? part.markupIn(language) : escapeText(String(part));
+    }
+    return markup;
+  }
   return escapeText(String(value));
 }
 
@@ -83,6 +144,8 @@ const entities: Readonly<Record<string, string>> = {
   '"': '&quot;',
   "'": '&#39;',
 };
+
+const signs = Object.fromEntries(Object.entries(entities).map(([sign, entity]) => [entity, sign]));
 
 function escapeText(text: string): string {
   return /[&<>"']/.test(text) ? text.replace(/[&<>"']/g, (sign) => entities[sign] ?? '') : text;

@@ -10,12 +10,16 @@ import type { Caller } from '../rbac/caller.ts';
 import type { CsrfProtection } from '../sessions/csrf.ts';
 import type { Login } from '../sessions/login-sessions.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
+import type { Language } from '../texts/language.ts';
+import type { Languages } from '../texts/languages.ts';
+import { phraseIn, text } from '../texts/text.ts';
 import type { UserInfoStore } from '../users/user-info-store.ts';
 import { adminTabsOf } from './admin/admin-tabs.ts';
 import type { Announcements } from './announcements.ts';
 import type { AssetUrls } from './assets/assets.ts';
-import type { FormLayoutProps, LayoutProps, PageNotice } from './elements/layout-props.ts';
+import type { FormLayoutProps, LayoutProps, OfferedLanguage, PageNotice } from './elements/layout-props.ts';
 import { type Html, renderHtml } from './html.ts';
+import { languageOf } from './language-of.ts';
 import type { PageUrls } from './page-urls.ts';
 import { readPreferences } from './preferences.ts';
 
@@ -26,7 +30,9 @@ export interface PageContext {
   urlOf(path: string): string;
   layoutFor(ctx: Context): Promise<LayoutProps>;
   formLayoutFor(ctx: Context): Promise<FormLayoutProps>;
-  /** Answers with a page. */
+  /** In which the browser is answered. */
+  languageOf(ctx: Context): Language;
+  /** Answers with a page in the language of its reader. */
   send(ctx: Context, page: Html, status?: number): void;
   /** Reads a submitted form. Throws `csrf_failed` unless the hub made it for this browser. */
   readForm(ctx: Context): Promise<URLSearchParams>;
@@ -48,6 +54,7 @@ export function createPageContext(deps: {
   readonly hubTitle: string;
   readonly urls: PageUrls;
   readonly assets: AssetUrls;
+  readonly languages: Languages;
   readonly publicUrl: URL;
   readonly origins: Origins;
   readonly csrf: CsrfProtection;
@@ -58,6 +65,16 @@ export function createPageContext(deps: {
 }): PageContext {
   const { hubTitle, urls, assets, publicUrl, origins, csrf, authorizer, announcements } = deps;
 
+  function offeredLanguages(ctx: Context): OfferedLanguage[] {
+    const { tag: current } = pages.languageOf(ctx);
+    const offered = deps.languages.all.map(({ tag, name }) => ({
+      tag,
+      name,
+      isCurrent: tag === current,
+    }));
+    return offered.sort((one, other) => one.name.localeCompare(other.name));
+  }
+
   async function layoutFor(ctx: Context): Promise<LayoutProps> {
     const login = loginOf(ctx);
     const base = {
@@ -65,6 +82,7 @@ export function createPageContext(deps: {
       urls,
       assets,
       now: new Date(),
+      languages: offeredLanguages(ctx),
       theme: readPreferences(ctx.req.headers.cookie).theme,
       address: ctx.method === 'GET' ? ctx.originalUrl : undefined,
       announcements: await announcements.at(ctx.path),
@@ -90,6 +108,7 @@ export function createPageContext(deps: {
 
   const pages: PageContext = {
     urls,
+    languageOf: (ctx) => languageOf(deps.languages, ctx.req.headers),
     urlOf: origins.urlOf,
     layoutFor,
     formLayoutFor: async (ctx) => ({ ...(await layoutFor(ctx)), csrfToken: csrf.token(ctx) }),
@@ -97,7 +116,7 @@ export function createPageContext(deps: {
     send(ctx, page, status = 200) {
       ctx.status = status;
       ctx.type = 'text/html; charset=utf-8';
-      ctx.body = renderHtml(page);
+      ctx.body = renderHtml(page, pages.languageOf(ctx));
     },
 
     async readForm(ctx) {
@@ -106,8 +125,10 @@ export function createPageContext(deps: {
       return form;
     },
 
-    redirectWithNotice(ctx, url, notice) {
-      if (loginOf(ctx) !== undefined && ctx['session']) ctx['session'].notice = notice;
+    redirectWithNotice(ctx, url, { kind, text: phrase }) {
+      if (loginOf(ctx) !== undefined && ctx['session']) {
+        ctx['session'].notice = { kind, text: phraseIn(phrase, pages.languageOf(ctx)) };
+      }
       ctx.redirect(url);
       ctx.status = 303;
     },
@@ -125,8 +146,8 @@ export function createPageContext(deps: {
       const login = loginOf(ctx);
       if (login !== undefined) return page(ctx, login);
       if (ctx.method === 'GET' || ctx.method === 'HEAD') return pages.redirectToLogin(ctx);
-      throw new HubError('forbidden', 'You are no longer logged in.', {
-        hint: 'Log in and try again.',
+      throw new HubError('forbidden', text`You are no longer logged in.`, {
+        hint: text`Log in and try again.`,
       });
     },
 

@@ -3,6 +3,7 @@ import { focusLayout, pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps, LayoutProps } from '../elements/layout-props.ts';
 import { type QrModules, qrCode } from '../elements/qr-code.ts';
 import { copyableText } from '../elements/secret.ts';
+import { copyTexts } from '../elements/secret.ts';
 import { type Html, html } from '../html.ts';
 
 export interface SecondFactorSetUpView {
@@ -64,7 +65,7 @@ export function recoveryCodesPage({ layout, codes, isFirstTime }: RecoveryCodesV
     body: html`<div class="panel">
 <header class="titles"><h1>Your recovery codes</h1><p class="lead">${isFirstTime ? 'Your second factor is on.' : 'These replace the codes you had.'} Each of these codes logs you in once, if you lose your phone. Print them or keep them in a safe place: they are not shown again.</p></header>
 <div class="stack"><ul class="codes" id="recovery-codes" data-copy-text="${codes.join('\n')}">${codes.map((code) => html`<li>${code}</li>`)}</ul>
-<button class="button small" type="button" hidden data-copy="recovery-codes">Copy all</button></div>
+<button class="button small" type="button" hidden data-copy="recovery-codes"${copyTexts}>Copy all</button></div>
 <a class="button primary wide" href="${layout.urls.account}">I have saved them</a>
 </div>`,
   });

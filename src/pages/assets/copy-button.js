@@ -8,10 +8,10 @@ for (const button of document.querySelectorAll('button[data-copy]')) {
   button.addEventListener('click', () => {
     const text = source.dataset.copyText ?? source.textContent.trim();
     navigator.clipboard.writeText(text).then(
-      () => say('Copied'),
+      () => say(button.dataset.copied),
       () => {
         getSelection()?.selectAllChildren(source);
-        say('Selected');
+        say(button.dataset.selected);
       },
     );
   });

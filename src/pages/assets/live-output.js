@@ -4,9 +4,9 @@ import { events } from './server-sent-events.js';
 const mostLines = 1000;
 const shownLines = 200;
 const panel = document.querySelector('[data-output-url]');
-if (panel !== null) follow(panel.dataset.outputUrl);
+if (panel !== null) follow(panel.dataset.outputUrl, panel.dataset);
 
-function follow(url) {
+function follow(url, texts) {
   const [list, state, pause, search] = ['lines', 'state', 'pause', 'search'].map((name) =>
     document.getElementById(`output-${name}`),
   );
@@ -23,7 +23,7 @@ function follow(url) {
   for (const control of [pause, search]) control.hidden = false;
   pause.addEventListener('click', () => {
     isPaused = !isPaused;
-    pause.textContent = isPaused ? 'Go on' : 'Pause';
+    pause.textContent = isPaused ? texts.goOn : texts.pause;
     if (!isPaused) box.scrollTop = 0;
     show();
   });
@@ -49,9 +49,9 @@ function follow(url) {
         isFirst = false;
         failures = 0;
       }
-      problem = 'The connection has ended.';
+      problem = texts.ended;
     } catch (error) {
-      problem = reasonOf(error.status);
+      problem = reasonOf(error.status, texts);
     }
     isFollowing = false;
     if (connection.signal.aborted) return void listen();
@@ -62,7 +62,7 @@ function follow(url) {
 
   function take(event, isFirst) {
     if (isFirst || event.restarted === true) lines = [];
-    if (event.skipped > 0) lines.push(`[… ${event.skipped} lines not shown]`);
+    if (event.skipped > 0) lines.push(fill(texts.skipped, event.skipped));
     lines.push(...event.lines);
     lines = lines.slice(-mostLines);
     problem = event.problem ?? '';
@@ -89,8 +89,8 @@ function follow(url) {
   function say(found) {
     const text = [
       problem,
-      found === undefined ? '' : `${found} of ${lines.length} lines.`,
-      unseen === 0 ? '' : `${unseen} more below${isPaused ? '' : ': scroll down to go on'}.`,
+      found === undefined ? '' : fill(texts.found, found, lines.length),
+      unseen === 0 ? '' : fill(isPaused ? texts.below : texts.scroll, unseen),
       lines.length === 0 && problem === '' ? state.dataset.empty : '',
     ]
       .filter((part) => part !== '')
@@ -99,9 +99,12 @@ function follow(url) {
   }
 }
 
-function reasonOf(status) {
-  if (status === 403 || status === 404)
-    return 'You may no longer read this, or it is gone. Reload the page.';
-  if (status === 429) return 'Too many pages follow output at once: close some.';
-  return 'The hub does not answer; trying again.';
+function reasonOf(status, texts) {
+  if (status === 403 || status === 404) return texts.refused;
+  if (status === 429) return texts.busy;
+  return texts.silent;
+}
+
+function fill(text, ...values) {
+  return text.replaceAll(/\{(\d)\}/g, (_, index) => values[index]);
 }

@@ -6,7 +6,7 @@ for (const button of document.querySelectorAll('button[data-reveal]')) {
   button.addEventListener('click', () => {
     const isRevealed = input.type === 'password';
     input.type = isRevealed ? 'text' : 'password';
-    button.textContent = isRevealed ? 'Hide' : 'Show';
+    button.textContent = isRevealed ? button.dataset.hide : button.dataset.show;
     button.setAttribute('aria-pressed', String(isRevealed));
   });
   input.form?.addEventListener('submit', () => {

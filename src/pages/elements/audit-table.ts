@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../../audit/deed.ts';
+import { message, type Phrase, text } from '../../texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { PageUrls } from '../page-urls.ts';
 import type { LayoutProps } from './layout-props.ts';
@@ -14,7 +15,7 @@ export function auditTable(
     isForAdministrators,
     ownName,
   }: {
-    readonly caption: string;
+    readonly caption: Phrase;
     /** Names link to users then. */
     readonly isForAdministrators: boolean;
     /** Whose page it is: addresses of others are left out of it. */
@@ -26,39 +27,39 @@ export function auditTable(
     caption,
     [
       {
-        label: 'Action',
+        label: text`Action`,
         style: 'name',
         cell: ({ action, result }) =>
-          html`${action}${result !== 'done' && html` <span class="tag">${result === 'refused' ? 'Refused' : 'Failed'}</span>`}`,
+          html`${action}${result !== 'done' && html` <span class="tag">${result === 'refused' ? text`Refused` : text`Failed`}</span>`}`,
       },
-      { label: 'When', cell: ({ at }) => timeElement(at, now) },
+      { label: text`When`, cell: ({ at }) => timeElement(at, now) },
       {
-        label: 'By',
+        label: message('By', {}, { context: 'actor' }),
         cell: (entry) => {
           const { address, name } = entry.actor;
           const isShown = isForAdministrators || name === ownName || name === undefined;
-          return html`${actor(entry, nameUrls)}${address !== undefined && isShown && html` <span class="soft">from ${address}</span>`}`;
+          return html`${actor(entry, nameUrls)}${address !== undefined && isShown && html` <span class="soft">${text`from ${address}`}</span>`}`;
         },
       },
-      { label: 'What', cell: (entry) => target(entry, nameUrls) },
-      { label: 'Detail', cell: ({ detail }) => details(detail) },
+      { label: text`What`, cell: (entry) => target(entry, nameUrls) },
+      { label: text`Detail`, cell: ({ detail }) => details(detail) },
     ],
     entries,
   );
 }
 
 const kindsOfActors = {
-  user: 'User',
-  service: 'Service',
-  anonymous: 'Someone not logged in',
-  hub: 'The hub',
-  command_line: 'Command line',
-  proxy_api: 'A JupyterHub',
+  user: text`User`,
+  service: text`Service`,
+  anonymous: text`Not logged in`,
+  hub: text`The hub`,
+  command_line: text`Command line`,
+  proxy_api: text`A JupyterHub`,
 } as const;
 
 function actor({ actor: { kind, name } }: AuditEntry, urls: PageUrls | undefined): HtmlValue {
   if (kind === 'user' && name !== undefined) return userName(name, urls);
-  return name === undefined ? kindsOfActors[kind] : `${kindsOfActors[kind]} ${name}`;
+  return name === undefined ? kindsOfActors[kind] : text`${kindsOfActors[kind]} ${name}`;
 }
 
 function target({ target: to }: AuditEntry, urls: PageUrls | undefined): HtmlValue {
@@ -66,12 +67,26 @@ function target({ target: to }: AuditEntry, urls: PageUrls | undefined): HtmlVal
   const { kind, name, part } = to;
   if (kind === 'user') return userName(name, urls);
   if (kind === 'server') {
-    return html`${part === undefined || part === '' ? 'Server' : html`Server ${part}`} of ${userName(name, urls)}`;
+    const owner = userName(name, urls);
+    return part === undefined || part === ''
+      ? text`Server of ${owner}`
+      : text`Server ${part} of ${owner}`;
   }
-  if (kind === 'session') return html`Login of ${userName(name, urls)}`;
-  if (kind === 'token') return `Token of ${name}`;
-  return `${kind.slice(0, 1).toUpperCase()}${kind.slice(1)} ${name}`;
+  if (kind === 'session') return text`Login of ${userName(name, urls)}`;
+  if (kind === 'token') return text`Token of ${name}`;
+  return text`${kindsOfTargets[kind]} ${name}`;
 }
+
+/** Others are written with what they belong to. */
+const kindsOfTargets = {
+  group: text`Group`,
+  role: text`Role`,
+  service: text`Service`,
+  client: text`Application`,
+  route: text`Route`,
+  lockout: text`Lockout`,
+  hub: text`Hub`,
+} as const;
 
 function userName(name: string, urls: PageUrls | undefined): Html {
   return urls === undefined ? html`${name}` : html`<a href="${urls.adminUser(name)}">${name}</a>`;
@@ -87,10 +102,10 @@ function details(detail: AuditEntry['detail']): HtmlValue {
 }
 
 function textOf(value: unknown): string {
-  const text = Array.isArray(value)
+  const written = Array.isArray(value)
     ? value.map(String).join(', ')
     : typeof value === 'string'
       ? value
       : JSON.stringify(value);
-  return text.length > longestDetail ? `${text.slice(0, longestDetail)}…` : text;
+  return written.length > longestDetail ? `${written.slice(0, longestDetail)}…` : written;
 }

@@ -1,3 +1,5 @@
+import { type Phrase, text } from '../../texts/text.ts';
+
 const browsers: readonly (readonly [name: string, mark: RegExp])[] = [
   ['Edge', /\bEdg(?:e|A|iOS)?\//],
   ['Opera', /\bOPR\//],
@@ -20,9 +22,9 @@ const systems: readonly (readonly [name: string, mark: RegExp])[] = [
 ];
 
 /** Says in a few words which browser on which system a user agent is: `Firefox on Linux`. */
-export function deviceName(userAgent: string): string {
+export function deviceName(userAgent: string): Phrase {
   const browser = browsers.find(([, mark]) => mark.test(userAgent))?.[0];
   const system = systems.find(([, mark]) => mark.test(userAgent))?.[0];
-  if (browser !== undefined && system !== undefined) return `${browser} on ${system}`;
-  return browser ?? system ?? 'Unknown device';
+  if (browser !== undefined && system !== undefined) return text`${browser} on ${system}`;
+  return browser ?? system ?? text`Unknown device`;
 }

@@ -1,3 +1,4 @@
+import { type Phrase, text } from '../../texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { FormLayoutProps } from './layout-props.ts';
 
@@ -20,9 +21,9 @@ export function actionForm(
   layout: FormLayoutProps,
   options: {
     readonly action: string;
-    readonly label: string;
+    readonly label: Phrase;
     /** Says what the button does to what, where the label alone is ambiguous. */
-    readonly accessibleLabel?: string;
+    readonly accessibleLabel?: Phrase;
     /** Further classes of the button, such as `primary` or `small danger`. */
     readonly style?: string;
     readonly fields?: Readonly<Record<string, string | undefined>>;
@@ -34,17 +35,17 @@ export function actionForm(
 
 export interface TextField {
   readonly name: string;
-  readonly label: string;
+  readonly label: Phrase;
   readonly type?: 'text' | 'password' | 'number' | 'search' | undefined;
   readonly id?: string;
   readonly value?: string | undefined;
   readonly help?: HtmlValue;
   /** What is wrong with the value that was sent. */
-  readonly problem?: string | undefined;
+  readonly problem?: Phrase | undefined;
   readonly autocomplete?: string;
   readonly isOptional?: boolean;
   readonly isFocused?: boolean;
-  readonly placeholder?: string;
+  readonly placeholder?: Phrase;
   readonly maxLength?: number;
   readonly min?: number | undefined;
   readonly max?: number | undefined;
@@ -63,7 +64,7 @@ export function textField(field: TextField): Html {
 <label for="${id}">${field.label}${optionalMark(field.isOptional)}</label>
 ${
   isPassword
-    ? html`<div class="with-button">${input}<button class="button" type="button" hidden data-reveal="${id}" aria-pressed="false" aria-controls="${id}">Show</button></div>`
+    ? html`<div class="with-button">${input}<button class="button" type="button" hidden data-reveal="${id}" aria-pressed="false" aria-controls="${id}" data-show="${text`Show`}" data-hide="${text`Hide`}">${text`Show`}</button></div>`
     : input
 }
 ${helpAndProblem(id, field)}</div>`;
@@ -86,17 +87,17 @@ ${helpAndProblem(id, field)}</div>`;
 
 export interface Choice {
   readonly value: string;
-  readonly label: string;
+  readonly label: Phrase;
 }
 
 /** A labelled drop-down list. */
 export function selectField(field: {
   readonly name: string;
-  readonly label: string;
+  readonly label: Phrase;
   readonly choices: readonly Choice[];
   readonly value?: string | undefined;
   readonly help?: HtmlValue;
-  readonly problem?: string | undefined;
+  readonly problem?: Phrase | undefined;
 }): Html {
   const id = `field-${field.name}`;
   return html`<div class="field">
@@ -111,7 +112,7 @@ ${helpAndProblem(id, field)}</div>`;
 /** A labelled check box. */
 export function checkBox(field: {
   readonly name: string;
-  readonly label: string;
+  readonly label: Phrase;
   readonly isChecked?: boolean;
   readonly help?: HtmlValue;
 }): Html {
@@ -121,12 +122,12 @@ export function checkBox(field: {
 }
 
 function optionalMark(isOptional: boolean | undefined): HtmlValue {
-  return isOptional && html` <span class="optional">(optional)</span>`;
+  return isOptional && html` <span class="optional">${text`(optional)`}</span>`;
 }
 
 interface Described {
   readonly help?: HtmlValue;
-  readonly problem?: string | undefined;
+  readonly problem?: Phrase | undefined;
 }
 
 function describedBy(id: string, { help, problem }: Described): HtmlValue {

@@ -1,4 +1,5 @@
 import type { AnnouncementLevel } from '../../notices/notice.ts';
+import type { Phrase, Text } from '../../texts/text.ts';
 import type { AssetUrls } from '../assets/assets.ts';
 import type { PageUrls } from '../page-urls.ts';
 import type { Theme } from '../preferences.ts';
@@ -12,6 +13,8 @@ export interface LayoutProps {
   readonly now: Date;
   /** What the browser chose; as its system has it when left out. */
   readonly theme?: Theme | undefined;
+  /** In which the page can be shown. */
+  readonly languages?: readonly OfferedLanguage[] | undefined;
   /** The address of the page, to come back to; left out for the answer to a form. */
   readonly address?: string | undefined;
   /** Who is logged in; without it the page has no navigation. */
@@ -25,8 +28,18 @@ export interface LayoutProps {
   readonly notice?: PageNotice | undefined;
 }
 
+export interface OfferedLanguage {
+  /** BCP 47. */
+  readonly tag: string;
+  /** What its speakers call it. */
+  readonly name: string;
+  readonly isCurrent: boolean;
+}
+
 export interface ShownAnnouncement {
-  /** Plain text. */
+  /** What the hub says itself, before the text. */
+  readonly rule?: Text;
+  /** Plain text of the operator; may be empty beside a rule. */
   readonly text: string;
   readonly level: AnnouncementLevel;
 }
@@ -57,5 +70,5 @@ export type AdminTab =
 
 export interface PageNotice {
   readonly kind: 'good' | 'warn' | 'bad';
-  readonly text: string;
+  readonly text: Phrase;
 }

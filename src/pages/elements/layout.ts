@@ -1,3 +1,4 @@
+import { type Phrase, text, written } from '../../texts/text.ts';
 import { initialsOf } from '../../users/user-info.ts';
 import type { AssetName } from '../assets/assets.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
@@ -13,7 +14,7 @@ import { userLabel } from './user-label.ts';
 export type NavigationPlace = 'home' | 'tokens' | 'sessions' | 'services' | 'admin' | 'account';
 
 export interface PageContent {
-  readonly title: string;
+  readonly title: Phrase;
   readonly body: Html;
   readonly place?: NavigationPlace;
   readonly scripts?: readonly AssetName[];
@@ -25,7 +26,7 @@ export interface PageContent {
 export function pageLayout(layout: LayoutProps, page: PageContent): Html {
   return html`${head(layout, page)}
 <body>
-<a class="skip" href="#content">Skip to the content</a>
+<a class="skip" href="#content">${text`Skip to the content`}</a>
 <header class="site-header"><div class="inner">
 <a class="brand" href="${layout.urls.home}">${icon('hub', 24)}${layout.hubTitle}</a>
 ${layout.user !== undefined && html`${navigation(layout, layout.user, page.place)}${userMenu(layout, layout.user, page.place)}`}
@@ -40,12 +41,13 @@ ${announced(layout)}${pageNotice(layout)}${page.body}
 
 /** A page with one thing to do: a narrow column below the hub's mark, no navigation. */
 export function focusLayout(layout: LayoutProps, page: PageContent): Html {
+  const { csrfToken, address } = layout;
   return html`${head(layout, page)}
 <body class="focus">
 <main id="content">
 <a class="brand" href="${layout.urls.home}">${icon('hub', 40)}${layout.hubTitle}</a>
 ${announced(layout)}${pageNotice(layout)}${page.body}
-</main>
+</main>${csrfToken !== undefined && address !== undefined && html`\n${languageForm({ ...layout, csrfToken })}`}
 </body>
 </html>
 `;
@@ -61,7 +63,7 @@ const colorSchemes = { system: 'light dark', light: 'light', dark: 'dark' } as c
 function head(layout: LayoutProps, page: PageContent): Html {
   const { assets } = layout;
   return html`<!doctype html>
-<html lang="en"${layout.theme !== undefined && layout.theme !== 'system' && html` data-theme="${layout.theme}"`}>
+<html lang="${written(({ tag }) => tag)}"${layout.theme !== undefined && layout.theme !== 'system' && html` data-theme="${layout.theme}"`}>
 <head>
 <meta charset="utf-8">
 <title>${page.title} · ${layout.hubTitle}</title>
@@ -75,17 +77,17 @@ ${page.scripts?.map((name) => html`<script type="module" src="${assets.url(name)
 
 function navigation(layout: LayoutProps, user: PageUser, place: NavigationPlace | undefined): Html {
   const { urls } = layout;
-  const entries: readonly (readonly [NavigationPlace, string, string])[] = [
-    ['home', 'Home', urls.home],
-    ['services', 'Services', urls.services],
-    ...(user.mayAdminister ? ([['admin', 'Admin', urls.admin]] as const) : []),
+  const entries: readonly (readonly [NavigationPlace, Phrase, string])[] = [
+    ['home', text`Home`, urls.home],
+    ['services', text`Services`, urls.services],
+    ...(user.mayAdminister ? ([['admin', text`Admin`, urls.admin]] as const) : []),
   ];
-  return html`<nav class="site-nav" aria-label="Main"><ul>${entries.map(
+  return html`<nav class="site-nav" aria-label="${text`Main`}"><ul>${entries.map(
     ([name, label, url]) => html`<li>${placeLink(label, url, name === place)}</li>`,
   )}</ul></nav>`;
 }
 
-function placeLink(label: string, url: string, isHere: boolean): Html {
+function placeLink(label: Phrase, url: string, isHere: boolean): Html {
   return html`<a href="${url}"${isHere && html` aria-current="page"`}>${label}</a>`;
 }
 
@@ -94,35 +96,45 @@ function userMenu(layout: LayoutProps, user: PageUser, place: NavigationPlace | 
   const { urls, csrfToken } = layout;
   const { name, displayName } = user;
   const shownName = displayName ?? name;
-  return html`<button class="user-button" type="button" popovertarget="user-menu"><b class="initial" aria-hidden="true">${initialsOf(name, displayName)}</b><span dir="auto">${shownName}</span><span class="visually-hidden">, your account</span>${icon('caret', 16)}</button>
+  return html`<button class="user-button" type="button" popovertarget="user-menu"><b class="initial" aria-hidden="true">${initialsOf(name, displayName)}</b><span dir="auto">${shownName}</span><span class="visually-hidden">, ${text`your account`}</span>${icon('caret', 16)}</button>
 <div class="user-menu" id="user-menu" popover>
-<p>Logged in as ${userLabel(name, displayName)}</p>
-${placeLink('Account', urls.account, place === 'account')}
-${placeLink('Sessions', urls.sessions, place === 'sessions')}
-${placeLink('Tokens', urls.tokens, place === 'tokens')}
-${csrfToken !== undefined && themeForm({ ...layout, csrfToken })}
+<p>${text`Logged in as ${userLabel(name, displayName)}`}</p>
+${placeLink(text`Account`, urls.account, place === 'account')}
+${placeLink(text`Sessions`, urls.sessions, place === 'sessions')}
+${placeLink(text`Tokens`, urls.tokens, place === 'tokens')}
+${csrfToken !== undefined && html`${themeForm({ ...layout, csrfToken })}${languageForm({ ...layout, csrfToken })}`}
 ${
   csrfToken === undefined
-    ? html`<a href="${urls.logout}">Log out</a>`
-    : html`<form method="post" action="${urls.logout}">${csrfField({ ...layout, csrfToken })}<button>Log out</button></form>`
+    ? html`<a href="${urls.logout}">${text`Log out`}</a>`
+    : html`<form method="post" action="${urls.logout}">${csrfField({ ...layout, csrfToken })}<button>${text`Log out`}</button></form>`
 }
 </div>`;
 }
 
-const themeNames = { system: 'System', light: 'Light', dark: 'Dark' } as const;
+const themeNames = { system: text`System`, light: text`Light`, dark: text`Dark` } as const;
 
 function themeForm(layout: FormLayoutProps): Html {
   const { urls, theme: chosen = 'system', address } = layout;
-  return html`<form class="themes" method="post" action="${urls.preferences}">${csrfField(layout)}${hiddenFields({ return_to: address })}<fieldset><legend>Theme</legend><div>${themes.map(
+  return html`<form class="themes" method="post" action="${urls.preferences}">${csrfField(layout)}${hiddenFields({ return_to: address })}<fieldset><legend>${text`Theme`}</legend><div>${themes.map(
     (theme) =>
       html`<button name="theme" value="${theme}" aria-pressed="${String(theme === chosen)}">${themeNames[theme]}</button>`,
   )}</div></fieldset></form>`;
 }
 
+/** Offers the languages, each by its own name, where there is more than one. */
+function languageForm(layout: FormLayoutProps): HtmlValue {
+  const { urls, languages = [], address } = layout;
+  if (languages.length < 2) return false;
+  return html`<form class="themes" method="post" action="${urls.preferences}">${csrfField(layout)}${hiddenFields({ return_to: address })}<fieldset><legend>${text`Language`}</legend><div>${languages.map(
+    ({ tag, name, isCurrent }) =>
+      html`<button name="language" value="${tag}" lang="${tag}" aria-pressed="${String(isCurrent)}">${name}</button>`,
+  )}</div></fieldset></form>`;
+}
+
 function announced({ announcements = [] }: LayoutProps): HtmlValue {
   return announcements.map(
-    ({ text, level }) =>
-      html`<div class="page-notice announcement">${notice(level === 'info' ? 'info' : 'warn', linkedText(text))}</div>\n`,
+    ({ rule, text: own, level }) =>
+      html`<div class="page-notice announcement">${notice(level === 'info' ? 'info' : 'warn', html`${rule}${rule !== undefined && own !== '' && '\n'}${linkedText(own)}`)}</div>\n`,
   );
 }
 

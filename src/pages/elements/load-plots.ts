@@ -5,9 +5,10 @@ import {
   type LoadSpan,
   loadSpans,
 } from '../../metrics/load-history.ts';
+import { listOf, message, type Phrase, type Text, text } from '../../texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { meansOf, plot, sparkline } from './plot.ts';
-import { formatBytes, formatCpu, formatRate, formatSeconds } from './quantity.ts';
+import { formatBytes, formatCpu, formatNumber, formatRate, formatSeconds } from './quantity.ts';
 import { duration } from './time.ts';
 
 /** How busy something was. */
@@ -16,25 +17,37 @@ export interface LoadView {
   readonly span: LoadSpan;
   /** Of this page, with the plots of the hour or the day. */
   readonly urlOf: (span: LoadSpan) => string;
-  readonly title?: string;
+  readonly title?: Phrase;
   readonly limits?: { readonly cpuCores?: number; readonly memoryBytes?: number } | undefined;
 }
 
 const shown = [
-  { figure: 'cpuCores', label: 'CPU', format: formatCpu },
-  { figure: 'memoryBytes', label: 'Memory', format: formatBytes },
-  { figure: 'requestsPerSecond', label: 'Requests', format: formatRate },
-  { figure: 'responseSeconds', label: 'Response time', format: formatSeconds },
-  { figure: 'webSockets', label: 'WebSockets', format: (open: number) => String(Math.round(open)) },
+  { figure: 'cpuCores', label: text`CPU`, format: formatCpu },
+  { figure: 'memoryBytes', label: text`Memory`, format: formatBytes },
+  { figure: 'requestsPerSecond', label: text`Requests`, format: formatRate },
+  { figure: 'responseSeconds', label: text`Response time`, format: formatSeconds },
+  { figure: 'webSockets', label: text`WebSockets`, format: (open: number) => formatNumber(open) },
 ] as const satisfies readonly {
   figure: LoadFigure;
-  label: string;
-  format: (figure: number) => string;
+  label: Text;
+  format: (figure: number) => Text;
 }[];
 
 const words = {
-  hour: { link: 'Last hour', over: 'the last hour', begin: '1 hour ago' },
-  day: { link: 'Last day', over: 'the last day', begin: '1 day ago' },
+  hour: {
+    link: text`Last hour`,
+    over: text`the last hour`,
+    begin: text`1 hour ago`,
+    nothing: text`Nothing has been measured in the last hour. The first figures come 10 seconds after a start.`,
+    averages: text`Averages over the last hour`,
+  },
+  day: {
+    link: text`Last day`,
+    over: text`the last day`,
+    begin: text`1 day ago`,
+    nothing: text`Nothing has been measured in the last day. The first figures come 10 seconds after a start.`,
+    averages: text`Averages over the last day`,
+  },
 } as const satisfies Record<LoadSpan, object>;
 
 /** The span that the query of a page asks for. */
@@ -48,7 +61,7 @@ export function spanQuery(span: LoadSpan): string {
 
 /** The plots of an hour or a day, the way to the other, and the figures as a table. */
 export function loadSection(view: LoadView): Html {
-  const { report, span, urlOf, title = 'Load' } = view;
+  const { report, span, urlOf, title = text`Load` } = view;
   const links = (Object.keys(words) as LoadSpan[]).map(
     (each) =>
       html`<a class="button small" href="${urlOf(each)}"${each === span && html` aria-current="true"`}>${words[each].link}</a>`,
@@ -66,7 +79,7 @@ export function loadPlots(
   { span, limits }: Pick<LoadView, 'span' | 'limits'>,
 ): Html {
   if (series === undefined) {
-    return html`<p class="soft">Nothing has been measured in ${words[span].over}. The first figures come 10 seconds after a start.</p>`;
+    return html`<p class="soft">${words[span].nothing}</p>`;
   }
   const { steps } = loadSpans[span];
   const plots = shown
@@ -84,7 +97,7 @@ export function loadPlots(
       }),
     );
   return html`<div class="plots">${plots}</div>
-<details class="more"><summary>The figures as a table</summary>${figureTable(series, span)}</details>`;
+<details class="more"><summary>${text`The figures as a table`}</summary>${figureTable(series, span)}</details>`;
 }
 
 /** CPU and memory of the last hour, small and with their figures; nothing where nothing was measured. */
@@ -115,7 +128,7 @@ function isMeasured({ figures }: LoadSeries, figure: LoadFigure): boolean {
 
 function silentNote({ silent }: LoadReport): HtmlValue {
   if (silent.length === 0) return false;
-  return html`<p class="problem">${silent.join(', ')} ${silent.length === 1 ? 'does' : 'do'} not answer: what ${silent.length === 1 ? 'it has' : 'they have'} measured is missing.</p>`;
+  return html`<p class="problem">${message('{count, plural, one {{names} does not answer: what it has measured is missing.} other {{names} do not answer: what they have measured is missing.}}', { count: silent.length, names: listOf(silent) })}</p>`;
 }
 
 const tableRows = 12;
@@ -131,14 +144,14 @@ function figureTable(series: LoadSeries, span: LoadSpan): Html {
   const length = Math.max(...columns.map(({ means }) => means.length));
   const rows = Array.from({ length }, (_, back) => {
     const ago = duration((back + 1) * every * stepSeconds);
-    return html`<tr><th scope="row">${back === 0 ? `Last ${ago}` : `${ago} ago`}</th>${columns.map(
+    return html`<tr><th scope="row">${back === 0 ? text`Last ${ago}` : text`${ago} ago`}</th>${columns.map(
       ({ means, format }) => {
         const mean = means.at(-1 - back) ?? null;
         return html`<td>${mean === null ? '–' : format(mean)}</td>`;
       },
     )}</tr>`;
   });
-  return html`<table class="figures"><caption class="visually-hidden">Averages over ${words[span].over}</caption>
-<thead><tr><th scope="col">Until</th>${columns.map(({ label }) => html`<th scope="col">${label}</th>`)}</tr></thead>
+  return html`<table class="figures"><caption class="visually-hidden">${words[span].averages}</caption>
+<thead><tr><th scope="col">${text`Until`}</th>${columns.map(({ label }) => html`<th scope="col">${label}</th>`)}</tr></thead>
 <tbody>${rows}</tbody></table>`;
 }

@@ -1,3 +1,4 @@
+import { text } from '../../texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
 export interface PagingView {
@@ -22,13 +23,13 @@ export function paging({ page, size, total, shown, urlOf }: PagingView): HtmlVal
   const first = (page - 1) * size + 1;
   const numbers = [1, page - 2, page - 1, page, page + 1, page + 2, last];
   const offered = [...new Set(numbers.filter((number) => number >= 1 && number <= last))];
-  return html`<nav class="pages" aria-label="Pages of the list"><span>${first.toLocaleString('en')}–${(first + shown - 1).toLocaleString('en')} of ${total.toLocaleString('en')}</span><div class="actions">
-${page > 1 && html`<a class="button small" href="${urlOf(page - 1)}" rel="prev">Previous</a>`}
+  return html`<nav class="pages" aria-label="${text`Pages of the list`}"><span>${text`${first}–${first + shown - 1} of ${total}`}</span><div class="actions">
+${page > 1 && html`<a class="button small" href="${urlOf(page - 1)}" rel="prev">${text`Previous`}</a>`}
 ${offered.map((number, index) => html`${number - (offered[index - 1] ?? number) > 1 && html`<span aria-hidden="true">…</span>`}${pageLink(number, number === page, urlOf)}`)}
-${page < last && html`<a class="button small" href="${urlOf(page + 1)}" rel="next">Next</a>`}
+${page < last && html`<a class="button small" href="${urlOf(page + 1)}" rel="next">${text`Next`}</a>`}
 </div></nav>`;
 }
 
 function pageLink(number: number, isCurrent: boolean, urlOf: (page: number) => string): Html {
-  return html`<a class="page-number" href="${urlOf(number)}" aria-label="Page ${number}"${isCurrent && html` aria-current="page"`}>${number.toLocaleString('en')}</a>`;
+  return html`<a class="page-number" href="${urlOf(number)}" aria-label="${text`Page ${number}`}"${isCurrent && html` aria-current="page"`}>${text`${number}`}</a>`;
 }

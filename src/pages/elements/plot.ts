@@ -1,3 +1,4 @@
+import { type Phrase, text } from '../../texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
 /** Figures of equal steps, oldest first; null where there was none. */
@@ -5,16 +6,16 @@ type Figures = readonly (number | null)[];
 
 /** A line over time. */
 export interface PlotView {
-  readonly label: string;
+  readonly label: Phrase;
   readonly figures: Figures;
   /** As many as the plot is wide: what is younger begins further right. */
   readonly steps: number;
   /** Writes a figure with its unit. */
-  readonly format: (figure: number) => string;
+  readonly format: (figure: number) => Phrase;
   /** Which time it is over, at its end: `the last hour`. */
-  readonly over: string;
+  readonly over: Phrase;
   /** Where its axis begins, such as `1 hour ago`. */
-  readonly begin: string;
+  readonly begin: Phrase;
   /** What the figure cannot or should not go beyond. */
   readonly limit?: number | undefined;
 }
@@ -27,18 +28,18 @@ const mostPoints = 180;
 export function plot(view: PlotView): Html {
   const { label, figures, steps, format, begin, limit } = view;
   const summary = summarise(figures);
-  const ofLimit = limit !== undefined && ` of ${format(limit)}`;
+  const ofLimit = limit !== undefined && html` ${text`of ${format(limit)}`}`;
   if (summary === undefined) {
-    return html`<figure class="plot"><figcaption>${label} <span class="soft">not measured yet</span></figcaption></figure>`;
+    return html`<figure class="plot"><figcaption>${label} <span class="soft">${text`not measured yet`}</span></figcaption></figure>`;
   }
   const { now, most, mean } = summary;
   const top = roundUp(Math.max(most, limit ?? 0));
   const every = Math.ceil(steps / mostPoints);
   const drawn = { steps: Math.ceil(steps / every), top, limit };
   return html`<figure class="plot">
-<figcaption>${label} <b>${now === null ? 'nothing now' : format(now)}</b>${ofLimit} <span class="soft">at most ${format(most)}</span></figcaption>
-<svg viewBox="0 0 ${drawn.steps - 1} ${height}" preserveAspectRatio="none" role="img"><title>${label}, ${view.over}: ${now === null ? 'nothing measured now' : `now ${format(now)}`}, at most ${format(most)}, on average ${format(mean)}${ofLimit && `, the limit is ${format(limit ?? 0)}`}</title>${shapes(meansOf(figures, every), drawn)}</svg>
-<p class="axis" aria-hidden="true"><span>${begin}</span><span>top: ${format(top)}</span><span>now</span></p>
+<figcaption>${label} <b>${now === null ? text`nothing now` : format(now)}</b>${ofLimit} <span class="soft">${text`at most ${format(most)}`}</span></figcaption>
+<svg viewBox="0 0 ${drawn.steps - 1} ${height}" preserveAspectRatio="none" role="img"><title>${text`${label}, ${view.over}: ${now === null ? text`nothing measured now` : text`now ${format(now)}`}, at most ${format(most)}, on average ${format(mean)}`}${limit !== undefined && text`, the limit is ${format(limit)}`}</title>${shapes(meansOf(figures, every), drawn)}</svg>
+<p class="axis" aria-hidden="true"><span>${begin}</span><span>${text`top: ${format(top)}`}</span><span>${text`now`}</span></p>
 </figure>`;
 }
 
@@ -53,7 +54,7 @@ export function sparkline({
   const means = meansOf(figures, every);
   const summary = summarise(means);
   if (summary === undefined) return false;
-  const title = `${label}, the last hour: at most ${format(summary.most)}, on average ${format(summary.mean)}`;
+  const title = text`${label}, the last hour: at most ${format(summary.most)}, on average ${format(summary.mean)}`;
   return html`<svg class="spark" viewBox="0 0 ${sparkSteps - 1} ${height}" preserveAspectRatio="none" role="img"><title>${title}</title>${shapes(means, { steps: sparkSteps, top: summary.most || 1 })}</svg>`;
 }
 

@@ -1,7 +1,8 @@
+import type { Phrase } from '../../texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
 export interface Column<Item> {
-  readonly label: string;
+  readonly label: Phrase;
   readonly cell: (item: Item, index: number) => HtmlValue;
   /** `name` is the row's title on a narrow screen, `end` holds its buttons, `tick` a box to tick. */
   readonly style?: 'name' | 'end' | 'tick';
@@ -13,7 +14,7 @@ export interface Column<Item> {
 
 /** A table that becomes a list of labelled rows on a narrow screen. */
 export function table<Item>(
-  caption: string,
+  caption: Phrase,
   columns: readonly Column<Item>[],
   items: readonly Item[],
   options: {

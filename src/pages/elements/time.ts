@@ -1,3 +1,5 @@
+import type { Language } from '../../texts/language.ts';
+import { type Text, text, writeNumber, written } from '../../texts/text.ts';
 import { type Html, html } from '../html.ts';
 
 /** Seconds of each unit, and how many of them it takes before the unit says enough. */
@@ -9,40 +11,55 @@ const units = [
   ['minute', 60, 1],
 ] as const;
 
+type Unit = (typeof units)[number][0] | 'second';
+
 /** Says in words how far a moment is from now: `5 minutes ago`, `in 3 days`, `just now`. */
-export function relativeTime(moment: Date, now: Date): string {
+export function relativeTime(moment: Date, now: Date): Text {
   const exact = (moment.getTime() - now.getTime()) / 1000;
   // What ends in an hour is shown a moment later, and says an hour all the same.
   const seconds = exact >= 60 ? Math.round(exact / 60) * 60 : exact;
   const distance = Math.abs(seconds);
   for (const [unit, length, least] of units) {
     if (distance < length * least) continue;
-    const amount = counted(Math.trunc(distance / length), unit);
-    return seconds > 0 ? `in ${amount}` : `${amount} ago`;
+    const amount = Math.trunc(seconds / length);
+    return written((language) =>
+      language
+        .format('relative time', (tag) => new Intl.RelativeTimeFormat(tag))
+        .format(amount, unit),
+    );
   }
-  return seconds > 0 ? 'in less than a minute' : 'just now';
+  return seconds > 0 ? text`in less than a minute` : text`just now`;
 }
 
 /** Shows a moment relative to now, with the exact time for machines and as a tooltip. */
 export function timeElement(moment: Date, now: Date): Html {
-  const iso = moment.toISOString();
-  const exact = `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;
-  return html`<time datetime="${iso}" title="${exact}">${relativeTime(moment, now)}</time>`;
+  return html`<time datetime="${moment.toISOString()}" title="${exactTime(moment)}">${relativeTime(moment, now)}</time>`;
+}
+
+/** A moment to the minute, in UTC: `2026-01-31 18:00 UTC`, or as the language has it. */
+export function exactTime(moment: Date): Text {
+  return written((language) => {
+    // Of the two orders of English, neither is clear to all.
+    if (language.tag === 'en') return `${moment.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+    const options = { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' } as const;
+    const format = language.format('moment', (tag) => new Intl.DateTimeFormat(tag, options));
+    return `${format.format(moment)} UTC`;
+  });
 }
 
 /** Says how long something takes: `45 seconds`, `3 minutes`. */
-export function duration(seconds: number): string {
+export function duration(seconds: number): Text {
   const [unit, length] = units.find(([, size, least]) => seconds >= size * least) ?? ['second', 1];
-  return counted(Math.ceil(seconds / length), unit);
+  return written((language) => counted(Math.ceil(seconds / length), unit, language));
 }
 
 /** Names a length of time that was set, in the largest unit that says it: `90 minutes`, `1 hour`. */
-export function setDuration(seconds: number): string {
+export function setDuration(seconds: number): Text {
   const whole = units.find(([, size]) => size <= 86_400 && seconds > 0 && seconds % size === 0);
   const [unit, length] = whole ?? ['second', 1];
-  return counted(seconds / length, unit);
+  return written((language) => counted(seconds / length, unit, language));
 }
 
-function counted(amount: number, unit: string): string {
-  return `${amount} ${unit}${amount === 1 ? '' : 's'}`;
+function counted(amount: number, unit: Unit, language: Language): string {
+  return writeNumber(amount, language, { style: 'unit', unit, unitDisplay: 'long' });
 }

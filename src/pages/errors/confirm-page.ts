@@ -1,3 +1,4 @@
+import { type Phrase, text } from '../../texts/text.ts';
 import { csrfField, hiddenFields, textField } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -7,11 +8,11 @@ import { type Html, type HtmlValue, html } from '../html.ts';
 export interface ConfirmView {
   readonly layout: FormLayoutProps;
   /** A question: `Delete alice?`. */
-  readonly title: string;
+  readonly title: Phrase;
   /** What will happen and what cannot be undone. */
   readonly consequences: readonly HtmlValue[];
   /** Names the action, never just “OK”. */
-  readonly label: string;
+  readonly label: Phrase;
   readonly action: string;
   readonly cancelUrl: string;
   readonly fields?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined;
@@ -19,7 +20,7 @@ export interface ConfirmView {
   readonly questions?: HtmlValue;
   /** For what cannot be undone: a name to type first, sent as `confirmation`. */
   readonly typeToConfirm?: string | undefined;
-  readonly problem?: string | undefined;
+  readonly problem?: Phrase | undefined;
 }
 
 /** The page that asks before something is destroyed. */
@@ -46,13 +47,13 @@ ${
   typeToConfirm !== undefined &&
   textField({
     name: 'confirmation',
-    label: `Type ${typeToConfirm} to confirm`,
+    label: text`Type ${typeToConfirm} to confirm`,
     autocomplete: 'off',
     isLiteral: true,
     problem: view.problem,
   })
 }
-<div class="decision"><a class="button" href="${cancelUrl}">Cancel</a><button class="button primary danger">${label}</button></div>
+<div class="decision"><a class="button" href="${cancelUrl}">${text`Cancel`}</a><button class="button primary danger">${label}</button></div>
 </form>
 </div>`,
   });

@@ -3,18 +3,25 @@ import type { RenderErrorPage } from '../../http/error-answers.ts';
 import type { ErrorResponse } from '../../http/error-response.ts';
 import type { CsrfProtection } from '../../sessions/csrf.ts';
 import { loginOf } from '../../sessions/session-middleware.ts';
+import type { Languages } from '../../texts/languages.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
-import { renderHtml } from '../html.ts';
+import { type Html, renderHtml } from '../html.ts';
+import { languageOf } from '../language-of.ts';
 import type { PageContext } from '../page-context.ts';
 import { readPreferences } from '../preferences.ts';
 import { errorPage } from './error-page.ts';
 
 /** Renders error pages without knowing who asks: for every place that must answer a failure. */
-export function createErrorPageRenderer(layout: Omit<LayoutProps, 'now'>): RenderErrorPage {
+export function createErrorPageRenderer(
+  layout: Omit<LayoutProps, 'now'>,
+  languages: Languages,
+): RenderErrorPage {
   return (error, { id: requestId, headers }) => {
     const { theme } = readPreferences(headers.cookie);
-    return render({ ...layout, now: new Date(), theme, requestId }, error);
+    const page = pageOf({ ...layout, now: new Date(), theme, requestId }, error);
+    return renderHtml(page, languageOf(languages, headers));
   };
+}
 }
 
 /**
@@ -22,7 +29,7 @@ export function createErrorPageRenderer(layout: Omit<LayoutProps, 'now'>): Rende
  * script asks: the page has the user's name and a token for forms, and the script may be a neighbour's on this origin.
  */
 export function createUserErrorPages(
-  pages: Pick<PageContext, 'layoutFor'>,
+  pages: Pick<PageContext, 'layoutFor' | 'languageOf'>,
   csrf: Pick<CsrfProtection, 'requireDocument'>,
 ): (ctx: Context, error: ErrorResponse) => Promise<string | undefined> {
   return async (ctx, error) => {
@@ -33,11 +40,12 @@ export function createUserErrorPages(
       return undefined;
     }
     // The session is stored by now: a notice would not be taken from it, and be shown again.
-    return render({ ...(await pages.layoutFor(ctx)), notice: undefined }, error);
+    const layout = { ...(await pages.layoutFor(ctx)), notice: undefined };
+    return renderHtml(pageOf(layout, error), pages.languageOf(ctx));
   };
 }
 
-function render(layout: LayoutProps, error: ErrorResponse): string {
-  const { status, message, hint, retryAfterSeconds, errorId } = error;
-  return renderHtml(errorPage({ layout, status, message, hint, retryAfterSeconds, errorId }));
+function pageOf(layout: LayoutProps, error: ErrorResponse): Html {
+  const { status, shown, retryAfterSeconds, errorId } = error;
+  return errorPage({ layout, status, ...shown, retryAfterSeconds, errorId });
 }

@@ -1,15 +1,19 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { Route } from '../../proxy/route.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
+import { loadLanguages } from '../../texts/languages.ts';
 import { createPageUrls } from '../page-urls.ts';
 import { createNotReadyRenderer } from './not-ready-renderer.ts';
 
 const statusOf = vi.fn<(name: string) => PlacedStatus | undefined>();
 const render = createNotReadyRenderer(
   {
-    hubTitle: 'Hub',
-    urls: createPageUrls('/'),
-    assets: { url: (name) => `/hub/static/${name}` },
+    layout: {
+      hubTitle: 'Hub',
+      urls: createPageUrls('/'),
+      assets: { url: (name) => `/hub/static/${name}` },
+    },
+    languages: await loadLanguages(),
   },
   {
     statusOf,

@@ -6,8 +6,10 @@ import type { Service } from '../../services/service.ts';
 import { serviceInfo } from '../../services/service-info.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
+import type { Languages } from '../../texts/languages.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { renderHtml } from '../html.ts';
+import { languageOf } from '../language-of.ts';
 import { readPreferences } from '../preferences.ts';
 import { serverTitle } from '../servers/server-summary.ts';
 import { serviceUnavailablePage, type Unavailability } from './service-unavailable-page.ts';
@@ -17,7 +19,10 @@ const patienceMs = 30_000;
 
 /** Renders what a visitor sees while a service or server is not ready. */
 export function createNotReadyRenderer(
-  layout: Omit<LayoutProps, 'now'>,
+  {
+    layout,
+    languages,
+  }: { readonly layout: Omit<LayoutProps, 'now'>; readonly languages: Languages },
   { statusOf, find }: Pick<ServiceRegistry, 'statusOf' | 'find'>,
 ): (
   route: Route,
@@ -42,7 +47,7 @@ export function createNotReadyRenderer(
       hint: hintOf(why),
       retryAfterSeconds,
     });
-    return { html: renderHtml(page), error };
+    return { html: renderHtml(page, languageOf(languages, headers)), error };
   };
 }
 

@@ -1,0 +1,80 @@
+import { compilePattern, type Pattern, type Values } from './pattern.ts';
+
+/**
+ * A language in which texts are shown: its translations, and how its speakers write numbers and times. What it has no
+ * translation for is taken from its fallback, at the end from the English source.
+ */
+export class Language {
+  /** BCP 47, such as `de` or `pt-BR`. */
+  readonly tag: string;
+  readonly #translations: ReadonlyMap<string, string>;
+  readonly #fallback: Language | undefined;
+  readonly #patterns = new Map<string, Pattern>();
+  readonly #formats = new Map<string, unknown>();
+
+  constructor(
+    tag: string,
+    translations: ReadonlyMap<string, string> = new Map(),
+    fallback?: Language,
+  ) {
+    this.tag = tag;
+    this.#translations = translations;
+    this.#fallback = fallback;
+  }
+
+  /** What its speakers call it: `Deutsch`. */
+  get name(): string {
+    const names = new Intl.DisplayNames([this.tag], { type: 'language' });
+    const name = names.of(this.tag) ?? this.tag;
+    return name.slice(0, 1).toLocaleUpperCase(this.tag) + name.slice(1);
+  }
+
+  /** The parts of the text of a key with its values between them. */
+  fill(key: string, values: Values): readonly unknown[] {
+    return this.patternOf(key)(values);
+  }
+
+  /** The parts of what is written by the rules of the language, and not from its translations. */
+  written(parts: readonly unknown[]): readonly unknown[] {
+    return parts;
+  }
+
+  /** The translation of a key, or undefined where the language has none of its own. */
+  translationOf(key: string): string | undefined {
+    return this.#translations.get(key);
+  }
+
+  /** A formatter of `Intl` for the language, made once for each of its names. */
+  format<Format>(name: string, create: (tag: string) => Format): Format {
+    const known = this.#formats.get(name) as Format | undefined;
+    if (known !== undefined) return known;
+    const created = create(this.tag);
+    this.#formats.set(name, created);
+    return created;
+  }
+
+  private patternOf(key: string): Pattern {
+    const known = this.#patterns.get(key);
+    if (known !== undefined) return known;
+    const translation = this.#translations.get(key);
+    const pattern =
+      translation !== undefined
+        ? compilePattern(translation, this.tag)
+        : (this.#fallback?.patternOf(key) ?? compilePattern(sourceOf(key), 'en'));
+    this.#patterns.set(key, pattern);
+    return pattern;
+  }
+}
+
+/** The texts as they stand in the source: of the API, the log and the command line. */
+export const english = new Language('en');
+
+/** What a text is called in the catalogues: the English source, after its context where it has one. */
+export function keyOf(source: string, context?: string): string {
+  return context === undefined ? source : `${context}::${source}`;
+}
+
+/** The English source of a key. */
+export function sourceOf(key: string): string {
+  return key.replace(/^[a-z][a-z ]*::/, '');
+}

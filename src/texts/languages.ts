@@ -1,0 +1,159 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import Negotiator from 'negotiator';
+import { type CatalogueProblem, readCatalogue } from './catalogue.ts';
+import { Language } from './language.ts';
+
+/** Texts in a language that comes with the hub, one file for each part of it. */
+const germanDirectory = join(import.meta.dirname, 'languages', 'de');
+
+/** Far more than all texts of the hub, in bytes. */
+const largestFile = 1_048_576;
+
+export interface LanguageSettings {
+  /** Folder of the operator's catalogues, `<tag>.json` each. */
+  readonly directory?: string | undefined;
+  /** BCP 47 tag of the language of those who have none that there is. */
+  readonly defaultLanguage?: string;
+}
+
+/** A problem of a file of the operator. */
+export interface LanguageProblem extends CatalogueProblem {
+  readonly file: string;
+}
+
+/** The languages in which pages are shown. */
+export interface Languages {
+  /** The default one first, English where there is no such language. */
+  readonly all: readonly Language[];
+  /** What of the operator's files was left out. */
+  readonly problems: readonly LanguageProblem[];
+  /** The English source of every text, by its key. */
+  readonly keys: readonly string[];
+  find(tag: string): Language | undefined;
+  /** The best of them for an `Accept-Language` header (RFC 9110 §12.5.4). */
+  negotiate(acceptLanguage: string | undefined): Language;
+  /** Reads the files of the operator again. */
+  reload(settings: LanguageSettings): Promise<void>;
+}
+
+/** Reads the texts in all languages. What is wrong in a file of the operator is left out and listed. */
+export async function loadLanguages(settings: LanguageSettings = {}): Promise<Languages> {
+  const german = await readGerman();
+  let current = await readAll(german, settings);
+
+  return {
+    get all() {
+      return current.all;
+    },
+    get problems() {
+      return current.problems;
+    },
+    keys: [...german.keys()].sort(),
+    find: (tag) => current.all.find((language) => language.tag === tag),
+    negotiate(acceptLanguage) {
+      const offered = current.all.map(({ tag }) => tag);
+      const best = new Negotiator({ headers: { 'accept-language': acceptLanguage } }).language(
+        offered,
+      );
+      const found = current.all.find(({ tag }) => tag === best) ?? current.all[0];
+      if (found === undefined) throw new TypeError('there is no language');
+      return found;
+    },
+    async reload(changed) {
+      current = await readAll(german, changed);
+    },
+  };
+}
+
+async function readGerman(): Promise<ReadonlyMap<string, string>> {
+  const names = (await readdir(germanDirectory)).filter((name) => name.endsWith('.json'));
+  const files = await Promise.all(
+    names.map((name) => readFile(join(germanDirectory, name), 'utf8')),
+  );
+  return new Map(files.flatMap((json) => Object.entries<string>(JSON.parse(json))));
+}
+
+interface LanguageSet {
+  readonly all: readonly Language[];
+  readonly problems: readonly LanguageProblem[];
+}
+
+async function readAll(
+  german: ReadonlyMap<string, string>,
+  { directory, defaultLanguage = 'en' }: LanguageSettings,
+): Promise<LanguageSet> {
+  const own = await readOperatorFiles(directory, (key) => german.has(key));
+  const languages = new Map<string, Language>();
+  const shipped = new Map<string, ReadonlyMap<string, string>>([
+    ['en', new Map()],
+    ['de', german],
+  ]);
+  for (const [tag, translations] of shipped) {
+    const changed = new Map([...translations, ...(own.catalogues.get(tag) ?? [])]);
+    languages.set(tag, new Language(tag, changed));
+  }
+  for (const [tag, translations] of own.catalogues) {
+    if (languages.has(tag)) continue;
+    const base = languages.get(new Intl.Locale(tag).language) ?? languages.get('en');
+    languages.set(tag, new Language(tag, translations, base));
+  }
+  const first = languages.get(defaultLanguage);
+  const others = [...languages.values()].filter((language) => language !== first);
+  return { all: first === undefined ? others : [first, ...others], problems: own.problems };
+}
+
+async function readOperatorFiles(
+  directory: string | undefined,
+  isKnown: (key: string) => boolean,
+): Promise<{
+  readonly catalogues: ReadonlyMap<string, ReadonlyMap<string, string>>;
+  readonly problems: readonly LanguageProblem[];
+}> {
+  const catalogues = new Map<string, ReadonlyMap<string, string>>();
+  if (directory === undefined) return { catalogues, problems: [] };
+  const problems: LanguageProblem[] = [];
+  const names = await readdir(directory).catch((error: unknown) => {
+    problems.push({ file: directory, message: `cannot be read: ${reasonOf(error)}` });
+    return [];
+  });
+  for (const name of names.filter((each) => each.endsWith('.json')).sort()) {
+    const file = join(directory, name);
+    const tag = canonicalTag(basename(name, '.json'));
+    if (tag === undefined) {
+      const message = 'must be named for a language, such as fr.json or pt-BR.json';
+      problems.push({ file, message });
+      continue;
+    }
+    const { translations, problems: found } = await readFileOf(file, isKnown);
+    if (translations.size > 0) catalogues.set(tag, translations);
+    problems.push(...found.map((problem) => ({ ...problem, file })));
+  }
+  return { catalogues, problems };
+}
+
+async function readFileOf(
+  file: string,
+  isKnown: (key: string) => boolean,
+): Promise<ReturnType<typeof readCatalogue>> {
+  const none = (message: string) => ({ translations: new Map(), problems: [{ message }] });
+  try {
+    const status = await stat(file);
+    if (!status.isFile()) return none('is no file');
+    if (status.size > largestFile) return none(`is larger than ${largestFile} bytes`);
+    return readCatalogue(await readFile(file, 'utf8'), isKnown);
+  } catch (error) {
+    return none(`cannot be read: ${reasonOf(error)}`);
+  }
+}
+
+function canonicalTag(name: string): string | undefined {
+  try {
+    return Intl.getCanonicalLocales(name)[0];
+  } catch {
+    return undefined;
+  }
+}
+
+const reasonOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);

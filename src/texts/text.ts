@@ -1,0 +1,119 @@
+/**
+ * Texts for people: values that are written in the language of their reader when they are rendered.
+ *
+ * A sentence is a `text` template, whose values are numbered in its key: ``text`Hello, ${name}` `` is `Hello, {0}` in
+ * the catalogues of `languages/`. What depends on a number or a word is an ICU `message` with named values. Numbers
+ * among the values are written as the language does (`1,234`); what is no quantity, such as a port, is given as a
+ * string. Markup in a sentence, such as a link, is a value as well. What depends on the locale alone (times, sizes)
+ * is `written`. `docs/how-to/translate.md` says how to translate.
+ */
+import { english, keyOf, type Language } from './language.ts';
+
+/** What stands within a text and is more than characters; pages have their `Html` for it. */
+export abstract class Markup {
+  /** Its characters alone, for where there can be no markup. */
+  abstract textIn(language: Language): string;
+}
+
+export type TextValue = string | number | Text | Markup;
+
+/** What is shown to people: a text in their language, or a string that is the same in all, such as a name. */
+export type Phrase = string | Text;
+
+/** A text that is yet to be written in a language. Only this module can make one. */
+export class Text {
+  readonly #partsIn: (language: Language) => readonly unknown[];
+
+  constructor(key: symbol, partsIn: (language: Language) => readonly unknown[]) {
+    if (key !== constructorKey) throw new TypeError('Text is made by the text tag.');
+    this.#partsIn = partsIn;
+  }
+
+  /** Its characters and the markup between them. */
+  partsIn(language: Language): readonly (string | Markup)[] {
+    return this.#partsIn(language).flatMap((part) => {
+      if (part instanceof Text) return part.partsIn(language);
+      if (part instanceof Markup) return part;
+      return typeof part === 'number' ? writeNumber(part, language) : String(part);
+    });
+  }
+
+  /** Its characters alone. */
+  in(language: Language): string {
+    return this.partsIn(language)
+      .map((part) => (typeof part === 'string' ? part : part.textIn(language)))
+      .join('');
+  }
+
+  /** In English, as logs and the API have it. */
+  toString(): string {
+    return this.in(english);
+  }
+
+  toJSON(): string {
+    return this.toString();
+  }
+}
+
+const constructorKey = Symbol('Text');
+
+const keys = new WeakMap<TemplateStringsArray, string>();
+
+/** A sentence with values: ``text`Delete ${name}?` ``. */
+export function text(strings: TemplateStringsArray, ...values: readonly TextValue[]): Text {
+  let key = keys.get(strings);
+  if (key === undefined) {
+    key = strings.reduce((joined, part, index) => `${joined}{${index - 1}}${part}`);
+    keys.set(strings, key);
+  }
+  const known = key;
+  return new Text(constructorKey, (language) => language.fill(known, { ...values }));
+}
+
+/**
+ * A text that is written as an ICU message with named values: `message('{count, plural, one {# token} other {#
+ * tokens}}', { count })`. The context tells equal English words of different meanings apart.
+ */
+export function message(
+  source: string,
+  values: Readonly<Record<string, TextValue>> = {},
+  options: { readonly context?: string } = {},
+): Text {
+  const key = keyOf(source, options.context);
+  return new Text(constructorKey, (language) => language.fill(key, values));
+}
+
+/** What is written by the rules of a language and not from its catalogue, such as a time. */
+export function written(write: (language: Language) => Phrase): Text {
+  return new Text(constructorKey, (language) => language.written([write(language)]));
+}
+
+/** A list in words: `a, b and c`, or `a, b or c`. */
+export function listOf(
+  values: readonly TextValue[],
+  type: 'conjunction' | 'disjunction' = 'conjunction',
+): Text {
+  return new Text(constructorKey, (language) => {
+    const format = language.format(`list ${type}`, (tag) => new Intl.ListFormat(tag, { type }));
+    return format
+      .formatToParts(values.map((_, index) => String(index)))
+      .flatMap((part): readonly unknown[] =>
+        part.type === 'element' ? [values[Number(part.value)]] : language.written([part.value]),
+      );
+  });
+}
+
+/** A number as a language writes it: `1,234`. */
+export function writeNumber(
+  value: number,
+  language: Language,
+  options: Intl.NumberFormatOptions = {},
+): string {
+  const name = `number ${JSON.stringify(options)}`;
+  return language.format(name, (tag) => new Intl.NumberFormat(tag, options)).format(value);
+}
+
+/** The characters of a phrase in a language. */
+export function phraseIn(phrase: Phrase, language: Language): string {
+  return typeof phrase === 'string' ? phrase : phrase.in(language);
+}
