@@ -13,6 +13,7 @@ import { addSetupLinkCommand } from './setup-link-command.ts';
 import { addReloadCommand, addStartCommand, addStopCommand } from './start-command.ts';
 import { addStatusCommand } from './status-command.ts';
 import { addTestPluginsCommand } from './test-plugins-command.ts';
+import { addTextsCommand } from './texts-command.ts';
 import { addTokenCommand } from './token-command.ts';
 import { addUserCommands } from './user-commands.ts';
 
@@ -59,6 +60,7 @@ export function createProgram(io: CliIo): Command {
   addSetupLinkCommand(program, io);
   addBackupCommands(program, io);
   addSchemaCommand(program, io);
+  addTextsCommand(program, io);
   addTestPluginsCommand(program, io);
   return program;
 }

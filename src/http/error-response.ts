@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { HubError, type HubErrorCode } from '../errors.ts';
-import { text } from '../texts/text.ts';
 
 const statusByCode = {
   bad_request: 400,
@@ -49,6 +48,12 @@ export interface ErrorResponse {
   readonly isBug: boolean;
 }
 
+/** What is said of an error that no one foresaw. */
+export const unforeseen = {
+  message: 'Something went wrong inside the hub.',
+  hint: 'Try again; if it happens again, tell your administrator the id of this error.',
+} as const;
+
 /** The only place where a thrown value becomes an HTTP status and a public text. */
 export function toErrorResponse(thrown: unknown): ErrorResponse {
   if (thrown instanceof HubError) {
@@ -59,9 +64,7 @@ export function toErrorResponse(thrown: unknown): ErrorResponse {
     return { status, code, message, hint, shown, retryAfterSeconds, details, errorId, isBug };
   }
   return toErrorResponse(
-    new HubError('internal', text`Something went wrong inside the hub.`, {
-      hint: text`Try again; if it happens again, tell your administrator the id of this error.`,
-    }),
+    new HubError('internal', unforeseen.message, { hint: unforeseen.hint }),
   );
 }
 

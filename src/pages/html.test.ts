@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { english, Language } from '../texts/language.ts';
+import { text } from '../texts/text.ts';
 import { Html, html, joinHtml, renderHtml, safeHref, unsafeHtml } from './html.ts';
 
 describe('html', () => {
@@ -36,7 +38,9 @@ describe('html', () => {
   test('does not take an object that only looks like markup', () => {
     const lookalike = { toString: () => '<b>' } as unknown as Html;
     expect(renderHtml(html`${lookalike}`)).toBe('&lt;b&gt;');
-    expect(() => new Html(Symbol('Html'), { strings: ['<b>'], values: [], holes: [] })).toThrow(TypeError);
+    expect(() => new Html(Symbol('Html'), { strings: ['<b>'], values: [], holes: [] })).toThrow(
+      TypeError,
+    );
   });
 
   test.for(['href', 'src', 'action', 'formaction'])('refuses a script address in %s', (name) => {
@@ -57,6 +61,28 @@ describe('html', () => {
 
   test('takes a constant as the markup it is', () => {
     expect(renderHtml(html`<p>${unsafeHtml('<br>')}</p>`)).toBe('<p><br></p>');
+  });
+
+  test('writes texts in the language in which it is rendered, in attributes too', () => {
+    const link = html`<a href="/x">${text`Log in`}</a>`;
+    const page = html`<p title="${text`Log in`}">${text`If you ask for help, give the error id ${link}.`}</p>`;
+    const german = new Language(
+      'de',
+      new Map([
+        ['Log in', '<Anmelden> & "los"'],
+        ['If you ask for help, give the error id {0}.', '{0}: nennen'],
+      ]),
+    );
+    const shown = '&lt;Anmelden&gt; &amp; &quot;los&quot;';
+    expect(renderHtml(page, german)).toBe(
+      `<p title="${shown}"><a href="/x">${shown}</a>: nennen</p>`,
+    );
+    expect(String(page)).toContain('give the error id <a href="/x">Log in</a>.');
+  });
+
+  test('keeps what it escapes escaped where a text holds it', () => {
+    expect(String(html`${text`Type ${'<b>'} to confirm`}`)).toBe('Type &lt;b&gt; to confirm');
+    expect(text`Type ${html`<b>${'<'}</b>`} to confirm`.in(english)).toBe('Type < to confirm');
   });
 
   test('puts a separator between pieces', () => {

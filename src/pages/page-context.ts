@@ -17,7 +17,12 @@ import type { UserInfoStore } from '../users/user-info-store.ts';
 import { adminTabsOf } from './admin/admin-tabs.ts';
 import type { Announcements } from './announcements.ts';
 import type { AssetUrls } from './assets/assets.ts';
-import type { FormLayoutProps, LayoutProps, OfferedLanguage, PageNotice } from './elements/layout-props.ts';
+import type {
+  FormLayoutProps,
+  LayoutProps,
+  OfferedLanguage,
+  PageNotice,
+} from './elements/layout-props.ts';
 import { type Html, renderHtml } from './html.ts';
 import { languageOf } from './language-of.ts';
 import type { PageUrls } from './page-urls.ts';

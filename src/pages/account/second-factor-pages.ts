@@ -2,8 +2,7 @@ import { csrfField, textField } from '../elements/form.ts';
 import { focusLayout, pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps, LayoutProps } from '../elements/layout-props.ts';
 import { type QrModules, qrCode } from '../elements/qr-code.ts';
-import { copyableText } from '../elements/secret.ts';
-import { copyTexts } from '../elements/secret.ts';
+import { copyableText, copyTexts } from '../elements/secret.ts';
 import { type Html, html } from '../html.ts';
 
 export interface SecondFactorSetUpView {

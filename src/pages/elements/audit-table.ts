@@ -59,7 +59,7 @@ const kindsOfActors = {
 
 function actor({ actor: { kind, name } }: AuditEntry, urls: PageUrls | undefined): HtmlValue {
   if (kind === 'user' && name !== undefined) return userName(name, urls);
-  return name === undefined ? kindsOfActors[kind] : text`${kindsOfActors[kind]} ${name}`;
+  return name === undefined ? kindsOfActors[kind] : html`${kindsOfActors[kind]} ${name}`;
 }
 
 function target({ target: to }: AuditEntry, urls: PageUrls | undefined): HtmlValue {
@@ -74,7 +74,7 @@ function target({ target: to }: AuditEntry, urls: PageUrls | undefined): HtmlVal
   }
   if (kind === 'session') return text`Login of ${userName(name, urls)}`;
   if (kind === 'token') return text`Token of ${name}`;
-  return text`${kindsOfTargets[kind]} ${name}`;
+  return html`${kindsOfTargets[kind]} ${name}`;
 }
 
 /** Others are written with what they belong to. */

@@ -1,4 +1,4 @@
-import { type Phrase, text } from '../../texts/text.ts';
+import { message, type Phrase, text } from '../../texts/text.ts';
 
 const browsers: readonly (readonly [name: string, mark: RegExp])[] = [
   ['Edge', /\bEdg(?:e|A|iOS)?\//],
@@ -25,6 +25,7 @@ const systems: readonly (readonly [name: string, mark: RegExp])[] = [
 export function deviceName(userAgent: string): Phrase {
   const browser = browsers.find(([, mark]) => mark.test(userAgent))?.[0];
   const system = systems.find(([, mark]) => mark.test(userAgent))?.[0];
-  if (browser !== undefined && system !== undefined) return text`${browser} on ${system}`;
+  if (browser !== undefined && system !== undefined)
+    return message('{browser} on {system}', { browser, system });
   return browser ?? system ?? text`Unknown device`;
 }

@@ -27,7 +27,7 @@ describe('relative time', () => {
     [-90 * 86_400, '2 months ago'],
     [-800 * 86_400, '2 years ago'],
   ] as const)('%i seconds from now is “%s”', ([seconds, words]) => {
-    expect(relativeTime(inSeconds(seconds), now)).toBe(words);
+    expect(String(relativeTime(inSeconds(seconds), now))).toBe(words);
   });
 
   test('keeps the exact time for machines and as a tooltip', () => {
@@ -42,7 +42,7 @@ describe('relative time', () => {
     [90, '2 minutes'],
     [86_400, '1 day'],
   ] as const)('%i seconds last %s', ([seconds, words]) => {
-    expect(duration(seconds)).toBe(words);
+    expect(String(duration(seconds))).toBe(words);
   });
 });
 
@@ -68,7 +68,7 @@ describe('the name of a device', () => {
     ['curl/8.14.1', 'curl'],
     ['', 'Unknown device'],
   ] as const)('%s is %s', ([userAgent, name]) => {
-    expect(deviceName(userAgent)).toBe(name);
+    expect(String(deviceName(userAgent))).toBe(name);
   });
 });
 
@@ -80,12 +80,12 @@ describe('quantities', () => {
     [131_072_000, '131 MB'],
     [2_400_000_000, '2.4 GB'],
   ] as const)('%i bytes are %s', ([bytes, words]) => {
-    expect(formatBytes(bytes)).toBe(words);
+    expect(String(formatBytes(bytes))).toBe(words);
   });
 
   test('CPU is a percentage of one core', () => {
-    expect(formatCpu(0.034)).toBe('3.4 %');
-    expect(formatCpu(2.5)).toBe('250 %');
+    expect(String(formatCpu(0.034))).toBe('3.4 %');
+    expect(String(formatCpu(2.5))).toBe('250 %');
   });
 
   test('a count agrees with its noun', () => {

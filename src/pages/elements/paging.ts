@@ -1,5 +1,6 @@
 import { text } from '../../texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
+import { formatNumber } from './quantity.ts';
 
 export interface PagingView {
   /** From 1. */
@@ -31,5 +32,5 @@ ${page < last && html`<a class="button small" href="${urlOf(page + 1)}" rel="nex
 }
 
 function pageLink(number: number, isCurrent: boolean, urlOf: (page: number) => string): Html {
-  return html`<a class="page-number" href="${urlOf(number)}" aria-label="${text`Page ${number}`}"${isCurrent && html` aria-current="page"`}>${text`${number}`}</a>`;
+  return html`<a class="page-number" href="${urlOf(number)}" aria-label="${text`Page ${number}`}"${isCurrent && html` aria-current="page"`}>${formatNumber(number)}</a>`;
 }

@@ -22,11 +22,7 @@ export function relativeTime(moment: Date, now: Date): Text {
   for (const [unit, length, least] of units) {
     if (distance < length * least) continue;
     const amount = Math.trunc(seconds / length);
-    return written((language) =>
-      language
-        .format('relative time', (tag) => new Intl.RelativeTimeFormat(tag))
-        .format(amount, unit),
-    );
+    return written((language) => relative(amount, unit, language));
   }
   return seconds > 0 ? text`in less than a minute` : text`just now`;
 }
@@ -53,11 +49,23 @@ export function duration(seconds: number): Text {
   return written((language) => counted(Math.ceil(seconds / length), unit, language));
 }
 
+/** Says when a length of time will have passed: `in 45 seconds`. */
+export function afterDuration(seconds: number): Text {
+  const [unit, length] = units.find(([, size, least]) => seconds >= size * least) ?? ['second', 1];
+  return written((language) => relative(Math.ceil(seconds / length), unit, language));
+}
+
 /** Names a length of time that was set, in the largest unit that says it: `90 minutes`, `1 hour`. */
 export function setDuration(seconds: number): Text {
   const whole = units.find(([, size]) => size <= 86_400 && seconds > 0 && seconds % size === 0);
   const [unit, length] = whole ?? ['second', 1];
   return written((language) => counted(seconds / length, unit, language));
+}
+
+function relative(amount: number, unit: Unit, language: Language): string {
+  return language
+    .format('relative time', (tag) => new Intl.RelativeTimeFormat(tag))
+    .format(amount, unit);
 }
 
 function counted(amount: number, unit: Unit, language: Language): string {

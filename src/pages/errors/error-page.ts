@@ -1,7 +1,7 @@
+import { type Phrase, type Text, text } from '../../texts/text.ts';
 import { focusLayout, pageLayout } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
-import { duration } from '../elements/time.ts';
-import { type Phrase, type Text, text } from '../../texts/text.ts';
+import { afterDuration } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
 export interface ErrorView {
@@ -62,7 +62,7 @@ function ids({ layout, errorId }: ErrorView): HtmlValue {
 
 function adviceOf({ status, hint, retryAfterSeconds }: ErrorView): HtmlValue {
   const retry =
-    retryAfterSeconds !== undefined && text`Try again in ${duration(retryAfterSeconds)}.`;
+    retryAfterSeconds !== undefined && text`Try again ${afterDuration(retryAfterSeconds)}.`;
   if (hint !== undefined) return retry ? html`${hint} ${retry}` : hint;
   return retry || defaultHint(status);
 }

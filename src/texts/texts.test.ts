@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest';
+import { problemOf, readCatalogue } from './catalogue.ts';
+import { english, Language } from './language.ts';
+import { listOf, message, text, writeNumber, written } from './text.ts';
+
+const german = new Language(
+  'de',
+  new Map([
+    ['Hello, {0}', 'Hallo {0}'],
+    ['{0} of {1}', '{1} hat {0}'],
+    [
+      '{count, plural, one {# token} other {# tokens}}',
+      '{count, plural, one {# Token} other {# Tokens}}',
+    ],
+    ['state::Open', 'Offen'],
+    ['Open', 'Öffnen'],
+  ]),
+);
+
+describe('a text', () => {
+  test('is written in the language of its reader, with its values in their order there', () => {
+    expect(text`Hello, ${'Ada'}`.in(german)).toBe('Hallo Ada');
+    expect(text`${text`Hello, ${'a'}`} of ${'b'}`.in(german)).toBe('b hat Hallo a');
+    expect(String(text`Hello, ${'Ada'}`)).toBe('Hello, Ada');
+    expect(JSON.stringify({ title: text`Hello, ${'Ada'}` })).toBe('{"title":"Hello, Ada"}');
+  });
+
+  test('is in English where there is no translation', () => {
+    expect(text`Good bye, ${'Ada'}`.in(german)).toBe('Good bye, Ada');
+  });
+
+  test('agrees with numbers, and writes them as the language does', () => {
+    const tokens = (count: number) =>
+      message('{count, plural, one {# token} other {# tokens}}', { count });
+    expect(String(tokens(1))).toBe('1 token');
+    expect(tokens(1234).in(german)).toBe('1.234 Tokens');
+    expect(text`${1234} of ${'4321'}`.in(german)).toBe('4321 hat 1.234');
+    expect(
+      message('{count, plural, one {x} other {{count}/{all}}}', { count: 2000, all: 1 }).in(german),
+    ).toBe('2.000/1');
+    expect(written((language) => writeNumber(0.5, language)).in(german)).toBe('0,5');
+  });
+
+  test('differs by its context', () => {
+    expect(message('Open').in(german)).toBe('Öffnen');
+    expect(message('Open', {}, { context: 'state' }).in(german)).toBe('Offen');
+    expect(message('Open', {}, { context: 'state' }).in(english)).toBe('Open');
+  });
+
+  test('lists in words', () => {
+    expect(listOf(['a', text`Hello, ${'b'}`, 'c']).in(german)).toBe('a, Hallo b und c');
+    expect(String(listOf(['a', 'b', 'c'], 'disjunction'))).toBe('a, b, or c');
+  });
+
+  test('shows quotes and signs as they are', () => {
+    expect(String(text`It isn't #1 <b> ${'x'}`)).toBe("It isn't #1 <b> x");
+    expect(String(message("{n, plural, other {It isn't <b>#}}", { n: 2 }))).toBe("It isn't <b>2");
+  });
+});
+
+describe('a catalogue', () => {
+  const known = (key: string) => ['Log in', 'Hello, {0}'].includes(key);
+
+  test('leaves out what is wrong and says what it is', () => {
+    const json = JSON.stringify({ 'Log in': 'Anmelden', 'Hello, {0}': 'Hallo', Nothing: 'x' });
+    const { translations, problems } = readCatalogue(json, known);
+    expect([...translations]).toEqual([['Log in', 'Anmelden']]);
+    expect(problems).toEqual([
+      { key: 'Hello, {0}', message: 'lacks the placeholder {0}' },
+      { key: 'Nothing', message: expect.stringContaining('hub texts') },
+    ]);
+  });
+
+  test.for(['{', '[]', 'null', '"text"'])('must be an object in JSON, not %s', (json) => {
+    const { translations, problems } = readCatalogue(json, known);
+    expect(translations.size).toBe(0);
+    expect(problems).toHaveLength(1);
+  });
+
+  test.for([
+    ['Log in', 5, 'must be a string'],
+    ['Log in', ' ', 'must not be empty'],
+    ['Log in', '{0} x', 'it has none'],
+    ['Hello, {0}', '{0} {name}', '{name}'],
+    ['Hello, {0}', '{0} {', 'ICU'],
+    ['Hello, {0}', '{0, plural, one {x}}', 'ICU'],
+  ] as const)('of %s, %j is refused', ([key, translation, problem]) => {
+    expect(problemOf(key, translation)).toContain(problem);
+  });
+
+  test('takes a message where English needs none', () => {
+    expect(problemOf('Hello, {0}', '{0, plural, one {x #} other {y #}}')).toBeUndefined();
+  });
+});

@@ -1,0 +1,39 @@
+import { Language } from '../../src/texts/language.ts';
+import type { Values } from '../../src/texts/pattern.ts';
+
+/** English with each text in brackets, so that what stands outside them is seen to be in no catalogue. */
+export class BracketLanguage extends Language {
+  constructor() {
+    super('en');
+  }
+
+  override fill(key: string, values: Values): readonly unknown[] {
+    return ['⟦', ...super.fill(key, values), '⟧'];
+  }
+
+  override written(parts: readonly unknown[]): readonly unknown[] {
+    return ['⟦', ...parts, '⟧'];
+  }
+}
+
+const spoken = /\s(?:title|alt|aria-label|placeholder|label)="([^"]*)"/g;
+
+/** What people read or hear on a page and is in no brackets. */
+export function unbracketedIn(markup: string): string[] {
+  const body = markup.slice(markup.indexOf('<title>')).replaceAll(/<(meta|link)\b[^>]*>/g, '');
+  const attributes = [...body.matchAll(spoken)].map(([, value = '']) => value);
+  const pieces: string[] = [];
+  for (const part of [body.replaceAll(/<[^>]*>/g, '\n'), ...attributes]) {
+    let depth = 0;
+    let outside = '';
+    for (const sign of part) {
+      if (sign === '⟦') depth += 1;
+      if (depth === 0) outside += sign;
+      if (sign === '⟧') depth -= 1;
+    }
+    pieces.push(...outside.split('\n'));
+  }
+  return pieces
+    .map((piece) => piece.replaceAll(/&[a-z#0-9]+;/g, ' ').trim())
+    .filter((piece) => /\p{L}{2}/u.test(piece));
+}
