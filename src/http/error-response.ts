@@ -63,9 +63,7 @@ export function toErrorResponse(thrown: unknown): ErrorResponse {
     const errorId = isBug ? randomUUID() : undefined;
     return { status, code, message, hint, shown, retryAfterSeconds, details, errorId, isBug };
   }
-  return toErrorResponse(
-    new HubError('internal', unforeseen.message, { hint: unforeseen.hint }),
-  );
+  return toErrorResponse(new HubError('internal', unforeseen.message, { hint: unforeseen.hint }));
 }
 
 /** The JSON body of an error, the same shape everywhere. */
