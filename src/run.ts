@@ -170,6 +170,15 @@ async function announce(hub: Hub, log: OpenedLog): Promise<void> {
   writeWithoutWaiting(process.stdout, `The hub is ready at ${publicUrl.href}\n${setUp}`);
 }
 
+function untilInterrupted(): AbortSignal {
+  const interruption = new AbortController();
+  const interrupt = () => interruption.abort();
+  process.once('SIGINT', interrupt);
+  process.once('SIGTERM', interrupt);
+  process.stdout.once('error', interrupt);
+  return interruption.signal;
+}
+
 /** How long the process may outlive its command. */
 const leftoverGraceMs = 3_000;
 
@@ -189,6 +198,7 @@ export async function run(signals: Signals | undefined): Promise<void> {
     stdout: process.stdout,
     stderr: process.stderr,
     env: process.env,
+    untilInterrupted,
     startHub: (start) => startHub(start, signals ?? catchSignals()),
     startGateway: (gateway) => startGateway(gateway, signals ?? catchSignals()),
   });

@@ -11,6 +11,7 @@ export function listCommands(): readonly { readonly name: string; readonly comma
     stdout: process.stdout,
     stderr: process.stderr,
     env: {},
+    untilInterrupted: () => new AbortController().signal,
     startHub: never,
     startGateway: never,
   });
@@ -18,10 +19,14 @@ export function listCommands(): readonly { readonly name: string; readonly comma
 }
 
 function inside(parent: Command, prefix: string): { name: string; command: Command }[] {
-  return parent.commands.flatMap((command) => {
-    const name = `${prefix} ${command.name()}`;
-    return command.commands.length > 0 ? inside(command, name) : [{ name, command }];
-  });
+  return parent
+    .createHelp()
+    .visibleCommands(parent)
+    .flatMap((command) => {
+      if (command.name() === 'help') return [];
+      const name = `${prefix} ${command.name()}`;
+      return command.commands.length > 0 ? inside(command, name) : [{ name, command }];
+    });
 }
 
 /** The reference page of the commands. */

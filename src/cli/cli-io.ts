@@ -7,6 +7,11 @@ export interface CliIo {
   readonly stdout: CliOutput;
   readonly stderr: CliOutput;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /**
+   * From the call on, Ctrl-C does not end the process but aborts this, as does SIGTERM, and as it does when the
+   * reader of the output has gone.
+   */
+  readonly untilInterrupted: () => AbortSignal;
   readonly startHub: StartHub;
   readonly startGateway: StartGateway;
   /** Folder against which `--config` is resolved; the current one by default. */

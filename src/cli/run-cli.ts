@@ -8,6 +8,7 @@ import type { CliIo } from './cli-io.ts';
 import { addDoctorCommand } from './doctor/doctor-command.ts';
 import { addGatewayCommand } from './gateway-command.ts';
 import { addLockoutCommands } from './lockout-commands.ts';
+import { addLogsCommand } from './logs-command.ts';
 import { addSchemaCommand } from './schema-command.ts';
 import { addSetupLinkCommand } from './setup-link-command.ts';
 import { addReloadCommand, addStartCommand, addStopCommand } from './start-command.ts';
@@ -54,6 +55,7 @@ export function createProgram(io: CliIo): Command {
   addStopCommand(program, io);
   addGatewayCommand(program, io);
   addStatusCommand(program, io, readVersion());
+  addLogsCommand(program, io);
   addUserCommands(program, io);
   addTokenCommand(program, io);
   addLockoutCommands(program, io);

@@ -14,6 +14,7 @@ import { readReport } from '../services/service-report.ts';
 import { createServiceStopStore } from '../services/service-stop-store.ts';
 import { openDatabase } from '../store/open-database.ts';
 import type { CliIo } from './cli-io.ts';
+import { namesOfManaged } from './find-program.ts';
 
 type Placed = ReturnType<typeof placeOf> & {
   readonly owned: OwnedThings;
@@ -56,27 +57,22 @@ export async function reportStatus(
     ...placeOf(instance, here),
     owned: owned.get(instance.id) ?? nothing,
   }));
-  const configured = Hub.services.flatMap(({ name, command: run }) =>
-    run === undefined ? [] : [name],
-  );
-  const services = [...new Set([...configured, ...[...owners, ...stops].map(({ name }) => name)])]
-    .toSorted()
-    .map((name): ServiceLine => {
-      const owner = owners.find((each) => each.name === name);
-      const host = placed.find(({ instance, isUp }) => isUp && instance.id === owner?.instanceId);
-      // One that has an owner ends, or is another one by now.
-      const stop = owner === undefined ? stops.find((each) => each.name === name) : undefined;
-      const report = host === undefined ? undefined : readReport(owner?.status);
-      return {
-        name,
-        state: report?.state ?? 'stopped',
-        instance: host?.instance.name ?? null,
-        restarts: report?.restarts ?? 0,
-        pid: report?.pid ?? null,
-        last_error: report?.lastError ?? null,
-        stopped: stop === undefined ? null : { by: stop.by ?? null, at: stop.at.toISOString() },
-      };
-    });
+  const services = namesOfManaged(config, [...owners, ...stops]).map((name): ServiceLine => {
+    const owner = owners.find((each) => each.name === name);
+    const host = placed.find(({ instance, isUp }) => isUp && instance.id === owner?.instanceId);
+    // One that has an owner ends, or is another one by now.
+    const stop = owner === undefined ? stops.find((each) => each.name === name) : undefined;
+    const report = host === undefined ? undefined : readReport(owner?.status);
+    return {
+      name,
+      state: report?.state ?? 'stopped',
+      instance: host?.instance.name ?? null,
+      restarts: report?.restarts ?? 0,
+      pid: report?.pid ?? null,
+      last_error: report?.lastError ?? null,
+      stopped: stop === undefined ? null : { by: stop.by ?? null, at: stop.at.toISOString() },
+    };
+  });
   const gateways = started.flatMap((gateway) => placeGateway(gateway, { placed, here }));
   const status = {
     version,

@@ -8,7 +8,11 @@ import { createExtraRoutes } from '../proxy/extra-routes.ts';
 import { createRouteTable } from '../proxy/route-table.ts';
 import { createManagedProcessStore } from '../services/managed-process-store.ts';
 import { followRuntimeServices } from '../services/runtime-services-follower.ts';
-import { createServiceOwnerStore, type ServiceHost } from '../services/service-owner-store.ts';
+import {
+  createServiceOwnerStore,
+  type ServiceHost,
+  serviceOutputOperation,
+} from '../services/service-owner-store.ts';
 import { createServiceRegistry } from '../services/service-registry.ts';
 import { createServiceRoutes } from '../services/service-routes.ts';
 import { createServiceStopStore } from '../services/service-stop-store.ts';
@@ -84,7 +88,7 @@ export async function composeServices(
           );
         },
         readOutput: async (host, name, after, most) =>
-          (await ask(host, 'service-output', { name, after, most })) as OutputPart,
+          (await ask(host, serviceOutputOperation, { name, after, most })) as OutputPart,
       },
       tokens,
       announceChange: () => database.announceChange(),
@@ -104,7 +108,7 @@ export async function composeServices(
     const { name, tag } = params as { name: string; tag: string };
     return registry.endLeft(name, tag);
   });
-  channel.handle('service-output', async (params) => {
+  channel.handle(serviceOutputOperation, async (params) => {
     const { after, most } = params as { after?: OutputPosition; most?: number };
     return registry.outputOf(here(params))?.read(after, most);
   });

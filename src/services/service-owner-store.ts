@@ -2,6 +2,9 @@ import { sql } from 'kysely';
 import type { HubDatabase } from '../store/database.ts';
 import { databaseTimeMs, leaseIsLive } from '../store/lease-clock.ts';
 
+/** The operation by which an instance tells what a service that it runs has written. */
+export const serviceOutputOperation = 'service-output';
+
 /** An instance that runs services. */
 export interface ServiceHost {
   readonly id: string;

@@ -27,6 +27,7 @@ async function run(args: readonly string[], input = '') {
     stdout: stdout.stream,
     stderr: stderr.stream,
     env: {},
+    untilInterrupted: () => new AbortController().signal,
     startHub: () => Promise.reject(new Error('no hub is started here')),
     startGateway: () => Promise.reject(new Error('no gateway is started here')),
   });

@@ -189,6 +189,7 @@ test('the command line lists lock-outs and lifts them, without a login', async (
       directory: hub.directory,
       startHub: () => Promise.reject(new Error('the hub must not start')),
       startGateway: () => Promise.reject(new Error('no gateway is started here')),
+      untilInterrupted: () => new AbortController().signal,
     });
     return { exitCode, output };
   };

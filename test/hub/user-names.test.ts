@@ -29,6 +29,7 @@ async function run(hub: TestHub, ...args: string[]): Promise<string> {
     env: {},
     startHub: () => Promise.reject(new Error('no hub is started here')),
     startGateway: () => Promise.reject(new Error('no gateway is started here')),
+    untilInterrupted: () => new AbortController().signal,
   });
   return `${code} ${said}`;
 }

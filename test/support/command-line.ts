@@ -48,6 +48,7 @@ export function useCommandLine() {
       stderr: { write: (text: string) => (output.stderr += text) },
       env,
       directory,
+      untilInterrupted: () => new AbortController().signal,
       startHub: startHub ?? (() => Promise.reject(new Error('the hub must not start'))),
       startGateway: () => Promise.reject(new Error('no gateway is started here')),
     });

@@ -1,0 +1,50 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { mostOutputLines } from '../processes/output-feed.ts';
+import type { CliIo } from './cli-io.ts';
+import { loadFor, withConfig } from './with-config.ts';
+
+const help = `
+NAME is that of a service, of a user for their default server, or USER/SERVER. The lines are
+those the hub keeps of the present run: ${mostOutputLines} at most. The log of the hub itself goes to its
+standard error; under systemd: journalctl -u hub -f
+
+Examples:
+  hub logs report-service
+  hub logs ada -f
+  hub logs ada/gpu --lines 50`;
+
+/** Adds `hub logs`. It asks the running hub with the key of `Hub.cookie_secret`, so it needs no token. */
+export function addLogsCommand(program: Command, io: CliIo): void {
+  withConfig(program.command('logs'))
+    .description('show what a service or a server writes')
+    .argument('<name>', 'service, user or user/server')
+    .option('-f, --follow', 'go on with the lines that come, until Ctrl-C')
+    .option('-n, --lines <number>', 'how many of the last lines (default: all)', parseLines)
+    .addOption(new Option('--service', 'NAME is that of a service').conflicts('server'))
+    .addOption(new Option('--server', 'NAME is that of a user, or USER/SERVER'))
+    .addHelpText('after', help)
+    .action(async (name: string, flags: LogsFlags, command: Command) => {
+      const { config } = await loadFor(command, io);
+      const { printLogs } = await import('./print-logs.ts');
+      await printLogs(config, {
+        io,
+        name,
+        kind: flags.service === true ? 'service' : flags.server && 'server',
+        lines: flags.lines,
+        follows: flags.follow === true,
+      });
+    });
+}
+
+interface LogsFlags {
+  readonly follow?: true;
+  readonly lines?: number;
+  readonly service?: true;
+  readonly server?: true;
+}
+
+function parseLines(text: string): number {
+  const lines = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (lines <= mostOutputLines) return lines;
+  throw new InvalidArgumentError(`It is a number from 0 to ${mostOutputLines}.`);
+}
