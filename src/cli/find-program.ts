@@ -78,7 +78,7 @@ export function namesOfManaged(
   return [...new Set([...configured, ...recorded.map(({ name }) => name)])].toSorted();
 }
 
-async function listManagedServices(
+export async function listManagedServices(
   database: HubDatabase,
   config: Pick<Config, 'Hub'>,
 ): Promise<readonly string[]> {
@@ -90,7 +90,7 @@ async function listManagedServices(
 }
 
 /** As it is given on the command line. */
-function fullName({ userName, name }: Pick<Server, 'userName' | 'name'>): string {
+export function fullName({ userName, name }: Pick<Server, 'userName' | 'name'>): string {
   return name === '' ? userName : `${userName}/${name}`;
 }
 

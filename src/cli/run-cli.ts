@@ -5,6 +5,7 @@ import { ConfigError, HubError, StartupError } from '../errors.ts';
 import { addBackupCommands } from './backup-commands.ts';
 import { addCheckCommand } from './check-command.ts';
 import type { CliIo } from './cli-io.ts';
+import { addCompletionCommands } from './completion-command.ts';
 import { addDoctorCommand } from './doctor/doctor-command.ts';
 import { addGatewayCommand } from './gateway-command.ts';
 import { addLockoutCommands } from './lockout-commands.ts';
@@ -64,6 +65,7 @@ export function createProgram(io: CliIo): Command {
   addSchemaCommand(program, io);
   addTextsCommand(program, io);
   addTestPluginsCommand(program, io);
+  addCompletionCommands(program, io);
   return program;
 }
 
