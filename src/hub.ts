@@ -289,6 +289,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         authorizer,
         servers,
         services,
+        accounts,
         gateway,
         sharing,
         loads,

@@ -6,6 +6,7 @@ import { createSettingStore } from '../store/setting-store.ts';
 import { createPasswordCredentialStore } from '../users/password-credential-store.ts';
 import { createUserStore } from '../users/user-store.ts';
 import { createFirstAdministrator } from './first-administrator.ts';
+import { createFirstRun } from './first-run.ts';
 import { createSetUpLink } from './set-up-link.ts';
 
 const login = { kind: 'form', label: 'Password', fields: [] } as const;
@@ -29,6 +30,7 @@ function createParts(database: HubDatabase, authenticators: readonly Authenticat
       basePath: '/team/',
     }),
     users,
+    firstRun: createFirstRun(createSettingStore(database)),
     names: { resolveNew: (name) => name },
     authenticators: {
       list: authenticators.map((authenticator, index) => ({ name: `${index}`, authenticator })),

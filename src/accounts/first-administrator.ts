@@ -3,6 +3,7 @@ import { type Authenticators, accountOwnerOf } from '../authentication/create-au
 import type { UserNameRules } from '../authentication/user-name-rules.ts';
 import { HubError } from '../errors.ts';
 import type { User, UserStore } from '../users/user-store.ts';
+import type { FirstRun } from './first-run.ts';
 import type { SetUpLink } from './set-up-link.ts';
 
 /** How the very first administrator is made: with the secret of a set-up link. */
@@ -27,6 +28,7 @@ export function createFirstAdministrator(deps: {
   readonly names: Pick<UserNameRules, 'resolveNew'>;
   readonly authenticators: Pick<Authenticators, 'list'>;
   readonly passwords: Pick<AccountPasswords, 'problemWith' | 'set'>;
+  readonly firstRun: Pick<FirstRun, 'begin'>;
 }): FirstAdministrator {
   const { link, users, authenticators, passwords } = deps;
 
@@ -50,6 +52,7 @@ export function createFirstAdministrator(deps: {
         const existing = await users.findByName(userName);
         const user =
           existing ?? (await users.create({ name: userName, isAdmin: true, isInvited: true }));
+        await deps.firstRun.begin(user.id);
         await passwords.set(user, password);
         if (existing !== undefined) await users.setAdmin(existing.id, true);
         return { ...user, isAdmin: true };

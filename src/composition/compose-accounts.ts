@@ -1,6 +1,7 @@
 import { createAccounts } from '../accounts/accounts.ts';
 import { createActingOnUsers } from '../accounts/acting-on-users.ts';
 import { createFirstAdministrator } from '../accounts/first-administrator.ts';
+import { createFirstRun } from '../accounts/first-run.ts';
 import { createGroupMembers } from '../accounts/group-members.ts';
 import { createIdentityLinks } from '../accounts/identity-links.ts';
 import { createInvitations } from '../accounts/invitations.ts';
@@ -82,8 +83,10 @@ export function composeAccounts(
     secondFactors,
     accountOwner: () => accountOwnerOf(authenticators)?.name,
   });
+  const firstRun = createFirstRun(stores.settings);
   return {
     acting,
+    firstRun,
     accounts,
     passwords,
     secondFactors,
@@ -153,6 +156,7 @@ export function composeAccounts(
       names: login.names,
       authenticators,
       passwords,
+      firstRun,
     }),
   };
 }

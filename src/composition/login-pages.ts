@@ -76,5 +76,12 @@ export function addLoginPages(
     metrics,
   });
   invitationRoutes(router, { pages, invitations, loginService, authenticators, passwords, logIn });
-  setUpRoutes(router, { pages, firstAdministrator, passwords });
+  setUpRoutes(router, {
+    pages,
+    firstAdministrator,
+    passwords,
+    loginService,
+    authenticators,
+    logIn,
+  });
 }

@@ -13,6 +13,7 @@ import { servicesRoutes } from '../pages/services/services-routes.ts';
 import { acceptShareRoutes } from '../pages/sharing/accept-share-routes.ts';
 import { shareRoutes } from '../pages/sharing/share-routes.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
+import type { ComposedAccounts } from './compose-accounts.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
 import type { ComposedLoads } from './compose-loads.ts';
@@ -36,6 +37,7 @@ export function addServerPages(
   deps: ServerPageDeps & {
     readonly browser: Pick<ComposedBrowser, 'pages' | 'confirmLogin'>;
     readonly services: ComposedServices;
+    readonly accounts: Pick<ComposedAccounts, 'firstRun'>;
     readonly gateway: Pick<
       ComposedGateway,
       'access' | 'doorAnswers' | 'arrivals' | 'liveConnections'
@@ -57,6 +59,7 @@ export function addServerPages(
     ...shared,
     config,
     sharing,
+    firstRun: deps.accounts.firstRun,
     accessibleServices,
     loads: deps.loads.reader,
   });

@@ -44,6 +44,8 @@ export interface PageUrls {
   /** POST makes a named server and goes on to its start. */
   readonly createServer: string;
 
+  /** POST takes the first steps of a new hub off the home page. */
+  readonly dismissFirstRun: string;
   readonly services: string;
   /** POST keeps the theme and the language in the browser. */
   readonly preferences: string;
@@ -154,6 +156,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
     acceptShareForm: `${hub}accept-share`,
     leaveShared: `${hub}leave-shared`,
 
+    dismissFirstRun: `${hub}home/dismiss-first-run`,
     services: `${hub}services`,
     preferences: `${hub}preferences`,
 

@@ -91,6 +91,10 @@ describe('the first start', () => {
       repeat_password: password,
     });
     expect(done.status).toBe(303);
+    // No page asks again for what was just typed.
+    const home = await browser.open(new URL(done.headers.location ?? '', folder.url).href);
+    expect([home.status, home.url]).toEqual([200, `${folder.url}hub/home`]);
+    expect(home.body).toContain('What comes next');
 
     const late = await new FakeBrowser().open(link);
     expect(late.status).toBe(403);

@@ -616,6 +616,12 @@ export function samplePages(
       },
     }),
     home: homePage({ ...home, server: server('running', { load: sampleLoad() }) }),
+    'home-first-run': homePage({
+      ...home,
+      namedServers: undefined,
+      server: server('stopped', { lastActivityAt: undefined }),
+      firstRun: { configFile: text('/srv/hub/hub.config.json'), isHttps: false },
+    }),
     'home-about-to-stop': homePage({
       ...home,
       limitWarningSeconds: 600,

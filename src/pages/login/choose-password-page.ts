@@ -88,7 +88,7 @@ function wording({ layout, purpose }: ChoosePasswordView): {
       return {
         title: `Set up ${hubTitle}`,
         lead: 'Create the first account. It is the administrator, who can invite all others.',
-        button: 'Create the account',
+        button: 'Create the account and log in',
         action: urls.setUp,
       };
     case 'invitation':

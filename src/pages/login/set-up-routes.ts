@@ -1,9 +1,13 @@
 import type Router from '@koa/router';
 import type { FirstAdministrator } from '../../accounts/first-administrator.ts';
 import type { AccountPasswords } from '../../authentication/account-passwords.ts';
+import { type Authenticators, accountOwnerOf } from '../../authentication/create-authenticators.ts';
+import type { LoginService } from '../../authentication/login-service.ts';
 import { HubError } from '../../errors.ts';
+import type { User } from '../../users/user-store.ts';
 import type { PageContext } from '../page-context.ts';
 import { choosePasswordPage } from './choose-password-page.ts';
+import type { LogIn } from './log-in.ts';
 
 /** `/hub/set-up`: the one-time link with which the first administrator begins. */
 export function setUpRoutes(
@@ -12,6 +16,9 @@ export function setUpRoutes(
     readonly pages: PageContext;
     readonly firstAdministrator: FirstAdministrator;
     readonly passwords: Pick<AccountPasswords, 'minimumLength'>;
+    readonly loginService: Pick<LoginService, 'admitUser'>;
+    readonly authenticators: Pick<Authenticators, 'list'>;
+    readonly logIn: Pick<LogIn, 'logIn'>;
   },
 ): void {
   const { pages, firstAdministrator, passwords } = deps;
@@ -40,10 +47,11 @@ export function setUpRoutes(
     const name = form.get('name') ?? '';
     const password = form.get('new_password') ?? '';
     const repeats = form.get('repeat_password') ?? '';
+    let user: User;
     try {
       if (password !== repeats)
         throw new HubError('bad_request', 'The two passwords are not the same.');
-      await firstAdministrator.create({ secret, name, password });
+      user = await firstAdministrator.create({ secret, name, password });
     } catch (error) {
       if (!(error instanceof HubError) || error.code !== 'bad_request') throw error;
       pages.send(
@@ -58,7 +66,10 @@ export function setUpRoutes(
       );
       return;
     }
-    ctx.redirect(pages.urls.login);
-    ctx.status = 303;
+    const via = accountOwnerOf(deps.authenticators)?.name ?? '';
+    const result = await deps.loginService.admitUser({ name: user.name, issuer: via }, via);
+    if (result.outcome === 'refused') throw new HubError('forbidden', result.message);
+    // The first steps of a new hub are on the home page, wherever other logins lead.
+    await deps.logIn.logIn(ctx, result, pages.urls.home);
   });
 }

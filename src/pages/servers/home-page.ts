@@ -8,6 +8,7 @@ import { type Html, type HtmlValue, html } from '../html.ts';
 import { type ServiceLink, serviceCards } from '../services/service-list.ts';
 import { servicesSearch } from '../services/services-page.ts';
 import { type SharedServers, sharedServersSection } from '../sharing/shared-servers.ts';
+import { type FirstRunView, firstRunPanel } from './first-run-panel.ts';
 import { type NamedServers, namedServersSection } from './named-servers.ts';
 import {
   comingStopSentence,
@@ -34,6 +35,8 @@ export interface HomeView {
   /** Servers of others. */
   readonly shared?: SharedServers | undefined;
   readonly services: readonly ServiceLink[];
+  /** For the first administrator of a new hub. */
+  readonly firstRun?: FirstRunView | undefined;
   /** How long before a time limit stops a server its user is warned. */
   readonly limitWarningSeconds?: number;
 }
@@ -53,6 +56,7 @@ export function homePage(view: HomeView): Html {
 ${server && serverCard(view, server)}
 ${namedServers && namedServersSection(view, namedServers)}
 </div>
+${view.firstRun !== undefined && firstRunPanel(layout, view.firstRun)}
 ${shared !== undefined && sharedServersSection(layout, shared)}
 ${services.length > 0 && servicesSection(view)}
 ${

@@ -1,5 +1,6 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
+import type { FirstRun } from '../../accounts/first-run.ts';
 import type { Config } from '../../config/config.ts';
 import type { LoadReader } from '../../instances/load-reader.ts';
 import { loadKeys } from '../../metrics/load-history.ts';
@@ -33,7 +34,8 @@ export function homeRoutes(
   router: Router,
   deps: {
     readonly pages: PageContext;
-    readonly config: Pick<Config, 'Hub' | 'Spawner'>;
+    readonly config: Pick<Config, 'Hub' | 'Spawner' | 'publicUrl' | 'file'>;
+    readonly firstRun: Pick<FirstRun, 'isShownTo' | 'dismiss'>;
     readonly authorizer: Authorizer;
     readonly store: ServerStore;
     readonly servers: UserServers;
@@ -112,6 +114,9 @@ export function homeRoutes(
       ),
       shared: await sharedWith(login, caller),
       services: await deps.accessibleServices(caller),
+      firstRun: (await deps.firstRun.isShownTo(login.user))
+        ? { configFile: config.file, isHttps: config.publicUrl.protocol === 'https:' }
+        : undefined,
       limitWarningSeconds: config.Spawner.limit_warning_seconds,
     });
     pages.send(ctx, page, failure === undefined ? 200 : 400);
@@ -120,6 +125,16 @@ export function homeRoutes(
   router.get(
     '/home',
     pages.loggedIn((ctx, login) => showHome(ctx, login)),
+  );
+
+  router.post(
+    '/home/dismiss-first-run',
+    pages.loggedIn(async (ctx, { user }) => {
+      await pages.readForm(ctx);
+      await deps.firstRun.dismiss(user.id);
+      ctx.redirect(pages.urls.home);
+      ctx.status = 303;
+    }),
   );
 
   return showHome;
