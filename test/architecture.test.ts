@@ -36,6 +36,7 @@ const packagePlaces: Readonly<Record<string, RegExp>> = {
   pg: /^store\//,
   'node:sqlite': /^store\//,
   commander: /^(cli|singleuser)\//,
+  '@simplewebauthn/server': /^accounts\/webauthn\.ts$/,
 };
 
 /** What makes a function depend on the process it runs in; to signal others is a job like any other. */

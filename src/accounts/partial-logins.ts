@@ -80,9 +80,11 @@ export function createPartialLogins(deps: {
     user,
     authenticator,
     mustChangePassword,
+    isMultiFactor = false,
   }: LoggedIn): Promise<LoginStep | undefined> {
     if (authenticator !== deps.accountOwner()) return undefined;
-    if ((await secondFactors.find(user.id)) !== undefined) return 'second-factor';
+    const hasFactor = !isMultiFactor && (await secondFactors.find(user.id)) !== undefined;
+    if (hasFactor) return 'second-factor';
     return mustChangePassword ? 'new-password' : undefined;
   }
 

@@ -4,6 +4,7 @@ import type { LoginService } from '../authentication/login-service.ts';
 import type { FormMethod, LoginForm, LoginRequest } from '../plugin-host/authenticator.ts';
 import { isExternal, isForm, isRequest } from '../plugin-host/login-kinds.ts';
 import type { Login } from '../sessions/login-sessions.ts';
+import { type Passkeys, passkeyAnswerOf } from './passkeys.ts';
 import type { SecondFactors } from './second-factors.ts';
 
 /** A login, and when its user last showed who they are. */
@@ -13,7 +14,8 @@ export interface DatedLogin extends Login {
 
 /** How a user can show again who they are: by what the login itself asked for last. */
 export type Confirmation =
-  | { readonly kind: 'code' }
+  | { readonly kind: 'code'; readonly takesPasskey: boolean }
+  | { readonly kind: 'passkey' }
   /** `ownsAccounts`: the name on the form is that of the user. */
   | {
       readonly kind: 'form';
@@ -38,7 +40,7 @@ export type ConfirmationResult =
 export interface RecentLogin {
   isRecent(login: DatedLogin, request: LoginRequest): Promise<boolean>;
   confirmationOf(login: Login): Promise<Confirmation>;
-  /** Checks the fields of a confirmation of the kinds `code` and `form`. Counts as a login does. */
+  /** Checks the fields of a confirmation of the kinds `code`, `passkey` and `form`. Counts as a login does. */
   check(
     login: Login,
     fields: LoginForm,
@@ -53,10 +55,11 @@ export function createRecentLogin(deps: {
   readonly authenticators: Pick<Authenticators, 'list' | 'find'>;
   readonly loginService: Pick<LoginService, 'attemptLogin' | 'concludeLogin'>;
   readonly secondFactors: Pick<SecondFactors, 'find' | 'check'>;
+  readonly passkeys: Pick<Passkeys, 'unusable' | 'check'>;
   readonly log: Logger;
   readonly now?: () => Date;
 }): RecentLogin {
-  const { authenticators, loginService, secondFactors, now = () => new Date() } = deps;
+  const { authenticators, loginService, secondFactors, passkeys, now = () => new Date() } = deps;
 
   /** A proxy that names the user in each request vouches for this one too, or it does not. */
   async function isNamedBy(login: Login, request: LoginRequest): Promise<boolean> {
@@ -77,7 +80,11 @@ export function createRecentLogin(deps: {
       return { kind: 'external', authenticator: name, provider: via.login.label };
     }
     const ownsAccounts = accountOwnerOf(authenticators)?.name === name;
-    if (ownsAccounts && (await secondFactors.find(user.id)) !== undefined) return { kind: 'code' };
+    const factors = ownsAccounts ? await secondFactors.find(user.id) : undefined;
+    if (factors !== undefined) {
+      const takesPasskey = factors.passkeyCount > 0 && passkeys.unusable === undefined;
+      return factors.codes === undefined ? { kind: 'passkey' } : { kind: 'code', takesPasskey };
+    }
     if (!isForm(via)) return { kind: 'none' };
     return { kind: 'form', authenticator: name, method: via.login, ownsAccounts };
   }
@@ -96,6 +103,18 @@ export function createRecentLogin(deps: {
     return { ...refused('Too many wrong codes.'), retryAfterSeconds };
   }
 
+  async function checkPasskey(
+    { user, session }: Login,
+    fields: LoginForm,
+    { address }: LoginRequest,
+  ): Promise<ConfirmationResult> {
+    const answer = passkeyAnswerOf(fields, session.sessionId);
+    const result = await passkeys.check('confirm', { ...answer, user, address });
+    if (result.outcome === 'right') return { outcome: 'confirmed' };
+    if (result.outcome === 'wrong') return refused('This passkey was not accepted. Try again.');
+    return { ...refused('Too many attempts.'), retryAfterSeconds: result.retryAfterSeconds };
+  }
+
   return {
     confirmationOf,
 
@@ -108,6 +127,10 @@ export function createRecentLogin(deps: {
 
     async check(login, fields, request, options) {
       const confirmation = await confirmationOf(login);
+      const hasPasskey = (fields.get('passkey_response') ?? '') !== '';
+      if (confirmation.kind === 'passkey' || (confirmation.kind === 'code' && hasPasskey)) {
+        return checkPasskey(login, fields, request);
+      }
       if (confirmation.kind === 'code') return checkCode(login, fields, request);
       if (confirmation.kind !== 'form') return refused('Log out and log in again.');
       const { authenticator, ownsAccounts } = confirmation;

@@ -3,6 +3,7 @@ import type { LoginThrottle } from '../authentication/login-throttle.ts';
 import { hashSecret } from '../crypto/hash.ts';
 import { HubError } from '../errors.ts';
 import type { AuditTrail } from '../store/audit-trail.ts';
+import type { PasskeyStore } from '../users/passkey-store.ts';
 import type { SecondFactorStore } from '../users/second-factor-store.ts';
 import type { User } from '../users/user-store.ts';
 
@@ -24,10 +25,20 @@ export interface SetUp {
   readonly uri: string;
 }
 
-/** The second factor of accounts with a password: codes by time (RFC 6238) and recovery codes. */
+/** What a login may ask for after the password; there is one at least. */
+export interface FactorsOfUser {
+  /** Undefined without an authenticator app, also while its set-up has only begun. */
+  readonly codes: { readonly recoveryCodesLeft: number } | undefined;
+  readonly passkeyCount: number;
+}
+
+/**
+ * The second factor of accounts with a password: passkeys, and codes by time (RFC 6238) with their recovery
+ * codes. What is here of passkeys is whether there are any; see `Passkeys`.
+ */
 export interface SecondFactors {
-  /** Undefined when it is off, also while its set-up has only begun. */
-  find(userId: string): Promise<{ readonly recoveryCodesLeft: number } | undefined>;
+  /** Undefined when a login asks for the password alone. */
+  find(userId: string): Promise<FactorsOfUser | undefined>;
   /** Starts the set-up over. Throws `conflict` when it is on already. */
   begin(user: Pick<User, 'id' | 'name'>): Promise<SetUp>;
   /** What the set-up shows after a wrong code: the same secret, or a new one if none was begun. */
@@ -43,8 +54,10 @@ export interface SecondFactors {
   check(attempt: CodeAttempt): Promise<CodeResult>;
   /** Replaces the recovery codes. Throws `not_found` when the second factor is off. */
   renewRecoveryCodes(userId: string): Promise<readonly string[]>;
-  /** Turns it off; false when it was off. */
-  remove(userId: string): Promise<boolean>;
+  /** Turns the codes off; false when they were off. */
+  removeCodes(userId: string): Promise<boolean>;
+  /** Turns the codes off and removes the passkeys. */
+  removeAll(userId: string): Promise<void>;
 }
 
 /** At first use: most hubs are without second factors. */
@@ -58,13 +71,14 @@ const alphabet = 'abcdefghijkmnpqrstuvwxyz23456789';
 /** Attempts are counted apart from those at passwords. */
 export function createSecondFactors(deps: {
   readonly store: SecondFactorStore;
+  readonly passkeys: Pick<PasskeyStore, 'countOfUser' | 'removeAllOfUser'>;
   /** Not that of the passwords: a right password forgets the failures there. */
   readonly throttle: LoginThrottle;
   readonly hubTitle: string;
   readonly audit: Pick<AuditTrail, 'recordBounded'>;
   readonly now?: () => Date;
 }): SecondFactors {
-  const { store, throttle, hubTitle, now = () => new Date() } = deps;
+  const { store, passkeys, throttle, hubTitle, now = () => new Date() } = deps;
 
   async function isRight({ user, code }: CodeAttempt): Promise<boolean> {
     const factor = await store.find(user.id);
@@ -92,9 +106,14 @@ export function createSecondFactors(deps: {
 
   return {
     async find(userId) {
-      const factor = await store.find(userId);
-      if (factor?.confirmedAt === undefined) return undefined;
-      return { recoveryCodesLeft: factor.recoveryCodeCount };
+      const [factor, passkeyCount] = await Promise.all([
+        store.find(userId),
+        passkeys.countOfUser(userId),
+      ]);
+      const hasCodes = factor?.confirmedAt !== undefined;
+      if (!hasCodes && passkeyCount === 0) return undefined;
+      const codes = hasCodes ? { recoveryCodesLeft: factor.recoveryCodeCount } : undefined;
+      return { codes, passkeyCount };
     },
 
     async begin(user) {
@@ -156,7 +175,12 @@ export function createSecondFactors(deps: {
       throw new HubError('not_found', 'You have no second factor.');
     },
 
-    remove: (userId) => store.delete(userId),
+    removeCodes: (userId) => store.delete(userId),
+
+    async removeAll(userId) {
+      await store.delete(userId);
+      await passkeys.removeAllOfUser(userId);
+    },
   };
 }
 

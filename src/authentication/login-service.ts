@@ -32,6 +32,8 @@ export interface LoggedIn {
   /** Name of the authenticator in the configuration. */
   readonly authenticator: string;
   readonly mustChangePassword: boolean;
+  /** Whether more than a password was asked for already. */
+  readonly isMultiFactor?: boolean;
   readonly upstreamSessionId?: string;
   readonly idToken?: string;
 }

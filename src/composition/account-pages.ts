@@ -1,6 +1,7 @@
 import type Router from '@koa/router';
 import { createSealer } from '../crypto/sealer.ts';
 import { accountRoutes } from '../pages/account/account-routes.ts';
+import { passkeyRoutes } from '../pages/account/passkey-routes.ts';
 import { secondFactorRoutes } from '../pages/account/second-factor-routes.ts';
 import { sessionPageRoutes } from '../pages/account/session-routes.ts';
 import { tokenPageRoutes } from '../pages/account/token-routes.ts';
@@ -27,7 +28,7 @@ export function addAccountPages(
   const { login, logins, accounts, oauth } = deps;
   const { pages, confirmLogin } = deps.browser;
   const { credentials, groups } = stores;
-  const { secondFactors, passwords, identityLinks } = accounts;
+  const { secondFactors, passkeys, passwords, identityLinks } = accounts;
   accountRoutes(router, {
     pages,
     confirmLogin,
@@ -37,12 +38,14 @@ export function addAccountPages(
     passwordHasher: login.passwordHasher,
     throttle: login.throttle,
     secondFactors,
+    passkeys,
     identityLinks,
     userProfiles: accounts.userProfiles,
     authenticators: login.authenticators,
     auditLog: stores.audit,
   });
   secondFactorRoutes(router, { pages, confirmLogin, secondFactors, credentials });
+  passkeyRoutes(router, { pages, confirmLogin, passkeys, credentials });
   sessionPageRoutes(router, { pages, logins });
   tokenPageRoutes(router, {
     pages,

@@ -7,6 +7,8 @@ import { createIdentityLinks } from '../accounts/identity-links.ts';
 import { createInvitations } from '../accounts/invitations.ts';
 import { createLockouts } from '../accounts/lockouts.ts';
 import { createPartialLogins, type PartialLogin } from '../accounts/partial-logins.ts';
+import { createPasskeyLogin } from '../accounts/passkey-login.ts';
+import { createPasskeys } from '../accounts/passkeys.ts';
 import { createPasswordCallers } from '../accounts/password-callers.ts';
 import { createRecentLogin } from '../accounts/recent-login.ts';
 import { createRoleAdministration } from '../accounts/role-administration.ts';
@@ -16,6 +18,7 @@ import { createUserProfiles } from '../accounts/user-profiles.ts';
 import { createAccountPasswords } from '../authentication/account-passwords.ts';
 import { accountOwnerOf } from '../authentication/create-authenticators.ts';
 import { createLoginThrottle, type ThrottleRecord } from '../authentication/login-throttle.ts';
+import { createSealer } from '../crypto/sealer.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import { createServiceAdministration } from '../services/service-administration.ts';
 import { gatherServiceFacts, hubUrlsOf } from '../services/service-facts.ts';
@@ -30,7 +33,7 @@ import type { Foundation } from './foundation.ts';
 export type ComposedAccounts = ReturnType<typeof composeAccounts>;
 
 export function composeAccounts(
-  { config, database, stores, keyv, log, metrics }: Foundation,
+  { config, database, stores, keyv, log, metrics, secrets }: Foundation,
   deps: {
     readonly site: Site;
     readonly login: ComposedLogin;
@@ -73,9 +76,22 @@ export function composeAccounts(
   const secondFactors = createSecondFactors({
     now,
     store: stores.secondFactors,
+    passkeys: stores.passkeys,
     throttle: secondFactorThrottle,
     hubTitle: config.Hub.title,
     audit: database.audit,
+  });
+  const passkeys = createPasskeys({
+    store: stores.passkeys,
+    users: stores.users,
+    used: keyv.space('passkey-challenges'),
+    sealer: createSealer(secrets, 'passkey'),
+    throttle: secondFactorThrottle,
+    audit: database.audit,
+    publicUrl: config.publicUrl,
+    hubTitle: config.Hub.title,
+    log,
+    now: database.now,
   });
   const partialLogins = createPartialLogins({
     records: keyv.space<PartialLogin>('login-steps'),
@@ -90,6 +106,14 @@ export function composeAccounts(
     accounts,
     passwords,
     secondFactors,
+    passkeys,
+    passkeyLogin: createPasskeyLogin({
+      passkeys,
+      authenticators,
+      loginService: login.loginService,
+      credentials: stores.credentials,
+      log,
+    }),
     partialLogins,
     passwordCallers: createPasswordCallers({
       authenticators,
@@ -104,6 +128,7 @@ export function composeAccounts(
       authenticators,
       loginService: login.loginService,
       secondFactors,
+      passkeys,
       log,
     }),
     invitations: createInvitations({

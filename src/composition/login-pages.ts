@@ -7,6 +7,7 @@ import { externalLoginRoutes } from '../pages/login/external-login-routes.ts';
 import { invitationRoutes } from '../pages/login/invitation-routes.ts';
 import { loginRoutes } from '../pages/login/login-routes.ts';
 import { loginStepRoutes } from '../pages/login/login-step-routes.ts';
+import { passkeyQuestionRoute } from '../pages/login/passkey-question-route.ts';
 import { setUpRoutes } from '../pages/login/set-up-routes.ts';
 import { loginRoundCookie } from '../protocol/cookie-names.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
@@ -33,6 +34,7 @@ export function addLoginPages(
   const { authenticators, loginService, passwordHasher, externalLogins } = deps.login;
   const { passwords, secondFactors, partialLogins, invitations, firstAdministrator, recentLogin } =
     deps.accounts;
+  const { passkeys, passkeyLogin } = deps.accounts;
   loginRoutes(router, {
     pages,
     authenticators,
@@ -46,6 +48,7 @@ export function addLoginPages(
       if (config.Hub.shutdown_on_logout) await deps.servers.servers.stopAllOf(userName);
     },
     logIn,
+    passkeyLogin,
     loopGuard: createRedirectLoopGuard(createSealer(secrets, 'login-round'), loginRoundCookie),
   });
   loginStepRoutes(router, {
@@ -53,10 +56,19 @@ export function addLoginPages(
     logIn,
     partialLogins,
     secondFactors,
+    passkeys,
     passwords,
     passwordHasher,
     credentials: stores.credentials,
     metrics,
+  });
+  passkeyQuestionRoute(router, {
+    pages,
+    logIn,
+    partialLogins,
+    passkeys,
+    passkeyLogin,
+    credentials: stores.credentials,
   });
   externalLoginRoutes(router, {
     pages,

@@ -21,6 +21,7 @@ import { createGroupPages } from '../users/group-pages-store.ts';
 import { createGroupStore } from '../users/group-store.ts';
 import { createIdentityStore } from '../users/identity-store.ts';
 import { createInvitationStore } from '../users/invitation-store.ts';
+import { createPasskeyStore } from '../users/passkey-store.ts';
 import { createPasswordCredentialStore } from '../users/password-credential-store.ts';
 import { createSecondFactorStore } from '../users/second-factor-store.ts';
 import { createSystemAccountStore } from '../users/system-account-store.ts';
@@ -43,6 +44,7 @@ export function createStores(database: HubDatabase, secrets: readonly Secret[], 
     secondFactors: createSecondFactorStore(database, {
       sealer: createSealer(secrets, 'second-factor'),
     }),
+    passkeys: createPasskeyStore(database),
     accounts: createAccountStore(database),
     instances: createInstanceStore(database),
     settings: createSettingStore(database),

@@ -11,6 +11,8 @@ export interface PageUrls {
   loginThen(next: string): string;
   /** Begins a login at an external provider. */
   loginWith(authenticator: string, next?: string): string;
+  /** POST logs in by a passkey alone. */
+  readonly loginPasskey: string;
   readonly loginSecondFactor: string;
   readonly loginPassword: string;
   /** Where users show again who they are; sent back to `next`. */
@@ -64,6 +66,12 @@ export interface PageUrls {
   readonly secondFactor: string;
   readonly removeSecondFactor: string;
   readonly recoveryCodes: string;
+  /** POST asks the hub for a challenge, as JSON. */
+  readonly passkeyQuestion: string;
+  /** POST adds a passkey. */
+  readonly passkeys: string;
+  readonly renamePasskey: string;
+  readonly removePasskey: string;
 
   readonly admin: string;
   readonly adminNewUsers: string;
@@ -134,6 +142,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
       next
         ? withNext(below('login/with', authenticator), next)
         : below('login/with', authenticator),
+    loginPasskey: `${hub}login/passkey`,
     loginSecondFactor: `${hub}login/second-factor`,
     loginPassword: `${hub}login/password`,
     confirmLogin: (next) => `${hub}confirm-login${next ? `?next=${encodeURIComponent(next)}` : ''}`,
@@ -174,6 +183,10 @@ export function createPageUrls(baseUrl: string): PageUrls {
     secondFactor: `${hub}account/second-factor`,
     removeSecondFactor: `${hub}account/second-factor/remove`,
     recoveryCodes: `${hub}account/second-factor/recovery-codes`,
+    passkeyQuestion: `${hub}passkey-question`,
+    passkeys: `${hub}account/passkeys`,
+    renamePasskey: `${hub}account/passkeys/rename`,
+    removePasskey: `${hub}account/passkeys/remove`,
 
     admin: `${hub}admin`,
     adminNewUsers: `${hub}admin/new-users`,

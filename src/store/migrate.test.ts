@@ -42,6 +42,7 @@ const laterTableNames = [
   'user_info',
   'service_stops',
   'notices',
+  'passkeys',
 ] as const satisfies readonly (keyof Tables)[];
 
 /** A table that is missing above fails to compile here. */

@@ -21,6 +21,7 @@ import { migration0016 } from './migrations/0016-audit-arrivals.ts';
 import { migration0017 } from './migrations/0017-service-stops.ts';
 import { migration0018 } from './migrations/0018-notices.ts';
 import { migration0019 } from './migrations/0019-audit-batches.ts';
+import { migration0020 } from './migrations/0020-passkeys.ts';
 
 /** Every step, in order; the version of a schema is the number of steps it has seen. Append only. */
 export const migrations: readonly Migration[] = [
@@ -43,6 +44,7 @@ export const migrations: readonly Migration[] = [
   migration0017,
   migration0018,
   migration0019,
+  migration0020,
 ];
 
 export interface MigrateOptions {

@@ -1,4 +1,5 @@
 import type { Generated, GeneratedAlways, Insertable, Selectable, Updateable } from 'kysely';
+import type { PasskeysTable, SecondFactorsTable } from './second-factor-tables.ts';
 
 /**
  * Every table of the hub. Times are milliseconds since 1970, booleans are 0 or 1, structured values
@@ -13,6 +14,7 @@ export interface Tables {
   identities: IdentitiesTable;
   auth_states: AuthStatesTable;
   second_factors: SecondFactorsTable;
+  passkeys: PasskeysTable;
   invitations: InvitationsTable;
   groups: GroupsTable;
   group_members: GroupMembersTable;
@@ -102,16 +104,6 @@ export interface AuthStatesTable {
   encrypted: string;
   /** When refresh_user last succeeded. */
   refreshed_at: number;
-}
-
-export interface SecondFactorsTable {
-  user_id: string;
-  totp_secret_encrypted: string;
-  confirmed_at: number | null;
-  /** JSON list of hashes, each removed when used. */
-  recovery_code_hashes: string;
-  /** The last accepted time step, so that a code works once. */
-  last_step: number | null;
 }
 
 /** Invitation and password-reset links; the link's secret is stored as a hash. */

@@ -147,6 +147,7 @@ describeEachDatabase('the user store', (open) => {
 const tablesOfUsers = [
   'password_credentials',
   'second_factors',
+  'passkeys',
   'invitations',
   'identities',
   'group_members',
@@ -171,6 +172,20 @@ async function addBelongings({ kysely }: HubDatabase, id: string) {
       confirmed_at: null,
       recovery_code_hashes: '[]',
       last_step: null,
+    })
+    .execute();
+  await kysely
+    .insertInto('passkeys')
+    .values({
+      id,
+      user_id,
+      name: 'x',
+      public_key: 'x',
+      sign_count: 0,
+      transports: '[]',
+      verifies_user: 1,
+      created_at: 1,
+      last_used_at: null,
     })
     .execute();
   await kysely

@@ -88,6 +88,8 @@ const forms: readonly [path: string, fields?: Readonly<Record<string, string>>][
   ['account/identities/link', { authenticator: 'github' }],
   ['account/identities/unlink', { identity_id: 'any' }],
   ['account/second-factor', { code: '123456' }],
+  ['account/passkeys', { name: 'mine', passkey_state: 'x', passkey_response: '{}' }],
+  ['account/passkeys/remove', { passkey: 'any' }],
   ['admin/new-users', { names: 'x1', admin: 'true', invite: 'true' }],
   ['admin/users/bob/admin', { admin: 'true' }],
   ['admin/users/bob/invitation'],

@@ -409,6 +409,7 @@ export function samplePages(
     ],
     linkable: [{ authenticator: text('google'), label: text('Google') }],
     secondFactor: { isOn: false, isRequired: false, recoveryCodesLeft: 0 },
+    passkeys: { unusable: 'insecure' as const, suggestedName: '', passkeys: [] },
   };
   const users = (
     [
@@ -474,7 +475,12 @@ export function samplePages(
   };
 
   return {
-    login: loginPage({ layout: anonymous, choices: [password], next: text('/user/alice/') }),
+    login: loginPage({
+      layout: anonymous,
+      choices: [password],
+      takesPasskeys: true,
+      next: text('/user/alice/'),
+    }),
     'login-several': loginPage({
       layout: anonymous,
       choices: [
@@ -515,7 +521,11 @@ export function samplePages(
       waitSeconds: 40,
       typedName: text('Ada'),
     }),
-    'confirm-code': confirmLoginPage({ ...confirmation, confirmation: { kind: 'code' } }),
+    'confirm-code': confirmLoginPage({
+      ...confirmation,
+      confirmation: { kind: 'code', takesPasskey: true },
+    }),
+    'confirm-passkey': confirmLoginPage({ ...confirmation, confirmation: { kind: 'passkey' } }),
     'confirm-external': confirmLoginPage({
       ...confirmation,
       confirmation: { kind: 'external', authenticator: 'oidc', provider: text('Example Login') },
@@ -530,6 +540,12 @@ export function samplePages(
       layout: anonymous,
       next: text('/hub/home'),
       error: text('This code is not right.'),
+      offers: { code: true, passkey: true },
+    }),
+    'second-factor-passkey': secondFactorPage({
+      layout: anonymous,
+      next: text('/hub/home'),
+      offers: { code: false, passkey: true },
     }),
     'logged-out': loggedOutPage({ layout: anonymous, provider: text('University SSO') }),
     leaving: interstitialPage({
@@ -917,6 +933,28 @@ export function samplePages(
         problems: { current: text('This is not your password.'), password: text('Too short.') },
       },
       secondFactor: { isOn: true, isRequired: false, recoveryCodesLeft: 3 },
+      passkeys: {
+        unusable: undefined,
+        suggestedName: text('Firefox on Linux'),
+        passkeys: [
+          {
+            id: 'cGFzc2tleQ',
+            name: text('Laptop'),
+            createdAt: new Date(layout.now.getTime() - 86_400_000 * 90),
+            lastUsedAt: layout.now,
+            verifiesUser: true,
+            mayRemove: true,
+          },
+          {
+            id: 'c2VjdXJpdHk',
+            name: text('Security key'),
+            createdAt: new Date(layout.now.getTime() - 86_400_000),
+            lastUsedAt: undefined,
+            verifiesUser: false,
+            mayRemove: false,
+          },
+        ],
+      },
       identities: account.identities.map((identity) => ({ ...identity, mayUnlink: false })),
     }),
     'second-factor-set-up': secondFactorSetUpPage({

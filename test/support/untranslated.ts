@@ -66,6 +66,8 @@ export const pagesToTranslate: ReadonlySet<string> = new Set<string>([
   'confirm-external',
   'confirm-go-on',
   'second-factor',
+  'second-factor-passkey',
+  'confirm-passkey',
   'logged-out',
   'leaving',
   'login-failed',

@@ -14,6 +14,7 @@ import {
   newPasswordFields,
   type TokensChoice,
 } from '../login/new-password-fields.ts';
+import { type PasskeySection, passkeySection } from './passkey-section.ts';
 
 export interface AccountView {
   readonly layout: FormLayoutProps;
@@ -27,6 +28,8 @@ export interface AccountView {
   readonly linkable: readonly { readonly authenticator: string; readonly label: string }[];
   /** Undefined where second factors cannot be used. */
   readonly secondFactor?: SecondFactorStatus | undefined;
+  /** Undefined where second factors cannot be used. */
+  readonly passkeys?: PasskeySection | undefined;
   /** What was last done with the account, newest first. */
   readonly activity: readonly AuditEntry[];
 }
@@ -62,17 +65,21 @@ export interface SecondFactorStatus {
   readonly recoveryCodesLeft: number;
 }
 
-/** The person's own account: password, linked identities, second factor. */
+/** The person's own account: password, passkeys, linked identities, second factor. */
 export function accountPage(view: AccountView): Html {
-  const { layout, userName, groups, password, secondFactor } = view;
+  const { layout, userName, groups, password, secondFactor, passkeys } = view;
   return pageLayout(layout, {
     title: 'Account',
     place: 'account',
-    scripts: password === undefined ? [] : ['password-toggle.js'],
+    scripts: [
+      ...(password === undefined ? [] : (['password-toggle.js'] as const)),
+      ...(passkeys === undefined ? [] : (['passkey.js'] as const)),
+    ],
     body: html`${pageHead('Account', html`You are <b>${userName}</b>${groups.length > 0 && html`, in the ${groups.length === 1 ? 'group' : 'groups'} ${groups.join(', ')}`}.`)}
 ${profileSection(view)}
 ${password && passwordSection(layout, userName, password)}
-${secondFactor && secondFactorSection(layout, secondFactor)}
+${passkeys && passkeySection(layout, passkeys)}
+${secondFactor && secondFactorSection(layout, secondFactor, passkeys !== undefined && passkeys.passkeys.length > 0)}
 ${identitySection(view)}
 ${activitySection(view)}`,
   });
@@ -128,18 +135,24 @@ ${endTokensField(tokens)}
 </form></section>`;
 }
 
-function secondFactorSection(layout: FormLayoutProps, status: SecondFactorStatus): Html {
+function secondFactorSection(
+  layout: FormLayoutProps,
+  status: SecondFactorStatus,
+  hasPasskeys: boolean,
+): Html {
   const { urls } = layout;
   const { isOn, isRequired, recoveryCodesLeft } = status;
   const controls = isOn
     ? html`<a class="button small" href="${urls.recoveryCodes}">New recovery codes…</a>${!isRequired && html`<a class="button small danger" href="${urls.removeSecondFactor}">Turn off…</a>`}`
     : html`<a class="button" href="${urls.secondFactor}">Set up</a>`;
-  return html`<section class="block"><h2>Second factor</h2><ul class="list"><li><div class="what">
+  return html`<section class="block"><h2>Authenticator app</h2><ul class="list"><li><div class="what">
 <span class="status ${isOn ? 'good' : ''}">${isOn ? 'On' : 'Off'}</span>
 <p>${
     isOn
-      ? `A login asks for a code from your authenticator app. ${codesLeft(recoveryCodesLeft)}`
-      : 'With a code from your phone at each login, a stolen password alone is useless.'
+      ? `A login by password asks for a code from your authenticator app${hasPasskeys ? ' or a passkey' : ''}. ${codesLeft(recoveryCodesLeft)}`
+      : hasPasskeys
+        ? 'It comes with recovery codes, which log you in when your passkeys are lost.'
+        : 'With a code from your phone at each login, a stolen password alone is useless.'
   }</p></div><div class="actions">${controls}</div></li></ul></section>`;
 }
 

@@ -1,6 +1,7 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { IdentityLinks } from '../../accounts/identity-links.ts';
+import type { Passkeys } from '../../accounts/passkeys.ts';
 import type { SecondFactors } from '../../accounts/second-factors.ts';
 import type { UserProfiles } from '../../accounts/user-profiles.ts';
 import type { AccountPasswords } from '../../authentication/account-passwords.ts';
@@ -14,6 +15,7 @@ import type { Login } from '../../sessions/login-sessions.ts';
 import type { AuditStore } from '../../store/audit-store.ts';
 import type { GroupStore } from '../../users/group-store.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
+import { deviceName } from '../elements/device.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
 import { endsApiTokens, newPasswordProblems } from '../login/new-password-fields.ts';
 import type { PageContext } from '../page-context.ts';
@@ -32,7 +34,8 @@ export function accountRoutes(
     readonly passwords: AccountPasswords;
     readonly passwordHasher: PasswordHasher;
     readonly throttle: LoginThrottle;
-    readonly secondFactors: SecondFactors;
+    readonly secondFactors: Pick<SecondFactors, 'find'>;
+    readonly passkeys: Pick<Passkeys, 'unusable' | 'listOf'>;
     readonly identityLinks: IdentityLinks;
     readonly userProfiles: Pick<UserProfiles, 'read' | 'changeOwn'>;
     readonly authenticators: Pick<Authenticators, 'list'>;
@@ -94,9 +97,17 @@ export function accountRoutes(
           label: authenticator.login.label,
         })),
       secondFactor: credential && {
-        isOn: factor !== undefined,
+        isOn: factor?.codes !== undefined,
         isRequired: false,
-        recoveryCodesLeft: factor?.recoveryCodesLeft ?? 0,
+        recoveryCodesLeft: factor?.codes?.recoveryCodesLeft ?? 0,
+      },
+      passkeys: credential && {
+        unusable: deps.passkeys.unusable,
+        passkeys: (await deps.passkeys.listOf(user.id)).map((passkey) => ({
+          ...passkey,
+          mayRemove: true,
+        })),
+        suggestedName: String(deviceName(ctx.get('User-Agent'))),
       },
       activity,
     });

@@ -5,6 +5,7 @@ import { HubError } from '../../errors.ts';
 import type { ClientAddress } from '../../http/client-address.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
+import type { User } from '../../users/user-store.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
 import {
@@ -41,15 +42,6 @@ export function secondFactorRoutes(
     pages.send(ctx, page, failure?.status ?? 200);
   }
 
-  /** Logins by other means ask for no code here: their provider has factors of its own. */
-  async function requirePassword({ user }: Login): Promise<void> {
-    if ((await deps.credentials.findPasswordHash(user.name)) !== undefined) return;
-    throw new HubError(
-      'not_found',
-      'A second factor goes with a password, and you have none here.',
-    );
-  }
-
   function attemptOf(ctx: Context, { user }: Login, form: URLSearchParams) {
     const { address } = ctx.state['client'] as ClientAddress;
     return { user, address, code: form.get('code') ?? '' };
@@ -58,7 +50,7 @@ export function secondFactorRoutes(
   router.get(
     '/account/second-factor',
     confirmLogin.page(async (ctx, login) => {
-      await requirePassword(login);
+      await requirePassword(deps.credentials, login.user);
       await showSetUp(ctx, await secondFactors.begin(login.user));
     }),
   );
@@ -66,14 +58,14 @@ export function secondFactorRoutes(
   router.post(
     '/account/second-factor',
     confirmLogin.change(async (ctx, login, form) => {
-      await requirePassword(login);
+      await requirePassword(deps.credentials, login.user);
       const result = await secondFactors.confirm(attemptOf(ctx, login, form));
       if (result.outcome === 'on') {
         const layout = await pages.layoutFor(ctx);
         const page = recoveryCodesPage({ layout, codes: result.recoveryCodes, isFirstTime: true });
         return pages.send(ctx, page);
       }
-      if ((await secondFactors.find(login.user.id)) !== undefined) {
+      if ((await secondFactors.find(login.user.id))?.codes !== undefined) {
         ctx.redirect(urls.account);
         return;
       }
@@ -83,16 +75,16 @@ export function secondFactorRoutes(
 
   codeProtected({
     path: '/account/second-factor/remove',
-    title: 'Turn off the second factor?',
-    lead: 'From then on your password alone logs you in. Type a code to show that it is you.',
+    title: 'Turn off the authenticator app?',
+    lead: 'Your recovery codes go with it. Without a passkey, your password alone logs you in from then on. Type a code to show that it is you.',
     label: 'Turn off',
     action: urls.removeSecondFactor,
     isDestructive: true,
     async run(ctx, { user }) {
-      await secondFactors.remove(user.id);
+      await secondFactors.removeCodes(user.id);
       pages.redirectWithNotice(ctx, urls.account, {
         kind: 'good',
-        text: 'Your second factor is off.',
+        text: 'Your authenticator app is off.',
       });
     },
   });
@@ -132,7 +124,7 @@ export function secondFactorRoutes(
     router.get(
       action.path,
       pages.loggedIn(async (ctx, { user }) => {
-        if ((await secondFactors.find(user.id)) === undefined) ctx.redirect(urls.account);
+        if ((await secondFactors.find(user.id))?.codes === undefined) ctx.redirect(urls.account);
         else await show(ctx);
       }),
     );
@@ -147,6 +139,15 @@ export function secondFactorRoutes(
       }),
     );
   }
+}
+
+/** Logins by other means ask for no factor here: their provider has factors of its own. */
+export async function requirePassword(
+  credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>,
+  user: Pick<User, 'name'>,
+): Promise<void> {
+  if ((await credentials.findPasswordHash(user.name)) !== undefined) return;
+  throw new HubError('not_found', 'A second factor goes with a password, and you have none here.');
 }
 
 function failureOf(

@@ -30,7 +30,7 @@ interface AdminUserDeps {
   readonly identities: Pick<IdentityStore, 'listForUser'>;
   readonly authenticators: Pick<Authenticators, 'find'>;
   readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
-  readonly secondFactors: Pick<SecondFactors, 'find' | 'remove'>;
+  readonly secondFactors: Pick<SecondFactors, 'find' | 'removeAll'>;
   readonly invitations: Invitations;
   readonly invitationStore: Pick<InvitationStore, 'listForUser'>;
   readonly logins: LoginSessions;
@@ -171,11 +171,17 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
   admin.post('/admin/users/:name/remove-second-factor', async (ctx, who) => {
     const user = await userFor(ctx, who, 'admin:users');
     if (user.id === who.login.user.id) {
-      throw new HubError('bad_request', 'Turn your own second factor off on your account page.');
+      throw new HubError(
+        'bad_request',
+        'Turn your own second factor off, and remove your passkeys, on your account page.',
+      );
     }
     await deps.acting.requireMayTakeOver(who.caller, user);
-    await secondFactors.remove(user.id);
-    deps.log.warn({ user: user.name, by: who.login.user.name }, 'removed a second factor');
+    await secondFactors.removeAll(user.id);
+    deps.log.warn(
+      { user: user.name, by: who.login.user.name },
+      'removed the second factor and passkeys',
+    );
     back(ctx, user, `${user.name} logs in by password alone until a new second factor is set up.`);
   });
 }

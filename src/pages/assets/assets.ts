@@ -11,6 +11,7 @@ export type AssetName =
   | 'copy-button.js'
   | 'live-output.js'
   | 'live-state.js'
+  | 'passkey.js'
   | 'password-toggle.js'
   | 'progress.js'
   | 'retry.js'
@@ -48,6 +49,7 @@ const files = [
   'copy-button.js',
   'live-output.js',
   'live-state.js',
+  'passkey.js',
   'password-toggle.js',
   'progress.js',
   'retry.js',

@@ -3,6 +3,7 @@ import { csrfField, hiddenFields, textField } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
+import { passkeyForm, withoutPasskeys } from '../elements/passkey-form.ts';
 import { duration } from '../elements/time.ts';
 import { type Html, html } from '../html.ts';
 import { loginField } from './login-page.ts';
@@ -25,11 +26,10 @@ export interface ConfirmLoginView {
 
 /** Asks users who are logged in to show again who they are, before what outlives their login. */
 export function confirmLoginPage(view: ConfirmLoginView): Html {
-  const { layout, confirmation, action, fields, cancelUrl, problem, waitSeconds } = view;
-  const isExternal = confirmation.kind === 'external';
+  const { layout, confirmation, action, fields, problem, waitSeconds } = view;
   return focusLayout(layout, {
     title: 'Confirm it’s you',
-    scripts: confirmation.kind === 'form' ? ['password-toggle.js'] : [],
+    scripts: scriptsOf(confirmation),
     body: html`<div class="panel">
 <header class="titles"><h1>Confirm it’s you</h1><p class="lead">${lead(view)}</p></header>
 ${
@@ -37,14 +37,31 @@ ${
     ? notice('warn', `Too many attempts. Wait ${duration(waitSeconds)}, then try again.`)
     : problem !== undefined && notice('bad', problem)
 }
-<form class="fields" method="post" action="${action}">
+${confirmation.kind === 'passkey' ? passkeyDecision(view) : confirmationForm(view)}
+${confirmation.kind === 'code' && confirmation.takesPasskey && passkeyForm(layout, { purpose: 'confirm', action, label: 'Use a passkey', fields, content: html`<div class="or">or</div>` })}
+</div>`,
+  });
+}
+
+function scriptsOf(confirmation: ConfirmLoginView['confirmation']) {
+  if (confirmation.kind === 'form') return ['password-toggle.js'] as const;
+  const takesPasskey =
+    confirmation.kind === 'passkey' || (confirmation.kind === 'code' && confirmation.takesPasskey);
+  return takesPasskey ? (['passkey.js'] as const) : [];
+}
+
+function passkeyDecision({ layout, action, fields, cancelUrl }: ConfirmLoginView): Html {
+  return html`${passkeyForm(layout, { purpose: 'confirm', action, label: 'Use a passkey', style: 'primary wide', fields })}${withoutPasskeys()}<a class="button wide" href="${cancelUrl}">Cancel</a>`;
+}
+
+function confirmationForm(view: ConfirmLoginView): Html {
+  const { layout, confirmation, action, fields, cancelUrl } = view;
+  return html`<form class="fields" method="post" action="${action}">
 ${csrfField(layout)}${hiddenFields(fields)}
 ${confirmation.kind === 'code' && codeField()}
 ${confirmation.kind === 'form' && formFields(view, confirmation)}
-<div class="decision"><a class="button" href="${cancelUrl}">Cancel</a><button class="button primary">${isExternal ? `Continue to ${confirmation.provider}` : 'Confirm'}</button></div>
-</form>
-</div>`,
-  });
+<div class="decision"><a class="button" href="${cancelUrl}">Cancel</a><button class="button primary">${confirmation.kind === 'external' ? `Continue to ${confirmation.provider}` : 'Confirm'}</button></div>
+</form>`;
 }
 
 function lead({ confirmation, userName }: ConfirmLoginView): Html {
@@ -52,6 +69,8 @@ function lead({ confirmation, userName }: ConfirmLoginView): Html {
   switch (confirmation.kind) {
     case 'code':
       return html`${who} Before this change, type a code once more.`;
+    case 'passkey':
+      return html`${who} Before this change, show once more that it is you.`;
     case 'form':
       return confirmation.ownsAccounts
         ? html`${who} Before this change, type your password once more.`

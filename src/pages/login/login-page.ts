@@ -4,6 +4,7 @@ import { icon } from '../elements/icons.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
+import { passkeyForm } from '../elements/passkey-form.ts';
 import { duration } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
@@ -11,6 +12,8 @@ export interface LoginView {
   readonly layout: FormLayoutProps;
   /** In the order of the configuration. */
   readonly choices: readonly LoginChoice[];
+  /** Whether the hub has users who may log in by a passkey alone. */
+  readonly takesPasskeys?: boolean;
   /** Where the login leads, already checked. */
   readonly next?: string | undefined;
   /** Why the last attempt failed; the same whether or not the user exists. */
@@ -33,17 +36,21 @@ export interface LoginChoice {
 
 /** The login page: the form or button of every authenticator, in their order. */
 export function loginPage(view: LoginView): Html {
-  const { layout, choices } = view;
+  const { layout, choices, takesPasskeys = false, next } = view;
   const firstUsable = choices.find(({ isUnavailable }) => !isUnavailable);
   const primary = choices.find(({ method }) => method.kind === 'form') ?? firstUsable;
   return focusLayout(layout, {
     title: 'Log in',
-    scripts: choices.some(asksForPassword) ? ['password-toggle.js'] : [],
+    scripts: [
+      ...(choices.some(asksForPassword) ? (['password-toggle.js'] as const) : []),
+      ...(takesPasskeys ? (['passkey.js'] as const) : []),
+    ],
     body: html`<div class="panel">
 <h1>Log in</h1>
 ${problem(view)}
 ${choices.length === 0 && html`<p class="soft">No one can log in here yet. Your administrator has to set up a login method.</p>`}
 ${choices.map((choice, index) => choiceMarkup(view, { choice, index, isPrimary: choice === primary }))}
+${takesPasskeys && passkeyForm(layout, { purpose: 'login', action: layout.urls.loginPasskey, label: 'Log in with a passkey', fields: { next }, content: html`<div class="or">or</div>` })}
 </div>`,
   });
 }

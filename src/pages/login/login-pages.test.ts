@@ -165,7 +165,9 @@ describe('choosing a password', () => {
 });
 
 test('the second factor is asked for with a field that phones fill in', () => {
-  const page = String(secondFactorPage({ layout, next: '/x' }));
+  const page = String(
+    secondFactorPage({ layout, next: '/x', offers: { code: true, passkey: false } }),
+  );
   expect(page).toContain('autocomplete="one-time-code"');
   expect(page).toContain('inputmode="numeric"');
   expect(page).toContain('name="next" value="/x"');

@@ -1,5 +1,7 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
+import type { PasskeyLogin } from '../../accounts/passkey-login.ts';
+import { passkeyAnswerOf } from '../../accounts/passkeys.ts';
 import {
   type Authenticators,
   type NamedAuthenticator,
@@ -7,6 +9,7 @@ import {
 } from '../../authentication/create-authenticators.ts';
 import type { LoginResult, LoginService } from '../../authentication/login-service.ts';
 import { HubError } from '../../errors.ts';
+import type { ClientAddress } from '../../http/client-address.ts';
 import type { RedirectLoopGuard } from '../../http/redirect-loop-guard.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { Authenticator, RequestAuthenticator } from '../../plugin-host/authenticator.ts';
@@ -42,16 +45,18 @@ export function loginRoutes(
     /** Runs when a person has logged out, by name. */
     readonly afterLogout: (userName: string) => Promise<void>;
     readonly logIn: LogIn;
+    readonly passkeyLogin: PasskeyLogin;
     /** Counts how often a page sends a browser here that is logged in. */
     readonly loopGuard: RedirectLoopGuard;
   },
 ): void {
   const { pages, authenticators, loginService, sessions, publicUrl, metrics, logIn, loopGuard } =
     deps;
+  const { passkeyLogin } = deps;
 
   async function show(
     ctx: Context,
-    rest: Omit<LoginView, 'layout' | 'choices'>,
+    rest: Omit<LoginView, 'layout' | 'choices' | 'takesPasskeys'>,
     status = 200,
   ): Promise<void> {
     const choices = authenticators.list
@@ -63,7 +68,12 @@ export function loginRoutes(
       }));
     pages.send(
       ctx,
-      loginPage({ layout: await pages.formLayoutFor(ctx), choices, ...rest }),
+      loginPage({
+        layout: await pages.formLayoutFor(ctx),
+        choices,
+        takesPasskeys: passkeyLogin.method() !== undefined,
+        ...rest,
+      }),
       status,
     );
   }
@@ -141,6 +151,14 @@ export function loginRoutes(
     await finish(ctx, result, wanted, pages.nextOf(form));
     // Clients of JupyterHub expect the status with which it answers a login.
     if (ctx.status === 303) ctx.status = 302;
+  });
+
+  router.post('/login/passkey', async (ctx) => {
+    const form = await pages.readForm(ctx);
+    const { address } = ctx.state['client'] as ClientAddress;
+    const answer = passkeyAnswerOf(form, form.get('_csrf') ?? '');
+    const result = await passkeyLogin.attempt(answer, address);
+    await finish(ctx, result, passkeyLogin.method() ?? 'passkey', pages.nextOf(form));
   });
 
   const logOut = async (ctx: Context): Promise<void> => {

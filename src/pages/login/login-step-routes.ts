@@ -1,6 +1,7 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { PartialLogin, PartialLogins } from '../../accounts/partial-logins.ts';
+import { type Passkeys, passkeyAnswerOf } from '../../accounts/passkeys.ts';
 import type { SecondFactors } from '../../accounts/second-factors.ts';
 import type { AccountPasswords } from '../../authentication/account-passwords.ts';
 import type { ClientAddress } from '../../http/client-address.ts';
@@ -16,7 +17,7 @@ import {
   type NewPasswordProblems,
   newPasswordProblems,
 } from './new-password-fields.ts';
-import { secondFactorPage } from './second-factor-page.ts';
+import { type FactorsOffered, secondFactorPage } from './second-factor-page.ts';
 
 /** `/hub/login/second-factor` and `/hub/login/password`: the steps of a login after the password. */
 export function loginStepRoutes(
@@ -25,14 +26,15 @@ export function loginStepRoutes(
     readonly pages: PageContext;
     readonly logIn: LogIn;
     readonly partialLogins: PartialLogins;
-    readonly secondFactors: SecondFactors;
+    readonly secondFactors: Pick<SecondFactors, 'find' | 'check'>;
+    readonly passkeys: Pick<Passkeys, 'unusable' | 'check'>;
     readonly passwords: AccountPasswords;
     readonly passwordHasher: PasswordHasher;
     readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
     readonly metrics: Metrics;
   },
 ): void {
-  const { pages, logIn, partialLogins, secondFactors, passwords, metrics } = deps;
+  const { pages, logIn, partialLogins, secondFactors, passkeys, passwords, metrics } = deps;
 
   async function showPasswordStep(
     ctx: Context,
@@ -52,22 +54,35 @@ export function loginStepRoutes(
     pages.send(ctx, page, failure === undefined ? 200 : 400);
   }
 
+  async function offeredTo({ id }: User): Promise<FactorsOffered> {
+    const factors = await secondFactors.find(id);
+    const passkey = passkeys.unusable === undefined && (factors?.passkeyCount ?? 0) > 0;
+    // Where an administrator has just removed all of them, the login goes on with the next attempt at it.
+    return { code: factors?.codes !== undefined, passkey };
+  }
+
   router.get('/login/second-factor', async (ctx) => {
     const pending = await partialLogins.find(logIn.keyOf(ctx), 'second-factor');
     if (pending === undefined) return logIn.startAgain(ctx);
     const { next } = pending.login;
     const isRecovery = ctx.query['with'] === 'recovery-code';
-    pages.send(ctx, secondFactorPage({ layout: await pages.formLayoutFor(ctx), next, isRecovery }));
+    const offers = await offeredTo(pending.user);
+    const layout = await pages.formLayoutFor(ctx);
+    pages.send(ctx, secondFactorPage({ layout, next, isRecovery, offers }));
   });
 
   router.post('/login/second-factor', async (ctx) => {
     const form = await pages.readForm(ctx);
-    const pending = await partialLogins.find(logIn.keyOf(ctx), 'second-factor');
+    const key = logIn.keyOf(ctx);
+    const pending = await partialLogins.find(key, 'second-factor');
     if (pending === undefined) return logIn.startAgain(ctx);
     const { login, user } = pending;
     const { address } = ctx.state['client'] as ClientAddress;
-    const code = form.get('code') ?? '';
-    const result = await secondFactors.check({ user, address, code });
+    const answer = passkeyAnswerOf(form, key);
+    const hasPasskey = answer.response !== '';
+    const result = hasPasskey
+      ? await passkeys.check('second-factor', { ...answer, user, address })
+      : await secondFactors.check({ user, address, code: form.get('code') ?? '' });
     if (result.outcome === 'right') return logIn.completeStep(ctx);
     const isDelayed = result.outcome === 'delayed';
     metrics.countLogin(login.authenticator, isDelayed ? 'throttled' : 'refused');
@@ -76,9 +91,14 @@ export function loginStepRoutes(
       layout: await pages.formLayoutFor(ctx),
       next: login.next,
       isRecovery: form.get('with') === 'recovery-code',
+      offers: await offeredTo(user),
       ...(isDelayed
         ? { waitSeconds: result.retryAfterSeconds }
-        : { error: 'This code is wrong, or it has been used already.' }),
+        : {
+            error: hasPasskey
+              ? 'This passkey was not accepted. Try again.'
+              : 'This code is wrong, or it has been used already.',
+          }),
     });
     pages.send(ctx, page, isDelayed ? 429 : 401);
   });

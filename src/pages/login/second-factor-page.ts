@@ -2,41 +2,77 @@ import { actionForm, csrfField, hiddenFields, textField } from '../elements/form
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
+import { passkeyForm, withoutPasskeys } from '../elements/passkey-form.ts';
 import { duration } from '../elements/time.ts';
 import { type Html, html } from '../html.ts';
+
+/** What the user has. */
+export interface FactorsOffered {
+  readonly code: boolean;
+  readonly passkey: boolean;
+}
 
 export interface SecondFactorView {
   readonly layout: FormLayoutProps;
   readonly next?: string | undefined;
   readonly error?: string | undefined;
   readonly waitSeconds?: number | undefined;
+  readonly offers: FactorsOffered;
   /** Whether it asks for a recovery code, which the keys of a telephone could not type. */
   readonly isRecovery?: boolean;
 }
 
-/** The second step of a login: the code of an authenticator app, or a recovery code. */
+/** The second step of a login: a passkey, the code of an authenticator app, or a recovery code. */
 export function secondFactorPage(view: SecondFactorView): Html {
-  const { layout, next, error, waitSeconds, isRecovery = false } = view;
+  const { layout, error, waitSeconds, offers, isRecovery = false } = view;
   const { urls } = layout;
-  const title = isRecovery ? 'Enter a recovery code' : 'Enter your code';
+  const title = !offers.code
+    ? 'Use your passkey'
+    : isRecovery
+      ? 'Enter a recovery code'
+      : 'Enter your code';
   return focusLayout(layout, {
     title,
+    scripts: offers.passkey ? ['passkey.js'] : [],
     body: html`<div class="panel">
-<header class="titles"><h1>${title}</h1><p class="lead">${isRecovery ? 'One of those you saved when you set up your second factor. Each works once.' : `Open your authenticator app and type the six digits it shows for ${layout.hubTitle}.`}</p></header>
+<header class="titles"><h1>${title}</h1><p class="lead">${leadOf(view)}</p></header>
 ${
   waitSeconds
     ? notice('warn', `Too many attempts. Wait ${duration(waitSeconds)}, then try again.`)
     : error !== undefined && notice('bad', error)
 }
-<form class="fields" method="post" action="${urls.loginSecondFactor}">
+${offers.code && codeForm(view)}
+${
+  offers.passkey &&
+  passkeyForm(layout, {
+    purpose: 'second-factor',
+    action: urls.loginSecondFactor,
+    label: 'Use a passkey',
+    style: offers.code ? 'wide' : 'primary wide',
+    content: offers.code && html`<div class="or">or</div>`,
+  })
+}
+${!offers.code && withoutPasskeys()}
+</div>
+<div class="aside">${actionForm(layout, { action: urls.logout, label: 'Log in as another user', style: 'plain' })}</div>`,
+  });
+}
+
+function leadOf({ layout, offers, isRecovery = false }: SecondFactorView): string {
+  if (!offers.code) return 'Your password was right. Now show that it is you.';
+  return isRecovery
+    ? 'One of those you saved when you set up your authenticator app. Each works once.'
+    : `Open your authenticator app and type the six digits it shows for ${layout.hubTitle}.`;
+}
+
+function codeForm({ layout, next, isRecovery = false }: SecondFactorView): Html {
+  const { urls } = layout;
+  return html`<form class="fields" method="post" action="${urls.loginSecondFactor}">
 ${csrfField(layout)}${hiddenFields({ next, with: isRecovery ? 'recovery-code' : undefined })}
 ${isRecovery ? recoveryCodeField() : appCodeField()}
 <button class="button primary wide">Log in</button>
 </form>
-<p class="small">${isRecovery ? html`<a href="${urls.loginSecondFactor}">Use my authenticator app</a>` : html`<a href="${urls.loginSecondFactor}?with=recovery-code">Use a recovery code</a>`}</p>
-</div>
-<div class="aside">${actionForm(layout, { action: urls.logout, label: 'Log in as another user', style: 'plain' })}</div>`,
-  });
+<p class="small">${isRecovery ? html`<a href="${urls.loginSecondFactor}">Use my authenticator app</a>` : html`<a href="${urls.loginSecondFactor}?with=recovery-code">Use a recovery code</a>`}</p>`;
 }
 
 function appCodeField(): Html {

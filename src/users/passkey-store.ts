@@ -1,0 +1,195 @@
+import type { Kysely } from 'kysely';
+import { HubError } from '../errors.ts';
+import type { HubDatabase } from '../store/database.ts';
+import { isForeignKeyViolation, isUniqueViolation } from '../store/storage-error.ts';
+import type { Row, Tables } from '../store/tables.ts';
+import { lockUser } from '../store/user-lock.ts';
+import { userNameOf } from '../store/user-name-of.ts';
+
+/** A public key by which a user proves who they are (Web Authentication Level 3). */
+export interface Passkey {
+  /** Credential id, base64url. */
+  readonly id: string;
+  readonly userId: string;
+  readonly name: string;
+  /** COSE key (RFC 9052 §7), base64url. */
+  readonly publicKey: string;
+  /** Signature counter; 0 for authenticators that have none. */
+  readonly signCount: number;
+  readonly transports: readonly string[];
+  /** Whether it asked for a PIN, a finger or a face when it was added. */
+  readonly verifiesUser: boolean;
+  readonly createdAt: Date;
+  readonly lastUsedAt: Date | undefined;
+}
+
+export interface PasskeyStore {
+  find(id: string): Promise<Passkey | undefined>;
+  /** Oldest first. */
+  listOfUser(userId: string): Promise<readonly Passkey[]>;
+  countOfUser(userId: string): Promise<number>;
+  /** Throws `conflict` for an id that is known or above the limit, `not_found` without the user. */
+  add(passkey: Omit<Passkey, 'lastUsedAt'>, options: { readonly limit: number }): Promise<void>;
+  /**
+   * Records a use; false for a counter that has not grown since, and for a passkey that is gone (Web
+   * Authentication Level 3 §7.2, steps 22 and 23).
+   */
+  recordUse(
+    passkey: Pick<Passkey, 'id' | 'userId' | 'name'>,
+    use: { readonly signCount: number; readonly at: Date; readonly purpose: string },
+  ): Promise<boolean>;
+  /** False when the user has no such passkey. */
+  rename(userId: string, id: string, name: string): Promise<boolean>;
+  /** False when the user has no such passkey. */
+  remove(userId: string, id: string): Promise<boolean>;
+  /** Removes all of a user, and says how many. */
+  removeAllOfUser(userId: string): Promise<number>;
+}
+
+export function createPasskeyStore(
+  database: Pick<HubDatabase, 'kysely' | 'dialect' | 'transaction' | 'audit'>,
+): PasskeyStore {
+  const { kysely } = database;
+
+  async function record(
+    transaction: Kysely<Tables>,
+    action: `passkey.${'add' | 'rename' | 'remove' | 'use'}`,
+    userId: string,
+    detail: Readonly<Record<string, unknown>>,
+  ): Promise<void> {
+    const name = (await userNameOf(transaction, userId)) ?? '';
+    await database.audit.record(transaction, { action, target: { kind: 'user', name }, detail });
+  }
+
+  const countIn = async (connection: Kysely<Tables>, userId: string): Promise<number> => {
+    const { count } = await connection
+      .selectFrom('passkeys')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .where('user_id', '=', userId)
+      .executeTakeFirstOrThrow();
+    return Number(count);
+  };
+
+  return {
+    async find(id) {
+      const row = await kysely
+        .selectFrom('passkeys')
+        .selectAll()
+        .where('id', '=', id)
+        .executeTakeFirst();
+      return row && passkeyOf(row);
+    },
+
+    async listOfUser(userId) {
+      const rows = await kysely
+        .selectFrom('passkeys')
+        .selectAll()
+        .where('user_id', '=', userId)
+        .orderBy('created_at')
+        .orderBy('id')
+        .execute();
+      return rows.map(passkeyOf);
+    },
+
+    countOfUser: (userId) => countIn(kysely, userId),
+
+    async add({ id, userId, name, ...passkey }, { limit }) {
+      try {
+        await database.transaction(async (transaction) => {
+          await lockUser(transaction, database, userId);
+          if ((await countIn(transaction, userId)) >= limit) {
+            throw new HubError('conflict', `You have ${limit} passkeys, which is the most.`, {
+              hint: 'Remove one that you no longer use.',
+            });
+          }
+          const row = {
+            id,
+            user_id: userId,
+            name,
+            public_key: passkey.publicKey,
+            sign_count: passkey.signCount,
+            transports: JSON.stringify(passkey.transports),
+            verifies_user: passkey.verifiesUser ? 1 : 0,
+            created_at: passkey.createdAt.getTime(),
+            last_used_at: null,
+          };
+          await transaction.insertInto('passkeys').values(row).execute();
+          await record(transaction, 'passkey.add', userId, { name });
+        });
+      } catch (error) {
+        if (isForeignKeyViolation(error)) {
+          throw new HubError('not_found', 'There is no such user.', { cause: error });
+        }
+        if (!isUniqueViolation(error)) throw error;
+        throw new HubError('conflict', 'This passkey has been added already.', { cause: error });
+      }
+    },
+
+    recordUse: ({ id, userId, name }, { signCount, at, purpose }) =>
+      database.transaction(async (transaction) => {
+        const { numUpdatedRows } = await transaction
+          .updateTable('passkeys')
+          .set({ sign_count: signCount, last_used_at: at.getTime() })
+          .where('id', '=', id)
+          .where('user_id', '=', userId)
+          .where((where) =>
+            signCount === 0 ? where('sign_count', '=', 0) : where('sign_count', '<', signCount),
+          )
+          .executeTakeFirst();
+        if (numUpdatedRows === 0n) return false;
+        await record(transaction, 'passkey.use', userId, { name, purpose });
+        return true;
+      }),
+
+    rename: (userId, id, name) =>
+      database.transaction(async (transaction) => {
+        const { numUpdatedRows } = await transaction
+          .updateTable('passkeys')
+          .set({ name })
+          .where('id', '=', id)
+          .where('user_id', '=', userId)
+          .executeTakeFirst();
+        if (numUpdatedRows === 0n) return false;
+        await record(transaction, 'passkey.rename', userId, { name });
+        return true;
+      }),
+
+    remove: (userId, id) =>
+      database.transaction(async (transaction) => {
+        const row = await transaction
+          .deleteFrom('passkeys')
+          .where('id', '=', id)
+          .where('user_id', '=', userId)
+          .returning('name')
+          .executeTakeFirst();
+        if (row === undefined) return false;
+        await record(transaction, 'passkey.remove', userId, { name: row.name });
+        return true;
+      }),
+
+    removeAllOfUser: (userId) =>
+      database.transaction(async (transaction) => {
+        const { numDeletedRows } = await transaction
+          .deleteFrom('passkeys')
+          .where('user_id', '=', userId)
+          .executeTakeFirst();
+        const count = Number(numDeletedRows);
+        if (count > 0) await record(transaction, 'passkey.remove', userId, { count });
+        return count;
+      }),
+  };
+}
+
+function passkeyOf(row: Row<'passkeys'>): Passkey {
+  return {
+    id: row.id,
+    userId: row.user_id,
+    name: row.name,
+    publicKey: row.public_key,
+    signCount: row.sign_count,
+    transports: JSON.parse(row.transports) as string[],
+    verifiesUser: row.verifies_user !== 0,
+    createdAt: new Date(row.created_at),
+    lastUsedAt: row.last_used_at === null ? undefined : new Date(row.last_used_at),
+  };
+}
