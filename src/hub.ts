@@ -294,7 +294,15 @@ export async function createHub(options: HubOptions): Promise<Hub> {
         sharing,
         loads,
       });
-      addAccountPages(router, foundation, { browser, login, logins, accounts, oauth });
+      addAccountPages(router, foundation, {
+        browser,
+        login,
+        logins,
+        accounts,
+        oauth,
+        authorizer,
+        serviceNames: () => services.registry.services().map(({ name }) => name),
+      });
       addAdminPages(router, foundation, {
         site,
         browser,

@@ -6,6 +6,7 @@ import { secondFactorRoutes } from '../pages/account/second-factor-routes.ts';
 import { sessionPageRoutes } from '../pages/account/session-routes.ts';
 import { tokenPageRoutes } from '../pages/account/token-routes.ts';
 import { createShownOnce } from '../pages/shown-once.ts';
+import type { Authorizer } from '../rbac/authorizer.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { ComposedAccounts } from './compose-accounts.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
@@ -23,6 +24,8 @@ export function addAccountPages(
     readonly logins: LoginSessions;
     readonly accounts: ComposedAccounts;
     readonly oauth: ComposedOAuth;
+    readonly authorizer: Authorizer;
+    readonly serviceNames: () => readonly string[];
   },
 ): void {
   const { login, logins, accounts, oauth } = deps;
@@ -52,6 +55,9 @@ export function addAccountPages(
     confirmLogin,
     accessTokens: stores.accessTokens,
     tokenIssuer: oauth.tokenIssuer,
+    authorizer: deps.authorizer,
+    serviceNames: deps.serviceNames,
+    titleOfService: oauth.titleOfService,
     maxLifetimeSeconds: config.Hub.token_expires_in_max_seconds,
     newTokens: createShownOnce(createSealer(secrets, 'shown-once'), 'token'),
     clientNameOf: async (clientId) => (await oauth.clients.find(clientId))?.name ?? clientId,

@@ -7,7 +7,7 @@ import { safeRedirectTarget } from '../http/redirect-target.ts';
 import { checkAccess } from '../rbac/access-check.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Caller } from '../rbac/caller.ts';
-import type { CsrfProtection } from '../sessions/csrf.ts';
+import { type CsrfProtection, isSameOrigin } from '../sessions/csrf.ts';
 import type { Login } from '../sessions/login-sessions.ts';
 import { loginOf } from '../sessions/session-middleware.ts';
 import type { Language } from '../texts/language.ts';
@@ -47,8 +47,13 @@ export interface PageContext {
   nextOf(values: URLSearchParams): string | undefined;
   /** The path of an address on the hub's own origin; undefined for any other. */
   ownPathOf(address: string): string | undefined;
-  /** Sends a browser to log in and back here. */
-  redirectToLogin(ctx: Context): void;
+  /** Sends a browser to log in and back here, or to another page of the hub. */
+  redirectToLogin(ctx: Context, url?: string): void;
+  /**
+   * What was typed into a form of the hub whose login has ended meanwhile, to be typed no second time; undefined for a
+   * browser that is logged in. Nothing may be done with it but filling in the form again.
+   */
+  formWithoutLogin(ctx: Context): Promise<URLSearchParams | undefined>;
   /** Shows a page to a user who is logged in only; others are sent to log in first. */
   loggedIn(page: (ctx: Context, login: Login) => Promise<void>): (ctx: Context) => Promise<void>;
   /** What the person may do, as the API sees a caller. */
@@ -142,9 +147,14 @@ export function createPageContext(deps: {
 
     ownPathOf: (address) => safeRedirectTarget(address, publicUrl),
 
-    redirectToLogin(ctx) {
-      const next = safeRedirectTarget(ctx.originalUrl, publicUrl);
+    redirectToLogin(ctx, url = ctx.originalUrl) {
+      const next = safeRedirectTarget(url, publicUrl);
       ctx.redirect(next === undefined ? urls.login : urls.loginThen(next));
+    },
+
+    async formWithoutLogin(ctx) {
+      if (loginOf(ctx) !== undefined || !isSameOrigin(ctx, publicUrl)) return undefined;
+      return await readFormBody(ctx.req, deps.formLimitBytes);
     },
 
     loggedIn: (page) => async (ctx) => {

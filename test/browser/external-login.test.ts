@@ -87,6 +87,7 @@ describe.runIf(hasChromium())('in a real browser, at a real provider', () => {
     await page.getByRole('heading', { name: 'Hello, carol' }).waitFor();
     ageLogins(external.hub);
     await page.goto(`${external.hub.url}hub/token`);
+    await page.getByText('New token', { exact: true }).click();
     await page.getByLabel('What is it for?').fill('Nightly report');
     await page.getByRole('button', { name: 'Create token' }).click();
     await page.getByRole('heading', { name: 'Confirm it’s you' }).waitFor();

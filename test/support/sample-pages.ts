@@ -326,16 +326,18 @@ export function samplePages(
     {
       id: 't1',
       note: text('Nightly report'),
-      scopes,
+      may: [
+        { scope: 'inherit', description: text('Do everything'), restriction: text('only group a') },
+      ],
       createdAt: minutes(-50_000),
       lastUsedAt: minutes(-600),
       expiresAt: minutes(80_000),
     },
-    { id: 't2', note: '', scopes: [text('inherit')], createdAt: minutes(-700_000) },
+    { id: 't2', note: '', may: [], createdAt: minutes(-700_000) },
     {
       id: 't3',
       note: text('Old laptop'),
-      scopes: [],
+      may: [],
       createdAt: minutes(-90_000),
       expiresAt: minutes(-10),
     },
@@ -345,16 +347,71 @@ export function samplePages(
     { value: '604800', label: '1 week' },
     { value: '', label: 'Until I revoke it' },
   ];
+  const placed = {
+    description: text('Open Notebook gallery as you'),
+    restriction: text('only group staff'),
+    risk: text('Reaches everything.'),
+  };
+  const tokenForm = {
+    lifetimes,
+    extents: ['everything', 'identify', 'servers', 'choose'],
+    choices: {
+      groups: [
+        {
+          group: 'services',
+          choices: [
+            {
+              ...placed,
+              scope: text('access:services!service=gallery'),
+              group: 'services',
+              parts: [],
+            },
+          ],
+        },
+        {
+          group: 'people',
+          choices: [
+            {
+              ...placed,
+              scope: 'servers',
+              group: 'people',
+              parts: [{ ...placed, scope: 'start:servers', group: 'people', parts: [] }],
+            },
+          ],
+        },
+      ],
+      reaches: ['', text('!group=staff')],
+      reachKinds: ['user', 'group'],
+    },
+    isAdministrator: true,
+    form: {
+      note: text('Nightly report'),
+      expires_in: '604800',
+      may: 'choose',
+      ticked: ['start:servers'],
+      reach: 'user',
+      reachName: text('bob'),
+      scopes: text('read:hub'),
+      search: text('gallery'),
+    },
+  } as const;
+  const part = (shown: number) => ({
+    page: 1,
+    size: 25,
+    total: 60,
+    shown,
+    urlOf: (page: number) => `/hub/token?page=${page}`,
+  });
   const tokenView = {
     layout,
     tokens,
-    lifetimes,
-    typed: { expires_in: '604800' },
+    form: tokenForm,
+    pages: { tokens: part(3), clients: part(2) },
     clients: [
       {
         clientId: text('service-gallery'),
         name: text('Notebook gallery'),
-        scopes,
+        may: [],
         tokenCount: 3,
         firstAllowedAt: minutes(-9000),
         lastUsedAt: minutes(-30),
@@ -362,7 +419,7 @@ export function samplePages(
       {
         clientId: text('hub-user-alice'),
         name: text('Your server'),
-        scopes: scopes.slice(1, 2),
+        may: [],
         tokenCount: 1,
         firstAllowedAt: minutes(-200),
       },
@@ -908,6 +965,11 @@ export function samplePages(
     }),
     'not-found': notFoundPage({ layout }),
     tokens: tokenPage(tokenView),
+    'tokens-form': tokenPage({
+      ...tokenView,
+      opened: 'by hand',
+      form: { ...tokenForm, problem: text('The scope "x" is unknown or malformed.') },
+    }),
     'tokens-new': tokenPage({
       ...tokenView,
       newToken: {

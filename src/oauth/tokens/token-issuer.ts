@@ -6,10 +6,11 @@ import type { Caller } from '../../rbac/caller.ts';
 import { grantableScopes } from '../../rbac/default-roles.ts';
 import { resolveScopes } from '../../rbac/expand-scopes.ts';
 import type { Owner } from '../../rbac/owner.ts';
-import { quoteScope, type ScopeSet } from '../../rbac/scope.ts';
+import type { ScopeSet } from '../../rbac/scope.ts';
 import type { User } from '../../users/user-store.ts';
 import type { IssuedAccessToken, NewAccessToken } from './access-token.ts';
 import type { AccessTokenStore } from './access-token-store.ts';
+import { scopeError } from './scope-error.ts';
 
 /** A request for a token made by hand, on the token page or through the API. */
 export interface ApiTokenRequest {
@@ -95,20 +96,28 @@ export function createTokenIssuer({
       authorizer.membership(),
     ]);
     const client = owner.kind === 'service' ? { clientId: '', service: owner.name } : undefined;
-    const wanted = resolveScopes(scopes, { catalogue, owner, client, inherited });
-    const [unresolved] = wanted.unresolved;
-    if (unresolved !== undefined) {
-      throw new HubError(
-        'bad_request',
-        `The scope ${quoteScope(unresolved)} is unknown or malformed.`,
-      );
+    const expand = (texts: readonly string[]) =>
+      resolveScopes(texts, { catalogue, owner, client, inherited });
+    const { unresolved } = expand(scopes);
+    const isForThemselves = granter.owner.kind === owner.kind && granter.owner.name === owner.name;
+    const beyondOf = (held: ScopeSet) =>
+      scopes.filter((text) => scopesBeyond(held, expand([text]).scopes, membership).length > 0);
+    if (unresolved.length > 0) {
+      const beyond = isForThemselves ? beyondOf(inherited) : [];
+      throw scopeError('bad_request', {
+        unknown: unresolved,
+        beyond,
+        who: 'you',
+        held: isForThemselves ? inherited : undefined,
+        catalogue,
+      });
     }
     const requireWithin = (held: ScopeSet, code: 'bad_request' | 'forbidden', who: string) => {
-      const [beyond] = scopesBeyond(held, wanted.scopes, membership);
-      if (beyond === undefined) return;
-      throw new HubError(code, `The scope ${quoteScope(beyond)} is more than ${who} may do.`);
+      const beyond = beyondOf(held);
+      if (beyond.length === 0) return;
+      const shown = isForThemselves ? held : undefined;
+      throw scopeError(code, { unknown: [], beyond, who, held: shown, catalogue });
     };
-    const isForThemselves = granter.owner.kind === owner.kind && granter.owner.name === owner.name;
     if (isForThemselves) requireWithin(inherited, 'bad_request', 'you');
     // First: what others may do is nothing to be tried out by those who may do less.
     const grantable = isForThemselves ? granter.scopes : grantableScopes(granter.scopes, catalogue);

@@ -4,6 +4,8 @@ import { createPageUrls } from '../page-urls.ts';
 import { type AccountView, accountPage } from './account-page.ts';
 import { recoveryCodesPage, secondFactorSetUpPage } from './second-factor-pages.ts';
 import { sessionsPage } from './sessions-page.ts';
+import { readTokenForm } from './token-form.ts';
+import type { NewTokenView } from './token-form-view.ts';
 import { type TokenView, tokenPage } from './token-page.ts';
 
 const now = new Date('2026-11-20T10:00:00Z');
@@ -18,20 +20,35 @@ const layout: FormLayoutProps = {
 const ago = (minutes: number): Date => new Date(now.getTime() - minutes * 60_000);
 
 describe('the token page', () => {
+  const form = readTokenForm(new URLSearchParams());
+  const newToken: Omit<NewTokenView, 'layout'> = {
+    lifetimes: [
+      { value: '3600', label: '1 hour' },
+      { value: '', label: 'No end' },
+    ],
+    extents: ['everything', 'choose'],
+    choices: { groups: [], reaches: [], reachKinds: [] },
+    isAdministrator: false,
+    form,
+  };
+  const part = { page: 1, size: 25, total: 1, shown: 1, urlOf: () => '/base/hub/token' };
   const tokens = (view: Partial<TokenView>): string =>
     String(
       tokenPage({
         layout,
         tokens: [],
         clients: [],
-        lifetimes: [
-          { value: '3600', label: '1 hour' },
-          { value: '', label: 'No end' },
-        ],
+        pages: { tokens: part, clients: part },
+        form: newToken,
         ...view,
       }),
     );
-  const token = { id: 't1', note: 'Nightly', scopes: ['inherit'], createdAt: ago(60) };
+  const token = { id: 't1', note: 'Nightly', may: [], createdAt: ago(60) };
+  const phrase = (description: string) => ({
+    scope: description,
+    description,
+    restriction: undefined,
+  });
 
   test('shows a new token once, with a button that copies it', () => {
     const page = tokens({ newToken: { token: 'secret-token', note: 'Nightly' } });
@@ -52,15 +69,46 @@ describe('the token page', () => {
     expect(tokens({ tokens: [{ ...token, expiresAt: ago(1) }] })).toContain('Expired');
   });
 
-  test('keeps what was typed and unfolds the scopes when they are wrong', () => {
+  test('folds the form away until it is wanted, and keeps what was typed', () => {
+    expect(tokens({})).toContain('<details class="new"><summary');
     const page = tokens({
-      typed: { note: 'Mine', expires_in: '', scopes: 'x' },
-      problems: { scopes: 'There is no scope x.' },
+      opened: 'by hand',
+      form: {
+        ...newToken,
+        form: { ...form, note: 'Mine', expires_in: '', scopes: 'x' },
+        problem: 'There is no scope x.',
+      },
     });
+    expect(page).toContain('<details class="new" open>');
     expect(page).toContain('value="Mine"');
     expect(page).toContain('<option value="" selected>No end</option>');
-    expect(page).toContain('<details class="more" open>');
+    expect(page).toContain('name="scopes" type="text" value="x"');
     expect(page).toContain('There is no scope x.');
+  });
+
+  test('an administrator chooses what a token may do, and is told what everything means', () => {
+    const everything = 'name="may" value="everything"';
+    expect(tokens({})).toContain(`${everything} checked`);
+    const page = tokens({ form: { ...newToken, isAdministrator: true } });
+    expect(page).toContain(`${everything} required`);
+    expect(page).toContain('You are an administrator');
+  });
+
+  test('warns of tokens that do not expire, where they can be made', () => {
+    expect(tokens({})).toContain('does not expire works until');
+    const [ending] = newToken.lifetimes;
+    expect(tokens({ form: { ...newToken, lifetimes: [ending!] } })).not.toContain(
+      'does not expire',
+    );
+  });
+
+  test('says in words what a token may do, the first two of them and the others folded away', () => {
+    const may = ['Read this', 'Start that', 'Stop it'].map(phrase);
+    const page = tokens({ tokens: [{ ...token, may }] });
+    const [before = '', after = ''] = page.split('<details class="more small">');
+    expect(before).toContain('Read this; Start that; and 1 more');
+    expect(before).not.toContain('Stop it');
+    expect(after).toContain('Stop it <code>Stop it</code>');
   });
 
   test('groups what applications hold and takes it back as a whole', () => {
@@ -69,15 +117,16 @@ describe('the token page', () => {
         {
           clientId: 'service-gallery',
           name: 'Gallery',
-          scopes: ['a', 'b', 'c', 'd', 'e', 'f', 'g'],
+          may: Array.from({ length: 11 }, (_, index) => phrase(`Open ${index}`)),
           tokenCount: 3,
           firstAllowedAt: ago(60),
         },
       ],
     });
     expect(page).toContain('3 tokens');
+    expect(page).toContain('Open 0; Open 1; and 9 more');
     expect(page).toContain('name="client_id" value="service-gallery"');
-    expect(page).toContain('and 1 more');
+    expect(page).toContain('<li>and 6 more');
   });
 });
 

@@ -1,12 +1,16 @@
-import { actionForm, type Choice, csrfField, selectField, textField } from '../elements/form.ts';
+import type { ScopeDescription } from '../../rbac/scope-descriptions.ts';
+import { actionForm } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
+import { type PagingView, paging } from '../elements/paging.ts';
 import { formatCount } from '../elements/quantity.ts';
+import { scopePhrase } from '../elements/scope-words.ts';
 import { copyableText } from '../elements/secret.ts';
 import { table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
-import { type Html, type HtmlValue, html } from '../html.ts';
+import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
+import { type NewTokenView, newTokenForm } from './token-form-view.ts';
 
 export interface TokenView {
   readonly layout: FormLayoutProps;
@@ -14,23 +18,18 @@ export interface TokenView {
   readonly newToken?: { readonly token: string; readonly note: string } | undefined;
   readonly tokens: readonly ApiToken[];
   readonly clients: readonly AuthorizedClient[];
-  /** Lifetimes to choose from; the form sends `expires_in`. */
-  readonly lifetimes: readonly Choice[];
-  readonly typed?:
-    | { readonly note?: string; readonly expires_in?: string; readonly scopes?: string }
-    | undefined;
-  /** Why no token was made, where that lies with no field. */
-  readonly error?: string | undefined;
-  readonly problems?:
-    | { readonly note?: string | undefined; readonly scopes?: string | undefined }
-    | undefined;
+  readonly pages: { readonly tokens: PagingView; readonly clients: PagingView };
+  readonly form: Omit<NewTokenView, 'layout'>;
+  /** Whether the form is shown at once, and why: it was sent and needs a change, or an address filled it in. */
+  readonly opened?: 'by hand' | 'by address' | undefined;
 }
 
 /** An access token that the user made on this page. */
 export interface ApiToken {
   readonly id: string;
   readonly note: string;
-  readonly scopes: readonly string[];
+  /** What it may do. */
+  readonly may: readonly ScopeDescription[];
   readonly createdAt: Date;
   readonly lastUsedAt?: Date | undefined;
   readonly expiresAt?: Date | undefined;
@@ -40,7 +39,7 @@ export interface ApiToken {
 export interface AuthorizedClient {
   readonly clientId: string;
   readonly name: string;
-  readonly scopes: readonly string[];
+  readonly may: readonly ScopeDescription[];
   readonly tokenCount: number;
   readonly firstAllowedAt: Date;
   readonly lastUsedAt?: Date | undefined;
@@ -48,25 +47,25 @@ export interface AuthorizedClient {
 
 /** Tokens made by hand and applications that were allowed to act for the person. */
 export function tokenPage(view: TokenView): Html {
-  const { layout, newToken, tokens, clients } = view;
+  const { layout, newToken, tokens, clients, pages, opened } = view;
   return pageLayout(layout, {
     title: 'Tokens',
     place: 'tokens',
     scripts: newToken === undefined ? [] : ['copy-button.js'],
     body: html`${pageHead('Tokens', 'A token lets a script or another program use this hub as you. Treat it like a password.')}
 ${newToken !== undefined && newTokenPanel(newToken)}
-<section>${requestForm(view)}</section>
+<details class="new"${opened !== undefined && html` open`}><summary class="button">New token</summary><div class="panel stack">${opened === 'by address' && notice('info', 'This form was filled in by an address or before you logged in. Check it before you create the token.')}${newTokenForm({ layout, ...view.form })}</div></details>
 <section class="block"><h2>Your tokens</h2>${
       tokens.length === 0
         ? html`<p class="soft">You have no tokens.</p>`
-        : tokenTable(layout, tokens)
+        : html`${tokenTable(layout, tokens)}${paging(pages.tokens)}`
     }</section>
 <section class="block"><h2>Applications you allowed</h2>
 <p class="soft">Servers and services that act for you since you opened them. Taking this back logs you out of them.</p>
 ${
   clients.length === 0
     ? html`<p class="soft">None at the moment.</p>`
-    : html`<ul class="list">${clients.map((client) => clientEntry(layout, client))}</ul>`
+    : html`<ul class="list">${clients.map((client) => clientEntry(layout, client))}</ul>${paging(pages.clients)}`
 }</section>`,
   });
 }
@@ -75,38 +74,6 @@ function newTokenPanel({ token, note }: { readonly token: string; readonly note:
   return html`<section class="panel once stack page-notice" aria-labelledby="new-token"><h2 id="new-token">Your new token${note !== '' && html` “${note}”`}</h2>
 <p>Copy it now: it is not shown again.</p>
 ${copyableText(token, 'New token')}</section>`;
-}
-
-function requestForm({ layout, lifetimes, typed, error, problems }: TokenView): Html {
-  const scopes = textField({
-    name: 'scopes',
-    label: 'Scopes',
-    value: typed?.scopes,
-    isOptional: true,
-    autocomplete: 'off',
-    isLiteral: true,
-    placeholder: 'read:users!user servers!user',
-    help: 'Separated by spaces. Left empty, the token may do everything you may do.',
-    problem: problems?.scopes,
-  });
-  return html`<form class="fields" method="post" action="${layout.urls.tokens}">
-${csrfField(layout)}
-${error !== undefined && notice('bad', html`${error} Revoke one that you no longer need.`)}
-${textField({
-  name: 'note',
-  label: 'What is it for?',
-  value: typed?.note,
-  isOptional: true,
-  autocomplete: 'off',
-  maxLength: 200,
-  placeholder: 'Nightly report',
-  help: 'Helps you to know later which token is which.',
-  problem: problems?.note,
-})}
-${selectField({ name: 'expires_in', label: 'How long should it work?', choices: lifetimes, value: typed?.expires_in })}
-<details class="more"${(problems?.scopes !== undefined || typed?.scopes) && html` open`}><summary>Limit what it may do</summary>${scopes}</details>
-<div class="actions"><button class="button primary">Create token</button></div>
-</form>`;
 }
 
 function tokenTable(layout: FormLayoutProps, tokens: readonly ApiToken[]): Html {
@@ -119,8 +86,8 @@ function tokenTable(layout: FormLayoutProps, tokens: readonly ApiToken[]): Html 
       {
         label: 'Note',
         style: 'name',
-        cell: ({ note, scopes }) =>
-          html`${note || html`<span class="soft">No note</span>`}${scopeTags(scopes)}`,
+        cell: ({ note, may }) =>
+          html`${note || html`<span class="soft">No note</span>`}${grantedWords(may)}`,
       },
       { label: 'Last used', cell: ({ lastUsedAt }) => ago(lastUsedAt, 'Never') },
       { label: 'Created', cell: ({ createdAt }) => ago(createdAt, '') },
@@ -150,10 +117,10 @@ function expiry(expiresAt: Date | undefined, now: Date): HtmlValue {
 }
 
 function clientEntry(layout: FormLayoutProps, client: AuthorizedClient): Html {
-  const { clientId, name, scopes, tokenCount, firstAllowedAt, lastUsedAt } = client;
+  const { clientId, name, tokenCount, firstAllowedAt, lastUsedAt, may } = client;
   const { now, urls } = layout;
   return html`<li><div class="what"><strong>${name}</strong>
-<p>Allowed ${timeElement(firstAllowedAt, now)}${lastUsedAt && html`, last used ${timeElement(lastUsedAt, now)}`}${tokenCount > 1 && html`, ${formatCount(tokenCount, 'token')}`}</p>${scopeTags(scopes)}</div>
+<p>Allowed ${timeElement(firstAllowedAt, now)}${lastUsedAt && html`, last used ${timeElement(lastUsedAt, now)}`}${tokenCount > 1 && html`, ${formatCount(tokenCount, 'token')}`}</p>${grantedWords(may)}</div>
 ${actionForm(layout, {
   action: urls.revokeClient,
   label: 'Take back',
@@ -163,11 +130,16 @@ ${actionForm(layout, {
 })}</li>`;
 }
 
-const shownScopes = 6;
+const mostPhrases = 2;
+const mostDetails = 5;
 
-/** Scopes as small marks; a long list ends with how many more there are. */
-function scopeTags(scopes: readonly string[]): HtmlValue {
-  if (scopes.length === 0) return false;
-  const more = scopes.length - shownScopes;
-  return html`<div class="tags">${scopes.slice(0, shownScopes).map((scope) => html`<code>${scope}</code>`)}${more > 0 && html`<span class="tag" title="${scopes.slice(shownScopes).join(' ')}">and ${more} more</span>`}</div>`;
+/** What is granted, short; all of it with the names of the scopes folded away. */
+function grantedWords(may: readonly ScopeDescription[]): HtmlValue {
+  const short = may.slice(0, mostPhrases).map(scopePhrase);
+  const more = may.length - mostPhrases;
+  const left = may.length - mostDetails;
+  return html`<span class="under">${may.length === 0 ? 'Nothing' : joinHtml(short, '; ')}${more > 0 && `; and ${more} more`}</span>${
+    may.length > 0 &&
+    html`<details class="more small"><summary>Details</summary><ul class="allows">${may.slice(0, mostDetails).map((each) => html`<li>${scopePhrase(each)} <code>${each.scope}</code></li>`)}${left > 0 && html`<li>and ${left} more</li>`}</ul></details>`
+  }`;
 }

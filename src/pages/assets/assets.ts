@@ -61,6 +61,7 @@ const styles = [
   'base',
   'layout',
   'controls',
+  'choices',
   'content',
   'cards',
   'output',
