@@ -7,6 +7,7 @@ export const filesToTranslate: ReadonlySet<string> = new Set<string>([
   'pages/account/account-page.ts',
   'pages/account/second-factor-pages.ts',
   'pages/account/session-list.ts',
+  'pages/account/token-form-view.ts',
   'pages/account/token-page.ts',
   // admin
   'pages/admin/activity-page.ts',
@@ -107,6 +108,7 @@ export const pagesToTranslate: ReadonlySet<string> = new Set<string>([
   'accept-share',
   // tokens and sessions
   'tokens',
+  'tokens-form',
   'tokens-new',
   'sessions',
   // account
