@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { platform } from 'node:os';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { readProcessFile } from './process-file.ts';
 
 /** One process of the machine, as the operating system lists it. */
 export interface ProcessEntry {
@@ -46,7 +47,7 @@ export async function forEachPid(visit: (pid: number) => void): Promise<void> {
 export function readProcess(pid: number): ProcessEntry | undefined {
   let stat: string;
   try {
-    stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    stat = readProcessFile(`/proc/${pid}/stat`).toString('latin1');
   } catch {
     return undefined;
   }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { platform } from 'node:os';
 import { pid as ownPid } from 'node:process';
+import { readProcessFile } from './process-file.ts';
 import { forEachPid } from './process-table.ts';
 
 /**
@@ -52,20 +52,23 @@ export async function listProcessTags(): Promise<ReadonlyMap<string, readonly nu
 /** The tag of one process; undefined where it has none or is not seen. */
 export function readProcessTag(pid: number): string | undefined {
   const environment = readEnvironment(pid);
-  const at = environment.indexOf(tagStart);
-  if (at === -1) return undefined;
-  const end = environment.indexOf('\0', at + 1);
-  // Bytes, since a path need not be text in UTF-8.
-  return Buffer.from(environment.slice(at + tagStart.length, end), 'latin1').toString();
+  const isFirst = environment.subarray(0, tagStart.length).equals(tagStart);
+  const at = isFirst ? 0 : environment.indexOf(laterTagStart) + 1;
+  if (at === 0 && !isFirst) return undefined;
+  const start = at + tagStart.length;
+  const end = environment.indexOf(0, start);
+  return environment.toString('utf8', start, end === -1 ? undefined : end);
 }
 
-const tagStart = `\0${processTagVariable}=`;
+const tagStart = Buffer.from(`${processTagVariable}=`);
+const laterTagStart = Buffer.from(`\0${processTagVariable}=`);
+const empty = Buffer.alloc(0);
 
-/** Each byte as one character, with a NUL at both ends; empty for a process that is gone or not ours. */
-function readEnvironment(pid: number): string {
+/** Empty for a process that is gone or not ours; see `readProcessFile`. */
+function readEnvironment(pid: number): Buffer {
   try {
-    return `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}\0`;
+    return readProcessFile(`/proc/${pid}/environ`);
   } catch {
-    return '';
+    return empty;
   }
 }

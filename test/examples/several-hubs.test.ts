@@ -144,7 +144,7 @@ describe.skipIf(!hasPostgres() || !hasRedis())('two hubs as the documentation se
   test.for(balancers.filter(({ isThere }) => isThere))(
     'go on behind $name when either is killed, and are restarted one after the other',
     async ({ start }) => {
-      await using machines = await setUp(await cluster().createDatabase(), redis().url);
+      await using machines = await setUp(await cluster().createEmptyDatabase(), redis().url);
       const hubs = {
         'hub-a': await machines.start('hub-a'),
         'hub-b': await machines.start('hub-b'),

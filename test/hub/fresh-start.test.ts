@@ -46,10 +46,10 @@ describe('a hub on a new database makes the users and groups of its configuratio
   describe.skipIf(!hasPostgres())('on PostgreSQL', () => {
     const cluster = usePostgres();
 
-    test('alone', async () => expectDirectory(await cluster().createDatabase()));
+    test('alone', async () => expectDirectory(await cluster().createEmptyDatabase()));
 
     test('together with others that start at the same moment', async () => {
-      const database_url = await cluster().createDatabase();
+      const database_url = await cluster().createEmptyDatabase();
       await Promise.all([1, 2, 3].map(() => expectDirectory(database_url)));
     });
   });

@@ -4,6 +4,7 @@ import type { HubDatabase } from '../../src/store/database.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import {
   createDatabase,
+  createTemplate,
   emptyDatabase,
   hasPostgres,
   type PostgresCluster,
@@ -42,7 +43,7 @@ export function describeEachDatabase(
     });
     declareTests(async () => {
       const { url, schema } = (await takeEmptied(free)) ?? {
-        url: await createDatabase(await sharedPostgres(inject('postgresSocket'))),
+        url: await createHubDatabase(await sharedPostgres(inject('postgresSocket'))),
       };
       const database = await openDatabase(url, { directory: '.', log });
       opened.push(database);
@@ -69,8 +70,23 @@ async function takeEmptied(free: UsedDatabase[]): Promise<UsedDatabase | undefin
 
 /** Where databases can be made; tests may not stop it, since other files use it at the same time. */
 export interface SharedPostgres extends PostgresLogin {
-  /** Makes an empty database and returns its URL. */
+  /** Makes a database that has the tables of the hub and no rows, and returns its URL. */
   createDatabase(): Promise<string>;
+  /** Makes a database without tables and returns its URL. */
+  createEmptyDatabase(): Promise<string>;
+}
+
+const templates = new Map<number, Promise<string>>();
+
+/** A copy of one whose tables are made once, which takes a fifth of the time to make them. */
+async function createHubDatabase(login: PostgresLogin): Promise<string> {
+  const template =
+    templates.get(login.port) ??
+    createTemplate(login, async (url) => {
+      await using _ = await openDatabase(url, { directory: '.', log });
+    });
+  templates.set(login.port, template);
+  return createDatabase(login, await template);
 }
 
 /** The PostgreSQL of all test files, for the tests of the surrounding `describe`. */
@@ -78,7 +94,11 @@ export function usePostgres(): () => SharedPostgres {
   let shared: SharedPostgres | undefined;
   beforeAll(async () => {
     const login = await sharedPostgres(inject('postgresSocket'));
-    shared = { ...login, createDatabase: () => createDatabase(login) };
+    shared = {
+      ...login,
+      createDatabase: () => createHubDatabase(login),
+      createEmptyDatabase: () => createDatabase(login),
+    };
   });
   return () => started(shared);
 }

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { freePort } from './free-port.ts';
 import { killTrees } from './leftovers.ts';
+import { memoryFolder } from './memory-folder.ts';
 import { projectDirectory } from './services.ts';
 import { endProcessesIn, until } from './test-hub.ts';
 
@@ -59,7 +59,7 @@ process.once('exit', () =>
 
 /** Makes a folder for a hub on free ports with a service token `admin-service-token`. */
 export async function createHubFolder(config: ProcessConfig = {}): Promise<HubFolder> {
-  const directory = await mkdtemp(join(tmpdir(), 'hub-process-'));
+  const directory = await mkdtemp(join(memoryFolder(), 'hub-process-'));
   const configFile = join(directory, 'hub.config.json');
   const [publicPort, internalPort] = [await freePort(), await freePort()];
   const running = new Set<HubProcess>();

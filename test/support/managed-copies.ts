@@ -13,7 +13,7 @@ export function watchCopies(name: string): () => Promise<number> {
   const watching = (async () => {
     while (!isOver) {
       most = Math.max(most, (await copiesOf(name)).length);
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await new Promise((resolve) => setTimeout(resolve, 50));
     }
   })();
   return async () => {

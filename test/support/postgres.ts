@@ -10,12 +10,12 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { requireComponent } from './components.ts';
 import { freePort } from './free-port.ts';
+import { memoryFolder } from './memory-folder.ts';
 
 const programs = '/usr/lib/postgresql/15/bin';
 
@@ -62,7 +62,7 @@ export interface PostgresOptions {
 
 /** Starts PostgreSQL on a free loopback port. The password is asked for over TCP. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresCluster> {
-  const directory = mkdtempSync(join(tmpdir(), 'hub-postgres-'));
+  const directory = mkdtempSync(join(memoryFolder(), 'hub-postgres-'));
   const data = join(directory, 'data');
   // PostgreSQL refuses to run as root.
   const account = process.getuid?.() === 0 ? accountOf('postgres') : undefined;
@@ -186,14 +186,46 @@ function connectionString({ host, port, user, password }: PostgresLogin): string
   return `postgresql://${user}:${password}@${host}:${port}/postgres`;
 }
 
-/** Makes an empty database and returns its URL. */
-export async function createDatabase(login: PostgresLogin): Promise<string> {
-  const { user, password, host, port } = login;
+/** Makes a database, empty unless it is to be a copy of another one, and returns its URL. */
+export async function createDatabase(
+  login: PostgresLogin,
+  template = 'template1',
+): Promise<string> {
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   await withClient({ ...login, database: 'postgres' }, (client) =>
-    client.query(`create database ${name}`),
+    // Copies the files, where the other strategy would write each of their pages to the log.
+    client.query(`create database ${name} template ${template} strategy file_copy`),
   );
-  return `postgresql://${user}:${password}@${host}:${port}/${name}`;
+  return urlOf(login, name);
+}
+
+/**
+ * The name of a database for copies, which `fill` brings about. It is made once in a cluster: several
+ * processes may ask for it at once.
+ */
+export async function createTemplate(
+  login: PostgresLogin,
+  fill: (url: string) => Promise<void>,
+): Promise<string> {
+  const name = 'hub_template';
+  await withClient({ ...login, database: 'postgres' }, async (client) => {
+    // Until the end of the connection.
+    await client.query('select pg_advisory_lock(1)');
+    const { rowCount } = await client.query(
+      `select from pg_database where datname = '${name}' and not datallowconn`,
+    );
+    if (rowCount !== 0) return;
+    await client.query(`drop database if exists ${name}`);
+    await client.query(`create database ${name}`);
+    await fill(urlOf(login, name));
+    // One that is in use cannot be copied.
+    await client.query(`alter database ${name} with allow_connections false`);
+  });
+  return name;
+}
+
+function urlOf({ user, password, host, port }: PostgresLogin, database: string): string {
+  return `postgresql://${user}:${password}@${host}:${port}/${database}`;
 }
 
 /** Identifies the tables, columns and triggers of a database; undefined without a schema. */

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach } from 'vitest';
 import type { HubDatabase } from '../../src/store/database.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import type { NewRow } from '../../src/store/tables.ts';
+import { memoryFolder } from './memory-folder.ts';
 
 const silent = pino({ level: 'silent' });
 
@@ -21,7 +21,7 @@ export function useSqliteFile(): SqliteWorld {
   const opened: HubDatabase[] = [];
   let directory: string;
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), 'hub-sqlite-'));
+    directory = mkdtempSync(join(memoryFolder(), 'hub-sqlite-'));
   });
   afterEach(async () => {
     for (const database of opened.splice(0)) await database[Symbol.asyncDispose]();

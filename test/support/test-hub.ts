@@ -1,12 +1,12 @@
 import { mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { type Logger, pino } from 'pino';
 import { loadCheckedConfig } from '../../src/cli/checked-config.ts';
 import { createHub, type Hub } from '../../src/hub.ts';
 import { type BrowserAnswer, FakeBrowser } from './fake-browser.ts';
 import { freePort } from './free-port.ts';
+import { memoryFolder } from './memory-folder.ts';
 
 type Section = Readonly<Record<string, unknown>>;
 
@@ -58,7 +58,7 @@ export async function createTestHub(
   config: TestHubConfig = {},
   options: TestHubOptions = {},
 ): Promise<TestHub> {
-  const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'hub-test-')));
+  const directory = options.directory ?? (await mkdtemp(join(memoryFolder(), 'hub-test-')));
   const file = join(directory, 'hub.config.json');
   const environment = options.environment ?? process.env;
   const ports = { public: await freePort(), internal: await freePort() };
@@ -211,7 +211,7 @@ export async function until(
     const waitedMs = Date.now() - begun;
     if (waitedMs > 45_000) throw new Error(`it never happened: ${what}`);
     // A condition that asks a hub keeps both busy: the longer it takes, the less often it is asked.
-    const pauseMs = Math.min(100, Math.max(20, waitedMs / 20));
+    const pauseMs = Math.min(200, Math.max(20, waitedMs / 10));
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
