@@ -152,7 +152,7 @@ describe.skipIf(!hasPostgres())('hub doctor on PostgreSQL', () => {
   const cluster = usePostgres();
 
   test('compares the clocks and the versions of the schema', async () => {
-    const url = await cluster().createDatabase();
+    const url = await cluster().createEmptyDatabase();
     await using folder = await createHubFolder({ Hub: { database_url: url } });
     expect(about((await findingsOf(folder)).found, 'database')?.detail).toMatch(
       /^PostgreSQL 15\S* .*hub start creates the tables$/,
