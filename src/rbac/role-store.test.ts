@@ -53,6 +53,25 @@ describeEachDatabase('role store', (open) => {
     expect(await roles.listAssignments()).toEqual([]);
   });
 
+  test('counts who holds each role', async () => {
+    const roles = createRoleStore(await open());
+    expect(await roles.countHolders()).toEqual(new Map());
+    await roles.apply({ save: [role('reader'), role('writer'), role('unused')] });
+    await roles.apply({
+      assign: [
+        given('reader', 'user', 'alice'),
+        given('reader', 'group', 'alice'),
+        given('writer', 'service', 'app'),
+      ],
+    });
+    expect(await roles.countHolders()).toEqual(
+      new Map([
+        ['reader', 2],
+        ['writer', 1],
+      ]),
+    );
+  });
+
   test('assigns known roles only, once, the last origin counting', async () => {
     const roles = createRoleStore(await open());
     await expect(roles.apply({ assign: [given('reader', 'user', 'alice')] })).rejects.toThrow();

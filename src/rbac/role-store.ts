@@ -37,6 +37,8 @@ export interface RoleStore {
   getByName(name: string): Promise<Role>;
   list(): Promise<readonly Role[]>;
   listAssignments(filter?: AssignmentFilter): Promise<readonly RoleAssignment[]>;
+  /** How many users, groups and services each role is given to; roles given to none are not in it. */
+  countHolders(): Promise<ReadonlyMap<string, number>>;
   /** Every role of a holder: implicit, assigned, and of the holder's groups. Sorted by name. */
   heldBy(holder: RoleHolder): Promise<readonly Role[]>;
   /** The sorted names of all roles of many holders of one kind, by the holder's name. */
@@ -127,6 +129,15 @@ export function createRoleStore(
     list,
     listAssignments,
     apply,
+
+    async countHolders() {
+      const rows = await kysely
+        .selectFrom('role_assignments')
+        .select(['role_name', (of) => of.fn.countAll<number>().as('count')])
+        .groupBy('role_name')
+        .execute();
+      return new Map(rows.map(({ role_name, count }) => [role_name, Number(count)]));
+    },
 
     async heldBy(holder) {
       const implicit = implicitRoleNames(holder);

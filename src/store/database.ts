@@ -15,11 +15,16 @@ export interface ChangeFeed {
   readonly lossCount: number;
 }
 
+/** So many rows are walked over in some 10 ms: fewer take less time than to ask a thread, more would keep others waiting. */
+export const manyRows = 20_000;
+
 /** The hub's durable state. */
 export interface HubDatabase extends AsyncDisposable {
   readonly kysely: Kysely<Tables>;
   /** For single statements that must not wait for a connection behind others, such as the renewal of a lease. */
   readonly urgent: Kysely<Tables>;
+  /** For queries that walk over `manyRows` or more: SQLite answers them in a thread of its own. */
+  readonly longReads: Kysely<Tables>;
   readonly dialect: 'sqlite' | 'postgres';
   /**
    * Runs work in one transaction; everything or nothing. Inside, use only the transaction that is

@@ -22,6 +22,7 @@ import { migration0017 } from './migrations/0017-service-stops.ts';
 import { migration0018 } from './migrations/0018-notices.ts';
 import { migration0019 } from './migrations/0019-audit-batches.ts';
 import { migration0020 } from './migrations/0020-passkeys.ts';
+import { migration0021 } from './migrations/0021-never-active.ts';
 
 /** Every step, in order; the version of a schema is the number of steps it has seen. Append only. */
 export const migrations: readonly Migration[] = [
@@ -45,6 +46,7 @@ export const migrations: readonly Migration[] = [
   migration0018,
   migration0019,
   migration0020,
+  migration0021,
 ];
 
 export interface MigrateOptions {

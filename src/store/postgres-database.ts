@@ -45,6 +45,7 @@ export async function openPostgresDatabase(
     return {
       kysely,
       urgent,
+      longReads: kysely,
       dialect: 'postgres',
       transaction: (work) => inTransaction(kysely, work),
       audit,

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { Kysely, sql } from 'kysely';
+import { type Dialect, Kysely, sql } from 'kysely';
 import type { Logger } from 'pino';
 import { HubError, StartupError } from '../errors.ts';
 import { guardDialect } from './guarded-dialect.ts';
@@ -13,7 +13,7 @@ import {
 } from './sqlite-engine.ts';
 import { createSqliteFileWatch } from './sqlite-file-watch.ts';
 import { storageFailureOf } from './storage-error.ts';
-import { openThreadedEngine } from './threaded-sqlite-engine.ts';
+import { createLateEngine, openThreadedEngine } from './threaded-sqlite-engine.ts';
 
 const queueTimeoutMs = 15_000;
 
@@ -30,6 +30,8 @@ export interface SqliteConnectionOptions {
 /** An open SQLite file. */
 export interface SqliteConnection<Tables> {
   readonly kysely: Kysely<Tables>;
+  /** See `HubDatabase`. */
+  readonly longReads: Kysely<Tables>;
   readonly writer: SqliteEngine;
   /** Absolute path; undefined for a database in memory. */
   readonly file: string | undefined;
@@ -73,8 +75,10 @@ export async function openSqliteConnection<Tables>({
     }),
   );
   const kysely = new Kysely<Tables>({ dialect });
+  const long = isInMemory ? undefined : guardDialect(longReadsOf(file, lockTimeoutMs));
   return {
     kysely,
+    longReads: long === undefined ? kysely : new Kysely<Tables>({ dialect: long.dialect }),
     watchFile() {
       watch?.start(async () => {
         await sql`pragma wal_checkpoint(truncate)`.execute(kysely);
@@ -82,6 +86,7 @@ export async function openSqliteConnection<Tables>({
     },
     async close() {
       watch?.[Symbol.dispose]();
+      await long?.close();
       await close();
     },
     contentVersion: engines.contentVersion,
@@ -91,6 +96,13 @@ export async function openSqliteConnection<Tables>({
     isInMemory,
     explain: (thrown) => explain(thrown, file, setting),
   };
+}
+
+/** Its one connection only reads, in a thread that is begun when there is need of it. */
+function longReadsOf(file: string, lockTimeoutMs: number): Dialect {
+  const options = { file, lockTimeoutMs, isReadOnly: true };
+  const writer = createLateEngine(() => openThreadedEngine(options));
+  return createNodeSqliteDialect({ writer, lockTimeoutMs, queueTimeoutMs });
 }
 
 async function openEngines(

@@ -22,8 +22,18 @@ export async function openSqliteDatabase(
   },
 ): Promise<HubDatabase> {
   const { log, instanceName, actor } = options;
-  const { kysely, close, writer, file, isInMemory, watchFile, problem, explain, contentVersion } =
-    await openSqliteConnection<Tables>(options);
+  const {
+    kysely,
+    longReads,
+    close,
+    writer,
+    file,
+    isInMemory,
+    watchFile,
+    problem,
+    explain,
+    contentVersion,
+  } = await openSqliteConnection<Tables>(options);
   try {
     if (file !== undefined) await keepCopyBeforeMigration(kysely, file, log);
     const steps = await migrate({ kysely, dialect: 'sqlite' });
@@ -50,6 +60,7 @@ export async function openSqliteDatabase(
   return {
     kysely,
     urgent: kysely,
+    longReads,
     dialect: 'sqlite',
     transaction: (work) => inTransaction(kysely, work),
     audit,

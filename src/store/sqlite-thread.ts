@@ -15,6 +15,7 @@ import {
 export interface ThreadOptions {
   readonly file: string;
   readonly lockTimeoutMs: number;
+  readonly isReadOnly?: boolean;
 }
 
 /** A statement to run, several to run in one transaction, or the wish to close. */
@@ -41,9 +42,9 @@ export interface ThreadError {
 
 if (parentPort !== null) serve(parentPort, workerData as ThreadOptions);
 
-function serve(port: MessagePort, { file, lockTimeoutMs }: ThreadOptions): void {
+function serve(port: MessagePort, options: ThreadOptions): void {
   const answer = (message: ThreadAnswer) => port.postMessage(message);
-  const database = attempt(() => openDatabaseFile({ file, lockTimeoutMs }));
+  const database = attempt(() => openDatabaseFile(options));
   if ('error' in database) {
     answer({ ...database, isInTransaction: false });
     return;

@@ -82,6 +82,36 @@ export async function openThreadedEngine(options: ThreadOptions): Promise<Sqlite
   };
 }
 
+/** An engine that is opened when something is asked for the first time. */
+export function createLateEngine(open: () => Promise<SqliteEngine>): SqliteEngine {
+  let opening: Promise<SqliteEngine> | undefined;
+  let isInTransaction = false;
+
+  async function ask<Answer>(question: (engine: SqliteEngine) => Promise<Answer>): Promise<Answer> {
+    opening ??= open().catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    const engine = await opening;
+    try {
+      return await question(engine);
+    } finally {
+      ({ isInTransaction } = engine);
+    }
+  }
+
+  return {
+    get isInTransaction() {
+      return isInTransaction;
+    },
+    run: (sql, parameters, isLast) => ask((engine) => engine.run(sql, parameters, isLast)),
+    runTogether: (statements) => ask((engine) => engine.runTogether(statements)),
+    async close() {
+      await (await opening?.catch(() => undefined))?.close();
+    },
+  };
+}
+
 const noResult: StatementResult = { rows: [], changes: 0, lastInsertRowid: 0 };
 
 function toError({ message, properties }: ThreadError): Error {

@@ -1,4 +1,4 @@
-import type { HubDatabase } from '../store/database.ts';
+import { type HubDatabase, manyRows } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
 import { hasInIt } from '../store/like-pattern.ts';
 import { nearerEnd } from './nearer-end.ts';
@@ -46,7 +46,7 @@ export interface GroupPages {
 const mostShare = 20;
 
 export function createGroupPages(
-  database: Pick<HubDatabase, 'kysely' | 'dialect'>,
+  database: Pick<HubDatabase, 'kysely' | 'longReads' | 'dialect'>,
   {
     smallGroup = 2_000,
   }: { /** Members that are sorted in no time. */ readonly smallGroup?: number } = {},
@@ -101,9 +101,10 @@ export function createGroupPages(
       const memberCount = await countMembers(groupId);
       // SQLite keeps to the order of a cross join. The members of a large group are met soon among all users, in
       // the order of their names; those of a small one are looked up and sorted.
+      const reads = memberCount < manyRows ? kysely : database.longReads;
       const all = (await isLargeGroup(memberCount))
-        ? kysely.selectFrom('users').crossJoin('group_members')
-        : kysely.selectFrom('group_members').crossJoin('users');
+        ? reads.selectFrom('users').crossJoin('group_members')
+        : reads.selectFrom('group_members').crossJoin('users');
       let query = all
         .whereRef('group_members.user_id', '=', 'users.id')
         .where('group_members.group_id', '=', groupId);

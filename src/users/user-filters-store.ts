@@ -1,4 +1,10 @@
-import { type ExpressionBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import {
+  type ExpressionBuilder,
+  type Kysely,
+  type RawBuilder,
+  type SelectQueryBuilder,
+  sql,
+} from 'kysely';
 import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
 import { leaseHasEnded } from '../store/lease-clock.ts';
@@ -47,19 +53,25 @@ export function findsAll({ nameFilter, onlyNames, groupName, mark, serverState }
   return !nameFilter && (onlyNames ?? groupName ?? mark ?? serverState) === undefined;
 }
 
+/** What is asked of each user, where so many are found that it is faster than to gather those it is true of. */
+interface Asked {
+  readonly mark?: boolean;
+  readonly group?: boolean;
+}
+
 /** Adds the conditions of a filter to a query of users. */
 export function filterUsers<Output>(
   query: SelectQueryBuilder<Tables, 'users', Output>,
   filter: UserFilter,
   database: Dialect,
-  /** Whether so many are found that it is faster to look at one user after the other. */
-  isForMost = false,
+  asked: Asked = {},
 ): SelectQueryBuilder<Tables, 'users', Output> {
   const { nameFilter, onlyNames, groupName, mark, serverState } = filter;
   let filtered = query;
-  if (mark !== undefined) filtered = filtered.where((where) => hasMark(where, mark));
-  if (groupName !== undefined)
-    filtered = filtered.where((where) => isIn(where, groupName, isForMost));
+  if (mark !== undefined) filtered = filtered.where((where) => hasMark(where, mark, asked.mark));
+  if (groupName !== undefined) {
+    filtered = filtered.where((where) => isIn(where, groupName, asked.group));
+  }
   if (onlyNames !== undefined) {
     filtered = filtered.where('users.name', 'in', textsOf(onlyNames, database));
   }
@@ -77,34 +89,77 @@ export async function countUsers(
   database: Pick<HubDatabase, 'kysely' | 'dialect'>,
   filter: Omit<UserFilter, 'mark'>,
 ): Promise<UserCounts> {
-  const { kysely } = database;
-  const counts = await kysely
-    .selectNoFrom((select) =>
-      ([undefined, ...userMarks] as const).map((mark) =>
-        filterUsers(select.selectFrom('users'), { ...filter, mark }, database)
-          .select((of) => of.fn.countAll<number>().as('count'))
-          .as(mark ?? 'all'),
-      ),
-    )
-    .executeTakeFirstOrThrow();
+  const { nameFilter, onlyNames, serverState } = filter;
+  const looksAtEach = Boolean(nameFilter) || (onlyNames ?? serverState) !== undefined;
+  const query = looksAtEach ? countInOnePass(database, filter) : countByIndexes(database, filter);
+  const counts = await query.executeTakeFirstOrThrow();
   const entries = Object.entries(counts).map(([mark, count]) => [mark, Number(count)]);
   return Object.fromEntries(entries) as UserCounts;
 }
 
+/** Where each user is to be looked at, they are looked at once for all counts. */
+function countInOnePass(
+  database: Pick<HubDatabase, 'kysely' | 'dialect'>,
+  filter: Omit<UserFilter, 'mark'>,
+) {
+  return filterUsers(database.kysely.selectFrom('users'), filter, database).select((of) => [
+    of.fn.countAll<number>().as('all'),
+    ...userMarks.map((mark) =>
+      of.fn
+        .countAll<number>()
+        .filterWhere((where) => hasMark(where, mark))
+        .as(mark),
+    ),
+  ]);
+}
+
+/** Of all users or the members of a group, without looking at one who is not counted. */
+function countByIndexes(
+  database: Pick<HubDatabase, 'kysely' | 'dialect'>,
+  { groupName }: Pick<UserFilter, 'groupName'>,
+) {
+  const { kysely } = database;
+  return kysely.selectNoFrom((select) =>
+    ([undefined, ...userMarks] as const).map((mark) => {
+      // All members may be of these two kinds; of the others few users are, who are looked up in the group.
+      if (groupName !== undefined && (mark === undefined || mark === 'never_active')) {
+        return countMembers(kysely, groupName, mark).as(mark ?? 'all');
+      }
+      return filterUsers(select.selectFrom('users'), { groupName, mark }, database, { group: true })
+        .select((of) => of.fn.countAll<number>().as('count'))
+        .as(mark ?? 'all');
+    }),
+  );
+}
+
+function countMembers(kysely: Kysely<Tables>, groupName: string, mark: UserMark | undefined) {
+  const members = kysely
+    .selectFrom('group_members')
+    .select((of) => of.fn.countAll<number>().as('count'))
+    .where('group_members.group_id', '=', (of) => groupIdOf(of, groupName));
+  if (mark === undefined) return members;
+  return members.where((where) =>
+    where.exists(
+      kysely
+        .selectFrom('users')
+        .select('users.id')
+        .where(sql<boolean>`users.id = group_members.user_id`)
+        .where((user) => hasMark(user, mark)),
+    ),
+  );
+}
+
 // The values stand in the statements themselves, so that databases know which indexes hold these rows.
-function hasMark(where: ExpressionBuilder<Tables, 'users'>, mark: UserMark) {
-  const owners = where.selectFrom('servers').select('servers.user_id');
+function hasMark(where: ExpressionBuilder<Tables, 'users'>, mark: UserMark, isAsked = false) {
   switch (mark) {
     case 'running':
-      return where('users.id', 'in', owners.where(sql<boolean>`servers.state = 'running'`));
+      return hasServer(where, sql<boolean>`servers.state = 'running'`, isAsked);
     case 'starting':
-      return where('users.id', 'in', owners.where(sql<boolean>`servers.state = 'starting'`));
-    case 'failed':
-      return where(
-        'users.id',
-        'in',
-        owners.where(sql<boolean>`servers.state = 'stopped' and servers.failure is not null`),
-      );
+      return hasServer(where, sql<boolean>`servers.state = 'starting'`, isAsked);
+    case 'failed': {
+      const isFailed = sql<boolean>`servers.state = 'stopped' and servers.failure is not null`;
+      return hasServer(where, isFailed, isAsked);
+    }
     case 'never_active':
       return where('users.last_activity_at', 'is', null);
     case 'administrator':
@@ -112,17 +167,32 @@ function hasMark(where: ExpressionBuilder<Tables, 'users'>, mark: UserMark) {
   }
 }
 
-function isIn(where: ExpressionBuilder<Tables, 'users'>, groupName: string, isForMost: boolean) {
+function hasServer(
+  where: ExpressionBuilder<Tables, 'users'>,
+  condition: RawBuilder<boolean>,
+  isAsked: boolean,
+) {
+  const owners = where.selectFrom('servers').select('servers.user_id').where(condition);
+  return isAsked
+    ? where.exists(owners.whereRef('servers.user_id', '=', 'users.id'))
+    : where('users.id', 'in', owners);
+}
+
+function groupIdOf(
+  { selectFrom }: Pick<ExpressionBuilder<Tables, 'group_members'>, 'selectFrom'>,
+  groupName: string,
+) {
+  return selectFrom('groups')
+    .select('groups.id')
+    .where('groups.name', '=', groupName.normalize('NFC'));
+}
+
+function isIn(where: ExpressionBuilder<Tables, 'users'>, groupName: string, isAsked = false) {
   const memberships = where
     .selectFrom('group_members')
     .select('group_members.user_id')
-    .where('group_members.group_id', '=', (of) =>
-      of
-        .selectFrom('groups')
-        .select('groups.id')
-        .where('groups.name', '=', groupName.normalize('NFC')),
-    );
-  return isForMost
+    .where('group_members.group_id', '=', (of) => groupIdOf(of, groupName));
+  return isAsked
     ? where.exists(memberships.whereRef('group_members.user_id', '=', 'users.id'))
     : where('users.id', 'in', memberships);
 }

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { describeEachDatabase } from '../../test/support/databases.ts';
@@ -182,9 +185,62 @@ describeEachDatabase('lists of users', (open) => {
       running: 1,
       failed: 1,
     });
+    // However they are counted, those are the same.
+    const names = made.map(({ name }) => name);
+    for (const groupName of [undefined, 'staff', 'no such group']) {
+      const counts = await users.countByMark({ groupName });
+      expect(counts, groupName).toEqual(await users.countByMark({ groupName, onlyNames: names }));
+      expect(counts.administrator, groupName).toBe(groupName === 'no such group' ? 0 : 1);
+    }
     await users.createMissing(['fay']);
     expect((await users.countByMark({})).all).toBe(6);
   });
+});
+
+test('users who are searched are looked at once for all counts, and members of a group by indexes', async () => {
+  const log = pino({ level: 'silent' });
+  await using database = await openDatabase('sqlite::memory:', { directory: '.', log });
+  const users = createUserStore(database);
+  using watch = watchStatements();
+  const search = await watch.during(() => users.countByMark({ nameFilter: 'x' }));
+  expect(search.join().split(' like ')).toHaveLength(2);
+  const [ofGroup = ''] = await watch.during(() => users.countByMark({ groupName: 'staff' }));
+  const plan = await explainQueryPlan(database, ofGroup);
+  expect(plan).toContain('users_never_active');
+  expect(plan).not.toMatch(/SCAN (?!CONSTANT|users USING INDEX users_administrators)/);
+});
+
+test('what walks over very many users is left to another thread', async () => {
+  const log = pino({ level: 'silent' });
+  const directory = mkdtempSync(join(tmpdir(), 'hub-test-'));
+  try {
+    await using database = await openDatabase('sqlite:hub.sqlite', { directory, log });
+    const [few, many] = [4, 3].map((manyUsers) => createUserStore(database, { manyUsers }));
+    await few?.createMissing(['ann', 'bob', 'cleo']);
+    await few?.count();
+    using watch = watchStatements();
+    const searched: unknown[] = [];
+    const searchesOf = async (users = few) => {
+      const statements = await watch.during(async () => {
+        searched.push(await users?.list({ offset: 0, limit: 5, nameFilter: 'o' }));
+        searched.push(await users?.countByMark({ nameFilter: 'o' }));
+        searched.push(await users?.listNames({ nameFilter: 'o' }, 5));
+      });
+      return statements.filter((statement) => statement.includes(' like ')).length;
+    };
+    expect(await searchesOf(few)).toBe(4);
+    expect(await searchesOf(many)).toBe(0);
+    expect(searched.slice(0, 3)).toMatchObject([
+      { items: [{ name: 'bob' }, { name: 'cleo' }], total: 2 },
+      { all: 2, never_active: 2 },
+      ['bob', 'cleo'],
+    ]);
+    expect(searched.slice(3)).toEqual(searched.slice(0, 3));
+    await many?.createMissing(['otto']);
+    expect((await many?.countByMark({ nameFilter: 'o' }))?.all).toBe(3);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 test('no page of users is found by sorting all of them', async () => {

@@ -1,7 +1,7 @@
 import type { SelectQueryBuilder } from 'kysely';
 import { HubError } from '../errors.ts';
 import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
-import type { HubDatabase } from '../store/database.ts';
+import { type HubDatabase, manyRows } from '../store/database.ts';
 import { prepareQuery } from '../store/prepared-query.ts';
 import { recordActivity } from '../store/record-activity.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
@@ -91,10 +91,11 @@ export interface UserStore {
 const countTtlMs = 2_000;
 /** Searches whose counts are remembered. */
 const mostCounts = 100;
-/** Where more than one user in so many is found, users are looked at in order. */
-const mostShare = 20;
 
-export function createUserStore(database: HubDatabase): UserStore {
+export function createUserStore(
+  database: HubDatabase,
+  { manyUsers = manyRows }: { readonly manyUsers?: number } = {},
+): UserStore {
   const { kysely, audit } = database;
 
   const selectByName = prepareQuery(kysely, ({ name }: { readonly name: string }) =>
@@ -144,8 +145,17 @@ export function createUserStore(database: HubDatabase): UserStore {
     return Number(total);
   }
 
+  const countAll = () => counted.getOrLoad('all', count);
+
+  /** The database as it is asked what may take long. */
+  async function forLong(): Promise<Pick<HubDatabase, 'kysely' | 'dialect'>> {
+    const isLong = (await countAll()) >= manyUsers;
+    return { dialect: database.dialect, kysely: isLong ? database.longReads : kysely };
+  }
+
   async function countFound(filter: UserFilter): Promise<number> {
-    const { total } = await filterUsers(kysely.selectFrom('users'), filter, database)
+    const { kysely: reads } = await forLong();
+    const { total } = await filterUsers(reads.selectFrom('users'), filter, database)
       .select((select) => select.fn.countAll<number>().as('total'))
       .executeTakeFirstOrThrow();
     return Number(total);
@@ -178,7 +188,7 @@ export function createUserStore(database: HubDatabase): UserStore {
     async list(options) {
       const { sort = 'name' } = options;
       if (findsAll(options)) {
-        const total = await counted.getOrLoad('all', count);
+        const total = await countAll();
         const { isFromEnd, ...part } = nearerEnd(options, total);
         const rows = await pageQueryOf(sort, isFromEnd)(part);
         if (isFromEnd) rows.reverse();
@@ -186,9 +196,12 @@ export function createUserStore(database: HubDatabase): UserStore {
       }
       const total = options.knownTotal ?? (await countFound(options));
       if (total === 0) return { items: [], total };
-      const isForMost = total * mostShare > (await counted.getOrLoad('all', count));
       const { isFromEnd, ...part } = nearerEnd(options, total);
-      const query = filterUsers(kysely.selectFrom('users'), options, database, isForMost);
+      // Walked in order, this many users are met before the page is full; else all that are found are sorted.
+      const met = ((part.offset + part.limit) * (await countAll())) / total;
+      const asked = { mark: met < 2 * total, group: met < 2 * total };
+      const { kysely: reads } = await forLong();
+      const query = filterUsers(reads.selectFrom('users'), options, database, asked);
       const rows = await inOrder(query.selectAll('users'), sort, isFromEnd)
         .limit(part.limit)
         .offset(part.offset)
@@ -200,14 +213,15 @@ export function createUserStore(database: HubDatabase): UserStore {
     async countByMark({ nameFilter = '', searchesInfoOf, groupName, onlyNames, serverState }) {
       const filter = { nameFilter, searchesInfoOf, groupName, onlyNames, serverState };
       if (onlyNames !== undefined || Array.isArray(searchesInfoOf)) {
-        return countUsers(database, filter);
+        return countUsers(await forLong(), filter);
       }
       const key = JSON.stringify([nameFilter, searchesInfoOf, groupName, serverState]);
-      return countedByMark.getOrLoad(key, () => countUsers(database, filter));
+      return countedByMark.getOrLoad(key, async () => countUsers(await forLong(), filter));
     },
 
     async listNames(filter, limit) {
-      const rows = await filterUsers(kysely.selectFrom('users'), filter, database)
+      const { kysely: reads } = await forLong();
+      const rows = await filterUsers(reads.selectFrom('users'), filter, database)
         .select('users.name')
         .orderBy('users.name')
         .limit(limit)

@@ -29,7 +29,10 @@ interface RoleForm {
 export function adminRoleRoutes(
   admin: AdminContext,
   deps: {
-    readonly roles: Pick<RoleStore, 'getByName' | 'findByName' | 'list' | 'listAssignments'>;
+    readonly roles: Pick<
+      RoleStore,
+      'getByName' | 'findByName' | 'list' | 'listAssignments' | 'countHolders'
+    >;
     readonly administration: RoleAdministration;
     readonly acting: Pick<ActingOnUsers, 'scopesBeyond'>;
     readonly catalogue: ScopeCatalogue;
@@ -101,12 +104,12 @@ export function adminRoleRoutes(
 
   admin.get('/admin/roles', async (ctx, who) => {
     who.require('read:roles');
-    const assignments = Map.groupBy(await roles.listAssignments(), ({ roleName }) => roleName);
+    const counts = await roles.countHolders();
     const page = adminRolesPage({
       layout: await pages.formLayoutFor(ctx),
       roles: (await roles.list()).map((role) => ({
         ...role,
-        holderCount: assignments.get(role.name)?.length ?? 0,
+        holderCount: counts.get(role.name) ?? 0,
       })),
       mayCreate: who.may('admin:roles'),
     });
