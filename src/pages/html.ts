@@ -3,24 +3,23 @@ import { Markup, Text } from '../texts/text.ts';
 
 /** A piece of markup whose dynamic parts are escaped when it is rendered. Only this module can make one. */
 export class Html extends Markup {
-  readonly #strings: readonly string[];
+  readonly #template: Template;
   readonly #values: readonly HtmlValue[];
-  readonly #holes: readonly Hole[];
 
-  constructor(key: symbol, { strings, values, holes }: Template) {
+  constructor(key: symbol, template: Template, values: readonly HtmlValue[] = []) {
     super();
     if (key !== constructorKey) throw new TypeError('Html is made by the html tag.');
-    this.#strings = strings;
+    this.#template = template;
     this.#values = values;
-    this.#holes = holes;
   }
 
   markupIn(language: Language): string {
-    const strings = this.#strings;
+    const { strings, holes } = this.#template;
+    const values = this.#values;
     let markup = strings[0] ?? '';
-    for (let index = 0; index < this.#values.length; index += 1) {
-      const value = this.#values[index];
-      markup += this.#holes[index] === 'address' ? addressOf(value) : markupOf(value, language);
+    for (let index = 0; index < values.length; index += 1) {
+      const value = values[index];
+      markup += holes[index] === 'address' ? addressOf(value) : markupOf(value, language);
       markup += strings[index + 1] ?? '';
     }
     return markup;
@@ -40,7 +39,6 @@ export class Html extends Markup {
 
 interface Template {
   readonly strings: readonly string[];
-  readonly values: readonly HtmlValue[];
   readonly holes: readonly Hole[];
 }
 
@@ -69,15 +67,15 @@ export type HtmlValue =
  * shows as `#` otherwise.
  */
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
-  let holes = holesOf.get(strings);
-  if (holes === undefined) {
-    holes = strings.slice(0, -1).map(holeAfter);
-    holesOf.set(strings, holes);
+  let template = templates.get(strings);
+  if (template === undefined) {
+    template = { strings, holes: strings.slice(0, -1).map(holeAfter) };
+    templates.set(strings, template);
   }
-  return new Html(constructorKey, { strings, values, holes });
+  return new Html(constructorKey, template, values);
 }
 
-const holesOf = new WeakMap<TemplateStringsArray, readonly Hole[]>();
+const templates = new WeakMap<TemplateStringsArray, Template>();
 
 function holeAfter(before: string): Hole {
   if (before.endsWith('=')) {
@@ -88,7 +86,7 @@ function holeAfter(before: string): Hole {
 
 /** Declares constant text to be markup. Never for anything that came from outside the source code. */
 export function unsafeHtml(constant: string): Html {
-  return new Html(constructorKey, { strings: [constant], values: [], holes: [] });
+  return new Html(constructorKey, { strings: [constant], holes: [] });
 }
 
 /** Joins pieces of markup with a separator. */
@@ -127,15 +125,15 @@ function markupOf(value: HtmlValue, language: Language): string {
     for (const each of value as readonly HtmlValue[]) markup += markupOf(each, language);
     return markup;
   }
-  if (value instanceof Text) {
-    let markup = '';
-    for (const part of value.partsIn(language)) {
-      markup += part instanceof Html ? part.markupIn(language) : escapeText(String(part));
-    }
-    return markup;
-  }
+  if (value instanceof Text) return value.write(language, asMarkup);
   return escapeText(String(value));
 }
+
+const asMarkup = {
+  text: escapeText,
+  markup: (markup: Markup, language: Language) =>
+    markup instanceof Html ? markup.markupIn(language) : escapeText(markup.textIn(language)),
+};
 
 const entities: Readonly<Record<string, string>> = {
   '&': '&amp;',

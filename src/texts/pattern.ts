@@ -3,12 +3,14 @@ import { IntlMessageFormat } from 'intl-messageformat';
 /** A message ready to be filled in: its literal parts and the values between them, in order. */
 export type Pattern = (values: Values) => readonly unknown[];
 
-export type Values = Readonly<Record<string, unknown>>;
+/** By name, or by number in a list. */
+export type Values = Readonly<Record<string, unknown>> | readonly unknown[];
 
 /** Compiles an ICU message for the plural rules of a locale. Throws an Error that says what is wrong with it. */
 export function compilePattern(source: string, locale: string): Pattern {
   const pieces = plainPieces(source);
   if (pieces !== undefined) {
+    if (pieces.length === 1) return () => pieces;
     return (values) =>
       pieces.map((piece, index) => (index % 2 === 0 ? piece : filled(values, piece)));
   }
@@ -46,7 +48,7 @@ function parse(source: string, locale: string): IntlMessageFormat {
 
 function filled(values: Values, name: string): unknown {
   if (!Object.hasOwn(values, name)) throw new TypeError(`a text lacks its value ${name}`);
-  return values[name];
+  return (values as Readonly<Record<string, unknown>>)[name];
 }
 
 /** A number that the formatter compares as one, but gives back instead of writing it without regard to the locale. */

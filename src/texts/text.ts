@@ -29,20 +29,30 @@ export class Text {
     this.#partsIn = partsIn;
   }
 
-  /** Its characters and the markup between them. */
-  partsIn(language: Language): readonly (string | Markup)[] {
-    return this.#partsIn(language).flatMap((part) => {
-      if (part instanceof Text) return part.partsIn(language);
-      if (part instanceof Markup) return part;
-      return typeof part === 'number' ? writeNumber(part, language) : String(part);
-    });
+  /** Joins its characters and the markup between them, each as it is written. */
+  write(
+    language: Language,
+    writers: {
+      readonly text: (characters: string) => string;
+      readonly markup: (markup: Markup, language: Language) => string;
+    },
+  ): string {
+    let joined = '';
+    for (const part of this.#partsIn(language)) {
+      if (typeof part === 'string') joined += writers.text(part);
+      else if (part instanceof Text) joined += part.write(language, writers);
+      else if (part instanceof Markup) joined += writers.markup(part, language);
+      else {
+        const characters = typeof part === 'number' ? writeNumber(part, language) : String(part);
+        joined += writers.text(characters);
+      }
+    }
+    return joined;
   }
 
   /** Its characters alone. */
   in(language: Language): string {
-    return this.partsIn(language)
-      .map((part) => (typeof part === 'string' ? part : part.textIn(language)))
-      .join('');
+    return this.write(language, asCharacters);
   }
 
   /** In English, as logs and the API have it. */
@@ -57,6 +67,11 @@ export class Text {
 
 const constructorKey = Symbol('Text');
 
+const asCharacters = {
+  text: (characters: string) => characters,
+  markup: (markup: Markup, language: Language) => markup.textIn(language),
+};
+
 const keys = new WeakMap<TemplateStringsArray, string>();
 
 /** A sentence with values: ``text`Delete ${name}?` ``. */
@@ -67,7 +82,7 @@ export function text(strings: TemplateStringsArray, ...values: readonly TextValu
     keys.set(strings, key);
   }
   const known = key;
-  return new Text(constructorKey, (language) => language.fill(known, { ...values }));
+  return new Text(constructorKey, (language) => language.fill(known, values));
 }
 
 /**
@@ -107,9 +122,9 @@ export function listOf(
 export function writeNumber(
   value: number,
   language: Language,
-  options: Intl.NumberFormatOptions = {},
+  options?: Intl.NumberFormatOptions,
 ): string {
-  const name = `number ${JSON.stringify(options)}`;
+  const name = options === undefined ? 'number' : `number ${JSON.stringify(options)}`;
   return language.format(name, (tag) => new Intl.NumberFormat(tag, options)).format(value);
 }
 

@@ -63,10 +63,18 @@ export function setDuration(seconds: number): Text {
 }
 
 function relative(amount: number, unit: Unit, language: Language): string {
-  return language
-    .format('relative time', (tag) => new Intl.RelativeTimeFormat(tag))
-    .format(amount, unit);
+  // A list has a hundred of them, of few that there are; the formatter is slow beside it.
+  const known = language.format('relative times', () => new Map<string, string>());
+  const key = `${amount} ${unit}`;
+  const before = known.get(key);
+  if (before !== undefined) return before;
+  const format = language.format('relative time', (tag) => new Intl.RelativeTimeFormat(tag));
+  const words = format.format(amount, unit);
+  if (known.size < mostRemembered) known.set(key, words);
+  return words;
 }
+
+const mostRemembered = 500;
 
 function counted(amount: number, unit: Unit, language: Language): string {
   return writeNumber(amount, language, { style: 'unit', unit, unitDisplay: 'long' });
