@@ -2,6 +2,7 @@ import type { AccountPasswords, SetPasswordOptions } from '../authentication/acc
 import { hashSecret } from '../crypto/hash.ts';
 import { HubError } from '../errors.ts';
 import type { Caller } from '../rbac/caller.ts';
+import { text } from '../texts/text.ts';
 import type { Invitation, InvitationPurpose, InvitationStore } from '../users/invitation-store.ts';
 import type { PasswordCredentialStore } from '../users/password-credential-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
@@ -78,7 +79,7 @@ export function createInvitations(deps: {
 
     async create(caller, userName) {
       if (!passwords.isUsed) {
-        throw new HubError('bad_request', 'Accounts have no password on this hub.');
+        throw new HubError('bad_request', text`Accounts have no password on this hub.`);
       }
       const user = await userFor(caller, userName);
       const credential = await deps.credentials.findPasswordHash(user.name);
@@ -112,7 +113,7 @@ export function createInvitations(deps: {
 
 /** The answer to a link that does not work, which tells nothing about why. */
 export function usedUp(): HubError {
-  return new HubError('not_found', 'This link does not work (any more).', {
-    hint: 'It may have been used, or be too old. Ask an administrator for a new one.',
+  return new HubError('not_found', text`This link does not work (any more).`, {
+    hint: text`It may have been used, or be too old. Ask an administrator for a new one.`,
   });
 }

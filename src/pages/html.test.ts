@@ -38,9 +38,7 @@ describe('html', () => {
   test('does not take an object that only looks like markup', () => {
     const lookalike = { toString: () => '<b>' } as unknown as Html;
     expect(renderHtml(html`${lookalike}`)).toBe('&lt;b&gt;');
-    expect(() => new Html(Symbol('Html'), { strings: ['<b>'], holes: [] })).toThrow(
-      TypeError,
-    );
+    expect(() => new Html(Symbol('Html'), { strings: ['<b>'], holes: [] })).toThrow(TypeError);
   });
 
   test.for(['href', 'src', 'action', 'formaction'])('refuses a script address in %s', (name) => {

@@ -103,6 +103,12 @@ export function written(write: (language: Language) => Phrase): Text {
   return new Text(constructorKey, (language) => language.written([write(language)]));
 }
 
+/** Texts one after the other, such as sentences. */
+export function joined(values: readonly TextValue[], separator = ' '): Text {
+  const parts = values.flatMap((value, index) => (index === 0 ? [value] : [separator, value]));
+  return new Text(constructorKey, () => parts);
+}
+
 /** A list in words: `a, b and c`, or `a, b or c`. */
 export function listOf(
   values: readonly TextValue[],

@@ -1056,8 +1056,8 @@ export function samplePages(
         administrator: 2,
       },
       acts: [
-        { name: 'start', label: 'Start the servers of' },
-        { name: 'delete', label: 'Delete' },
+        { name: 'start', label: text('Start the servers of') },
+        { name: 'delete', label: text('Delete') },
       ],
       mayAdd: true,
     }),
@@ -1474,7 +1474,7 @@ export function samplePages(
       title: text('Delete bob?'),
       consequences: [
         text('Two running servers stop, and unsaved work in them is lost.'),
-        html`Tokens and logins of <b>${text('bob')}</b> end at once.`,
+        html`<b>${text('Tokens and logins of bob end at once.')}</b>`,
       ],
       label: text('Delete bob'),
       action: text('/hub/admin/users/bob/delete'),

@@ -8,6 +8,7 @@ import type { Caller } from '../../rbac/caller.ts';
 import type { Membership } from '../../rbac/membership.ts';
 import { requireAccess } from '../../rbac/require-access.ts';
 import type { Login, LoginSessions } from '../../sessions/login-sessions.ts';
+import { text } from '../../texts/text.ts';
 import type { ReadForm } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
 
@@ -73,7 +74,7 @@ export function createAdminContext(
 
     async again({ session }) {
       const login = await logins.find(session.sessionId);
-      if (login === undefined) throw new HubError('forbidden', 'You are no longer logged in.');
+      if (login === undefined) throw new HubError('forbidden', text`You are no longer logged in.`);
       return adminOf(login);
     },
 

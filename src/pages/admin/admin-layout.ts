@@ -1,3 +1,4 @@
+import { type Phrase, text } from '../../texts/text.ts';
 import type { AssetName } from '../assets/assets.ts';
 import { pageLayout } from '../elements/layout.ts';
 import type { AdminTab, LayoutProps } from '../elements/layout-props.ts';
@@ -7,7 +8,7 @@ import { type Html, html } from '../html.ts';
 export function adminLayout(
   layout: LayoutProps,
   page: {
-    readonly title: string;
+    readonly title: Phrase;
     readonly tab: AdminTab;
     readonly body: Html;
     readonly scripts?: readonly AssetName[];
@@ -16,14 +17,14 @@ export function adminLayout(
 ): Html {
   const { urls, user } = layout;
   const words = [
-    ['users', 'Users'],
-    ['groups', 'Groups'],
-    ['roles', 'Roles'],
-    ['services', 'Services'],
-    ['instances', 'Instances'],
-    ['lockouts', 'Lock-outs'],
-    ['announcements', 'Announcements'],
-    ['activity', 'Activity'],
+    ['users', text`Users`],
+    ['groups', text`Groups`],
+    ['roles', text`Roles`],
+    ['services', text`Services`],
+    ['instances', text`Instances`],
+    ['lockouts', text`Lock-outs`],
+    ['announcements', text`Announcements`],
+    ['activity', text`Activity`],
   ] as const;
   const tabs = words.filter(([name]) => user?.adminTabs?.includes(name) ?? true);
   return pageLayout(layout, {
@@ -31,7 +32,7 @@ export function adminLayout(
     place: 'admin',
     scripts: page.scripts ?? [],
     reloadSeconds: page.reloadSeconds,
-    body: html`<nav class="tabs" aria-label="Administration">${tabs.map(
+    body: html`<nav class="tabs" aria-label="${text`Administration`}">${tabs.map(
       ([name, label]) =>
         html`<a href="${adminTabUrl(urls, name)}"${name === page.tab && html` aria-current="page"`}>${label}</a>`,
     )}</nav>

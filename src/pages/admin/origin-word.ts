@@ -1,7 +1,9 @@
-const originWords: Readonly<Record<string, string>> = {
-  config: 'the configuration file',
-  api: 'administrators',
+import { type Phrase, text } from '../../texts/text.ts';
+
+const originWords: Readonly<Record<string, Phrase>> = {
+  config: text`the configuration file`,
+  api: text`administrators`,
 };
 
 /** Who decides on a group, a role or who holds one; an authenticator goes by its name. */
-export const originWord = (origin: string): string => originWords[origin] ?? origin;
+export const originWord = (origin: string): Phrase => originWords[origin] ?? origin;

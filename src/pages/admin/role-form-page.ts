@@ -1,3 +1,4 @@
+import type { Phrase } from '../../texts/text.ts';
 import { csrfField, hiddenFields, textArea, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -19,7 +20,7 @@ export interface AdminRoleFormView {
   }[];
   /** Scopes with a filter, one on each line. */
   readonly filtered?: string | undefined;
-  readonly problem?: string | undefined;
+  readonly problem?: Phrase | undefined;
 }
 
 /**

@@ -7,6 +7,7 @@ import { type RoleMembers, runtimeOrigin } from '../../rbac/role-change-store.ts
 import type { RoleStore } from '../../rbac/role-store.ts';
 import { isForServicesOnly, type ScopeCatalogue } from '../../rbac/scope-definitions.ts';
 import { describeScopes } from '../../rbac/scope-descriptions.ts';
+import type { Phrase } from '../../texts/text.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
 import { problemOf } from './problem-of.ts';
@@ -22,7 +23,7 @@ interface RoleForm {
   readonly name?: string;
   readonly description: string;
   readonly scopes: readonly string[];
-  readonly problem?: string;
+  readonly problem?: Phrase;
 }
 
 /** `/hub/admin/roles`: roles, what they allow, and who holds them. */
@@ -54,7 +55,7 @@ export function adminRoleRoutes(
     failure: {
       readonly typedKind?: string;
       readonly typedNames?: string;
-      readonly problem?: string;
+      readonly problem?: Phrase;
     } = {},
   ): Promise<void> {
     const mayChange = who.may('admin:roles');

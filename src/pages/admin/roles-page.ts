@@ -1,5 +1,6 @@
 import type { Role, RoleAssignment, RoleSubjectKind } from '../../rbac/role.ts';
 import type { ScopeDescription } from '../../rbac/scope-descriptions.ts';
+import type { Phrase } from '../../texts/text.ts';
 import { actionForm, csrfField, selectField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -58,7 +59,7 @@ function givenTo(name: string, count: number): string {
   return count === 0 ? implied : `${implied} and ${given} more`;
 }
 
-function definedBy(origin: string): string {
+function definedBy(origin: string): Phrase {
   return origin === 'default' ? 'the hub' : originWord(origin);
 }
 
@@ -72,7 +73,7 @@ export interface AdminRoleView {
   readonly mayChange: boolean;
   readonly typedKind?: string | undefined;
   readonly typedNames?: string | undefined;
-  readonly problem?: string | undefined;
+  readonly problem?: Phrase | undefined;
 }
 
 /** One role: what it allows, who holds it and why. Giving it sends `kind` and `names`, taking it away `kind` and `name`. */

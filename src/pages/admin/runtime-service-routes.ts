@@ -7,6 +7,7 @@ import {
   versionOf,
 } from '../../services/runtime-service.ts';
 import type { ServiceAdministration } from '../../services/service-administration.ts';
+import type { Phrase } from '../../texts/text.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
 import { problemOf } from './problem-of.ts';
@@ -50,7 +51,7 @@ export function adminRuntimeServiceRoutes(
   async function showForm(
     ctx: Context,
     form: ServiceForm,
-    more: { readonly version?: string; readonly problem?: string } = {},
+    more: { readonly version?: string; readonly problem?: Phrase } = {},
   ): Promise<void> {
     const page = adminServiceFormPage({ layout: await pages.formLayoutFor(ctx), form, ...more });
     pages.send(ctx, page, more.problem === undefined ? 200 : 400);

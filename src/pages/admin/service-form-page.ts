@@ -1,3 +1,4 @@
+import type { Phrase } from '../../texts/text.ts';
 import {
   checkBox,
   csrfField,
@@ -41,7 +42,7 @@ export interface AdminServiceFormView {
   /** Version of the service that is changed; undefined for a new one. */
   readonly version?: string | undefined;
   readonly form: ServiceForm;
-  readonly problem?: string | undefined;
+  readonly problem?: Phrase | undefined;
 }
 
 export const accessChoices = [

@@ -6,9 +6,9 @@ import { type Invitations, invitationLifetimeSeconds } from '../../accounts/invi
 import { HubError } from '../../errors.ts';
 import { listFilter } from '../../rbac/access-check.ts';
 import type { Caller } from '../../rbac/caller.ts';
+import { joined, message, type Phrase, phraseIn, text } from '../../texts/text.ts';
 import type { UserStore } from '../../users/user-store.ts';
 import { textField } from '../elements/form.ts';
-import { formatCount } from '../elements/quantity.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
 import { batchPage } from './batch-page.ts';
@@ -30,13 +30,16 @@ type InvitationAct = Omit<UserAct, 'name' | 'run'> & { readonly name: 'invite' }
 
 const invitationAct: InvitationAct = {
   name: 'invite',
-  label: 'Make links for',
+  label: text`Make links for`,
   scope: 'admin:users',
-  question: (count) => `Make a link for ${count}?`,
-  consequence:
-    'Each lets one person choose the first or a new password. Links made before stop working.',
-  button: 'Make links',
-  told: (count) => `Links for ${count}.`,
+  question: (count) =>
+    message('{count, plural, one {Make a link for # user?} other {Make a link for # users?}}', {
+      count,
+    }),
+  consequence: text`Each lets one person choose the first or a new password. Links made before stop working.`,
+  button: text`Make links`,
+  told: (count) =>
+    message('{count, plural, one {Links for # user.} other {Links for # users.}}', { count }),
   asks: 'for all',
 };
 
@@ -48,7 +51,7 @@ export function adminUserActRoutes(
     readonly invitations: Invitations;
     readonly batches: Batches;
   },
-): { readonly offered: (who: Admin) => { readonly name: string; readonly label: string }[] } {
+): { readonly offered: (who: Admin) => { readonly name: string; readonly label: Phrase }[] } {
   const { pages } = admin;
   const { users, batches, invitations } = deps;
   const acts = createUserActs(deps);
@@ -67,17 +70,16 @@ export function adminUserActRoutes(
     form: URLSearchParams,
     act: UserAct | InvitationAct,
     names: readonly string[],
-    problem?: string,
+    problem?: Phrase,
   ): Promise<void> {
-    const count = formatCount(names.length, 'user');
     const before = form.get('count');
     const isMatching = form.get('whom') === 'matching';
     const hasChanged = isMatching && before !== null && before !== String(names.length);
     const page = confirmPage({
       layout: await pages.formLayoutFor(ctx),
-      title: act.question(count),
+      title: act.question(names.length),
       consequences: [
-        hasChanged && `The list has changed meanwhile: it were ${before} users.`,
+        hasChanged && text`The list has changed meanwhile: there were ${before} users.`,
         !isMatching && names.length <= 10 && names.join(', '),
         act.consequence,
       ].filter((line) => line !== false),
@@ -96,7 +98,7 @@ export function adminUserActRoutes(
         act.name === 'group' &&
         textField({
           name: 'to_group',
-          label: 'Group',
+          label: text`Group`,
           value: form.get('to_group') ?? undefined,
           autocomplete: 'off',
           isLiteral: true,
@@ -115,24 +117,24 @@ export function adminUserActRoutes(
     form: URLSearchParams,
     act: UserAct | InvitationAct,
     names: readonly string[],
-  ): { readonly problem?: string } | undefined {
+  ): { readonly problem?: Phrase } | undefined {
     const isMatching = form.get('whom') === 'matching';
     if (!isMatching && act.asks === 'for all') return undefined;
     if (form.get('confirmed') !== 'true') return {};
     if (isMatching && form.get('count') !== String(names.length)) return {};
     if (act.asks === 'typed' && form.get('confirmation')?.trim() !== String(names.length)) {
-      return { problem: 'This is not their number.' };
+      return { problem: text`This is not their number.` };
     }
     if (act.name === 'group' && (form.get('to_group') ?? '').trim() === '') {
-      return { problem: 'Type the name of a group.' };
+      return { problem: text`Type the name of a group.` };
     }
     return undefined;
   }
 
   async function invite(ctx: Context, who: Admin, names: readonly string[]): Promise<void> {
     if (names.length > mostNewUsers) {
-      throw new HubError('bad_request', `At most ${mostNewUsers} links can be made at once.`, {
-        hint: 'Search for part of the users, and make the links in several steps.',
+      throw new HubError('bad_request', text`At most ${mostNewUsers} links can be made at once.`, {
+        hint: text`Search for part of the users, and make the links in several steps.`,
       });
     }
     const links: {
@@ -140,7 +142,7 @@ export function adminUserActRoutes(
       url: string;
       purpose: keyof typeof invitationLifetimeSeconds;
     }[] = [];
-    const problems: string[] = [];
+    const problems: Phrase[] = [];
     for (const name of names) {
       try {
         who.require('admin:users', { kind: 'user', name });
@@ -148,7 +150,7 @@ export function adminUserActRoutes(
         links.push({ userName: user.name, url, purpose });
       } catch (error) {
         if (!(error instanceof HubError) || error.code === 'storage_unavailable') throw error;
-        problems.push(`${name}: ${error.message}`);
+        problems.push(joined([name, error.shown.message], ': '));
       }
     }
     const isInvitation = links.every(({ purpose }) => purpose === 'invitation');
@@ -167,11 +169,17 @@ export function adminUserActRoutes(
 
   function tell(ctx: Context, act: UserAct, report: BatchReport): void {
     const { done, failed, problems, returnTo } = report;
-    const parts = done > 0 ? [act.told(formatCount(done, 'user'))] : [];
+    const parts: Phrase[] = done > 0 ? [act.told(done)] : [];
     const reasons = problems.slice(0, mostTold).map(({ name, message }) => `${name}: ${message}`);
-    if (failed > 0) parts.push(`Not done for ${formatCount(failed, 'user')}. ${reasons.join(' ')}`);
+    if (failed > 0)
+      parts.push(
+        message(
+          '{count, plural, one {Not done for # user. {reasons}} other {Not done for # users. {reasons}}}',
+          { count: failed, reasons: joined(reasons) },
+        ),
+      );
     const kind = failed === 0 ? 'good' : 'warn';
-    pages.redirectWithNotice(ctx, returnTo, { kind, text: parts.join(' ') });
+    pages.redirectWithNotice(ctx, returnTo, { kind, text: joined(parts) });
   }
 
   admin.post(
@@ -179,12 +187,14 @@ export function adminUserActRoutes(
     async (ctx, who, form) => {
       const returnTo = usersUrl(pages.urls, readUsersQuery(form));
       const act = all.find(({ name }) => name === form.get('act'));
-      if (act === undefined) throw new HubError('bad_request', 'There is no such thing to do.');
+      if (act === undefined) throw new HubError('bad_request', text`There is no such thing to do.`);
       const names = await namesIn(form, who);
       if (names.length === 0) {
-        const text =
-          form.get('whom') === 'matching' ? 'No user matches any more.' : 'Tick users first.';
-        return pages.redirectWithNotice(ctx, returnTo, { kind: 'warn', text });
+        const told =
+          form.get('whom') === 'matching'
+            ? text`No user matches any more.`
+            : text`Tick users first.`;
+        return pages.redirectWithNotice(ctx, returnTo, { kind: 'warn', text: told });
       }
       const question = openQuestion(form, act, names);
       if (question !== undefined) return ask(ctx, form, act, names, question.problem);
@@ -192,7 +202,7 @@ export function adminUserActRoutes(
       const group = (form.get('to_group') ?? '').trim();
       const { id, finished } = await batches.start({
         by: who.login.user.id,
-        title: act.question(formatCount(names.length, 'user')).replace(/\?$/, ''),
+        title: phraseIn(act.question(names.length), pages.languageOf(ctx)).replace(/\?$/, ''),
         returnTo,
         names,
         work: async (name) => act.run(await admin.again(who.login), name, { group }),
@@ -208,8 +218,8 @@ export function adminUserActRoutes(
   admin.get('/admin/batches/:id', async (ctx, who) => {
     const report = await batches.find(parameter(ctx, 'id'), who.login.user.id);
     if (report === undefined) {
-      throw new HubError('not_found', 'Nothing is known of this any more.', {
-        hint: 'What was done is told for a day, to those who began it.',
+      throw new HubError('not_found', text`Nothing is known of this any more.`, {
+        hint: text`What was done is told for a day, to those who began it.`,
       });
     }
     pages.send(ctx, batchPage({ layout: await pages.layoutFor(ctx), report }));

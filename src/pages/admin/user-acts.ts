@@ -4,6 +4,7 @@ import type { GroupMembers } from '../../accounts/group-members.ts';
 import { mayStartInMaintenance } from '../../servers/maintenance.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
+import { message, type Phrase, type Text, text } from '../../texts/text.ts';
 import type { UserStore } from '../../users/user-store.ts';
 import type { Admin } from './admin-context.ts';
 
@@ -20,15 +21,15 @@ export interface UserActDeps {
 export interface UserAct {
   readonly name: 'start' | 'stop' | 'group' | 'delete';
   /** In the list of what can be done. */
-  readonly label: string;
+  readonly label: Phrase;
   /** A scope without which it is of no use to anyone. */
   readonly scope: string;
-  readonly question: (count: string) => string;
-  readonly consequence: string;
+  readonly question: (count: number) => Text;
+  readonly consequence: Phrase;
   /** Of the button that does it. */
-  readonly button: string;
+  readonly button: Phrase;
   /** What has happened, for so many users. */
-  readonly told: (count: string) => string;
+  readonly told: (count: number) => Text;
   /** `always`: also for those that are ticked; `typed`: and their number must be typed. */
   readonly asks: 'for all' | 'always' | 'typed';
   /** Throws where the administrator may not do it to this user, and when the user is gone. */
@@ -41,12 +42,20 @@ export function createUserActs(deps: UserActDeps): readonly UserAct[] {
   return [
     {
       name: 'start',
-      label: 'Start the servers of',
+      label: text`Start the servers of`,
       scope: 'start:servers',
-      question: (count) => `Start the servers of ${count}?`,
-      consequence: 'They start with the options of their last start. Those that run go on.',
-      button: 'Start servers',
-      told: (count) => `The servers of ${count} are starting or run already.`,
+      question: (count) =>
+        message(
+          '{count, plural, one {Start the servers of # user?} other {Start the servers of # users?}}',
+          { count },
+        ),
+      consequence: text`They start with the options of their last start. Those that run go on.`,
+      button: text`Start servers`,
+      told: (count) =>
+        message(
+          '{count, plural, one {The servers of # user are starting or run already.} other {The servers of # users are starting or run already.}}',
+          { count },
+        ),
       asks: 'for all',
       async run(who, userName) {
         const user = await users.getByName(userName);
@@ -60,12 +69,20 @@ export function createUserActs(deps: UserActDeps): readonly UserAct[] {
     },
     {
       name: 'stop',
-      label: 'Stop all servers of',
+      label: text`Stop all servers of`,
       scope: 'delete:servers',
-      question: (count) => `Stop all servers of ${count}?`,
-      consequence: 'What is not saved in them is lost.',
-      button: 'Stop servers',
-      told: (count) => `No server of ${count} goes on running.`,
+      question: (count) =>
+        message(
+          '{count, plural, one {Stop all servers of # user?} other {Stop all servers of # users?}}',
+          { count },
+        ),
+      consequence: text`What is not saved in them is lost.`,
+      button: text`Stop servers`,
+      told: (count) =>
+        message(
+          '{count, plural, one {No server of # user goes on running.} other {No server of # users goes on running.}}',
+          { count },
+        ),
       asks: 'for all',
       async run(who, userName) {
         const user = await users.getByName(userName);
@@ -79,12 +96,19 @@ export function createUserActs(deps: UserActDeps): readonly UserAct[] {
     },
     {
       name: 'group',
-      label: 'Add to a group',
+      label: text`Add to a group`,
       scope: 'groups',
-      question: (count) => `Add ${count} to a group?`,
-      consequence: 'They may do at once what the roles of the group allow.',
-      button: 'Add to group',
-      told: (count) => `${count} added to the group.`,
+      question: (count) =>
+        message('{count, plural, one {Add # user to a group?} other {Add # users to a group?}}', {
+          count,
+        }),
+      consequence: text`They may do at once what the roles of the group allow.`,
+      button: text`Add to group`,
+      told: (count) =>
+        message(
+          '{count, plural, one {# user added to the group.} other {# users added to the group.}}',
+          { count },
+        ),
       asks: 'always',
       async run(who, userName, { group }) {
         who.require('groups', { kind: 'group', name: group });
@@ -94,13 +118,14 @@ export function createUserActs(deps: UserActDeps): readonly UserAct[] {
     },
     {
       name: 'delete',
-      label: 'Delete',
+      label: text`Delete`,
       scope: 'delete:users',
-      question: (count) => `Delete ${count}?`,
-      consequence:
-        'Their servers are stopped, their logins end, and all their tokens stop working. This cannot be undone. Their files stay where they are.',
-      button: 'Delete users',
-      told: (count) => `${count} deleted.`,
+      question: (count) =>
+        message('{count, plural, one {Delete # user?} other {Delete # users?}}', { count }),
+      consequence: text`Their servers are stopped, their logins end, and all their tokens stop working. This cannot be undone. Their files stay where they are.`,
+      button: text`Delete users`,
+      told: (count) =>
+        message('{count, plural, one {# user deleted.} other {# users deleted.}}', { count }),
       asks: 'typed',
       async run(who, userName) {
         who.require('delete:users', { kind: 'user', name: userName });

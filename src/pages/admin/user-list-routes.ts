@@ -8,6 +8,7 @@ import { HubError } from '../../errors.ts';
 import { listFilter } from '../../rbac/access-check.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
+import { joined, message, text } from '../../texts/text.ts';
 import type { GroupStore } from '../../users/group-store.ts';
 import type { InvitationStore } from '../../users/invitation-store.ts';
 import { noInfo } from '../../users/user-info.ts';
@@ -125,7 +126,7 @@ export function adminUserListRoutes(
     const names = typedNames.split(/[\r\n,]+/).flatMap((name) => name.trim() || []);
     let created: User[];
     try {
-      if (names.length === 0) throw new HubError('bad_request', 'Type at least one name.');
+      if (names.length === 0) throw new HubError('bad_request', text`Type at least one name.`);
       created = await accounts.create(who.caller, names, {
         isAdmin: form.get('admin') === 'true',
       });
@@ -135,7 +136,7 @@ export function adminUserListRoutes(
       if (!isMistake) throw error;
       const layout = await pages.formLayoutFor(ctx);
       const canInvite = invitations.isUsed;
-      const page = newUsersPage({ layout, typedNames, problem: error.message, canInvite });
+      const page = newUsersPage({ layout, typedNames, problem: error.shown.message, canInvite });
       return pages.send(ctx, page, 400);
     }
     if (form.get('invite') === 'true' && invitations.isUsed) {
@@ -154,10 +155,12 @@ export function adminUserListRoutes(
         }),
       );
     }
-    const added = created.length === 1 ? '1 user is added.' : `${created.length} users are added.`;
+    const added = message('{count, plural, one {# user is added.} other {# users are added.}}', {
+      count: created.length,
+    });
     const others = new Set(names).size - created.length;
-    const rest = others > 0 ? ` The others were there already.` : '';
-    pages.redirectWithNotice(ctx, pages.urls.admin, { kind: 'good', text: added + rest });
+    const told = others > 0 ? [added, text`The others were there already.`] : [added];
+    pages.redirectWithNotice(ctx, pages.urls.admin, { kind: 'good', text: joined(told) });
   });
   admin.post(
     '/admin/links.csv',
@@ -168,7 +171,10 @@ export function adminUserListRoutes(
       ctx.attachment('links.csv');
       ctx.type = 'text/csv; charset=utf-8';
       ctx.set('Cache-Control', 'no-store');
-      ctx.body = toCsv([['User', 'Link'], ...rows]);
+      ctx.body = toCsv([
+        [text`User`, text`Link`].map((each) => each.in(pages.languageOf(ctx))),
+        ...rows,
+      ]);
     },
     { needsRecentLogin: false },
   );

@@ -10,6 +10,7 @@ import type { RoleStore } from '../../rbac/role-store.ts';
 import type { ScopeCatalogue } from '../../rbac/scope-definitions.ts';
 import { describeScopes } from '../../rbac/scope-descriptions.ts';
 import type { AuditStore } from '../../store/audit-store.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import type { GroupPages } from '../../users/group-pages-store.ts';
 import type { User, UserStore } from '../../users/user-store.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
@@ -39,19 +40,19 @@ export function adminUserRightsRoutes(admin: AdminContext, deps: UserRightsDeps)
   const { users, members, accessTokens } = deps;
 
   const userOf = (ctx: Context) => users.getByName(parameter(ctx, 'name'));
-  const back = (ctx: Context, { name }: User, kind: 'good' | 'bad', text: string) =>
-    pages.redirectWithNotice(ctx, pages.urls.adminUser(name), { kind, text });
+  const back = (ctx: Context, { name }: User, kind: 'good' | 'bad', told: Phrase) =>
+    pages.redirectWithNotice(ctx, pages.urls.adminUser(name), { kind, text: told });
 
   admin.get('/admin/users/:name/admin', async (ctx, who) => {
     who.require('admin:users', { kind: 'user', name: parameter(ctx, 'name') });
     const { name } = await userOf(ctx);
     const page = confirmPage({
       layout: await pages.formLayoutFor(ctx),
-      title: `Make ${name} an administrator?`,
+      title: text`Make ${name} an administrator?`,
       consequences: [
-        'Administrators may do everything on this hub: read and delete all users, and use their servers.',
+        text`Administrators may do everything on this hub: read and delete all users, and use their servers.`,
       ],
-      label: 'Make administrator',
+      label: text`Make administrator`,
       action: pages.urls.adminUser(name, 'admin'),
       cancelUrl: pages.urls.adminUser(name),
       fields: { admin: 'true' },
@@ -68,9 +69,9 @@ export function adminUserRightsRoutes(admin: AdminContext, deps: UserRightsDeps)
       await members.add(who.caller, group, [user.name]);
     } catch (error) {
       if (!(error instanceof HubError) || error.code !== 'not_found') throw error;
-      return back(ctx, user, 'bad', `There is no group “${group}”.`);
+      return back(ctx, user, 'bad', text`There is no group “${group}”.`);
     }
-    back(ctx, user, 'good', `${user.name} is in the group ${group}.`);
+    back(ctx, user, 'good', text`${user.name} is in the group ${group}.`);
   });
 
   admin.post('/admin/users/:name/remove-from-group', async (ctx, who, form) => {
@@ -79,7 +80,7 @@ export function adminUserRightsRoutes(admin: AdminContext, deps: UserRightsDeps)
     who.require('read:users', { kind: 'user', name: parameter(ctx, 'name') });
     const user = await userOf(ctx);
     await members.remove(group, [user.name]);
-    back(ctx, user, 'good', `${user.name} is no longer in the group ${group}.`);
+    back(ctx, user, 'good', text`${user.name} is no longer in the group ${group}.`);
   });
 
   admin.post(
@@ -90,12 +91,12 @@ export function adminUserRightsRoutes(admin: AdminContext, deps: UserRightsDeps)
       await deps.acting.requireMayActOn(who.caller, user, ['tokens']);
       const token = await accessTokens.findById(form.get('token_id') ?? '');
       if (token?.userId !== user.id) {
-        return back(ctx, user, 'bad', 'This token has ended already.');
+        return back(ctx, user, 'bad', text`This token has ended already.`);
       }
       // One application holds several tokens of a user: withdrawing its access means all of them.
       if (token.clientId === undefined) await accessTokens.revoke(token.id);
       else await accessTokens.revokeByClientAndUser(token.clientId, user.id);
-      back(ctx, user, 'good', 'The token is revoked.');
+      back(ctx, user, 'good', text`The token is revoked.`);
     },
     { needsRecentLogin: false },
   );
@@ -160,10 +161,10 @@ async function rolesOf(
   }));
 }
 
-function titleOf({ note, clientId, server }: AccessToken): string {
+function titleOf({ note, clientId, server }: AccessToken): Phrase {
   if (server !== undefined) {
-    return server.serverName === '' ? 'Default server' : `Server ${server.serverName}`;
+    return server.serverName === '' ? text`Default server` : text`Server ${server.serverName}`;
   }
-  if (clientId !== undefined) return `Application ${clientId}`;
-  return note === '' ? 'No note' : note;
+  if (clientId !== undefined) return text`Application ${clientId}`;
+  return note === '' ? text`No note` : note;
 }

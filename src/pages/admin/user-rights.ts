@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../../audit/deed.ts';
 import type { RoleReason } from '../../rbac/role-reasons.ts';
 import type { ScopeDescription } from '../../rbac/scope-descriptions.ts';
+import { type Phrase, type Text, text } from '../../texts/text.ts';
 import { auditTable } from '../elements/audit-table.ts';
 import { actionForm, csrfField, textField } from '../elements/form.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -36,7 +37,7 @@ export interface UserRole {
 export interface UserToken {
   readonly id: string;
   /** What it is for, or whose it is. */
-  readonly title: string;
+  readonly title: Phrase;
   readonly scopes: readonly string[];
   readonly createdAt: Date;
   readonly lastUsedAt?: Date | undefined;
@@ -58,17 +59,17 @@ function groupSection(
 ): HtmlValue {
   if (groups === undefined) return false;
   const { urls } = layout;
-  return html`<section class="block"><h2>Groups</h2>${
+  return html`<section class="block"><h2>${text`Groups`}</h2>${
     groups.length === 0
-      ? html`<p class="soft">In no group.</p>`
+      ? html`<p class="soft">${text`In no group.`}</p>`
       : html`<ul class="list">${groups.map(
           ({ name, origin, mayRemove }) =>
-            html`<li><div class="what"><a href="${urls.adminGroup(name)}">${name}</a><p>By ${originWord(origin)}</p></div>${
+            html`<li><div class="what"><a href="${urls.adminGroup(name)}">${name}</a><p>${text`By ${originWord(origin)}`}</p></div>${
               mayRemove &&
               actionForm(layout, {
                 action: urls.adminUser(userName, 'remove-from-group'),
-                label: 'Remove',
-                accessibleLabel: `Remove from the group ${name}`,
+                label: text`Remove`,
+                accessibleLabel: text`Remove from the group ${name}`,
                 style: 'small danger',
                 fields: { group: name },
               })
@@ -77,8 +78,8 @@ function groupSection(
   }${
     mayAddToGroup &&
     html`<form class="inline-form" method="post" action="${urls.adminUser(userName, 'add-to-group')}">${csrfField(layout)}
-${textField({ name: 'group', label: 'Add to a group', autocomplete: 'off', isLiteral: true, maxLength: 255 })}
-<button class="button">Add</button></form>`
+${textField({ name: 'group', label: text`Add to a group`, autocomplete: 'off', isLiteral: true, maxLength: 255 })}
+<button class="button">${text`Add`}</button></form>`
   }</section>`;
 }
 
@@ -87,7 +88,7 @@ const mostAllowed = 6;
 
 function roleSection({ urls }: FormLayoutProps, { roles }: UserRightsView): HtmlValue {
   if (roles === undefined) return false;
-  return html`<section class="block"><h2>What this user may do, and why</h2><ul class="list">${roles.map(
+  return html`<section class="block"><h2>${text`What this user may do, and why`}</h2><ul class="list">${roles.map(
     ({
       name,
       reasons,
@@ -98,20 +99,20 @@ function roleSection({ urls }: FormLayoutProps, { roles }: UserRightsView): Html
       ' ',
     )}</p>
 <ul class="allows">${allows.slice(0, mostAllowed).map(({ scope, description, restriction }) => html`<li title="${scope}">${description}${restriction !== undefined && html` <span class="soft">(${restriction})</span>`}</li>`)}</ul>
-${allows.length > mostAllowed && html`<p class="soft">And ${allows.length - mostAllowed} more.</p>`}</div></li>`,
+${allows.length > mostAllowed && html`<p class="soft">${text`And ${allows.length - mostAllowed} more.`}</p>`}</div></li>`,
   )}</ul></section>`;
 }
 
-function reasonText(urls: FormLayoutProps['urls'], reason: RoleReason): Html {
+function reasonText(urls: FormLayoutProps['urls'], reason: RoleReason): Text {
   switch (reason.kind) {
     case 'every user':
-      return html`Every user holds it.`;
+      return text`Every user holds it.`;
     case 'administrator':
-      return html`Every administrator holds it.`;
+      return text`Every administrator holds it.`;
     case 'given':
-      return html`Given to this user by ${originWord(reason.origin)}.`;
+      return text`Given to this user by ${originWord(reason.origin)}.`;
     case 'group':
-      return html`Through the group <a href="${urls.adminGroup(reason.groupName)}">${reason.groupName}</a>, in which ${originWord(reason.memberOrigin)} put this user.`;
+      return text`Through the group ${html`<a href="${urls.adminGroup(reason.groupName)}">${reason.groupName}</a>`}, in which ${originWord(reason.memberOrigin)} put this user.`;
   }
 }
 
@@ -123,32 +124,32 @@ function tokenSection(
   if (tokens === undefined) return false;
   const { now, urls } = layout;
   const moment = (date: Date | undefined): HtmlValue =>
-    date ? timeElement(date, now) : html`<span class="soft">Never</span>`;
+    date ? timeElement(date, now) : html`<span class="soft">${text`Never`}</span>`;
   const { shown, total } = tokens;
-  return html`<section class="block"><h2>Tokens</h2>${
+  return html`<section class="block"><h2>${text`Tokens`}</h2>${
     shown.length === 0
-      ? html`<p class="soft">None.</p>`
+      ? html`<p class="soft">${text`None.`}</p>`
       : table(
-          'Tokens',
+          text`Tokens`,
           [
             {
-              label: 'Token',
+              label: text`Token`,
               style: 'name',
               cell: ({ title, scopes }) =>
                 html`${title}<span class="under">${scopes.slice(0, mostAllowed).join(' ')}${scopes.length > mostAllowed && ' …'}</span>`,
             },
-            { label: 'Created', cell: ({ createdAt }) => moment(createdAt) },
-            { label: 'Last used', cell: ({ lastUsedAt }) => moment(lastUsedAt) },
-            { label: 'Expires', cell: ({ expiresAt }) => moment(expiresAt) },
+            { label: text`Created`, cell: ({ createdAt }) => moment(createdAt) },
+            { label: text`Last used`, cell: ({ lastUsedAt }) => moment(lastUsedAt) },
+            { label: text`Expires`, cell: ({ expiresAt }) => moment(expiresAt) },
             {
-              label: 'Actions',
+              label: text`Actions`,
               style: 'end',
               cell: ({ id, title }) =>
                 mayRevoke &&
                 html`<div class="actions">${actionForm(layout, {
                   action: urls.adminUser(userName, 'revoke-token'),
-                  label: 'Revoke',
-                  accessibleLabel: `Revoke the token ${title}`,
+                  label: text`Revoke`,
+                  accessibleLabel: text`Revoke the token ${title}`,
                   style: 'small danger',
                   fields: { token_id: id },
                 })}</div>`,
@@ -156,7 +157,7 @@ function tokenSection(
           ],
           shown,
         )
-  }${total > shown.length && html`<p class="soft">The ${shown.length} newest of ${total.toLocaleString('en')}.</p>`}</section>`;
+  }${total > shown.length && html`<p class="soft">${text`The ${shown.length} newest of ${total}.`}</p>`}</section>`;
 }
 
 function activitySection(
@@ -167,9 +168,9 @@ function activitySection(
   if (activity === undefined) return false;
   const all = `${layout.urls.adminActivity}?${new URLSearchParams({ target: userName })}`;
   const own = `${layout.urls.adminActivity}?${new URLSearchParams({ actor: userName })}`;
-  return html`<section class="block"><h2>Activity</h2>${
+  return html`<section class="block"><h2>${text`Activity`}</h2>${
     activity.length === 0
-      ? html`<p class="soft">Nothing is recorded.</p>`
-      : auditTable(layout, activity, { caption: 'Activity', isForAdministrators: true })
-  }<p><a href="${all}">All that was done to ${userName}</a>, <a href="${own}">all that ${userName} did</a></p></section>`;
+      ? html`<p class="soft">${text`Nothing is recorded.`}</p>`
+      : auditTable(layout, activity, { caption: text`Activity`, isForAdministrators: true })
+  }<p><a href="${all}">${text`All that was done to ${userName}`}</a>, <a href="${own}">${text`all that ${userName} did`}</a></p></section>`;
 }

@@ -10,6 +10,7 @@ import { HubError } from '../../errors.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
 import type { LoginSessions } from '../../sessions/login-sessions.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import type { IdentityStore } from '../../users/identity-store.ts';
 import type { InvitationStore } from '../../users/invitation-store.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
@@ -53,8 +54,8 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
     return users.getByName(name);
   }
 
-  function back(ctx: Context, user: User, text: string): void {
-    pages.redirectWithNotice(ctx, pages.urls.adminUser(user.name), { kind: 'good', text });
+  function back(ctx: Context, user: User, told: Phrase): void {
+    pages.redirectWithNotice(ctx, pages.urls.adminUser(user.name), { kind: 'good', text: told });
   }
 
   admin.get('/admin/users/:name', async (ctx, who) => {
@@ -70,19 +71,19 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
       await deps.userProfiles.change(who.caller, user, { displayName, email });
     } catch (error) {
       if (!(error instanceof HubError && error.code === 'bad_request')) throw error;
-      const typed = { displayName, email, problem: error.message };
+      const typed = { displayName, email, problem: error.shown.message };
       const view = await viewOf(ctx, who, user, deps, admin, typed);
       return pages.send(ctx, adminUserPage(view), 400);
     }
-    back(ctx, user, 'Display name and e-mail address are saved.');
+    back(ctx, user, text`Display name and e-mail address are saved.`);
   });
 
   admin.post('/admin/users/:name/admin', async (ctx, who, form) => {
     const user = await userFor(ctx, who, 'admin:users');
     const isAdmin = form.get('admin') === 'true';
     if (user.id === who.login.user.id) {
-      throw new HubError('bad_request', 'You cannot take your own rights away.', {
-        hint: 'Another administrator can.',
+      throw new HubError('bad_request', text`You cannot take your own rights away.`, {
+        hint: text`Another administrator can.`,
       });
     }
     await accounts.change(who.caller, user.name, { isAdmin });
@@ -90,18 +91,22 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
       { user: user.name, by: who.login.user.name, isAdmin },
       'changed an administrator',
     );
-    back(ctx, user, isAdmin ? `${user.name} is an administrator.` : 'The rights are taken away.');
+    back(
+      ctx,
+      user,
+      isAdmin ? text`${user.name} is an administrator.` : text`The rights are taken away.`,
+    );
   });
 
-  async function askDeletion(ctx: Context, user: User, problem?: string): Promise<void> {
+  async function askDeletion(ctx: Context, user: User, problem?: Phrase): Promise<void> {
     const page = confirmPage({
       layout: await pages.formLayoutFor(ctx),
-      title: `Delete ${user.name}?`,
+      title: text`Delete ${user.name}?`,
       consequences: [
-        'The servers are stopped, the logins end, and all tokens stop working, at once.',
-        'This cannot be undone. Files of the user stay where they are.',
+        text`The servers are stopped, the logins end, and all tokens stop working, at once.`,
+        text`This cannot be undone. Files of the user stay where they are.`,
       ],
-      label: 'Delete user',
+      label: text`Delete user`,
       action: pages.urls.adminUser(user.name, 'delete'),
       cancelUrl: pages.urls.adminUser(user.name),
       typeToConfirm: user.name,
@@ -117,13 +122,13 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
   admin.post('/admin/users/:name/delete', async (ctx, who, form) => {
     const user = await userFor(ctx, who, 'delete:users');
     if (form.get('confirmation')?.normalize('NFC').trim() !== user.name) {
-      return askDeletion(ctx, user, 'This is not the name of the user.');
+      return askDeletion(ctx, user, text`This is not the name of the user.`);
     }
     await accounts.delete(who.caller, user.name);
     deps.log.info({ user: user.name, by: who.login.user.name }, 'deleted a user');
     pages.redirectWithNotice(ctx, pages.urls.admin, {
       kind: 'good',
-      text: `${user.name} is deleted.`,
+      text: text`${user.name} is deleted.`,
     });
   });
 
@@ -149,9 +154,10 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
       await deps.acting.requireMayActOn(who.caller, user, ['tokens']);
       const sessions = await logins.listOfUser(user.id);
       const session = sessions.find(({ sessionId }) => sessionId === form.get('session_id'));
-      if (session === undefined) throw new HubError('not_found', 'This login has ended already.');
+      if (session === undefined)
+        throw new HubError('not_found', text`This login has ended already.`);
       await logins.end(session.sessionId);
-      back(ctx, user, 'That login has ended.');
+      back(ctx, user, text`That login has ended.`);
     },
     { needsRecentLogin: false },
   );
@@ -163,7 +169,7 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
       await deps.acting.requireMayActOn(who.caller, user, ['tokens']);
       const isSelf = user.id === who.login.user.id;
       await logins.endAllOfUser(user.id, isSelf ? { except: who.login.session.sessionId } : {});
-      back(ctx, user, isSelf ? 'Your other logins have ended.' : 'All logins have ended.');
+      back(ctx, user, isSelf ? text`Your other logins have ended.` : text`All logins have ended.`);
     },
     { needsRecentLogin: false },
   );
@@ -173,7 +179,7 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
     if (user.id === who.login.user.id) {
       throw new HubError(
         'bad_request',
-        'Turn your own second factor off, and remove your passkeys, on your account page.',
+        text`Turn your own second factor off, and remove your passkeys, on your account page.`,
       );
     }
     await deps.acting.requireMayTakeOver(who.caller, user);
@@ -182,7 +188,7 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
       { user: user.name, by: who.login.user.name },
       'removed the second factor and passkeys',
     );
-    back(ctx, user, `${user.name} logs in by password alone until a new second factor is set up.`);
+    back(ctx, user, text`${user.name} logs in by password alone until a new second factor is set up.`);
   });
 }
 

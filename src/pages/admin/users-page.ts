@@ -1,9 +1,10 @@
+import { message, type Phrase, type Text, text } from '../../texts/text.ts';
 import type { UserCounts, UserMark } from '../../users/user-filters-store.ts';
 import { csrfField, hiddenFields } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { paging } from '../elements/paging.ts';
-import { formatCount } from '../elements/quantity.ts';
+import { formatNumber } from '../elements/quantity.ts';
 import { type Column, table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
@@ -26,7 +27,7 @@ export interface AdminUsersView {
   /** Of the search and group, whatever mark is shown. */
   readonly counts: UserCounts;
   /** What can be done with many at once here. */
-  readonly acts: readonly { readonly name: string; readonly label: string }[];
+  readonly acts: readonly { readonly name: string; readonly label: Phrase }[];
   readonly mayAdd: boolean;
 }
 
@@ -56,10 +57,10 @@ export function adminUsersPage(view: AdminUsersView): Html {
   const { layout, query, users, total, counts } = view;
   const isNarrowed = query.search !== '' || query.group !== undefined || query.mark !== undefined;
   return adminLayout(layout, {
-    title: 'Users',
+    title: text`Users`,
     tab: 'users',
     scripts: ['live-state.js'],
-    body: html`${pageHead('Users', formatCount(total, isNarrowed ? 'match' : 'user', isNarrowed ? 'matches' : undefined), view.mayAdd && html`<a class="button primary" href="${layout.urls.adminNewUsers}">Add users</a>`)}
+    body: html`${pageHead(text`Users`, countOf(total, isNarrowed), view.mayAdd && html`<a class="button primary" href="${layout.urls.adminNewUsers}">${text`Add users`}</a>`)}
 ${searchForm(view)}
 ${chips(layout, query, counts)}
 <section class="block" id="users" data-live-seconds="10">${
@@ -67,7 +68,7 @@ ${chips(layout, query, counts)}
         ? html`<p class="empty">${nobody(view)}</p>`
         : html`<form method="post" action="${layout.urls.adminActOnUsers}">${csrfField(layout)}${hiddenFields({ ...usersFields(query), count: String(total), return_to: usersUrl(layout.urls, query) })}
 ${actBar(view)}
-${table('Users', columns(view), users, { style: 'dense', keyOf: ({ name }) => name })}</form>
+${table(text`Users`, columns(view), users, { style: 'dense', keyOf: ({ name }) => name })}</form>
 ${paging({ page: query.page, size: query.size, total, shown: users.length, urlOf: (page) => usersUrl(layout.urls, { ...query, page }) })}`
     }</section>
 ${total > pageSizes[0] && sizes(view)}`,
@@ -75,85 +76,91 @@ ${total > pageSizes[0] && sizes(view)}`,
 }
 
 function nobody({ query: { search, group, mark } }: AdminUsersView): HtmlValue {
-  if (search !== '') return html`No user’s name or e-mail address contains “${search}”.`;
-  if (group !== undefined) return html`No such user is in the group “${group}”.`;
-  return mark === undefined ? 'There are no users yet.' : 'There are no such users now.';
+  if (search !== '') return text`No user’s name or e-mail address contains “${search}”.`;
+  if (group !== undefined) return text`No such user is in the group “${group}”.`;
+  return mark === undefined ? text`There are no users yet.` : text`There are no such users now.`;
+}
+
+function countOf(count: number, isNarrowed: boolean): Text {
+  return isNarrowed
+    ? message('{count, plural, one {# match} other {# matches}}', { count })
+    : message('{count, plural, one {# user} other {# users}}', { count });
 }
 
 function searchForm({ layout, query }: AdminUsersView): Html {
   const { search: _search, group: _group, page: _page, ...rest } = usersFields(query);
   return html`<form class="inline-form" method="get" action="${layout.urls.admin}" role="search">
 ${hiddenFields(rest)}
-<div class="field"><label for="search">Find by name or e-mail address</label><input class="input" id="search" name="search" type="search" value="${query.search}" maxlength="255" autocapitalize="none" spellcheck="false"></div>
-<div class="field"><label for="group">In the group</label><input class="input" id="group" name="group" type="search" value="${query.group ?? ''}" maxlength="255" autocapitalize="none" spellcheck="false"></div>
-<button class="button">Search</button>
+<div class="field"><label for="search">${text`Find by name or e-mail address`}</label><input class="input" id="search" name="search" type="search" value="${query.search}" maxlength="255" autocapitalize="none" spellcheck="false"></div>
+<div class="field"><label for="group">${text`In the group`}</label><input class="input" id="group" name="group" type="search" value="${query.group ?? ''}" maxlength="255" autocapitalize="none" spellcheck="false"></div>
+<button class="button">${text`Search`}</button>
 </form>`;
 }
 
 const markWords = {
-  running: 'Running',
-  starting: 'Starting',
-  failed: 'Failed',
-  never_active: 'Never logged in',
-  administrator: 'Administrators',
-} as const satisfies Record<UserMark, string>;
+  running: text`Running`,
+  starting: text`Starting`,
+  failed: text`Failed`,
+  never_active: text`Never logged in`,
+  administrator: text`Administrators`,
+} as const satisfies Record<UserMark, Text>;
 
 function chips({ urls }: FormLayoutProps, query: UsersQuery, counts: UserCounts): Html {
   const chip = (mark: UserMark | undefined): Html =>
-    html`<a class="chip" href="${usersUrl(urls, { ...query, mark, page: 1 })}"${mark === query.mark && html` aria-current="true"`}>${mark === undefined ? 'All' : markWords[mark]} <b>${counts[mark ?? 'all'].toLocaleString('en')}</b></a>`;
+    html`<a class="chip" href="${usersUrl(urls, { ...query, mark, page: 1 })}"${mark === query.mark && html` aria-current="true"`}>${mark === undefined ? text`All` : markWords[mark]} <b>${formatNumber(counts[mark ?? 'all'])}</b></a>`;
   const marks = Object.keys(markWords) as UserMark[];
-  return html`<nav class="chips" aria-label="Show">${[undefined, ...marks].map(chip)}${
+  return html`<nav class="chips" aria-label="${message('Show', {}, { context: 'users' })}">${[undefined, ...marks].map(chip)}${
     query.group !== undefined &&
-    html`<a class="chip" href="${usersUrl(urls, { ...query, group: undefined, page: 1 })}" aria-label="Group ${query.group}: show any group">Group ${query.group} <span aria-hidden="true">×</span></a>`
+    html`<a class="chip" href="${usersUrl(urls, { ...query, group: undefined, page: 1 })}" aria-label="${text`Group ${query.group}: show any group`}">${text`Group ${query.group}`} <span aria-hidden="true">×</span></a>`
   }</nav>`;
 }
 
 function actBar({ acts, total }: AdminUsersView): HtmlValue {
   if (acts.length === 0) return false;
   return html`<div class="act-bar">
-<label for="act" class="visually-hidden">What to do</label><select class="input" id="act" name="act">${acts.map(({ name, label }) => html`<option value="${name}">${label}</option>`)}</select>
-<label for="whom" class="visually-hidden">With whom</label><select class="input" id="whom" name="whom"><option value="ticked">the ticked users</option><option value="matching">all ${total.toLocaleString('en')} that match…</option></select>
-<button class="button">Go on</button>
+<label for="act" class="visually-hidden">${text`What to do`}</label><select class="input" id="act" name="act">${acts.map(({ name, label }) => html`<option value="${name}">${label}</option>`)}</select>
+<label for="whom" class="visually-hidden">${text`With whom`}</label><select class="input" id="whom" name="whom"><option value="ticked">${text`the ticked users`}</option><option value="matching">${text`all ${total} that match…`}</option></select>
+<button class="button">${text`Go on`}</button>
 </div>`;
 }
 
 function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
   const { now, urls } = view.layout;
   const ago = (moment: Date | undefined): HtmlValue =>
-    moment ? timeElement(moment, now) : html`<span class="soft">Never</span>`;
+    moment ? timeElement(moment, now) : html`<span class="soft">${text`Never`}</span>`;
   const tick: Column<AdminUserRow> = {
-    label: 'Tick',
+    label: text`Tick`,
     style: 'tick',
     cell: ({ name }) =>
-      html`<label><input type="checkbox" name="user" value="${name}"><span class="visually-hidden">Tick ${name}</span></label>`,
+      html`<label><input type="checkbox" name="user" value="${name}"><span class="visually-hidden">${text`Tick ${name}`}</span></label>`,
   };
   return [
     ...(view.acts.length > 0 ? [tick] : []),
     {
-      ...sorting(view, 'name', 'Name'),
+      ...sorting(view, 'name', text`Name`),
       style: 'name',
       cell: ({ name, isAdmin, isInvited, ...info }) =>
-        html`<a href="${urls.adminUser(name)}">${name}</a>${isAdmin && html` <span class="tag">Administrator</span>`}${isInvited && html` <span class="tag">Invited</span>`}${aboutUser(info)}`,
+        html`<a href="${urls.adminUser(name)}">${name}</a>${isAdmin && html` <span class="tag">${text`Administrator`}</span>`}${isInvited && html` <span class="tag">${text`Invited`}</span>`}${aboutUser(info)}`,
     },
     {
-      label: 'Groups',
+      label: text`Groups`,
       cell: ({ groups = [] }) => groupLinks(view, groups),
     },
     {
-      ...sorting(view, 'created', 'Created'),
+      ...sorting(view, 'created', text`Created`),
       cell: ({ createdAt }) => ago(createdAt),
     },
     {
-      ...sorting(view, 'activity', 'Last activity'),
+      ...sorting(view, 'activity', text`Last activity`),
       cell: ({ lastActivityAt }) => ago(lastActivityAt),
     },
     {
-      label: 'Server',
+      label: text`Server`,
       cell: ({ name, server, runningNamedServers }) =>
-        html`<a class="quiet" href="${view.layout.urls.server(name)}">${serverStatus(server)}</a>${runningNamedServers > 0 && html` <span class="tag">+ ${runningNamedServers} named</span>`}`,
+        html`<a class="quiet" href="${view.layout.urls.server(name)}">${serverStatus(server)}</a>${runningNamedServers > 0 && html` <span class="tag">${text`+ ${runningNamedServers} named`}</span>`}`,
     },
     {
-      label: 'Actions',
+      label: text`Actions`,
       style: 'end',
       cell: (user) => html`<div class="actions">${openLink(user)}${serverButton(view, user)}</div>`,
     },
@@ -177,7 +184,7 @@ function groupLinks({ layout, query }: AdminUsersView, groups: readonly string[]
 function openLink({ name, openUrl }: AdminUserRow): HtmlValue {
   return (
     openUrl !== undefined &&
-    html`<a class="button small" href="${openUrl}" aria-label="Open the server of ${name}">Open</a>`
+    html`<a class="button small" href="${openUrl}" aria-label="${text`Open the server of ${name}`}">${text`Open`}</a>`
   );
 }
 
@@ -187,9 +194,12 @@ function serverButton({ layout }: AdminUsersView, user: AdminUserRow): HtmlValue
   const { name, server } = user;
   const isUp = server === 'running' || server === 'starting' || server === 'unreachable';
   if (server === 'stopping' || !(isUp ? user.mayStop : user.mayStart)) return '';
-  const labelOfUp = server === 'unreachable' ? 'Forget' : 'Stop';
-  const label = isUp ? labelOfUp : 'Start';
-  return html`<button class="button small" formaction="${isUp ? urls.stop(name) : urls.spawn(name)}" aria-label="${label} the server of ${name}">${label}</button>`;
+  const [label, described] = isUp
+    ? server === 'unreachable'
+      ? [text`Forget`, text`Forget the server of ${name}`]
+      : [text`Stop`, text`Stop the server of ${name}`]
+    : [text`Start`, text`Start the server of ${name}`];
+  return html`<button class="button small" formaction="${isUp ? urls.stop(name) : urls.spawn(name)}" aria-label="${described}">${label}</button>`;
 }
 
 type SortedColumn = 'name' | 'created' | 'activity';
@@ -198,7 +208,7 @@ type SortedColumn = 'name' | 'created' | 'activity';
 function sorting(
   { layout, query }: AdminUsersView,
   column: SortedColumn,
-  label: string,
+  label: Phrase,
 ): Pick<Column<AdminUserRow>, 'label' | 'heading' | 'sort'> {
   const isTurned = query.sort === `-${column}`;
   const sort: UsersSort = query.sort === column ? `-${column}` : column;
@@ -215,7 +225,7 @@ function sorting(
 }
 
 function sizes({ layout, query }: AdminUsersView): Html {
-  return html`<nav class="page-sizes" aria-label="Users on a page">On a page: ${pageSizes.map(
+  return html`<nav class="page-sizes" aria-label="${text`Users on a page`}">${text`On a page:`} ${pageSizes.map(
     (size) =>
       html`<a class="page-number" href="${usersUrl(layout.urls, { ...query, size, page: 1 })}"${size === query.size && html` aria-current="true"`}>${size}</a> `,
   )}</nav>`;

@@ -1,3 +1,4 @@
+import { type Phrase, text } from '../../texts/text.ts';
 import { csrfField, hiddenFields, textField } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -17,9 +18,9 @@ export interface ChoosePasswordView {
   readonly rules: NewPasswordRules;
   /** Left out for an account that is only being made. */
   readonly tokens?: TokensChoice;
-  readonly problems?: (NewPasswordProblems & { readonly name?: string | undefined }) | undefined;
+  readonly problems?: (NewPasswordProblems & { readonly name?: Phrase | undefined }) | undefined;
   /** A problem that belongs to no single field. */
-  readonly error?: string | undefined;
+  readonly error?: Phrase | undefined;
 }
 
 /** Why a password is chosen outside the account page. */
@@ -58,7 +59,7 @@ ${
   purpose.kind === 'first-administrator'
     ? textField({
         name: 'name',
-        label: 'User name',
+        label: text`User name`,
         value: purpose.name,
         autocomplete: 'username',
         isLiteral: true,
@@ -77,39 +78,39 @@ ${tokens !== undefined && endTokensField(tokens)}
 }
 
 function wording({ layout, purpose }: ChoosePasswordView): {
-  readonly title: string;
-  readonly lead: string;
-  readonly button: string;
+  readonly title: Phrase;
+  readonly lead: Phrase;
+  readonly button: Phrase;
   readonly action: string;
 } {
   const { urls, hubTitle } = layout;
   switch (purpose.kind) {
     case 'first-administrator':
       return {
-        title: `Set up ${hubTitle}`,
-        lead: 'Create the first account. It is the administrator, who can invite all others.',
-        button: 'Create the account and log in',
+        title: text`Set up ${hubTitle}`,
+        lead: text`Create the first account. It is the administrator, who can invite all others.`,
+        button: text`Create the account and log in`,
         action: urls.setUp,
       };
     case 'invitation':
       return {
-        title: `Welcome, ${purpose.userName}`,
-        lead: `${purpose.invitedBy ?? 'An administrator'} made an account for you. Choose a password, and you are in.`,
-        button: 'Choose password and log in',
+        title: text`Welcome, ${purpose.userName}`,
+        lead: text`${purpose.invitedBy ?? text`An administrator`} made an account for you. Choose a password, and you are in.`,
+        button: text`Choose password and log in`,
         action: urls.invitation,
       };
     case 'reset':
       return {
-        title: 'Choose a new password',
-        lead: `For the account ${purpose.userName}. You will be logged out everywhere else.`,
-        button: 'Save and log in',
+        title: text`Choose a new password`,
+        lead: text`For the account ${purpose.userName}. You will be logged out everywhere else.`,
+        button: text`Save and log in`,
         action: urls.invitation,
       };
     case 'required':
       return {
-        title: 'Choose a new password',
-        lead: 'The one you logged in with was only meant for the first time. Choose your own to go on.',
-        button: 'Save and go on',
+        title: text`Choose a new password`,
+        lead: text`The one you logged in with was only meant for the first time. Choose your own to go on.`,
+        button: text`Save and go on`,
         action: urls.loginPassword,
       };
   }

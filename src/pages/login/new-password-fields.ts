@@ -1,3 +1,4 @@
+import { joined, message, type Phrase, text } from '../../texts/text.ts';
 import { checkBox, textField } from '../elements/form.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
@@ -8,8 +9,8 @@ export interface NewPasswordRules {
 
 /** Problems of a new password that was sent, by field. */
 export interface NewPasswordProblems {
-  readonly password?: string | undefined;
-  readonly repeated?: string | undefined;
+  readonly password?: Phrase | undefined;
+  readonly repeated?: Phrase | undefined;
 }
 
 /** Two fields for a password that the person chooses: `new_password` and `repeat_password`. */
@@ -17,18 +18,21 @@ export function newPasswordFields(
   { minimumLength }: NewPasswordRules,
   problems: NewPasswordProblems = {},
 ): Html {
-  const atLeast = minimumLength === undefined ? '' : `At least ${minimumLength} characters. `;
+  const advice = text`A few words you can remember make a good one.`;
   return html`${textField({
     name: 'new_password',
-    label: 'New password',
+    label: text`New password`,
     type: 'password',
     autocomplete: 'new-password',
     maxLength: 1024,
-    help: `${atLeast}A few words you can remember make a good one.`,
+    help:
+      minimumLength === undefined
+        ? advice
+        : joined([text`At least ${minimumLength} characters.`, advice]),
     problem: problems.password,
   })}${textField({
     name: 'repeat_password',
-    label: 'The same password again',
+    label: text`The same password again`,
     type: 'password',
     autocomplete: 'new-password',
     maxLength: 1024,
@@ -49,9 +53,12 @@ export function endTokensField({ count, isChosen }: TokensChoice): HtmlValue {
   if (count === 0) return false;
   return checkBox({
     name: endsTokensName,
-    label: count === 1 ? 'End your API token too' : `End your ${count} API tokens too`,
+    label: message(
+      '{count, plural, one {End your API token too} other {End your # API tokens too}}',
+      { count },
+    ),
     isChecked: isChosen,
-    help: 'Scripts and programs that use them stop working. Anyone who knew the old password may have made some.',
+    help: text`Scripts and programs that use them stop working. Anyone who knew the old password may have made some.`,
   });
 }
 
@@ -63,9 +70,9 @@ export function endsApiTokens(form: URLSearchParams | undefined): boolean {
 /** What is wrong with the two fields of a new password; undefined when nothing is. */
 export function newPasswordProblems(
   form: URLSearchParams,
-  problem: string | undefined,
+  problem: Phrase | undefined,
 ): NewPasswordProblems | undefined {
   if (problem !== undefined) return { password: problem };
   if (form.get('new_password') === form.get('repeat_password')) return undefined;
-  return { repeated: 'The two passwords are not the same.' };
+  return { repeated: text`The two passwords are not the same.` };
 }
