@@ -30,6 +30,7 @@ export const filesToTranslate: ReadonlySet<string> = new Set<string>([
   'pages/login/login-page.ts',
   'pages/login/second-factor-page.ts',
   // servers
+  'pages/servers/first-run-panel.ts',
   'pages/servers/home-page.ts',
   'pages/servers/named-servers.ts',
   'pages/servers/not-running-page.ts',
@@ -74,6 +75,7 @@ export const pagesToTranslate: ReadonlySet<string> = new Set<string>([
   'home-stopped-at-limit',
   'server-running',
   'server-failed',
+  'home-first-run',
   'home-stopped',
   'home-starting',
   'home-failed',
