@@ -265,7 +265,7 @@ describe('many users at once', () => {
     });
     const changed = await submitMain(ada, ask, { to_group: 'winners' });
     expect(changed.body).toContain('Add 7 users to a group?');
-    expect(changed.body).toContain('it were 6 users');
+    expect(changed.body).toContain('there were 6 users');
     expect(await stateOf('crew00')).toMatchObject({ groups: ['crew'] });
     const done = await ada.follow(await submitMain(ada, changed, { to_group: 'winners' }));
     expect(done.body).toContain('7 users added to the group.');

@@ -188,7 +188,11 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
       { user: user.name, by: who.login.user.name },
       'removed the second factor and passkeys',
     );
-    back(ctx, user, text`${user.name} logs in by password alone until a new second factor is set up.`);
+    back(
+      ctx,
+      user,
+      text`${user.name} logs in by password alone until a new second factor is set up.`,
+    );
   });
 }
 
