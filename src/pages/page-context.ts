@@ -54,8 +54,14 @@ export interface PageContext {
    * browser that is logged in. Nothing may be done with it but filling in the form again.
    */
   formWithoutLogin(ctx: Context): Promise<URLSearchParams | undefined>;
-  /** Shows a page to a user who is logged in only; others are sent to log in first. */
-  loggedIn(page: (ctx: Context, login: Login) => Promise<void>): (ctx: Context) => Promise<void>;
+  /**
+   * Shows a page to a user who is logged in only; others are sent to log in first. `typed` makes of a form that was
+   * sent when the login had ended the address of its page with what was typed: after a login it stands there again.
+   */
+  loggedIn(
+    page: (ctx: Context, login: Login) => Promise<void>,
+    typed?: (form: URLSearchParams, ctx: Context) => string,
+  ): (ctx: Context) => Promise<void>;
   /** What the person may do, as the API sees a caller. */
   callerOf(login: Login): Promise<Caller>;
 }
@@ -150,6 +156,7 @@ export function createPageContext(deps: {
     redirectToLogin(ctx, url = ctx.originalUrl) {
       const next = safeRedirectTarget(url, publicUrl);
       ctx.redirect(next === undefined ? urls.login : urls.loginThen(next));
+      if (ctx.method === 'POST') ctx.status = 303;
     },
 
     async formWithoutLogin(ctx) {
@@ -157,10 +164,14 @@ export function createPageContext(deps: {
       return await readFormBody(ctx.req, deps.formLimitBytes);
     },
 
-    loggedIn: (page) => async (ctx) => {
+    loggedIn: (page, typed) => async (ctx) => {
       const login = loginOf(ctx);
       if (login !== undefined) return page(ctx, login);
       if (ctx.method === 'GET' || ctx.method === 'HEAD') return pages.redirectToLogin(ctx);
+      const form = typed && (await pages.formWithoutLogin(ctx));
+      if (typed !== undefined && form !== undefined) {
+        return pages.redirectToLogin(ctx, typed(form, ctx));
+      }
       throw new HubError('forbidden', text`You are no longer logged in.`, {
         hint: text`Log in and try again.`,
       });

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
-import { submitTo } from '../support/pages.ts';
+import { submitMain, submitTo } from '../support/pages.ts';
 import { usersOpenServices } from '../support/services.ts';
 import { createTestHub, submitLogin, type TestHub, until } from '../support/test-hub.ts';
 
@@ -16,6 +16,7 @@ beforeAll(async () => {
   const description = 'What the people of this group work with every day. '.repeat(4);
   hub = await createTestHub({
     Hub: {
+      allow_named_servers: true,
       load_roles: [...usersOpenServices, { name: 'admins', scopes: ['admin:services'] }],
       services: Array.from({ length: serviceCount }, (_, index) => ({
         name: `tool-${String(index).padStart(3, '0')}-of-a-longer-name`,
@@ -29,6 +30,13 @@ beforeAll(async () => {
       })),
     },
     Authenticator: { admin_users: ['root'] },
+    Spawner: {
+      cmd: [process.execPath, '-e', 'setInterval(() => {}, 1000)'],
+      profiles: [
+        { name: 'small', description: 'Two cores.', default: true },
+        { name: 'large', description: 'All cores.' },
+      ],
+    },
   });
 });
 afterAll(async () => {
@@ -157,5 +165,43 @@ describe('the theme', () => {
     expect(answer.status).toBe(303);
     await submitLogin(browser, hub.url, 'bob', 'test');
     expect((await browser.request(`${hub.url}hub/home`)).body).toContain('data-theme="dark"');
+  });
+});
+
+describe('a form that is sent when the login has ended', () => {
+  test.for([
+    ['hub/spawn/carol', { profile: 'large' }, 'value="large" checked'],
+    ['hub/create-server', { name: 'my thesis' }, 'value="my thesis"'],
+  ] as const)('to %s has what was typed after the next login', async ([path, typed, shown]) => {
+    const carol = await hub.logIn('carol');
+    const page = await carol.request(
+      `${hub.url}${path === 'hub/create-server' ? 'hub/home' : path}`,
+    );
+    expect(page.body).not.toContain(shown);
+    carol.setCookie('hub-hub-login', '', '/hub/');
+    const sent = await submitTo(carol, page, `/${path}`, typed);
+    expect(sent.status).toBe(303);
+    const location = new URL(sent.headers.location ?? '', hub.url);
+    expect(location.pathname).toBe('/hub/login');
+    const login = await carol.request(location.href);
+    const back = await submitMain(carol, login, { username: 'carol', password: 'test' });
+    const again = await carol.request(new URL(back.headers.location ?? '', hub.url).href);
+    expect(again.status).toBe(200);
+    expect(again.body).toContain(shown);
+  });
+
+  test('to another site, or with a body of none, leads nowhere', async () => {
+    const browser = new FakeBrowser();
+    const post = (body: string, type = 'application/x-www-form-urlencoded') =>
+      browser.request(`${hub.url}hub/spawn/carol`, {
+        method: 'POST',
+        headers: { 'content-type': type },
+        body,
+      });
+    expect((await post('{}', 'application/json')).status).toBe(415);
+    const long = await post(`option-x=${'x'.repeat(5000)}`);
+    expect(long.headers.location).toBe('/hub/login');
+    const odd = await post('next=https%3A%2F%2Fexample.org&profile=%22%3E');
+    expect(new URL(odd.headers.location ?? '', hub.url).origin).toBe(new URL(hub.url).origin);
   });
 });

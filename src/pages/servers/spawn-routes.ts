@@ -65,7 +65,9 @@ export function spawnRoutes(
     const { user, serverName } = target;
     const server = await store.find(user.name, serverName);
     const choices = await servers.choicesFor(user.name);
-    const values = rest.values ?? toTexts(server?.userOptions ?? {});
+    const query = new URLSearchParams(ctx.querystring);
+    const values =
+      rest.values ?? submittedOptions(query, choices) ?? toTexts(server?.userOptions ?? {});
     pages.send(
       ctx,
       spawnOptionsPage({
@@ -81,7 +83,7 @@ export function spawnRoutes(
         values: valuesInForm(choices, values),
         chosenProfile: values['profile'],
         error: rest.error,
-        next: pages.nextOf(new URLSearchParams(ctx.querystring)),
+        next: pages.nextOf(query),
       }),
       rest.error === undefined ? 200 : 400,
     );
@@ -143,7 +145,7 @@ export function spawnRoutes(
     if (back !== undefined) return tell(ctx, back, `${targetName(login, target)} is starting.`);
     ctx.redirect(pendingUrl(pages, target, pages.nextOf(form)));
     ctx.status = 303;
-  });
+  }, chosenUrl);
 
   const showPending = pages.loggedIn(async (ctx, login) => {
     const target = await findTarget(ctx, login, 'read:servers');
@@ -189,24 +191,28 @@ export function spawnRoutes(
 
   router.post(
     '/create-server',
-    pages.loggedIn(async (ctx, login) => {
-      const form = await pages.readForm(ctx);
-      const serverName = form.get('name') ?? '';
-      ctx['params']['user'] = form.get('user') ?? login.user.name;
-      ctx['params']['server'] = serverName;
-      const { user } = await findTarget(ctx, login, 'start:servers');
-      try {
-        await servers.create({ user, serverName });
-      } catch (error) {
-        const isMistake =
-          error instanceof HubError && (error.code === 'bad_request' || error.code === 'conflict');
-        if (!isMistake || user.id !== login.user.id) throw error;
-        await deps.showHome(ctx, login, { problem: error.message, typedName: serverName });
-        return;
-      }
-      ctx.redirect(pages.urls.spawn(user.name, serverName));
-      ctx.status = 303;
-    }),
+    pages.loggedIn(
+      async (ctx, login) => {
+        const form = await pages.readForm(ctx);
+        const serverName = form.get('name') ?? '';
+        ctx['params']['user'] = form.get('user') ?? login.user.name;
+        ctx['params']['server'] = serverName;
+        const { user } = await findTarget(ctx, login, 'start:servers');
+        try {
+          await servers.create({ user, serverName });
+        } catch (error) {
+          const isMistake =
+            error instanceof HubError &&
+            (error.code === 'bad_request' || error.code === 'conflict');
+          if (!isMistake || user.id !== login.user.id) throw error;
+          await deps.showHome(ctx, login, { problem: error.message, typedName: serverName });
+          return;
+        }
+        ctx.redirect(pages.urls.spawn(user.name, serverName));
+        ctx.status = 303;
+      },
+      (form) => `${pages.urls.home}?${new URLSearchParams({ name: form.get('name') ?? '' })}`,
+    ),
   );
 
   router.get(
@@ -239,6 +245,14 @@ export function spawnRoutes(
       tell(ctx, back, `The server ${serverName} is deleted.`);
     }),
   );
+}
+
+/** The page of the options, with those that were chosen in a form. */
+function chosenUrl(form: URLSearchParams, { path }: Context): string {
+  const chosen = [...form].filter(
+    ([name]) => name === 'profile' || name === 'next' || name.startsWith('option-'),
+  );
+  return `${path}?${new URLSearchParams(chosen)}`;
 }
 
 /** Shows where a server stands: starting, stopping, not running; a ready one is opened. */
