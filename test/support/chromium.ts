@@ -11,8 +11,15 @@ export function hasChromium(): boolean {
 
 /** Starts the system's Chromium without a window and without traffic of its own. */
 export function startChromium(
-  options: { readonly acceptsEveryCertificate?: boolean } = {},
+  options: {
+    readonly acceptsEveryCertificate?: boolean;
+    /** Ports of this machine at which hosts are found. */
+    readonly hosts?: Readonly<Record<string, number>>;
+  } = {},
 ): Promise<Browser> {
+  const rules = Object.entries(options.hosts ?? {})
+    .map(([host, port]) => `MAP ${host} 127.0.0.1:${port}`)
+    .join(',');
   return chromium.launch({
     executablePath: program,
     args: [
@@ -22,6 +29,7 @@ export function startChromium(
       '--disable-component-update',
       '--disable-sync',
       '--no-first-run',
+      ...(rules === '' ? [] : [`--host-resolver-rules=${rules}`]),
       ...(options.acceptsEveryCertificate === true ? ['--ignore-certificate-errors'] : []),
     ],
   });

@@ -1,0 +1,49 @@
+/** A picture of a page, in `docs/pictures/<name>-light.webp` and `-dark.webp`. */
+export interface Picture {
+  readonly name: string;
+  /** What is to be seen, for those who do not see it. */
+  readonly alt: string;
+  /** Of the part that is shown, in CSS pixels; as high as the page unless given. */
+  readonly height?: number;
+  readonly isNarrow?: true;
+}
+
+/** In the order in which they are taken: each page leads to the next. */
+export const pictures = [
+  { name: 'set-up', alt: 'The first administrator chooses a name and a password' },
+  {
+    name: 'first-home',
+    alt: 'The home page at the first login, with a button that starts a server',
+  },
+  { name: 'options', alt: 'The options of a server: a profile is chosen before it starts' },
+  { name: 'progress', alt: 'A server starts: the time it takes, and what it writes meanwhile' },
+  { name: 'own-server', alt: 'The server of a user, a workspace for files' },
+  { name: 'login', alt: 'The login page' },
+  { name: 'home', alt: 'Home: servers of the user, and services as cards' },
+  { name: 'home-phone', alt: 'The home page on a phone', isNarrow: true, height: 844 },
+  { name: 'consent', alt: 'An app asks to know who the user is, in plain words' },
+  { name: 'tokens', alt: 'Access tokens of a user, and a new one by ticking what it may do' },
+  { name: 'share', alt: 'A server is shared with users, with a group and by a link' },
+  { name: 'failed-home', alt: 'The home page after a start that failed, with the reason' },
+  {
+    name: 'failed-server',
+    alt: 'The page of the server that failed: the reason and its last output',
+  },
+  { name: 'fixed-options', alt: 'Another profile is chosen' },
+  { name: 'fixed-server', alt: 'The page of the server, which runs now' },
+  { name: 'server', alt: 'The page of a server: state, CPU, memory and requests as plots, output' },
+  { name: 'users', alt: 'Administration: the list of users with filters' },
+  { name: 'user', alt: 'Administration: a user with groups, roles, tokens and servers' },
+  { name: 'services', alt: 'Administration: services and how they are' },
+  { name: 'service', alt: 'Administration: a service with its plots and its output' },
+  { name: 'activity', alt: 'Administration: who did what, and when' },
+] as const satisfies readonly Picture[];
+
+export type PictureName = (typeof pictures)[number]['name'];
+
+export const themes = ['light', 'dark'] as const;
+export type Theme = (typeof themes)[number];
+
+export function fileOf(name: string, theme: Theme): string {
+  return `${name}-${theme}.webp`;
+}
