@@ -39,6 +39,8 @@ export function createApp(deps: {
   readonly clientAddress: ClientAddressReader;
   readonly metrics: Metrics;
   readonly assets: Assets;
+  /** The address of the icon of the browser tab. */
+  readonly faviconUrl: () => string;
   readonly errorAnswers: ErrorAnswers;
   readonly renderErrorPage: Parameters<typeof errorMiddleware>[0]['renderPage'] & {};
   /** Tells the audit log who asks. */
@@ -93,7 +95,11 @@ export function createApp(deps: {
     setBody(ctx, { status: 'ok' });
   });
   operation.get([`${hubPath}ready`, pathOf(endpoints.readiness)], deps.readiness);
-  operation.get(`${hubPath}static/:name`, (ctx) => serveAsset(ctx, deps.assets));
+  operation.get(`${hubPath}static/:name`, (ctx) => serveAsset(ctx, deps.assets, ctx.path));
+  // Browsers ask for it at the root of the host whatever a page says, and tools that list web apps do too.
+  operation.get([...new Set(['/favicon.ico', `${basePath}favicon.ico`])], (ctx) =>
+    serveAsset(ctx, deps.assets, deps.faviconUrl(), 'no-cache'),
+  );
   for (const path of oauth.metadataPaths) operation.get(path, oauth.metadata);
   operation.post(pathOf(endpoints.token), oauth.token);
   operation.post(pathOf(endpoints.introspection), oauth.introspection);
@@ -163,10 +169,12 @@ export function createApp(deps: {
   return app;
 }
 
-function serveAsset(ctx: Koa.Context, assets: Assets): void {
-  const asset = assets.find(ctx.path);
+function serveAsset(ctx: Koa.Context, assets: Assets, path: string, cacheControl?: string): void {
+  const asset = assets.find(path);
   if (asset === undefined) throw new HubError('not_found', 'There is no such file.');
-  ctx.set('Cache-Control', asset.cacheControl);
+  ctx.set('Cache-Control', cacheControl ?? asset.cacheControl);
+  if (asset.contentSecurityPolicy !== undefined)
+    ctx.set('Content-Security-Policy', asset.contentSecurityPolicy);
   ctx.set('ETag', asset.etag);
   ctx.set('Content-Type', asset.contentType);
   ctx.status = 200;

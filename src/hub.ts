@@ -43,6 +43,7 @@ import { watchSettings } from './composition/settings-difference.ts';
 import { createStopRequest } from './composition/stop-request.ts';
 import type { Config } from './config/config.ts';
 import { createSealer } from './crypto/sealer.ts';
+import type { OwnLook } from './look/look.ts';
 import { createUserErrorPages } from './pages/errors/error-page-renderer.ts';
 import { errorRoutes } from './pages/errors/error-routes.ts';
 import type { PreparedPlugins } from './plugin-host/prepare-plugins.ts';
@@ -75,6 +76,7 @@ export interface Hub extends AsyncDisposable {
 export interface HubOptions {
   readonly config: Config;
   readonly plugins: PreparedPlugins;
+  readonly look: OwnLook;
   readonly version: string;
   readonly nodeVersion: string;
   /** The hub's own environment: children get an allow-list of it. */
@@ -102,6 +104,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const { Hub, publicUrl, loginLifetimeSeconds: lifetimeSeconds } = config;
 
   const site = await composeSite({ config, log }, version);
+  site.setLook(options.look);
   const listeners = await openListeners({ config, log, disposables: building }, site);
   await takeInstanceLocks(config, building);
   signal?.throwIfAborted();
@@ -109,7 +112,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const stopping = AbortSignal.any([ending.signal, ...(signal === undefined ? [] : [signal])]);
   const foundation = await openFoundation(
     { config, log, disposables: building },
-    { version, machineId, stopping },
+    { version, machineId, stopping, lookDigest: options.look.digest },
   );
   const { database, stores, secrets, metrics } = foundation;
   composeAudit(foundation);
@@ -119,7 +122,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   await giveWayToConfig(Hub.services, { store: stores.runtimeServices, log });
   await loadDirectory(config, { ...stores, catalogue, log });
 
-  const { clientAddress, jupyterHub } = site;
+  const { jupyterHub } = site;
   const instances = await composeInstances(foundation, { site });
   const services = await composeServices(foundation, { site, instances, environment });
   const { registry, routes } = services;
@@ -172,6 +175,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const gateways = composeGateways(foundation, {
     gateway,
     version,
+    look: site.look,
     environment,
     program: options.program ?? [],
   });
@@ -229,15 +233,11 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     authorise(endpoints.metrics, {}, callerOf(ctx), await authorizer.membership());
   }
   createApp({
+    ...site,
     app,
     basePath: config.basePath,
-    isHttps: site.isHttps,
-    origins: site.origins,
     log,
-    clientAddress,
     metrics,
-    assets: site.assets,
-    errorAnswers: site.errorAnswers,
     renderErrorPage: createUserErrorPages(browser.pages, browser.csrf),
     audit: auditMiddleware(database.audit),
     compatibilityHeaders: jupyterHub.headers,
@@ -357,7 +357,8 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       login,
       services,
       browser,
-      origins: site.origins,
+      site,
+      gateways,
       languages: site.languages,
       catalogue,
       ...accounts,

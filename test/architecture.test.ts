@@ -10,7 +10,7 @@ const floors: readonly (readonly string[])[] = [
   ['texts'],
   ['errors.ts', 'concurrency', 'logging', 'metrics', 'protocol', 'undocumented'],
   ['config', 'processes'],
-  ['audit', 'crypto', 'plugin-host'],
+  ['audit', 'crypto', 'look', 'plugin-host'],
   ['http'],
   ['store', 'proxy', 'spawning', 'client', 'plugin.ts'],
   ['users', 'singleuser', 'instances', 'notices'],

@@ -1,6 +1,8 @@
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import type { ConfigProblem } from '../errors.ts';
+import type { OwnLook } from '../look/look.ts';
+import { readLook } from '../look/read-look.ts';
 import { type PreparedPlugins, preparePlugins } from '../plugin-host/prepare-plugins.ts';
 import { roleWarnings } from '../rbac/validate-roles.ts';
 import { checkServices } from '../services/service-facts.ts';
@@ -18,6 +20,7 @@ export interface CheckedConfig {
   readonly config: Config;
   /** Plugins it names, loaded and their options checked, none of them created. */
   readonly plugins: PreparedPlugins;
+  readonly look: OwnLook;
   readonly warnings: readonly ConfigProblem[];
 }
 
@@ -49,12 +52,14 @@ export async function loadCheckedConfig(options: CheckedConfigOptions): Promise<
     ],
   });
   if (plugins === undefined) throw new TypeError('the plugins were not prepared');
+  const look = await readLook(config);
   warnings.push(
     ...plugins.warnings,
     ...roleWarnings(config.Hub.load_roles),
+    ...look.warnings,
     ...(await checkPrograms(config, env)),
     ...(await checkReachability(config, env)),
     ...(await checkLanguages(config)),
   );
-  return { config, plugins, warnings };
+  return { config, plugins, look: look.own, warnings };
 }

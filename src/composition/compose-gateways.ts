@@ -8,6 +8,7 @@ import { createLocalGateways } from '../gateway/local-gateways.ts';
 import { createStartGatewayProcess } from '../gateway/start-gateway-process.ts';
 import { listen } from '../http/server/listener.ts';
 import { createHopProof } from '../instances/hop-proof.ts';
+import type { CurrentLook } from '../look/look.ts';
 import { ownGateway } from '../oauth/tokens/token-verifier.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
@@ -27,6 +28,7 @@ export function composeGateways(
   deps: {
     readonly gateway: ComposedGateway;
     readonly version: string;
+    readonly look: CurrentLook;
     /** The hub's own environment. */
     readonly environment: Readonly<Record<string, string | undefined>>;
     readonly program: readonly string[];
@@ -44,6 +46,7 @@ export function composeGateways(
       allowedScopes: backend.allowedScopes,
       settings,
       settingsDigest: digest,
+      look: deps.look,
     }),
   );
   const [token] = gatewayTokens(secrets);
@@ -94,6 +97,8 @@ export function composeGateways(
       feed.open();
       await local.start(signal);
     },
+    /** Tells them how pages look now. */
+    tellLook: () => feed.tellLook(),
     /** Makes them end with the hub. */
     endThem(): void {
       leavesThem = false;

@@ -5,6 +5,7 @@ import { ownHostLabel } from '../config/subdomain-host.ts';
 import { createClientAddressReader } from '../http/client-address.ts';
 import { createErrorAnswers } from '../http/error-answers.ts';
 import { createOrigins } from '../http/origins.ts';
+import { builtInLook, type Look, type OwnLook } from '../look/look.ts';
 import { loadAssets } from '../pages/assets/assets.ts';
 import { createErrorPageRenderer } from '../pages/errors/error-page-renderer.ts';
 import { createPageUrls } from '../pages/page-urls.ts';
@@ -52,7 +53,8 @@ export async function composeSite(
   // On origins of their own, servers have a cookie of their own for it.
   const canHaveHostCookie = isHttps && basePath === '/' && !origins.areSeparate;
   const languages = await loadLanguages(languageSettingsOf(config));
-  const layout = { hubTitle: Hub.title, urls, assets };
+  const look = { current: builtInLook };
+  const layout = { hubTitle: Hub.title, urls, assets, look };
   return {
     isHttps,
     origins,
@@ -61,6 +63,17 @@ export async function composeSite(
     /** Where servers and services reach the API, without a slash at its end. */
     apiUrl: new URL(apiPath.slice(0, -1), config.connectUrl).href,
     assets,
+    look,
+    faviconUrl: () => assets.url(look.current.favicon ?? 'favicon.svg'),
+    /** From now on pages look so. */
+    setLook(own: OwnLook): void {
+      assets.setOwnFiles(own.files);
+      look.current = own.look;
+    },
+    /** The same in a gateway, whose hub has the files. */
+    followLook(told: Look): void {
+      look.current = told;
+    },
     /** What every page has in common. */
     layout,
     languages,

@@ -13,6 +13,12 @@ import { identifyProcess } from '../processes/process-identity.ts';
 /** Settings of `Hub` in which the instances of one hub may differ. */
 const ownSettings = [
   'audit_file',
+  // What stands in the files is compared, not where they are.
+  'custom_css',
+  'favicon',
+  'logo',
+  'logo_dark',
+  'templates_dir',
   'bind_url',
   'bind_socket_mode',
   // Whatever host or name stands in it: what is compared is in that database.
@@ -42,6 +48,7 @@ export function describeInstance(options: {
   readonly version: string;
   /** Undefined: as the operating system says. */
   readonly machineId: string | undefined;
+  readonly lookDigest: string;
 }): InstanceDescription {
   const { config, secrets, version, machineId = readMachineId() } = options;
   const name = instanceNameOf(config);
@@ -58,7 +65,7 @@ export function describeInstance(options: {
     keyDigests: secrets.map((secret) =>
       createKeyedHash([secret], 'instance').sign('cookie_secret'),
     ),
-    settingsDigest: digestSettings(config),
+    settingsDigest: digestSettings(config, options.lookDigest),
   };
 }
 
@@ -71,12 +78,12 @@ function ownUrl(bindUrl: string): string | undefined {
 }
 
 /** The same for instances whose settings say the same; secrets do not count. */
-export function digestSettings(config: Config): string {
+export function digestSettings(config: Config, lookDigest: string): string {
   const shared = Object.fromEntries(
     Object.entries(config.Hub).filter(([key]) => !ownSettings.includes(key)),
   );
   const text = JSON.stringify(
-    [shared, config.Authenticator, config.Spawner, config.Proxy, config.pluginSections],
+    [shared, config.Authenticator, config.Spawner, config.Proxy, config.pluginSections, lookDigest],
     sortKeys,
   );
   return hash('sha256', text, 'base64url');

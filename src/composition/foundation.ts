@@ -42,10 +42,13 @@ export async function openFoundation(
     version,
     machineId,
     stopping,
+    lookDigest,
   }: {
     readonly version: string;
     readonly machineId: string | undefined;
     readonly stopping: AbortSignal;
+    /** Of the operator's own look. */
+    readonly lookDigest: string;
   },
 ): Promise<Foundation> {
   const { directory, Hub } = config;
@@ -67,7 +70,7 @@ export async function openFoundation(
   const instance = disposables.use(
     await openInstanceLease({
       store: stores.instances,
-      instance: describeInstance({ config, secrets, version, machineId }),
+      instance: describeInstance({ config, secrets, version, machineId, lookDigest }),
       isShared: database.dialect === 'postgres',
       announce: () => database.announceChange({ kind: 'instances_changed' }),
       log,

@@ -95,6 +95,7 @@ export async function createGatewayProcess(
     routes,
     tellChange: isLocal ? listeners.callAll : tellTwice,
     retire: () => void retire(),
+    followLook: site.followLook,
     onSnapshot({ now_ms: hubNowMs, settings: current }) {
       clockOffsetMs = hubNowMs - monotonicMs();
       const settings = sharedPart(current as GatewaySettings);

@@ -2,15 +2,19 @@ import { loadDirectory } from '../accounts/load-directory.ts';
 import type { RoleAdministration } from '../accounts/role-administration.ts';
 import type { Config } from '../config/config.ts';
 import { languageSettingsOf } from '../config/language-settings.ts';
+import { lookSettings } from '../config/look-schema.ts';
 import { routeOrigins } from '../config/route-services.ts';
-import type { Origins } from '../http/origins.ts';
+import type { ConfigProblem } from '../errors.ts';
+import type { OwnLook } from '../look/look.ts';
 import type { PreparedPlugins } from '../plugin-host/prepare-plugins.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import { giveWayToConfig } from '../services/service-administration.ts';
 import type { Languages } from '../texts/languages.ts';
 import type { ComposedBrowser } from './compose-browser.ts';
+import type { ComposedGateways } from './compose-gateways.ts';
 import type { ComposedLogin } from './compose-login.ts';
 import type { ComposedServices } from './compose-services.ts';
+import type { Site } from './compose-site.ts';
 import { digestSettings } from './describe-instance.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -18,6 +22,9 @@ import type { Foundation } from './foundation.ts';
 export interface ReloadedConfig {
   readonly config: Config;
   readonly plugins: PreparedPlugins;
+  readonly look: OwnLook;
+  /** What works but is probably a mistake. */
+  readonly warnings: readonly ConfigProblem[];
 }
 
 /** Settings of `Hub` that a reload changes; all others need a restart, and the log says so. */
@@ -33,6 +40,7 @@ const reloadedSettings = new Set([
   'announcement_logout',
   'language',
   'languages_dir',
+  ...Object.keys(lookSettings),
 ]);
 /** Read once at start by what a reload does not build again. */
 const keptAuthenticatorSettings = new Set([
@@ -52,7 +60,8 @@ export function createReload(
     readonly login: Pick<ComposedLogin, 'reload'>;
     readonly services: ComposedServices;
     readonly browser: Pick<ComposedBrowser, 'announcements'>;
-    readonly origins: Pick<Origins, 'setFurther'>;
+    readonly site: Pick<Site, 'origins' | 'setLook'>;
+    readonly gateways: Pick<ComposedGateways, 'tellLook'>;
     readonly languages: Pick<Languages, 'reload'>;
     readonly catalogue: ScopeCatalogue;
     readonly roleAdministration: Pick<RoleAdministration, 'configure'>;
@@ -64,7 +73,7 @@ export function createReload(
   let current = config;
   let reloading: Promise<void> = Promise.resolve();
 
-  async function reload({ config: next, plugins }: ReloadedConfig): Promise<void> {
+  async function reload({ config: next, plugins, look, warnings }: ReloadedConfig): Promise<void> {
     const needRestart = settingsThatNeedRestart(current, next);
     // First, since it is what may still fail: then everything stays as it was.
     await login.reload(next, plugins);
@@ -73,12 +82,15 @@ export function createReload(
     deps.roleAdministration.configure(next.Hub.load_roles);
     const services = await registry.applyConfig(next.Hub.services);
     extraRoutes.apply(next);
-    deps.origins.setFurther(routeOrigins(next));
+    deps.site.origins.setFurther(routeOrigins(next));
     announcements.update(next.Hub);
     await deps.languages.reload(languageSettingsOf(next));
+    deps.site.setLook(look);
+    deps.gateways.tellLook();
     database.announceChange();
     current = next;
-    await instance.setSettingsDigest(digestSettings(next));
+    await instance.setSettingsDigest(digestSettings(next, look.digest));
+    for (const { path, message } of warnings) log.warn({ setting: path }, message);
     log.info({ services }, 'the new configuration is in force');
     await database.audit.recordAlone({
       action: 'hub.reload',

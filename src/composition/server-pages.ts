@@ -97,8 +97,7 @@ export function addServerPages(
     basePath: config.basePath,
     publicUrl: config.publicUrl,
   });
-  const { jupyterHub, assets } = deps.site;
-  if (jupyterHub.hasAddresses) jupyterHubRoutes(router, { assets });
+  if (deps.site.jupyterHub.hasAddresses) jupyterHubRoutes(router, deps.site);
 }
 
 /** The pages outside `/hub/`: the base URL, and the addresses of servers that do not run. */

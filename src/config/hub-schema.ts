@@ -10,6 +10,7 @@ import {
   serverNamePattern,
 } from './common-schema.ts';
 import { languageSettings } from './language-schema.ts';
+import { lookSettings } from './look-schema.ts';
 import { serviceSchema } from './service-schema.ts';
 
 /** How many entries a page of a list has; beyond this an answer is too large for those who wait behind it. */
@@ -347,4 +348,5 @@ export const hubSection = z.strictObject({
     .optional()
     .describe('Colour of primary buttons and links.'),
   ...languageSettings,
+  ...lookSettings,
 });

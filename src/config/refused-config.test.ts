@@ -129,6 +129,17 @@ describe('a wrong configuration is refused:', () => {
       { Hub: { accent_color: 'red' } },
       'Hub.accent_color: is not a colour such as #2457d6',
     ],
+    ...[
+      'javascript:alert(1)',
+      ' javascript:alert(1)',
+      '//example.org',
+      '/\\\\example.org',
+      'imprint',
+    ].map((url): [string, object, string] => [
+      `a link to ${url}`,
+      { Hub: { footer_links: [{ title: 'Imprint', url }] } },
+      'Hub.footer_links[0].url: is no link: use an http:// or https:// URL, a mailto: address or a path such as /terms',
+    ]),
     [
       'a size in words',
       { Proxy: { max_body_size: 'large' } },

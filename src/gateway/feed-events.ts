@@ -88,6 +88,9 @@ export const feedEvent = z
       nonce: z.string().describe('As asked for: an old answer cannot be taken for this one.'),
       settings: z.unknown().describe('Settings and keys of the gateway.'),
       settings_digest: z.string(),
+      look: z
+        .unknown()
+        .describe('Names of files, texts and parts of pages that the operator gave.'),
       now_ms: z
         .number()
         .describe('Time of day by the clock of the hub, in milliseconds since 1970.'),
@@ -100,6 +103,11 @@ export const feedEvent = z
       prefix: z.string().describe('After the host name, if the route is for one.'),
     }),
     z.object({ kind: z.literal('change'), number: z.int(), subject: subjectModel.optional() }),
+    z.object({
+      kind: z.literal('look'),
+      number: z.int(),
+      look: z.unknown().describe('As in the snapshot.'),
+    }),
     z.object({ kind: z.literal('retire'), number: z.int() }),
     z.object({
       kind: z.literal('heartbeat'),

@@ -1,5 +1,6 @@
 import { HubError } from '../errors.ts';
 import type { GatewayIdentity } from '../instances/instance-figures.ts';
+import type { CurrentLook } from '../look/look.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
@@ -36,6 +37,8 @@ export interface GatewayFeed extends Disposable {
   following(): readonly FollowingGateway[];
   /** Tells a gateway to take no more connections and to end when those it has are over. */
   retire(name: string): void;
+  /** Tells the gateways how pages look now. */
+  tellLook(): void;
   readonly settingsDigest: string;
 }
 
@@ -58,6 +61,7 @@ export function createGatewayFeed(deps: {
   readonly allowedScopes: (clientId: string) => readonly string[];
   readonly settings: object;
   readonly settingsDigest: string;
+  readonly look: CurrentLook;
 }): GatewayFeed {
   const { routes, settings, settingsDigest } = deps;
   const followers = new Set<Follower>();
@@ -167,6 +171,7 @@ export function createGatewayFeed(deps: {
         nonce,
         settings,
         settings_digest: settingsDigest,
+        look: deps.look.current,
         now_ms: deps.changes.now(),
         routes: routes
           .list()
@@ -206,6 +211,7 @@ export function createGatewayFeed(deps: {
       for (const { gateway, tell } of followers)
         if (gateway.name === name) tell({ kind: 'retire' });
     },
+    tellLook: () => tellAll({ kind: 'look', look: deps.look.current }),
     [Symbol.dispose]() {
       close();
       owned[Symbol.dispose]();

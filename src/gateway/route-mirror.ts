@@ -1,3 +1,4 @@
+import type { Look } from '../look/look.ts';
 import type { RouteDefinition } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { ChangeListener } from '../store/change-listeners.ts';
@@ -16,6 +17,7 @@ export function createRouteMirror(deps: {
   readonly tellChange: ChangeListener;
   readonly retire: () => void;
   readonly onSnapshot: (snapshot: Snapshot) => void;
+  readonly followLook: (look: Look) => void;
 }): FeedReceiver & { readonly allowedScopes: AllowedScopes } {
   const { routes } = deps;
   const mirrored = new Map<string, GatewayRoute>();
@@ -48,6 +50,7 @@ export function createRouteMirror(deps: {
       for (const key of [...mirrored.keys()]) if (!keys.has(key)) remove(key);
       for (const model of snapshot.routes) put(model);
       deps.tellChange(undefined);
+      deps.followLook(snapshot.look as Look);
       deps.onSnapshot(snapshot);
     },
 
@@ -61,6 +64,9 @@ export function createRouteMirror(deps: {
           break;
         case 'change':
           deps.tellChange(rightsChange.safeParse(news.subject).data);
+          break;
+        case 'look':
+          deps.followLook(news.look as Look);
           break;
         case 'retire':
           deps.retire();

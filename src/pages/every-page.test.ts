@@ -57,7 +57,17 @@ describe.each([...pages.keys()])('the page %s', (name) => {
   });
 
   test('closes every element that it opens', () => {
-    const empty = new Set(['!doctype', 'meta', 'link', 'input', 'br', 'img', 'path', 'circle']);
+    const empty = new Set([
+      '!doctype',
+      'meta',
+      'link',
+      'input',
+      'br',
+      'img',
+      'source',
+      'path',
+      'circle',
+    ]);
     const open: string[] = [];
     for (const tag of tags) {
       if (empty.has(tag.name)) continue;

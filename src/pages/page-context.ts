@@ -4,6 +4,7 @@ import { HubError } from '../errors.ts';
 import { readFormBody } from '../http/body.ts';
 import type { Origins } from '../http/origins.ts';
 import { safeRedirectTarget } from '../http/redirect-target.ts';
+import type { CurrentLook } from '../look/look.ts';
 import { checkAccess } from '../rbac/access-check.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Caller } from '../rbac/caller.ts';
@@ -71,6 +72,7 @@ export function createPageContext(deps: {
   readonly urls: PageUrls;
   readonly assets: AssetUrls;
   readonly languages: Languages;
+  readonly look: CurrentLook;
   readonly publicUrl: URL;
   readonly origins: Origins;
   readonly csrf: CsrfProtection;
@@ -79,7 +81,8 @@ export function createPageContext(deps: {
   readonly announcements: Pick<Announcements, 'at'>;
   readonly formLimitBytes: number;
 }): PageContext {
-  const { hubTitle, urls, assets, publicUrl, origins, csrf, authorizer, announcements } = deps;
+  const { hubTitle, urls, assets, look, publicUrl, origins, csrf, authorizer, announcements } =
+    deps;
 
   function offeredLanguages(ctx: Context): OfferedLanguage[] {
     const { tag: current } = pages.languageOf(ctx);
@@ -97,6 +100,7 @@ export function createPageContext(deps: {
       hubTitle,
       urls,
       assets,
+      look,
       now: new Date(),
       languages: offeredLanguages(ctx),
       theme: readPreferences(ctx.req.headers.cookie).theme,

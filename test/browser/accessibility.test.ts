@@ -3,11 +3,13 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadAssets } from '../../src/pages/assets/assets.ts';
 import { hasChromium, startChromium } from '../support/chromium.ts';
+import { sampleLookFiles } from '../support/sample-look.ts';
 import { samplePages } from '../support/sample-pages.ts';
 
 // Answered by the browser's own interception: no request leaves it.
 const origin = 'http://hub.test';
 const assets = await loadAssets({ staticUrl: '/hub/static/' });
+assets.setOwnFiles(sampleLookFiles);
 const pages = new Map(
   Object.entries(samplePages(assets)).map(([name, page]) => [name, String(page)]),
 );

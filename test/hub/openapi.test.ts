@@ -25,6 +25,7 @@ function registeredOperations(): string[] {
     clientAddress: anything,
     metrics: anything,
     assets: anything,
+    faviconUrl: anything,
     errorAnswers: anything,
     renderErrorPage: anything,
     audit: anything,

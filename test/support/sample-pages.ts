@@ -51,6 +51,7 @@ import { type ShareView, sharePage } from '../../src/pages/sharing/share-page.ts
 import { serviceDefinition } from '../../src/services/runtime-service.ts';
 import { createService, type Service } from '../../src/services/service.ts';
 import type { PlacedStatus } from '../../src/services/service-status.ts';
+import { sampleLook } from './sample-look.ts';
 
 /** The moment at which every sample page is looked at. */
 export const sampleNow = new Date('2026-11-20T10:00:00Z');
@@ -538,6 +539,10 @@ export function samplePages(
       takesPasskeys: true,
       next: text('/user/alice/'),
     }),
+    'login-own-look': loginPage({
+      layout: { ...anonymous, look: sampleLook(text) },
+      choices: [password],
+    }),
     'login-several': loginPage({
       layout: anonymous,
       choices: [
@@ -801,6 +806,13 @@ export function samplePages(
       services: [],
       server: server('stopped', { lastActivityAt: undefined }),
     }),
+    'home-own-look': homePage({
+      layout: { ...layout, look: sampleLook(text) },
+      userName: text('alice'),
+      hasSpawnOptions: true,
+      services: [],
+      server: server('stopped', { lastActivityAt: undefined }),
+    }),
     'home-starting': homePage({
       ...home,
       namedServers: undefined,
@@ -951,6 +963,11 @@ export function samplePages(
       hint: text('Try again; if it happens again, tell your administrator the id of this error.'),
       errorId: text('0b54d9b2-6f0c-4f6a-a9f5-3d9e0b4a0a51'),
       details: text('database is locked'),
+    }),
+    'error-own-look': errorPage({
+      layout: { ...anonymous, look: sampleLook(text) },
+      status: 502,
+      message: text('The page behind the hub failed.'),
     }),
     forbidden: errorPage({
       layout,

@@ -54,6 +54,7 @@ export const filesToTranslate: ReadonlySet<string> = new Set<string>([
 export const pagesToTranslate: ReadonlySet<string> = new Set<string>([
   // login
   'login',
+  'login-own-look',
   'login-several',
   'login-external',
   'login-wait',
@@ -77,6 +78,7 @@ export const pagesToTranslate: ReadonlySet<string> = new Set<string>([
   'server-failed',
   'home-first-run',
   'home-stopped',
+  'home-own-look',
   'home-starting',
   'home-failed',
   'home-nothing',

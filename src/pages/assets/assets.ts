@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
+import type { OwnFile, OwnFileName } from '../../look/look.ts';
 import { accentCss } from './accent-css.ts';
 
 /** Everything a page can link to. */
@@ -24,18 +25,25 @@ export interface Asset {
   readonly etag: string;
   /** For ever where the address names this very content, else only after asking again. */
   readonly cacheControl: string;
+  /** For what could hold scripts: opened by itself, it runs none. */
+  readonly contentSecurityPolicy?: string;
 }
 
 /** What a page needs to know of the assets. */
 export interface AssetUrls {
-  url(name: AssetName): string;
+  url(name: AssetName | OwnFileName): string;
 }
 
 /** The assets, held in memory and addressed by their content. */
 export interface Assets extends AssetUrls {
   /** The asset at the path of a request, also at an address of an older content. */
   find(path: string): Asset | undefined;
+  /** Puts the operator's own files in place of those before. */
+  setOwnFiles(files: readonly OwnFile[]): void;
 }
+
+/** Of an image that was opened as a page: neither scripts nor anything else from elsewhere. */
+const imagePolicy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; sandbox";
 
 const contentTypes: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
@@ -60,6 +68,7 @@ const styles = [
   'tokens',
   'base',
   'layout',
+  'own-look',
   'controls',
   'choices',
   'content',
@@ -83,26 +92,60 @@ export async function loadAssets(options: {
   for (const name of files) bodies.set(name, await readFile(join(import.meta.dirname, name)));
   bodies.set('site.css', await readStylesheet(options.accentColour));
 
-  const urls = new Map<AssetName, string>();
+  const urls = new Map<string, string>();
   const byFileName = new Map<string, Asset>();
   for (const [name, body] of bodies) {
     const digest = hash('sha256', body, 'hex').slice(0, 12);
     const extension = extname(name);
     const fileName = `${name.slice(0, -extension.length)}.${digest}${extension}`;
-    const asset = { body, contentType: contentTypes[extension] ?? '', etag: `"${digest}"` };
     urls.set(name, options.staticUrl + fileName);
-    byFileName.set(fileName, { ...asset, cacheControl: 'public, max-age=31536000, immutable' });
-    byFileName.set(name, { ...asset, cacheControl: 'no-cache' });
+    addAsset(byFileName, { fileName, digest, body, contentType: contentTypes[extension] ?? '' });
   }
+  let ownByFileName: ReadonlyMap<string, Asset> = new Map();
 
   return {
     url: (name) => urls.get(name) ?? options.staticUrl + name,
     find(path) {
       if (!path.startsWith(options.staticUrl)) return undefined;
       const fileName = path.slice(options.staticUrl.length);
-      return byFileName.get(fileName) ?? byFileName.get(fileName.replace(/\.[0-9a-f]{12}\./, '.'));
+      return findIn(byFileName, fileName) ?? findIn(ownByFileName, fileName);
+    },
+    setOwnFiles(files) {
+      const own = new Map<string, Asset>();
+      for (const { name: fileName, body, contentType } of files) {
+        const [, digest = ''] = fileName.split('.');
+        addAsset(own, { fileName, digest, body, contentType });
+      }
+      ownByFileName = own;
     },
   };
+}
+
+const digestInName = /\.[0-9a-f]{12}\./;
+
+function findIn(assets: ReadonlyMap<string, Asset>, fileName: string): Asset | undefined {
+  return assets.get(fileName) ?? assets.get(fileName.replace(digestInName, '.'));
+}
+
+function addAsset(
+  assets: Map<string, Asset>,
+  file: {
+    /** With the digest of its content. */
+    readonly fileName: string;
+    readonly digest: string;
+    readonly body: Buffer;
+    readonly contentType: string;
+  },
+): void {
+  const { fileName, digest, body, contentType } = file;
+  const asset = {
+    body,
+    contentType,
+    etag: `"${digest}"`,
+    ...(contentType === contentTypes['.svg'] && { contentSecurityPolicy: imagePolicy }),
+  };
+  assets.set(fileName, { ...asset, cacheControl: 'public, max-age=31536000, immutable' });
+  assets.set(fileName.replace(digestInName, '.'), { ...asset, cacheControl: 'no-cache' });
 }
 
 async function readStylesheet(accentColour: string | undefined): Promise<Buffer> {

@@ -1,3 +1,4 @@
+import type { CurrentLook } from '../../look/look.ts';
 import type { AnnouncementLevel } from '../../notices/notice.ts';
 import type { Phrase, Text } from '../../texts/text.ts';
 import type { AssetUrls } from '../assets/assets.ts';
@@ -9,6 +10,8 @@ export interface LayoutProps {
   readonly hubTitle: string;
   readonly urls: PageUrls;
   readonly assets: AssetUrls;
+  /** The operator's own look; the built-in one when left out. */
+  readonly look?: CurrentLook | undefined;
   /** The moment to which relative times on the page refer. */
   readonly now: Date;
   /** What the browser chose; as its system has it when left out. */

@@ -3,11 +3,13 @@ import { initialsOf } from '../../users/user-info.ts';
 import type { AssetName } from '../assets/assets.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { themes } from '../preferences.ts';
+import { brand, siteFooter } from './brand.ts';
 import { csrfField, hiddenFields } from './form.ts';
 import { icon } from './icons.ts';
 import type { FormLayoutProps, LayoutProps, PageUser } from './layout-props.ts';
 import { linkedText } from './linked-text.ts';
 import { notice } from './notice.ts';
+import { lookOf } from './own-part.ts';
 import { userLabel } from './user-label.ts';
 
 /** The place of a page in the navigation. */
@@ -28,13 +30,13 @@ export function pageLayout(layout: LayoutProps, page: PageContent): Html {
 <body>
 <a class="skip" href="#content">${text`Skip to the content`}</a>
 <header class="site-header"><div class="inner">
-<a class="brand" href="${layout.urls.home}">${icon('hub', 24)}${layout.hubTitle}</a>
+<a class="brand" href="${layout.urls.home}">${brand(layout, 24)}</a>
 ${layout.user !== undefined && html`${navigation(layout, layout.user, page.place)}${userMenu(layout, layout.user, page.place)}`}
 </div></header>
 <main class="inner" id="content">
 ${announced(layout)}${pageNotice(layout)}${page.body}
 </main>
-</body>
+${siteFooter(layout)}</body>
 </html>
 `;
 }
@@ -45,10 +47,10 @@ export function focusLayout(layout: LayoutProps, page: PageContent): Html {
   return html`${head(layout, page)}
 <body class="focus">
 <main id="content">
-<a class="brand" href="${layout.urls.home}">${icon('hub', 40)}${layout.hubTitle}</a>
+<a class="brand" href="${layout.urls.home}">${brand(layout, 40)}</a>
 ${announced(layout)}${pageNotice(layout)}${page.body}
 </main>${csrfToken !== undefined && address !== undefined && html`\n${languageForm({ ...layout, csrfToken })}`}
-</body>
+${siteFooter(layout)}</body>
 </html>
 `;
 }
@@ -62,6 +64,7 @@ const colorSchemes = { system: 'light dark', light: 'light', dark: 'dark' } as c
 
 function head(layout: LayoutProps, page: PageContent): Html {
   const { assets } = layout;
+  const { favicon, stylesheet } = lookOf(layout);
   return html`<!doctype html>
 <html lang="${written(({ tag }) => tag)}"${layout.theme !== undefined && layout.theme !== 'system' && html` data-theme="${layout.theme}"`}>
 <head>
@@ -70,8 +73,8 @@ function head(layout: LayoutProps, page: PageContent): Html {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="${colorSchemes[layout.theme ?? 'system']}">
 <meta name="robots" content="noindex">${layout.csrfToken !== undefined && html`\n<meta name="csrf-token" content="${layout.csrfToken}">`}
-<link rel="icon" href="${assets.url('favicon.svg')}" type="image/svg+xml">
-<link rel="stylesheet" href="${assets.url('site.css')}">
+<link rel="icon" href="${assets.url(favicon ?? 'favicon.svg')}"${(favicon ?? '.svg').endsWith('.svg') && html` type="image/svg+xml"`}>
+<link rel="stylesheet" href="${assets.url('site.css')}">${stylesheet !== undefined && html`\n<link rel="stylesheet" href="${assets.url(stylesheet)}">`}
 ${page.scripts?.map((name) => html`<script type="module" src="${assets.url(name)}"></script>\n`)}${page.reloadSeconds !== undefined && html`<noscript><meta http-equiv="refresh" content="${page.reloadSeconds}"></noscript>\n`}</head>`;
 }
 

@@ -1,6 +1,7 @@
 import { type Phrase, type Text, text } from '../../texts/text.ts';
 import { focusLayout, pageLayout } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
+import { ownPart } from '../elements/own-part.ts';
 import { afterDuration } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
@@ -28,7 +29,7 @@ export function errorPage(view: ErrorView): Html {
   const body = html`<div class="panel error">
 <header class="titles"><p class="error-number">${text`Error ${status}`}</p><h1>${title}</h1><p class="lead">${message}</p></header>
 <p>${adviceOf(view)}</p>
-${details !== undefined && html`<details class="more"><summary>${text`Details`}</summary><pre class="output" tabindex="0">${details}</pre></details>`}
+${ownHelp(view)}${details !== undefined && html`<details class="more"><summary>${text`Details`}</summary><pre class="output" tabindex="0">${details}</pre></details>`}
 ${ids(view)}
 <a class="button primary wide" href="${action.url}">${action.label}</a>
 </div>`;
@@ -45,6 +46,11 @@ export function notFoundPage({ layout }: { readonly layout: LayoutProps }): Html
     message: text`There is no page at this address.`,
     hint: text`Check the address for a typing mistake. If a link brought you here, what it pointed to may be gone.`,
   });
+}
+
+function ownHelp({ layout, status }: ErrorView): HtmlValue {
+  const help = ownPart(layout, 'error-help', { error_status: status });
+  return help && html`<div class="own-part">${help}</div>\n`;
 }
 
 function ids({ layout, errorId }: ErrorView): HtmlValue {

@@ -1,9 +1,12 @@
 import type { LoginField, LoginMethod } from '../../plugin-host/authenticator.ts';
+import { text } from '../../texts/text.ts';
 import { csrfField, hiddenFields, textField } from '../elements/form.ts';
 import { icon } from '../elements/icons.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { linkedText } from '../elements/linked-text.ts';
 import { notice } from '../elements/notice.ts';
+import { lookOf, ownPart } from '../elements/own-part.ts';
 import { passkeyForm } from '../elements/passkey-form.ts';
 import { duration } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
@@ -45,14 +48,36 @@ export function loginPage(view: LoginView): Html {
       ...(choices.some(asksForPassword) ? (['password-toggle.js'] as const) : []),
       ...(takesPasskeys ? (['passkey.js'] as const) : []),
     ],
-    body: html`<div class="panel">
+    body: withOwnPage(
+      layout,
+      html`<div class="panel">
 <h1>Log in</h1>
-${problem(view)}
+${ownWords(layout)}${problem(view)}
 ${choices.length === 0 && html`<p class="soft">No one can log in here yet. Your administrator has to set up a login method.</p>`}
 ${choices.map((choice, index) => choiceMarkup(view, { choice, index, isPrimary: choice === primary }))}
 ${takesPasskeys && passkeyForm(layout, { purpose: 'login', action: layout.urls.loginPasskey, label: 'Log in with a passkey', fields: { next }, content: html`<div class="or">or</div>` })}
-</div>`,
+${termsOf(layout)}</div>`,
+    ),
   });
+}
+
+/** The panel, where the operator's own page puts it. */
+function withOwnPage(layout: FormLayoutProps, panel: Html): Html {
+  return ownPart(layout, 'login', { login_form: panel }) ?? panel;
+}
+
+function ownWords(layout: FormLayoutProps): HtmlValue {
+  const { loginMessage } = lookOf(layout);
+  const intro = ownPart(layout, 'login-intro');
+  return html`${loginMessage !== undefined && html`<p class="own-words">${linkedText(loginMessage)}</p>\n`}${intro && html`<div class="own-part">${intro}</div>\n`}`;
+}
+
+function termsOf(layout: FormLayoutProps): HtmlValue {
+  const { termsUrl } = lookOf(layout);
+  return (
+    termsUrl !== undefined &&
+    html`<p class="small soft">${text`By logging in you accept the ${html`<a href="${termsUrl}">${text`terms of use`}</a>`}.`}</p>\n`
+  );
 }
 
 function asksForPassword({ method }: LoginChoice): boolean {

@@ -3,6 +3,7 @@ import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadSparks } from '../elements/load-plots.ts';
 import { notice } from '../elements/notice.ts';
+import { ownPart } from '../elements/own-part.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type ServiceLink, serviceCards } from '../services/service-list.ts';
@@ -41,6 +42,11 @@ export interface HomeView {
   readonly limitWarningSeconds?: number;
 }
 
+function ownIntro(layout: FormLayoutProps): HtmlValue {
+  const intro = ownPart(layout, 'home-intro');
+  return intro && html`<div class="own-part block">${intro}</div>\n`;
+}
+
 /** Where a person arrives: the own server, named servers, and services to open. */
 export function homePage(view: HomeView): Html {
   const { layout, userName, server, namedServers, services, shared } = view;
@@ -52,7 +58,7 @@ export function homePage(view: HomeView): Html {
     scripts: isLive ? ['live-state.js'] : [],
     reloadSeconds: isLive ? (isChanging(servers) ? 5 : 30) : undefined,
     body: html`${pageHead(`Hello, ${userName}`)}
-<div id="servers" data-live-seconds="3">
+${ownIntro(layout)}<div id="servers" data-live-seconds="3">
 ${server && serverCard(view, server)}
 ${namedServers && namedServersSection(view, namedServers)}
 </div>

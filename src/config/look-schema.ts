@@ -1,0 +1,56 @@
+import { z } from 'zod';
+
+/** Where a link of the operator may lead: a path of this site, or another site; never a script. */
+const linkTarget = z
+  .string()
+  .max(2_000)
+  .refine(
+    isLinkTarget,
+    'is no link: use an http:// or https:// URL, a mailto: address or a path such as /terms',
+  );
+
+/** Whether a link may lead there: a path of this site, http, https or mailto. */
+export function isLinkTarget(text: string): boolean {
+  if (/^\/(?![/\\])/.test(text)) return URL.canParse(text, 'https://hub.invalid/');
+  const url = URL.parse(text);
+  return url !== null && ['http:', 'https:', 'mailto:'].includes(url.protocol);
+}
+
+const file = z.string().min(1).optional();
+const shortText = z.string().min(1).max(2_000).optional();
+
+/** The settings of `Hub` for a look of one's own, beside the title. */
+export const lookSettings = {
+  logo: file.describe(
+    'File with the logo in place of the built-in mark: SVG, PNG, JPEG or WebP, at most 1 MiB. One that is at least twice as wide as high also stands for the title.',
+  ),
+  logo_dark: file.describe('File with the logo for dark mode; the same as logo by default.'),
+  favicon: file.describe(
+    'File with the icon of the browser tab: SVG, PNG or ICO, at most 1 MiB. It is also the answer at /favicon.ico.',
+  ),
+  login_message: shortText.describe(
+    'Text on the login page. Line breaks are kept, web addresses become links, markup is shown as it is.',
+  ),
+  footer_text: shortText.describe('Text at the end of every page.'),
+  footer_links: z
+    .array(
+      z.strictObject({
+        title: z.string().min(1).max(100).describe('Its text.'),
+        url: linkTarget.describe('An http:// or https:// URL, a mailto: address or a path.'),
+      }),
+    )
+    .max(10)
+    .default([])
+    .describe('Links at the end of every page, each with `title` and `url`; at most 10.'),
+  terms_url: linkTarget
+    .optional()
+    .describe(
+      'Terms of use: linked at the end of every page, and on the login page, which says that who logs in accepts them.',
+    ),
+  custom_css: file.describe(
+    'Stylesheet that pages load after the built-in one, at most 256 KiB. It is sent from the hub; what it loads from other hosts is blocked by browsers.',
+  ),
+  templates_dir: file.describe(
+    'Folder with HTML for single parts of pages: login.html, login-intro.html, home-intro.html, error-help.html and footer.html.',
+  ),
+} as const;

@@ -1,0 +1,58 @@
+import type { Template, TemplateName } from './template.ts';
+
+/** Name of one of the operator's files below the path of assets, such as `own-logo.0123456789ab.svg`. */
+export type OwnFileName = `own-${string}`;
+
+/** One of the operator's files, read and checked. */
+export interface OwnFile {
+  readonly name: OwnFileName;
+  readonly body: Buffer;
+  readonly contentType: string;
+}
+
+/**
+ * What the operator gave pages of a look: names of files, texts and parts of pages. It can be written as JSON: a
+ * gateway gets it from its hub, where the files are.
+ */
+export interface Look {
+  readonly logo?: Logo | undefined;
+  readonly favicon?: OwnFileName | undefined;
+  /** Loaded after the built-in stylesheet. */
+  readonly stylesheet?: OwnFileName | undefined;
+  /** Plain text. */
+  readonly loginMessage?: string | undefined;
+  /** Plain text. */
+  readonly footerText?: string | undefined;
+  readonly footerLinks: readonly FooterLink[];
+  readonly termsUrl?: string | undefined;
+  readonly templates: Readonly<Partial<Record<TemplateName, Template>>>;
+}
+
+export interface Logo {
+  readonly file: OwnFileName;
+  readonly darkFile?: OwnFileName | undefined;
+  /** Size of the image, in its own pixels. */
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface FooterLink {
+  readonly title: string;
+  readonly url: string;
+}
+
+/** A look with the files it names. */
+export interface OwnLook {
+  readonly look: Look;
+  readonly files: readonly OwnFile[];
+  /** The same for two hubs whose files say the same, wherever they are. */
+  readonly digest: string;
+}
+
+/** The look at this moment: a reload puts another one in its place. */
+export interface CurrentLook {
+  readonly current: Look;
+}
+
+/** That of a hub whose operator gave it none. */
+export const builtInLook: Look = { footerLinks: [], templates: {} };

@@ -1,0 +1,170 @@
+import { hash } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Config } from '../config/config.ts';
+import { reasonOf } from '../config/secrets.ts';
+import { didYouMean } from '../config/suggestion.ts';
+import type { ConfigProblem } from '../errors.ts';
+import { type Image, type ImageType, readImage } from './image.ts';
+import type { Look, OwnFile, OwnFileName, OwnLook } from './look.ts';
+import { readBoundedFile, readText } from './read-file.ts';
+import { findStylesheetProblems } from './stylesheet.ts';
+import {
+  compileTemplate,
+  type Template,
+  type TemplateName,
+  templatePlaceholders,
+} from './template.ts';
+
+const longestImageBytes = 1024 * 1024;
+const longestStylesheetBytes = 256 * 1024;
+const longestTemplateBytes = 64 * 1024;
+/** Of the same file; the rest is usually a consequence. */
+const mostProblems = 5;
+
+const logoTypes: readonly ImageType[] = ['svg', 'png', 'jpg', 'webp'];
+const faviconTypes: readonly ImageType[] = ['svg', 'png', 'ico'];
+const templateNames = Object.keys(templatePlaceholders) as TemplateName[];
+
+type LookConfig = Pick<Config, 'directory'> & {
+  readonly Hub: Pick<
+    Config['Hub'],
+    | 'logo'
+    | 'logo_dark'
+    | 'favicon'
+    | 'login_message'
+    | 'footer_text'
+    | 'footer_links'
+    | 'terms_url'
+    | 'custom_css'
+    | 'templates_dir'
+  >;
+};
+
+/** Reads the files of the look. What is of no use is left out, so that the built-in stands, and told of. */
+export async function readLook({ Hub, directory }: LookConfig): Promise<{
+  readonly own: OwnLook;
+  readonly warnings: readonly ConfigProblem[];
+}> {
+  const warnings: ConfigProblem[] = [];
+  const files: OwnFile[] = [];
+  const warn = (setting: string, message: string) =>
+    void warnings.push({ path: `Hub.${setting}`, message });
+
+  async function readImageFile(
+    setting: 'logo' | 'logo_dark' | 'favicon',
+    allowed: readonly ImageType[],
+    instead: string,
+  ): Promise<(Image & { readonly file: OwnFileName }) | undefined> {
+    const configured = Hub[setting];
+    if (configured === undefined) return undefined;
+    const path = resolve(directory, configured);
+    const read = await readBoundedFile(path, longestImageBytes);
+    const image = read.problem ?? (await readImage(read.body, allowed));
+    if (read.problem !== undefined || typeof image === 'string') {
+      warn(setting, `${path} ${String(image)}; ${instead}`);
+      return undefined;
+    }
+    const name = nameOf(setting.replace('_', '-'), image.type, read.body);
+    files.push({ name, body: read.body, contentType: image.contentType });
+    return { ...image, file: name };
+  }
+
+  async function readStylesheet(): Promise<OwnFileName | undefined> {
+    const { custom_css: configured } = Hub;
+    if (configured === undefined) return undefined;
+    const path = resolve(directory, configured);
+    const read = await readBoundedFile(path, longestStylesheetBytes);
+    const instead = 'it is left out';
+    if (read.problem !== undefined) {
+      warn('custom_css', `${path} ${read.problem}; ${instead}`);
+      return undefined;
+    }
+    const text = readText(read.body);
+    if (text === undefined || text.trimStart().startsWith('<')) {
+      warn('custom_css', `${path} is not a stylesheet in UTF-8; ${instead}`);
+      return undefined;
+    }
+    for (const { line, message } of findStylesheetProblems(text).slice(0, mostProblems))
+      warn('custom_css', `${path}, line ${line}: ${message}`);
+    const name = nameOf('style', 'css', read.body);
+    files.push({ name, body: read.body, contentType: 'text/css; charset=utf-8' });
+    return name;
+  }
+
+  async function readTemplates(): Promise<Look['templates']> {
+    const { templates_dir: configured } = Hub;
+    const templates: Partial<Record<TemplateName, Template>> = {};
+    if (configured === undefined) return templates;
+    const folder = resolve(directory, configured);
+    let names: string[];
+    try {
+      names = await readdir(folder);
+    } catch (error) {
+      warn(
+        'templates_dir',
+        `${folder} cannot be read: ${reasonOf(error)}; the built-in parts are used`,
+      );
+      return templates;
+    }
+    for (const fileName of names.filter((each) => each.endsWith('.html')).toSorted()) {
+      const wanted = fileName.slice(0, -'.html'.length);
+      const name = templateNames.find((each) => each === wanted);
+      if (name === undefined) {
+        const list = templateNames.map((each) => `${each}.html`).join(', ');
+        const hint = didYouMean(wanted, templateNames);
+        warn(
+          'templates_dir',
+          `${join(folder, fileName)} is no part of a page; there are ${list}${hint}`,
+        );
+        continue;
+      }
+      const template = await readTemplate(name, join(folder, fileName));
+      if (template !== undefined) templates[name] = template;
+    }
+    return templates;
+  }
+
+  async function readTemplate(name: TemplateName, path: string): Promise<Template | undefined> {
+    const read = await readBoundedFile(path, longestTemplateBytes);
+    const text = read.problem === undefined ? readText(read.body) : undefined;
+    const instead = 'the built-in part is used until it is fixed';
+    if (text === undefined) {
+      warn('templates_dir', `${path} ${read.problem ?? 'is not text in UTF-8'}; ${instead}`);
+      return undefined;
+    }
+    const { template, problems } = await compileTemplate(name, text);
+    for (const { line, message } of problems.slice(0, mostProblems))
+      warn('templates_dir', `${path}, line ${line}: ${message}; ${instead}`);
+    return problems.length === 0 ? template : undefined;
+  }
+
+  const logo = await readImageFile('logo', logoTypes, 'the built-in mark is shown');
+  const dark = await readImageFile('logo_dark', logoTypes, 'dark mode shows Hub.logo');
+  if (Hub.logo_dark !== undefined && Hub.logo === undefined)
+    warn('logo_dark', 'is only shown with Hub.logo; set that too');
+  const favicon = await readImageFile('favicon', faviconTypes, 'the built-in icon is used');
+  const look: Look = {
+    logo: logo && {
+      file: logo.file,
+      darkFile: dark?.file,
+      width: logo.width,
+      height: logo.height,
+    },
+    favicon: favicon?.file,
+    stylesheet: await readStylesheet(),
+    loginMessage: Hub.login_message,
+    footerText: Hub.footer_text,
+    footerLinks: Hub.footer_links,
+    termsUrl: Hub.terms_url,
+    templates: await readTemplates(),
+  };
+  return {
+    own: { look, files, digest: hash('sha256', JSON.stringify(look), 'base64url') },
+    warnings,
+  };
+}
+
+function nameOf(kind: string, extension: string, body: Buffer): OwnFileName {
+  return `own-${kind}.${hash('sha256', body, 'hex').slice(0, 12)}.${extension}`;
+}

@@ -1,0 +1,48 @@
+import type { Logo } from '../../look/look.ts';
+import { text } from '../../texts/text.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { icon } from './icons.ts';
+import type { LayoutProps } from './layout-props.ts';
+import { linkedText } from './linked-text.ts';
+import { lookOf, ownPart } from './own-part.ts';
+
+/** One that is so much wider than high has the name in it. */
+const wordMarkRatio = 2;
+
+/** The hub's mark and title: what the link at the head of a page shows. */
+export function brand(layout: LayoutProps, markSize: number): Html {
+  const { logo } = lookOf(layout);
+  const { hubTitle } = layout;
+  if (logo === undefined) return html`${icon('hub', markSize)}<span>${hubTitle}</span>`;
+  const isWordMark = logo.width >= wordMarkRatio * logo.height;
+  return isWordMark
+    ? logoImage(layout, logo, hubTitle)
+    : html`${logoImage(layout, logo, '')}<span>${hubTitle}</span>`;
+}
+
+function logoImage({ assets, theme = 'system' }: LayoutProps, logo: Logo, alt: string): Html {
+  const { darkFile = logo.file, width, height } = logo;
+  const file = theme === 'dark' ? darkFile : logo.file;
+  const image = html`<img class="logo" src="${assets.url(file)}" alt="${alt}" width="${Math.round(width)}" height="${Math.round(height)}">`;
+  if (theme !== 'system' || darkFile === logo.file) return image;
+  return html`<picture><source srcset="${assets.url(darkFile)}" media="(prefers-color-scheme: dark)">${image}</picture>`;
+}
+
+/** The end of every page: what the operator says there. */
+export function siteFooter(layout: LayoutProps): HtmlValue {
+  const own = ownPart(layout, 'footer');
+  const { footerText, footerLinks, termsUrl } = lookOf(layout);
+  const links = [
+    ...footerLinks,
+    ...(termsUrl === undefined ? [] : [{ title: text`Terms of use`, url: termsUrl }]),
+  ];
+  if (own === undefined && footerText === undefined && links.length === 0) return false;
+  return html`<footer class="site-footer"><div class="inner">${
+    own ??
+    html`${footerText !== undefined && html`<p>${linkedText(footerText)}</p>`}${
+      links.length > 0 &&
+      html`<ul>${links.map(({ title, url }) => html`<li><a href="${url}">${title}</a></li>`)}</ul>`
+    }`
+  }</div></footer>
+`;
+}
