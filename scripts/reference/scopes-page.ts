@@ -82,5 +82,5 @@ ${roles.join('\n')}
 }
 
 function row(name: string, { description, help, subscopes }: ScopeDefinition): string {
-  return `| ${code(name)} | ${cell(description)} | ${cell(help)} | ${subscopes.map(code).join(', ')} |`;
+  return `| ${code(name)} | ${cell(String(description))} | ${cell(help)} | ${subscopes.map(code).join(', ')} |`;
 }

@@ -88,7 +88,9 @@ test('an administrator has everything once, their own apart', () => {
   expect(all.map(nameOf)).toEqual(
     expect.arrayContaining(['shutdown', 'admin:users', 'servers!user']),
   );
-  expect(all.find(({ scope }) => scope === 'admin:users')?.risk).toContain('administrator');
+  expect(all.find(({ scope }) => scope === 'admin:users')?.risk?.toString()).toContain(
+    'administrator',
+  );
   expect(all.find(({ scope }) => scope === 'servers!user')?.risk).toBeUndefined();
 });
 

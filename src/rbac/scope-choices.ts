@@ -91,7 +91,6 @@ export function scopeChoices(
     const { name, filter } = scope;
     if (name.startsWith('custom:')) offer(scope, definition);
     else if (filter === undefined) {
-      offerOwn(name, definition);
       offerReaching(name, definition, '');
       if (name !== 'access:services') continue;
       for (const value of serviceNames)
@@ -112,6 +111,8 @@ export function scopeChoices(
     reachKinds: [...reachKinds],
   };
 }
+
+const inWords = new Intl.Collator('en', { numeric: true });
 
 /** Puts what another choice of the same filter brings along below it, and sorts the others as they are defined. */
 function nested(scopes: readonly PlacedScope[], catalogue: ScopeCatalogue): ScopeChoice[] {
@@ -146,7 +147,8 @@ function nested(scopes: readonly PlacedScope[], catalogue: ScopeCatalogue): Scop
     .toSorted(
       (one, other) =>
         rank(one.name) - rank(other.name) ||
-        one.placed.description.localeCompare(other.placed.description, 'en'),
+        Number(one.placed.scope.includes('!')) - Number(other.placed.scope.includes('!')) ||
+        inWords.compare(String(one.placed.description), String(other.placed.description)),
     )
     .map(({ placed, parts }) => ({ ...placed, parts }));
 }

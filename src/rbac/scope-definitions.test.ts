@@ -90,12 +90,12 @@ describe('scopeDefinitions', () => {
       expect([...definition.subscopes].sort()).toEqual(directSubscopes[name] ?? []);
       for (const subscope of definition.subscopes)
         expect(scopeDefinitions).toHaveProperty([subscope]);
-      expect(definition.description).toMatch(/^[A-Z].*[^.]$/);
+      expect(String(definition.description)).toMatch(/^[A-Z].*[^.]$/);
       expect(definition.help).toMatch(/^[A-Z].*\.$/);
       expect(Object.keys(scopeGroupTitles)).toContain(definition.group);
       if (definition.own !== undefined)
-        expect(definition.own).toMatch(/^[A-Z].*\byour?\b.*(?<!\.)$/);
-      if (definition.risk !== undefined) expect(definition.risk).toMatch(/^[A-Z].*\.$/);
+        expect(String(definition.own)).toMatch(/^[A-Z].*\byour?\b.*(?<!\.)$/);
+      if (definition.risk !== undefined) expect(String(definition.risk)).toMatch(/^[A-Z].*\.$/);
     },
   );
 

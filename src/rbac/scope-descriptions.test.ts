@@ -1,8 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { createScopeCatalogue, scopeDefinitions } from './scope-definitions.ts';
-import { describeScopes } from './scope-descriptions.ts';
+import { describeScopes, type ScopeDescription } from './scope-descriptions.ts';
 
 const catalogue = createScopeCatalogue();
+const inWords = ({ scope, description, restriction }: ScopeDescription) => [
+  scope,
+  String(description),
+  restriction && String(restriction),
+];
 const scopesOf = (scopes: string[]) => describeScopes(scopes, catalogue).map(({ scope }) => scope);
 
 test.each([
@@ -17,22 +22,33 @@ test.each([
 ])('tells what %s is restricted to', (scope, restriction) => {
   const name = scope.split('!')[0] as keyof typeof scopeDefinitions;
   const { description } = scopeDefinitions[name];
-  expect(describeScopes([scope], catalogue)).toMatchObject([{ scope, description, restriction }]);
+  const [first] = describeScopes([scope], catalogue);
+  expect(inWords(first!)).toEqual([scope, String(description), restriction]);
 });
 
 describe('to a reader', () => {
   const titleOfService = (name: string) => (name === 'whoami' ? 'Who am I' : undefined);
   const words = (scope: string) => {
     const [first] = describeScopes([scope], catalogue, { userName: 'alice', titleOfService });
-    const { description, restriction, group } = first!;
-    return [description, restriction, group];
+    const [, ...words] = inWords(first!);
+    return [...words, first!.group];
   };
 
   test.each([
     ['read:users:name!user', 'Know your user name', undefined, 'account'],
     ['read:users:groups!user=alice', 'Know your groups', undefined, 'account'],
-    ['servers!server=alice/', scopeDefinitions.servers.own, 'only your default server', 'servers'],
-    ['servers!server=alice/gpu', scopeDefinitions.servers.own, 'only your server gpu', 'servers'],
+    [
+      'servers!server=alice/',
+      String(scopeDefinitions.servers.own),
+      'only your default server',
+      'servers',
+    ],
+    [
+      'servers!server=alice/gpu',
+      String(scopeDefinitions.servers.own),
+      'only your server gpu',
+      'servers',
+    ],
     ['access:services!service=whoami', 'Open Who am I as you', undefined, 'services'],
     ['access:services!service=wiki', 'Open wiki as you', undefined, 'services'],
     ['access:servers!server=bob/', 'Open the default server of bob', undefined, 'sharing'],
@@ -46,7 +62,11 @@ describe('to a reader', () => {
     ['servers!user=bob', 'only user bob'],
     ['servers!group=staff', 'only group staff'],
   ])('puts what reaches others among people: %s', (scope, restriction) => {
-    expect(words(scope)).toEqual([scopeDefinitions.servers.description, restriction, 'people']);
+    expect(words(scope)).toEqual([
+      String(scopeDefinitions.servers.description),
+      restriction,
+      'people',
+    ]);
   });
 });
 

@@ -1,3 +1,4 @@
+import { type Phrase, text } from '../texts/text.ts';
 import { readScope, type Scope, splitServerValue } from './scope.ts';
 import { metascopes, type ScopeCatalogue, type ScopeDefinition } from './scope-definitions.ts';
 import type { ScopeGroup } from './scope-words.ts';
@@ -7,16 +8,16 @@ export interface ScopeDescription {
   /** The scope as requested. */
   readonly scope: string;
   /** A short phrase without a full stop. */
-  readonly description: string;
+  readonly description: Phrase;
   /** What it is restricted to, such as `only user alice`. */
-  readonly restriction: string | undefined;
+  readonly restriction: Phrase | undefined;
 }
 
 /** The same with its place among others. */
 export interface PlacedScope extends ScopeDescription {
   readonly group: ScopeGroup;
   /** What a holder could do with it beyond its words. */
-  readonly risk: string | undefined;
+  readonly risk: Phrase | undefined;
 }
 
 /** To whom scopes are described: what is theirs is called yours. */
@@ -63,12 +64,16 @@ export function describe(
   }
   if (name === 'access:services' && filter?.kind === 'service' && filter.value !== undefined) {
     const title = reader?.titleOfService?.(filter.value) ?? filter.value;
-    const words = reader === undefined ? `Open ${title}` : `Open ${title} as you`;
+    const words = reader === undefined ? text`Open ${title}` : text`Open ${title} as you`;
     return { description: words, restriction: undefined, group, risk };
   }
   if (name === 'access:servers' && filter?.kind === 'server' && filter.value !== undefined) {
-    const words = `Open ${serverOf(filter.value)}`;
-    return { description: words, restriction: undefined, group: 'sharing', risk: undefined };
+    return {
+      description: openServer(filter.value),
+      restriction: undefined,
+      group: 'sharing',
+      risk: undefined,
+    };
   }
   const isAboutOthers = own !== undefined && !metascopes.has(name);
   return {
@@ -89,10 +94,10 @@ function isOwn({ name, filter }: Scope, { userName }: ScopeReader): boolean {
   );
 }
 
-function ownServer(value: string | undefined): string {
+function ownServer(value: string | undefined): Phrase {
   const serverName = value === undefined ? undefined : splitServerValue(value).serverName;
-  if (serverName === undefined) return 'only this server';
-  return serverName === '' ? 'only your default server' : `only your server ${serverName}`;
+  if (serverName === undefined) return text`only this server`;
+  return serverName === '' ? text`only your default server` : text`only your server ${serverName}`;
 }
 
 function bringsAlong(outer: Scope, inner: Scope, catalogue: ScopeCatalogue): boolean {
@@ -104,23 +109,34 @@ function bringsAlong(outer: Scope, inner: Scope, catalogue: ScopeCatalogue): boo
   );
 }
 
-function restriction({ filter }: Scope): string | undefined {
+function restriction({ filter }: Scope): Phrase | undefined {
   if (filter === undefined) return undefined;
   switch (filter.kind) {
     case 'user':
-      return filter.value === undefined ? 'only their own account' : `only user ${filter.value}`;
+      return filter.value === undefined
+        ? text`only their own account`
+        : text`only user ${filter.value}`;
     case 'group':
-      return `only group ${filter.value}`;
+      return text`only group ${filter.value ?? ''}`;
     case 'service':
-      return filter.value === undefined ? 'only this service' : `only service ${filter.value}`;
+      return filter.value === undefined
+        ? text`only this service`
+        : text`only service ${filter.value}`;
     case 'server':
-      return filter.value === undefined ? 'only this server' : `only ${serverOf(filter.value)}`;
+      return filter.value === undefined ? text`only this server` : onlyServer(filter.value);
   }
 }
 
-function serverOf(value: string): string {
+function onlyServer(value: string): Phrase {
   const { userName, serverName } = splitServerValue(value);
   return serverName === ''
-    ? `the default server of ${userName}`
-    : `the server ${serverName} of ${userName}`;
+    ? text`only the default server of ${userName}`
+    : text`only the server ${serverName} of ${userName}`;
+}
+
+function openServer(value: string): Phrase {
+  const { userName, serverName } = splitServerValue(value);
+  return serverName === ''
+    ? text`Open the default server of ${userName}`
+    : text`Open the server ${serverName} of ${userName}`;
 }

@@ -185,7 +185,7 @@ describe('with the cookies of an administrator who logged in an hour ago', () =>
     expect(made.body).toContain('Your new token');
     expect((await thief.request(`${hub.url}hub/home`)).status).toBe(302);
     const sent = await post(thief, 'token', { note: 'theirs' });
-    expect([sent.status, sent.headers.location?.split('?')[0]]).toEqual([302, '/hub/login']);
+    expect([sent.status, sent.headers.location?.split('?')[0]]).toEqual([303, '/hub/login']);
     const { body } = await victim.request(`${hub.url}hub/token`);
     expect(body).not.toContain('theirs');
   });

@@ -215,7 +215,7 @@ test('a login that has ended meanwhile loses nothing that was typed, and makes n
   ];
   const gone = new FakeBrowser();
   const sent = await send(gone, fields);
-  expect(sent.status).toBe(302);
+  expect(sent.status).toBe(303);
   const before = await tokenCount('bob');
   const next = new URL(sent.headers.location ?? '', hub.url).searchParams.get('next') ?? '';
   await submitLogin(gone, hub.url, 'bob', 'test', next);

@@ -6,9 +6,6 @@ export const filesToTranslate: ReadonlySet<string> = new Set<string>([
   // account
   'pages/account/account-page.ts',
   'pages/account/second-factor-pages.ts',
-  'pages/account/session-list.ts',
-  'pages/account/token-form-view.ts',
-  'pages/account/token-page.ts',
   // admin
   'pages/admin/activity-page.ts',
   'pages/admin/announcements-page.ts',
@@ -23,7 +20,6 @@ export const filesToTranslate: ReadonlySet<string> = new Set<string>([
   'pages/admin/services-page.ts',
   // login
   'pages/login/confirm-login-page.ts',
-  'pages/login/consent-page.ts',
   'pages/login/interstitial-page.ts',
   'pages/login/logged-out-page.ts',
   'pages/login/login-failed-page.ts',
@@ -69,7 +65,6 @@ export const pagesToTranslate: ReadonlySet<string> = new Set<string>([
   'logged-out',
   'leaving',
   'login-failed',
-  'consent',
   // servers and services
   'home',
   'home-about-to-stop',
@@ -101,11 +96,6 @@ export const pagesToTranslate: ReadonlySet<string> = new Set<string>([
   'share-by-link',
   'share-refused',
   'accept-share',
-  // tokens and sessions
-  'tokens',
-  'tokens-form',
-  'tokens-new',
-  'sessions',
   // account
   'account',
   'account-protected',

@@ -2,6 +2,7 @@ import { closestName } from '../../config/suggestion.ts';
 import { HubError } from '../../errors.ts';
 import { quoteScope, type ScopeSet } from '../../rbac/scope.ts';
 import { isForServicesOnly, type ScopeCatalogue } from '../../rbac/scope-definitions.ts';
+import { message, type Phrase, text } from '../../texts/text.ts';
 
 /** Scopes that one message names. */
 const mostNamed = 5;
@@ -12,55 +13,76 @@ export function scopeError(
   {
     unknown,
     beyond,
-    who,
     held,
+    whose,
     catalogue,
   }: {
     readonly unknown: readonly string[];
     readonly beyond: readonly string[];
     /** Whose rights these scopes go beyond. */
-    readonly who: string;
+    readonly whose: 'yours' | "the owner's";
     /** What the person asking holds; undefined where it is not for them to know. */
     readonly held: ScopeSet | undefined;
     readonly catalogue: ScopeCatalogue;
   },
 ): HubError {
-  const message = [
-    unknown.length > 0 && `The ${listed(unknown)} unknown or malformed.`,
-    beyond.length > 0 && `The ${listed(beyond)} more than ${who} may do.`,
+  const said = [
+    ...(unknown.length > 0 ? [unknownText(unknown)] : []),
+    ...(beyond.length > 0 ? [beyondText(beyond, whose)] : []),
   ];
   const hints = [
-    ...unknown.slice(0, mostNamed).map((text) => meant(text, catalogue)),
-    ...beyond.slice(0, mostNamed).map((text) => held && narrower(text, held)),
+    ...unknown.slice(0, mostNamed).map((scope) => meant(scope, catalogue)),
+    ...beyond.slice(0, mostNamed).map((scope) => held && narrower(scope, held)),
   ].filter((hint) => hint !== undefined);
-  return new HubError(code, message.filter(Boolean).join(' '), {
-    ...(hints.length > 0 && { hint: [...new Set(hints)].join(' ') }),
-  });
+  return new HubError(code, inARow(said), hints.length > 0 ? { hint: inARow(hints) } : {});
 }
 
-function listed(scopes: readonly string[]): string {
+function unknownText(scopes: readonly string[]): Phrase {
+  return message(
+    '{count, plural, one {The scope {names} is unknown or malformed.} other {The scopes {names} are unknown or malformed.}}',
+    { count: scopes.length, names: named(scopes) },
+  );
+}
+
+function beyondText(scopes: readonly string[], whose: 'yours' | "the owner's"): Phrase {
+  const values = { count: scopes.length, names: named(scopes) };
+  return whose === 'yours'
+    ? message(
+        '{count, plural, one {The scope {names} is more than you may do.} other {The scopes {names} are more than you may do.}}',
+        values,
+      )
+    : message(
+        '{count, plural, one {The scope {names} is more than the owner of the token may do.} other {The scopes {names} are more than the owner of the token may do.}}',
+        values,
+      );
+}
+
+function named(scopes: readonly string[]): Phrase {
   const names = scopes.slice(0, mostNamed).map(quoteScope).join(', ');
   const more = scopes.length - mostNamed;
-  if (scopes.length === 1) return `scope ${names} is`;
-  return `scopes ${names}${more > 0 ? ` and ${more} more` : ''} are`;
+  return more > 0 ? text`${names} and ${more} more` : names;
 }
 
 /** The name that was probably meant, with the filter as it was written. */
-function meant(text: string, catalogue: ScopeCatalogue): string | undefined {
-  const [name = ''] = text.split('!', 1);
+function meant(scope: string, catalogue: ScopeCatalogue): Phrase | undefined {
+  const [name = ''] = scope.split('!', 1);
   // Custom scopes are those of services, and not for everyone to know.
   const known = catalogue.names.filter(
     (each) => !each.startsWith('custom:') && !isForServicesOnly(each, catalogue),
   );
   const closest = closestName(name, known);
   if (closest === undefined || closest === name) return undefined;
-  return `Did you mean ${quoteScope(closest + text.slice(name.length))}?`;
+  return text`Did you mean ${quoteScope(closest + scope.slice(name.length))}?`;
 }
 
 /** The forms of a scope that are held, where it is held for some only. */
-function narrower(text: string, held: ScopeSet): string | undefined {
-  const [name = ''] = text.split('!', 1);
+function narrower(scope: string, held: ScopeSet): Phrase | undefined {
+  const [name = ''] = scope.split('!', 1);
   const filtered = [...held].filter((each) => each.startsWith(`${name}!`)).slice(0, 3);
   if (filtered.length === 0) return undefined;
-  return `You have ${filtered.map(quoteScope).join(', ')}.`;
+  return text`You have ${filtered.map(quoteScope).join(', ')}.`;
+}
+
+function inARow(sentences: readonly Phrase[]): Phrase {
+  return sentences.reduce((before, next) => text`${before} ${next}`);
 }

@@ -7,6 +7,7 @@ import { grantableScopes } from '../../rbac/default-roles.ts';
 import { resolveScopes } from '../../rbac/expand-scopes.ts';
 import type { Owner } from '../../rbac/owner.ts';
 import type { ScopeSet } from '../../rbac/scope.ts';
+import { text } from '../../texts/text.ts';
 import type { User } from '../../users/user-store.ts';
 import type { IssuedAccessToken, NewAccessToken } from './access-token.ts';
 import type { AccessTokenStore } from './access-token-store.ts';
@@ -69,18 +70,18 @@ export function createTokenIssuer({
     if (!Number.isSafeInteger(lifetimeSeconds) || lifetimeSeconds <= 0) {
       throw new HubError(
         'bad_request',
-        'The lifetime of a token must be a positive number of seconds.',
+        text`The lifetime of a token must be a positive number of seconds.`,
       );
     }
     if (maxLifetimeSeconds > 0 && lifetimeSeconds > maxLifetimeSeconds) {
       throw new HubError(
         'bad_request',
-        `Tokens of this hub last ${maxLifetimeSeconds} seconds at most.`,
+        text`Tokens of this hub last ${String(maxLifetimeSeconds)} seconds at most.`,
       );
     }
     const expiresAt = new Date(now() + lifetimeSeconds * 1000);
     if (Number.isNaN(expiresAt.getTime())) {
-      throw new HubError('bad_request', 'The lifetime of the token is too long.');
+      throw new HubError('bad_request', text`The lifetime of the token is too long.`);
     }
     return expiresAt;
   };
@@ -107,22 +108,26 @@ export function createTokenIssuer({
       throw scopeError('bad_request', {
         unknown: unresolved,
         beyond,
-        who: 'you',
+        whose: 'yours',
         held: isForThemselves ? inherited : undefined,
         catalogue,
       });
     }
-    const requireWithin = (held: ScopeSet, code: 'bad_request' | 'forbidden', who: string) => {
+    const requireWithin = (
+      held: ScopeSet,
+      code: 'bad_request' | 'forbidden',
+      whose: 'yours' | "the owner's",
+    ) => {
       const beyond = beyondOf(held);
       if (beyond.length === 0) return;
       const shown = isForThemselves ? held : undefined;
-      throw scopeError(code, { unknown: [], beyond, who, held: shown, catalogue });
+      throw scopeError(code, { unknown: [], beyond, whose, held: shown, catalogue });
     };
-    if (isForThemselves) requireWithin(inherited, 'bad_request', 'you');
+    if (isForThemselves) requireWithin(inherited, 'bad_request', 'yours');
     // First: what others may do is nothing to be tried out by those who may do less.
     const grantable = isForThemselves ? granter.scopes : grantableScopes(granter.scopes, catalogue);
-    requireWithin(grantable, 'forbidden', 'you');
-    requireWithin(inherited, 'bad_request', 'the owner of the token');
+    requireWithin(grantable, 'forbidden', 'yours');
+    requireWithin(inherited, 'bad_request', "the owner's");
   }
 
   return {
@@ -163,10 +168,12 @@ export function createTokenIssuer({
 }
 
 function tooManyTokens(limit: number, name: string, granter: Owner): HubError {
-  const who = granter.kind === 'user' && granter.name === name ? 'You have' : `${name} has`;
+  const isOwn = granter.kind === 'user' && granter.name === name;
   return new HubError(
     'conflict',
-    `${who} ${limit} API tokens, the most that a user may have here.`,
+    isOwn
+      ? text`You have ${limit} API tokens, the most that a user may have here.`
+      : text`${name} has ${limit} API tokens, the most that a user may have here.`,
     {
       hint: `Revoke one that is no longer needed, under Tokens or with DELETE /hub/api/users/${encodeURIComponent(name)}/tokens/{id}.`,
     },

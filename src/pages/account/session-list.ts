@@ -1,3 +1,4 @@
+import { type Text, text } from '../../texts/text.ts';
 import { deviceName } from '../elements/device.ts';
 import { actionForm } from '../elements/form.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -23,18 +24,23 @@ export function sessionList(
 ): Html {
   return html`<ul class="list">${sessions.map((session) => {
     const device = deviceName(session.userAgent);
-    return html`<li><div class="what"><strong title="${session.userAgent}">${device}</strong> ${session.isCurrent && html`<span class="tag">This browser</span>`}
-<p>From <span class="mono">${session.address}</span>${session.authenticator && html`, by ${session.authenticator}`}. Logged in ${timeElement(session.createdAt, layout.now)}, last seen ${timeElement(session.lastSeenAt, layout.now)}.</p></div>
+    return html`<li><div class="what"><strong title="${session.userAgent}">${device}</strong> ${session.isCurrent && html`<span class="tag">${text`This browser`}</span>`}
+<p>${originOf(session)} ${text`Logged in ${timeElement(session.createdAt, layout.now)}, last seen ${timeElement(session.lastSeenAt, layout.now)}.`}</p></div>
 ${
   session.isCurrent
-    ? actionForm(layout, { action: layout.urls.logout, label: 'Log out', style: 'small' })
+    ? actionForm(layout, { action: layout.urls.logout, label: text`Log out`, style: 'small' })
     : actionForm(layout, {
         action: endUrl,
-        label: 'End',
-        accessibleLabel: `End the login of ${device} from ${session.address}`,
+        label: text`End`,
+        accessibleLabel: text`End the login of ${device} from ${session.address}`,
         style: 'small danger',
         fields: { session_id: session.sessionId },
       })
 }</li>`;
   })}</ul>`;
+}
+
+function originOf({ address, authenticator }: SessionEntry): Text {
+  const from = html`<span class="mono">${address}</span>`;
+  return authenticator ? text`From ${from}, by ${authenticator}.` : text`From ${from}.`;
 }

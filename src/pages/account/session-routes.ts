@@ -1,6 +1,7 @@
 import type Router from '@koa/router';
 import { HubError } from '../../errors.ts';
 import type { LoginSessions } from '../../sessions/login-sessions.ts';
+import { text } from '../../texts/text.ts';
 import type { PageContext } from '../page-context.ts';
 import { sessionsPage } from './sessions-page.ts';
 
@@ -39,11 +40,11 @@ export function sessionPageRoutes(
       const form = await pages.readForm(ctx);
       const sessions = await logins.listOfUser(login.user.id);
       const session = sessions.find(({ sessionId }) => sessionId === form.get('session_id'));
-      if (session === undefined) throw new HubError('not_found', 'You have no such login.');
+      if (session === undefined) throw new HubError('not_found', text`You have no such login.`);
       await logins.end(session.sessionId);
       pages.redirectWithNotice(ctx, pages.urls.sessions, {
         kind: 'good',
-        text: 'That login has ended.',
+        text: text`That login has ended.`,
       });
     }),
   );
@@ -53,9 +54,11 @@ export function sessionPageRoutes(
     pages.loggedIn(async (ctx, login) => {
       await pages.readForm(ctx);
       const ended = await logins.endAllOfUser(login.user.id, { except: login.session.sessionId });
-      const text =
-        ended === 0 ? 'You are logged in nowhere else.' : 'All your other logins have ended.';
-      pages.redirectWithNotice(ctx, pages.urls.sessions, { kind: 'good', text });
+      const outcome =
+        ended === 0
+          ? text`You are logged in nowhere else.`
+          : text`All your other logins have ended.`;
+      pages.redirectWithNotice(ctx, pages.urls.sessions, { kind: 'good', text: outcome });
     }),
   );
 }

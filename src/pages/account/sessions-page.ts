@@ -1,3 +1,4 @@
+import { text } from '../../texts/text.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -13,15 +14,15 @@ export interface SessionsView {
 export function sessionsPage({ layout, sessions }: SessionsView): Html {
   const hasOthers = sessions.some(({ isCurrent }) => !isCurrent);
   return pageLayout(layout, {
-    title: 'Sessions',
+    title: text`Sessions`,
     place: 'sessions',
     body: html`${pageHead(
-      'Where you are logged in',
-      'Ending a login closes everything that browser has open here, at once.',
+      text`Where you are logged in`,
+      text`Ending a login closes everything that browser has open here, at once.`,
       hasOthers &&
         actionForm(layout, {
           action: layout.urls.endOtherSessions,
-          label: 'Log out everywhere else',
+          label: text`Log out everywhere else`,
           style: 'primary',
         }),
     )}

@@ -1,6 +1,6 @@
-import type { ScopeFilterKind } from '../../rbac/scope.ts';
 import type { ScopeChoice, ScopeChoices } from '../../rbac/scope-choices.ts';
 import { type ScopeGroup, scopeGroupTitles } from '../../rbac/scope-words.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import { type Choice, csrfField, selectField, textField } from '../elements/form.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
@@ -18,7 +18,7 @@ export interface NewTokenView {
   readonly isAdministrator: boolean;
   readonly form: TokenForm;
   /** Why no token was made. */
-  readonly problem?: string | undefined;
+  readonly problem?: HtmlValue;
 }
 
 /** Services and single servers that are offered at once; the others are found by name. */
@@ -33,42 +33,42 @@ ${csrfField(layout)}
 ${problem !== undefined && notice('bad', problem)}
 ${textField({
   name: 'note',
-  label: 'What is it for?',
+  label: text`What is it for?`,
   value: form.note,
   isOptional: true,
   autocomplete: 'off',
   maxLength: 200,
-  placeholder: 'Nightly report',
-  help: 'Helps you to know later which token is which.',
+  placeholder: text`Nightly report`,
+  help: text`Helps you to know later which token is which.`,
 })}
-<div class="lifetime">${selectField({ name: 'expires_in', label: 'How long should it work?', choices: lifetimes, value: form.expires_in })}
-${isLasting && html`<div class="when-lasting">${notice('warn', 'A token that does not expire works until you revoke it, also for someone who finds it. Prefer one that ends.')}</div>`}</div>
+<div class="lifetime">${selectField({ name: 'expires_in', label: text`How long should it work?`, choices: lifetimes, value: form.expires_in })}
+${isLasting && html`<div class="when-lasting">${notice('warn', text`A token that does not expire works until you revoke it, also for someone who finds it. Prefer one that ends.`)}</div>`}</div>
 ${extentField(view)}
 <div class="chosen${problem !== undefined && ' shown'}">
 ${choices.groups.map(({ group, choices: offered }) => groupField(view, group, offered))}
 ${expertField(form)}
 </div>
-<div class="actions"><button class="button primary">Create token</button></div>
+<div class="actions"><button class="button primary">${text`Create token`}</button></div>
 </form>`;
 }
 
-const extentWords: Readonly<Record<TokenExtent, readonly [title: string, help: string]>> = {
-  everything: ['Everything I may do', 'Also what you are allowed later.'],
-  identify: ['Only know who I am', 'Your user name and your groups.'],
-  servers: ['Use my servers', 'Open, start, stop and delete your servers.'],
-  choose: ['Only what I choose', 'Tick it below.'],
+const extentWords: Readonly<Record<TokenExtent, readonly [title: Phrase, help: Phrase]>> = {
+  everything: [text`Everything I may do`, text`Also what you are allowed later.`],
+  identify: [text`Only know who I am`, text`Your user name and your groups.`],
+  servers: [text`Use my servers`, text`Open, start, stop and delete your servers.`],
+  choose: [text`Only what I choose`, text`Tick it below.`],
 };
 
 function extentField({ extents, form, isAdministrator }: NewTokenView): Html {
   // An administrator chooses: everything is too much to be had by not looking.
   const chosen = form.may ?? (isAdministrator ? undefined : 'everything');
-  return html`<fieldset class="choices extents"><legend>What may it do?</legend>${extents.map(
+  return html`<fieldset class="choices extents"><legend>${text`What may it do?`}</legend>${extents.map(
     (extent) => {
       const [title, help] = extentWords[extent];
       return html`<label class="choice"><input type="radio" name="may" value="${extent}"${extent === chosen && html` checked`} required><span><strong>${title}</strong><span>${help}</span>${
         extent === 'everything' &&
         isAdministrator &&
-        html`<span class="risk">You are an administrator: with it, someone else could delete users and use their servers.</span>`
+        html`<span class="risk">${text`You are an administrator: with it, someone else could delete users and use their servers.`}</span>`
       }</span></label>`;
     },
   )}</fieldset>`;
@@ -81,7 +81,7 @@ function groupField(view: NewTokenView, group: ScopeGroup, choices: readonly Sco
     ticked.has(choice.scope) || choice.parts.some(isTicked);
   const wanted = form.search.toLowerCase();
   const isFound = ({ scope, description }: ScopeChoice) =>
-    wanted === '' || `${description} ${scope}`.toLowerCase().includes(wanted);
+    wanted === '' || `${String(description)} ${scope}`.toLowerCase().includes(wanted);
   const isSearched = choices.length > mostOffered;
   const found = choices.filter((choice) => !isTicked(choice) && (!isSearched || isFound(choice)));
   const shown = [...choices.filter(isTicked), ...found.slice(0, mostOffered)];
@@ -89,9 +89,9 @@ function groupField(view: NewTokenView, group: ScopeGroup, choices: readonly Sco
   return html`<fieldset class="choices rights" id="token-${group}"><legend>${scopeGroupTitles[group]}</legend>
 ${(group === 'people' || (group === 'hub' && !hasPeople(view))) && reachField(view)}
 ${isSearched && searchField(view, group)}
-${shown.length === 0 && html`<p class="soft">Nothing of that name.</p>`}
+${shown.length === 0 && html`<p class="soft">${text`Nothing of that name.`}</p>`}
 ${shown.map((choice, index) => choiceField(choice, ticked, `${group}-${index}`, isTicked))}
-${left > 0 && html`<p class="soft">And ${left} more. Find them by name.</p>`}</fieldset>`;
+${left > 0 && html`<p class="soft">${text`And ${left} more. Find them by name.`}</p>`}</fieldset>`;
 }
 
 const hasPeople = ({ choices }: NewTokenView) =>
@@ -101,14 +101,14 @@ function searchField({ layout, form }: NewTokenView, group: ScopeGroup): Html {
   return html`<div class="inline-form">${textField({
     name: 'service_search',
     id: `search-${group}`,
-    label: 'Find by name',
+    label: text`Find by name`,
     type: 'search',
     value: form.search,
     isOptional: true,
     autocomplete: 'off',
     isLiteral: true,
     maxLength: 100,
-  })}<button class="button" name="find" value="${group}" formaction="${layout.urls.tokens}#token-${group}" formnovalidate>Find</button></div>`;
+  })}<button class="button" name="find" value="${group}" formaction="${layout.urls.tokens}#token-${group}" formnovalidate>${text`Find`}</button></div>`;
 }
 
 function choiceField(
@@ -121,14 +121,14 @@ function choiceField(
   const id = `scope-${key}`;
   return html`<div class="check"><input type="checkbox" id="${id}" name="scope" value="${scope}"${ticked.has(scope) && html` checked`} aria-describedby="${id}-help"><label for="${id}">${scopePhrase(choice)}</label><p class="help" id="${id}-help">${risk !== undefined && html`<span class="risk">${risk}</span> `}<code>${scope}</code></p>${
     parts.length > 0 &&
-    html`<details class="more small parts"${parts.some(isTicked) && html` open`}><summary aria-label="Only parts of it: ${choice.description}">Only parts of it</summary><div class="choices">${parts.map((part, index) => choiceField(part, ticked, `${key}-${index}`, isTicked))}</div></details>`
+    html`<details class="more small parts"${parts.some(isTicked) && html` open`}><summary aria-label="${text`Only parts of it: ${choice.description}`}">${text`Only parts of it`}</summary><div class="choices">${parts.map((part, index) => choiceField(part, ticked, `${key}-${index}`, isTicked))}</div></details>`
   }</div>`;
 }
 
-const reachWords: Readonly<Record<(typeof namedReaches)[number], string>> = {
-  user: 'One user, by name',
-  group: 'The members of one group, by name',
-  service: 'One service, by name',
+const reachWords: Readonly<Record<(typeof namedReaches)[number], Phrase>> = {
+  user: text`One user, by name`,
+  group: text`The members of one group, by name`,
+  service: text`One service, by name`,
 };
 
 /** For whom what reaches others holds, one choice for all that is ticked. */
@@ -145,48 +145,51 @@ function reachField({ choices, form }: NewTokenView): HtmlValue {
   ];
   return html`<div class="reach">${selectField({
     name: 'reach',
-    label: 'Only for',
+    label: text`Only for`,
     choices: options,
     value: form.reach,
-    help: 'For what reaches others: it holds for all that you tick.',
+    help: text`For what reaches others: it holds for all that you tick.`,
   })}${
     named.length > 0 &&
     textField({
       name: 'reach_name',
-      label: 'Name',
+      label: text`Name`,
       value: form.reachName,
       isOptional: true,
       autocomplete: 'off',
       isLiteral: true,
       maxLength: 255,
-      help: 'Of the user, group or service, where you choose one by name.',
+      help: text`Of the user, group or service, where you choose one by name.`,
     })
   }</div>`;
 }
 
-function reachLabel(reach: string): string {
-  if (reach === '') return 'No limit';
-  const [kind, name] = splitReach(reach);
-  if (kind === 'group') return `The members of ${name}`;
-  return kind === 'user' ? `The user ${name}` : `The ${kind} ${name}`;
-}
-
-function splitReach(reach: string): [kind: ScopeFilterKind, name: string] {
+function reachLabel(reach: string): Phrase {
   const at = reach.indexOf('=');
-  return [reach.slice(1, at) as ScopeFilterKind, reach.slice(at + 1)];
+  const name = reach.slice(at + 1);
+  switch (reach.slice(1, at)) {
+    case 'user':
+      return text`The user ${name}`;
+    case 'group':
+      return text`The members of ${name}`;
+    case 'service':
+      return text`The service ${name}`;
+    default:
+      return text`No limit`;
+  }
 }
 
 function expertField({ scopes }: TokenForm): Html {
-  return html`<details class="more"${scopes !== '' && html` open`}><summary>Type scopes</summary>${textField(
+  return html`<details class="more"${scopes !== '' && html` open`}><summary>${text`Type scopes`}</summary>${textField(
     {
       name: 'scopes',
-      label: 'Scopes',
+      label: text`Scopes`,
       value: scopes,
       isOptional: true,
       autocomplete: 'off',
       isLiteral: true,
       placeholder: 'read:users!user servers!user',
-      help: 'Separated by spaces, beside what is ticked.',
+      help: text`Separated by spaces, beside what is ticked.`,
     },
   )}</details>`;
 }

@@ -37,7 +37,8 @@ describe('the form for a token', () => {
     ['may=choose&scope=groups&reach=user&reach_name=bob', 'cannot be limited to this: user=bob'],
     ['may=choose&scope=servers&reach=planet&reach_name=mars', 'cannot be limited to this'],
   ])('asks again: %s', (fields, problem) => {
-    expect(asked(fields)).toEqual({ problem: expect.stringContaining(problem) });
+    const answer = asked(fields);
+    expect('problem' in answer && String(answer.problem)).toContain(problem);
   });
 
   test('comes back from a login as it was typed', () => {

@@ -7,6 +7,7 @@ import type { Owner } from '../../rbac/owner.ts';
 import { readScope, type ScopeSet } from '../../rbac/scope.ts';
 import { filterKindsOf, takesReach } from '../../rbac/scope-choices.ts';
 import type { ScopeCatalogue } from '../../rbac/scope-definitions.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 
 /** What can be chosen in one go; `choose` means the scopes that are ticked. */
 export type TokenExtent = 'everything' | 'identify' | 'servers' | 'choose';
@@ -89,7 +90,7 @@ function queryOf(form: TokenForm): string {
 export function requestedScopes(
   form: TokenForm,
   catalogue: ScopeCatalogue,
-): { readonly scopes: readonly string[] } | { readonly problem: string } {
+): { readonly scopes: readonly string[] } | { readonly problem: Phrase } {
   const { ticked } = form;
   const typed = wordsOf(form.scopes);
   const hasChosen = ticked.length + typed.length > 0;
@@ -98,28 +99,28 @@ export function requestedScopes(
   if (may !== 'choose') {
     if (!hasChosen) return { scopes: extentScopes[may] };
     return {
-      problem:
-        'Single rights are ticked or typed below, but another choice is made above. Choose “Only what I choose” for a token with these rights, or untick them.',
+      problem: text`Single rights are ticked or typed below, but another choice is made above. Choose “Only what I choose” for a token with these rights, or untick them.`,
     };
   }
-  if (!hasChosen) return { problem: 'Tick at least one thing that the token may do.' };
+  if (!hasChosen) return { problem: text`Tick at least one thing that the token may do.` };
   const reach = reachOf(form);
-  if (reach === undefined) return { problem: 'Type the name for whom or what the rights hold.' };
+  if (reach === undefined)
+    return { problem: text`Type the name for whom or what the rights hold.` };
   const scopes: string[] = [];
-  for (const text of ticked) {
-    const { scope } = readScope(text);
+  for (const each of ticked) {
+    const { scope } = readScope(each);
     const definition = scope && catalogue.get(scope.name);
     const isOpen =
       scope !== undefined &&
       definition !== undefined &&
       scope.filter === undefined &&
       takesReach(scope.name, definition);
-    if (!isOpen || reach === '') scopes.push(text);
+    if (!isOpen || reach === '') scopes.push(each);
     else if (filterKindsOf(definition).some((kind) => reach.startsWith(`!${kind}=`)))
-      scopes.push(text + reach);
+      scopes.push(each + reach);
     else
       return {
-        problem: `“${definition.description}” cannot be limited to this: ${reach.slice(1)}.`,
+        problem: text`“${definition.description}” cannot be limited to this: ${reach.slice(1)}.`,
       };
   }
   return { scopes: [...new Set([...scopes, ...typed])] };

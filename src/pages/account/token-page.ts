@@ -1,10 +1,10 @@
 import type { ScopeDescription } from '../../rbac/scope-descriptions.ts';
+import { message, text } from '../../texts/text.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
 import { type PagingView, paging } from '../elements/paging.ts';
-import { formatCount } from '../elements/quantity.ts';
 import { scopePhrase } from '../elements/scope-words.ts';
 import { copyableText } from '../elements/secret.ts';
 import { table } from '../elements/table.ts';
@@ -49,57 +49,57 @@ export interface AuthorizedClient {
 export function tokenPage(view: TokenView): Html {
   const { layout, newToken, tokens, clients, pages, opened } = view;
   return pageLayout(layout, {
-    title: 'Tokens',
+    title: text`Tokens`,
     place: 'tokens',
     scripts: newToken === undefined ? [] : ['copy-button.js'],
-    body: html`${pageHead('Tokens', 'A token lets a script or another program use this hub as you. Treat it like a password.')}
+    body: html`${pageHead(text`Tokens`, text`A token lets a script or another program use this hub as you. Treat it like a password.`)}
 ${newToken !== undefined && newTokenPanel(newToken)}
-<details class="new"${opened !== undefined && html` open`}><summary class="button">New token</summary><div class="panel stack">${opened === 'by address' && notice('info', 'This form was filled in by an address or before you logged in. Check it before you create the token.')}${newTokenForm({ layout, ...view.form })}</div></details>
-<section class="block"><h2>Your tokens</h2>${
+<details class="new"${opened !== undefined && html` open`}><summary class="button">${text`New token`}</summary><div class="panel stack">${opened === 'by address' && notice('info', text`This form was filled in by an address or before you logged in. Check it before you create the token.`)}${newTokenForm({ layout, ...view.form })}</div></details>
+<section class="block"><h2>${text`Your tokens`}</h2>${
       tokens.length === 0
-        ? html`<p class="soft">You have no tokens.</p>`
+        ? html`<p class="soft">${text`You have no tokens.`}</p>`
         : html`${tokenTable(layout, tokens)}${paging(pages.tokens)}`
     }</section>
-<section class="block"><h2>Applications you allowed</h2>
-<p class="soft">Servers and services that act for you since you opened them. Taking this back logs you out of them.</p>
+<section class="block"><h2>${text`Applications you allowed`}</h2>
+<p class="soft">${text`Servers and services that act for you since you opened them. Taking this back logs you out of them.`}</p>
 ${
   clients.length === 0
-    ? html`<p class="soft">None at the moment.</p>`
+    ? html`<p class="soft">${text`None at the moment.`}</p>`
     : html`<ul class="list">${clients.map((client) => clientEntry(layout, client))}</ul>${paging(pages.clients)}`
 }</section>`,
   });
 }
 
 function newTokenPanel({ token, note }: { readonly token: string; readonly note: string }): Html {
-  return html`<section class="panel once stack page-notice" aria-labelledby="new-token"><h2 id="new-token">Your new token${note !== '' && html` “${note}”`}</h2>
-<p>Copy it now: it is not shown again.</p>
-${copyableText(token, 'New token')}</section>`;
+  return html`<section class="panel once stack page-notice" aria-labelledby="new-token"><h2 id="new-token">${note === '' ? text`Your new token` : text`Your new token “${note}”`}</h2>
+<p>${text`Copy it now: it is not shown again.`}</p>
+${copyableText(token, text`New token`)}</section>`;
 }
 
 function tokenTable(layout: FormLayoutProps, tokens: readonly ApiToken[]): Html {
   const { now, urls } = layout;
-  const ago = (moment: Date | undefined, none: string): HtmlValue =>
+  const ago = (moment: Date | undefined, none: HtmlValue): HtmlValue =>
     moment ? timeElement(moment, now) : html`<span class="soft">${none}</span>`;
   return table(
-    'Your tokens',
+    text`Your tokens`,
     [
       {
-        label: 'Note',
+        label: text`Note`,
         style: 'name',
         cell: ({ note, may }) =>
-          html`${note || html`<span class="soft">No note</span>`}${grantedWords(may)}`,
+          html`${note || html`<span class="soft">${text`No note`}</span>`}${grantedWords(may)}`,
       },
-      { label: 'Last used', cell: ({ lastUsedAt }) => ago(lastUsedAt, 'Never') },
-      { label: 'Created', cell: ({ createdAt }) => ago(createdAt, '') },
-      { label: 'Expires', cell: ({ expiresAt }) => expiry(expiresAt, now) },
+      { label: text`Last used`, cell: ({ lastUsedAt }) => ago(lastUsedAt, text`Never`) },
+      { label: text`Created`, cell: ({ createdAt }) => ago(createdAt, '') },
+      { label: text`Expires`, cell: ({ expiresAt }) => expiry(expiresAt, now) },
       {
-        label: 'Actions',
+        label: text`Actions`,
         style: 'end',
         cell: ({ id, note }) =>
           html`<div class="actions">${actionForm(layout, {
             action: urls.revokeToken,
-            label: 'Revoke',
-            accessibleLabel: `Revoke the token ${note}`,
+            label: text`Revoke`,
+            accessibleLabel: text`Revoke the token ${note}`,
             style: 'small danger',
             fields: { token_id: id },
           })}</div>`,
@@ -110,21 +110,22 @@ function tokenTable(layout: FormLayoutProps, tokens: readonly ApiToken[]): Html 
 }
 
 function expiry(expiresAt: Date | undefined, now: Date): HtmlValue {
-  if (expiresAt === undefined) return html`<span class="soft">Never</span>`;
+  if (expiresAt === undefined) return html`<span class="soft">${text`Never`}</span>`;
   return expiresAt <= now
-    ? html`<span class="status bad">Expired</span>`
+    ? html`<span class="status bad">${text`Expired`}</span>`
     : timeElement(expiresAt, now);
 }
 
 function clientEntry(layout: FormLayoutProps, client: AuthorizedClient): Html {
   const { clientId, name, tokenCount, firstAllowedAt, lastUsedAt, may } = client;
   const { now, urls } = layout;
+  const allowed = timeElement(firstAllowedAt, now);
   return html`<li><div class="what"><strong>${name}</strong>
-<p>Allowed ${timeElement(firstAllowedAt, now)}${lastUsedAt && html`, last used ${timeElement(lastUsedAt, now)}`}${tokenCount > 1 && html`, ${formatCount(tokenCount, 'token')}`}</p>${grantedWords(may)}</div>
+<p>${lastUsedAt === undefined ? text`Allowed ${allowed}` : text`Allowed ${allowed}, last used ${timeElement(lastUsedAt, now)}`}${tokenCount > 1 && html` · ${message('{count, plural, one {# token} other {# tokens}}', { count: tokenCount })}`}</p>${grantedWords(may)}</div>
 ${actionForm(layout, {
   action: urls.revokeClient,
-  label: 'Take back',
-  accessibleLabel: `Take back what ${name} may do`,
+  label: text`Take back`,
+  accessibleLabel: text`Take back what ${name} may do`,
   style: 'small danger',
   fields: { client_id: clientId },
 })}</li>`;
@@ -138,8 +139,8 @@ function grantedWords(may: readonly ScopeDescription[]): HtmlValue {
   const short = may.slice(0, mostPhrases).map(scopePhrase);
   const more = may.length - mostPhrases;
   const left = may.length - mostDetails;
-  return html`<span class="under">${may.length === 0 ? 'Nothing' : joinHtml(short, '; ')}${more > 0 && `; and ${more} more`}</span>${
+  return html`<span class="under">${may.length === 0 ? text`Nothing` : more > 0 ? text`${joinHtml(short, '; ')}; and ${more} more` : joinHtml(short, '; ')}</span>${
     may.length > 0 &&
-    html`<details class="more small"><summary>Details</summary><ul class="allows">${may.slice(0, mostDetails).map((each) => html`<li>${scopePhrase(each)} <code>${each.scope}</code></li>`)}${left > 0 && html`<li>and ${left} more</li>`}</ul></details>`
+    html`<details class="more small"><summary>${text`Details`}</summary><ul class="allows">${may.slice(0, mostDetails).map((each) => html`<li>${scopePhrase(each)} <code>${each.scope}</code></li>`)}${left > 0 && html`<li>${text`and ${left} more`}</li>`}</ul></details>`
   }`;
 }

@@ -10,7 +10,9 @@ import { adminScopes } from '../../rbac/default-roles.ts';
 import { type ScopeChoices, scopeChoices } from '../../rbac/scope-choices.ts';
 import { describeScopes } from '../../rbac/scope-descriptions.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
+import { text } from '../../texts/text.ts';
 import { lastPageOf, type PagingView } from '../elements/paging.ts';
+import { type HtmlValue, html } from '../html.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
 import type { ShownOnce } from '../shown-once.ts';
@@ -25,12 +27,12 @@ import { type TokenView, tokenPage } from './token-page.ts';
 
 const day = 86_400;
 const lifetimes = [
-  { value: '3600', label: '1 hour' },
-  { value: String(day), label: '1 day' },
-  { value: String(7 * day), label: '1 week' },
-  { value: String(30 * day), label: '30 days' },
-  { value: String(365 * day), label: '1 year' },
-  { value: '', label: 'Does not expire' },
+  { value: '3600', label: text`1 hour` },
+  { value: String(day), label: text`1 day` },
+  { value: String(7 * day), label: text`1 week` },
+  { value: String(30 * day), label: text`30 days` },
+  { value: String(365 * day), label: text`1 year` },
+  { value: '', label: text`Does not expire` },
 ];
 
 /** Tokens and applications on one page. */
@@ -68,7 +70,7 @@ export function tokenPageRoutes(
     login: Login,
     rest: Pick<TokenView, 'newToken' | 'opened'> & {
       readonly form: TokenForm;
-      readonly problem?: string;
+      readonly problem?: HtmlValue;
     },
     status = 200,
   ): Promise<void> {
@@ -126,7 +128,7 @@ export function tokenPageRoutes(
 
   const create = deps.confirmLogin.change(async (ctx, login, sent) => {
     const form = readTokenForm(sent);
-    const fail = (problem: string, status: number) =>
+    const fail = (problem: HtmlValue, status: number) =>
       show(ctx, login, { form, problem, opened: 'by hand' }, status);
     if (sent.has('find')) return show(ctx, login, { form, opened: 'by hand' });
     const wanted = requestedScopes(form, catalogue);
@@ -146,9 +148,9 @@ export function tokenPageRoutes(
     } catch (error) {
       if (!(error instanceof HubError) || error.code === 'storage_unavailable') throw error;
       if (error.code === 'conflict') {
-        return fail(`${error.message} Revoke one that you no longer need.`, 409);
+        return fail(html`${error.shown.message} ${text`Revoke one that you no longer need.`}`, 409);
       }
-      await fail([error.message, error.hint].filter(Boolean).join(' '), 400);
+      await fail(html`${error.shown.message} ${error.shown.hint}`, 400);
     }
   });
 
@@ -164,11 +166,11 @@ export function tokenPageRoutes(
       const form = await pages.readForm(ctx);
       const token = await accessTokens.findById(form.get('token_id') ?? '');
       if (token?.userId !== login.user.id)
-        throw new HubError('not_found', 'You have no such token.');
+        throw new HubError('not_found', text`You have no such token.`);
       await accessTokens.revoke(token.id);
       pages.redirectWithNotice(ctx, pages.urls.tokens, {
         kind: 'good',
-        text: 'The token is revoked.',
+        text: text`The token is revoked.`,
       });
     }),
   );
@@ -180,7 +182,7 @@ export function tokenPageRoutes(
       await accessTokens.revokeByClientAndUser(form.get('client_id') ?? '', login.user.id);
       pages.redirectWithNotice(ctx, pages.urls.tokens, {
         kind: 'good',
-        text: 'The application may no longer act for you.',
+        text: text`The application may no longer act for you.`,
       });
     }),
   );

@@ -15,7 +15,7 @@ export interface AdminRoleFormView {
   /** Scopes to tick: those that the administrator may give, and those that the role has. */
   readonly choices: readonly {
     readonly scope: string;
-    readonly description: string;
+    readonly description: Phrase;
     readonly isChosen: boolean;
   }[];
   /** Scopes with a filter, one on each line. */

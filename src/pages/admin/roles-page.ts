@@ -4,6 +4,7 @@ import type { Phrase } from '../../texts/text.ts';
 import { actionForm, csrfField, selectField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { scopePhrase } from '../elements/scope-words.ts';
 import { table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
@@ -94,8 +95,8 @@ export function adminRolePage(view: AdminRoleView): Html {
       allows.length === 0
         ? html`<p class="soft">Nothing.</p>`
         : html`<ul class="list">${allows.map(
-            ({ scope, description, restriction }) =>
-              html`<li><div class="what">${description}${restriction !== undefined && ` (${restriction})`}<p class="soft"><code>${scope}</code></p></div></li>`,
+            (each) =>
+              html`<li><div class="what">${scopePhrase(each)}<p class="soft"><code>${each.scope}</code></p></div></li>`,
           )}</ul>`
     }</section>
 <section class="block"><h2>Who holds it</h2>

@@ -1,4 +1,5 @@
 import type { ScopeDescription } from '../../rbac/scope-descriptions.ts';
+import { text } from '../../texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
 /** One scope in plain words, with its restriction. */
@@ -6,16 +7,14 @@ export function scopePhrase({
   description,
   restriction,
 }: Pick<ScopeDescription, 'description' | 'restriction'>): Html {
-  return html`${description}${restriction !== undefined && html` <span class="soft">(${restriction})</span>`}`;
+  if (restriction === undefined) return html`${description}`;
+  return html`${description} <span class="soft">(${restriction})</span>`;
 }
 
 /** The names of scopes, folded away: for those who know them. */
-export function scopeNames(
-  scopes: readonly Pick<ScopeDescription, 'scope'>[],
-  label = 'Details',
-): HtmlValue {
+export function scopeNames(scopes: readonly Pick<ScopeDescription, 'scope'>[]): HtmlValue {
   return (
     scopes.length > 0 &&
-    html`<details class="more small"><summary>${label}</summary><div class="tags">${scopes.map(({ scope }) => html`<code>${scope}</code>`)}</div></details>`
+    html`<details class="more small"><summary>${text`Details`}</summary><div class="tags">${scopes.map(({ scope }) => html`<code>${scope}</code>`)}</div></details>`
   );
 }

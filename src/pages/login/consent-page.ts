@@ -1,4 +1,5 @@
 import type { ConsentView } from '../../oauth/endpoints/consent-view.ts';
+import { type Text, text } from '../../texts/text.ts';
 import { actionForm, csrfField, hiddenFields } from '../elements/form.ts';
 import { icon } from '../elements/icons.ts';
 import { focusLayout } from '../elements/layout.ts';
@@ -19,12 +20,12 @@ export interface ConsentPageView {
 export function consentPage({ layout, userName, consent, action }: ConsentPageView): Html {
   const { clientName, scopes, grantedScopes, redirectHost, leadsElsewhere } = consent;
   return focusLayout(layout, {
-    title: `Allow ${clientName}?`,
+    title: text`Allow ${clientName}?`,
     body: html`<div class="panel">
-<header class="titles"><h1>Allow ${clientName}?</h1><p class="lead">${clientWord(consent, userName)} wants to know who you are and to act for you.</p></header>
+<header class="titles"><h1>${text`Allow ${clientName}?`}</h1><p class="lead">${leadOf(consent, userName)}</p></header>
 ${
   scopes.length > 0 &&
-  html`<section><h2 class="visually-hidden">What it can do</h2><ul class="scopes">${scopes.map(
+  html`<section><h2 class="visually-hidden">${text`What it can do`}</h2><ul class="scopes">${scopes.map(
     (scope) => html`<li>${icon('check', 18)}<div>${scopePhrase(scope)}</div></li>`,
   )}</ul></section>`
 }
@@ -32,11 +33,11 @@ ${beyondOwnNotice(consent)}
 ${scopeNames(scopes)}
 <form class="fields" method="post" action="${action}">
 ${csrfField(layout)}${hiddenFields({ scopes: grantedScopes })}
-<div class="decision"><button class="button" name="decision" value="deny">Deny</button><button class="button primary" name="decision" value="allow">Allow</button></div>
+<div class="decision"><button class="button" name="decision" value="deny">${text`Deny`}</button><button class="button primary" name="decision" value="allow">${text`Allow`}</button></div>
 </form>
-<p class="small soft">${leadsElsewhere && redirectHost !== '' && html`Either way you go on to <b>${redirectHost}</b>. `}What you allow ends when you log out, and you can take it back under <a href="${layout.urls.tokens}">Tokens</a>.</p>
+<p class="small soft">${leadsElsewhere && redirectHost !== '' && html`${text`Either way you go on to ${html`<b>${redirectHost}</b>`}.`} `}${text`What you allow ends when you log out, and you can take it back under ${html`<a href="${layout.urls.tokens}">${text`Tokens`}</a>`}.`}</p>
 </div>
-<div class="aside">You are ${userName}. ${actionForm(layout, { action: layout.urls.logout, label: 'Not you?', style: 'plain' })}</div>`,
+<div class="aside">${text`You are ${userName}.`} ${actionForm(layout, { action: layout.urls.logout, label: text`Not you?`, style: 'plain' })}</div>`,
   });
 }
 
@@ -50,14 +51,17 @@ function beyondOwnNotice({ beyondOwn, isAdministration }: ConsentView): HtmlValu
     'warn',
     html`<div class="stack"><p><b>${
       isAdministration
-        ? 'You are an administrator: it could do everything on this hub.'
-        : 'This reaches beyond your own account.'
-    }</b> It could:</p><ul class="allows">${beyondOwn.slice(0, mostNamed).map((scope) => html`<li>${scopePhrase(scope)}${scope.risk !== undefined && html`. <span class="soft">${scope.risk}</span>`}</li>`)}</ul>${more > 0 && html`<p>And ${more} more.</p>`}</div>`,
+        ? text`You are an administrator: it could do everything on this hub.`
+        : text`This reaches beyond your own account.`
+    }</b> ${text`It could:`}</p><ul class="allows">${beyondOwn.slice(0, mostNamed).map((scope) => html`<li>${scopePhrase(scope)}${scope.risk !== undefined && html`. <span class="soft">${scope.risk}</span>`}</li>`)}</ul>${more > 0 && html`<p>${text`And ${more} more.`}</p>`}</div>`,
   );
 }
 
-function clientWord({ clientKind, ownerUserName }: ConsentView, userName: string): string {
-  if (clientKind === 'service') return 'This service';
-  if (ownerUserName === undefined || ownerUserName === userName) return 'This server';
-  return `This server of ${ownerUserName}`;
+function leadOf({ clientKind, ownerUserName }: ConsentView, userName: string): Text {
+  if (clientKind === 'service') {
+    return text`This service wants to know who you are and to act for you.`;
+  }
+  return ownerUserName === undefined || ownerUserName === userName
+    ? text`This server wants to know who you are and to act for you.`
+    : text`This server of ${ownerUserName} wants to know who you are and to act for you.`;
 }
