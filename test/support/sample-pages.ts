@@ -328,7 +328,11 @@ export function samplePages(
       id: 't1',
       note: text('Nightly report'),
       may: [
-        { scope: 'inherit', description: text('Do everything'), restriction: text('only group a') },
+        {
+          scope: text('inherit'),
+          description: text('Do everything'),
+          restriction: text('only group a'),
+        },
       ],
       createdAt: minutes(-50_000),
       lastUsedAt: minutes(-600),
@@ -344,9 +348,9 @@ export function samplePages(
     },
   ];
   const lifetimes = [
-    { value: '3600', label: '1 hour' },
-    { value: '604800', label: '1 week' },
-    { value: '', label: 'Until I revoke it' },
+    { value: '3600', label: text('1 hour') },
+    { value: '604800', label: text('1 week') },
+    { value: '', label: text('Until I revoke it') },
   ];
   const placed = {
     description: text('Open Notebook gallery as you'),
@@ -374,9 +378,9 @@ export function samplePages(
           choices: [
             {
               ...placed,
-              scope: 'servers',
+              scope: text('servers'),
               group: 'people',
-              parts: [{ ...placed, scope: 'start:servers', group: 'people', parts: [] }],
+              parts: [{ ...placed, scope: text('start:servers'), group: 'people', parts: [] }],
             },
           ],
         },
@@ -389,7 +393,7 @@ export function samplePages(
       note: text('Nightly report'),
       expires_in: '604800',
       may: 'choose',
-      ticked: ['start:servers'],
+      ticked: [text('start:servers')],
       reach: 'user',
       reachName: text('bob'),
       scopes: text('read:hub'),

@@ -188,7 +188,6 @@ function expertField({ scopes }: TokenForm): Html {
       isOptional: true,
       autocomplete: 'off',
       isLiteral: true,
-      placeholder: 'read:users!user servers!user',
       help: text`Separated by spaces, beside what is ticked.`,
     },
   )}</details>`;
