@@ -88,6 +88,44 @@ describe('hub check', () => {
     expect(stderr).toMatch(/^warning: Authenticator\.allowed_users: /);
   });
 
+  test('says which texts of the operator cannot be used, and why', async () => {
+    const folder = join(directory(), 'languages');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'fr.json'), '{"Log in": 5, "Error {0}": "Erreur"}');
+    writeFileSync(join(folder, 'it.json'), '{');
+    writeFileSync(join(folder, 'no tag.json'), '{}');
+    mkdirSync(join(folder, 'es.json'));
+    writeFileSync(join(folder, 'sv.json'), ' '.repeat(1_100_000));
+    writeConfig({ Hub: { languages_dir: 'languages', language: 'nl' } });
+    const { exitCode, stderr } = await hub('check');
+    expect(exitCode).toBe(0);
+    for (const problem of [
+      `${join(folder, 'fr.json')}: the text "Log in" must be a string`,
+      `${join(folder, 'fr.json')}: the text "Error {0}" lacks the placeholder {0}`,
+      `${join(folder, 'it.json')} is not JSON: `,
+      `${join(folder, 'no tag.json')} must be named for a language`,
+      `${join(folder, 'es.json')} is no file`,
+      `${join(folder, 'sv.json')} is larger than 1048576 bytes`,
+      'there is no nl.json in Hub.languages_dir',
+    ]) {
+      expect(stderr).toContain(problem);
+    }
+    writeConfig({ Hub: { languages_dir: 'gone' } });
+    expect((await hub('check')).stderr).toContain(`${join(directory(), 'gone')} cannot be read: `);
+  });
+
+  test('prints all texts, to begin a translation with', async () => {
+    writeConfig({});
+    const english = JSON.parse((await hub('texts')).stdout) as Record<string, string>;
+    expect(english).toMatchObject({ 'Log in': 'Log in', 'actor::By': 'By' });
+    const german = JSON.parse((await hub('texts --language de')).stdout);
+    expect(Object.keys(german)).toEqual(Object.keys(english));
+    expect(german).toMatchObject({ 'Log in': 'Anmelden', 'actor::By': 'Von' });
+    const { exitCode, stderr } = await hub('texts -l ja');
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain('There are en, de.');
+  });
+
   test('recommends an origin for each user where users run code on that of the hub', async () => {
     const recommended = /^recommended: Hub\.subdomain_host: .* http:\/\/127\.0\.0\.1:8000 /m;
     writeConfig({ Spawner: { cmd: ['true'] } });

@@ -2,6 +2,8 @@ import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadAssets } from '../../src/pages/assets/assets.ts';
+import { renderHtml } from '../../src/pages/html.ts';
+import { loadLanguages } from '../../src/texts/languages.ts';
 import { hasChromium, startChromium } from '../support/chromium.ts';
 import { sampleLookFiles } from '../support/sample-look.ts';
 import { samplePages } from '../support/sample-pages.ts';
@@ -10,9 +12,11 @@ import { samplePages } from '../support/sample-pages.ts';
 const origin = 'http://hub.test';
 const assets = await loadAssets({ staticUrl: '/hub/static/' });
 assets.setOwnFiles(sampleLookFiles);
-const pages = new Map(
-  Object.entries(samplePages(assets)).map(([name, page]) => [name, String(page)]),
-);
+const german = (await loadLanguages()).find('de');
+const samples = Object.entries(samplePages(assets));
+const pages = new Map(samples.map(([name, page]) => [name, renderHtml(page)]));
+// Longer words: what is out of place by them, and what speaks of its language.
+for (const [name, page] of samples) pages.set(`de/${name}`, renderHtml(page, german));
 
 // Colours and sizes are all that the theme and the width change; all other rules are asked once.
 const looks: readonly Look[] = [
@@ -29,6 +33,16 @@ const looks: readonly Look[] = [
 interface Root {
   readonly dataset: { theme?: string };
 }
+
+/** Its words and their room are all that another language changes. */
+const germanLooks: readonly Look[] = [
+  {
+    look: 'on a phone',
+    colorScheme: 'light',
+    width: 390,
+    rules: ['html-has-lang', 'html-lang-valid', 'label', 'button-name', 'link-name', 'target-size'],
+  },
+];
 
 interface Look {
   readonly look: string;
@@ -52,6 +66,15 @@ async function violationsOf(page: Page, rules?: readonly string[]): Promise<stri
   return violations.flatMap(({ id, nodes }) =>
     nodes.map((node) => `${id}: ${node.html} ${node.failureSummary ?? ''}`),
   );
+}
+
+/** How many CSS pixels the page is wider than the window. */
+async function overflowOf(page: Page): Promise<string[]> {
+  const pixels = await page.evaluate(() => {
+    const { scrollWidth, clientWidth } = document.documentElement;
+    return scrollWidth - clientWidth;
+  });
+  return pixels > 0 ? [`is ${pixels} px too wide`] : [];
 }
 
 describe.runIf(hasChromium())('axe-core', () => {
@@ -78,11 +101,16 @@ describe.runIf(hasChromium())('axe-core', () => {
     for (const name of pages.keys()) {
       await page.goto(`${origin}/${name}`);
       await page.evaluate(axe.source);
-      for (const { look, colorScheme, width, rules } of looks) {
+      for (const { look, colorScheme, width, rules } of name.startsWith('de/')
+        ? germanLooks
+        : looks) {
         await page.emulateMedia({ colorScheme });
         await page.setViewportSize({ width, height: 800 });
         const violations = await violationsOf(page, rules);
-        if (violations.length > 0) found[`${name} ${look}`] = violations;
+        const overflow = await overflowOf(page);
+        if (violations.length + overflow.length > 0) {
+          found[`${name} ${look}`] = [...violations, ...overflow];
+        }
       }
     }
     expect(found).toEqual({});
