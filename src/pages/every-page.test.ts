@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { samplePages } from '../../test/support/sample-pages.ts';
+import { loadLanguages } from '../texts/languages.ts';
 import { loadAssets } from './assets/assets.ts';
+import { renderHtml } from './html.ts';
 
 const assets = await loadAssets({ staticUrl: '/hub/static/' });
 const render = (text?: (plausible: string) => string): ReadonlyMap<string, string> =>
@@ -182,3 +184,15 @@ test('the script of a page is there when the page needs it', () => {
     }
   }
 });
+
+const german = (await loadLanguages()).find('de');
+
+test.each(Object.entries(samplePages(assets)))(
+  'the page %s is the same in German, in other words',
+  (name, page) => {
+    const markup = renderHtml(page, german);
+    expect(markup.startsWith('<!doctype html>\n<html lang="de">')).toBe(true);
+    expect(skeletonOf(markup)).toEqual(skeletonOf(pages.get(name) ?? ''));
+    expect(markup.replace(tagPattern, '')).not.toMatch(/[<>]/);
+  },
+);

@@ -70,10 +70,9 @@ async function violationsOf(page: Page, rules?: readonly string[]): Promise<stri
 
 /** How many CSS pixels the page is wider than the window. */
 async function overflowOf(page: Page): Promise<string[]> {
-  const pixels = await page.evaluate(() => {
-    const { scrollWidth, clientWidth } = document.documentElement;
-    return scrollWidth - clientWidth;
-  });
+  const pixels = await page.evaluate<number>(
+    'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+  );
   return pixels > 0 ? [`is ${pixels} px too wide`] : [];
 }
 

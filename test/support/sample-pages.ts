@@ -132,6 +132,11 @@ export function samplePages(
     assets,
     now: sampleNow,
     csrfToken: text('csrf-token'),
+    languages: [
+      { tag: 'de', name: text('Deutsch'), isCurrent: false },
+      { tag: 'en', name: text('English'), isCurrent: true },
+    ],
+    address: text('/hub/home?page=2'),
     requestId: text('7d0f2c6e'),
   };
   const layout: FormLayoutProps = {

@@ -65,7 +65,7 @@ ${newToken !== undefined && newTokenPanel(newToken)}
 ${
   clients.length === 0
     ? html`<p class="soft">${text`None at the moment.`}</p>`
-    : html`<ul class="list">${clients.map((client) => clientEntry(layout, client))}</ul>${paging(pages.clients)}`
+    : html`<ul class="list">${clients.map((client) => clientEntry(layout, client))}</ul>${paging({ ...pages.clients, label: text`Pages of the list of applications` })}`
 }</section>`,
   });
 }

@@ -48,8 +48,8 @@ export function focusLayout(layout: LayoutProps, page: PageContent): Html {
 <body class="focus">
 <main id="content">
 <a class="brand" href="${layout.urls.home}">${brand(layout, 40)}</a>
-${announced(layout)}${pageNotice(layout)}${page.body}
-</main>${csrfToken !== undefined && address !== undefined && html`\n${languageForm({ ...layout, csrfToken })}`}
+${announced(layout)}${pageNotice(layout)}${page.body}${csrfToken !== undefined && address !== undefined && html`\n${languageForm({ ...layout, csrfToken })}`}
+</main>
 ${siteFooter(layout)}</body>
 </html>
 `;
@@ -128,7 +128,7 @@ function themeForm(layout: FormLayoutProps): Html {
 function languageForm(layout: FormLayoutProps): HtmlValue {
   const { urls, languages = [], address } = layout;
   if (languages.length < 2) return false;
-  return html`<form class="themes" method="post" action="${urls.preferences}">${csrfField(layout)}${hiddenFields({ return_to: address })}<fieldset><legend>${text`Language`}</legend><div>${languages.map(
+  return html`<form class="themes languages" method="post" action="${urls.preferences}">${csrfField(layout)}${hiddenFields({ return_to: address })}<fieldset><legend>${text`Language`}</legend><div>${languages.map(
     ({ tag, name, isCurrent }) =>
       html`<button name="language" value="${tag}" lang="${tag}" aria-pressed="${String(isCurrent)}">${name}</button>`,
   )}</div></fieldset></form>`;
