@@ -1,6 +1,7 @@
 import { HubError } from '../errors.ts';
 import { cookieValues } from '../http/cookies.ts';
 import { hostPrefix, preferencesCookie } from '../protocol/cookie-names.ts';
+import { text } from '../texts/text.ts';
 
 export const themes = ['system', 'light', 'dark'] as const;
 
@@ -48,14 +49,14 @@ export function preferencesValue({ theme, language }: Preferences): string {
 export function changePreferences(before: Preferences, form: URLSearchParams): Preferences {
   const theme = form.get('theme') ?? before.theme;
   if (!isTheme(theme)) {
-    throw new HubError('bad_request', 'There is no such theme.', {
-      hint: `The themes are ${themes.join(', ')}.`,
+    throw new HubError('bad_request', text`There is no such theme.`, {
+      hint: text`The themes are ${themes.join(', ')}.`,
     });
   }
   const language = form.get('language') ?? before.language ?? '';
   if (language !== '' && !isLanguageTag(language)) {
-    throw new HubError('bad_request', 'That is not the code of a language.', {
-      hint: 'Codes of languages are like en, de or pt-BR.',
+    throw new HubError('bad_request', text`That is not the code of a language.`, {
+      hint: text`Codes of languages are like en, de or pt-BR.`,
     });
   }
   return { theme, language: language === '' ? undefined : language };

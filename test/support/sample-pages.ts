@@ -303,15 +303,15 @@ export function samplePages(
       limits: { cpuCores: 2, memoryBytes: 2e9, processes: 512 },
     },
     place: [
-      { label: 'Runs at', value: text('hub-a') },
-      { label: 'Container', value: text('5f2c') },
+      { label: text('Runs at'), value: text('hub-a') },
+      { label: text('Container'), value: text('5f2c') },
     ],
     load: { series: sampleLoad(), silent: [text('hub-b')] },
     span: 'hour',
     output: { url: text('/hub/api/users/alice/server/output'), lines: outputTail },
     hasSpawnOptions: false,
     hasLastOptions: true,
-    may: { open: true, start: true, stop: true, share: true, administer: true },
+    may: { open: true, start: true, stop: true, share: true, extend: true, administer: true },
   };
   const home = {
     layout,
@@ -794,7 +794,11 @@ export function samplePages(
     }),
     'server-running': serverPage({
       ...serverView,
-      server: server('running', { ...named, userName: text('bob') }),
+      server: server('running', {
+        ...named,
+        userName: text('bob'),
+        comingStop: { at: minutes(40), reason: 'idle_timeout' },
+      }),
     }),
     'server-failed': serverPage({
       ...serverView,

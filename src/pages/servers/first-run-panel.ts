@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { type Text, text } from '../../texts/text.ts';
 import { actionForm } from '../elements/form.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { type Html, html } from '../html.ts';
@@ -19,19 +20,21 @@ export function firstRunPanel(
 ): Html {
   const { urls } = layout;
   return html`<section class="panel block first-run" aria-labelledby="first-run-title">
-<h2 id="first-run-title">Your hub is running. What comes next</h2>
+<h2 id="first-run-title">${text`Your hub is running. What comes next`}</h2>
 <ol>
-<li><h3><a href="${urls.adminNewUsers}">Invite people</a></h3><p>Add users, and send each of them the link with which they choose a password.</p></li>
-<li><h3>Make the configuration yours</h3><p>${configStep(configFile)} <code>hub check</code> says what is wrong with it, and <code>hub reload</code> makes the hub take it over.</p></li>
-${!isHttps && html`<li><h3>Put it behind TLS</h3><p>Before others use it over a network: <code>docs/how-to/run-behind-tls.md</code> shows how, and <code>hub doctor</code> checks it.</p></li>`}
+<li><h3><a href="${urls.adminNewUsers}">${text`Invite people`}</a></h3><p>${text`Add users, and send each of them the link with which they choose a password.`}</p></li>
+<li><h3>${text`Make the configuration yours`}</h3><p>${configStep(configFile)} ${text`${code('hub check')} says what is wrong with it, and ${code('hub reload')} makes the hub take it over.`}</p></li>
+${!isHttps && html`<li><h3>${text`Put it behind TLS`}</h3><p>${text`Before others use it over a network: ${code('docs/how-to/run-behind-tls.md')} shows how, and ${code('hub doctor')} checks it.`}</p></li>`}
 </ol>
-${actionForm(layout, { action: urls.dismissFirstRun, label: 'Do not show this again', style: 'small' })}
+${actionForm(layout, { action: urls.dismissFirstRun, label: text`Do not show this again`, style: 'small' })}
 </section>`;
 }
 
-function configStep(file: string | undefined): Html {
+const code = (content: string): Html => html`<code>${content}</code>`;
+
+function configStep(file: string | undefined): Text {
   if (file !== undefined && basename(file) !== exampleFile) {
-    return html`Services, servers and ways to log in are set in <code>${file}</code>.`;
+    return text`Services, servers and ways to log in are set in ${code(file)}.`;
   }
-  return html`Copy <code>${exampleFile}</code> to <code>hub.config.json</code>: services, servers and ways to log in are set there.`;
+  return text`Copy ${code(exampleFile)} to ${code('hub.config.json')}: services, servers and ways to log in are set there.`;
 }

@@ -1,3 +1,4 @@
+import { text } from '../../texts/text.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -53,11 +54,11 @@ export function homePage(view: HomeView): Html {
   const servers = [...(server ? [server] : []), ...(namedServers?.servers ?? [])];
   const isLive = isChanging(servers) || servers.some((each) => isAboutToStop(view, each));
   return pageLayout(layout, {
-    title: 'Home',
+    title: text`Home`,
     place: 'home',
     scripts: isLive ? ['live-state.js'] : [],
     reloadSeconds: isLive ? (isChanging(servers) ? 5 : 30) : undefined,
-    body: html`${pageHead(`Hello, ${userName}`)}
+    body: html`${pageHead(text`Hello, ${userName}`)}
 ${ownIntro(layout)}<div id="servers" data-live-seconds="3">
 ${server && serverCard(view, server)}
 ${namedServers && namedServersSection(view, namedServers)}
@@ -70,7 +71,7 @@ ${
   namedServers === undefined &&
   services.length === 0 &&
   (shared?.servers.length ?? 0) === 0
-    ? html`<p class="empty">There is nothing for you to open yet. Ask your administrator what this hub offers you.</p>`
+    ? html`<p class="empty">${text`There is nothing for you to open yet. Ask your administrator what this hub offers you.`}</p>`
     : ''
 }`,
   });
@@ -82,10 +83,10 @@ const mostServices = 24;
 function servicesSection({ layout, services }: HomeView): Html {
   const { urls } = layout;
   const all = services.length;
-  return html`<section class="block services" aria-labelledby="services-title"><h2 id="services-title">Services</h2>
+  return html`<section class="block services" aria-labelledby="services-title"><h2 id="services-title">${text`Services`}</h2>
 ${servicesSearch(urls, all)}
 ${serviceCards(layout, services.slice(0, mostServices), 3)}
-${all > mostServices && html`<p><a href="${urls.services}">All ${all.toLocaleString('en')} services</a></p>`}
+${all > mostServices && html`<p><a href="${urls.services}">${text`All ${all} services`}</a></p>`}
 </section>`;
 }
 
@@ -94,7 +95,7 @@ function serverCard(view: HomeView, server: ServerSummary): Html {
 <div class="what"><p>${serverStatus(server.state)}</p><h2 id="server-title"><a href="${view.layout.urls.server(server.userName, server.name)}">${serverTitle(server)}</a></h2><p>${sentence(view, server)}</p>${loadSparks(server.load)}</div>
 <div class="actions">${serverActions(view, server)}</div>
 ${server.failure !== undefined && notice('bad', server.failure)}
-${isAboutToStop(view, server) && notice('warn', html`${comingStopSentence(server, view.layout.now)}${server.comingStop?.reason === 'max_age' && ' Save your work; you can start it again after that.'}`)}
+${isAboutToStop(view, server) && notice('warn', html`${comingStopSentence(server, view.layout.now)}${server.comingStop?.reason === 'max_age' && html` ${text`Save your work; you can start it again after that.`}`}`)}
 </section>`;
 }
 
@@ -102,19 +103,19 @@ function sentence(view: HomeView, server: ServerSummary): HtmlValue {
   const { now } = view.layout;
   switch (server.state) {
     case 'running':
-      return html`${server.startedAt && html`Started ${timeElement(server.startedAt, now)}.`}${server.lastActivityAt && html` Last used ${timeElement(server.lastActivityAt, now)}.`}${!isAboutToStop(view, server) && html` ${comingStopSentence(server, now)}`}`;
+      return html`${server.startedAt && text`Started ${timeElement(server.startedAt, now)}.`}${server.lastActivityAt && html` ${text`Last used ${timeElement(server.lastActivityAt, now)}.`}`}${!isAboutToStop(view, server) && html` ${comingStopSentence(server, now)}`}`;
     case 'starting':
-      return 'It is on its way. This takes a moment.';
+      return text`It is on its way. This takes a moment.`;
     case 'stopping':
-      return 'It is shutting down and can be started again right after.';
+      return text`It is shutting down and can be started again right after.`;
     case 'unreachable':
-      return html`${server.unreachableSince && html`Contact with its machine was lost ${timeElement(server.unreachableSince, now)}. `}${unreachableHint}`;
+      return html`${server.unreachableSince && html`${text`Contact with its machine was lost ${timeElement(server.unreachableSince, now)}.`} `}${unreachableHint}`;
     case 'failed':
-      return 'It did not stay up. Your files are untouched; try to start it again.';
+      return text`It did not stay up. Your files are untouched; try to start it again.`;
     case 'stopped':
       return server.lastActivityAt
-        ? html`${limitSentence(server)} Last used ${timeElement(server.lastActivityAt, now)}. Your files are kept.`
-        : 'Start it to begin working.';
+        ? html`${limitSentence(server)} ${text`Last used ${timeElement(server.lastActivityAt, now)}. Your files are kept.`}`
+        : text`Start it to begin working.`;
   }
 }
 
@@ -122,23 +123,24 @@ function serverActions(view: HomeView, server: ServerSummary): HtmlValue {
   const { layout, hasSpawnOptions } = view;
   const { urls } = layout;
   const { userName, name } = server;
-  const stop = actionForm(layout, { action: urls.stop(userName, name), label: 'Stop' });
+  const stop = actionForm(layout, { action: urls.stop(userName, name), label: text`Stop` });
   const share =
-    view.mayShare && html`<a class="button" href="${urls.share(userName, name)}">Share…</a>`;
+    view.mayShare &&
+    html`<a class="button" href="${urls.share(userName, name)}">${text`Share…`}</a>`;
   switch (server.state) {
     case 'running':
-      return html`${share}${stop}${isAboutToStop(view, server) && extendForm(layout, server, { label: 'Keep it running' })}<a class="button primary" href="${server.url}">Open</a>`;
+      return html`${share}${stop}${isAboutToStop(view, server) && extendForm(layout, server, { label: text`Keep it running` })}<a class="button primary" href="${server.url}">${text`Open`}</a>`;
     case 'starting':
-      return html`${stop}<a class="button primary" href="${urls.spawnPending(userName, name)}">Watch it start</a>`;
+      return html`${stop}<a class="button primary" href="${urls.spawnPending(userName, name)}">${text`Watch it start`}</a>`;
     case 'unreachable':
-      return actionForm(layout, { action: urls.stop(userName, name), label: 'Forget it' });
+      return actionForm(layout, { action: urls.stop(userName, name), label: text`Forget it` });
     case 'stopping':
       return '';
     case 'failed':
     case 'stopped': {
       const hasFailed = server.state === 'failed';
       const action = urls.spawn(userName, name);
-      const options = hasFailed ? 'Options…' : 'Start…';
+      const options = hasFailed ? text`Options…` : text`Start…`;
       const choose =
         hasSpawnOptions &&
         html`<a class="button${!hasFailed && ' primary'}" href="${action}">${options}</a>`;
@@ -147,12 +149,12 @@ function serverActions(view: HomeView, server: ServerSummary): HtmlValue {
         (hasFailed || !hasSpawnOptions) &&
         actionForm(layout, {
           action,
-          label: hasFailed ? 'Start again' : 'Start',
+          label: hasFailed ? text`Start again` : text`Start`,
           style: 'primary',
           ...(hasFailed &&
-            hasSpawnOptions && { accessibleLabel: 'Start again with the same options' }),
+            hasSpawnOptions && { accessibleLabel: text`Start again with the same options` }),
         });
-      return html`${hasFailed && html`<a class="button" href="${urls.server(userName, name)}">Why?</a>`}${share}${choose}${start}`;
+      return html`${hasFailed && html`<a class="button" href="${urls.server(userName, name)}">${text`Why?`}</a>`}${share}${choose}${start}`;
     }
   }
 }

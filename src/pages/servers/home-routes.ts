@@ -13,6 +13,7 @@ import type { UserServers } from '../../servers/user-servers.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { Share } from '../../sharing/share.ts';
 import type { Sharing } from '../../sharing/sharing.ts';
+import type { Phrase } from '../../texts/text.ts';
 import type { PageContext } from '../page-context.ts';
 import type { AccessibleServices } from '../services/accessible-services.ts';
 import type { SharedServer, SharedServers } from '../sharing/shared-servers.ts';
@@ -31,7 +32,7 @@ function typedNameIn({ query: { name } }: Context): string | undefined {
 export type ShowHome = (
   ctx: Context,
   login: Login,
-  failure?: { readonly problem: string; readonly typedName: string },
+  failure?: { readonly problem: Phrase; readonly typedName: string },
 ) => Promise<void>;
 
 /** `/hub/home`. Gives the home page for those whose form stands on it. */

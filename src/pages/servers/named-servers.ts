@@ -1,7 +1,7 @@
+import { message, type Phrase, text } from '../../texts/text.ts';
 import { actionForm, csrfField, hiddenFields, textField } from '../elements/form.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadSparks } from '../elements/load-plots.ts';
-import { formatCount } from '../elements/quantity.ts';
 import { table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
@@ -20,7 +20,7 @@ export interface NamedServers {
   /** Most that a user may have; 0 for no limit. */
   readonly limit: number;
   /** What was wrong with the name that was sent. */
-  readonly problem?: string | undefined;
+  readonly problem?: Phrase | undefined;
   readonly typedName?: string | undefined;
 }
 
@@ -36,31 +36,33 @@ interface NamedServersContext {
 export function namedServersSection(context: NamedServersContext, named: NamedServers): Html {
   const { servers, limit } = named;
   const { now } = context.layout;
-  return html`<section class="block"><h2>More servers</h2>
-<p class="soft">Separate servers for separate work, each with its own name and address.</p>
+  return html`<section class="block"><h2>${text`More servers`}</h2>
+<p class="soft">${text`Separate servers for separate work, each with its own name and address.`}</p>
 ${
   servers.length > 0 &&
   table(
-    'Your named servers',
+    text`Your named servers`,
     [
       {
-        label: 'Name',
+        label: text`Name`,
         style: 'name',
         cell: (server) =>
           html`<a href="${context.layout.urls.server(server.userName, server.name)}">${server.displayName ?? server.name}</a>${underName(server)}${loadSparks(server.load)}`,
       },
       {
-        label: 'State',
+        label: text`State`,
         cell: (server) =>
           html`${serverStatus(server.state)}${isAboutToStop(context, server) && html`<span class="under">${comingStopSentence(server, now)}</span>`}`,
       },
       {
-        label: 'Last used',
+        label: text`Last used`,
         cell: ({ lastActivityAt }) =>
-          lastActivityAt ? timeElement(lastActivityAt, now) : html`<span class="soft">Never</span>`,
+          lastActivityAt
+            ? timeElement(lastActivityAt, now)
+            : html`<span class="soft">${text`Never`}</span>`,
       },
       {
-        label: 'Actions',
+        label: text`Actions`,
         style: 'end',
         cell: (server) =>
           html`<div class="actions">${context.mayShare && shareLink(context, server)}${rowActions(context, server)}</div>`,
@@ -71,15 +73,15 @@ ${
 }
 ${
   limit > 0 && servers.length >= limit
-    ? html`<p class="small soft">You have ${formatCount(servers.length, 'named server')}, the most you may have. Delete one to make another.</p>`
+    ? html`<p class="small soft">${message('You have {count, plural, one {# named server} other {# named servers}}, the most you may have. Delete one to make another.', { count: servers.length })}</p>`
     : createForm(context, named)
 }
 </section>`;
 }
 
 function underName(server: ServerSummary): HtmlValue {
-  const text = server.failure ?? limitSentence(server);
-  return text !== '' && html`<span class="under">${text}</span>`;
+  const why = server.failure ?? limitSentence(server);
+  return why !== '' && html`<span class="under">${why}</span>`;
 }
 
 function createForm({ layout, userName }: NamedServersContext, named: NamedServers): Html {
@@ -87,20 +89,20 @@ function createForm({ layout, userName }: NamedServersContext, named: NamedServe
 ${csrfField(layout)}${hiddenFields({ user: userName })}
 ${textField({
   name: 'name',
-  label: 'Name of a new server',
+  label: text`Name of a new server`,
   value: named.typedName,
   problem: named.problem,
   autocomplete: 'off',
   isLiteral: true,
   maxLength: 255,
-  placeholder: 'thesis',
+  placeholder: text`thesis`,
 })}
-<button class="button">Create server</button>
+<button class="button">${text`Create server`}</button>
 </form>`;
 }
 
 function shareLink({ layout }: NamedServersContext, { userName, name }: ServerSummary): Html {
-  return html`<a class="button small" href="${layout.urls.share(userName, name)}" aria-label="Share ${name}">Share…</a>`;
+  return html`<a class="button small" href="${layout.urls.share(userName, name)}" aria-label="${text`Share ${name}`}">${text`Share…`}</a>`;
 }
 
 function rowActions(context: NamedServersContext, server: ServerSummary): HtmlValue {
@@ -109,27 +111,27 @@ function rowActions(context: NamedServersContext, server: ServerSummary): HtmlVa
   const { userName, name, state, url } = server;
   const stop = actionForm(context.layout, {
     action: urls.stop(userName, name),
-    label: 'Stop',
-    accessibleLabel: `Stop ${title}`,
+    label: text`Stop`,
+    accessibleLabel: text`Stop ${title}`,
     style: 'small',
   });
   switch (state) {
     case 'running':
-      return html`${stop}${isAboutToStop(context, server) && extendForm(context.layout, server, { label: 'Keep', accessibleLabel: `Keep ${title} running`, style: 'small' })}<a class="button small" href="${url}" aria-label="Open ${title}">Open</a>`;
+      return html`${stop}${isAboutToStop(context, server) && extendForm(context.layout, server, { label: text`Keep`, accessibleLabel: text`Keep ${title} running`, style: 'small' })}<a class="button small" href="${url}" aria-label="${text`Open ${title}`}">${text`Open`}</a>`;
     case 'starting':
-      return html`${stop}<a class="button small" href="${urls.spawnPending(userName, name)}" aria-label="Watch ${title} start">Watch</a>`;
+      return html`${stop}<a class="button small" href="${urls.spawnPending(userName, name)}" aria-label="${text`Watch ${title} start`}">${text`Watch`}</a>`;
     case 'unreachable':
       return actionForm(context.layout, {
         action: urls.stop(userName, name),
-        label: 'Forget',
-        accessibleLabel: `Forget ${title}`,
+        label: text`Forget`,
+        accessibleLabel: text`Forget ${title}`,
         style: 'small',
       });
     case 'stopping':
       return '';
     case 'failed':
     case 'stopped':
-      return html`<a class="button small danger" href="${urls.deleteServer(userName, name)}" aria-label="Delete ${title}">Delete</a>${state === 'failed' && html`<a class="button small" href="${urls.server(userName, name)}" aria-label="Why ${title} failed">Why?</a>`}${startButton(context, server, title)}`;
+      return html`<a class="button small danger" href="${urls.deleteServer(userName, name)}" aria-label="${text`Delete ${title}`}">${text`Delete`}</a>${state === 'failed' && html`<a class="button small" href="${urls.server(userName, name)}" aria-label="${text`Why ${title} failed`}">${text`Why?`}</a>`}${startButton(context, server, title)}`;
   }
 }
 
@@ -140,12 +142,12 @@ function startButton(
 ): Html {
   const action = layout.urls.spawn(userName, name);
   if (hasSpawnOptions) {
-    return html`<a class="button small" href="${action}" aria-label="Start ${title}">Start…</a>`;
+    return html`<a class="button small" href="${action}" aria-label="${text`Start ${title}`}">${text`Start…`}</a>`;
   }
   return actionForm(layout, {
     action,
-    label: 'Start',
-    accessibleLabel: `Start ${title}`,
+    label: text`Start`,
+    accessibleLabel: text`Start ${title}`,
     style: 'small',
   });
 }

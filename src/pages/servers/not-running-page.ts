@@ -1,4 +1,5 @@
 import type { ServerFailure } from '../../servers/server.ts';
+import { type Text, text } from '../../texts/text.ts';
 import { csrfField, hiddenFields } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -26,7 +27,8 @@ export interface NotRunningView {
 export function notRunningPage(view: NotRunningView): Html {
   const { layout, server, failure } = view;
   const name = serverTitle(server, layout.user?.name);
-  const title = failure === undefined ? `${name} is not running` : `${name} did not stay up`;
+  const title =
+    failure === undefined ? text`${name} is not running` : text`${name} did not stay up`;
   return focusLayout(layout, {
     title,
     scripts: startSecondsOf(view) > 0 ? ['auto-start.js'] : [],
@@ -35,7 +37,7 @@ export function notRunningPage(view: NotRunningView): Html {
 ${failure !== undefined && failureMarkup(view, failure)}
 ${startControl(view)}
 </div>
-<p class="aside"><a href="${layout.urls.home}">Back to home</a></p>`,
+<p class="aside"><a href="${layout.urls.home}">${text`Back to home`}</a></p>`,
   });
 }
 
@@ -44,21 +46,21 @@ function startSecondsOf({ mayStart, failure, startSeconds = 0 }: NotRunningView)
   return mayStart && failure === undefined ? startSeconds : 0;
 }
 
-function leadOf(view: NotRunningView): string {
+function leadOf(view: NotRunningView): Text {
   const { failure, mayStart, server } = view;
   if (startSecondsOf(view) > 0)
-    return 'It starts in a moment, and you get to the page you asked for.';
-  if (!mayStart) return `Only ${server.userName} or an administrator can start it.`;
+    return text`It starts in a moment, and you get to the page you asked for.`;
+  if (!mayStart) return text`Only ${server.userName} or an administrator can start it.`;
   return failure === undefined
-    ? 'Start it, and you get to the page you asked for.'
-    : 'Your files are untouched. You can try again, or show the reason below to your administrator.';
+    ? text`Start it, and you get to the page you asked for.`
+    : text`Your files are untouched. You can try again, or show the reason below to your administrator.`;
 }
 
 function failureMarkup({ layout }: NotRunningView, failure: ServerFailure): Html {
   return html`${notice('bad', html`${failure.message} <span class="soft">(${timeElement(failure.at, layout.now)})</span>`)}
 ${
   failure.output.length > 0 &&
-  html`<details class="more" open><summary>The last lines it wrote</summary>${outputBlock(failure.output)}</details>`
+  html`<details class="more" open><summary>${text`The last lines it wrote`}</summary>${outputBlock(failure.output)}</details>`
 }`;
 }
 
@@ -67,15 +69,15 @@ function startControl(view: NotRunningView): Html {
   const seconds = startSecondsOf(view);
   const soon = seconds > 0 && html` data-start-seconds="${seconds}"`;
   if (!mayStart)
-    return html`<a class="button primary wide" href="${layout.urls.home}">Go to your home page</a>`;
+    return html`<a class="button primary wide" href="${layout.urls.home}">${text`Go to your home page`}</a>`;
   const action = layout.urls.spawn(server.userName, server.name);
   const query = next === undefined ? '' : `?next=${encodeURIComponent(next)}`;
   if (hasSpawnOptions && failure === undefined) {
-    return html`<a class="button primary wide" href="${action + query}"${soon}>Start server…</a>`;
+    return html`<a class="button primary wide" href="${action + query}"${soon}>${text`Start server…`}</a>`;
   }
-  const again = hasSpawnOptions ? 'Try again with the same options' : 'Try again';
-  const label = failure === undefined ? 'Start server' : again;
+  const again = hasSpawnOptions ? text`Try again with the same options` : text`Try again`;
+  const label = failure === undefined ? text`Start server` : again;
   // Without options in the form, the last ones count.
   return html`<form method="post" action="${action}"${soon}>${csrfField(layout)}${hiddenFields({ next })}<button class="button primary wide">${label}</button></form>
-${hasSpawnOptions && html`<a class="button wide" href="${action + query}">Choose other options…</a>`}`;
+${hasSpawnOptions && html`<a class="button wide" href="${action + query}">${text`Choose other options…`}</a>`}`;
 }

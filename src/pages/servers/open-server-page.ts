@@ -1,3 +1,4 @@
+import { text } from '../../texts/text.ts';
 import { csrfField, hiddenFields } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -24,19 +25,20 @@ export function openServerPage({
   next,
   state,
 }: OpenServerView): Html {
+  const title = text`Open the server of ${ownerName}?`;
   return focusLayout(layout, {
-    title: `Open the server of ${ownerName}?`,
+    title,
     body: html`<div class="panel">
-<header class="titles"><h1>Open the server of ${ownerName}?</h1>${serverName !== '' && html`<p class="lead">The server is called ${serverName}.</p>`}</header>
+<header class="titles"><h1>${title}</h1>${serverName !== '' && html`<p class="lead">${text`The server is called ${serverName}.`}</p>`}</header>
 ${notice(
   'warn',
-  html`<div class="stack"><p>This server belongs to <b>${ownerName}</b>, who decides what runs on it.</p><p>Its pages can show you anything, also a false login page. Open it only if you trust ${ownerName}, and type no password there.</p></div>`,
+  html`<div class="stack"><p>${text`This server belongs to ${html`<b>${ownerName}</b>`}, who decides what runs on it.`}</p><p>${text`Its pages can show you anything, also a false login page. Open it only if you trust ${ownerName}, and type no password there.`}</p></div>`,
 )}
 <form class="fields" method="post" action="${layout.urls.openServer}">
 ${csrfField(layout)}${hiddenFields(state === undefined ? { next } : { next, state })}
-<div class="decision"><a class="button" href="${layout.urls.home}">Cancel</a><button class="button primary" name="decision" value="allow">Open server</button></div>
+<div class="decision"><a class="button" href="${layout.urls.home}">${text`Cancel`}</a><button class="button primary" name="decision" value="allow">${text`Open server`}</button></div>
 </form>
-<p class="small soft">You are asked once for each server until you log out.</p>
+<p class="small soft">${text`You are asked once for each server until you log out.`}</p>
 </div>`,
   });
 }

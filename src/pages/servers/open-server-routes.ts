@@ -9,6 +9,7 @@ import { canonicalPath } from '../../http/canonical-path.ts';
 import { addCookies } from '../../http/set-cookie.ts';
 import type { RouteTable } from '../../proxy/route-table.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
+import { text } from '../../texts/text.ts';
 import type { PageContext } from '../page-context.ts';
 import { openServerPage } from './open-server-page.ts';
 import { hasOpenedServer, noteOpenedServer } from './opened-servers.ts';
@@ -52,7 +53,7 @@ export function openServerRoutes(
     const state = values.get('state') ?? undefined;
     ctx.set('Cache-Control', 'no-store');
     if (next === undefined) {
-      throw new HubError('bad_request', 'The address does not say which server to open.');
+      throw new HubError('bad_request', text`The address does not say which server to open.`);
     }
     const route = routeOf(next);
     const isOwn = route?.owner.userName === login.user.name;
@@ -65,8 +66,8 @@ export function openServerRoutes(
       return undefined;
     }
     if (!(await access.isGranted(await pages.callerOf(login), route.owner))) {
-      throw new HubError('forbidden', 'You do not have permission to access this server.', {
-        hint: 'Ask its user or an administrator if you should have it.',
+      throw new HubError('forbidden', text`You do not have permission to access this server.`, {
+        hint: text`Ask its user or an administrator if you should have it.`,
       });
     }
     return { next, route, state };

@@ -11,6 +11,7 @@ import { describeSetup } from '../../servers/server-setup.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import { hasChoices } from '../../servers/spawn-options.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
+import { type Text, text } from '../../texts/text.ts';
 import type { LiveOutputView } from '../elements/live-output.ts';
 import { spanIn } from '../elements/load-plots.ts';
 import type { PageContext } from '../page-context.ts';
@@ -74,6 +75,7 @@ export function serverPageRoutes(
         start: may('start:servers'),
         stop: may('delete:servers') && server !== undefined,
         share: may('shares') && server !== undefined,
+        extend: may('users:activity'),
         administer: layout.user?.mayAdminister === true && may('read:users'),
       },
     };
@@ -87,15 +89,15 @@ export function serverPageRoutes(
       url: `${deps.apiPath}users/${encodeURIComponent(userName)}/${path}/output`,
       emptyText:
         server.state === 'stopped'
-          ? 'It does not run.'
-          : 'It has written nothing since it started.',
+          ? text`It does not run.`
+          : text`It has written nothing since it started.`,
     };
     try {
       const { lines } = await deps.serverOutput.of(server.id).read(undefined, shownLines);
       return { ...view, lines };
     } catch (error) {
       if (!(error instanceof HubError)) throw error;
-      return { ...view, lines: [], problem: error.message };
+      return { ...view, lines: [], problem: error.shown.message };
     }
   }
 
@@ -115,11 +117,13 @@ export function serverPageRoutes(
     );
     // A server may take its time to stop, for which a form is not held.
     await Promise.race([accepted, later(refusalMs)]);
-    tell(ctx, target, `${targetName(login, target)} is ${wasStopped ? 'starting' : 'restarting'}.`);
+    const name = targetName(login, target);
+    tell(ctx, target, wasStopped ? text`${name} is starting.` : text`${name} is restarting.`);
   });
 
-  function tell(ctx: Context, { user, serverName }: ServerTarget, text: string): void {
-    pages.redirectWithNotice(ctx, pages.urls.server(user.name, serverName), { kind: 'good', text });
+  function tell(ctx: Context, { user, serverName }: ServerTarget, told: Text): void {
+    const url = pages.urls.server(user.name, serverName);
+    pages.redirectWithNotice(ctx, url, { kind: 'good', text: told });
   }
 
   for (const path of ['/:user', '/:user/:server']) {
@@ -131,14 +135,14 @@ export function serverPageRoutes(
 const noLoad = Promise.resolve({ series: undefined, silent: [] });
 
 /** What spawners call what a server runs as. */
-const placeLabels: Readonly<Record<string, string>> = {
-  spawner: 'Spawner',
-  pid: 'Process',
-  container: 'Container',
-  pod: 'Pod',
-  namespace: 'Namespace',
-  jobId: 'Job',
-  image: 'Image',
+const placeLabels: Readonly<Record<string, Text>> = {
+  spawner: text`Spawner`,
+  pid: text`Process`,
+  container: text`Container`,
+  pod: text`Pod`,
+  namespace: text`Namespace`,
+  jobId: text`Job`,
+  image: text`Image`,
 };
 
 function placeOf({ instance, spawnerState, url }: Server): ServerPageView['place'] {
@@ -149,10 +153,10 @@ function placeOf({ instance, spawnerState, url }: Server): ServerPageView['place
       : [];
   });
   return [
-    ...(instance === undefined ? [] : [{ label: 'Runs at', value: instance.name }]),
-    ...(instance === undefined ? [] : [{ label: 'Machine', value: instance.machineId }]),
+    ...(instance === undefined ? [] : [{ label: text`Runs at`, value: instance.name }]),
+    ...(instance === undefined ? [] : [{ label: text`Machine`, value: instance.machineId }]),
     ...known,
-    ...(url === undefined ? [] : [{ label: 'Reached at', value: url }]),
+    ...(url === undefined ? [] : [{ label: text`Reached at`, value: url }]),
   ];
 }
 
@@ -161,5 +165,5 @@ function later(ms: number): Promise<void> {
 }
 
 function noSuchServer(): HubError {
-  return new HubError('not_found', 'There is no such server, or it is not yours to use.');
+  return new HubError('not_found', text`There is no such server, or it is not yours to use.`);
 }

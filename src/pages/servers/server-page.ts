@@ -2,16 +2,20 @@ import type { LoadReport } from '../../instances/load-reader.ts';
 import type { LoadSpan } from '../../metrics/load-history.ts';
 import type { ServerFailure } from '../../servers/server.ts';
 import type { ServerSetup } from '../../servers/server-setup.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { type LiveOutputView, liveOutput } from '../elements/live-output.ts';
 import { loadSection, spanQuery } from '../elements/load-plots.ts';
-import { formatBytes, formatCpu } from '../elements/quantity.ts';
+import { formatBytes, formatCpu, formatNumber } from '../elements/quantity.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import {
+  comingStopSentence,
+  extendForm,
   isChanging,
+  limitSentence,
   outputBlock,
   type ServerSummary,
   serverStatus,
@@ -24,7 +28,7 @@ export interface ServerPageView {
   readonly server: ServerSummary;
   readonly setup: ServerSetup;
   /** Where it runs, for administrators: what its spawner and the hub know it by. */
-  readonly place: readonly { readonly label: string; readonly value: string }[];
+  readonly place: readonly { readonly label: Phrase; readonly value: string }[];
   /** The last one, until a start goes well. */
   readonly lastFailure?: ServerFailure | undefined;
   readonly load: LoadReport;
@@ -39,6 +43,8 @@ export interface ServerPageView {
     readonly start: boolean;
     readonly stop: boolean;
     readonly share: boolean;
+    /** Keep it when it is about to be stopped for being idle. */
+    readonly extend: boolean;
     /** See the page of its user. */
     readonly administer: boolean;
   };
@@ -53,7 +59,7 @@ export function serverPage(view: ServerPageView): Html {
   const title = serverTitle(server, user?.name);
   const isMoving = isChanging([server]);
   return pageLayout(layout, {
-    title: isOwn ? title : `${title}, ${userName}`,
+    title: isOwn ? title : text`${title}, ${userName}`,
     place: isOwn ? 'home' : 'admin',
     scripts: output === undefined ? ['live-state.js'] : ['live-state.js', 'live-output.js'],
     reloadSeconds: isMoving ? 5 : undefined,
@@ -61,6 +67,7 @@ export function serverPage(view: ServerPageView): Html {
 ${pageHead(title, isOwn ? undefined : ownerOf(view), actions(view))}
 <p class="row">${serverStatus(server.state)}${since(view)}</p>
 ${server.state === 'unreachable' && html`<p class="soft">${unreachableHint}</p>`}
+${limits(view)}
 ${lastFailure !== undefined && failureSection(view, lastFailure)}
 <dl class="facts wide">${facts(view)}</dl>
 ${loadSection({
@@ -74,10 +81,27 @@ ${output !== undefined && liveOutput(output)}`,
   });
 }
 
+/** Which time limit will stop it, or has stopped it. */
+function limits({ layout, server, may }: ServerPageView): HtmlValue {
+  if (server.comingStop !== undefined) {
+    const { userName, name } = server;
+    return html`<div class="row"><p class="soft">${comingStopSentence(server, layout.now)}</p>${
+      may.extend &&
+      extendForm(layout, server, {
+        label: text`Keep it running`,
+        style: 'small',
+        returnTo: layout.urls.server(userName, name),
+      })
+    }</div>`;
+  }
+  const sentence = limitSentence(server);
+  return sentence !== '' && html`<p class="soft">${sentence}</p>`;
+}
+
 function ownerOf({ layout, server: { userName }, may }: ServerPageView): HtmlValue {
   return may.administer
-    ? html`of <a href="${layout.urls.adminUser(userName)}">${userName}</a>`
-    : `of ${userName}`;
+    ? text`of ${html`<a href="${layout.urls.adminUser(userName)}">${userName}</a>`}`
+    : text`of ${userName}`;
 }
 
 function since({ layout: { now }, server }: ServerPageView): HtmlValue {
@@ -87,39 +111,39 @@ function since({ layout: { now }, server }: ServerPageView): HtmlValue {
       unreachableSince && html` <span class="soft">${timeElement(unreachableSince, now)}</span>`
     );
   if (state === 'running') {
-    return html` <span class="soft">${startedAt && html`Started ${timeElement(startedAt, now)}.`}${lastActivityAt && html` Last used ${timeElement(lastActivityAt, now)}.`}</span>`;
+    return html` <span class="soft">${startedAt && text`Started ${timeElement(startedAt, now)}.`}${lastActivityAt && html` ${text`Last used ${timeElement(lastActivityAt, now)}.`}`}</span>`;
   }
   return (
     state !== 'starting' &&
     lastActivityAt &&
-    html` <span class="soft">Last used ${timeElement(lastActivityAt, now)}.</span>`
+    html` <span class="soft">${text`Last used ${timeElement(lastActivityAt, now)}.`}</span>`
   );
 }
 
 function failureSection({ layout, server }: ServerPageView, failure: ServerFailure): Html {
   const isOver = server.state === 'failed';
-  return html`<section class="block failure" aria-labelledby="failure-title"><h2 id="failure-title">${isOver ? 'Why it failed' : 'The failure before'}</h2>
+  return html`<section class="block failure" aria-labelledby="failure-title"><h2 id="failure-title">${isOver ? text`Why it failed` : text`The failure before`}</h2>
 <p class="problem">${failure.message} <span class="soft">${timeElement(failure.at, layout.now)}</span></p>
 ${
   failure.output.length > 0 &&
-  html`<details class="more"${isOver && html` open`}><summary>The last lines it wrote</summary>${outputBlock(failure.output)}</details>`
+  html`<details class="more"${isOver && html` open`}><summary>${text`The last lines it wrote`}</summary>${outputBlock(failure.output)}</details>`
 }</section>`;
 }
 
-const fact = (label: string, value: HtmlValue): Html =>
+const fact = (label: Phrase, value: HtmlValue): Html =>
   html`<div><dt>${label}</dt><dd>${value}</dd></div>`;
 
 function facts({ server, setup, place, layout }: ServerPageView): Html {
   const { profile, options, limits } = setup;
-  return html`${fact('Address', html`<code>${server.url}</code>`)}
-${server.displayName !== undefined && fact('Name', server.name)}
-${profile !== undefined && fact('Profile', profile)}
+  return html`${fact(text`Address`, html`<code>${server.url}</code>`)}
+${server.displayName !== undefined && fact(text`Name`, server.name)}
+${profile !== undefined && fact(text`Profile`, profile)}
 ${options.map(({ label, value }) => fact(label, value))}
-${limits.cpuCores !== undefined && fact('CPU limit', formatCpu(limits.cpuCores))}
-${limits.memoryBytes !== undefined && fact('Memory limit', formatBytes(limits.memoryBytes))}
-${limits.gpus !== undefined && fact('GPUs', String(limits.gpus))}
-${limits.processes !== undefined && fact('Process limit', limits.processes.toLocaleString('en'))}
-${server.state !== 'running' && server.startedAt !== undefined && fact('Started', timeElement(server.startedAt, layout.now))}
+${limits.cpuCores !== undefined && fact(text`CPU limit`, formatCpu(limits.cpuCores))}
+${limits.memoryBytes !== undefined && fact(text`Memory limit`, formatBytes(limits.memoryBytes))}
+${limits.gpus !== undefined && fact(text`GPUs`, formatNumber(limits.gpus))}
+${limits.processes !== undefined && fact(text`Process limit`, formatNumber(limits.processes))}
+${server.state !== 'running' && server.startedAt !== undefined && fact(text`Started`, timeElement(server.startedAt, layout.now))}
 ${place.map(({ label, value }) => fact(label, value))}`;
 }
 
@@ -127,35 +151,38 @@ function actions(view: ServerPageView): Html {
   const { layout, server, may } = view;
   const { urls } = layout;
   const { userName, name, state, url } = server;
-  const form = (action: string, label: string, style?: string) =>
+  const form = (action: string, label: Phrase, style?: string) =>
     actionForm(layout, {
       action,
       label,
       ...(style !== undefined && { style }),
       fields: { return_to: urls.server(userName, name) },
     });
-  const stopLabel = state === 'unreachable' ? 'Forget it' : 'Stop';
+  const stopLabel = state === 'unreachable' ? text`Forget it` : text`Stop`;
   const isUp = state === 'running' || state === 'starting' || state === 'unreachable';
   const isDown = state === 'stopped' || state === 'failed';
   return html`<div class="actions">
-${may.share && html`<a class="button" href="${urls.share(userName, name)}">Share…</a>`}
-${may.stop && name !== '' && html`<a class="button danger" href="${urls.deleteServer(userName, name)}">Delete…</a>`}
-${may.stop && may.start && state === 'running' && form(urls.restartServer(userName, name), 'Restart')}
+${may.share && html`<a class="button" href="${urls.share(userName, name)}">${text`Share…`}</a>`}
+${may.stop && name !== '' && html`<a class="button danger" href="${urls.deleteServer(userName, name)}">${text`Delete…`}</a>`}
+${may.stop && may.start && state === 'running' && form(urls.restartServer(userName, name), text`Restart`)}
 ${may.stop && isUp && form(urls.stop(userName, name), stopLabel)}
 ${may.start && isDown && startButton(view, form)}
-${state === 'starting' && html`<a class="button primary" href="${urls.spawnPending(userName, name)}">Watch it start</a>`}
-${may.open && state === 'running' && html`<a class="button primary" href="${url}">Open</a>`}
+${state === 'starting' && html`<a class="button primary" href="${urls.spawnPending(userName, name)}">${text`Watch it start`}</a>`}
+${may.open && state === 'running' && html`<a class="button primary" href="${url}">${text`Open`}</a>`}
 </div>`;
 }
 
 function startButton(
   { layout, server, hasSpawnOptions, hasLastOptions }: ServerPageView,
-  form: (action: string, label: string, style?: string) => Html,
+  form: (action: string, label: Phrase, style?: string) => Html,
 ): Html {
   const { urls } = layout;
   const action = urls.spawn(server.userName, server.name);
-  const again = server.state === 'failed' ? ' again' : '';
-  if (!hasSpawnOptions) return form(action, `Start${again}`, 'primary');
+  const hasFailed = server.state === 'failed';
+  if (!hasSpawnOptions) {
+    return form(action, hasFailed ? text`Start again` : text`Start`, 'primary');
+  }
+  const asBefore = hasFailed ? text`Start again as before` : text`Start as before`;
   // Without options a start takes those of the last time.
-  return html`${hasLastOptions && form(urls.restartServer(server.userName, server.name), `Start${again} as before`)}<a class="button primary" href="${action}">Start…</a>`;
+  return html`${hasLastOptions && form(urls.restartServer(server.userName, server.name), asBefore)}<a class="button primary" href="${action}">${text`Start…`}</a>`;
 }

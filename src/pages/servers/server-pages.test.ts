@@ -3,6 +3,7 @@ import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { createPageUrls } from '../page-urls.ts';
 import { type HomeView, homePage } from './home-page.ts';
 import { type NotRunningView, notRunningPage } from './not-running-page.ts';
+import { serverPage } from './server-page.ts';
 import type { ServerSummary, ShownServerState } from './server-summary.ts';
 import { type SpawnOptionsView, spawnOptionsPage } from './spawn-options-page.ts';
 import { spawnPendingPage, stopPendingPage } from './spawn-pending-page.ts';
@@ -88,6 +89,34 @@ describe('the home page', () => {
       home({ server: server('stopped', { stoppedBy: { reason, seconds }, lastActivityAt: now }) });
     expect(told('idle_timeout', 5400)).toContain('stopped after 90 minutes without activity.');
     expect(told('max_age', 86_400)).toContain('stopped 1 day after its start');
+  });
+
+  test('the page of a server tells which limit will stop it or has, and keeps it for who may', () => {
+    const of = (summary: ServerSummary, extend = true): string =>
+      String(
+        serverPage({
+          layout,
+          server: summary,
+          setup: { profile: undefined, options: [], limits: {} },
+          place: [],
+          load: { series: undefined, silent: [] },
+          span: 'hour',
+          hasSpawnOptions: false,
+          hasLastOptions: false,
+          may: { open: true, start: true, stop: true, share: false, extend, administer: false },
+        }),
+      );
+    const at = new Date(now.getTime() + 8 * 60_000);
+    const idle = server('running', { comingStop: { at, reason: 'idle_timeout' } });
+    expect(of(idle)).toContain('in 8 minutes</time> unless it is used.');
+    expect(of(idle)).toContain('action="/hub/extend/alice"');
+    expect(of(idle)).toContain('name="return_to" value="/hub/servers/alice"');
+    expect(of(idle, false)).not.toContain('/hub/extend/');
+    const old = of(server('running', { comingStop: { at, reason: 'max_age' } }));
+    expect(old).toContain('when it has run as long as it may.');
+    expect(old).not.toContain('/hub/extend/');
+    const stopped = server('stopped', { stoppedBy: { reason: 'idle_timeout', seconds: 5400 } });
+    expect(of(stopped)).toContain('stopped after 90 minutes without activity.');
   });
 
   test('leaves out the server of a user who may have none', () => {

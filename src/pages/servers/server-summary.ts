@@ -1,6 +1,7 @@
 import type { LoadSeries } from '../../metrics/load-history.ts';
 import type { ServerState } from '../../servers/server.ts';
 import type { ComingStop, LimitKind } from '../../servers/time-limits.ts';
+import { type Phrase, type Text, text } from '../../texts/text.ts';
 import { actionForm } from '../elements/form.ts';
 import type { FormLayoutProps, LayoutProps } from '../elements/layout-props.ts';
 import { setDuration, timeElement } from '../elements/time.ts';
@@ -18,7 +19,7 @@ export interface ServerSummary {
   readonly startedAt?: Date | undefined;
   readonly lastActivityAt?: Date | undefined;
   /** Why the last start or run failed. */
-  readonly failure?: string | undefined;
+  readonly failure?: Phrase | undefined;
   /** How busy it was in the last hour, as far as it is known here. */
   readonly load?: LoadSeries | undefined;
   /** Since when nothing is known of it. */
@@ -36,17 +37,16 @@ export interface ServerSummary {
 export type ShownServerState = ServerState | 'failed' | 'unreachable';
 
 const words = {
-  stopped: ['', 'Stopped'],
-  starting: ['warn', 'Starting'],
-  running: ['good', 'Running'],
-  stopping: ['warn', 'Stopping'],
-  failed: ['bad', 'Failed'],
-  unreachable: ['bad', 'Unreachable'],
-} as const satisfies Record<ShownServerState, readonly [string, string]>;
+  stopped: ['', text`Stopped`],
+  starting: ['warn', text`Starting`],
+  running: ['good', text`Running`],
+  stopping: ['warn', text`Stopping`],
+  failed: ['bad', text`Failed`],
+  unreachable: ['bad', text`Unreachable`],
+} as const satisfies Record<ShownServerState, readonly [string, Text]>;
 
 /** What a person can do about an unreachable server. */
-export const unreachableHint =
-  'It comes back with its machine. If you cannot wait, forget it and start a new one elsewhere; what it had not saved is lost.';
+export const unreachableHint = text`It comes back with its machine. If you cannot wait, forget it and start a new one elsewhere; what it had not saved is lost.`;
 
 /** The state of a server as a coloured dot and a word. */
 export function serverStatus(state: ShownServerState): Html {
@@ -60,12 +60,12 @@ export function isChanging(servers: readonly ServerSummary[]): boolean {
 }
 
 /** Says which time limit stopped a server; nothing where none did. */
-export function limitSentence({ stoppedBy }: Pick<ServerSummary, 'stoppedBy'>): string {
+export function limitSentence({ stoppedBy }: Pick<ServerSummary, 'stoppedBy'>): Phrase {
   if (stoppedBy === undefined) return '';
   const time = setDuration(stoppedBy.seconds);
   return stoppedBy.reason === 'idle_timeout'
-    ? `It was stopped after ${time} without activity.`
-    : `It was stopped ${time} after its start, the longest it may run.`;
+    ? text`It was stopped after ${time} without activity.`
+    : text`It was stopped ${time} after its start, the longest it may run.`;
 }
 
 /** Whether the user of a server is to be warned that a time limit stops it. */
@@ -85,13 +85,17 @@ export function extendForm(
   layout: FormLayoutProps,
   { userName, name, comingStop }: ServerSummary,
   button: {
-    readonly label: string;
-    readonly accessibleLabel?: string;
+    readonly label: Phrase;
+    readonly accessibleLabel?: Phrase;
     readonly style?: string;
+    /** The page to come back to; home when left out. */
+    readonly returnTo?: string;
   },
 ): HtmlValue {
   if (comingStop?.reason !== 'idle_timeout') return '';
-  return actionForm(layout, { action: layout.urls.extend(userName, name), ...button });
+  const { returnTo, ...rest } = button;
+  const fields = { return_to: returnTo };
+  return actionForm(layout, { action: layout.urls.extend(userName, name), ...rest, fields });
 }
 
 /** Says when a time limit stops a server that runs. */
@@ -99,23 +103,23 @@ export function comingStopSentence({ comingStop }: ServerSummary, now: Date): Ht
   if (comingStop === undefined) return '';
   const when = timeElement(comingStop.at, now);
   return comingStop.reason === 'idle_timeout'
-    ? html`It will be stopped ${when} unless it is used.`
-    : html`It will be stopped ${when}, when it has run as long as it may.`;
+    ? text`It will be stopped ${when} unless it is used.`
+    : text`It will be stopped ${when}, when it has run as long as it may.`;
 }
 
 /** The name by which a person knows a server. */
 export function serverTitle(
   server: Pick<ServerSummary, 'name' | 'displayName' | 'userName'>,
   viewer?: string,
-): string {
+): Phrase {
   if (server.displayName) return server.displayName;
   if (server.name !== '') return server.name;
   return viewer === undefined || viewer === server.userName
-    ? 'Your server'
-    : `Server of ${server.userName}`;
+    ? text`Your server`
+    : text`Server of ${server.userName}`;
 }
 
 /** The last lines of a server's or service's output. */
 export function outputBlock(lines: readonly string[]): Html {
-  return html`<pre class="output" tabindex="0" role="region" aria-label="Last lines of output">${lines.join('\n')}</pre>`;
+  return html`<pre class="output" tabindex="0" role="region" aria-label="${text`Last lines of output`}">${lines.join('\n')}</pre>`;
 }

@@ -4,6 +4,7 @@ import { HubError } from '../../errors.ts';
 import { mayAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import type { User, UserStore } from '../../users/user-store.ts';
 import type { PageContext } from '../page-context.ts';
 import { serverTitle } from './server-summary.ts';
@@ -42,7 +43,7 @@ export function createFindServerTarget(deps: {
     const may = (scope: string) => mayAccess(caller.scopes, scope, resource, membership);
     const user = await deps.users.findByName(userName);
     if (!wanted.every(may) || user === undefined) {
-      throw new HubError('not_found', 'There is no such server, or it is not yours to use.');
+      throw new HubError('not_found', text`There is no such server, or it is not yours to use.`);
     }
     const deeds = wanted.filter((scope) => scope !== 'read:servers');
     if (deeds.length > 0) await deps.acting.requireMayActOn(caller, user, deeds, serverName);
@@ -54,7 +55,9 @@ export function createFindServerTarget(deps: {
 export function targetName(
   login: Login,
   { user, serverName }: Pick<ServerTarget, 'user' | 'serverName'>,
-): string {
+): Phrase {
   if (serverName === '') return serverTitle({ userName: user.name, name: '' }, login.user.name);
-  return `The server ${serverName}${user.id === login.user.id ? '' : ` of ${user.name}`}`;
+  return user.id === login.user.id
+    ? text`The server ${serverName}`
+    : text`The server ${serverName} of ${user.name}`;
 }

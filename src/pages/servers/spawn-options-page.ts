@@ -1,4 +1,5 @@
 import type { OptionsField, OptionsForm } from '../../plugin-host/spawner.ts';
+import { type Phrase, type Text, text } from '../../texts/text.ts';
 import { checkBox, csrfField, hiddenFields, selectField, textField } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -22,7 +23,7 @@ export interface SpawnOptionsView {
   readonly chosenProfile?: string | undefined;
   /** Problems by field name. */
   readonly problems?: Readonly<Record<string, string>> | undefined;
-  readonly error?: string | undefined;
+  readonly error?: Phrase | undefined;
   /** Where the browser goes when the server runs. */
   readonly next?: string | undefined;
 }
@@ -39,22 +40,22 @@ export function spawnOptionsPage(view: SpawnOptionsView): Html {
   const { layout, server, error, next } = view;
   const fields = view.form?.fields ?? [];
   return pageLayout(layout, {
-    title: 'Start a server',
+    title: text`Start a server`,
     place: 'home',
-    body: html`${pageHead(`Start ${startTitle(view)}`, 'Choose what it should be like. You can choose differently the next time.')}
+    body: html`${pageHead(startTitle(view), text`Choose what it should be like. You can choose differently the next time.`)}
 ${error !== undefined && html`<div class="page-notice">${notice('bad', error)}</div>`}
 <form class="fields" method="post" action="${layout.urls.spawn(server.userName, server.name)}">
 ${csrfField(layout)}${hiddenFields({ next })}
 ${profileChoices(view)}
 ${fields.map((field) => optionField(view, field))}
-<div class="actions"><button class="button primary">Start server</button><a class="button" href="${layout.urls.home}">Cancel</a></div>
+<div class="actions"><button class="button primary">${text`Start server`}</button><a class="button" href="${layout.urls.home}">${text`Cancel`}</a></div>
 </form>`,
   });
 }
 
-function startTitle({ layout, server }: SpawnOptionsView): string {
-  const title = serverTitle(server, layout.user?.name);
-  return title === 'Your server' ? 'your server' : title;
+function startTitle({ layout: { user }, server }: SpawnOptionsView): Text {
+  const isOwnDefault = server.name === '' && !server.displayName && user?.name === server.userName;
+  return isOwnDefault ? text`Start your server` : text`Start ${serverTitle(server, user?.name)}`;
 }
 
 function profileChoices({ profiles, chosenProfile }: SpawnOptionsView): Html | false {
@@ -63,7 +64,7 @@ function profileChoices({ profiles, chosenProfile }: SpawnOptionsView): Html | f
     profiles.find(({ name }) => name === chosenProfile) ??
     profiles.find(({ isDefault }) => isDefault) ??
     profiles[0];
-  return html`<fieldset class="choices"><legend>Kind of server</legend>${profiles.map(
+  return html`<fieldset class="choices"><legend>${text`Kind of server`}</legend>${profiles.map(
     (profile) =>
       html`<label class="choice"><input type="radio" name="profile" value="${profile.name}"${profile === chosen && html` checked`} required><span><strong>${profile.displayName ?? profile.name}</strong>${profile.description && html`<span>${profile.description}</span>`}</span></label>`,
   )}</fieldset>`;

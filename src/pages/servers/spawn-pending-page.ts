@@ -1,4 +1,5 @@
 import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
+import { text } from '../../texts/text.ts';
 import { actionForm } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -36,10 +37,13 @@ function timeLine({ layout, since, usualMs, steps }: SpawnPendingView): HtmlValu
   const usual = usualMs === undefined ? undefined : Math.max(1, Math.round(usualMs / 1000));
   const isQueued = steps.findLast(({ phase }) => phase !== undefined)?.phase === 'pending';
   const wasQueued = steps.some(({ phase }) => phase === 'pending');
-  const usually =
-    usual !== undefined &&
-    html`; usually takes ${clock(usual * 1000)}<span id="after-queue"${!wasQueued && html` hidden`}> after the queue</span>`;
-  return html`<p class="soft small" id="time" data-elapsed-ms="${elapsedMs}" data-usual-ms="${usualMs ?? ''}"${isQueued && html` data-queued`}><span id="elapsed">${clock(elapsedMs)}</span> so far${usually}</p>`;
+  const soFar = html`<span id="elapsed">${clock(elapsedMs)}</span>`;
+  const afterQueue = html`<span id="after-queue"${!wasQueued && html` hidden`}> ${text`after the queue`}</span>`;
+  const line =
+    usual === undefined
+      ? text`${soFar} so far`
+      : text`${soFar} so far; usually takes ${clock(usual * 1000)}${afterQueue}`;
+  return html`<p class="soft small" id="time" data-elapsed-ms="${elapsedMs}" data-usual-ms="${usualMs ?? ''}"${isQueued && html` data-queued="true"`}>${line}</p>`;
 }
 
 /** A time that goes on: `8 s`, `2 min 5 s`, `1 h 12 min`. */
@@ -67,21 +71,21 @@ export function spawnPendingPage(view: SpawnPendingView): Html {
   const { layout, server, progress, steps, output, eventsUrl, readyUrl } = view;
   const title = serverTitle(server, layout.user?.name);
   return focusLayout(layout, {
-    title: 'Starting',
+    title: text`Starting`,
     scripts: ['progress.js'],
     reloadSeconds: 3,
     body: html`<div class="panel" data-progress-url="${eventsUrl}" data-ready-url="${safeHref(readyUrl) ?? layout.urls.home}">
-<header class="titles"><h1>${title} is starting</h1><p class="lead">It opens here by itself as soon as it is ready.</p></header>
-<progress id="progress" max="100" value="${progress}" aria-label="Progress of the start">${progress} %</progress>
+<header class="titles"><h1>${text`${title} is starting`}</h1><p class="lead">${text`It opens here by itself as soon as it is ready.`}</p></header>
+<progress id="progress" max="100" value="${progress}" aria-label="${text`Progress of the start`}">${progress} %</progress>
 ${timeLine(view)}
-${actionForm(layout, { action: layout.urls.stop(server.userName, server.name), label: 'Cancel the start', style: 'wide' })}
-<div role="log" aria-label="What has happened"><ol class="events" id="events">${steps.map(stepItem)}</ol></div>
+${actionForm(layout, { action: layout.urls.stop(server.userName, server.name), label: text`Cancel the start`, style: 'wide' })}
+<div role="log" aria-label="${text`What has happened`}"><ol class="events" id="events">${steps.map(stepItem)}</ol></div>
 ${
   output !== undefined &&
   html`<div id="start-output" data-output-url="${output.url}"${output.lines.length === 0 && html` hidden`}>${outputBlock(output.lines)}</div>`
 }
 </div>
-<p class="aside"><a href="${layout.urls.home}">Back to home</a>: it goes on starting.</p>`,
+<p class="aside">${text`${html`<a href="${layout.urls.home}">${text`Back to home`}</a>`}: it goes on starting.`}</p>`,
   });
 }
 
@@ -93,13 +97,13 @@ export interface StopPendingView {
 /** The page shown while a server shuts down. */
 export function stopPendingPage({ layout, server }: StopPendingView): Html {
   return focusLayout(layout, {
-    title: 'Stopping',
+    title: text`Stopping`,
     scripts: ['live-state.js'],
     reloadSeconds: 3,
     body: html`<div class="panel" id="stopping" data-live-seconds="2">
-<header class="titles"><h1>${serverTitle(server, layout.user?.name)} is stopping</h1><p class="lead">This page goes on by itself when it has stopped. You can start it again then.</p></header>
-<progress aria-label="Stopping"></progress>
-<a class="button wide" href="${layout.urls.home}">Back to home</a>
+<header class="titles"><h1>${text`${serverTitle(server, layout.user?.name)} is stopping`}</h1><p class="lead">${text`This page goes on by itself when it has stopped. You can start it again then.`}</p></header>
+<progress aria-label="${text`Stopping`}"></progress>
+<a class="button wide" href="${layout.urls.home}">${text`Back to home`}</a>
 </div>`,
   });
 }

@@ -10,6 +10,7 @@ import type { ServerStore } from '../../servers/server-store.ts';
 import { hasChoices } from '../../servers/spawn-options.ts';
 import type { StartTimes } from '../../servers/start-times-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
+import { type Phrase, type Text, text } from '../../texts/text.ts';
 import type { User } from '../../users/user-store.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import type { PageContext } from '../page-context.ts';
@@ -54,13 +55,13 @@ export function spawnRoutes(
   const returnTo = (form: URLSearchParams): string | undefined =>
     pages.nextOf(new URLSearchParams({ next: form.get('return_to') ?? '' }));
 
-  const tell = (ctx: Context, url: string, text: string) =>
-    pages.redirectWithNotice(ctx, url, { kind: 'good', text });
+  const tell = (ctx: Context, url: string, told: Text) =>
+    pages.redirectWithNotice(ctx, url, { kind: 'good', text: told });
 
   async function showOptions(
     ctx: Context,
     target: Target,
-    rest: { error?: string; values?: Record<string, string> },
+    rest: { error?: Phrase; values?: Record<string, string> },
   ): Promise<void> {
     const { user, serverName } = target;
     const server = await store.find(user.name, serverName);
@@ -138,11 +139,11 @@ export function spawnRoutes(
         return;
       }
       if (!isChoiceWrong) throw error;
-      await showOptions(ctx, target, { error: error.message, values: toTexts(options) });
+      await showOptions(ctx, target, { error: error.shown.message, values: toTexts(options) });
       return;
     }
     const back = returnTo(form);
-    if (back !== undefined) return tell(ctx, back, `${targetName(login, target)} is starting.`);
+    if (back !== undefined) return tell(ctx, back, text`${targetName(login, target)} is starting.`);
     ctx.redirect(pendingUrl(pages, target, pages.nextOf(form)));
     ctx.status = 303;
   }, chosenUrl);
@@ -161,7 +162,7 @@ export function spawnRoutes(
     // The page that follows shows how it goes on; a server that hangs must not hold the form.
     await servers.stop(user.name, serverName, { kind: 'user', name: login.user.name });
     const back = returnTo(form);
-    if (back !== undefined) return tell(ctx, back, `${targetName(login, target)} is stopping.`);
+    if (back !== undefined) return tell(ctx, back, text`${targetName(login, target)} is stopping.`);
     ctx.redirect(login.user.id === user.id ? pages.urls.home : pages.urls.admin);
     ctx.status = 303;
   });
@@ -174,11 +175,12 @@ export function spawnRoutes(
       await servers.extend(user.name, serverName);
     } catch (error) {
       if (!(error instanceof HubError) || error.code !== 'conflict') throw error;
-      const text = [error.message, error.hint].filter((each) => each !== undefined).join(' ');
-      pages.redirectWithNotice(ctx, to, { kind: 'bad', text });
+      const { message, hint } = error.shown;
+      const told = hint === undefined ? message : text`${message} ${hint}`;
+      pages.redirectWithNotice(ctx, to, { kind: 'bad', text: told });
       return;
     }
-    pages.redirectWithNotice(ctx, to, { kind: 'good', text: 'The server goes on running.' });
+    pages.redirectWithNotice(ctx, to, { kind: 'good', text: text`The server goes on running.` });
   });
 
   for (const path of ['', '/:user', '/:user/:server']) {
@@ -205,7 +207,7 @@ export function spawnRoutes(
             error instanceof HubError &&
             (error.code === 'bad_request' || error.code === 'conflict');
           if (!isMistake || user.id !== login.user.id) throw error;
-          await deps.showHome(ctx, login, { problem: error.message, typedName: serverName });
+          await deps.showHome(ctx, login, { problem: error.shown.message, typedName: serverName });
           return;
         }
         ctx.redirect(pages.urls.spawn(user.name, serverName));
@@ -223,11 +225,11 @@ export function spawnRoutes(
         ctx,
         confirmPage({
           layout: await pages.formLayoutFor(ctx),
-          title: `Delete the server ${serverName}?`,
+          title: text`Delete the server ${serverName}?`,
           consequences: [
-            'It is stopped, and its settings are forgotten. Files in its folder stay.',
+            text`It is stopped, and its settings are forgotten. Files in its folder stay.`,
           ],
-          label: 'Delete server',
+          label: text`Delete server`,
           action: pages.urls.deleteServer(user.name, serverName),
           cancelUrl: pages.urls.server(user.name, serverName),
         }),
@@ -242,7 +244,7 @@ export function spawnRoutes(
       await pages.readForm(ctx);
       await servers.remove(user.name, serverName, { kind: 'user', name: login.user.name });
       const back = login.user.id === user.id ? pages.urls.home : pages.urls.adminUser(user.name);
-      tell(ctx, back, `The server ${serverName} is deleted.`);
+      tell(ctx, back, text`The server ${serverName} is deleted.`);
     }),
   );
 }
@@ -285,8 +287,8 @@ export async function showServerState(
     case 'running':
       // Its route is not there, so that leading to it would lead back to here.
       if (!(await lifecycle.reaches(server))) {
-        throw new HubError('unavailable', 'The hub does not reach this server at the moment.', {
-          hint: 'Try again in a moment.',
+        throw new HubError('unavailable', text`The hub does not reach this server at the moment.`, {
+          hint: text`Try again in a moment.`,
           retryAfterSeconds: 5,
         });
       }

@@ -11,6 +11,7 @@ import type { ServerOutput } from '../../servers/server-output.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { StartTimes } from '../../servers/start-times-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
+import { text } from '../../texts/text.ts';
 import type { UserStore } from '../../users/user-store.ts';
 import type { PageContext } from '../page-context.ts';
 import { showServerState } from './spawn-routes.ts';
@@ -75,10 +76,10 @@ export function userUrlRoutes(
     const membership = await authorizer.membershipFor(scopes);
     const may = (scope: string) => checkAccess(scopes, scope, resource, membership) === 'granted';
     if (!may('access:servers')) {
-      throw new HubError('forbidden', 'You do not have permission to access this server.');
+      throw new HubError('forbidden', text`You do not have permission to access this server.`);
     }
     const user = await users.findByName(userName);
-    if (user === undefined) throw new HubError('not_found', 'There is no such user.');
+    if (user === undefined) throw new HubError('not_found', text`There is no such user.`);
     await showServerState(
       ctx,
       deps,
@@ -104,8 +105,8 @@ export function userUrlRoutes(
   function notRunning(userName: string, server: Server | undefined): HubError {
     const since = server && unreachableSince(server);
     if (since !== undefined) {
-      return new HubError('unavailable', 'The server cannot be reached at the moment.', {
-        hint: `Contact with the machine it runs on was lost at ${since.toISOString()}; it comes back with it.`,
+      return new HubError('unavailable', text`The server cannot be reached at the moment.`, {
+        hint: text`Contact with the machine it runs on was lost at ${since.toISOString()}; it comes back with it.`,
         details: {
           user: userName,
           server: server?.name ?? '',
@@ -116,11 +117,11 @@ export function userUrlRoutes(
     const isComing = server?.state === 'starting';
     return new HubError(
       'server_not_running',
-      isComing ? 'The server is starting.' : 'The server is not running.',
+      isComing ? text`The server is starting.` : text`The server is not running.`,
       {
         hint: isComing
-          ? 'Try again in a moment.'
-          : `Start it at ${pages.urls.spawn(userName, server?.name)}.`,
+          ? text`Try again in a moment.`
+          : text`Start it at ${pages.urls.spawn(userName, server?.name)}.`,
         ...(isComing ? { retryAfterSeconds: 2 } : {}),
         details: { user: userName, server: server?.name ?? '' },
       },

@@ -7,6 +7,7 @@ import { serviceInfo } from '../../services/service-info.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
 import type { Languages } from '../../texts/languages.ts';
+import { type Phrase, type Text, text } from '../../texts/text.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { renderHtml } from '../html.ts';
 import { languageOf } from '../language-of.ts';
@@ -42,8 +43,8 @@ export function createNotReadyRenderer(
       retryAfterSeconds,
       url,
     });
-    const state = why.kind === 'stopped' ? 'stopped' : 'not ready';
-    const error = new HubError('unavailable', `${name} is ${state}.`, {
+    const told = why.kind === 'stopped' ? text`${name} is stopped.` : text`${name} is not ready.`;
+    const error = new HubError('unavailable', told, {
       hint: hintOf(why),
       retryAfterSeconds,
     });
@@ -60,15 +61,15 @@ function reasonOf(status: PlacedStatus | undefined, now: Date): Unavailability {
   return isSilent ? { kind: 'silent', since } : { kind: 'starting' };
 }
 
-function hintOf(why: Unavailability): string {
+function hintOf(why: Unavailability): Text {
   switch (why.kind) {
     case 'stopped':
-      return 'An administrator stopped it.';
+      return text`An administrator stopped it.`;
     case 'silent':
-      return `It has not answered since ${why.since.toISOString()}.`;
+      return text`It has not answered since ${why.since.toISOString()}.`;
     case 'starting':
     case 'crash_looping':
-      return 'Try again in a few seconds.';
+      return text`Try again in a few seconds.`;
   }
 }
 
@@ -77,13 +78,13 @@ function contactOf(service: Service | undefined): string | undefined {
 }
 
 /** What visitors call the upstream of a route. */
-function titleOf(owner: Route['owner'], find: ServiceRegistry['find']): string {
+function titleOf(owner: Route['owner'], find: ServiceRegistry['find']): Phrase {
   switch (owner.kind) {
     case 'service':
       return serviceTitle(find(owner.name) ?? owner);
     case 'server':
       return serverTitle({ userName: owner.userName, name: owner.serverName }, '');
     case 'extra':
-      return 'This';
+      return text`This`;
   }
 }

@@ -1,6 +1,7 @@
 import type { Service } from '../../services/service.ts';
 import { serviceInfo } from '../../services/service-info.ts';
 import type { PlacedStatus, ServiceState } from '../../services/service-status.ts';
+import { type Phrase, type Text, text } from '../../texts/text.ts';
 import { initialsOf } from '../../users/user-info.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { timeElement } from '../elements/time.ts';
@@ -62,14 +63,14 @@ function iconOf(
 }
 
 const words = {
-  ready: ['good', 'Ready'],
-  starting: ['warn', 'Starting'],
-  restarting: ['warn', 'Restarting'],
-  stopping: ['warn', 'Stopping'],
-  unhealthy: ['bad', 'Not answering'],
-  crash_looping: ['bad', 'Keeps failing'],
-  stopped: ['', 'Stopped'],
-} as const satisfies Record<ServiceState, readonly [string, string]>;
+  ready: ['good', text`Ready`],
+  starting: ['warn', text`Starting`],
+  restarting: ['warn', text`Restarting`],
+  stopping: ['warn', text`Stopping`],
+  unhealthy: ['bad', text`Not answering`],
+  crash_looping: ['bad', text`Keeps failing`],
+  stopped: ['', text`Stopped`],
+} as const satisfies Record<ServiceState, readonly [string, Text]>;
 
 /** The state of a service as a coloured dot and a word. */
 export function serviceStatus(state: ServiceState): Html {
@@ -104,14 +105,14 @@ export function serviceCards(
   level: 2 | 3 = 2,
 ): Html {
   const groups = [...Map.groupBy(services, ({ group }) => group)];
-  const heading = (text: string): Html =>
+  const heading = (name: Phrase): Html =>
     level === 2
-      ? html`<h2 class="group-name">${text}</h2>`
-      : html`<h3 class="group-name">${text}</h3>`;
+      ? html`<h2 class="group-name">${name}</h2>`
+      : html`<h3 class="group-name">${name}</h3>`;
   const isGrouped = services.some(({ group }) => group !== undefined);
   return html`${groups.map(
     ([group, members]) =>
-      html`${isGrouped && heading(group ?? 'Further services')}<ul class="cards">${members.map((each) => card(layout, each))}</ul>`,
+      html`${isGrouped && heading(group ?? text`Further services`)}<ul class="cards">${members.map((each) => card(layout, each))}</ul>`,
   )}`;
 }
 
@@ -120,7 +121,7 @@ function card({ now }: Pick<LayoutProps, 'now'>, service: ServiceLink): Html {
   const broken = isBroken(service);
   return html`<li class="card${broken && ' broken'}" data-key="${service.name}">${serviceIcon(service)}<div class="what">
 ${broken ? html`<strong>${title}</strong>` : html`<a href="${url}">${title}</a>`}${description !== undefined && html`<p>${description}</p>`}
-<p class="state">${serviceStatus(state)}${broken && html`${since && html`<span>${timeElement(since, now)}</span>`}<a href="${url}" aria-label="Try to open ${title}">Try to open</a>`}</p>${broken && contact !== undefined && html`<p class="small">Ask ${contact}.</p>`}
+<p class="state">${serviceStatus(state)}${broken && html`${since && html`<span>${timeElement(since, now)}</span>`}<a href="${url}" aria-label="${text`Try to open ${title}`}">${text`Try to open`}</a>`}</p>${broken && contact !== undefined && html`<p class="small">${text`Ask ${contact}.`}</p>`}
 </div></li>`;
 }
 

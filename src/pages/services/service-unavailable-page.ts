@@ -1,3 +1,4 @@
+import { type Phrase, text } from '../../texts/text.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { timeElement } from '../elements/time.ts';
@@ -13,7 +14,7 @@ export type Unavailability =
 
 export interface ServiceUnavailableView {
   readonly layout: LayoutProps;
-  readonly serviceName: string;
+  readonly serviceName: Phrase;
   readonly why: Unavailability;
   /** Who looks after it. */
   readonly contact?: string | undefined;
@@ -25,31 +26,31 @@ export interface ServiceUnavailableView {
 /** The 503 page of a service that is not ready; it tries again by itself. */
 export function serviceUnavailablePage(view: ServiceUnavailableView): Html {
   const { layout, serviceName: name, why, retryAfterSeconds, url } = view;
-  const title = why.kind === 'stopped' ? `${name} is stopped` : `${name} is not ready`;
+  const title = why.kind === 'stopped' ? text`${name} is stopped` : text`${name} is not ready`;
   return focusLayout(layout, {
     title,
     scripts: ['retry.js'],
     reloadSeconds: retryAfterSeconds,
     body: html`<div class="panel" data-retry-seconds="${retryAfterSeconds}">
 <header class="titles"><h1>${title}</h1><p class="lead">${reason(view)}</p></header>
-${why.kind === 'starting' && html`<progress aria-label="Waiting for ${name}"></progress>`}
-<p class="soft">This page tries again by itself.</p>
-<a class="button primary wide" href="${url}">Try now</a>
+${why.kind === 'starting' && html`<progress aria-label="${text`Waiting for ${name}`}"></progress>`}
+<p class="soft">${text`This page tries again by itself.`}</p>
+<a class="button primary wide" href="${url}">${text`Try now`}</a>
 </div>
-<p class="aside"><a href="${layout.urls.home}">Back to home</a></p>`,
+<p class="aside"><a href="${layout.urls.home}">${text`Back to home`}</a></p>`,
   });
 }
 
 function reason({ layout: { now }, why, contact }: ServiceUnavailableView): HtmlValue {
-  const whom = contact === undefined ? 'your administrator' : html`<strong>${contact}</strong>`;
+  const whom = contact === undefined ? text`your administrator` : html`<strong>${contact}</strong>`;
   switch (why.kind) {
     case 'starting':
-      return 'It is starting or was just restarted. That rarely takes longer than a few seconds.';
+      return text`It is starting or was just restarted. That rarely takes longer than a few seconds.`;
     case 'crash_looping':
-      return html`It has stopped several times in a row. The hub goes on restarting it; if this lasts, tell ${whom}.`;
+      return text`It has stopped several times in a row. The hub goes on restarting it; if this lasts, tell ${whom}.`;
     case 'stopped':
-      return html`It was stopped by an administrator ${timeElement(why.at, now)}, and comes back when an administrator starts it. If you need it, ask ${whom}.`;
+      return text`It was stopped by an administrator ${timeElement(why.at, now)}, and comes back when an administrator starts it. If you need it, ask ${whom}.`;
     case 'silent':
-      return html`It has not answered since ${timeElement(why.since, now)}. The hub goes on trying; if you need it, ask ${whom}.`;
+      return text`It has not answered since ${timeElement(why.since, now)}. The hub goes on trying; if you need it, ask ${whom}.`;
   }
 }

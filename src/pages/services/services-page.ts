@@ -1,7 +1,9 @@
+import { text } from '../../texts/text.ts';
 import { hiddenFields } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { paging } from '../elements/paging.ts';
+import { formatNumber } from '../elements/quantity.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { PageUrls } from '../page-urls.ts';
 import { type ServiceLink, serviceCards } from './service-list.ts';
@@ -32,10 +34,10 @@ export function servicesPage(view: ServicesView): Html {
   const { layout, query, services, total, size, accessible } = view;
   const { urls } = layout;
   return pageLayout(layout, {
-    title: 'Services',
+    title: text`Services`,
     place: 'services',
     scripts: ['live-state.js'],
-    body: html`${pageHead('Services', 'Shared tools on this hub. You are already logged in to all of them.')}
+    body: html`${pageHead(text`Services`, text`Shared tools on this hub. You are already logged in to all of them.`)}
 ${servicesSearch(urls, accessible, query)}
 ${groupChips(view)}
 <div class="services" id="services" data-live-seconds="10">${services.length === 0 ? html`<p class="empty">${nothing(view)}</p>` : serviceCards(layout, services)}</div>
@@ -51,8 +53,8 @@ export function servicesSearch(
 ): HtmlValue {
   if (accessible < fewest && search === '') return false;
   return html`<form class="inline-form" method="get" action="${urls.services}" role="search">${hiddenFields({ group })}
-<div class="field"><label for="search">Find a service</label><input class="input" id="search" name="search" type="search" value="${search}" maxlength="255" autocapitalize="none" spellcheck="false"></div>
-<button class="button">Search</button>
+<div class="field"><label for="search">${text`Find a service`}</label><input class="input" id="search" name="search" type="search" value="${search}" maxlength="255" autocapitalize="none" spellcheck="false"></div>
+<button class="button">${text`Search`}</button>
 </form>`;
 }
 
@@ -60,15 +62,15 @@ function groupChips({ layout: { urls }, query, groups }: ServicesView): HtmlValu
   if (groups.length < 2 && query.group === undefined) return false;
   const chip = (group: string | undefined, content: HtmlValue): Html =>
     html`<a class="chip" href="${servicesUrl(urls.services, { ...query, group, page: 1 })}"${group === query.group && html` aria-current="true"`}>${content}</a>`;
-  return html`<nav class="chips" aria-label="Groups">${chip(undefined, 'All')}${groups
+  return html`<nav class="chips" aria-label="${text`Groups`}">${chip(undefined, text`All`)}${groups
     .slice(0, mostGroups)
-    .map(([name, count]) => chip(name, html`${name} <b>${count.toLocaleString('en')}</b>`))}</nav>`;
+    .map(([name, count]) => chip(name, html`${name} <b>${formatNumber(count)}</b>`))}</nav>`;
 }
 
 function nothing({ accessible, query: { search, group } }: ServicesView): HtmlValue {
   if (accessible === 0) {
-    return 'No service is open to you at the moment. An administrator can give you access.';
+    return text`No service is open to you at the moment. An administrator can give you access.`;
   }
-  if (search !== '') return html`Nothing that you may open matches “${search}”.`;
-  return html`You may open no service of the group “${group}”.`;
+  if (search !== '') return text`Nothing that you may open matches “${search}”.`;
+  return text`You may open no service of the group “${group ?? ''}”.`;
 }
