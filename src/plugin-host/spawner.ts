@@ -168,8 +168,8 @@ export interface ResourceUsage {
   /** Cores in use, 1 is one core. */
   readonly cpuCores: number;
   readonly memoryBytes: number;
-  readonly uptimeSeconds: number;
-  readonly processes: number;
+  readonly uptimeSeconds?: number;
+  readonly processes?: number;
 }
 
 export interface OptionsForm {

@@ -68,6 +68,8 @@ export interface KubernetesApi extends AsyncDisposable {
   cutWatches(): Promise<void>;
   expireWatches(): Promise<void>;
   openWatches(): Promise<number>;
+  /** Whether the cluster has a metrics server, as it has unless told. */
+  setMetrics(isThere: boolean): Promise<void>;
   compact(options?: { readonly refusesWithStatus?: boolean }): Promise<void>;
   requests(): Promise<readonly string[]>;
   /** Ends it and everything it started. */
@@ -169,6 +171,7 @@ export async function startKubernetesApi(
     cutWatches: () => call('cutWatches'),
     expireWatches: () => call('expireWatches'),
     openWatches: () => call('openWatches'),
+    setMetrics: (isThere) => call('setMetrics', isThere),
     compact: (...args) => call('compact', ...args),
     requests: () => call('requests'),
     stop,

@@ -16,6 +16,7 @@ import { createPodEvents } from './pod-events.ts';
 import { readLastOutput } from './pod-output.ts';
 import type { KubernetesRequest } from './pod-request.ts';
 import { type PodState, readPodState, urlOf } from './pod-state.ts';
+import { createPodUsage } from './pod-usage.ts';
 import { exitOf, hasEnded, type PodView } from './pod-view.ts';
 import { createPods, type PodKey } from './pods.ts';
 import { createServerPods, keyOf } from './server-pods.ts';
@@ -50,6 +51,7 @@ export function createKubernetesSpawner(
   const pods = createPods(cluster, { hubId, namespace });
   const events = createPodEvents(cluster, namespace);
   const claims = createClaims(cluster, options, { hubId, namespace });
+  const podUsage = createPodUsage(cluster, { hubId, log });
   const servers = createServerPods({ cluster, pods, log }, { options, hubId, namespace });
   const inTurn = createLimiter(parallelStarts);
   const followTools = { cluster, pods, inTurn: createLimiter(parallelConnections), log };
@@ -253,6 +255,8 @@ export function createKubernetesSpawner(
       if (hasMoved(condition.view, state)) return undefined;
       return follow({ ...state, url }, { isNew: false, onOutput });
     },
+
+    usage: (states) => podUsage(states.map(readPodState)),
 
     examine: ({ signal }) => examineCluster({ cluster, namespace, options }, signal),
 
