@@ -346,7 +346,7 @@ describe('the pages', () => {
   test('make, show, give, change and delete a role', async () => {
     const ada = await hub.logIn('ada', testPassword);
     const form = await ada.request(at('/new-role'));
-    expect(form.body).toContain('Read the metrics of the hub.');
+    expect(form.body).toContain('Read the metrics of the hub');
     const refused = await submitMain(ada, form, { name: 'No name', description: 'x' });
     expect([refused.status, refused.body.includes('must have 3 to 255')]).toEqual([400, true]);
     const made = await submitMain(ada, form, {
@@ -356,7 +356,7 @@ describe('the pages', () => {
     });
     expect(made.status).toBe(303);
     let page = await ada.request(at('/roles/watchers'));
-    expect(page.body).toContain('Read the metrics of the hub.');
+    expect(page.body).toContain('Read the metrics of the hub');
     expect(page.body).toContain('only group staff');
 
     const unknown = await submitTo(ada, page, '/hub/admin/roles/watchers/assign', {

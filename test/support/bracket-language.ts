@@ -20,7 +20,9 @@ const spoken = /\s(?:title|alt|aria-label|placeholder|label)="([^"]*)"/g;
 
 /** What people read or hear on a page and is in no brackets. */
 export function unbracketedIn(markup: string): string[] {
-  const body = markup.slice(markup.indexOf('<title>')).replaceAll(/<(meta|link)\b[^>]*>/g, '');
+  const body = markup
+    .slice(markup.indexOf('<title>'))
+    .replaceAll(/<(meta|link)\b[^>]*>|<code>[^<]*<\/code>/g, '');
   const attributes = [...body.matchAll(spoken)].map(([, value = '']) => value);
   const pieces: string[] = [];
   for (const part of [body.replaceAll(/<[^>]*>/g, '\n'), ...attributes]) {

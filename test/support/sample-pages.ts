@@ -1223,7 +1223,7 @@ export function samplePages(
     }),
     'admin-group': adminGroupPage({
       layout,
-      group: { name: text('physics'), origin: 'api', properties: { room: text('A 12') } },
+      group: { name: text('physics'), origin: 'api', properties: { [text('room')]: text('A 12') } },
       members: ['alice', 'bob'].map((name) => ({ name: text(name), origin: text('github') })),
       search: text('b'),
       paging: groupPaging,
@@ -1389,7 +1389,10 @@ export function samplePages(
       },
       instances: [
         {
-          instance: sampleInstance(text('hub-a'), { version: text('0.1.0') }),
+          instance: sampleInstance(text('hub-a'), {
+            version: text('0.1.0'),
+            host: text('node-5.example.org'),
+          }),
           isHere: true,
           isUp: true,
           downSince: undefined,
@@ -1435,7 +1438,10 @@ export function samplePages(
           problem: undefined,
         },
         {
-          instance: sampleInstance(text('hub-b'), { isLive: false }),
+          instance: sampleInstance(text('hub-b'), {
+            isLive: false,
+            host: text('node-5.example.org'),
+          }),
           isHere: false,
           isUp: false,
           downSince: minutes(-4),
@@ -1447,7 +1453,10 @@ export function samplePages(
           problem: undefined,
         },
         {
-          instance: sampleInstance(text('hub-c'), { url: undefined }),
+          instance: sampleInstance(text('hub-c'), {
+            url: undefined,
+            host: text('node-5.example.org'),
+          }),
           isHere: false,
           isUp: true,
           downSince: undefined,

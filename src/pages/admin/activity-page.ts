@@ -1,5 +1,6 @@
 import { auditActions } from '../../audit/actions.ts';
 import type { AuditEntry } from '../../audit/deed.ts';
+import { message, type Phrase, text } from '../../texts/text.ts';
 import { auditTable } from '../elements/audit-table.ts';
 import { selectField, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
@@ -29,20 +30,20 @@ export interface ActivityView {
 /** Who did what, newest first. */
 export function activityPage(view: ActivityView): Html {
   const { layout, entries, filter } = view;
-  const isNarrowed = Object.values(filter).some((text) => text !== '');
+  const isNarrowed = Object.values(filter).some((typed) => typed !== '');
   return adminLayout(layout, {
-    title: 'Activity',
+    title: text`Activity`,
     tab: 'activity',
-    body: html`${pageHead('Activity', 'Who did what, from where and with what result, newest first. Days are those of UTC.')}
+    body: html`${pageHead(text`Activity`, text`Who did what, from where and with what result, newest first. Days are those of UTC.`)}
 <form class="inline-form" method="get" action="${layout.urls.adminActivity}" role="search">
-${textField({ name: 'actor', label: 'By', value: filter.actor })}
-${textField({ name: 'target', label: 'To', value: filter.target })}
+${textField({ name: 'actor', label: message('By', {}, { context: 'actor' }), value: filter.actor })}
+${textField({ name: 'target', label: message('To', {}, { context: 'target' }), value: filter.target })}
 ${selectField({
   name: 'action',
-  label: 'Action',
+  label: text`Action`,
   value: filter.action,
   choices: [
-    { value: '', label: 'All' },
+    { value: '', label: text`All` },
     ...Object.keys(auditActions)
       .sort()
       .map((name) => ({ value: name, label: name })),
@@ -50,34 +51,34 @@ ${selectField({
 })}
 ${selectField({
   name: 'result',
-  label: 'Result',
+  label: text`Result`,
   value: filter.result,
   choices: [
-    { value: '', label: 'All' },
-    { value: 'done', label: 'Done' },
-    { value: 'refused', label: 'Refused' },
-    { value: 'failed', label: 'Failed' },
+    { value: '', label: text`All` },
+    { value: 'done', label: text`Done` },
+    { value: 'refused', label: text`Refused` },
+    { value: 'failed', label: text`Failed` },
   ],
 })}
-${dateField('since', 'From the day', filter.since)}
-${dateField('until', 'Before the day', filter.until)}
-<button class="button">Show</button>
+${dateField('since', text`From the day`, filter.since)}
+${dateField('until', text`Before the day`, filter.until)}
+<button class="button">${text`Show`}</button>
 </form>
 <section class="block">${
       entries.length === 0
-        ? html`<p class="empty">${isNarrowed ? 'Nothing matches.' : 'Nothing has been recorded yet.'}</p>`
-        : auditTable(layout, entries, { caption: 'Activity', isForAdministrators: true })
+        ? html`<p class="empty">${isNarrowed ? text`Nothing matches.` : text`Nothing has been recorded yet.`}</p>`
+        : auditTable(layout, entries, { caption: text`Activity`, isForAdministrators: true })
     }${paging(view)}</section>`,
   });
 }
 
-function dateField(name: string, label: string, value: string): Html {
+function dateField(name: string, label: Phrase, value: string): Html {
   return html`<div class="field"><label for="field-${name}">${label}</label><input class="input" id="field-${name}" name="${name}" type="date" value="${value}"></div>`;
 }
 
 function urlOf({ layout, filter }: ActivityView, after?: string): string {
   const query = new URLSearchParams();
-  for (const [name, text] of Object.entries(filter)) if (text !== '') query.set(name, text);
+  for (const [name, typed] of Object.entries(filter)) if (typed !== '') query.set(name, typed);
   if (after !== undefined) query.set('after', after);
   return query.size === 0 ? layout.urls.adminActivity : `${layout.urls.adminActivity}?${query}`;
 }
@@ -85,8 +86,8 @@ function urlOf({ layout, filter }: ActivityView, after?: string): string {
 function paging(view: ActivityView): HtmlValue {
   const { next, isFirstPage } = view;
   if (next === undefined && isFirstPage) return false;
-  return html`<nav class="pages" aria-label="Pages of the list"><div class="actions">
-${!isFirstPage && html`<a class="button small" href="${urlOf(view)}">Newest</a>`}
-${next !== undefined && html`<a class="button small" href="${urlOf(view, next)}" rel="next">Older</a>`}
+  return html`<nav class="pages" aria-label="${text`Pages of the list`}"><div class="actions">
+${!isFirstPage && html`<a class="button small" href="${urlOf(view)}">${text`Newest`}</a>`}
+${next !== undefined && html`<a class="button small" href="${urlOf(view, next)}" rel="next">${text`Older`}</a>`}
 </div></nav>`;
 }

@@ -3,6 +3,7 @@ import { announcedPages } from '../../config/hub-schema.ts';
 import { HubError } from '../../errors.ts';
 import { type Announcement, checkNotice } from '../../notices/notice.ts';
 import type { NoticeStore } from '../../notices/notice-store.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import type { AdminContext } from './admin-context.ts';
 import { type AnnouncementsView, announcementsPage, sameEnd } from './announcements-page.ts';
 
@@ -33,13 +34,13 @@ export function adminAnnouncementRoutes(
     if (value === sameEnd) return known;
     const seconds = Number(value);
     if (!Number.isInteger(seconds) || seconds < 1 || seconds > longestLifetimeSeconds) {
-      throw new HubError('bad_request', 'This is no time after which it could end.');
+      throw new HubError('bad_request', text`This is no time after which it could end.`);
     }
     return new Date(now() + seconds * 1000);
   }
 
-  function back(ctx: Context, text: string): void {
-    pages.redirectWithNotice(ctx, pages.urls.adminAnnouncements, { kind: 'good', text });
+  function back(ctx: Context, done: Phrase): void {
+    pages.redirectWithNotice(ctx, pages.urls.adminAnnouncements, { kind: 'good', text: done });
   }
 
   /** Does it, or shows the form again with what is wrong. */
@@ -47,13 +48,13 @@ export function adminAnnouncementRoutes(
     ctx: Context,
     typed: Omit<NonNullable<AnnouncementsView['typed']>, 'problem'>,
     deed: () => Promise<void>,
-    done: string,
+    done: Phrase,
   ): Promise<void> {
     try {
       await deed();
     } catch (error) {
       if (!(error instanceof HubError && error.code === 'bad_request')) throw error;
-      return show(ctx, { ...typed, problem: error.message });
+      return show(ctx, { ...typed, problem: error.shown.message });
     }
     back(ctx, done);
   }
@@ -67,14 +68,14 @@ export function adminAnnouncementRoutes(
     who.require('admin:announcements');
     if (form.get('deed') === 'remove') {
       await notices.withdraw();
-      return back(ctx, 'The announcement is taken back.');
+      return back(ctx, text`The announcement is taken back.`);
     }
-    const text = plain(form.get('text'));
+    const typed = plain(form.get('text'));
     const deed = async () => {
       const known = (await notices.current()).announcement;
       const page = announcedPages.find((name) => name === form.get('page'));
       const announcement: Announcement = {
-        text,
+        text: typed,
         level: form.get('level') === 'warning' ? 'warning' : 'info',
         pages: page && [page],
         until: endIn(form.get('announcement_end'), known?.until),
@@ -82,24 +83,24 @@ export function adminAnnouncementRoutes(
       checkNotice(announcement, { now: now(), mayBeEmpty: false });
       await notices.announce(announcement);
     };
-    await attempt(ctx, { form: 'announcement', text }, deed, 'It is announced.');
+    await attempt(ctx, { form: 'announcement', text: typed }, deed, text`It is announced.`);
   });
 
   admin.post('/admin/maintenance', async (ctx, who, form) => {
     who.require('admin:announcements');
     if (form.get('deed') === 'end') {
       await notices.endMaintenance();
-      return back(ctx, 'Maintenance has ended. Servers are started again.');
+      return back(ctx, text`Maintenance has ended. Servers are started again.`);
     }
-    const text = plain(form.get('maintenance_text'));
+    const typed = plain(form.get('maintenance_text'));
     const deed = async () => {
       const known = (await notices.current()).maintenance;
       const until = endIn(form.get('maintenance_end'), known?.until);
-      const maintenance = { text, since: known?.since ?? new Date(now()), until };
+      const maintenance = { text: typed, since: known?.since ?? new Date(now()), until };
       checkNotice(maintenance, { now: now(), mayBeEmpty: true });
       await notices.beginMaintenance(maintenance);
     };
-    await attempt(ctx, { form: 'maintenance', text }, deed, 'Maintenance is on.');
+    await attempt(ctx, { form: 'maintenance', text: typed }, deed, text`Maintenance is on.`);
   });
 }
 

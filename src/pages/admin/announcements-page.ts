@@ -1,12 +1,9 @@
-import {
-  type AnnouncedPage,
-  type Announcement,
-  type Maintenance,
-  shortTime,
-} from '../../notices/notice.ts';
+import type { AnnouncedPage, Announcement, Maintenance } from '../../notices/notice.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import { actionForm, csrfField, selectField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { exactTime } from '../elements/time.ts';
 import { type Html, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
 
@@ -19,7 +16,7 @@ export interface AnnouncementsView {
     | {
         readonly form: 'announcement' | 'maintenance';
         readonly text: string;
-        readonly problem: string;
+        readonly problem: Phrase;
       }
     | undefined;
 }
@@ -28,31 +25,31 @@ const hour = 3_600;
 const day = 24 * hour;
 /** How long it lasts, in seconds. */
 const lifetimes = [
-  { value: '', label: 'When you end it' },
-  { value: String(hour), label: 'In 1 hour' },
-  { value: String(4 * hour), label: 'In 4 hours' },
-  { value: String(12 * hour), label: 'In 12 hours' },
-  { value: String(day), label: 'In 1 day' },
-  { value: String(7 * day), label: 'In 1 week' },
-  { value: String(30 * day), label: 'In 30 days' },
+  { value: '', label: text`When you end it` },
+  { value: String(hour), label: text`In 1 hour` },
+  { value: String(4 * hour), label: text`In 4 hours` },
+  { value: String(12 * hour), label: text`In 12 hours` },
+  { value: String(day), label: text`In 1 day` },
+  { value: String(7 * day), label: text`In 1 week` },
+  { value: String(30 * day), label: text`In 30 days` },
 ];
 
 /** Stands for the end there is. */
 export const sameEnd = 'same';
 
-const pageWords: Readonly<Record<AnnouncedPage, string>> = {
-  login: 'The login page',
-  home: 'Home pages',
-  spawn: 'Pages on which servers are started',
-  logout: 'The page after the logout',
+const pageWords: Readonly<Record<AnnouncedPage, Phrase>> = {
+  login: text`The login page`,
+  home: text`Home pages`,
+  spawn: text`Pages on which servers are started`,
+  logout: text`The page after the logout`,
 };
 
 /** What all users are told, and maintenance. */
 export function announcementsPage(view: AnnouncementsView): Html {
   return adminLayout(view.layout, {
-    title: 'Announcements',
+    title: text`Announcements`,
     tab: 'announcements',
-    body: html`${pageHead('Announcements', 'What stands here is on the pages of all users at once.')}
+    body: html`${pageHead(text`Announcements`, text`What stands here is on the pages of all users at once.`)}
 ${announcementSection(view)}
 ${maintenanceSection(view)}`,
   });
@@ -62,41 +59,41 @@ function announcementSection({ layout, announcement, typed }: AnnouncementsView)
   const { urls } = layout;
   const wrong = typed?.form === 'announcement' ? typed : undefined;
   const [onlyPage] = announcement?.pages ?? [];
-  return html`<section class="block"><h2>Announcement</h2>
+  return html`<section class="block"><h2>${text`Announcement`}</h2>
 <form class="fields" method="post" action="${urls.adminAnnouncements}">
 ${csrfField(layout)}${textArea({
   name: 'text',
-  label: 'Text',
+  label: text`Text`,
   value: wrong?.text ?? announcement?.text,
   problem: wrong?.problem,
-  help: 'Plain text. Web addresses become links.',
+  help: text`Plain text. Web addresses become links.`,
 })}
 ${selectField({
   name: 'level',
-  label: 'Kind',
+  label: text`Kind`,
   choices: [
-    { value: 'info', label: 'Information' },
-    { value: 'warning', label: 'Warning' },
+    { value: 'info', label: text`Information` },
+    { value: 'warning', label: text`Warning` },
   ],
   value: announcement?.level ?? 'info',
 })}
 ${selectField({
   name: 'page',
-  label: 'Where it stands',
+  label: text`Where it stands`,
   choices: [
-    { value: '', label: 'On every page' },
+    { value: '', label: text`On every page` },
     ...Object.entries(pageWords).map(([value, label]) => ({ value, label })),
   ],
   value: announcement?.pages?.length === 1 ? onlyPage : '',
 })}
 ${endField('announcement', announcement?.until)}
-<div class="actions"><button class="button primary">Announce</button></div>
+<div class="actions"><button class="button primary">${text`Announce`}</button></div>
 </form>
 ${
   announcement !== undefined &&
   html`<div class="pages">${actionForm(layout, {
     action: urls.adminAnnouncements,
-    label: 'Take it back',
+    label: text`Take it back`,
     style: 'small danger',
     fields: { deed: 'remove' },
   })}</div>`
@@ -107,39 +104,47 @@ function maintenanceSection({ layout, maintenance, typed }: AnnouncementsView): 
   const { urls } = layout;
   const wrong = typed?.form === 'maintenance' ? typed : undefined;
   const isOn = maintenance !== undefined;
-  const end =
-    maintenance?.until === undefined ? '' : ` It ends at ${shortTime(maintenance.until)}.`;
-  return html`<section class="block"><h2>Maintenance</h2>
-<p><span class="status ${isOn ? 'warn' : ''}">${isOn ? 'On' : 'Off'}</span></p>
-<p class="soft">${isOn ? `No servers are started.${end}` : 'While it is on, no servers are started.'} Those that run go on, and administrators may still start servers.</p>
+  return html`<section class="block"><h2>${text`Maintenance`}</h2>
+<p><span class="status ${isOn ? 'warn' : ''}">${isOn ? text`On` : text`Off`}</span></p>
+<p class="soft">${maintenanceWords(maintenance)}</p>
 <form class="fields" method="post" action="${urls.adminMaintenance}">
 ${csrfField(layout)}${textArea({
   name: 'maintenance_text',
-  label: 'Text for users',
+  label: text`Text for users`,
   value: wrong?.text ?? maintenance?.text,
   problem: wrong?.problem,
   isOptional: true,
 })}
 ${endField('maintenance', maintenance?.until)}
-<div class="actions"><button class="button">${isOn ? 'Save' : 'Begin maintenance'}</button></div>
+<div class="actions"><button class="button">${isOn ? text`Save` : text`Begin maintenance`}</button></div>
 </form>
 ${
   isOn &&
   html`<div class="pages">${actionForm(layout, {
     action: urls.adminMaintenance,
-    label: 'End maintenance',
+    label: text`End maintenance`,
     style: 'small danger',
     fields: { deed: 'end' },
   })}</div>`
 }</section>`;
 }
 
+function maintenanceWords(maintenance: Maintenance | undefined): Phrase {
+  if (maintenance === undefined) {
+    return text`While it is on, no servers are started. Those that run go on, and administrators may still start servers.`;
+  }
+  const { until } = maintenance;
+  return until === undefined
+    ? text`No servers are started. Those that run go on, and administrators may still start servers.`
+    : text`No servers are started. It ends at ${exactTime(until)}. Those that run go on, and administrators may still start servers.`;
+}
+
 function endField(of: 'announcement' | 'maintenance', until: Date | undefined): Html {
   const same =
-    until === undefined ? [] : [{ value: sameEnd, label: `At ${shortTime(until)}, as now` }];
+    until === undefined ? [] : [{ value: sameEnd, label: text`At ${exactTime(until)}, as now` }];
   return selectField({
     name: `${of}_end`,
-    label: 'When it ends',
+    label: text`When it ends`,
     choices: [...same, ...lifetimes],
     value: until === undefined ? '' : sameEnd,
   });

@@ -3,6 +3,7 @@ import type { GroupMembers } from '../../accounts/group-members.ts';
 import { HubError } from '../../errors.ts';
 import { listFilter } from '../../rbac/access-check.ts';
 import type { RoleStore } from '../../rbac/role-store.ts';
+import { message, type Phrase, text } from '../../texts/text.ts';
 import type { GroupPages } from '../../users/group-pages-store.ts';
 import type { Group, GroupStore } from '../../users/group-store.ts';
 import { lastPageOf } from '../elements/paging.ts';
@@ -29,7 +30,7 @@ export function adminGroupRoutes(
   async function showList(
     ctx: Context,
     who: Admin,
-    failure: { readonly typedName?: string; readonly problem?: string } = {},
+    failure: { readonly typedName?: string; readonly problem?: Phrase } = {},
   ): Promise<void> {
     const filter = listFilter(who.caller.scopes, 'list:groups');
     if (filter === undefined) who.require('list:groups');
@@ -61,7 +62,7 @@ export function adminGroupRoutes(
     ctx: Context,
     who: Admin,
     group: Group,
-    failure: { readonly typedNames?: string; readonly problem?: string } = {},
+    failure: { readonly typedNames?: string; readonly problem?: Phrase } = {},
   ): Promise<void> {
     const query = readQuery(ctx);
     const resource = { kind: 'group', name: group.name } as const;
@@ -97,11 +98,11 @@ export function adminGroupRoutes(
     const typedName = (form.get('name') ?? '').trim();
     try {
       const { name } = await groups.create({ name: typedName, origin: 'api' });
-      const notice = { kind: 'good', text: `The group ${name} is made.` } as const;
+      const notice = { kind: 'good', text: text`The group ${name} is made.` } as const;
       pages.redirectWithNotice(ctx, pages.urls.adminGroup(name), notice);
     } catch (error) {
       if (!isMistake(error)) throw error;
-      await showList(ctx, who, { typedName, problem: error.message });
+      await showList(ctx, who, { typedName, problem: error.shown.message });
     }
   });
 
@@ -114,35 +115,41 @@ export function adminGroupRoutes(
     const typedNames = form.get('names') ?? '';
     const names = typedNames.split(/[\r\n,]+/).flatMap((name) => name.trim() || []);
     try {
-      if (names.length === 0) throw new HubError('bad_request', 'Type at least one name.');
+      if (names.length === 0) throw new HubError('bad_request', text`Type at least one name.`);
       await members.add(who.caller, group.name, names);
     } catch (error) {
       if (!isMistake(error)) throw error;
-      return showGroup(ctx, who, group, { typedNames, problem: error.message });
+      return showGroup(ctx, who, group, { typedNames, problem: error.shown.message });
     }
-    const text = names.length === 1 ? `${names[0]} is added.` : `${names.length} users are added.`;
-    pages.redirectWithNotice(ctx, pages.urls.adminGroup(group.name), { kind: 'good', text });
+    const [first = ''] = names;
+    const done = message('{count, plural, one {{first} is added.} other {# users are added.}}', {
+      count: names.length,
+      first,
+    });
+    pages.redirectWithNotice(ctx, pages.urls.adminGroup(group.name), { kind: 'good', text: done });
   });
 
   admin.post('/admin/groups/:group/remove-member', async (ctx, who, form) => {
     const group = await groupFor(ctx, who, 'groups');
     const name = form.get('name') ?? '';
     await members.remove(group.name, [name]);
-    const text = `${name} is no longer in this group.`;
+    const done = text`${name} is no longer in this group.`;
     // Back to the page of the list on which the button stood.
     const number = Number(/^\d{1,7}$/.exec(form.get('page') ?? '')?.[0] ?? 1);
     const search = (form.get('search') ?? '').slice(0, longestSearch);
     const url = listUrl(pages.urls.adminGroup(group.name), search, number);
-    pages.redirectWithNotice(ctx, url, { kind: 'good', text });
+    pages.redirectWithNotice(ctx, url, { kind: 'good', text: done });
   });
 
   admin.get('/admin/groups/:group/delete', async (ctx, who) => {
     const group = await groupFor(ctx, who, 'delete:groups');
     const page = confirmPage({
       layout: await pages.formLayoutFor(ctx),
-      title: `Delete the group ${group.name}?`,
-      consequences: ['Its members lose what they may do through it. The users themselves stay.'],
-      label: 'Delete group',
+      title: text`Delete the group ${group.name}?`,
+      consequences: [
+        text`Its members lose what they may do through it. The users themselves stay.`,
+      ],
+      label: text`Delete group`,
       action: pages.urls.adminGroup(group.name, 'delete'),
       cancelUrl: pages.urls.adminGroup(group.name),
     });
@@ -152,8 +159,8 @@ export function adminGroupRoutes(
   admin.post('/admin/groups/:group/delete', async (ctx, who) => {
     const group = await groupFor(ctx, who, 'delete:groups');
     await groups.delete(group.name);
-    const text = `The group ${group.name} is deleted.`;
-    pages.redirectWithNotice(ctx, pages.urls.adminGroups, { kind: 'good', text });
+    const done = text`The group ${group.name} is deleted.`;
+    pages.redirectWithNotice(ctx, pages.urls.adminGroups, { kind: 'good', text: done });
   });
 }
 

@@ -1,9 +1,10 @@
+import { message, type Phrase, text } from '../../texts/text.ts';
 import type { ListedGroup, Membership } from '../../users/group-pages-store.ts';
 import { actionForm, csrfField, textArea, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { type PagingView, paging } from '../elements/paging.ts';
-import { formatCount } from '../elements/quantity.ts';
+import { formatNumber } from '../elements/quantity.ts';
 import { table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
@@ -17,7 +18,7 @@ export interface AdminGroupsView {
   readonly paging: PagingView;
   readonly mayCreate: boolean;
   readonly typedName?: string | undefined;
-  readonly problem?: string | undefined;
+  readonly problem?: Phrase | undefined;
 }
 
 /** The administration's list of groups, with the form that makes one: `name`. */
@@ -26,31 +27,31 @@ export function adminGroupsPage(view: AdminGroupsView): Html {
   const { urls } = layout;
   const { total } = view.paging;
   return adminLayout(layout, {
-    title: 'Groups',
+    title: text`Groups`,
     tab: 'groups',
-    body: html`${pageHead('Groups', 'Roles and access can be given to a group instead of to each user.')}
+    body: html`${pageHead(text`Groups`, text`Roles and access can be given to a group instead of to each user.`)}
 ${
   mayCreate &&
   html`<form class="inline-form" method="post" action="${urls.adminGroups}">
 ${csrfField(layout)}
-${textField({ name: 'name', label: 'Name of a new group', value: typedName, problem, autocomplete: 'off', isLiteral: true, maxLength: 255 })}
-<button class="button primary">Create group</button>
+${textField({ name: 'name', label: text`Name of a new group`, value: typedName, problem, autocomplete: 'off', isLiteral: true, maxLength: 255 })}
+<button class="button primary">${text`Create group`}</button>
 </form>`
 }
-${(total > view.paging.size || search !== '') && searchForm(urls.adminGroups, search, 'Find a group')}
+${(total > view.paging.size || search !== '') && searchForm(urls.adminGroups, search, text`Find a group`)}
 <section class="block">${
       groups.length === 0
-        ? html`<p class="empty">${search === '' ? 'There are no groups yet.' : html`No group’s name contains “${search}”.`}</p>`
+        ? html`<p class="empty">${search === '' ? text`There are no groups yet.` : text`No group’s name contains “${search}”.`}</p>`
         : html`${table(
-            'Groups',
+            text`Groups`,
             [
               {
-                label: 'Name',
+                label: text`Name`,
                 style: 'name',
                 cell: ({ name }) => html`<a href="${urls.adminGroup(name)}">${name}</a>`,
               },
-              { label: 'Members', cell: ({ memberCount }) => memberCount.toLocaleString('en') },
-              { label: 'Managed by', cell: ({ origin }) => originWord(origin) },
+              { label: text`Members`, cell: ({ memberCount }) => formatNumber(memberCount) },
+              { label: text`Managed by`, cell: ({ origin }) => originWord(origin) },
             ],
             groups,
             { style: 'dense' },
@@ -59,10 +60,10 @@ ${(total > view.paging.size || search !== '') && searchForm(urls.adminGroups, se
   });
 }
 
-function searchForm(url: string, search: string, label: string): Html {
+function searchForm(url: string, search: string, label: Phrase): Html {
   return html`<form class="inline-form" method="get" action="${url}" role="search">
 <div class="field"><label for="search">${label}</label><input class="input" id="search" name="search" type="search" value="${search}" maxlength="255" autocapitalize="none" spellcheck="false"></div>
-<button class="button">Search</button>
+<button class="button">${text`Search`}</button>
 </form>`;
 }
 
@@ -84,7 +85,7 @@ export interface AdminGroupView {
     readonly listUsers: boolean;
   };
   readonly typedNames?: string | undefined;
-  readonly problem?: string | undefined;
+  readonly problem?: Phrase | undefined;
 }
 
 /** One group with a page of its members. Adding sends `names`, removing `name`. */
@@ -93,59 +94,67 @@ export function adminGroupPage(view: AdminGroupView): Html {
   const { urls } = layout;
   const { total } = view.paging;
   const url = urls.adminGroup(group.name);
-  const count = formatCount(
-    total,
-    search === '' ? 'member' : 'match',
-    search === '' ? undefined : 'matches',
-  );
   return adminLayout(layout, {
     title: group.name,
     tab: 'groups',
     body: html`${pageHead(
       group.name,
-      html`${count}, managed by ${originWord(group.origin)}.${may.listUsers && html` <a href="${urls.admin}?${new URLSearchParams({ group: group.name }).toString()}">Show among users</a>`}`,
+      html`${leadOf(view)}${may.listUsers && html` <a href="${urls.admin}?${new URLSearchParams({ group: group.name }).toString()}">${text`Show among users`}</a>`}`,
       may.delete &&
-        html`<a class="button danger" href="${urls.adminGroup(group.name, 'delete')}">Delete group…</a>`,
+        html`<a class="button danger" href="${urls.adminGroup(group.name, 'delete')}">${text`Delete group…`}</a>`,
     )}
 ${
   may.changeMembers &&
   html`<form class="fields" method="post" action="${urls.adminGroup(group.name, 'add-members')}">
 ${csrfField(layout)}
-${textArea({ name: 'names', label: 'Add members', value: typedNames, problem, help: 'User names, one on each line.' })}
-<div class="actions"><button class="button primary">Add to group</button></div>
+${textArea({ name: 'names', label: text`Add members`, value: typedNames, problem, help: text`User names, one on each line.` })}
+<div class="actions"><button class="button primary">${text`Add to group`}</button></div>
 </form>`
 }
-<section class="block"><h2>Members</h2>
-${(total > view.paging.size || search !== '') && searchForm(url, search, 'Find a member')}
+<section class="block"><h2>${text`Members`}</h2>
+${(total > view.paging.size || search !== '') && searchForm(url, search, text`Find a member`)}
 ${memberTable(view)}</section>
 ${roleSection(view)}
 ${propertySection(view)}`,
   });
 }
 
+function leadOf({ group, search, paging: { total: count } }: AdminGroupView): Phrase {
+  const origin = originWord(group.origin);
+  return search === ''
+    ? message('{count, plural, one {# member} other {# members}}, managed by {origin}.', {
+        count,
+        origin,
+      })
+    : message('{count, plural, one {# match} other {# matches}}, managed by {origin}.', {
+        count,
+        origin,
+      });
+}
+
 function memberTable({ layout, group, members, search, may, paging: shown }: AdminGroupView): Html {
   const { urls } = layout;
   if (members.length === 0) {
-    return html`<p class="soft">${search === '' ? 'No members yet.' : html`No member’s name contains “${search}”.`}</p>`;
+    return html`<p class="soft">${search === '' ? text`No members yet.` : text`No member’s name contains “${search}”.`}</p>`;
   }
   return html`${table(
-    'Members',
+    text`Members`,
     [
       {
-        label: 'Name',
+        label: text`Name`,
         style: 'name',
         cell: ({ name }) => html`<a href="${urls.adminUser(name)}">${name}</a>`,
       },
-      { label: 'Added by', cell: ({ origin }) => originWord(origin) },
+      { label: text`Added by`, cell: ({ origin }) => originWord(origin) },
       {
-        label: 'Actions',
+        label: text`Actions`,
         style: 'end',
         cell: ({ name }) =>
           may.changeMembers &&
           html`<div class="actions">${actionForm(layout, {
             action: urls.adminGroup(group.name, 'remove-member'),
-            label: 'Remove',
-            accessibleLabel: `Remove ${name} from the group`,
+            label: text`Remove`,
+            accessibleLabel: text`Remove ${name} from the group`,
             style: 'small danger',
             fields: {
               name,
@@ -162,9 +171,9 @@ function memberTable({ layout, group, members, search, may, paging: shown }: Adm
 
 function roleSection({ layout, roles }: AdminGroupView): HtmlValue {
   if (roles === undefined) return false;
-  return html`<section class="block"><h2>Roles it gives</h2>${
+  return html`<section class="block"><h2>${text`Roles it gives`}</h2>${
     roles.length === 0
-      ? html`<p class="soft">None.</p>`
+      ? html`<p class="soft">${text`None.`}</p>`
       : html`<ul class="list">${roles.map(
           ({ name, description }) =>
             html`<li><div class="what"><a href="${layout.urls.adminRole(name)}">${name}</a>${description !== '' && html`<p>${description}</p>`}</div></li>`,
@@ -179,7 +188,7 @@ const mostProperties = 50;
 function propertySection({ group }: AdminGroupView): HtmlValue {
   const properties = Object.entries(group.properties).slice(0, mostProperties);
   if (properties.length === 0) return false;
-  return html`<section class="block"><h2>Properties</h2><dl class="facts">${properties.map(
+  return html`<section class="block"><h2>${text`Properties`}</h2><dl class="facts">${properties.map(
     ([key, value]) =>
       html`<dt>${key}</dt><dd><code>${JSON.stringify(value).slice(0, longestValue)}</code></dd>`,
   )}</dl></section>`;

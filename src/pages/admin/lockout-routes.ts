@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Lockouts } from '../../accounts/lockouts.ts';
+import { text } from '../../texts/text.ts';
 import type { AdminContext } from './admin-context.ts';
 import { lockoutsPage } from './lockouts-page.ts';
 
@@ -29,7 +30,7 @@ export function adminLockoutRoutes(
       }
       pages.redirectWithNotice(ctx, pages.urls.adminLockouts, {
         kind: 'good',
-        text: isLifted ? `${subject} may try again.` : 'That lock-out has ended already.',
+        text: isLifted ? text`${subject} may try again.` : text`That lock-out has ended already.`,
       });
     },
     { needsRecentLogin: false },

@@ -1,4 +1,5 @@
 import type { ThrottleRecord } from '../../authentication/login-throttle.ts';
+import { text } from '../../texts/text.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -15,30 +16,33 @@ export interface LockoutsView {
 /** Who has to wait after failed logins. Lifting sends `kind` and `subject`. */
 export function lockoutsPage({ layout, lockouts }: LockoutsView): Html {
   return adminLayout(layout, {
-    title: 'Lock-outs',
+    title: text`Lock-outs`,
     tab: 'lockouts',
-    body: html`${pageHead('Lock-outs', 'After too many failed logins a name or an address has to wait. It ends by itself.')}
+    body: html`${pageHead(text`Lock-outs`, text`After too many failed logins a name or an address has to wait. It ends by itself.`)}
 ${
   lockouts.length === 0
-    ? html`<p class="empty">No one is locked out.</p>`
+    ? html`<p class="empty">${text`No one is locked out.`}</p>`
     : table(
-        'Lock-outs',
+        text`Lock-outs`,
         [
-          { label: 'Who', style: 'name', cell: ({ subject }) => subject },
-          { label: 'Kind', cell: ({ kind }) => (kind === 'user' ? 'User name' : 'Address') },
-          { label: 'Failures', cell: ({ failures }) => failures },
+          { label: text`Who`, style: 'name', cell: ({ subject }) => subject },
           {
-            label: 'Ends',
+            label: text`Kind`,
+            cell: ({ kind }) => (kind === 'user' ? text`User name` : text`Address`),
+          },
+          { label: text`Failures`, cell: ({ failures }) => failures },
+          {
+            label: text`Ends`,
             cell: ({ lockedUntil }) => timeElement(new Date(lockedUntil), layout.now),
           },
           {
-            label: 'Actions',
+            label: text`Actions`,
             style: 'end',
             cell: ({ kind, subject }) =>
               html`<div class="actions">${actionForm(layout, {
                 action: layout.urls.adminLiftLockout,
-                label: 'Lift',
-                accessibleLabel: `Lift the lock-out of ${subject}`,
+                label: text`Lift`,
+                accessibleLabel: text`Lift the lock-out of ${subject}`,
                 style: 'small',
                 fields: { kind, subject },
               })}</div>`,

@@ -1,4 +1,4 @@
-import type { Phrase } from '../../texts/text.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import { csrfField, hiddenFields, textArea, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -30,7 +30,7 @@ export interface AdminRoleFormView {
 export function adminRoleFormPage(view: AdminRoleFormView): Html {
   const { layout, existing, name, description, choices, filtered, problem } = view;
   const { urls } = layout;
-  const title = existing === undefined ? 'New role' : `Edit ${existing.name}`;
+  const title = existing === undefined ? text`New role` : text`Edit ${existing.name}`;
   const action = existing === undefined ? urls.adminNewRole : urls.adminRole(existing.name, 'edit');
   const cancelUrl = existing === undefined ? urls.adminRoles : urls.adminRole(existing.name);
   return adminLayout(layout, {
@@ -39,8 +39,8 @@ export function adminRoleFormPage(view: AdminRoleFormView): Html {
     body: html`${pageHead(
       title,
       existing === undefined
-        ? 'You can give only what you may do yourself.'
-        : 'Who holds it gains or loses what you change at once.',
+        ? text`You can give only what you may do yourself.`
+        : text`Who holds it gains or loses what you change at once.`,
     )}
 <form class="fields" method="post" action="${action}">
 ${csrfField(layout)}
@@ -49,20 +49,20 @@ ${
   existing === undefined
     ? textField({
         name: 'name',
-        label: 'Name',
+        label: text`Name`,
         value: name,
         autocomplete: 'off',
         isLiteral: true,
         maxLength: 255,
-        help: 'Lower-case letters, digits and - _ ~ . only.',
+        help: text`Lower-case letters, digits and - _ ~ . only.`,
       })
     : hiddenFields({ version: existing.version })
 }
-${textField({ name: 'description', label: 'What it is for', value: description, isOptional: true, maxLength: 500 })}
-<fieldset class="choices"><legend>What its holders may do</legend>
+${textField({ name: 'description', label: text`What it is for`, value: description, isOptional: true, maxLength: 500 })}
+<fieldset class="choices"><legend>${text`What its holders may do`}</legend>
 ${choices.map(scopeCheck)}</fieldset>
-${textArea({ name: 'filtered', label: 'Only for some', value: filtered, isOptional: true, help: html`Scopes with a filter, one on each line, such as <code>servers!group=staff</code> or <code>access:services!service=wiki</code>.` })}
-<div class="actions"><button class="button primary">${existing === undefined ? 'Create role' : 'Save'}</button> <a class="button" href="${cancelUrl}">Cancel</a></div>
+${textArea({ name: 'filtered', label: text`Only for some`, value: filtered, isOptional: true, help: text`Scopes with a filter, one on each line, such as ${html`<code>${'servers!group=staff'}</code>`} or ${html`<code>${'access:services!service=wiki'}</code>`}.` })}
+<div class="actions"><button class="button primary">${existing === undefined ? text`Create role` : text`Save`}</button> <a class="button" href="${cancelUrl}">${text`Cancel`}</a></div>
 </form>`,
   });
 }

@@ -7,7 +7,7 @@ import { type RoleMembers, runtimeOrigin } from '../../rbac/role-change-store.ts
 import type { RoleStore } from '../../rbac/role-store.ts';
 import { isForServicesOnly, type ScopeCatalogue } from '../../rbac/scope-definitions.ts';
 import { describeScopes } from '../../rbac/scope-descriptions.ts';
-import type { Phrase } from '../../texts/text.ts';
+import { message, type Phrase, text } from '../../texts/text.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
 import { problemOf } from './problem-of.ts';
@@ -30,10 +30,7 @@ interface RoleForm {
 export function adminRoleRoutes(
   admin: AdminContext,
   deps: {
-    readonly roles: Pick<
-      RoleStore,
-      'getByName' | 'findByName' | 'list' | 'listAssignments' | 'countHolders'
-    >;
+    readonly roles: Pick<RoleStore, 'getByName' | 'findByName' | 'list' | 'listAssignments'>;
     readonly administration: RoleAdministration;
     readonly acting: Pick<ActingOnUsers, 'scopesBeyond'>;
     readonly catalogue: ScopeCatalogue;
@@ -105,12 +102,12 @@ export function adminRoleRoutes(
 
   admin.get('/admin/roles', async (ctx, who) => {
     who.require('read:roles');
-    const counts = await roles.countHolders();
+    const assignments = Map.groupBy(await roles.listAssignments(), ({ roleName }) => roleName);
     const page = adminRolesPage({
       layout: await pages.formLayoutFor(ctx),
       roles: (await roles.list()).map((role) => ({
         ...role,
-        holderCount: counts.get(role.name) ?? 0,
+        holderCount: assignments.get(role.name)?.length ?? 0,
       })),
       mayCreate: who.may('admin:roles'),
     });
@@ -131,7 +128,7 @@ export function adminRoleRoutes(
     } catch (error) {
       return showForm(ctx, who, undefined, { ...typed, problem: problemOf(error) });
     }
-    const notice = { kind: 'good', text: `The role ${name} is made.` } as const;
+    const notice = { kind: 'good', text: text`The role ${name} is made.` } as const;
     pages.redirectWithNotice(ctx, urls.adminRole(name), notice);
   });
 
@@ -167,30 +164,34 @@ export function adminRoleRoutes(
     const typedKind = form.get('kind') ?? '';
     const names = typedNames.split(/[\r\n,]+/).flatMap((name) => name.trim() || []);
     try {
-      if (names.length === 0) throw new HubError('bad_request', 'Type at least one name.');
+      if (names.length === 0) throw new HubError('bad_request', text`Type at least one name.`);
       await administration.assign(who.caller, role, membersOf(typedKind, names));
     } catch (error) {
       return showRole(ctx, who, role, { typedKind, typedNames, problem: problemOf(error) });
     }
-    const text = `${names.length === 1 ? names[0] : names.length} now ${names.length === 1 ? 'holds' : 'hold'} the role.`;
-    pages.redirectWithNotice(ctx, urls.adminRole(role.name), { kind: 'good', text });
+    const [first = ''] = names;
+    const done = message(
+      '{count, plural, one {{first} now holds the role.} other {# now hold the role.}}',
+      { count: names.length, first },
+    );
+    pages.redirectWithNotice(ctx, urls.adminRole(role.name), { kind: 'good', text: done });
   });
 
   admin.post('/admin/roles/:role/take-away', async (ctx, who, form) => {
     const role = await roleFor(ctx, who, 'admin:roles');
     const name = form.get('name') ?? '';
     await administration.takeAway(who.caller, role, membersOf(form.get('kind') ?? '', [name]));
-    const text = `${name} no longer holds the role.`;
-    pages.redirectWithNotice(ctx, urls.adminRole(role.name), { kind: 'good', text });
+    const done = text`${name} no longer holds the role.`;
+    pages.redirectWithNotice(ctx, urls.adminRole(role.name), { kind: 'good', text: done });
   });
 
   admin.get('/admin/roles/:role/delete', async (ctx, who) => {
     const role = await roleFor(ctx, who, 'admin:roles');
     const page = confirmPage({
       layout: await pages.formLayoutFor(ctx),
-      title: `Delete the role ${role.name}?`,
-      consequences: ['All who hold it lose at once what they may do by it alone.'],
-      label: 'Delete role',
+      title: text`Delete the role ${role.name}?`,
+      consequences: [text`All who hold it lose at once what they may do by it alone.`],
+      label: text`Delete role`,
       action: urls.adminRole(role.name, 'delete'),
       cancelUrl: urls.adminRole(role.name),
     });
@@ -200,8 +201,8 @@ export function adminRoleRoutes(
   admin.post('/admin/roles/:role/delete', async (ctx, who) => {
     const role = await roleFor(ctx, who, 'admin:roles');
     await administration.delete(who.caller, role);
-    const text = `The role ${role.name} is deleted.`;
-    pages.redirectWithNotice(ctx, urls.adminRoles, { kind: 'good', text });
+    const done = text`The role ${role.name} is deleted.`;
+    pages.redirectWithNotice(ctx, urls.adminRoles, { kind: 'good', text: done });
   });
 }
 

@@ -1,9 +1,10 @@
 import type { Role, RoleAssignment, RoleSubjectKind } from '../../rbac/role.ts';
 import type { ScopeDescription } from '../../rbac/scope-descriptions.ts';
-import type { Phrase } from '../../texts/text.ts';
+import { message, type Phrase, type Text, text } from '../../texts/text.ts';
 import { actionForm, csrfField, selectField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { formatNumber } from '../elements/quantity.ts';
 import { scopePhrase } from '../elements/scope-words.ts';
 import { table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
@@ -23,24 +24,25 @@ export interface AdminRolesView {
 export function adminRolesPage({ layout, roles, mayCreate }: AdminRolesView): Html {
   const { urls } = layout;
   return adminLayout(layout, {
-    title: 'Roles',
+    title: text`Roles`,
     tab: 'roles',
     body: html`${pageHead(
-      'Roles',
-      'A role says what its holders may do. Users, groups and services can hold several.',
-      mayCreate && html`<a class="button primary" href="${urls.adminNewRole}">New role</a>`,
+      text`Roles`,
+      text`A role says what its holders may do. Users, groups and services can hold several.`,
+      mayCreate &&
+        html`<a class="button primary" href="${urls.adminNewRole}">${text`New role`}</a>`,
     )}
 ${table(
-  'Roles',
+  text`Roles`,
   [
     {
-      label: 'Name',
+      label: text`Name`,
       style: 'name',
       cell: ({ name }) => html`<a href="${urls.adminRole(name)}">${name}</a>`,
     },
-    { label: 'What it is for', cell: ({ description }) => description },
-    { label: 'Given to', cell: ({ name, holderCount }) => givenTo(name, holderCount) },
-    { label: 'Defined by', cell: ({ origin }) => definedBy(origin) },
+    { label: text`What it is for`, cell: ({ description }) => description },
+    { label: text`Given to`, cell: ({ name, holderCount }) => givenTo(name, holderCount) },
+    { label: text`Defined by`, cell: ({ origin }) => definedBy(origin) },
   ],
   roles,
 )}`,
@@ -48,20 +50,19 @@ ${table(
 }
 
 /** Who holds a role without having been given it. */
-const impliedHolders: Readonly<Record<string, string>> = {
-  user: 'Every user',
-  admin: 'Every administrator',
+const impliedHolders: Readonly<Record<string, Text>> = {
+  user: text`Every user`,
+  admin: text`Every administrator`,
 };
 
-function givenTo(name: string, count: number): string {
+function givenTo(name: string, count: number): Phrase {
   const implied = impliedHolders[name];
-  const given = count.toLocaleString('en');
-  if (implied === undefined) return given;
-  return count === 0 ? implied : `${implied} and ${given} more`;
+  if (implied === undefined) return formatNumber(count);
+  return count === 0 ? implied : text`${implied} and ${count} more`;
 }
 
 function definedBy(origin: string): Phrase {
-  return origin === 'default' ? 'the hub' : originWord(origin);
+  return origin === 'default' ? message('the hub', {}, { context: 'origin' }) : originWord(origin);
 }
 
 export interface AdminRoleView {
@@ -87,27 +88,28 @@ export function adminRolePage(view: AdminRoleView): Html {
     tab: 'roles',
     body: html`${pageHead(
       role.name,
-      html`${role.description !== '' && `${role.description} `}Defined by ${definedBy(role.origin)}.`,
+      html`${role.description !== '' && `${role.description} `}${text`Defined by ${definedBy(role.origin)}.`}`,
       mayChange &&
-        html`<a class="button" href="${urls.adminRole(role.name, 'edit')}">Edit</a> <a class="button danger" href="${urls.adminRole(role.name, 'delete')}">Delete…</a>`,
+        html`<a class="button" href="${urls.adminRole(role.name, 'edit')}">${text`Edit`}</a> <a class="button danger" href="${urls.adminRole(role.name, 'delete')}">${text`Delete…`}</a>`,
     )}
-<section class="block"><h2>What it allows</h2>${
+<section class="block"><h2>${text`What it allows`}</h2>${
       allows.length === 0
-        ? html`<p class="soft">Nothing.</p>`
+        ? html`<p class="soft">${text`Nothing.`}</p>`
         : html`<ul class="list">${allows.map(
             (each) =>
               html`<li><div class="what">${scopePhrase(each)}<p class="soft"><code>${each.scope}</code></p></div></li>`,
           )}</ul>`
     }</section>
-<section class="block"><h2>Who holds it</h2>
+<section class="block"><h2>${text`Who holds it`}</h2>
 ${implied !== undefined && html`<p>${implied}.</p>`}
-${assignments.length === 0 && implied === undefined && html`<p class="soft">No one yet.</p>`}
+${assignments.length === 0 && implied === undefined && html`<p class="soft">${text`No one yet.`}</p>`}
 ${assignments.length > 0 && holderTable(view)}</section>
 ${assignForm(view)}`,
   });
 }
 
-const kindWords = { user: 'User', group: 'Group', service: 'Service' } as const;
+const kindWords = { user: text`User`, group: text`Group`, service: text`Service` } as const;
+const kindsWords = { user: text`Users`, group: text`Groups`, service: text`Services` } as const;
 
 function holderTable({ layout, role, assignments }: AdminRoleView): Html {
   const { urls } = layout;
@@ -117,20 +119,20 @@ function holderTable({ layout, role, assignments }: AdminRoleView): Html {
     return html`<a href="${url}">${subjectName}</a>`;
   };
   return table(
-    'Holders',
+    text`Holders`,
     [
-      { label: 'Name', style: 'name', cell: name },
-      { label: 'Is a', cell: ({ subjectKind }) => kindWords[subjectKind] },
-      { label: 'Given by', cell: ({ origin }) => originWord(origin) },
+      { label: text`Name`, style: 'name', cell: name },
+      { label: text`Is a`, cell: ({ subjectKind }) => kindWords[subjectKind] },
+      { label: text`Given by`, cell: ({ origin }) => originWord(origin) },
       {
-        label: 'Take away',
+        label: text`Take away`,
         style: 'end',
         cell: ({ subjectKind, subjectName, mayTakeAway }) =>
           mayTakeAway &&
           actionForm(layout, {
             action: urls.adminRole(role.name, 'take-away'),
-            label: 'Take away',
-            accessibleLabel: `Take away the role from ${subjectName}`,
+            label: text`Take away`,
+            accessibleLabel: text`Take away the role from ${subjectName}`,
             style: 'small danger',
             fields: { kind: subjectKind, name: subjectName },
           }),
@@ -144,17 +146,17 @@ function assignForm(view: AdminRoleView): HtmlValue {
   const { layout, role, assignable, typedKind, typedNames, problem } = view;
   return (
     assignable.length > 0 &&
-    html`<section class="block"><h2>Give it to others</h2>
+    html`<section class="block"><h2>${text`Give it to others`}</h2>
 <form class="fields" method="post" action="${layout.urls.adminRole(role.name, 'assign')}">
 ${csrfField(layout)}
 ${selectField({
   name: 'kind',
-  label: 'To',
-  choices: assignable.map((kind) => ({ value: kind, label: `${kindWords[kind]}s` })),
+  label: message('To', {}, { context: 'recipient' }),
+  choices: assignable.map((kind) => ({ value: kind, label: kindsWords[kind] })),
   value: typedKind,
 })}
-${textArea({ name: 'names', label: 'Names', value: typedNames, problem, help: 'One on each line.' })}
-<div class="actions"><button class="button primary">Give role</button></div>
+${textArea({ name: 'names', label: text`Names`, value: typedNames, problem, help: text`One on each line.` })}
+<div class="actions"><button class="button primary">${text`Give role`}</button></div>
 </form></section>`
   );
 }

@@ -7,7 +7,7 @@ import {
   versionOf,
 } from '../../services/runtime-service.ts';
 import type { ServiceAdministration } from '../../services/service-administration.ts';
-import type { Phrase } from '../../texts/text.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
 import { problemOf } from './problem-of.ts';
@@ -38,13 +38,13 @@ export function adminRuntimeServiceRoutes(
     who.require('admin:services', { kind: 'service', name });
     const service = await administration.find(name);
     if (service !== undefined) return service;
-    throw new HubError('not_found', 'No such service was added at run time.');
+    throw new HubError('not_found', text`No such service was added at run time.`);
   }
 
   function requireEditable({ definition }: RuntimeService): void {
     if (definition.command === undefined || allowsManaged) return;
-    throw new HubError('forbidden', 'Commands cannot be changed while the hub runs.', {
-      hint: 'Hub.allow_managed_services_at_runtime allows them.',
+    throw new HubError('forbidden', text`Commands cannot be changed while the hub runs.`, {
+      hint: text`Hub.allow_managed_services_at_runtime allows them.`,
     });
   }
 
@@ -74,8 +74,8 @@ export function adminRuntimeServiceRoutes(
       return showForm(ctx, typed, { problem: problemOf(error) });
     }
     if (token === undefined) {
-      const text = `${typed.name} is added, and starting.`;
-      pages.redirectWithNotice(ctx, urls.adminService(typed.name), { kind: 'good', text });
+      const done = text`${typed.name} is added, and starting.`;
+      pages.redirectWithNotice(ctx, urls.adminService(typed.name), { kind: 'good', text: done });
       return;
     }
     const layout = await pages.formLayoutFor(ctx);
@@ -105,7 +105,7 @@ export function adminRuntimeServiceRoutes(
         name,
         ({ name: _name, info, url: _url, ...definition }) => {
           if (typed.launch?.command === '') {
-            throw new HubError('bad_request', 'command: a managed service needs one.');
+            throw new HubError('bad_request', text`command: a managed service needs one.`);
           }
           const kept =
             typed.launch === undefined ? definition : withoutLaunch(definition, typed.launch);
@@ -116,28 +116,28 @@ export function adminRuntimeServiceRoutes(
         },
         (current) => {
           if (form.get('version') === current) return;
-          const message = 'This service has been changed since you opened it.';
-          throw new HubError('conflict', message, {
-            hint: 'Save again to replace that with what stands here.',
+          const problem = text`This service has been changed since you opened it.`;
+          throw new HubError('conflict', problem, {
+            hint: text`Save again to replace that with what stands here.`,
           });
         },
       );
     } catch (error) {
       return showForm(ctx, typed, { version, problem: problemOf(error) });
     }
-    const text = `${name} is changed.`;
-    pages.redirectWithNotice(ctx, urls.adminService(name), { kind: 'good', text });
+    const done = text`${name} is changed.`;
+    pages.redirectWithNotice(ctx, urls.adminService(name), { kind: 'good', text: done });
   });
 
   admin.get('/admin/services/:service/delete', async (ctx, who) => {
     const { name } = (await serviceFor(ctx, who)).definition;
     const page = confirmPage({
       layout: await pages.formLayoutFor(ctx),
-      title: `Delete the service ${name}?`,
+      title: text`Delete the service ${name}?`,
       consequences: [
-        'Its token, its roles and what users allowed it end at once, and its pages are gone.',
+        text`Its token, its roles and what users allowed it end at once, and its pages are gone.`,
       ],
-      label: 'Delete service',
+      label: text`Delete service`,
       action: urls.adminService(name, 'delete'),
       cancelUrl: urls.adminService(name),
     });
@@ -147,8 +147,8 @@ export function adminRuntimeServiceRoutes(
   admin.post('/admin/services/:service/delete', async (ctx, who) => {
     const { name } = (await serviceFor(ctx, who)).definition;
     await administration.delete(who.caller, name, () => {});
-    const text = `${name} is deleted.`;
-    pages.redirectWithNotice(ctx, urls.adminServices, { kind: 'good', text });
+    const done = text`${name} is deleted.`;
+    pages.redirectWithNotice(ctx, urls.adminServices, { kind: 'good', text: done });
   });
 }
 
@@ -181,20 +181,20 @@ function quoteWord(word: string): string {
 }
 
 function readForm(form: URLSearchParams, name: string, hasLaunch: boolean): ServiceForm {
-  const text = (field: string) => (form.get(field) ?? '').trim();
+  const typed = (field: string) => (form.get(field) ?? '').trim();
   return {
     name,
-    title: text('title'),
-    url: text('url'),
-    access: text('access'),
+    title: typed('title'),
+    url: typed('url'),
+    access: typed('access'),
     isDisplayed: form.has('display'),
     launch: hasLaunch
       ? {
-          command: text('command'),
+          command: typed('command'),
           environment: form.get('environment') ?? '',
           isEnvironmentCleared: form.has('clear_environment'),
-          cwd: text('cwd'),
-          user: text('user'),
+          cwd: typed('cwd'),
+          user: typed('user'),
         }
       : undefined,
   };
@@ -234,12 +234,12 @@ function launchMembersOf({ command, environment, cwd, user }: LaunchForm): Recor
 }
 
 /** Throws `bad_request` for a line that is no variable; it may hold a secret and is not repeated. */
-function readVariables(text: string): [string, string][] {
-  return text.split(/\r?\n/).flatMap((line, index): [string, string][] => {
+function readVariables(lines: string): [string, string][] {
+  return lines.split(/\r?\n/).flatMap((line, index): [string, string][] => {
     if (line.trim() === '') return [];
     const [, name, value] = /^\s*([^=\s]+)=(.*)$/.exec(line) ?? [];
     if (name !== undefined && value !== undefined) return [[name, value]];
-    throw new HubError('bad_request', `environment: line ${index + 1} is not NAME=value.`);
+    throw new HubError('bad_request', text`environment: line ${index + 1} is not NAME=value.`);
   });
 }
 

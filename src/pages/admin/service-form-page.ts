@@ -1,4 +1,4 @@
-import type { Phrase } from '../../texts/text.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import {
   checkBox,
   csrfField,
@@ -46,9 +46,9 @@ export interface AdminServiceFormView {
 }
 
 export const accessChoices = [
-  { value: 'gateway', label: 'Checked by the gateway' },
-  { value: 'service', label: 'Checked by the service' },
-  { value: 'public', label: 'Open to everyone' },
+  { value: 'gateway', label: text`Checked by the gateway` },
+  { value: 'service', label: text`Checked by the service` },
+  { value: 'public', label: text`Open to everyone` },
 ] as const;
 
 /**
@@ -66,17 +66,17 @@ export function adminServiceFormPage({
   const isManaged = form.launch !== undefined && !isNew;
   const back = isNew ? urls.adminServices : urls.adminService(form.name);
   return adminLayout(layout, {
-    title: isNew ? 'Add service' : `Edit ${form.name}`,
+    title: isNew ? text`Add service` : text`Edit ${form.name}`,
     tab: 'services',
     body: html`${pageHead(
-      isNew ? 'Add service' : `Edit ${form.name}`,
+      isNew ? text`Add service` : text`Edit ${form.name}`,
       isNew
         ? form.launch === undefined
-          ? 'For one that runs already. Visitors find it below /services/, under its name.'
-          : 'One that runs already, or that the hub runs. Visitors find it below /services/, under its name.'
+          ? text`For one that runs already. Visitors find it below /services/, under its name.`
+          : text`One that runs already, or that the hub runs. Visitors find it below /services/, under its name.`
         : isManaged
-          ? 'It is restarted if what it runs with changes.'
-          : 'Visitors notice the change at once.',
+          ? text`It is restarted if what it runs with changes.`
+          : text`Visitors notice the change at once.`,
     )}
 <form class="fields" method="post" action="${isNew ? urls.adminNewService : urls.adminService(form.name, 'edit')}">
 ${csrfField(layout)}
@@ -85,33 +85,32 @@ ${
   isNew
     ? textField({
         name: 'name',
-        label: 'Name',
+        label: text`Name`,
         value: form.name,
         autocomplete: 'off',
         isLiteral: true,
         maxLength: 100,
-        help: 'Letters, digits and . _ ~ - only.',
+        help: text`Letters, digits and . _ ~ - only.`,
       })
     : hiddenFields({ version })
 }
-${textField({ name: 'title', label: 'Title', value: form.title, isOptional: true, maxLength: 100, help: 'What users read in place of the name.' })}
-${textField({ name: 'url', label: 'Address', value: form.url, isOptional: true, isLiteral: true, placeholder: 'http://127.0.0.1:9000', help: 'Where its web server listens. Without one it only holds a token for the API.' })}
-${selectField({ name: 'access', label: 'Visitors', choices: accessChoices, value: form.access })}
-${checkBox({ name: 'display', label: 'Show it to users', isChecked: form.isDisplayed })}
+${textField({ name: 'title', label: text`Title`, value: form.title, isOptional: true, maxLength: 100, help: text`What users read in place of the name.` })}
+${textField({ name: 'url', label: text`Address`, value: form.url, isOptional: true, isLiteral: true, placeholder: 'http://127.0.0.1:9000', help: text`Where its web server listens. Without one it only holds a token for the API.` })}
+${selectField({ name: 'access', label: text`Visitors`, choices: accessChoices, value: form.access })}
+${checkBox({ name: 'display', label: text`Show it to users`, isChecked: form.isDisplayed })}
 ${form.launch !== undefined && launchFields(form.launch, isNew)}
-<div class="actions"><button class="button primary">${isNew ? 'Add service' : 'Save'}</button> <a class="button" href="${back}">Cancel</a></div>
+<div class="actions"><button class="button primary">${isNew ? text`Add service` : text`Save`}</button> <a class="button" href="${back}">${text`Cancel`}</a></div>
 </form>`,
   });
 }
 
 function launchFields(launch: LaunchForm, isNew: boolean): Html {
-  const keeps = 'Those it has stay while this is empty.';
-  return html`<fieldset class="group"><legend class="group-title">Run by the hub</legend>
-${textField({ name: 'command', label: 'Command', value: launch.command, isOptional: isNew, isLiteral: true, maxLength: 4_000, placeholder: 'python3 -m gallery --port 9000', help: html`The hub starts it, and again whenever it ends. Words with spaces stand in quotes.${isNew && ' Without a command the service is one that runs elsewhere.'}` })}
-${textArea({ name: 'environment', label: 'Environment', value: launch.environment, isOptional: true, placeholder: 'NAME=value', help: `A variable on each line; encrypted in the database and not shown again. ${isNew ? '' : keeps}` })}
-${!isNew && checkBox({ name: 'clear_environment', label: 'Remove the variables it has', isChecked: launch.isEnvironmentCleared })}
-${textField({ name: 'cwd', label: 'Folder', value: launch.cwd, isOptional: true, isLiteral: true, maxLength: 1_000, help: 'In which it is started; that of the configuration file without one.' })}
-${textField({ name: 'user', label: 'Account', value: launch.user, isOptional: true, isLiteral: true, autocomplete: 'off', maxLength: 100, help: 'Of this machine, to run under; needs a hub that runs as root.' })}
+  return html`<fieldset class="group"><legend class="group-title">${text`Run by the hub`}</legend>
+${textField({ name: 'command', label: text`Command`, value: launch.command, isOptional: isNew, isLiteral: true, maxLength: 4_000, placeholder: 'python3 -m gallery --port 9000', help: isNew ? text`The hub starts it, and again whenever it ends. Words with spaces stand in quotes. Without a command the service is one that runs elsewhere.` : text`The hub starts it, and again whenever it ends. Words with spaces stand in quotes.` })}
+${textArea({ name: 'environment', label: text`Environment`, value: launch.environment, isOptional: true, placeholder: 'NAME=value', help: isNew ? text`A variable on each line; encrypted in the database and not shown again.` : text`A variable on each line; encrypted in the database and not shown again. Those it has stay while this is empty.` })}
+${!isNew && checkBox({ name: 'clear_environment', label: text`Remove the variables it has`, isChecked: launch.isEnvironmentCleared })}
+${textField({ name: 'cwd', label: text`Folder`, value: launch.cwd, isOptional: true, isLiteral: true, maxLength: 1_000, help: text`In which it is started; that of the configuration file without one.` })}
+${textField({ name: 'user', label: text`Account`, value: launch.user, isOptional: true, isLiteral: true, autocomplete: 'off', maxLength: 100, help: text`Of this machine, to run under; needs a hub that runs as root.` })}
 </fieldset>`;
 }
 
@@ -129,8 +128,8 @@ export function newServicePage({
     title: name,
     tab: 'services',
     scripts: ['copy-button.js'],
-    body: html`${pageHead(`${name} is added`, 'Give the service its token, for the API and as secret of its OAuth client. It is shown this once.')}
-${copyableText(token, 'Token')}
-<p><a class="button primary" href="${layout.urls.adminService(name)}">Done</a></p>`,
+    body: html`${pageHead(text`${name} is added`, text`Give the service its token, for the API and as secret of its OAuth client. It is shown this once.`)}
+${copyableText(token, text`Token`)}
+<p><a class="button primary" href="${layout.urls.adminService(name)}">${text`Done`}</a></p>`,
   });
 }

@@ -3,12 +3,13 @@ import type { LoadSpan } from '../../metrics/load-history.ts';
 import { serviceTitle } from '../../protocol/service-title.ts';
 import type { Service } from '../../services/service.ts';
 import type { PlacedStatus, ServiceExit } from '../../services/service-status.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { liveOutput } from '../elements/live-output.ts';
 import { loadSection, spanQuery } from '../elements/load-plots.ts';
-import { formatBytes, formatCpu } from '../elements/quantity.ts';
+import { formatBytes, formatCpu, formatNumber } from '../elements/quantity.ts';
 import { duration, timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
 import { serviceStatus } from '../services/service-list.ts';
@@ -27,7 +28,7 @@ export interface AdminServiceView {
   readonly span: LoadSpan;
   /** The last lines it wrote; undefined for who may not read them, and for an external service. */
   readonly output?:
-    | { readonly url: string; readonly lines: readonly string[]; readonly problem?: string }
+    | { readonly url: string; readonly lines: readonly string[]; readonly problem?: Phrase }
     | undefined;
   readonly may: {
     /** Start, stop and restart it. */
@@ -67,8 +68,9 @@ export function stateSince(
   { now }: Pick<FormLayoutProps, 'now'>,
   { since, stopped }: PlacedStatus,
 ): HtmlValue {
-  const by = stopped?.by === undefined ? '' : ` by ${stopped.by}`;
-  return since && html`<span class="soft">${timeElement(since, now)}${by}</span>`;
+  if (since === undefined) return undefined;
+  const time = timeElement(since, now);
+  return html`<span class="soft">${stopped?.by === undefined ? time : text`${time} by ${stopped.by}`}</span>`;
 }
 
 function actions({ layout, service, status, url, may }: AdminServiceView): Html {
@@ -76,62 +78,68 @@ function actions({ layout, service, status, url, may }: AdminServiceView): Html 
   const { name } = service;
   const isStopped = status.stopped !== undefined;
   const isRun = service.kind === 'managed' && may.run;
-  const act = (action: 'start' | 'stop' | 'restart', label: string, style = '') =>
+  const act = (action: 'start' | 'stop' | 'restart', label: Phrase, style = '') =>
     actionForm(layout, { action: urls.adminService(name, action), label, style });
   return html`<div class="actions">
-${url !== undefined && html`<a class="button${!isStopped && ' primary'}" href="${url}">Open</a>`}
-${isRun && (isStopped ? act('start', 'Start', 'primary') : html`${act('restart', 'Restart')}${act('stop', 'Stop')}`)}
-${may.edit && html`<a class="button" href="${urls.adminService(name, 'edit')}">Edit</a>`}
-${may.delete && html`<a class="button danger" href="${urls.adminService(name, 'delete')}">Delete…</a>`}</div>`;
+${url !== undefined && html`<a class="button${!isStopped && ' primary'}" href="${url}">${text`Open`}</a>`}
+${isRun && (isStopped ? act('start', text`Start`, 'primary') : html`${act('restart', text`Restart`)}${act('stop', text`Stop`)}`)}
+${may.edit && html`<a class="button" href="${urls.adminService(name, 'edit')}">${text`Edit`}</a>`}
+${may.delete && html`<a class="button danger" href="${urls.adminService(name, 'delete')}">${text`Delete…`}</a>`}</div>`;
 }
 
 const accessWords = {
-  service: 'Checked by the service',
-  gateway: 'Checked by the gateway',
-  public: 'Open to everyone',
+  service: text`Checked by the service`,
+  gateway: text`Checked by the gateway`,
+  public: text`Open to everyone`,
 } as const;
 
-const fact = (label: string, value: HtmlValue): Html =>
+const fact = (label: Phrase, value: HtmlValue): Html =>
   html`<div><dt>${label}</dt><dd>${value}</dd></div>`;
 
 /** What changes while it runs. */
 function figures({ now }: FormLayoutProps, status: PlacedStatus): Html {
   const { kind, instance, startedAt, nextStartAt, lastExit, usage, pid, restarts } = status;
-  return html`${fact('Runs at', instance ?? (kind === 'external' ? 'Elsewhere' : 'No instance of the hub'))}
-${startedAt && fact('Running since', timeElement(startedAt, now))}
-${usage && html`${fact('CPU', formatCpu(usage.cpuCores))}${fact('Memory', formatBytes(usage.memoryBytes))}`}
-${pid !== undefined && fact('Process', `${pid}${usage !== undefined && usage.processes > 1 ? ` and ${usage.processes - 1} more` : ''}`)}
-${kind === 'managed' && fact('Restarts', restarts.toLocaleString('en'))}
-${lastExit && fact('Last end', html`${exitWords(lastExit)}, ${timeElement(lastExit.at, now)}`)}
-${nextStartAt && fact('Next start', timeElement(nextStartAt, now))}`;
+  return html`${fact(text`Runs at`, instance ?? (kind === 'external' ? text`Elsewhere` : text`No instance of the hub`))}
+${startedAt && fact(text`Running since`, timeElement(startedAt, now))}
+${usage && html`${fact(text`CPU`, formatCpu(usage.cpuCores))}${fact(text`Memory`, formatBytes(usage.memoryBytes))}`}
+${pid !== undefined && fact(text`Process`, processWords(pid, usage?.processes ?? 1))}
+${kind === 'managed' && fact(text`Restarts`, formatNumber(restarts))}
+${lastExit && fact(text`Last end`, exitWords(lastExit, timeElement(lastExit.at, now)))}
+${nextStartAt && fact(text`Next start`, timeElement(nextStartAt, now))}`;
 }
 
 /** What it is. */
 function facts({ layout, service, url, openedBy }: AdminServiceView): Html {
   const { launch, access, source } = service;
-  return html`${url !== undefined && fact('Visitors', accessWords[access])}
+  return html`${url !== undefined && fact(text`Visitors`, accessWords[access])}
 ${
   url !== undefined &&
   access !== 'public' &&
   openedBy &&
   fact(
-    'Opened by',
+    text`Opened by`,
     openedBy.length === 0
-      ? 'No role'
-      : html`roles ${joinHtml(
+      ? text`No role`
+      : text`roles ${joinHtml(
           openedBy.map((role) => html`<a href="${layout.urls.adminRole(role)}">${role}</a>`),
           ', ',
         )}`,
   )
 }
-${service.url !== undefined && fact('Address', html`<code>${service.url}</code>`)}
-${launch !== undefined && fact('Folder', html`<code>${launch.workingDirectory}</code>`)}
-${launch?.user !== undefined && fact('Account', launch.user)}
-${launch !== undefined && fact('Limits', `${duration(service.readyTimeoutMs / 1000)} to become ready, ${duration(launch.stopGraceMs / 1000)} to end`)}
-${fact('Comes from', source === 'api' ? 'Added at run time' : 'The configuration file')}
-${launch !== undefined && html`<div class="whole"><dt>Command</dt><dd><code>${launch.command.join(' ')}</code></dd></div>`}`;
+${service.url !== undefined && fact(text`Address`, html`<code>${service.url}</code>`)}
+${launch !== undefined && fact(text`Folder`, html`<code>${launch.workingDirectory}</code>`)}
+${launch?.user !== undefined && fact(text`Account`, launch.user)}
+${launch !== undefined && fact(text`Limits`, text`${duration(service.readyTimeoutMs / 1000)} to become ready, ${duration(launch.stopGraceMs / 1000)} to end`)}
+${fact(text`Comes from`, source === 'api' ? text`Added at run time` : text`The configuration file`)}
+${launch !== undefined && html`<div class="whole"><dt>${text`Command`}</dt><dd><code>${launch.command.join(' ')}</code></dd></div>`}`;
 }
 
-function exitWords({ code, signal }: ServiceExit): string {
-  return signal === null ? `exit code ${code}` : `signal ${signal}`;
+function processWords(pid: number, count: number): Phrase {
+  return count > 1 ? text`${String(pid)} and ${count - 1} more` : String(pid);
+}
+
+function exitWords({ code, signal }: ServiceExit, time: Html): Phrase {
+  return signal === null
+    ? text`exit code ${String(code)}, ${time}`
+    : text`signal ${signal}, ${time}`;
 }

@@ -10,6 +10,7 @@ import type { ScopeCatalogue } from '../../rbac/scope-definitions.ts';
 import type { Service } from '../../services/service.ts';
 import { serviceInfo } from '../../services/service-info.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
+import { text } from '../../texts/text.ts';
 import { spanIn } from '../elements/load-plots.ts';
 import { lastPageOf } from '../elements/paging.ts';
 import {
@@ -57,7 +58,7 @@ export function adminServiceRoutes(
     who.require(scope, { kind: 'service', name });
     const service = registry.find(name);
     if (service !== undefined) return service;
-    throw new HubError('not_found', 'There is no such service.');
+    throw new HubError('not_found', text`There is no such service.`);
   }
 
   const withLoad = (listed: ListedService): ListedService => ({
@@ -111,7 +112,7 @@ export function adminServiceRoutes(
     const service = serviceFor(ctx, who, 'read:services');
     const { name } = service;
     const status = registry.statusOf(name);
-    if (status === undefined) throw new HubError('not_found', 'There is no such service.');
+    if (status === undefined) throw new HubError('not_found', text`There is no such service.`);
     const span = spanIn(ctx.query);
     const isManager = who.may('admin:services', { kind: 'service', name });
     const isAdded = service.source === 'api' && isManager;
@@ -152,14 +153,26 @@ export function adminServiceRoutes(
       return { url, lines };
     } catch (error) {
       if (!(error instanceof HubError)) throw error;
-      return { url, lines: [], problem: error.message };
+      return { url, lines: [], problem: error.shown.message };
     }
   }
 
   const deeds = {
-    start: { act: registry.startService, done: 'is starting', said: 'started' },
-    stop: { act: registry.stopService, done: 'is stopping', said: 'stopped' },
-    restart: { act: registry.restart, done: 'is restarting', said: 'restarted' },
+    start: {
+      act: registry.startService,
+      done: (name: string) => text`${name} is starting.`,
+      said: 'started',
+    },
+    stop: {
+      act: registry.stopService,
+      done: (name: string) => text`${name} is stopping.`,
+      said: 'stopped',
+    },
+    restart: {
+      act: registry.restart,
+      done: (name: string) => text`${name} is restarting.`,
+      said: 'restarted',
+    },
   } as const;
   for (const [action, { act, done, said }] of Object.entries(deeds)) {
     admin.post(
@@ -168,8 +181,8 @@ export function adminServiceRoutes(
         const { name } = serviceFor(ctx, who, 'admin:services');
         await act(name);
         deps.log.info({ service: name, by: who.login.user.name }, `a service is ${said} by hand`);
-        const text = `${name} ${done}.`;
-        pages.redirectWithNotice(ctx, pages.urls.adminService(name), { kind: 'good', text });
+        const notice = { kind: 'good', text: done(name) } as const;
+        pages.redirectWithNotice(ctx, pages.urls.adminService(name), notice);
       },
       { needsRecentLogin: false },
     );

@@ -1,11 +1,12 @@
 import type { LoadSeries } from '../../metrics/load-history.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
+import { message, type Phrase, text } from '../../texts/text.ts';
 import { hiddenFields } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadSpark } from '../elements/load-plots.ts';
 import { paging } from '../elements/paging.ts';
-import { formatBytes, formatCount, formatCpu } from '../elements/quantity.ts';
+import { formatBytes, formatCpu, formatNumber } from '../elements/quantity.ts';
 import { table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { serviceStatus } from '../services/service-list.ts';
@@ -46,12 +47,11 @@ export interface ListedService {
 export function adminServicesPage(view: AdminServicesView): Html {
   const { layout, query, services, total, size, counts, mayAdd } = view;
   const { urls } = layout;
-  const failing = counts.crash_looping;
   return adminLayout(layout, {
-    title: 'Services',
+    title: text`Services`,
     tab: 'services',
     scripts: ['live-state.js'],
-    body: html`${pageHead('Services', failing === 0 ? 'Those of the configuration file, those added since, and how they are.' : `${formatCount(failing, 'service')} ${failing === 1 ? 'keeps' : 'keep'} failing. The last output usually says why.`, mayAdd && html`<a class="button primary" href="${urls.adminNewService}">Add service</a>`)}
+    body: html`${pageHead(text`Services`, leadOf(counts.crash_looping), mayAdd && html`<a class="button primary" href="${urls.adminNewService}">${text`Add service`}</a>`)}
 ${(counts.all > size || query.search !== '') && searchForm(view)}
 <div id="services" data-live-seconds="5">${chips(view)}
 <section class="block">${services.length === 0 ? html`<p class="empty">${nothing(view)}</p>` : serviceTable(layout, services)}
@@ -59,78 +59,88 @@ ${paging({ page: query.page, size, total, shown: services.length, urlOf: (page) 
   });
 }
 
+function leadOf(failing: number): Phrase {
+  return failing === 0
+    ? text`Those of the configuration file, those added since, and how they are.`
+    : message(
+        '{count, plural, one {# service keeps failing.} other {# services keep failing.}} The last output usually says why.',
+        { count: failing },
+      );
+}
+
 function searchForm({ layout, query: { search, show } }: AdminServicesView): Html {
   return html`<form class="inline-form" method="get" action="${layout.urls.adminServices}" role="search">${hiddenFields({ show })}
-<div class="field"><label for="search">Find by title, name or description</label><input class="input" id="search" name="search" type="search" value="${search}" maxlength="255" autocapitalize="none" spellcheck="false"></div>
-<button class="button">Search</button>
+<div class="field"><label for="search">${text`Find by title, name or description`}</label><input class="input" id="search" name="search" type="search" value="${search}" maxlength="255" autocapitalize="none" spellcheck="false"></div>
+<button class="button">${text`Search`}</button>
 </form>`;
 }
 
 const stateWords = {
-  ready: 'Ready',
-  starting: 'Starting',
-  unhealthy: 'Not answering',
-  crash_looping: 'Keeps failing',
-  stopped: 'Stopped',
-} as const satisfies Record<ShownState, string>;
+  ready: text`Ready`,
+  starting: text`Starting`,
+  unhealthy: text`Not answering`,
+  crash_looping: text`Keeps failing`,
+  stopped: text`Stopped`,
+} as const satisfies Record<ShownState, Phrase>;
 
 function chips({ layout: { urls }, query, counts }: AdminServicesView): HtmlValue {
   if (counts.all === 0) return false;
   const states = Object.keys(shownStates) as ShownState[];
-  return html`<nav class="chips" aria-label="Show">${[undefined, ...states].map(
+  return html`<nav class="chips" aria-label="${text`Show`}">${[undefined, ...states].map(
     (show) =>
-      html`<a class="chip" href="${servicesUrl(urls.adminServices, { ...query, show, page: 1 })}"${show === query.show && html` aria-current="true"`}>${show === undefined ? 'All' : stateWords[show]} <b>${counts[show ?? 'all'].toLocaleString('en')}</b></a>`,
+      html`<a class="chip" href="${servicesUrl(urls.adminServices, { ...query, show, page: 1 })}"${show === query.show && html` aria-current="true"`}>${show === undefined ? text`All` : stateWords[show]} <b>${formatNumber(counts[show ?? 'all'])}</b></a>`,
   )}</nav>`;
 }
 
 function nothing({ query: { search, show } }: AdminServicesView): HtmlValue {
-  if (search !== '') return html`No service matches “${search}”.`;
-  return show === undefined ? 'There are no services yet.' : 'There are no such services now.';
+  if (search !== '') return text`No service matches “${search}”.`;
+  return show === undefined
+    ? text`There are no services yet.`
+    : text`There are no such services now.`;
 }
 
 function serviceTable(layout: FormLayoutProps, services: readonly ListedService[]): Html {
   const { urls } = layout;
   return table(
-    'Services',
+    text`Services`,
     [
       {
-        label: 'Service',
+        label: text`Service`,
         style: 'name',
         cell: ({ displayName, status: { name, lastError, isReady } }) =>
           html`<a href="${urls.adminService(name)}">${displayName ?? name}</a>${displayName !== undefined && html`<span class="under">${name}</span>`}${!isReady && lastError !== undefined && html`<span class="under">${lastError}</span>`}`,
       },
       {
-        label: 'State',
+        label: text`State`,
         cell: ({ status }) =>
           html`${serviceStatus(status.state)}<span class="under">${stateSince(layout, status)}</span>`,
       },
       {
-        label: 'Runs at',
+        label: text`Runs at`,
         cell: ({ status: { kind, instance } }) =>
           instance ??
-          html`<span class="soft">${kind === 'external' ? 'Elsewhere' : 'Nowhere'}</span>`,
+          html`<span class="soft">${kind === 'external' ? text`Elsewhere` : text`Nowhere`}</span>`,
       },
       {
-        label: 'CPU',
+        label: text`CPU`,
         cell: ({ load, status: { usage } }) =>
           usage && html`${formatCpu(usage.cpuCores)} ${loadSpark(load, 'cpuCores')}`,
       },
       {
-        label: 'Memory',
+        label: text`Memory`,
         cell: ({ load, status: { usage } }) =>
           usage && html`${formatBytes(usage.memoryBytes)} ${loadSpark(load, 'memoryBytes')}`,
       },
       {
-        label: 'Restarts',
-        cell: ({ status: { kind, restarts } }) =>
-          kind === 'managed' && restarts.toLocaleString('en'),
+        label: text`Restarts`,
+        cell: ({ status: { kind, restarts } }) => kind === 'managed' && formatNumber(restarts),
       },
       {
-        label: 'Open',
+        label: text`Open`,
         style: 'end',
         cell: ({ displayName, url, status: { name } }) =>
           url !== undefined &&
-          html`<a class="button small" href="${url}" aria-label="Open ${displayName ?? name}">Open</a>`,
+          html`<a class="button small" href="${url}" aria-label="${text`Open ${displayName ?? name}`}">${text`Open`}</a>`,
       },
     ],
     services,
