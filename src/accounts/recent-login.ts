@@ -4,6 +4,7 @@ import type { LoginService } from '../authentication/login-service.ts';
 import type { FormMethod, LoginForm, LoginRequest } from '../plugin-host/authenticator.ts';
 import { isExternal, isForm, isRequest } from '../plugin-host/login-kinds.ts';
 import type { Login } from '../sessions/login-sessions.ts';
+import type { Phrase } from '../texts/text.ts';
 import { type Passkeys, passkeyAnswerOf } from './passkeys.ts';
 import type { SecondFactors } from './second-factors.ts';
 
@@ -31,7 +32,7 @@ export type ConfirmationResult =
   | { readonly outcome: 'confirmed' }
   | {
       readonly outcome: 'refused';
-      readonly message: string;
+      readonly message: Phrase;
       /** Set after too many failures. */
       readonly retryAfterSeconds?: number;
     };
@@ -152,6 +153,6 @@ export function createRecentLogin(deps: {
   };
 }
 
-function refused(message: string) {
+function refused(message: Phrase) {
   return { outcome: 'refused', message } as const;
 }

@@ -4,6 +4,7 @@ import { HubError } from '../errors.ts';
 import type { ExternalAuthenticator, LoginRequest } from '../plugin-host/authenticator.ts';
 import { isExternal } from '../plugin-host/login-kinds.ts';
 import type { Login } from '../sessions/login-sessions.ts';
+import type { Phrase } from '../texts/text.ts';
 import type {
   AuthorizationRequest,
   AuthorizationRequestStates,
@@ -39,7 +40,7 @@ export interface ExternalLoginFailure {
   readonly reason: ExternalLoginFailureReason;
   readonly status: 403 | 401 | 429 | 503;
   /** Why, in a sentence for the visitor, where the provider or the login rules know more. */
-  readonly message?: string;
+  readonly message?: Phrase;
   /** The provider, as the login page calls it, and the request that failed; undefined without a valid state. */
   readonly provider?: string;
   readonly request?: Pick<

@@ -12,6 +12,7 @@ import type {
 } from '../plugin-host/authenticator.ts';
 import { isForm } from '../plugin-host/login-kinds.ts';
 import type { AuditTrail } from '../store/audit-trail.ts';
+import { type Phrase, text } from '../texts/text.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
 import type { UserInfoStore } from '../users/user-info-store.ts';
@@ -42,7 +43,7 @@ export interface LoginRefused {
   readonly outcome: 'refused';
   readonly status: 401 | 403 | 429;
   /** Fit for the page; says nothing about whether there is such a user. */
-  readonly message: string;
+  readonly message: Phrase;
   readonly retryAfterSeconds?: number;
 }
 
@@ -163,7 +164,7 @@ export function createLoginService(deps: {
     async attemptLogin(authenticatorName, form, request, { knownBrowserFor } = {}) {
       const { authenticator, name } = getAuthenticator(authenticatorName);
       if (!isForm(authenticator)) {
-        throw new HubError('bad_request', 'This login method takes no form.');
+        throw new HubError('bad_request', text`This login method takes no form.`);
       }
       const userName = names.resolve(form.get('username') ?? '');
       if (userName === '') return wrongCredentials;
@@ -184,8 +185,8 @@ export function createLoginService(deps: {
         log.warn({ ...logFields, reason }, 'login delayed');
         await recordRefusal(userName, name, reason);
         const message = isCrowded
-          ? `Many users are logging in right now. Try again in ${inWords(retryAfterSeconds)}.`
-          : `Too many attempts. Try again in ${inWords(retryAfterSeconds)}.`;
+          ? text`Many users are logging in right now.`
+          : text`Too many attempts.`;
         return { outcome: 'refused', status: 429, message, retryAfterSeconds };
       }
       if (throttled.result.outcome === 'refused') {
@@ -209,9 +210,9 @@ async function authenticate(
     return result ?? { outcome: 'refused', reason: 'provider' };
   } catch (error) {
     if (error instanceof HubError) throw error;
-    throw new HubError('unavailable', 'Logging in is not possible just now.', {
+    throw new HubError('unavailable', text`Logging in is not possible just now.`, {
       cause: error,
-      hint: 'Try again in a few minutes.',
+      hint: text`Try again in a few minutes.`,
     });
   }
 }
@@ -219,29 +220,22 @@ async function authenticate(
 const wrongCredentials: LoginRefused = {
   outcome: 'refused',
   status: 401,
-  message: 'The user name or the password is wrong.',
+  message: text`The user name or the password is wrong.`,
 };
 
 const wordsForReason = {
-  not_allowed: 'You are known, but you may not log in here.',
-  provider: 'The login provider could not confirm who you are.',
-  cancelled: 'The login was cancelled.',
-  invalid_response: 'The login provider sent an answer that cannot be trusted. Try again.',
+  not_allowed: text`You are known, but you may not log in here.`,
+  provider: text`The login provider could not confirm who you are.`,
+  cancelled: text`The login was cancelled.`,
+  invalid_response: text`The login provider sent an answer that cannot be trusted. Try again.`,
 } as const;
 
 const wordsForRefusal: Readonly<
-  Record<Extract<AdmissionResult, { outcome: 'refused' }>['reason'], string>
+  Record<Extract<AdmissionResult, { outcome: 'refused' }>['reason'], Phrase>
 > = {
-  invalid_name: 'Your user name cannot be used here. Ask an administrator to map it to another.',
-  blocked: 'This account is blocked.',
-  not_allowed: 'You are known, but you may not log in here. Ask an administrator to let you in.',
-  other_identity:
-    'An account of this name exists, and it logs in another way. Log in that way first and link this one, or ask an administrator.',
-  no_account: 'There is no account for you here. Ask an administrator to make one.',
+  invalid_name: text`Your user name cannot be used here. Ask an administrator to map it to another.`,
+  blocked: text`This account is blocked.`,
+  not_allowed: text`You are known, but you may not log in here. Ask an administrator to let you in.`,
+  other_identity: text`An account of this name exists, and it logs in another way. Log in that way first and link this one, or ask an administrator.`,
+  no_account: text`There is no account for you here. Ask an administrator to make one.`,
 };
-
-function inWords(waitSeconds: number): string {
-  if (waitSeconds === 1) return 'a second';
-  if (waitSeconds < 120) return `${waitSeconds} seconds`;
-  return `${Math.ceil(waitSeconds / 60)} minutes`;
-}

@@ -9,10 +9,6 @@ export const filesToTranslate: ReadonlySet<string> = new Set<string>([
   // admin
   // login
   'pages/login/confirm-login-page.ts',
-  'pages/login/interstitial-page.ts',
-  'pages/login/logged-out-page.ts',
-  'pages/login/login-failed-page.ts',
-  'pages/login/login-page.ts',
   'pages/login/second-factor-page.ts',
   // sharing
   'pages/sharing/accept-share-page.ts',
@@ -23,11 +19,6 @@ export const filesToTranslate: ReadonlySet<string> = new Set<string>([
 /** Sample pages that still show words that are in no catalogue. To become empty, and go. */
 export const pagesToTranslate: ReadonlySet<string> = new Set<string>([
   // login
-  'login',
-  'login-own-look',
-  'login-several',
-  'login-external',
-  'login-wait',
   'confirm-password',
   'confirm-directory',
   'confirm-code',
@@ -36,9 +27,6 @@ export const pagesToTranslate: ReadonlySet<string> = new Set<string>([
   'second-factor',
   'second-factor-passkey',
   'confirm-passkey',
-  'logged-out',
-  'leaving',
-  'login-failed',
   // sharing
   'home-sharing',
   'share',

@@ -1,4 +1,5 @@
 import type { Confirmation } from '../../accounts/recent-login.ts';
+import type { Phrase } from '../../texts/text.ts';
 import { csrfField, hiddenFields, textField } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -17,7 +18,7 @@ export interface ConfirmLoginView {
   /** Carried along: the sealed form that waits, or where to go on. */
   readonly fields: Readonly<Record<string, string | undefined>>;
   readonly cancelUrl: string;
-  readonly problem?: string | undefined;
+  readonly problem?: Phrase | undefined;
   /** Seconds until another attempt is accepted, after too many failures. */
   readonly waitSeconds?: number | undefined;
   /** The user name that was typed, where one is asked for. */

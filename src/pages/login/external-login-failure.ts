@@ -5,11 +5,11 @@ import type {
   ExternalLoginFailureReason,
 } from '../../authentication/external-logins.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import type { PageContext } from '../page-context.ts';
 import { loginFailedPage } from './login-failed-page.ts';
 
-const beginAgain =
-  'Begin again. If that fails too, allow cookies for this site and use one browser throughout.';
+const beginAgain = text`Begin again. If that fails too, allow cookies for this site and use one browser throughout.`;
 
 /** Answers and counts a login at an external provider that came to nothing. */
 export async function showExternalLoginFailure(
@@ -22,7 +22,7 @@ export async function showExternalLoginFailure(
   },
 ): Promise<void> {
   const { pages, authenticators, metrics } = deps;
-  const { reason, status, request, provider = 'The login provider' } = failure;
+  const { reason, status, request, provider = text`The login provider` } = failure;
   const { title, message, hint, counted } = failurePages[reason];
   if (request !== undefined && counted !== undefined) {
     metrics.countLogin(request.authenticator, counted);
@@ -43,8 +43,8 @@ export async function showExternalLoginFailure(
     message: failure.message ?? message(provider),
     hint,
     action: isLink
-      ? { label: 'Back to your account', url: pages.urls.account }
-      : { label: 'Try again', url: retryUrl },
+      ? { label: text`Back to your account`, url: pages.urls.account }
+      : { label: text`Try again`, url: retryUrl },
     otherWays: hasOtherWays ? pages.urls.login : undefined,
   });
   pages.send(ctx, page, status);
@@ -55,76 +55,77 @@ const failurePages: Readonly<
   Record<
     ExternalLoginFailureReason,
     {
-      readonly title: string;
-      readonly message: (provider: string) => string;
-      readonly hint: string;
+      readonly title: Phrase;
+      readonly message: (provider: Phrase) => Phrase;
+      readonly hint: Phrase;
       readonly counted?: 'failed' | 'refused';
     }
   >
 > = {
   state_missing: {
-    title: 'This login cannot go on',
-    message: () => 'The login provider sent you back without saying which login this is about.',
+    title: text`This login cannot go on`,
+    message: () => text`The login provider sent you back without saying which login this is about.`,
     hint: beginAgain,
   },
   state_unknown: {
-    title: 'This login cannot go on',
-    message: () => 'This login was not begun in this browser, or it took too long.',
+    title: text`This login cannot go on`,
+    message: () => text`This login was not begun in this browser, or it took too long.`,
     hint: beginAgain,
   },
   state_used: {
-    title: 'This login cannot go on',
-    message: () => 'This login has been completed already. It works only once.',
+    title: text`This login cannot go on`,
+    message: () => text`This login has been completed already. It works only once.`,
     hint: beginAgain,
   },
   other_callback: {
-    title: 'This login cannot go on',
-    message: () => 'You came back from another login provider than the one you left for.',
-    hint: 'Do not use the provider you began with until your administrator has looked at it.',
+    title: text`This login cannot go on`,
+    message: () => text`You came back from another login provider than the one you left for.`,
+    hint: text`Do not use the provider you began with until your administrator has looked at it.`,
     counted: 'refused',
   },
   answer_missing: {
-    title: 'This login cannot go on',
-    message: () => 'The login provider sent you back without an answer.',
-    hint: 'Try again. If this goes on, tell your administrator.',
+    title: text`This login cannot go on`,
+    message: () => text`The login provider sent you back without an answer.`,
+    hint: text`Try again. If this goes on, tell your administrator.`,
   },
   unavailable: {
-    title: 'The login provider does not answer',
+    title: text`The login provider does not answer`,
     message: (provider) =>
-      `${provider} does not answer at the moment, so no one can log in with it.`,
-    hint: 'Wait a little and try again. If this goes on, tell your administrator.',
+      text`${provider} does not answer at the moment, so no one can log in with it.`,
+    hint: text`Wait a little and try again. If this goes on, tell your administrator.`,
     counted: 'failed',
   },
   cancelled: {
-    title: 'You did not log in',
-    message: () => 'The login was cancelled.',
-    hint: 'Nothing was shared. Try again if that was not what you wanted.',
+    title: text`You did not log in`,
+    message: () => text`The login was cancelled.`,
+    hint: text`Nothing was shared. Try again if that was not what you wanted.`,
     counted: 'refused',
   },
   refused: {
-    title: 'You could not be logged in',
-    message: () => 'You may not log in here.',
-    hint: 'If you think you should have access, ask your administrator.',
+    title: text`You could not be logged in`,
+    message: () => text`You may not log in here.`,
+    hint: text`If you think you should have access, ask your administrator.`,
     counted: 'refused',
   },
   link_session_ended: {
-    title: 'The account was not linked',
-    message: () => 'You are no longer logged in as the person this account was to be linked to.',
-    hint: 'Log in again, then link it from your account page.',
+    title: text`The account was not linked`,
+    message: () =>
+      text`You are no longer logged in as the person this account was to be linked to.`,
+    hint: text`Log in again, then link it from your account page.`,
   },
   confirm_session_ended: {
-    title: 'The login has ended',
-    message: () => 'You are no longer logged in as the user who was to confirm the login.',
-    hint: 'Log in again, then repeat what you were about to do.',
+    title: text`The login has ended`,
+    message: () => text`You are no longer logged in as the user who was to confirm the login.`,
+    hint: text`Log in again, then repeat what you were about to do.`,
   },
   confirm_other_user: {
-    title: 'This is another user',
-    message: (provider) => `${provider} sent you back as another user of this hub.`,
-    hint: 'You are still logged in as before. Try again with the account you are logged in with.',
+    title: text`This is another user`,
+    message: (provider) => text`${provider} sent you back as another user of this hub.`,
+    hint: text`You are still logged in as before. Try again with the account you are logged in with.`,
   },
   link_refused: {
-    title: 'The account was not linked',
-    message: () => 'This account cannot be linked.',
-    hint: 'You are still logged in as before.',
+    title: text`The account was not linked`,
+    message: () => text`This account cannot be linked.`,
+    hint: text`You are still logged in as before.`,
   },
 };

@@ -9,6 +9,7 @@ import { safeRedirectTarget } from '../../http/redirect-target.ts';
 import { addCookies } from '../../http/set-cookie.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { loginOf } from '../../sessions/session-middleware.ts';
+import { text } from '../../texts/text.ts';
 import type { PageContext } from '../page-context.ts';
 import type { ConfirmLogin } from './confirm-login.ts';
 import { showExternalLoginFailure } from './external-login-failure.ts';
@@ -82,7 +83,7 @@ export function externalLoginRoutes(
       case 'linked':
         return pages.redirectWithNotice(ctx, pages.urls.account, {
           kind: 'good',
-          text: `${completed.display} is linked to your account.`,
+          text: text`${completed.display} is linked to your account.`,
         });
       case 'confirmed':
         return deps.confirmLogin.goOn(ctx, completed);
@@ -104,9 +105,9 @@ export function externalLoginRoutes(
       if (begun.outcome === 'failed') return showExternalLoginFailure(ctx, begun, deps);
       addCookies(ctx, begun.setCookies);
       interstitialRedirect(ctx, pages, {
-        title: 'Link an account',
+        title: text`Link an account`,
         provider: begun.provider,
-        message: `You go on to ${begun.provider} and come back when it knows you.`,
+        message: text`You go on to ${begun.provider} and come back when it knows you.`,
         url: begun.location,
         layout: await pages.layoutFor(ctx),
       });

@@ -1,14 +1,15 @@
+import { type Phrase, text } from '../../texts/text.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { type Html, html } from '../html.ts';
 
 export interface InterstitialView {
   readonly layout: LayoutProps;
-  readonly title: string;
+  readonly title: Phrase;
   /** Name of the provider the browser goes on to. */
   readonly provider: string;
   /** Why it goes there. */
-  readonly message: string;
+  readonly message: Phrase;
   readonly url: string;
 }
 
@@ -27,7 +28,7 @@ export function interstitialPage({
     title,
     body: html`<div class="panel">
 <header class="titles"><h1>${title}</h1><p class="lead">${message}</p></header>
-<a class="button primary wide" href="${url}">Continue to ${provider}</a>
+<a class="button primary wide" href="${url}">${text`Continue to ${provider}`}</a>
 </div>`,
   });
 }

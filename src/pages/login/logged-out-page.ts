@@ -1,3 +1,4 @@
+import { text } from '../../texts/text.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { type Html, html } from '../html.ts';
@@ -11,11 +12,11 @@ export interface LoggedOutView {
 /** The page after a logout. */
 export function loggedOutPage({ layout, provider }: LoggedOutView): Html {
   return focusLayout(layout, {
-    title: 'Logged out',
+    title: text`Logged out`,
     body: html`<div class="panel">
-<header class="titles"><h1>You are logged out</h1><p class="lead">Everything you had open here is closed to this browser. A server of yours that was running goes on running.</p></header>
-${provider !== undefined && html`<p class="soft">You may still be logged in at ${provider}. On a shared computer, log out there too.</p>`}
-<a class="button primary wide" href="${layout.urls.login}">Log in again</a>
+<header class="titles"><h1>${text`You are logged out`}</h1><p class="lead">${text`Everything you had open here is closed to this browser. A server of yours that was running goes on running.`}</p></header>
+${provider !== undefined && html`<p class="soft">${text`You may still be logged in at ${provider}. On a shared computer, log out there too.`}</p>`}
+<a class="button primary wide" href="${layout.urls.login}">${text`Log in again`}</a>
 </div>`,
   });
 }

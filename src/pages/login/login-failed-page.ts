@@ -1,15 +1,16 @@
+import { type Phrase, text } from '../../texts/text.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { type Html, html } from '../html.ts';
 
 export interface LoginFailedView {
   readonly layout: LayoutProps;
-  readonly title: string;
+  readonly title: Phrase;
   /** What happened, in a sentence. */
-  readonly message: string;
+  readonly message: Phrase;
   /** What to do about it. */
-  readonly hint: string;
-  readonly action: { readonly label: string; readonly url: string };
+  readonly hint: Phrase;
+  readonly action: { readonly label: Phrase; readonly url: string };
   /** The login page, where there is another login method. */
   readonly otherWays?: string | undefined;
 }
@@ -23,9 +24,9 @@ export function loginFailedPage(view: LoginFailedView): Html {
     body: html`<div class="panel">
 <header class="titles"><h1>${title}</h1><p class="lead">${message}</p></header>
 <p>${hint}</p>
-${requestId !== undefined && html`<p class="small soft">If you ask for help, give the request id <code>${requestId}</code>.</p>`}
+${requestId !== undefined && html`<p class="small soft">${text`If you ask for help, give the request id ${html`<code>${requestId}</code>`}.`}</p>`}
 <a class="button primary wide" href="${action.url}">${action.label}</a>
-${otherWays !== undefined && html`<a class="button wide" href="${otherWays}">Log in another way</a>`}
+${otherWays !== undefined && html`<a class="button wide" href="${otherWays}">${text`Log in another way`}</a>`}
 </div>`,
   });
 }

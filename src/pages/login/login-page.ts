@@ -1,5 +1,5 @@
 import type { LoginField, LoginMethod } from '../../plugin-host/authenticator.ts';
-import { text } from '../../texts/text.ts';
+import { joined, message, type Phrase, text } from '../../texts/text.ts';
 import { csrfField, hiddenFields, textField } from '../elements/form.ts';
 import { icon } from '../elements/icons.ts';
 import { focusLayout } from '../elements/layout.ts';
@@ -8,7 +8,7 @@ import { linkedText } from '../elements/linked-text.ts';
 import { notice } from '../elements/notice.ts';
 import { lookOf, ownPart } from '../elements/own-part.ts';
 import { passkeyForm } from '../elements/passkey-form.ts';
-import { duration } from '../elements/time.ts';
+import { afterDuration } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 
 export interface LoginView {
@@ -20,7 +20,7 @@ export interface LoginView {
   /** Where the login leads, already checked. */
   readonly next?: string | undefined;
   /** Why the last attempt failed; the same whether or not the user exists. */
-  readonly error?: string | undefined;
+  readonly error?: Phrase | undefined;
   /** Which authenticator's form was sent, so that the message stands above it. */
   readonly failedAuthenticator?: string | undefined;
   /** Seconds until another attempt is accepted, after too many failures. */
@@ -43,7 +43,7 @@ export function loginPage(view: LoginView): Html {
   const firstUsable = choices.find(({ isUnavailable }) => !isUnavailable);
   const primary = choices.find(({ method }) => method.kind === 'form') ?? firstUsable;
   return focusLayout(layout, {
-    title: 'Log in',
+    title: text`Log in`,
     scripts: [
       ...(choices.some(asksForPassword) ? (['password-toggle.js'] as const) : []),
       ...(takesPasskeys ? (['passkey.js'] as const) : []),
@@ -51,11 +51,11 @@ export function loginPage(view: LoginView): Html {
     body: withOwnPage(
       layout,
       html`<div class="panel">
-<h1>Log in</h1>
+<h1>${text`Log in`}</h1>
 ${ownWords(layout)}${problem(view)}
-${choices.length === 0 && html`<p class="soft">No one can log in here yet. Your administrator has to set up a login method.</p>`}
+${choices.length === 0 && html`<p class="soft">${text`No one can log in here yet. Your administrator has to set up a login method.`}</p>`}
 ${choices.map((choice, index) => choiceMarkup(view, { choice, index, isPrimary: choice === primary }))}
-${takesPasskeys && passkeyForm(layout, { purpose: 'login', action: layout.urls.loginPasskey, label: 'Log in with a passkey', fields: { next }, content: html`<div class="or">or</div>` })}
+${takesPasskeys && passkeyForm(layout, { purpose: 'login', action: layout.urls.loginPasskey, label: text`Log in with a passkey`, fields: { next }, content: html`<div class="or">${message('or', {}, { context: 'between ways to log in' })}</div>` })}
 ${termsOf(layout)}</div>`,
     ),
   });
@@ -86,7 +86,8 @@ function asksForPassword({ method }: LoginChoice): boolean {
 
 function problem({ error, waitSeconds }: LoginView): HtmlValue {
   if (waitSeconds !== undefined && waitSeconds > 0) {
-    return notice('warn', `Too many attempts. Wait ${duration(waitSeconds)}, then try again.`);
+    const wait = text`Try again ${afterDuration(waitSeconds)}.`;
+    return notice('warn', joined([error ?? text`Too many attempts.`, wait]));
   }
   return error !== undefined && notice('bad', error);
 }
@@ -102,7 +103,7 @@ function choiceMarkup(view: LoginView, placed: PlacedChoice): Html {
   const previous = view.choices[index - 1];
   const needsDivider =
     previous !== undefined && (previous.method.kind === 'form' || choice.method.kind === 'form');
-  return html`${needsDivider && html`<div class="or">or</div>`}
+  return html`${needsDivider && html`<div class="or">${message('or', {}, { context: 'between ways to log in' })}</div>`}
 ${choice.method.kind === 'form' ? formOf(view, placed, choice.method) : buttonOf(view, placed)}`;
 }
 
@@ -127,9 +128,15 @@ ${method.fields.map((field) =>
   }),
 )}
 ${choice.isUnavailable && unavailableNote(method.label)}
-<button class="button wide${isPrimary && ' primary'}">Log in</button>
+<button class="button wide${isPrimary && ' primary'}">${text`Log in`}</button>
 </form>`;
 }
+
+/** What built-in authenticators call their fields; others write labels as their users read them. */
+const wordsOfFields: Readonly<Record<string, Phrase>> = {
+  'User name': text`User name`,
+  Password: text`Password`,
+};
 
 export function loginField(
   field: LoginField,
@@ -138,7 +145,7 @@ export function loginField(
   return textField({
     id,
     name: field.name,
-    label: field.label,
+    label: wordsOfFields[field.label] ?? field.label,
     type: field.type === 'password' ? 'password' : 'text',
     value,
     isFocused,
@@ -161,5 +168,5 @@ ${isUnavailable && unavailableNote(method.label)}
 }
 
 function unavailableNote(label: string): Html {
-  return html`<p class="small soft" role="status">“${label}” does not answer at the moment. You can try it, or use another way if there is one.</p>`;
+  return html`<p class="small soft" role="status">${text`“${label}” does not answer at the moment. You can try it, or use another way if there is one.`}</p>`;
 }

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { loadLanguages } from '../../texts/languages.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { renderHtml } from '../html.ts';
 import { createPageUrls } from '../page-urls.ts';
 import { choosePasswordPage } from './choose-password-page.ts';
 import { consentPage } from './consent-page.ts';
@@ -78,10 +80,27 @@ describe('the login page', () => {
     expect(page.indexOf('value="ldap"')).toBeLessThan(page.indexOf('value="alice"'));
   });
 
-  test('tells how long to wait instead of why, after too many attempts', () => {
-    const page = login({ choices: [password], waitSeconds: 90, error: 'Too many.' });
-    expect(page).toContain('Wait 2 minutes');
-    expect(page).not.toContain('Too many.');
+  test('tells why and how long to wait, after too many attempts', () => {
+    const page = (error?: string) =>
+      login({ choices: [password], waitSeconds: 90, ...(error && { error }) });
+    expect(page()).toContain('Too many attempts. Try again in 2 minutes.');
+    expect(page('Many users are logging in right now.')).toContain(
+      'Many users are logging in right now. Try again in 2 minutes.',
+    );
+  });
+
+  test('is in the language of its reader, with the fields of built-in logins and the names of others', async () => {
+    const german = (await loadLanguages()).find('de');
+    const page = renderHtml(
+      loginPage({ layout, choices: [password, github], waitSeconds: 90 }),
+      german,
+    );
+    for (const words of [
+      'Zu viele Versuche. Versuchen Sie es in 2 Minuten erneut.',
+      'Benutzername',
+      'Continue with GitHub',
+    ])
+      expect(page).toContain(words);
   });
 
   test('tells two forms apart by their names', () => {

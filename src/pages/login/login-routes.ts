@@ -17,6 +17,7 @@ import { isForm, isRequest } from '../../plugin-host/login-kinds.ts';
 import type { LoginSession } from '../../sessions/login-session-store.ts';
 import type { BrowserSessions } from '../../sessions/session-middleware.ts';
 import { loginOf } from '../../sessions/session-middleware.ts';
+import { text } from '../../texts/text.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import type { PageContext } from '../page-context.ts';
 import { interstitialRedirect } from './interstitial-redirect.ts';
@@ -112,8 +113,8 @@ export function loginRoutes(
       return;
     }
     ctx.append('Set-Cookie', loopGuard.clear(attributes));
-    throw new HubError('forbidden', 'The page keeps asking for a login that you have.', {
-      hint: `${next.split('?', 1)[0]} may be for programs with a token only. Ask its operator.`,
+    throw new HubError('forbidden', text`The page keeps asking for a login that you have.`, {
+      hint: text`${next.split('?', 1)[0] ?? ''} may be for programs with a token only. Ask its operator.`,
     });
   }
 
@@ -172,11 +173,11 @@ export function loginRoutes(
     // A provider or a proxy in front of the hub has a login of its own, which goes on.
     const provider = authenticator?.login.kind === 'form' ? undefined : authenticator?.login.label;
     if (upstream !== undefined && provider !== undefined) {
-      const message = `You are logged out here, and go on to ${provider} to log out there too.`;
+      const message = text`You are logged out here, and go on to ${provider} to log out there too.`;
       const layout = await pages.layoutFor(ctx);
       return interstitialRedirect(ctx, pages, {
         layout,
-        title: 'Logged out',
+        title: text`Logged out`,
         provider,
         message,
         url: upstream,
@@ -200,11 +201,11 @@ export function loginRoutes(
     if (loginOf(ctx) === undefined || !isFromElsewhere(ctx)) return logOut(ctx);
     const page = confirmPage({
       layout: await pages.formLayoutFor(ctx),
-      title: 'Log out?',
+      title: text`Log out?`,
       consequences: [
-        'Another site sent you here. Logging out closes what you have open in this hub.',
+        text`Another site sent you here. Logging out closes what you have open in this hub.`,
       ],
-      label: 'Log out',
+      label: text`Log out`,
       action: pages.urls.logout,
       cancelUrl: pages.urls.home,
     });

@@ -4,6 +4,7 @@ import type { AccountPasswords } from '../../authentication/account-passwords.ts
 import { type Authenticators, accountOwnerOf } from '../../authentication/create-authenticators.ts';
 import type { LoginService } from '../../authentication/login-service.ts';
 import { HubError } from '../../errors.ts';
+import { text } from '../../texts/text.ts';
 import type { User } from '../../users/user-store.ts';
 import type { PageContext } from '../page-context.ts';
 import { choosePasswordPage } from './choose-password-page.ts';
@@ -26,8 +27,8 @@ export function setUpRoutes(
   router.get('/set-up', async (ctx) => {
     const secret = String(ctx.query['secret'] ?? '');
     if (!(await firstAdministrator.isValid(secret))) {
-      throw new HubError('forbidden', 'This set-up link does not work.', {
-        hint: 'Log in if there is an administrator already; else hub setup-link makes a new link.',
+      throw new HubError('forbidden', text`This set-up link does not work.`, {
+        hint: text`Log in if there is an administrator already; else hub setup-link makes a new link.`,
       });
     }
     const layout = await pages.formLayoutFor(ctx);
@@ -50,7 +51,7 @@ export function setUpRoutes(
     let user: User;
     try {
       if (password !== repeats)
-        throw new HubError('bad_request', 'The two passwords are not the same.');
+        throw new HubError('bad_request', text`The two passwords are not the same.`);
       user = await firstAdministrator.create({ secret, name, password });
     } catch (error) {
       if (!(error instanceof HubError) || error.code !== 'bad_request') throw error;
@@ -60,7 +61,7 @@ export function setUpRoutes(
           layout: await pages.formLayoutFor(ctx),
           purpose: { kind: 'first-administrator', secret, name },
           rules: { minimumLength: passwords.minimumLength },
-          error: error.message,
+          error: error.shown.message,
         }),
         400,
       );
