@@ -41,6 +41,8 @@ export interface ExternalLogin {
   readonly clockToleranceSeconds: number;
   readonly logoutRedirectUrl: string | undefined;
   readonly logsOutAtProvider: boolean;
+  /** Values of `acr` in the ID token that stand for a second factor. */
+  readonly secondFactorAcr?: readonly string[];
   /** Asks the provider about the person, beyond what the ID token says. */
   readonly readUser: (query: UserQuery) => Promise<Claims>;
   /** The stable id in the claims; undefined when there is none. */
@@ -103,6 +105,7 @@ export function createExternalAuthenticator(
       info: infoOf(claims),
       ...verdict,
       authState: { ...authState },
+      isMultiFactor: hasSecondFactor(authState.idClaims, login.secondFactorAcr),
       ...(sessionId !== undefined && { upstreamSessionId: sessionId }),
     };
   }
@@ -345,6 +348,12 @@ const signedClaims = new Set([
 ]);
 
 /** The newer answer of the user endpoint wins, but not over what makes the ID token one. */
+/** Whether an ID token says that more than one factor was used: `amr` with `mfa` (RFC 8176 §2), or by its `acr`. */
+function hasSecondFactor({ amr, acr }: Claims, values: readonly string[] = []): boolean {
+  if (Array.isArray(amr) && amr.includes('mfa')) return true;
+  return typeof acr === 'string' && values.includes(acr);
+}
+
 function merge(idClaims: Claims, answer: Claims): Claims {
   const isPlain = Object.keys(idClaims).length === 0;
   const added = Object.entries(answer).filter(([name]) => isPlain || !signedClaims.has(name));

@@ -27,6 +27,7 @@ import { createProviderKeys } from './signed-tokens.ts';
 type OidcOptions = ExternalOptions & {
   readonly registration_token?: string | undefined;
   readonly logout_at_provider: boolean;
+  readonly second_factor_acr: readonly string[];
 };
 
 /** What makes one OpenID Connect provider different from another. */
@@ -108,6 +109,7 @@ function createOidcAuthenticator<Options extends OidcOptions>(
       clockToleranceSeconds: options.clock_tolerance,
       logoutRedirectUrl: options.logout_redirect_url,
       logsOutAtProvider: options.logout_at_provider,
+      secondFactorAcr: options.second_factor_acr,
       readUser: readUserInfo,
       subjectOf: (claims) => idAt(claims, 'sub'),
       issuer,

@@ -90,6 +90,9 @@ export const discoveryOptions = {
     .boolean()
     .default(true)
     .describe("Whether logging out of the hub ends the provider's session too."),
+  second_factor_acr: names.describe(
+    'Values of the claim acr that say that a second factor was asked for, where Authenticator.require_second_factor needs one; mfa among the amr (RFC 8176) says it anyway.',
+  ),
 };
 
 /** Names of the options that may be given as `{"env": …}` or `{"file": …}`. */

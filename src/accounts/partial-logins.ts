@@ -2,11 +2,14 @@ import type { Keyv } from 'keyv';
 import type { LoggedIn } from '../authentication/login-service.ts';
 import { hashSecret } from '../crypto/hash.ts';
 import { randomSecret } from '../crypto/random.ts';
+import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 import type { User, UserStore } from '../users/user-store.ts';
+import type { SecondFactorRule } from './second-factor-rule.ts';
 import type { SecondFactors } from './second-factors.ts';
 
 /** What a login may still need after the right password, in this order. */
-export type LoginStep = 'second-factor' | 'new-password';
+export type LoginStep = 'second-factor' | 'new-password' | 'set-up';
 
 /** A login whose password was right and that still needs something. */
 export interface PartialLogin {
@@ -33,11 +36,12 @@ export interface CompleteLogin {
 }
 
 /**
- * Logins between their steps, kept in the hub for five minutes; a browser holds only the key to its own.
- * The second factor comes first: only who has it may choose a password.
+ * Logins between their steps, kept in the hub for some minutes; a browser holds only the key to its own.
+ * The second factor comes first: only who has it may choose a password. Where one is compulsory and there is none, its
+ * set-up comes last; until then there is no session, and so nothing that could be done without it.
  */
 export interface PartialLogins {
-  /** What a login still needs; undefined when it is complete. */
+  /** What a login still needs; undefined when it is complete. Throws `forbidden` where no step could help. */
   nextStepOf(result: LoggedIn): Promise<LoginStep | undefined>;
   /** Keeps a login that still needs something; undefined when it is complete. */
   begin(result: LoggedIn, next: string | undefined): Promise<NextLoginStep | undefined>;
@@ -51,22 +55,28 @@ export interface PartialLogins {
   abandon(key: string): Promise<void>;
 }
 
-const lifetimeMs = 5 * 60_000;
+/** A user may have to find an authenticator app first. */
+export const stepSeconds: Readonly<Record<LoginStep, number>> = {
+  'second-factor': 300,
+  'new-password': 300,
+  'set-up': 900,
+};
 
 export function createPartialLogins(deps: {
   readonly records: Keyv<PartialLogin>;
   readonly users: Pick<UserStore, 'findById'>;
   readonly secondFactors: Pick<SecondFactors, 'find'>;
+  readonly rule: Pick<SecondFactorRule, 'isRequiredOf' | 'isLeftTo'>;
   /** Name of the authenticator whose accounts have their password, and so their second factor, here. */
   readonly accountOwner: () => string | undefined;
 }): PartialLogins {
-  const { records, users, secondFactors } = deps;
+  const { records, users, secondFactors, rule } = deps;
 
   const findRecord = (key: string) => records.get(hashSecret(key));
 
   async function keep(login: PartialLogin): Promise<NextLoginStep> {
     const key = randomSecret();
-    await records.set(hashSecret(key), login, lifetimeMs);
+    await records.set(hashSecret(key), login, stepSeconds[login.step] * 1000);
     return { outcome: 'step', step: login.step, key };
   }
 
@@ -82,10 +92,17 @@ export function createPartialLogins(deps: {
     mustChangePassword,
     isMultiFactor = false,
   }: LoggedIn): Promise<LoginStep | undefined> {
-    if (authenticator !== deps.accountOwner()) return undefined;
-    const hasFactor = !isMultiFactor && (await secondFactors.find(user.id)) !== undefined;
-    if (hasFactor) return 'second-factor';
-    return mustChangePassword ? 'new-password' : undefined;
+    if (authenticator !== deps.accountOwner()) {
+      const isEnough = isMultiFactor || rule.isLeftTo(authenticator);
+      if (isEnough || !(await rule.isRequiredOf(user))) return undefined;
+      throw new HubError('forbidden', text`Your account needs a second factor.`, {
+        hint: text`Where you logged in, none was asked for, or this hub was not told of it. Turn one on there and log in again, or ask an administrator.`,
+      });
+    }
+    const hasFactor = (await secondFactors.find(user.id)) !== undefined;
+    if (hasFactor && !isMultiFactor) return 'second-factor';
+    if (mustChangePassword) return 'new-password';
+    return hasFactor || !(await rule.isRequiredOf(user)) ? undefined : 'set-up';
   }
 
   return {
@@ -117,6 +134,10 @@ export function createPartialLogins(deps: {
       if (login === undefined || user === undefined) return undefined;
       if (login.step === 'second-factor' && login.mustChangePassword) {
         return keep({ ...login, step: 'new-password' });
+      }
+      const hasFactor = (await secondFactors.find(user.id)) !== undefined;
+      if (!hasFactor && (await rule.isRequiredOf(user))) {
+        return login.step === 'set-up' ? undefined : keep({ ...login, step: 'set-up' });
       }
       const { authenticator, identityId, next } = login;
       const result: LoggedIn = {

@@ -46,7 +46,7 @@ export function createPasskeyLogin(deps: {
       if (credential === undefined) return notAccepted;
       const { mustChange: mustChangePassword } = credential;
       const admitted = await deps.loginService.admitUser(
-        { name: user.name, mustChangePassword },
+        { name: user.name, mustChangePassword, isMultiFactor: true },
         via,
       );
       if (admitted.outcome === 'refused') return admitted;
@@ -55,7 +55,7 @@ export function createPasskeyLogin(deps: {
         deps.log.warn({ user: user.name }, 'username_map leads the owner of a passkey elsewhere');
         return notAccepted;
       }
-      return { ...admitted, isMultiFactor: true };
+      return admitted;
     },
   };
 }

@@ -66,6 +66,7 @@ export function createPasswordCallers(deps: {
 const whyNotAtOnce: Readonly<Record<LoginStep, string>> = {
   'second-factor': 'This account has a second factor: its password alone makes no token.',
   'new-password': 'This password must be changed first.',
+  'set-up': 'This account needs a second factor, which is yet to be set up.',
 };
 
 function noPasswords(name: string | undefined): HubError {

@@ -3,9 +3,11 @@ import type { LoginThrottle } from '../authentication/login-throttle.ts';
 import { hashSecret } from '../crypto/hash.ts';
 import { HubError } from '../errors.ts';
 import type { AuditTrail } from '../store/audit-trail.ts';
+import { text } from '../texts/text.ts';
 import type { PasskeyStore } from '../users/passkey-store.ts';
 import type { SecondFactorStore } from '../users/second-factor-store.ts';
 import type { User } from '../users/user-store.ts';
+import type { SecondFactorRule } from './second-factor-rule.ts';
 
 /** Whose second factor it is, and from where a code comes. */
 export interface CodeAttempt {
@@ -54,6 +56,12 @@ export interface SecondFactors {
   check(attempt: CodeAttempt): Promise<CodeResult>;
   /** Replaces the recovery codes. Throws `not_found` when the second factor is off. */
   renewRecoveryCodes(userId: string): Promise<readonly string[]>;
+  isRequiredOf(user: Pick<User, 'name' | 'isAdmin'>): Promise<boolean>;
+  /** Throws `conflict` for a user without another second factor, where one is compulsory. */
+  requireAnother(
+    user: Pick<User, 'id' | 'name' | 'isAdmin'>,
+    removed: 'codes' | 'passkey',
+  ): Promise<void>;
   /** Turns the codes off; false when they were off. */
   removeCodes(userId: string): Promise<boolean>;
   /** Turns the codes off and removes the passkeys. */
@@ -74,11 +82,12 @@ export function createSecondFactors(deps: {
   readonly passkeys: Pick<PasskeyStore, 'countOfUser' | 'removeAllOfUser'>;
   /** Not that of the passwords: a right password forgets the failures there. */
   readonly throttle: LoginThrottle;
+  readonly rule: Pick<SecondFactorRule, 'isRequiredOf'>;
   readonly hubTitle: string;
   readonly audit: Pick<AuditTrail, 'recordBounded'>;
   readonly now?: () => Date;
 }): SecondFactors {
-  const { store, passkeys, throttle, hubTitle, now = () => new Date() } = deps;
+  const { store, passkeys, throttle, rule, hubTitle, now = () => new Date() } = deps;
 
   async function isRight({ user, code }: CodeAttempt): Promise<boolean> {
     const factor = await store.find(user.id);
@@ -173,6 +182,22 @@ export function createSecondFactors(deps: {
       const hashes = codes.map((code) => recoveryCodeHash(userId, code));
       if (await store.setRecoveryCodes(userId, hashes)) return codes;
       throw new HubError('not_found', 'You have no second factor.');
+    },
+
+    isRequiredOf: (user) => rule.isRequiredOf(user),
+
+    async requireAnother(user, removed) {
+      const { codes, passkeyCount = 0 } = (await this.find(user.id)) ?? {};
+      const hasCodes = codes !== undefined && removed !== 'codes';
+      const passkeysLeft = removed === 'passkey' ? passkeyCount - 1 : passkeyCount;
+      if (hasCodes || passkeysLeft > 0 || !(await rule.isRequiredOf(user))) return;
+      throw new HubError(
+        'conflict',
+        text`Your account needs a second factor, and this is the only one.`,
+        {
+          hint: text`Set up another one first.`,
+        },
+      );
     },
 
     removeCodes: (userId) => store.delete(userId),

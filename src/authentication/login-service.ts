@@ -136,6 +136,7 @@ export function createLoginService(deps: {
       identityId,
       authenticator: via.name,
       mustChangePassword: authenticated.mustChangePassword === true,
+      isMultiFactor: authenticated.isMultiFactor === true,
       ...(authenticated.upstreamSessionId !== undefined && {
         upstreamSessionId: authenticated.upstreamSessionId,
       }),

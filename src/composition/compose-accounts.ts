@@ -12,6 +12,7 @@ import { createPasskeys } from '../accounts/passkeys.ts';
 import { createPasswordCallers } from '../accounts/password-callers.ts';
 import { createRecentLogin } from '../accounts/recent-login.ts';
 import { createRoleAdministration } from '../accounts/role-administration.ts';
+import { createSecondFactorRule } from '../accounts/second-factor-rule.ts';
 import { createSecondFactors } from '../accounts/second-factors.ts';
 import { createSetUpLink } from '../accounts/set-up-link.ts';
 import { createUserProfiles } from '../accounts/user-profiles.ts';
@@ -73,11 +74,13 @@ export function composeAccounts(
     records: keyv.space<ThrottleRecord>('second-factor-throttle'),
     now: database.now,
   });
+  const secondFactorRule = createSecondFactorRule({ ...stores, settings: config.Authenticator });
   const secondFactors = createSecondFactors({
     now,
     store: stores.secondFactors,
     passkeys: stores.passkeys,
     throttle: secondFactorThrottle,
+    rule: secondFactorRule,
     hubTitle: config.Hub.title,
     audit: database.audit,
   });
@@ -97,6 +100,7 @@ export function composeAccounts(
     records: keyv.space<PartialLogin>('login-steps'),
     users: stores.users,
     secondFactors,
+    rule: secondFactorRule,
     accountOwner: () => accountOwnerOf(authenticators)?.name,
   });
   const firstRun = createFirstRun(stores.settings);
@@ -106,6 +110,7 @@ export function composeAccounts(
     accounts,
     passwords,
     secondFactors,
+    secondFactorRule,
     passkeys,
     passkeyLogin: createPasskeyLogin({
       passkeys,

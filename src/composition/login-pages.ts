@@ -9,6 +9,7 @@ import { loginRoutes } from '../pages/login/login-routes.ts';
 import { loginStepRoutes } from '../pages/login/login-step-routes.ts';
 import { passkeyQuestionRoute } from '../pages/login/passkey-question-route.ts';
 import { setUpRoutes } from '../pages/login/set-up-routes.ts';
+import { setUpSecondFactorRoutes } from '../pages/login/set-up-second-factor-routes.ts';
 import { loginRoundCookie } from '../protocol/cookie-names.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { ComposedAccounts } from './compose-accounts.ts';
@@ -62,6 +63,7 @@ export function addLoginPages(
     credentials: stores.credentials,
     metrics,
   });
+  setUpSecondFactorRoutes(router, { pages, logIn, partialLogins, secondFactors, passkeys });
   passkeyQuestionRoute(router, {
     pages,
     logIn,

@@ -1,5 +1,6 @@
 import { loadDirectory } from '../accounts/load-directory.ts';
 import type { RoleAdministration } from '../accounts/role-administration.ts';
+import type { SecondFactorRule } from '../accounts/second-factor-rule.ts';
 import type { Config } from '../config/config.ts';
 import { languageSettingsOf } from '../config/language-settings.ts';
 import { lookSettings } from '../config/look-schema.ts';
@@ -65,6 +66,7 @@ export function createReload(
     readonly languages: Pick<Languages, 'reload'>;
     readonly catalogue: ScopeCatalogue;
     readonly roleAdministration: Pick<RoleAdministration, 'configure'>;
+    readonly secondFactorRule: Pick<SecondFactorRule, 'configure'>;
   },
 ): (reloaded: ReloadedConfig) => Promise<void> {
   const { login, catalogue } = deps;
@@ -80,6 +82,7 @@ export function createReload(
     await giveWayToConfig(next.Hub.services, { store: stores.runtimeServices, log });
     await loadDirectory(next, { ...stores, catalogue, log });
     deps.roleAdministration.configure(next.Hub.load_roles);
+    deps.secondFactorRule.configure(next.Authenticator);
     const services = await registry.applyConfig(next.Hub.services);
     extraRoutes.apply(next);
     deps.site.origins.setFurther(routeOrigins(next));

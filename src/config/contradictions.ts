@@ -196,6 +196,10 @@ function checkAuthenticators(config: Config, report: Report): void {
   if (Authenticator.auto_login && authenticators.length > 1) {
     report('Authenticator.auto_login', 'needs exactly one authenticator to go to');
   }
+  for (const name of Authenticator.second_factor_elsewhere) {
+    if (authenticators.some((each) => each.name === name)) continue;
+    report('Authenticator.second_factor_elsewhere', `there is no authenticator ${name}`);
+  }
   if (Authenticator.lockout_delay > Authenticator.lockout_max_delay) {
     report('Authenticator.lockout_delay', 'is longer than lockout_max_delay');
   }

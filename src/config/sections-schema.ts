@@ -76,6 +76,15 @@ export const authenticatorSection = z.strictObject({
     .describe(
       'Seconds for which a login counts as recent. With an older one, users confirm who they are before what outlives a stolen browser session, such as new tokens, links to other accounts and changes of rights; 0 never asks.',
     ),
+  require_second_factor: z
+    .union([z.boolean(), z.strictObject({ groups: names, roles: names })])
+    .default(false)
+    .describe(
+      'For whom a second factor is compulsory: true for every user, or {"groups": […], "roles": […]} for members of one of the groups and holders of one of the roles; administrators hold the role admin. A login without one leads to its set-up and nowhere else. Of logins at a provider, it must say that it asked for one.',
+    ),
+  second_factor_elsewhere: names.describe(
+    'Authenticators whose logins count as made with a second factor, whatever they say: their provider asks for one.',
+  ),
   concurrent_logins: z
     .int()
     .positive()

@@ -15,6 +15,8 @@ export interface PageUrls {
   readonly loginPasskey: string;
   readonly loginSecondFactor: string;
   readonly loginPassword: string;
+  /** Where a login leads for which a second factor is compulsory and missing. */
+  readonly loginSetUp: string;
   /** Where users show again who they are; sent back to `next`. */
   confirmLogin(next?: string): string;
   readonly logout: string;
@@ -144,6 +146,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
         : below('login/with', authenticator),
     loginPasskey: `${hub}login/passkey`,
     loginSecondFactor: `${hub}login/second-factor`,
+    loginSetUp: `${hub}login/set-up-second-factor`,
     loginPassword: `${hub}login/password`,
     confirmLogin: (next) => `${hub}confirm-login${next ? `?next=${encodeURIComponent(next)}` : ''}`,
     logout: `${hub}logout`,

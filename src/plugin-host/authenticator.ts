@@ -330,6 +330,8 @@ export interface AuthenticatedUser {
   /** `sid` of the provider's session. */
   readonly upstreamSessionId?: string;
   readonly idToken?: string;
+  /** Whether more than a password was asked for, such as by an `amr` of `mfa` (RFC 8176); false when left out. */
+  readonly isMultiFactor?: boolean;
   /** The login succeeded but the person must choose a new password before anything else. */
   readonly mustChangePassword?: boolean;
 }

@@ -35,6 +35,7 @@ import { loggedOutPage } from '../../src/pages/login/logged-out-page.ts';
 import { loginFailedPage } from '../../src/pages/login/login-failed-page.ts';
 import { type LoginChoice, loginPage } from '../../src/pages/login/login-page.ts';
 import { secondFactorPage } from '../../src/pages/login/second-factor-page.ts';
+import { setUpSecondFactorPage } from '../../src/pages/login/set-up-second-factor-page.ts';
 import { createPageUrls } from '../../src/pages/page-urls.ts';
 import { homePage } from '../../src/pages/servers/home-page.ts';
 import { notRunningPage } from '../../src/pages/servers/not-running-page.ts';
@@ -1048,6 +1049,15 @@ export function samplePages(
         ],
       },
       identities: account.identities.map((identity) => ({ ...identity, mayUnlink: false })),
+    }),
+    'login-set-up-second-factor': setUpSecondFactorPage({
+      layout: anonymous,
+      qr: {
+        size: 25,
+        data: Uint8Array.from({ length: 625 }, (_, index) => Number((index * index) % 7 < 3)),
+      },
+      secret: text('JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'),
+      takesPasskeys: true,
     }),
     'second-factor-set-up': secondFactorSetUpPage({
       layout,

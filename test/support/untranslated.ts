@@ -5,7 +5,6 @@
 export const filesToTranslate: ReadonlySet<string> = new Set<string>([
   // account
   'pages/account/account-page.ts',
-  'pages/account/second-factor-pages.ts',
   // admin
   // login
   'pages/login/confirm-login-page.ts',
@@ -37,8 +36,6 @@ export const pagesToTranslate: ReadonlySet<string> = new Set<string>([
   // account
   'account',
   'account-protected',
-  'second-factor-set-up',
-  'recovery-codes',
   // administration: users
   'admin-user',
   // administration

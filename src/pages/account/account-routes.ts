@@ -34,7 +34,7 @@ export function accountRoutes(
     readonly passwords: AccountPasswords;
     readonly passwordHasher: PasswordHasher;
     readonly throttle: LoginThrottle;
-    readonly secondFactors: Pick<SecondFactors, 'find'>;
+    readonly secondFactors: Pick<SecondFactors, 'find' | 'isRequiredOf'>;
     readonly passkeys: Pick<Passkeys, 'unusable' | 'listOf'>;
     readonly identityLinks: IdentityLinks;
     readonly userProfiles: Pick<UserProfiles, 'read' | 'changeOwn'>;
@@ -63,6 +63,7 @@ export function accountRoutes(
       limit: shownEntries,
     });
     const factor = credential && (await secondFactors.find(user.id));
+    const isRequired = await secondFactors.isRequiredOf(user);
     const { info, toldBy } = await userProfiles.read(user);
     const page = accountPage({
       layout: await pages.formLayoutFor(ctx),
@@ -98,14 +99,14 @@ export function accountRoutes(
         })),
       secondFactor: credential && {
         isOn: factor?.codes !== undefined,
-        isRequired: false,
+        isRequired: isRequired && factor?.passkeyCount === 0,
         recoveryCodesLeft: factor?.codes?.recoveryCodesLeft ?? 0,
       },
       passkeys: credential && {
         unusable: deps.passkeys.unusable,
         passkeys: (await deps.passkeys.listOf(user.id)).map((passkey) => ({
           ...passkey,
-          mayRemove: true,
+          mayRemove: !isRequired || factor?.codes !== undefined || factor?.passkeyCount !== 1,
         })),
         suggestedName: String(deviceName(ctx.get('User-Agent'))),
       },

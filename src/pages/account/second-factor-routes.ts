@@ -4,6 +4,7 @@ import type { CodeResult, SecondFactors, SetUp } from '../../accounts/second-fac
 import { HubError } from '../../errors.ts';
 import type { ClientAddress } from '../../http/client-address.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
 import type { User } from '../../users/user-store.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
@@ -27,11 +28,7 @@ export function secondFactorRoutes(
   const { pages, confirmLogin, secondFactors } = deps;
   const { urls } = pages;
 
-  async function showSetUp(
-    ctx: Context,
-    { secret, uri }: SetUp,
-    failure?: { readonly problem: string; readonly status: number },
-  ): Promise<void> {
+  async function showSetUp(ctx: Context, { secret, uri }: SetUp, failure?: Failure): Promise<void> {
     const { create: createQrCode } = await import('qrcode');
     const page = secondFactorSetUpPage({
       layout: await pages.formLayoutFor(ctx),
@@ -69,31 +66,32 @@ export function secondFactorRoutes(
         ctx.redirect(urls.account);
         return;
       }
-      await showSetUp(ctx, await secondFactors.resume(login.user), failureOf(ctx, result));
+      await showSetUp(ctx, await secondFactors.resume(login.user), codeFailure(ctx, result));
     }),
   );
 
   codeProtected({
     path: '/account/second-factor/remove',
-    title: 'Turn off the authenticator app?',
-    lead: 'Your recovery codes go with it. Without a passkey, your password alone logs you in from then on. Type a code to show that it is you.',
-    label: 'Turn off',
+    title: text`Turn off the authenticator app?`,
+    lead: text`Your recovery codes go with it. Without a passkey, your password alone logs you in from then on. Type a code to show that it is you.`,
+    label: text`Turn off`,
     action: urls.removeSecondFactor,
     isDestructive: true,
     async run(ctx, { user }) {
+      await secondFactors.requireAnother(user, 'codes');
       await secondFactors.removeCodes(user.id);
       pages.redirectWithNotice(ctx, urls.account, {
         kind: 'good',
-        text: 'Your authenticator app is off.',
+        text: text`Your authenticator app is off.`,
       });
     },
   });
 
   codeProtected({
     path: '/account/second-factor/recovery-codes',
-    title: 'Make new recovery codes?',
-    lead: 'Those you have stop working. Type a code to show that it is you.',
-    label: 'Make new codes',
+    title: text`Make new recovery codes?`,
+    lead: text`Those you have stop working. Type a code to show that it is you.`,
+    label: text`Make new codes`,
     action: urls.recoveryCodes,
     isDestructive: false,
     async run(ctx, { user }) {
@@ -108,14 +106,14 @@ export function secondFactorRoutes(
   /** An action that a stolen browser session must not suffice for. */
   function codeProtected(action: {
     readonly path: string;
-    readonly title: string;
-    readonly lead: string;
-    readonly label: string;
+    readonly title: Phrase;
+    readonly lead: Phrase;
+    readonly label: Phrase;
     readonly action: string;
     readonly isDestructive: boolean;
     readonly run: (ctx: Context, login: Login) => Promise<void>;
   }): void {
-    async function show(ctx: Context, failure?: { problem: string; status: number }) {
+    async function show(ctx: Context, failure?: Failure) {
       const layout = await pages.formLayoutFor(ctx);
       const page = confirmWithCodePage({ ...action, layout, problem: failure?.problem });
       pages.send(ctx, page, failure?.status ?? 200);
@@ -135,7 +133,7 @@ export function secondFactorRoutes(
         const form = await pages.readForm(ctx);
         const result = await secondFactors.check(attemptOf(ctx, login, form));
         if (result.outcome === 'right') await action.run(ctx, login);
-        else await show(ctx, failureOf(ctx, result));
+        else await show(ctx, codeFailure(ctx, result));
       }),
     );
   }
@@ -147,16 +145,25 @@ export async function requirePassword(
   user: Pick<User, 'name'>,
 ): Promise<void> {
   if ((await credentials.findPasswordHash(user.name)) !== undefined) return;
-  throw new HubError('not_found', 'A second factor goes with a password, and you have none here.');
+  throw new HubError(
+    'not_found',
+    text`A second factor goes with a password, and you have none here.`,
+  );
 }
 
-function failureOf(
+/** What a page says of a code that was refused. */
+export interface Failure {
+  readonly problem: Phrase;
+  readonly status: number;
+}
+
+export function codeFailure(
   ctx: Context,
   result: Exclude<CodeResult, { outcome: 'right' }>,
-): { problem: string; status: number } {
+): Failure {
   if (result.outcome === 'wrong') {
-    return { problem: 'This code is wrong, or it has been used already.', status: 400 };
+    return { problem: text`This code is wrong, or it has been used already.`, status: 400 };
   }
   ctx.set('Retry-After', String(result.retryAfterSeconds));
-  return { problem: 'Too many wrong codes. Wait a while, then try again.', status: 429 };
+  return { problem: text`Too many wrong codes. Wait a while, then try again.`, status: 429 };
 }

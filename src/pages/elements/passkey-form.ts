@@ -3,8 +3,8 @@ import { type Html, type HtmlValue, html } from '../html.ts';
 import { csrfField, hiddenFields } from './form.ts';
 import type { FormLayoutProps } from './layout-props.ts';
 
-/** What a page asks a passkey for: `add` makes one. */
-export type PasskeyFormPurpose = 'login' | 'second-factor' | 'confirm' | 'add';
+/** What a page asks a passkey for: `add` and `set-up` make one. */
+export type PasskeyFormPurpose = 'login' | 'second-factor' | 'confirm' | 'add' | 'set-up';
 
 /**
  * A form that a browser completes with a passkey; hidden unless scripts run and the browser has passkeys. It

@@ -1,3 +1,4 @@
+import type { Phrase } from '../../texts/text.ts';
 import { type Html, html } from '../html.ts';
 
 /** The dark and light squares of a QR code, row by row. */
@@ -9,7 +10,7 @@ export interface QrModules {
 const quietZone = 4;
 
 /** Draws a QR code as one path, so that no markup has to be taken on trust. */
-export function qrCode({ size, data }: QrModules, label: string): Html {
+export function qrCode({ size, data }: QrModules, label: Phrase): Html {
   const side = size + 2 * quietZone;
   let path = '';
   for (let index = 0; index < size * size; index += 1) {

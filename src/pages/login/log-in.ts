@@ -1,5 +1,10 @@
 import type { Context } from 'koa';
-import type { NextLoginStep, PartialLogins } from '../../accounts/partial-logins.ts';
+import {
+  type LoginStep,
+  type NextLoginStep,
+  type PartialLogins,
+  stepSeconds,
+} from '../../accounts/partial-logins.ts';
 import { identifyActor } from '../../audit/actor.ts';
 import type { LoggedIn } from '../../authentication/login-service.ts';
 import type { Sealer } from '../../crypto/sealer.ts';
@@ -29,7 +34,11 @@ export interface LogIn {
     },
   ): Promise<void>;
   /** Answers a browser that has passed a step; with the login page when another tab was faster. */
-  completeStep(ctx: Context): Promise<void>;
+  completeStep(
+    ctx: Context,
+    /** Shows a page that leads on, in place of a redirect, where the login is complete. */
+    show?: (next: string) => Promise<void>,
+  ): Promise<void>;
   /** Id of the browser, when this user has logged in with it before. */
   knownBrowserFor(ctx: Context, userName: string): string | undefined;
   /** The key to the login that stopped halfway in this browser; empty without one. */
@@ -41,8 +50,6 @@ export interface LogIn {
   /** Sends a browser that is logged in already to where the login leads. */
   redirect(ctx: Context, next: string | undefined): void;
 }
-
-const cookieSeconds = 300;
 
 export function createLogIn(deps: {
   readonly urls: PageUrls;
@@ -59,14 +66,21 @@ export function createLogIn(deps: {
 
   const knownBrowser = createKnownBrowser({ sealer, path: urls.hub, isSecure: deps.isSecure });
 
-  function setKey(ctx: Context, key: string | undefined): void {
-    setCookie(ctx, loginStepCookie, key === undefined ? '' : sealer.seal(key, loginStepCookie), {
+  function setKey(ctx: Context, next: Pick<NextLoginStep, 'key' | 'step'> | undefined): void {
+    const sealed = next === undefined ? '' : sealer.seal(next.key, loginStepCookie);
+    setCookie(ctx, loginStepCookie, sealed, {
       path: urls.hub,
       secure: deps.isSecure,
       sameSite: 'Strict',
-      maxAgeSeconds: key === undefined ? 0 : cookieSeconds,
+      maxAgeSeconds: next === undefined ? 0 : stepSeconds[next.step],
     });
   }
+
+  const stepUrls: Readonly<Record<LoginStep, string>> = {
+    'second-factor': urls.loginSecondFactor,
+    'new-password': urls.loginPassword,
+    'set-up': urls.loginSetUp,
+  };
 
   const keyOf = (ctx: Context): string =>
     openOnlyCookie(sealer, ctx.req.headers.cookie, loginStepCookie) ?? '';
@@ -77,9 +91,9 @@ export function createLogIn(deps: {
     if (ctx.method !== 'GET') ctx.status = 303;
   }
 
-  function showStep(ctx: Context, { step, key }: NextLoginStep): void {
-    setKey(ctx, key);
-    redirectTo(ctx, step === 'second-factor' ? urls.loginSecondFactor : urls.loginPassword);
+  function showStep(ctx: Context, next: NextLoginStep): void {
+    setKey(ctx, next);
+    redirectTo(ctx, stepUrls[next.step]);
   }
 
   function startAgain(ctx: Context): void {
@@ -122,13 +136,16 @@ export function createLogIn(deps: {
       finish(ctx, result, next);
     },
 
-    async completeStep(ctx) {
+    async completeStep(ctx, show) {
       const completed = await partialLogins.completeStep(keyOf(ctx));
       if (completed === undefined) return startAgain(ctx);
       if (completed.outcome === 'step') return showStep(ctx, completed);
       setKey(ctx, undefined);
       await beginSession(ctx, completed.result);
       finish(ctx, completed.result, completed.next);
+      if (show === undefined) return;
+      ctx.remove('Location');
+      await show(completed.next ?? deps.landingUrl);
     },
 
     async abandon(ctx) {

@@ -43,6 +43,13 @@ export function passkeyQuestionRoute(
       return passkeys.ask('second-factor', { user: pending.user, browser });
     },
 
+    async 'set-up'(ctx) {
+      const browser = deps.logIn.keyOf(ctx);
+      const pending = await deps.partialLogins.find(browser, 'set-up');
+      if (pending === undefined) throw tooLate();
+      return passkeys.askForNew(pending.user, browser);
+    },
+
     async confirm(ctx) {
       const { user, session } = requireLogin(ctx);
       return passkeys.ask('confirm', { user, browser: session.sessionId });

@@ -1,0 +1,78 @@
+import type Router from '@koa/router';
+import type { Context } from 'koa';
+import type { PartialLogins } from '../../accounts/partial-logins.ts';
+import { type Passkeys, passkeyAnswerOf } from '../../accounts/passkeys.ts';
+import type { SecondFactors, SetUp } from '../../accounts/second-factors.ts';
+import type { ClientAddress } from '../../http/client-address.ts';
+import type { User } from '../../users/user-store.ts';
+import { recoveryCodesPage } from '../account/second-factor-pages.ts';
+import { codeFailure, type Failure } from '../account/second-factor-routes.ts';
+import { deviceName } from '../elements/device.ts';
+import type { PageContext } from '../page-context.ts';
+import type { LogIn } from './log-in.ts';
+import { setUpSecondFactorPage } from './set-up-second-factor-page.ts';
+
+/** `/hub/login/set-up-second-factor`: a login goes no further without one, where it is compulsory. */
+export function setUpSecondFactorRoutes(
+  router: Router,
+  deps: {
+    readonly pages: PageContext;
+    readonly logIn: LogIn;
+    readonly partialLogins: Pick<PartialLogins, 'find'>;
+    readonly secondFactors: Pick<SecondFactors, 'find' | 'begin' | 'resume' | 'confirm'>;
+    readonly passkeys: Pick<Passkeys, 'unusable' | 'add'>;
+  },
+): void {
+  const { pages, logIn, secondFactors, passkeys } = deps;
+
+  /**
+   * Whose login stands at this step. One that has a second factor by now, set up elsewhere, begins again: the
+   * password alone, which may be known to others, adds no further one.
+   */
+  async function waitingUser(ctx: Context): Promise<User | undefined> {
+    const pending = await deps.partialLogins.find(logIn.keyOf(ctx), 'set-up');
+    if (pending === undefined) return undefined;
+    return (await secondFactors.find(pending.user.id)) === undefined ? pending.user : undefined;
+  }
+
+  async function show(ctx: Context, { secret, uri }: SetUp, failure?: Failure): Promise<void> {
+    const { create: createQrCode } = await import('qrcode');
+    const page = setUpSecondFactorPage({
+      layout: await pages.formLayoutFor(ctx),
+      qr: createQrCode(uri).modules,
+      secret,
+      problem: failure?.problem,
+      takesPasskeys: passkeys.unusable === undefined,
+    });
+    pages.send(ctx, page, failure?.status ?? 200);
+  }
+
+  router.get('/login/set-up-second-factor', async (ctx) => {
+    const user = await waitingUser(ctx);
+    if (user === undefined) return logIn.startAgain(ctx);
+    // A new secret each time: who knows the password may have seen an earlier one.
+    await show(ctx, await secondFactors.begin(user));
+  });
+
+  router.post('/login/set-up-second-factor', async (ctx) => {
+    const form = await pages.readForm(ctx);
+    const user = await waitingUser(ctx);
+    if (user === undefined) return logIn.startAgain(ctx);
+    const answer = passkeyAnswerOf(form, logIn.keyOf(ctx));
+    if (answer.response !== '') {
+      await passkeys.add(user, answer, String(deviceName(ctx.get('User-Agent'))));
+      return logIn.completeStep(ctx);
+    }
+    const { address } = ctx.state['client'] as ClientAddress;
+    const code = form.get('code') ?? '';
+    const result = await secondFactors.confirm({ user, address, code });
+    if (result.outcome !== 'on') {
+      return show(ctx, await secondFactors.resume(user), codeFailure(ctx, result));
+    }
+    await logIn.completeStep(ctx, async (next) => {
+      const layout = await pages.layoutFor(ctx);
+      const { recoveryCodes: codes } = result;
+      pages.send(ctx, recoveryCodesPage({ layout, codes, isFirstTime: true, next }));
+    });
+  });
+}
