@@ -13,6 +13,7 @@ import { createApp } from './app.ts';
 import { addAccountPages } from './composition/account-pages.ts';
 import { addAdminPages } from './composition/admin-pages.ts';
 import { composeAccounts } from './composition/compose-accounts.ts';
+import { composeAnnouncements } from './composition/compose-announcements.ts';
 import { addApi } from './composition/compose-api.ts';
 import { composeAudit } from './composition/compose-audit.ts';
 import { composeBrowser } from './composition/compose-browser.ts';
@@ -172,7 +173,9 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     instances,
     revalidation,
   });
+  const announcements = await composeAnnouncements(foundation, site);
   const gateways = composeGateways(foundation, {
+    announcements,
     gateway,
     version,
     look: site.look,
@@ -210,6 +213,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const sharing = composeSharing(foundation, { authorizer, site, servers, accounts });
   const app = new Koa();
   const browser = composeBrowser(foundation, {
+    announcements,
     app,
     site,
     authorizer,

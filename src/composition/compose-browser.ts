@@ -2,7 +2,7 @@ import type Koa from 'koa';
 import type { LoginRevalidation } from '../authentication/login-revalidation.ts';
 import { createKeyedHash } from '../crypto/keyed-hash.ts';
 import { createSealer } from '../crypto/sealer.ts';
-import { createAnnouncements } from '../pages/announcements.ts';
+import type { Announcements } from '../pages/announcements.ts';
 import { createConfirmLogin } from '../pages/login/confirm-login.ts';
 import { createLogIn } from '../pages/login/log-in.ts';
 import { createWaitingForms } from '../pages/login/waiting-forms.ts';
@@ -26,6 +26,7 @@ export function composeBrowser(
   deps: {
     readonly app: Koa;
     readonly site: Site;
+    readonly announcements: Announcements;
     readonly authorizer: Authorizer;
     readonly logins: LoginSessions;
     readonly accounts: Pick<ComposedAccounts, 'partialLogins' | 'recentLogin'>;
@@ -33,7 +34,7 @@ export function composeBrowser(
     readonly revalidation: Pick<LoginRevalidation, 'revalidate'>;
   },
 ) {
-  const { app, site, authorizer, logins, accounts, servers, revalidation } = deps;
+  const { app, site, announcements, authorizer, logins, accounts, servers, revalidation } = deps;
   const { isHttps, urls } = site;
   const { Hub, Proxy: proxyConfig, basePath, publicUrl } = config;
   const csrf = createCsrfProtection({
@@ -58,12 +59,6 @@ export function composeBrowser(
     // Logging out works whatever the provider says.
     revalidate: async (found, ctx) =>
       ctx.path === urls.logout ? found : revalidation.revalidate(found),
-  });
-  const announcements = createAnnouncements({
-    hubPath: urls.hub,
-    config: Hub,
-    notices: stores.notices,
-    now: database.now,
   });
   const landing = createLanding({
     config: Hub,

@@ -10,6 +10,7 @@ import { listen } from '../http/server/listener.ts';
 import { createHopProof } from '../instances/hop-proof.ts';
 import type { CurrentLook } from '../look/look.ts';
 import { ownGateway } from '../oauth/tokens/token-verifier.ts';
+import type { Announcements } from '../pages/announcements.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { ComposedGateway } from './compose-gateway.ts';
 import type { Foundation } from './foundation.ts';
@@ -27,6 +28,7 @@ export function composeGateways(
   foundation: Foundation,
   deps: {
     readonly gateway: ComposedGateway;
+    readonly announcements: Pick<Announcements, 'everywhere' | 'onChange'>;
     readonly version: string;
     readonly look: CurrentLook;
     /** The hub's own environment. */
@@ -44,6 +46,7 @@ export function composeGateways(
       changes: backend.changes,
       onSessionEnd: backend.onSessionEnd,
       allowedScopes: backend.allowedScopes,
+      notices: deps.announcements,
       settings,
       settingsDigest: digest,
       look: deps.look,

@@ -6,6 +6,7 @@ import { createClientAddressReader } from '../http/client-address.ts';
 import { createErrorAnswers } from '../http/error-answers.ts';
 import { createOrigins } from '../http/origins.ts';
 import { builtInLook, type Look, type OwnLook } from '../look/look.ts';
+import { createAnnounced } from '../pages/announced.ts';
 import { loadAssets } from '../pages/assets/assets.ts';
 import { createErrorPageRenderer } from '../pages/errors/error-page-renderer.ts';
 import { createPageUrls } from '../pages/page-urls.ts';
@@ -55,6 +56,7 @@ export async function composeSite(
   const languages = await loadLanguages(languageSettingsOf(config));
   const look = { current: builtInLook };
   const layout = { hubTitle: Hub.title, urls, assets, look };
+  const announced = createAnnounced();
   return {
     isHttps,
     origins,
@@ -77,8 +79,9 @@ export async function composeSite(
     /** What every page has in common. */
     layout,
     languages,
+    announced,
     errorAnswers: createErrorAnswers({
-      renderErrorPage: createErrorPageRenderer(layout, languages),
+      renderErrorPage: createErrorPageRenderer(layout, languages, announced.shown),
       isHttps,
       formTargets: origins.otherSources,
       log,

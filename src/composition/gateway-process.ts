@@ -96,6 +96,14 @@ export async function createGatewayProcess(
     tellChange: isLocal ? listeners.callAll : tellTwice,
     retire: () => void retire(),
     followLook: site.followLook,
+    onNotices: ({ announcement, maintenance }) =>
+      site.announced.follow(
+        () => ({
+          announcement: announcement && datedNotice(announcement),
+          maintenance: maintenance && datedNotice(maintenance),
+        }),
+        changes.now,
+      ),
     onSnapshot({ now_ms: hubNowMs, settings: current }) {
       clockOffsetMs = hubNowMs - monotonicMs();
       const settings = sharedPart(current as GatewaySettings);
@@ -230,6 +238,13 @@ export async function createGatewayProcess(
     shutdownSeconds: config.Hub.shutdown_timeout,
     [Symbol.asyncDispose]: () => built.disposeAsync(),
   };
+}
+
+function datedNotice<Told extends { readonly until_ms?: number | undefined }>({
+  until_ms,
+  ...notice
+}: Told) {
+  return { ...notice, ...(until_ms !== undefined && { until: new Date(until_ms) }) };
 }
 
 /** What must be the same at all hubs that a gateway may come to, for it to go on as it is. */

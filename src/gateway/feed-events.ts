@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Config } from '../config/config.ts';
+import { announcementLevels } from '../config/hub-schema.ts';
 import { routeRules } from '../config/route-rules-schema.ts';
 
 /** Form of the feed and of the questions; a gateway and a hub of different forms do not work together. */
@@ -43,6 +44,21 @@ export const rightsChange = z.union([
 const subjectModel = z
   .looseObject({ kind: z.string() })
   .describe('What changed; without it, anything may have.');
+
+const notice = z.object({
+  text: z.string(),
+  until_ms: z.number().optional().describe('When it ends; milliseconds since 1970.'),
+});
+
+const noticesModel = z
+  .object({
+    announcement: notice.extend({ level: z.enum(announcementLevels) }).optional(),
+    maintenance: notice.optional(),
+  })
+  .describe('What all users are told on every page.')
+  .meta({ id: 'GatewayNotices' });
+
+export type NoticesModel = z.output<typeof noticesModel>;
 
 /** What a gateway is run with: the parts of the configuration that concern it, and its own keys. */
 export interface GatewaySettings {
@@ -94,6 +110,7 @@ export const feedEvent = z
       now_ms: z
         .number()
         .describe('Time of day by the clock of the hub, in milliseconds since 1970.'),
+      notices: noticesModel,
       routes: z.array(routeModel),
     }),
     z.object({ kind: z.literal('route'), number: z.int(), route: routeModel }),
@@ -108,6 +125,7 @@ export const feedEvent = z
       number: z.int(),
       look: z.unknown().describe('As in the snapshot.'),
     }),
+    z.object({ kind: z.literal('notices'), number: z.int(), notices: noticesModel }),
     z.object({ kind: z.literal('retire'), number: z.int() }),
     z.object({
       kind: z.literal('heartbeat'),

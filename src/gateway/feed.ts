@@ -1,6 +1,7 @@
 import { HubError } from '../errors.ts';
 import type { GatewayIdentity } from '../instances/instance-figures.ts';
 import type { CurrentLook } from '../look/look.ts';
+import type { Announcement } from '../notices/notice.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
@@ -11,6 +12,7 @@ import {
   type GatewayRoute,
   gatewayProtocol,
   heartbeatMs,
+  type NoticesModel,
   rightsChange,
 } from './feed-events.ts';
 
@@ -59,6 +61,13 @@ export function createGatewayFeed(deps: {
   readonly changes: ChangeSource;
   readonly onSessionEnd: LoginSessions['onEnd'];
   readonly allowedScopes: (clientId: string) => readonly string[];
+  readonly notices: {
+    everywhere(): {
+      readonly announcement?: Pick<Announcement, 'text' | 'level' | 'until'> | undefined;
+      readonly maintenance?: Pick<Announcement, 'text' | 'until'> | undefined;
+    };
+    onChange(listener: () => void): () => void;
+  };
   readonly settings: object;
   readonly settingsDigest: string;
   readonly look: CurrentLook;
@@ -121,10 +130,21 @@ export function createGatewayFeed(deps: {
     tellAll({ kind: 'change', ...(subject !== undefined && { subject: { ...subject } }) });
   }
 
+  function noticesModel(): NoticesModel {
+    const { announcement, maintenance } = deps.notices.everywhere();
+    return {
+      ...(announcement !== undefined && {
+        announcement: { ...toldOf(announcement), level: announcement.level },
+      }),
+      ...(maintenance !== undefined && { maintenance: toldOf(maintenance) }),
+    };
+  }
+
   using started = new DisposableStack();
   started.defer(routes.onChange(tellRoute));
   started.defer(deps.changes.onChange(onChange));
   started.defer(deps.onSessionEnd((sessionId) => onChange({ kind: 'session_ended', sessionId })));
+  started.defer(deps.notices.onChange(() => tellAll({ kind: 'notices', notices: noticesModel() })));
   const beating = setInterval(
     () => tellAll({ kind: 'heartbeat', at_ms: deps.changes.now() }),
     heartbeatMs,
@@ -173,6 +193,7 @@ export function createGatewayFeed(deps: {
         settings_digest: settingsDigest,
         look: deps.look.current,
         now_ms: deps.changes.now(),
+        notices: noticesModel(),
         routes: routes
           .list()
           .filter((route) => isReachable(route, gateway))
@@ -217,6 +238,10 @@ export function createGatewayFeed(deps: {
       owned[Symbol.dispose]();
     },
   };
+}
+
+function toldOf({ text, until }: Pick<Announcement, 'text' | 'until'>) {
+  return { text, ...(until !== undefined && { until_ms: until.getTime() }) };
 }
 
 /** The loopback addresses and sockets of the hub's machine are others elsewhere: there the hub forwards. */

@@ -2,7 +2,7 @@ import type { Look } from '../look/look.ts';
 import type { RouteDefinition } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { ChangeListener } from '../store/change-listeners.ts';
-import { type GatewayRoute, rightsChange } from './feed-events.ts';
+import { type GatewayRoute, type NoticesModel, rightsChange } from './feed-events.ts';
 import type { FeedReceiver, Snapshot } from './hub-link.ts';
 
 /** What the clients of guarded routes may ask visitors for, by client id. */
@@ -16,6 +16,7 @@ export function createRouteMirror(deps: {
   readonly routes: RouteTable;
   readonly tellChange: ChangeListener;
   readonly retire: () => void;
+  readonly onNotices: (notices: NoticesModel) => void;
   readonly onSnapshot: (snapshot: Snapshot) => void;
   readonly followLook: (look: Look) => void;
 }): FeedReceiver & { readonly allowedScopes: AllowedScopes } {
@@ -51,6 +52,7 @@ export function createRouteMirror(deps: {
       for (const model of snapshot.routes) put(model);
       deps.tellChange(undefined);
       deps.followLook(snapshot.look as Look);
+      deps.onNotices(snapshot.notices);
       deps.onSnapshot(snapshot);
     },
 
@@ -67,6 +69,9 @@ export function createRouteMirror(deps: {
           break;
         case 'look':
           deps.followLook(news.look as Look);
+          break;
+        case 'notices':
+          deps.onNotices(news.notices);
           break;
         case 'retire':
           deps.retire();

@@ -1,5 +1,5 @@
 import type { HubConfig } from '../config/config.ts';
-import type { AnnouncedPage } from '../notices/notice.ts';
+import type { AnnouncedPage, Announcement, Maintenance } from '../notices/notice.ts';
 import type { NoticeStore, Notices } from '../notices/notice-store.ts';
 import { text } from '../texts/text.ts';
 import type { ShownAnnouncement } from './elements/layout-props.ts';
@@ -9,6 +9,12 @@ import { exactTime } from './elements/time.ts';
 export interface Announcements {
   /** What stands on the page at a path. */
   at(path: string): Promise<readonly ShownAnnouncement[]>;
+  /** What stands on pages at any path, as far as it was known last: for errors, which wait for nothing. */
+  everywhere(): ShownNotices;
+  /** Reads again what is announced. */
+  refresh(): Promise<void>;
+  /** Calls back when something else stands on pages at any path. */
+  onChange(listener: () => void): () => void;
   /** Takes the texts of a reloaded configuration over. */
   update(config: AnnouncementConfig): void;
 }
@@ -22,6 +28,12 @@ export type AnnouncementConfig = Pick<
   | 'announcement_logout'
 >;
 
+/** What stands on a page. */
+export interface ShownNotices {
+  readonly announcement?: Pick<Announcement, 'text' | 'level' | 'until'> | undefined;
+  readonly maintenance?: Pick<Maintenance, 'text' | 'until'> | undefined;
+}
+
 /** Pages are told apart by the first segment of their path below `hubPath`. */
 export function createAnnouncements(deps: {
   readonly hubPath: string;
@@ -30,8 +42,10 @@ export function createAnnouncements(deps: {
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }): Announcements {
-  const { hubPath, notices, now } = deps;
+  const { hubPath, now } = deps;
   let { config } = deps;
+  let known: Notices = {};
+  const listeners = new Set<() => void>();
 
   function pageAt(path: string): AnnouncedPage | undefined {
     const [page = ''] = path.startsWith(hubPath) ? path.slice(hubPath.length).split('/', 1) : [];
@@ -50,7 +64,7 @@ export function createAnnouncements(deps: {
   }
 
   /** Of the configuration: the text of that one page, empty to have none there, before that of all. */
-  function configuredAt(page: AnnouncedPage | undefined): ShownAnnouncement | undefined {
+  function configuredAt(page: AnnouncedPage | undefined): Announcement | undefined {
     const own = page === undefined ? undefined : config[`announcement_${page}`];
     if (own !== undefined) return own === '' ? undefined : { text: own, level: 'warning' };
     const { announcement } = config;
@@ -58,27 +72,59 @@ export function createAnnouncements(deps: {
     if (typeof announcement === 'string') return { text: announcement, level: 'warning' };
     const { text: announced, level, pages, until } = announcement;
     const isOver = until !== undefined && Date.parse(until) <= now();
-    return isOver || !isFor(pages, page) ? undefined : { text: announced, level };
+    if (isOver || !isFor(pages, page)) return undefined;
+    return { text: announced, level, ...(until !== undefined && { until: new Date(until) }) };
+  }
+
+  function noticesOn(page: AnnouncedPage | undefined, { announcement, maintenance }: Notices) {
+    const isHere = announcement !== undefined && isFor(announcement.pages, page);
+    return { announcement: isHere ? announcement : configuredAt(page), maintenance };
+  }
+
+  function tell(): void {
+    for (const listener of listeners) listener();
   }
 
   return {
     async at(path) {
-      const page = pageAt(path);
       // A page about a database that is away must not wait for it.
-      const { announcement, maintenance } = await notices.current().catch((): Notices => ({}));
-      const announced =
-        announcement !== undefined && isFor(announcement.pages, page)
-          ? announcement
-          : configuredAt(page);
-      return [
-        ...(maintenance === undefined ? [] : [maintenanceNotice(maintenance)]),
-        ...(announced === undefined ? [] : [announced]),
-      ];
+      const notices = await current().catch(() => known);
+      return shownNotices(noticesOn(pageAt(path), notices), now());
+    },
+    everywhere: () => noticesOn(undefined, known),
+    async refresh() {
+      await current();
+      tell();
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
     },
     update(changed) {
       config = changed;
+      tell();
     },
   };
+
+  async function current(): Promise<Notices> {
+    known = await deps.notices.current();
+    return known;
+  }
+}
+
+/** How notices stand on a page; what has ended does not. */
+export function shownNotices(
+  { announcement, maintenance }: ShownNotices,
+  nowMs: number,
+): readonly ShownAnnouncement[] {
+  const lasts = ({ until }: { readonly until?: Date | undefined }) =>
+    until === undefined || until.getTime() > nowMs;
+  return [
+    ...(maintenance !== undefined && lasts(maintenance) ? [maintenanceNotice(maintenance)] : []),
+    ...(announcement !== undefined && lasts(announcement)
+      ? [{ text: announcement.text, level: announcement.level }]
+      : []),
+  ];
 }
 
 function isFor(
@@ -91,7 +137,7 @@ function isFor(
 function maintenanceNotice({
   text: own,
   until,
-}: NonNullable<Notices['maintenance']>): ShownAnnouncement {
+}: Pick<Maintenance, 'text' | 'until'>): ShownAnnouncement {
   const rule =
     until === undefined
       ? text`Maintenance: no servers are started. Those that run go on.`

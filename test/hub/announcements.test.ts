@@ -10,7 +10,7 @@ import {
   submitFormTo,
   tokenOf,
 } from '../support/server-hub.ts';
-import { createTestHub, type TestHub } from '../support/test-hub.ts';
+import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
 
 const all = 'Down on Friday <b>at 18:00</b>.\nSave your work.';
 const shown = 'Down on Friday &lt;b&gt;at 18:00&lt;/b&gt;.\nSave your work.';
@@ -105,9 +105,9 @@ describe('what is announced at run time', () => {
   const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString();
 
   test('stands in place of the text of the file, on every page, as plain text', async () => {
-    const until = inAnHour();
-    const put = await call('PUT', '/announcement', { text: all, level: 'warning', until });
-    expect(put).toMatchObject({ status: 200, body: { text: all, pages: null, until } });
+    const end = inAnHour();
+    const put = await call('PUT', '/announcement', { text: all, level: 'warning', until: end });
+    expect(put).toMatchObject({ status: 200, body: { text: all, pages: null, until: end } });
     for (const path of ['hub/home', 'hub/token']) {
       const body = await bodyOf(hub, alice, path);
       expect(body).toContain(shown);
@@ -116,6 +116,13 @@ describe('what is announced at run time', () => {
     expect(await bodyOf(hub, new FakeBrowser(), 'hub/login')).toContain(shown);
     expect((await call('GET', '/announcement')).body).toMatchObject({ level: 'warning' });
 
+    // Also of those who are not logged in, and while nothing is known of who asks.
+    const stands = (said: string) =>
+      until(
+        async () => (await bodyOf(hub, new FakeBrowser(), 'hub/no-such-page')).includes(said),
+        `the page of an error says ${said}`,
+      );
+    await stands(shown);
     const text = 'See https://example.org/course.';
     await call('PUT', '/announcement', { text, pages: ['login'] });
     expect(await bodyOf(hub, new FakeBrowser(), 'hub/login')).toContain(
@@ -125,6 +132,7 @@ describe('what is announced at run time', () => {
     expect((await call('DELETE', '/announcement')).status).toBe(204);
     expect((await call('GET', '/announcement')).body).toMatchObject({ active: false, text: null });
     expect(await bodyOf(hub, new FakeBrowser(), 'hub/login')).toContain('Of the file.');
+    await stands('Of the file.');
   });
 
   test.each([

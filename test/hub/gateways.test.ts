@@ -177,6 +177,10 @@ test('while the hub is away, visitors who were admitted stay so for a time, and 
   });
   const hub = await folder.start();
   const [gateway = 0] = gatewayPids(hub);
+  await api(folder, '/announcement', {
+    method: 'PUT',
+    body: JSON.stringify({ text: 'A new disk on Friday.' }),
+  });
   const token = await startServerOf(folder, 'alice');
   const server = `${folder.url}user/alice/`;
   const headers = { authorization: `token ${token}` };
@@ -195,6 +199,11 @@ test('while the hub is away, visitors who were admitted stay so for a time, and 
     async () => (await fetch(server, { headers })).status === 503,
     'what is known of visitors is too old',
   );
+  const page = await fetch(server, { headers: { ...headers, accept: 'text/html' } });
+  expect([page.status, await page.text()]).toEqual([
+    503,
+    expect.stringContaining('A new disk on Friday.'),
+  ]);
   // Not before its time.
   expect(performance.now() - beganMs).toBeGreaterThan(1_500);
   const { status, afterMs } = await forHub;

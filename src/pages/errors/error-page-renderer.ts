@@ -5,6 +5,7 @@ import type { CsrfProtection } from '../../sessions/csrf.ts';
 import { loginOf } from '../../sessions/session-middleware.ts';
 import type { Languages } from '../../texts/languages.ts';
 import { text } from '../../texts/text.ts';
+import type { Announced } from '../announced.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { type Html, renderHtml } from '../html.ts';
 import { languageOf } from '../language-of.ts';
@@ -16,10 +17,14 @@ import { errorPage } from './error-page.ts';
 export function createErrorPageRenderer(
   layout: Omit<LayoutProps, 'now'>,
   languages: Languages,
+  announced: Announced['shown'],
 ): RenderErrorPage {
   return (error, { id: requestId, headers }) => {
     const { theme } = readPreferences(headers.cookie);
-    const page = pageOf({ ...layout, now: new Date(), theme, requestId }, error);
+    const page = pageOf(
+      { ...layout, now: new Date(), theme, requestId, announcements: announced() },
+      error,
+    );
     return renderHtml(page, languageOf(languages, headers));
   };
 }

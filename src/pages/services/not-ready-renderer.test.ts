@@ -14,6 +14,7 @@ const render = createNotReadyRenderer(
       assets: { url: (name) => `/hub/static/${name}` },
     },
     languages: await loadLanguages(),
+    announced: { shown: () => [{ text: 'Down on Friday.', level: 'warning' }] },
   },
   {
     statusOf,
@@ -37,6 +38,7 @@ test.for([
 ] as const)('what does not answer at %o is called %s', ([owner, title]) => {
   const { html, error } = render({ owner } as Route, request);
   expect(html).toContain(`<h1>${title} is not ready</h1>`);
+  expect(html).toContain('Down on Friday.');
   expect(error.message).toBe(`${title} is not ready.`);
 });
 

@@ -8,6 +8,7 @@ import type { ServiceRegistry } from '../../services/service-registry.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
 import type { Languages } from '../../texts/languages.ts';
 import { type Phrase, type Text, text } from '../../texts/text.ts';
+import type { Announced } from '../announced.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { renderHtml } from '../html.ts';
 import { languageOf } from '../language-of.ts';
@@ -23,7 +24,12 @@ export function createNotReadyRenderer(
   {
     layout,
     languages,
-  }: { readonly layout: Omit<LayoutProps, 'now'>; readonly languages: Languages },
+    announced,
+  }: {
+    readonly layout: Omit<LayoutProps, 'now'>;
+    readonly languages: Languages;
+    readonly announced: Pick<Announced, 'shown'>;
+  },
   { statusOf, find }: Pick<ServiceRegistry, 'statusOf' | 'find'>,
 ): (
   route: Route,
@@ -36,7 +42,12 @@ export function createNotReadyRenderer(
     const why = reasonOf(isService ? statusOf(owner.name) : undefined, now);
     const retryAfterSeconds = why.kind === 'stopped' || why.kind === 'silent' ? 15 : 3;
     const page = serviceUnavailablePage({
-      layout: { ...layout, now, theme: readPreferences(headers.cookie).theme },
+      layout: {
+        ...layout,
+        now,
+        theme: readPreferences(headers.cookie).theme,
+        announcements: announced.shown(),
+      },
       serviceName: name,
       why,
       contact: isService ? contactOf(find(owner.name)) : undefined,

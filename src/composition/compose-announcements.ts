@@ -1,0 +1,27 @@
+import { type Announcements, createAnnouncements } from '../pages/announcements.ts';
+import type { Site } from './compose-site.ts';
+import type { Foundation } from './foundation.ts';
+
+/** What the operator tells all users; error pages have it as it was known last. */
+export async function composeAnnouncements(
+  { config, database, stores, log, disposables }: Foundation,
+  site: Pick<Site, 'urls' | 'announced'>,
+): Promise<Announcements> {
+  const announcements = createAnnouncements({
+    hubPath: site.urls.hub,
+    config: config.Hub,
+    notices: stores.notices,
+    now: database.now,
+  });
+  disposables.defer(
+    database.onChange((subject) => {
+      if (subject !== undefined && subject.kind !== 'notices_changed') return;
+      announcements
+        .refresh()
+        .catch((error: unknown) => log.debug({ err: error }, 'the announcements cannot be read'));
+    }),
+  );
+  await announcements.refresh();
+  site.announced.follow(announcements.everywhere, database.now);
+  return announcements;
+}
