@@ -6,7 +6,7 @@ const foreignNames: Readonly<Record<string, string>> = {
   ip: 'bind_url',
   port: 'bind_url',
   db_url: 'database_url',
-  template_vars: 'title',
+  template_vars: 'announcement',
   whitelist: 'allowed_users',
   blacklist: 'blocked_users',
   any_allow_config: 'allow_all',
