@@ -1,8 +1,10 @@
+import { createKeptRoutes } from '../gateway/kept-routes.ts';
 import { createProxyApi } from '../gateway/proxy-api.ts';
 import { createHubServer } from '../http/server/http-server.ts';
 import { listen } from '../http/server/listener.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { Site } from './compose-site.ts';
+import { instanceNameOf } from './describe-instance.ts';
 import type { Foundation } from './foundation.ts';
 
 /** Listens for a JupyterHub that uses the hub as its proxy (`Hub.proxy_api`). */
@@ -10,9 +12,10 @@ export async function openProxyApi(
   {
     config,
     database,
+    stores,
     log,
     disposables,
-  }: Pick<Foundation, 'config' | 'database' | 'log' | 'disposables'>,
+  }: Pick<Foundation, 'config' | 'database' | 'stores' | 'log' | 'disposables'>,
   {
     routes,
     site,
@@ -24,6 +27,9 @@ export async function openProxyApi(
   const { Hub, basePath, publicUrl } = config;
   const api = Hub.proxy_api;
   if (api === undefined) return;
+  const keptRoutes = disposables.use(
+    createKeptRoutes({ settings: stores.settings, instanceName: instanceNameOf(config), log }),
+  );
   const server = createHubServer({
     config: config.Proxy,
     log,
@@ -36,6 +42,8 @@ export async function openProxyApi(
       answers: site.errorAnswers,
       clientAddress: site.clientAddress,
       audit: database.audit,
+      kept: await keptRoutes.load(),
+      onChange: keptRoutes.saveSoon,
     }),
   });
   disposables.defer(() => server.close(0));

@@ -24,6 +24,9 @@ const mostRoutes = 10_000;
 /** Whatever else is given is kept and shown again, as clients expect it. */
 const routeBody = z.looseObject({ target: z.string().max(2_000) });
 
+/** A route as it was given: its decoded path and the body. */
+export type KeptRoute = readonly [path: string, body: z.output<typeof routeBody>];
+
 interface Given {
   readonly route: Route;
   readonly body: z.output<typeof routeBody>;
@@ -31,7 +34,7 @@ interface Given {
 
 /**
  * The REST API of configurable-http-proxy (its README, "REST API"), by which a JupyterHub tells its routes. They are
- * open to everyone, since it guards them itself, and kept in memory only: it gives them again.
+ * open to everyone, since it guards them itself.
  */
 export function createProxyApi(deps: {
   readonly routes: Pick<RouteTable, 'find' | 'list' | 'add' | 'replace' | 'remove'>;
@@ -44,6 +47,10 @@ export function createProxyApi(deps: {
   readonly answers: Pick<ErrorAnswers, 'respond'>;
   readonly clientAddress: ClientAddressReader;
   readonly audit: Pick<AuditTrail, 'recordAlone' | 'recordBounded'>;
+  /** Those of the last run. What has become impossible since is left out. */
+  readonly kept: readonly KeptRoute[];
+  /** Called with all of them after each change. */
+  readonly onChange: (routes: () => readonly KeptRoute[]) => void;
 }): RequestListener {
   const { routes, token, host, basePath, answers, audit } = deps;
   const reserved = ['hub', 'user', 'services'].map((name) => `${basePath}${name}/`);
@@ -151,17 +158,30 @@ export function createProxyApi(deps: {
         const parsed = routeBody.safeParse(body);
         if (!parsed.success) throw badRequest('The body needs a target, as text.');
         const { target } = parsed.data;
-        if (put(path, parsed.data)) await audit.recordAlone(deedOf('route.save', path, { target }));
+        if (put(path, parsed.data)) {
+          keep();
+          await audit.recordAlone(deedOf('route.save', path, { target }));
+        }
         writeAnswer(req, res, { status: 201, headers: {}, body: '' });
         return;
       }
       case 'DELETE':
         remove(path);
+        keep();
         await audit.recordAlone(deedOf('route.delete', path));
         writeAnswer(req, res, { status: 204, headers: {}, body: '' });
         return;
       default:
         throw new HubError('method_not_allowed', 'The methods are GET, POST and DELETE.');
+    }
+  }
+
+  const keep = () => deps.onChange(() => [...given].map(([path, { body }]) => [path, body]));
+  for (const [path, body] of deps.kept) {
+    try {
+      put(path, body);
+    } catch (error) {
+      if (!(error instanceof HubError)) throw error;
     }
   }
 

@@ -210,4 +210,20 @@ describe('the API of configurable-http-proxy', () => {
     });
     expect(answer.status).toBe(404);
   });
+
+  test('keeps the routes over a restart of the hub', async () => {
+    await api('POST', '/kept', { target: app.url, user: 'ada' });
+    await api('POST', '/gone', { target: app.url });
+    await api('DELETE', '/gone');
+    const before = Object.keys(await routesNow());
+    hub = cleanUp.use(await hub.restart());
+    const after = await routesNow();
+    expect(Object.keys(after)).toEqual(before);
+    expect(after).toMatchObject({ '/kept': { target: app.url, user: 'ada' } });
+    await until(async () => {
+      const answer = await fetch(`${gatewayUrl}kept/x`).catch(() => undefined);
+      return (await answer?.text()) === 'app /kept/x';
+    }, 'the route is there again');
+    expect((await api('DELETE', '/kept')).status).toBe(204);
+  });
 });
