@@ -14,6 +14,7 @@ import { withSingleuserOnPath } from '../processes/singleuser-program.ts';
 import { serverClientId } from '../protocol/client-id.ts';
 import { objectName } from '../protocol/object-name.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
+import { text } from '../texts/text.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import type { User } from '../users/user-store.ts';
 import type { AddressReports } from './address-reports.ts';
@@ -216,7 +217,7 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
 }
 
 function lostMeanwhile(): HubError {
-  return new HubError('unavailable', 'Another instance of the hub may have the server by now.');
+  return new HubError('unavailable', text`Another instance of the hub may have the server by now.`);
 }
 
 /** What engines and hooks know a server by. */

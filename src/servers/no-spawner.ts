@@ -1,10 +1,11 @@
 import { HubError } from '../errors.ts';
 import type { Spawner } from '../plugin-host/spawner.ts';
+import { text } from '../texts/text.ts';
 
 /** Stands in where no command for servers is configured. */
 export const noSpawner: Spawner = {
   start: () =>
-    Promise.reject(new HubError('unavailable', 'No servers are configured on this hub.')),
+    Promise.reject(new HubError('unavailable', text`No servers are configured on this hub.`)),
   stop: () => Promise.resolve(),
   poll: () => Promise.resolve({ running: false }),
   restore: () => Promise.resolve(undefined),

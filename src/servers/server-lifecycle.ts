@@ -6,6 +6,7 @@ import { HubError } from '../errors.ts';
 import type { InstanceLease } from '../instances/instance-lease.ts';
 import type { Spawner } from '../plugin-host/spawner.ts';
 import type { HubDatabase } from '../store/database.ts';
+import { text } from '../texts/text.ts';
 import { type Server, unreachableSince, whyLost } from './server.ts';
 import { createServerOwnership, type LifecycleLimits } from './server-ownership-store.ts';
 import type { ServerRoutes } from './server-routes.ts';
@@ -173,9 +174,9 @@ export function createServerLifecycle(deps: {
   }
 
   function requireOpen(server: Server): void {
-    if (isClosed) throw new HubError('unavailable', 'The hub is stopping.');
+    if (isClosed) throw new HubError('unavailable', text`The hub is stopping.`);
     if (closedUsers.has(server.userId)) {
-      throw new HubError('conflict', 'The account is being changed; try again in a moment.');
+      throw new HubError('conflict', text`The account is being changed; try again in a moment.`);
     }
   }
 

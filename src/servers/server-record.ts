@@ -4,6 +4,7 @@ import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { HubError, isStorageUnavailable } from '../errors.ts';
 import type { InstanceLease } from '../instances/instance-lease.ts';
 import type { SpawnedServer, SpawnerState } from '../plugin-host/spawner.ts';
+import { text } from '../texts/text.ts';
 import type { Server, ServerFailure } from './server.ts';
 import type { ClaimOutcome, LifecycleLimits, ServerOwnership } from './server-ownership-store.ts';
 import type { LaunchPlan } from './server-start.ts';
@@ -156,7 +157,7 @@ export function createServerRecord(
     async running(startTime) {
       const change = { failure: null, ...(startTime !== undefined && { startTime }) };
       if (!(await store.moveTo(id, 'running', change, me))) {
-        throw new HubError('conflict', 'The server was removed or stopped while it started.');
+        throw new HubError('conflict', text`The server was removed or stopped while it started.`);
       }
     },
 
@@ -181,20 +182,20 @@ function refusal(outcome: Exclude<ClaimOutcome, 'claimed'>): HubError {
     throttleRetrySeconds.least + Math.random() * throttleRetrySeconds.spread;
   switch (outcome) {
     case 'taken':
-      return new HubError('conflict', 'The server is being started or stopped elsewhere.');
+      return new HubError('conflict', text`The server is being started or stopped elsewhere.`);
     case 'no_lease':
-      return new HubError('unavailable', 'The hub cannot start servers at the moment.', {
-        hint: 'Try again in a few seconds.',
+      return new HubError('unavailable', text`The hub cannot start servers at the moment.`, {
+        hint: text`Try again in a few seconds.`,
         retryAfterSeconds,
       });
     case 'too_many_active':
-      return new HubError('too_many_requests', 'As many servers run as this hub allows.', {
-        hint: 'Try again when another server has stopped.',
+      return new HubError('too_many_requests', text`As many servers run as this hub allows.`, {
+        hint: text`Try again when another server has stopped.`,
         retryAfterSeconds: retryAfterSeconds * 4,
       });
     case 'too_many_starting':
-      return new HubError('too_many_requests', 'Many servers are starting at this moment.', {
-        hint: 'Try again in a few seconds.',
+      return new HubError('too_many_requests', text`Many servers are starting at this moment.`, {
+        hint: text`Try again in a few seconds.`,
         retryAfterSeconds,
       });
   }

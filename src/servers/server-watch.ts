@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HubError } from '../errors.ts';
 import type { HubDatabase } from '../store/database.ts';
+import { text } from '../texts/text.ts';
 import { type Server, unreachableSince } from './server.ts';
 import type { ServerStore } from './server-store.ts';
 
@@ -32,7 +33,7 @@ export function createServerWatch(deps: {
     });
     try {
       for (;;) {
-        if (signal.aborted) throw new HubError('unavailable', 'The hub is stopping.');
+        if (signal.aborted) throw new HubError('unavailable', text`The hub is stopping.`);
         const woken = new Promise<void>((resolve) => {
           wake = resolve;
         });
@@ -67,7 +68,7 @@ export function createServerWatch(deps: {
       const failure = server?.failure;
       const isNew = failure !== undefined && failure.at.getTime() !== former?.getTime();
       if (isNew) throw new HubError('spawn_failed', failure.message);
-      throw new HubError('conflict', 'The start was cancelled.');
+      throw new HubError('conflict', text`The start was cancelled.`);
     },
 
     untilDown: (serverId) =>

@@ -2,6 +2,7 @@ import type { SpawnerConfig, SpawnerProfile } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { ResourceGuarantees, ResourceLimits, Volume } from '../plugin-host/spawn-request.ts';
 import type { OptionsField, OptionsForm } from '../plugin-host/spawner.ts';
+import { type Text, text } from '../texts/text.ts';
 
 /** What a user may choose at the start of a server. */
 export interface SpawnChoices {
@@ -52,8 +53,8 @@ export function chooseOptions(
 ): ChosenOptions {
   requireStorable(submitted);
   if (choices.isClosed === true) {
-    throw new HubError('forbidden', 'No kind of server is open to you.', {
-      hint: 'The administrator can add you to a group that has one.',
+    throw new HubError('forbidden', text`No kind of server is open to you.`, {
+      hint: text`The administrator can add you to a group that has one.`,
     });
   }
   const profile = chooseProfile(choices.profiles, submitted['profile']);
@@ -67,9 +68,13 @@ export function chooseOptions(
 
   const command = [...(profile?.cmd ?? config.cmd ?? []), ...(profile?.args ?? config.args)];
   if (command.length === 0) {
-    throw new HubError('unavailable', 'This hub starts no servers: it has no command for them.', {
-      hint: 'The administrator must set Spawner.cmd.',
-    });
+    throw new HubError(
+      'unavailable',
+      text`This hub starts no servers: it has no command for them.`,
+      {
+        hint: text`The administrator must set Spawner.cmd.`,
+      },
+    );
   }
   return {
     command: command.map((word) => fillIn(word, placeholders)),
@@ -103,12 +108,12 @@ export function chooseOptions(
 /** Throws `bad_request` for a choice that is too large, or nested too deep to be written as JSON. */
 function requireStorable(submitted: Readonly<Record<string, unknown>>): void {
   if (depthExceeds(submitted, deepestChoice)) {
-    throw new HubError('bad_request', `Options may be nested ${deepestChoice} levels deep.`);
+    throw new HubError('bad_request', text`Options may be nested ${deepestChoice} levels deep.`);
   }
   if (Buffer.byteLength(JSON.stringify(submitted)) > largestChoiceBytes) {
     throw new HubError(
       'bad_request',
-      `Options may take ${largestChoiceBytes / 1024} KiB, written as JSON.`,
+      text`Options may take ${largestChoiceBytes / 1024} KiB, written as JSON.`,
     );
   }
 }
@@ -135,33 +140,33 @@ function chooseProfile(
   const profile = profiles.find(({ name }) => name === wanted);
   if (profile !== undefined) return profile;
   const names = profiles.map(({ name }) => name).join(', ');
-  throw new HubError('bad_request', `There is no such profile; there are: ${names}.`);
+  throw new HubError('bad_request', text`There is no such profile; there are: ${names}.`);
 }
 
 function checkField(
   field: OptionsField,
   submitted: unknown,
 ): string | number | boolean | undefined {
-  const refuse = (problem: string) => new HubError('bad_request', `${field.label}: ${problem}`);
+  const refuse = (problem: Text) => new HubError('bad_request', text`${field.label}: ${problem}`);
   if (field.type === 'checkbox')
     return submitted === true || submitted === 'on' || submitted === 'true';
   const value = submitted === undefined || submitted === '' ? field.default : submitted;
   if (value === undefined || value === '') {
-    if (field.required === true) throw refuse('this must be filled in.');
+    if (field.required === true) throw refuse(text`this must be filled in.`);
     return undefined;
   }
   if (field.type === 'number') {
     const number = Number(value);
-    if (!Number.isFinite(number)) throw refuse('this must be a number.');
+    if (!Number.isFinite(number)) throw refuse(text`this must be a number.`);
     if (field.min !== undefined && number < field.min)
-      throw refuse(`this must be at least ${field.min}.`);
+      throw refuse(text`this must be at least ${String(field.min)}.`);
     if (field.max !== undefined && number > field.max)
-      throw refuse(`this must be at most ${field.max}.`);
+      throw refuse(text`this must be at most ${String(field.max)}.`);
     return number;
   }
-  if (typeof value !== 'string' || value.length > 10_000) throw refuse('this must be a text.');
+  if (typeof value !== 'string' || value.length > 10_000) throw refuse(text`this must be a text.`);
   if (field.type === 'select' && field.choices?.some((choice) => choice.value === value) !== true) {
-    throw refuse('this is none of the choices.');
+    throw refuse(text`this is none of the choices.`);
   }
   return value;
 }

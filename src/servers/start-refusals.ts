@@ -1,13 +1,14 @@
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 import { type Server, unreachableSince } from './server.ts';
 
 export function runsAlready(): HubError {
-  return new HubError('bad_request', 'The server is already running.');
+  return new HubError('bad_request', text`The server is already running.`);
 }
 
 export function withoutLease(): HubError {
-  return new HubError('unavailable', 'The hub cannot start servers at the moment.', {
-    hint: 'It does not reach its database. Try again in a few seconds.',
+  return new HubError('unavailable', text`The hub cannot start servers at the moment.`, {
+    hint: text`It does not reach its database. Try again in a few seconds.`,
     retryAfterSeconds: 5,
   });
 }
@@ -16,7 +17,7 @@ export function unreachable(server: Server): HubError {
   const since = unreachableSince(server)?.toISOString() ?? '';
   return new HubError(
     'conflict',
-    `The server cannot be reached since ${since.slice(0, 19).replace('T', ' ')} UTC: the instance "${server.instance?.name}" of the hub, which runs it, is away.`,
-    { hint: 'It comes back with its instance. To start it elsewhere, stop it first.' },
+    text`The server cannot be reached since ${since.slice(0, 19).replace('T', ' ')} UTC: the instance "${server.instance?.name ?? ''}" of the hub, which runs it, is away.`,
+    { hint: text`It comes back with its instance. To start it elsewhere, stop it first.` },
   );
 }

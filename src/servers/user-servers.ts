@@ -7,6 +7,7 @@ import { HubError } from '../errors.ts';
 import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import type { Owner } from '../rbac/owner.ts';
 import type { AuditTrail } from '../store/audit-trail.ts';
+import { text } from '../texts/text.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import type { SystemAccountStore } from '../users/system-account-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
@@ -159,7 +160,7 @@ export function createUserServers(deps: {
     const rival = `${user.name}-${serverName}`;
     // A hyphen in the name of the user is encoded in the ids of named servers, so there is no rival.
     if (user.name.includes('-') || (await deps.users.findByName(rival)) === undefined) return;
-    throw new HubError('conflict', 'This server name is not available to you; choose another.');
+    throw new HubError('conflict', text`This server name is not available to you; choose another.`);
   }
 
   async function checkedOptions(
@@ -191,7 +192,7 @@ export function createUserServers(deps: {
     const server = await store.find(userName, serverName);
     if (server !== undefined) return server;
     if (serverName !== '' && !Hub.allow_named_servers) throw namedServersOff();
-    throw new HubError('not_found', 'There is no such server.');
+    throw new HubError('not_found', text`There is no such server.`);
   }
 
   /** An end takes its time and may be that of a process elsewhere: it is recorded once it has begun. */
@@ -223,7 +224,7 @@ export function createUserServers(deps: {
 
     async create(request) {
       if ((await store.find(request.user.name, request.serverName)) !== undefined) {
-        throw new HubError('conflict', 'This server exists already.');
+        throw new HubError('conflict', text`This server exists already.`);
       }
       const userOptions = await checkedOptions(
         request.user.name,
@@ -330,14 +331,14 @@ export function createUserServers(deps: {
       const server = await existing(userName, serverName);
       const stopBefore = comingStop(server);
       if (server.state !== 'running') {
-        throw new HubError('conflict', 'The server does not run.');
+        throw new HubError('conflict', text`The server does not run.`);
       }
       await deps.noteUse(server.id);
       const extended = await existing(userName, serverName);
       const stopAfter = comingStop(extended);
       if (stopBefore?.reason === 'max_age' && stopAfter?.reason === 'max_age') {
-        throw new HubError('conflict', 'The server has a longest time to run, which stays.', {
-          hint: `It is stopped at ${stopAfter.at.toISOString()}; save your work before, and start it again after that.`,
+        throw new HubError('conflict', text`The server has a longest time to run, which stays.`, {
+          hint: text`It is stopped at ${stopAfter.at.toISOString()}; save your work before, and start it again after that.`,
         });
       }
       return extended;
@@ -364,22 +365,22 @@ const sentences = {
 
 function requireServerName(name: string): void {
   if (isServerName(name)) return;
-  throw new HubError('bad_request', 'This cannot be the name of a server.', {
-    hint: 'Use 1 to 30 of a-z and 0-9 with single hyphens between, beginning with a letter.',
+  throw new HubError('bad_request', text`This cannot be the name of a server.`, {
+    hint: text`Use 1 to 30 of a-z and 0-9 with single hyphens between, beginning with a letter.`,
   });
 }
 
 function tooManyServers(limit: number): HubError {
-  const message = `There are ${limit} named servers already, the most that a user may have here.`;
-  return new HubError('bad_request', message, { hint: 'Delete one that is no longer needed.' });
+  const told = text`There are ${limit} named servers already, the most that a user may have here.`;
+  return new HubError('bad_request', told, { hint: text`Delete one that is no longer needed.` });
 }
 
 function namedServersOff(): HubError {
-  return new HubError('bad_request', 'Named servers are not enabled.');
+  return new HubError('bad_request', text`Named servers are not enabled.`);
 }
 
 function stopFirst(): HubError {
-  return new HubError('bad_request', 'Stop the server first.');
+  return new HubError('bad_request', text`Stop the server first.`);
 }
 
 function messageOf(error: unknown): string {
