@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { submitMain, submitTo } from '../support/pages.ts';
-import { createPasswordHub, testPassword } from '../support/password-hub.ts';
+import { createPasswordHub, passwordHubConfig, testPassword } from '../support/password-hub.ts';
 import { adminToken, tokenOf } from '../support/server-hub.ts';
 import {
   managedService,
@@ -31,11 +31,8 @@ let config: TestHubConfig;
 let eve: string;
 
 beforeAll(async () => {
-  config = {
-    PasswordAuthenticator: {},
-    Authenticator: { allow_all: false },
+  config = passwordHubConfig({
     Hub: {
-      authenticator_class: 'password',
       load_groups: [{ name: 'staff', users: ['bob'] }],
       load_roles: configuredRoles,
       services: [
@@ -43,7 +40,7 @@ beforeAll(async () => {
         await managedService('app', 'fixtures/apps/gateway-app.ts', { access: 'gateway' }),
       ],
     },
-  };
+  });
   hub = await createPasswordHub(people, config);
   eve = await tokenOf(hub, 'eve');
   await untilState(hub, 'app', 'ready');

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { submitMain } from '../support/pages.ts';
-import { createPasswordHub, testPassword } from '../support/password-hub.ts';
+import { createPasswordHub, passwordHubConfig, testPassword } from '../support/password-hub.ts';
 import { adminToken, tokenOf } from '../support/server-hub.ts';
 import { openWithConsent, projectDirectory } from '../support/services.ts';
 import { type TestHub, type TestHubConfig, unescapeHtml, until } from '../support/test-hub.ts';
@@ -27,11 +27,8 @@ beforeAll(async () => {
     app.listen(0, '127.0.0.1', resolve);
   });
   appUrl = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
-  config = {
-    PasswordAuthenticator: {},
-    Authenticator: { allow_all: false },
+  config = passwordHubConfig({
     Hub: {
-      authenticator_class: 'password',
       load_roles: [
         { name: 'user', scopes: ['self', 'access:services!service=run-page'] },
         { name: 'service-admin', scopes: ['admin:services', 'read:hub'], users: ['eve'] },
@@ -41,7 +38,7 @@ beforeAll(async () => {
         { name: 'other', api_token: 'other-service-token', oauth_client_id: 'service-special' },
       ],
     },
-  };
+  });
   hub = await createPasswordHub(['ada', 'bob', 'eve'], config);
   eve = await tokenOf(hub, 'eve');
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { submitTo } from '../support/pages.ts';
-import { createPasswordHub, testPassword } from '../support/password-hub.ts';
+import { createPasswordHub, passwordHubConfig, testPassword } from '../support/password-hub.ts';
 import { adminToken, isAlive, tokenOf } from '../support/server-hub.ts';
 import { printsEnvironment, serviceModel, untilState } from '../support/services.ts';
 import { type TestHub, type TestHubConfig, until } from '../support/test-hub.ts';
@@ -9,17 +9,14 @@ let hub: TestHub;
 let config: TestHubConfig;
 
 beforeAll(async () => {
-  config = {
-    PasswordAuthenticator: {},
-    Authenticator: { allow_all: false },
+  config = passwordHubConfig({
     Hub: {
-      authenticator_class: 'password',
       services: [
         await printsEnvironment('tool', { info: { title: 'Tool', contact: 'The tool shop' } }),
         { name: 'outside', url: 'http://127.0.0.1:9' },
       ],
     },
-  };
+  });
   hub = await createPasswordHub(['ada', 'bob'], config);
   await untilState(hub, 'tool', 'ready');
 });

@@ -4,17 +4,22 @@ import { createTestHub, submitForm, type TestHub, type TestHubConfig } from './t
 /** The password of everybody in a hub of `createPasswordHub`. */
 export const testPassword = 'purple elephants dance';
 
+/** The configuration of such a hub, for one that is to be reloaded with parts of it changed. */
+export function passwordHubConfig(config: TestHubConfig = {}): TestHubConfig {
+  return {
+    PasswordAuthenticator: {},
+    ...config,
+    Hub: { authenticator_class: 'password', ...config.Hub },
+    Authenticator: { allow_all: false, ...config.Authenticator },
+  };
+}
+
 /** A hub whose people log in with a password of their own: an administrator `ada`, and others. */
 export async function createPasswordHub(
   userNames: readonly string[] = ['ada', 'bob'],
   config: TestHubConfig = {},
 ): Promise<TestHub> {
-  const hub = await createTestHub({
-    PasswordAuthenticator: {},
-    ...config,
-    Hub: { authenticator_class: 'password', ...config.Hub },
-    Authenticator: { allow_all: false, ...config.Authenticator },
-  });
+  const hub = await createTestHub(passwordHubConfig(config));
   for (const name of userNames) {
     const { secret } = await inviteUser(hub, name, { isAdmin: name === 'ada' });
     await acceptInvitation(hub, secret, testPassword);
