@@ -140,4 +140,34 @@ describe.runIf(hasChromium())('axe-core', () => {
     expect(await look('dark', 'light')).toEqual(light);
     expect(await look('light', 'dark')).toEqual(dark);
   });
+
+  test('the button that shows a password stands in its field, and leaves room for what is typed', async () => {
+    const page = await browser.newPage({ viewport: { width: 390, height: 800 } });
+    await page.route('**', async (route) => {
+      const asset = assets.find(new URL(route.request().url()).pathname);
+      const body = asset?.body ?? pages.get('de/login') ?? pages.get('login') ?? '';
+      await route.fulfill({ body, contentType: asset?.contentType ?? 'text/html; charset=utf-8' });
+    });
+    await page.goto(`${origin}/login`);
+    const button = page.locator('button[data-reveal]');
+    await button.click();
+    const [field, inside] = [
+      await page.locator('.with-button .input').boundingBox(),
+      await button.boundingBox(),
+    ];
+    const ends = (box: typeof field) =>
+      box && [box.x, box.y, box.x + box.width, box.y + box.height];
+    const [left = 0, top = 0, right = 0, bottom = 0] = ends(inside) ?? [];
+    const [fieldLeft = 0, fieldTop = 0, fieldRight = 0, fieldBottom = 0] = ends(field) ?? [];
+    expect([left > fieldLeft, top > fieldTop, right < fieldRight, bottom < fieldBottom]).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
+    const padding = await page.evaluate<string>(
+      `getComputedStyle(document.querySelector('.with-button .input')).paddingInlineEnd`,
+    );
+    expect(Number.parseFloat(padding)).toBeGreaterThanOrEqual(fieldRight - left);
+  });
 });

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { sampleLook } from '../../../test/support/sample-look.ts';
+import { createPageUrls } from '../page-urls.ts';
+import { brand, siteFooter } from './brand.ts';
+import type { LayoutProps } from './layout-props.ts';
+
+const look = sampleLook((plausible) => plausible);
+const layout: LayoutProps = {
+  hubTitle: 'Lab',
+  urls: createPageUrls('/'),
+  assets: { url: (name) => `/hub/static/${name}` },
+  now: new Date('2026-11-20T10:00:00Z'),
+  look,
+};
+const sourcesOf = (theme: LayoutProps['theme']): string[] =>
+  [...String(brand({ ...layout, theme }, 24)).matchAll(/src(?:set)?="([^"]*)"/g)].map(
+    ([, url = '']) => url.replace(/^.*own-(.*)\.[0-9a-f]{12}\.svg$/, '$1'),
+  );
+
+test('the logo follows the theme that the browser chose, else that of its system', () => {
+  expect(sourcesOf('light')).toEqual(['logo']);
+  expect(sourcesOf('dark')).toEqual(['logo-dark']);
+  expect(sourcesOf('system')).toEqual(['logo-dark', 'logo']);
+  expect(sourcesOf(undefined)).toEqual(['logo-dark', 'logo']);
+});
+
+test('a logo that is wide stands for the title, any other beside it', () => {
+  expect(String(brand(layout, 24))).toContain('alt="Lab"');
+  const { logo } = look.current;
+  const square = logo && { ...logo, width: 60 };
+  const beside = String(
+    brand({ ...layout, look: { current: { ...look.current, logo: square } } }, 24),
+  );
+  expect(beside).toContain('alt=""');
+  expect(beside).toContain('<span>Lab</span>');
+});
+
+test("the operator's own footer stands in place of text and links", () => {
+  expect(String(siteFooter(layout))).toContain('Terms of use');
+  const own = { ...look.current, templates: { footer: ['<p>Ours</p>'] } };
+  const markup = String(siteFooter({ ...layout, look: { current: own } }));
+  expect(markup).toContain('<p>Ours</p>');
+  expect(markup).not.toContain('Terms of use');
+});
