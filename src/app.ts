@@ -17,6 +17,7 @@ import { securityHeaders } from './http/security-headers.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { Assets } from './pages/assets/assets.ts';
 import type { CsrfProtection } from './sessions/csrf.ts';
+import { text } from './texts/text.ts';
 
 /** The endpoints of the authorization server. */
 export interface OAuthEndpoints {
@@ -160,9 +161,9 @@ export function createApp(deps: {
       router.allowedMethods({
         throw: true,
         methodNotAllowed: () =>
-          new HubError('method_not_allowed', 'This address does not take that method.'),
+          new HubError('method_not_allowed', text`This address does not take that method.`),
         notImplemented: () =>
-          new HubError('method_not_allowed', 'The hub does not know that method.'),
+          new HubError('method_not_allowed', text`The hub does not know that method.`),
       }),
     );
   }
@@ -171,7 +172,7 @@ export function createApp(deps: {
 
 function serveAsset(ctx: Koa.Context, assets: Assets, path: string, cacheControl?: string): void {
   const asset = assets.find(path);
-  if (asset === undefined) throw new HubError('not_found', 'There is no such file.');
+  if (asset === undefined) throw new HubError('not_found', text`There is no such file.`);
   ctx.set('Cache-Control', cacheControl ?? asset.cacheControl);
   if (asset.contentSecurityPolicy !== undefined)
     ctx.set('Content-Security-Policy', asset.contentSecurityPolicy);

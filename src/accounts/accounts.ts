@@ -3,6 +3,7 @@ import type { UserNameRules } from '../authentication/user-name-rules.ts';
 import { HubError } from '../errors.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
+import { text } from '../texts/text.ts';
 import type { SystemAccountStore } from '../users/system-account-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { ActingOnUsers } from './acting-on-users.ts';
@@ -53,13 +54,17 @@ export function createAccounts(deps: {
   return {
     async create(caller, names, { isAdmin, authenticator }) {
       if (names.length > mostNewUsers) {
-        throw new HubError('bad_request', `At most ${mostNewUsers} users can be created at once.`);
+        throw new HubError(
+          'bad_request',
+          text`At most ${mostNewUsers} users can be created at once.`,
+        );
       }
       if (isAdmin) await acting.requireAdminPower(caller);
       const madeFor = deps.binding.choose(authenticator);
       const wanted = [...new Set(names.map((name) => nameRules.resolveNew(name)))];
       const created = await users.createMissing(wanted, { isAdmin, isInvited: true, madeFor });
-      if (created.length === 0) throw new HubError('conflict', 'All of these users exist already.');
+      if (created.length === 0)
+        throw new HubError('conflict', text`All of these users exist already.`);
       return created;
     },
 
@@ -85,7 +90,7 @@ export function createAccounts(deps: {
     async delete(caller, userName) {
       const user = await users.getByName(userName);
       if (caller.owner.kind === 'user' && caller.owner.name === user.name) {
-        throw new HubError('bad_request', 'You cannot delete your own account.');
+        throw new HubError('bad_request', text`You cannot delete your own account.`);
       }
       await acting.requireMayTakeOver(caller, user);
       await logins.endAllOfUser(user.id);

@@ -6,6 +6,7 @@ import { adminScopes, grantableScopes } from '../rbac/default-roles.ts';
 import { expandForAnyHolder, expandScopes } from '../rbac/expand-scopes.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
 import { canonicalScopeName, formatScope, parseScope, quoteScope } from '../rbac/scope.ts';
+import { text } from '../texts/text.ts';
 import type { User } from '../users/user-store.ts';
 
 /**
@@ -62,7 +63,7 @@ export function createActingOnUsers({
 
   async function requireAdminPower(caller: Caller): Promise<void> {
     if (await mayGiveAll(caller, adminScopes(catalogue))) return;
-    throw new HubError('forbidden', 'Only an administrator may do this to an administrator.');
+    throw new HubError('forbidden', text`Only an administrator may do this to an administrator.`);
   }
 
   async function requireMayTakeOver(caller: Caller, user: User): Promise<void> {
@@ -72,7 +73,7 @@ export function createActingOnUsers({
     // Users hold rights over themselves that an administrator of users holds over all.
     const others = [...held].filter((scope) => !scope.endsWith(`!user=${user.name}`));
     if (await mayGiveAll(caller, new Set(others))) return;
-    throw new HubError('forbidden', 'This user may do more than you may.');
+    throw new HubError('forbidden', text`This user may do more than you may.`);
   }
 
   /** What holders of scopes with this group as filter may do to its members. */
@@ -127,8 +128,8 @@ export function createActingOnUsers({
         const held = grantableScopes(caller.scopes, catalogue);
         const [beyond] = scopesBeyond(held, wanted, membership);
         if (beyond !== undefined) {
-          throw new HubError('forbidden', 'You may not add this user to this group.', {
-            hint: `Roles give rights over its members, and you lack ${quoteScope(beyond)}.`,
+          throw new HubError('forbidden', text`You may not add this user to this group.`, {
+            hint: text`Roles give rights over its members, and you lack ${quoteScope(beyond)}.`,
           });
         }
         await requireMayTakeOver(caller, user);

@@ -4,6 +4,7 @@ import type { Keyv } from 'keyv';
 import type { Logger } from 'pino';
 import { forEachAtOnce } from '../concurrency/for-each-at-once.ts';
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 
 /** How far a batch is. Kept outside the process: any hub on the database can show it. */
 export interface BatchReport {
@@ -116,10 +117,14 @@ export function createBatches(deps: {
   return {
     async start({ by, title, returnTo, names, work }) {
       if (running.size >= mostBatches) {
-        throw new HubError('too_many_requests', 'Too much is under way for many users already.', {
-          hint: 'Wait until one of these has finished.',
-          retryAfterSeconds: 10,
-        });
+        throw new HubError(
+          'too_many_requests',
+          text`Too much is under way for many users already.`,
+          {
+            hint: text`Wait until one of these has finished.`,
+            retryAfterSeconds: 10,
+          },
+        );
       }
       const startedAt = now();
       const report: BatchReport = {

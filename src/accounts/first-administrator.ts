@@ -2,6 +2,7 @@ import type { AccountPasswords } from '../authentication/account-passwords.ts';
 import { type Authenticators, accountOwnerOf } from '../authentication/create-authenticators.ts';
 import type { UserNameRules } from '../authentication/user-name-rules.ts';
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { FirstRun } from './first-run.ts';
 import type { SetUpLink } from './set-up-link.ts';
@@ -65,7 +66,7 @@ export function createFirstAdministrator(deps: {
 }
 
 function usedUp(): HubError {
-  return new HubError('forbidden', 'This set-up link does not work any more.', {
-    hint: 'Log in if there is an administrator already; else hub setup-link makes a new link.',
+  return new HubError('forbidden', text`This set-up link does not work any more.`, {
+    hint: text`Log in if there is an administrator already; else hub setup-link makes a new link.`,
   });
 }

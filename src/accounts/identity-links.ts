@@ -1,6 +1,7 @@
 import { type Authenticators, accountOwnerOf } from '../authentication/create-authenticators.ts';
 import { HubError } from '../errors.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
+import { text } from '../texts/text.ts';
 import type { Identity, IdentityStore } from '../users/identity-store.ts';
 import type { PasswordCredentialStore } from '../users/password-credential-store.ts';
 import type { User } from '../users/user-store.ts';
@@ -59,8 +60,8 @@ export function createIdentityLinks(deps: {
       });
       if (outcome === 'unknown') throw noSuchLink();
       if (outcome === 'last') {
-        throw new HubError('conflict', 'This is your only login method.', {
-          hint: 'Link another one or choose a password first.',
+        throw new HubError('conflict', text`This is your only login method.`, {
+          hint: text`Link another one or choose a password first.`,
         });
       }
       for (const session of sessions) {
@@ -72,5 +73,5 @@ export function createIdentityLinks(deps: {
 }
 
 function noSuchLink(): HubError {
-  return new HubError('not_found', 'There is no such link.');
+  return new HubError('not_found', text`There is no such link.`);
 }

@@ -13,6 +13,7 @@ import type { RoleStore } from '../rbac/role-store.ts';
 import { quoteScope, readScope } from '../rbac/scope.ts';
 import type { ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import { roleProblems } from '../rbac/validate-roles.ts';
+import { text } from '../texts/text.ts';
 import type { ActingOnUsers } from './acting-on-users.ts';
 
 /**
@@ -78,8 +79,8 @@ export function createRoleAdministration(deps: {
     const beyond = await acting.scopesBeyond(caller, scopes);
     if (beyond.length === 0) return;
     const listed = beyond.slice(0, 5).map(quoteScope).join(', ');
-    throw new HubError('forbidden', 'This role may do more than you may.', {
-      hint: `You lack ${listed}${beyond.length > 5 ? ' and others' : ''}.`,
+    throw new HubError('forbidden', text`This role may do more than you may.`, {
+      hint: beyond.length > 5 ? text`You lack ${listed} and others.` : text`You lack ${listed}.`,
     });
   }
 
@@ -99,8 +100,8 @@ export function createRoleAdministration(deps: {
 
   function requireChangeable({ name, origin }: Role): void {
     if (origin === runtimeOrigin) return;
-    throw new HubError('conflict', `The role ${name} comes from the configuration.`, {
-      hint: 'Change it in Hub.load_roles of the configuration file, then run hub reload.',
+    throw new HubError('conflict', text`The role ${name} comes from the configuration.`, {
+      hint: text`Change it in Hub.load_roles of the configuration file, then run hub reload.`,
     });
   }
 
@@ -127,7 +128,7 @@ export function createRoleAdministration(deps: {
   function requireUnchanged(isDone: boolean, { name }: Role): void {
     if (isDone) return;
     const message = `The role ${name} has just been changed or deleted.`;
-    throw new HubError('conflict', message, { hint: 'Read it again before you change it.' });
+    throw new HubError('conflict', message, { hint: text`Read it again before you change it.` });
   }
 
   return {
@@ -147,10 +148,10 @@ export function createRoleAdministration(deps: {
         case 'created':
           return role;
         case 'taken':
-          throw new HubError('conflict', `There is a role ${name} already.`);
+          throw new HubError('conflict', text`There is a role ${name} already.`);
         case 'full':
-          throw new HubError('conflict', `There are ${roleLimits.roles} roles already.`, {
-            hint: 'Delete some that no one needs, or define roles in the configuration file.',
+          throw new HubError('conflict', text`There are ${roleLimits.roles} roles already.`, {
+            hint: text`Delete some that no one needs, or define roles in the configuration file.`,
           });
       }
     },

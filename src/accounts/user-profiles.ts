@@ -1,6 +1,7 @@
 import type { Authenticators } from '../authentication/create-authenticators.ts';
 import { HubError } from '../errors.ts';
 import type { Caller } from '../rbac/caller.ts';
+import { text } from '../texts/text.ts';
 import type { IdentityStore } from '../users/identity-store.ts';
 import { changedInfo, type InfoChange, type UserInfo } from '../users/user-info.ts';
 import type { UserInfoStore } from '../users/user-info-store.ts';
@@ -50,8 +51,8 @@ export function createUserProfiles(deps: {
   async function write(user: User, change: InfoChange): Promise<void> {
     const { info, toldBy } = await read(user);
     if (toldBy !== undefined) {
-      throw new HubError('conflict', `“${toldBy}” tells who this user is, at each login.`, {
-        hint: 'Change it there.',
+      throw new HubError('conflict', text`“${toldBy}” tells who this user is, at each login.`, {
+        hint: text`Change it there.`,
       });
     }
     await store.change(user, changedInfo(info, change));

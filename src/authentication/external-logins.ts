@@ -5,6 +5,7 @@ import type { ExternalAuthenticator, LoginRequest } from '../plugin-host/authent
 import { isExternal } from '../plugin-host/login-kinds.ts';
 import type { Login } from '../sessions/login-sessions.ts';
 import type { Phrase } from '../texts/text.ts';
+import { text } from '../texts/text.ts';
 import type {
   AuthorizationRequest,
   AuthorizationRequestStates,
@@ -108,7 +109,7 @@ export function createExternalLogins(deps: {
   function getExternal(name: string): NamedAuthenticator<ExternalAuthenticator> {
     const authenticator = authenticators.find(name)?.authenticator;
     if (authenticator === undefined || !isExternal(authenticator)) {
-      throw new HubError('not_found', 'There is no login provider of this name.');
+      throw new HubError('not_found', text`There is no login provider of this name.`);
     }
     return { name, authenticator };
   }

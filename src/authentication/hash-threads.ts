@@ -3,6 +3,7 @@ import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { createLimiter } from '../concurrency/limiter.ts';
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 import type { HashAnswer, HashJob } from './hash-thread.ts';
 
 const program = join(import.meta.dirname, `hash-thread${extname(import.meta.filename)}`);
@@ -48,7 +49,7 @@ function startWorker(): Worker {
 function answerOf(worker: Worker, job: HashJob): Promise<HashAnswer> {
   const answer = Promise.withResolvers<HashAnswer>();
   const fail = (cause: unknown) => {
-    answer.reject(new HubError('unavailable', 'The password could not be checked.', { cause }));
+    answer.reject(new HubError('unavailable', text`The password could not be checked.`, { cause }));
   };
   worker.once('error', fail);
   worker.once('exit', fail);

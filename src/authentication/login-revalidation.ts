@@ -7,6 +7,7 @@ import {
   createChangeAwareCache,
   watchChanges,
 } from '../store/change-aware-cache.ts';
+import { text } from '../texts/text.ts';
 import type { Identity, IdentityStore } from '../users/identity-store.ts';
 import type { User } from '../users/user-store.ts';
 import type { Authenticators } from './create-authenticators.ts';
@@ -101,8 +102,8 @@ export function createLoginRevalidation(deps: {
 
     async requireCurrentLogin(user) {
       if (await anyIsCurrent(user, await identitiesOf(user), refresh.refreshNow)) return;
-      throw new HubError('forbidden', 'Your login has ended at the login provider.', {
-        hint: 'Log in again, then try once more.',
+      throw new HubError('forbidden', text`Your login has ended at the login provider.`, {
+        hint: text`Log in again, then try once more.`,
       });
     },
   };

@@ -97,7 +97,7 @@ export function createLoginService(deps: {
   function getAuthenticator(name: string): NamedAuthenticator {
     const found = authenticators.find(name);
     if (found === undefined)
-      throw new HubError('not_found', 'There is no login method of this name.');
+      throw new HubError('not_found', text`There is no login method of this name.`);
     return found;
   }
 

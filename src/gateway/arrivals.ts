@@ -18,6 +18,7 @@ import {
   sessionIdCookie,
 } from '../protocol/cookie-names.ts';
 import type { Route } from '../proxy/route.ts';
+import { text } from '../texts/text.ts';
 import type { DoorAnswers } from './door-answers.ts';
 
 /**
@@ -134,7 +135,11 @@ export function createArrivals(deps: {
 }
 
 function notArrived(): HubError {
-  return new HubError('forbidden', 'This login was not started in this browser, or too long ago.', {
-    hint: 'Open the page again to start a new login. It needs cookies.',
-  });
+  return new HubError(
+    'forbidden',
+    text`This login was not started in this browser, or too long ago.`,
+    {
+      hint: text`Open the page again to start a new login. It needs cookies.`,
+    },
+  );
 }

@@ -12,6 +12,7 @@ import { tokenParameter, withoutTokenParameter } from '../protocol/token-paramet
 import type { Route } from '../proxy/route.ts';
 import type { Caller } from '../rbac/caller.ts';
 import { type ChangeSource, watchChanges } from '../store/change-aware-cache.ts';
+import { text } from '../texts/text.ts';
 import type { DoorAnswers } from './door-answers.ts';
 import type { DoorWays } from './door-ways.ts';
 import type { Authorized, GateDecision, Gatekeeper } from './gatekeeper.ts';
@@ -85,8 +86,8 @@ export function createDoor(deps: {
     if (!isOwn && !answers.isYes(cookiesOf(request), sessionId, route)) {
       if (mayFollowLogin(request)) return deps.ways.toQuestion(request.url ?? '/', request);
       return deny(
-        new HubError('forbidden', 'You have not said yet that you want to open this server.', {
-          hint: `Open ${route.prefix} in a window of its own first.`,
+        new HubError('forbidden', text`You have not said yet that you want to open this server.`, {
+          hint: text`Open ${route.prefix} in a window of its own first.`,
         }),
       );
     }
@@ -113,8 +114,8 @@ export function createDoor(deps: {
       return await deps.ways.toLogin(route, url, request);
     }
     return deny(
-      new HubError('unauthenticated', 'You are not logged in.', {
-        hint: 'Open this page in your browser again, or send a token.',
+      new HubError('unauthenticated', text`You are not logged in.`, {
+        hint: text`Open this page in your browser again, or send a token.`,
       }),
     );
   }
@@ -180,16 +181,16 @@ function passOfToken({ owner, sessionId, accessToken }: Caller): Authorized {
 }
 
 function withoutRight({ owner }: Caller): Denied {
-  const error = new HubError('forbidden', 'You do not have permission to access this server.', {
-    hint: 'Ask its user or an administrator if you should have it.',
+  const error = new HubError('forbidden', text`You do not have permission to access this server.`, {
+    hint: text`Ask its user or an administrator if you should have it.`,
   });
   return deny(error, { user: { kind: owner.kind, name: owner.name } });
 }
 
 function severalLogins(): Denied {
   return deny(
-    new HubError('forbidden', 'This browser shows the hub more than one login.', {
-      hint: 'Remove the cookies of this site and log in again.',
+    new HubError('forbidden', text`This browser shows the hub more than one login.`, {
+      hint: text`Remove the cookies of this site and log in again.`,
     }),
   );
 }

@@ -7,6 +7,7 @@ import type { RouteTable } from '../proxy/route-table.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
 import type { ChangeSource } from '../store/change-aware-cache.ts';
 import type { ChangeSubject } from '../store/change-subject.ts';
+import { text } from '../texts/text.ts';
 import {
   type FeedEvent,
   type GatewayRoute,
@@ -256,5 +257,7 @@ function isReachable({ upstream, via }: Route, { isLocal }: FollowingGateway): b
 
 /** The refusal while the hub starts or stops, so that gateways go on with what they have. */
 function notReady(): HubError {
-  return new HubError('unavailable', 'The hub is starting or stopping.', { retryAfterSeconds: 1 });
+  return new HubError('unavailable', text`The hub is starting or stopping.`, {
+    retryAfterSeconds: 1,
+  });
 }

@@ -8,6 +8,7 @@ import type { ErrorAnswers } from '../http/error-answers.ts';
 import { hostnameOf } from '../http/host-header.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
+import { text } from '../texts/text.ts';
 import type { Authorized, GateDecision, Gatekeeper } from './gatekeeper.ts';
 import { ambiguousPath, asHubError, outdated } from './gateway-answers.ts';
 import { checkRules, isInGroups, notInGroups } from './rule-check.ts';
@@ -109,7 +110,7 @@ export function createForwardAuth(deps: {
       if (decision.setCookies.length > 0) res.setHeader('set-cookie', [...decision.setCookies]);
       refuse(req, res, decision.error, way);
     } else if (way === 'status') {
-      refuse(req, res, new HubError('unauthenticated', 'Log in first.'), way);
+      refuse(req, res, new HubError('unauthenticated', text`Log in first.`), way);
     } else {
       writeAnswer(req, res, notAllowed(toAnswer(decision, false)));
     }
@@ -185,32 +186,32 @@ function closedTo({ message, hint }: HubError): HubError {
 }
 
 function notTrusted(): HubError {
-  return new HubError('forbidden', 'Only a proxy that the hub trusts may ask this.', {
-    hint: 'Its address has to be in Hub.trusted_proxies.',
+  return new HubError('forbidden', text`Only a proxy that the hub trusts may ask this.`, {
+    hint: text`Its address has to be in Hub.trusted_proxies.`,
   });
 }
 
 function smuggled(): HubError {
-  return new HubError('bad_request', 'The request claims an identity in a header.', {
-    hint: 'X-Hub-… headers are for the hub to set.',
+  return new HubError('bad_request', text`The request claims an identity in a header.`, {
+    hint: text`X-Hub-… headers are for the hub to set.`,
   });
 }
 
 function incomplete(): HubError {
-  return new HubError('bad_request', 'The proxy does not say what it is asked for.', {
-    hint: 'It has to send X-Forwarded-Method and X-Forwarded-Uri, or X-Original-Method and X-Original-URL.',
+  return new HubError('bad_request', text`The proxy does not say what it is asked for.`, {
+    hint: text`It has to send X-Forwarded-Method and X-Forwarded-Uri, or X-Original-Method and X-Original-URL.`,
   });
 }
 
 function contradicting(): HubError {
-  return new HubError('bad_request', 'The request says two things about what is asked for.', {
-    hint: 'A proxy must replace X-Forwarded-… and X-Original-… headers that its clients send.',
+  return new HubError('bad_request', text`The request says two things about what is asked for.`, {
+    hint: text`A proxy must replace X-Forwarded-… and X-Original-… headers that its clients send.`,
   });
 }
 
 function unknownApp(): HubError {
-  return new HubError('forbidden', 'The hub knows of no app at this address.', {
-    hint: 'Its host and path have to be in Proxy.extra_routes, with "access": "forward-auth".',
+  return new HubError('forbidden', text`The hub knows of no app at this address.`, {
+    hint: text`Its host and path have to be in Proxy.extra_routes, with "access": "forward-auth".`,
   });
 }
 

@@ -6,6 +6,7 @@ import { cookieValues } from '../http/cookies.ts';
 import { sessionIdCookie } from '../protocol/cookie-names.ts';
 import { tokenParameter } from '../protocol/token-parameter.ts';
 import type { Route } from '../proxy/route.ts';
+import { text } from '../texts/text.ts';
 import type { GateDecision } from './gatekeeper.ts';
 import type { HopOptions } from './hop-forwarder.ts';
 import type { Visitor } from './traffic.ts';
@@ -40,38 +41,38 @@ export function visitorOf(decision: GateDecision): Visitor {
 }
 
 export function ambiguousPath(): HubError {
-  return new HubError('invalid_path', 'This address can be read in more than one way.', {
-    hint: 'Write it without dot segments, backslashes, doubled or encoded slashes.',
+  return new HubError('invalid_path', text`This address can be read in more than one way.`, {
+    hint: text`Write it without dot segments, backslashes, doubled or encoded slashes.`,
   });
 }
 
 export function nothingHere(): HubError {
-  return new HubError('not_found', 'There is nothing at this address.');
+  return new HubError('not_found', text`There is nothing at this address.`);
 }
 
 export function behindProxy(): HubError {
-  return new HubError('not_found', 'This app is reached by way of another proxy.', {
-    hint: 'Open it at its own address.',
+  return new HubError('not_found', text`This app is reached by way of another proxy.`, {
+    hint: text`Open it at its own address.`,
   });
 }
 
 export function severalHosts(): HubError {
-  return new HubError('bad_request', 'The request names its host more than once.');
+  return new HubError('bad_request', text`The request names its host more than once.`);
 }
 
 export function outdated(): HubError {
-  return new HubError('unavailable', 'The hub cannot be asked who you are at the moment.', {
-    hint: 'Try again in a few seconds.',
+  return new HubError('unavailable', text`The hub cannot be asked who you are at the moment.`, {
+    hint: text`Try again in a few seconds.`,
     retryAfterSeconds: 5,
   });
 }
 
 export function loginNeeded(): HubError {
-  return new HubError('unauthenticated', 'Log in first.');
+  return new HubError('unauthenticated', text`Log in first.`);
 }
 
 export function asHubError(thrown: unknown): HubError {
   return thrown instanceof HubError
     ? thrown
-    : new HubError('internal', 'The hub could not check who you are.', { cause: thrown });
+    : new HubError('internal', text`The hub could not check who you are.`, { cause: thrown });
 }

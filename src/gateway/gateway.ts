@@ -12,6 +12,7 @@ import type { Forwarder, ForwardOptions } from '../proxy/forwarder.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteMatch, RouteTable } from '../proxy/route-table.ts';
 import type { WebSocketForwarder } from '../proxy/websocket-forwarder.ts';
+import { text } from '../texts/text.ts';
 import type { Arrivals } from './arrivals.ts';
 import { hasDoor } from './door.ts';
 import type { ForwardAuth } from './forward-auth.ts';
@@ -310,7 +311,7 @@ export function createGateway(deps: {
         answers.respondOnSocket(
           req,
           socket,
-          new HubError('not_found', 'There is no WebSocket at this address.'),
+          new HubError('not_found', text`There is no WebSocket at this address.`),
         );
         return;
       }
@@ -331,7 +332,7 @@ export function createGateway(deps: {
         return;
       }
       if (!route.isReady) {
-        const error = new HubError('unavailable', 'This is starting; try again.', {
+        const error = new HubError('unavailable', text`This is starting; try again.`, {
           retryAfterSeconds: 2,
         });
         answers.respondOnSocket(req, socket, error);

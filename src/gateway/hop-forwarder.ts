@@ -14,6 +14,7 @@ import { hopHeader } from '../proxy/hop-headers.ts';
 import type { LiveConnections } from '../proxy/live-connections.ts';
 import { createRoute, type Route } from '../proxy/route.ts';
 import { createWebSocketForwarder } from '../proxy/websocket-forwarder.ts';
+import { text } from '../texts/text.ts';
 
 /** A request whose server or service only another instance of the hub reaches. */
 export interface HopOptions {
@@ -87,7 +88,7 @@ export function createHopForwarder(deps: {
   /** What the forwarders take; throws `unavailable` where there is no way. */
   function prepare(req: IncomingMessage, { via, path, upstreamTimeoutMs }: HopOptions) {
     if (isFromInstance(req)) {
-      throw new HubError('unavailable', 'This has just moved to another instance of the hub.', {
+      throw new HubError('unavailable', text`This has just moved to another instance of the hub.`, {
         retryAfterSeconds: 1,
       });
     }
@@ -139,7 +140,7 @@ function withInstance(error: HubError): HubError {
 function unreachable(cause?: HubError): HubError {
   return new HubError(
     'unavailable',
-    'The instance of the hub on which this runs cannot be reached.',
-    { hint: 'Try again in a moment.', retryAfterSeconds: 5, cause },
+    text`The instance of the hub on which this runs cannot be reached.`,
+    { hint: text`Try again in a moment.`, retryAfterSeconds: 5, cause },
   );
 }

@@ -5,6 +5,7 @@ import type { ErrorAnswers } from '../http/error-answers.ts';
 import { type HopSender, markHop } from '../http/hops.ts';
 import type { HopProof } from '../instances/hop-proof.ts';
 import { hopHeader } from '../proxy/hop-headers.ts';
+import { text } from '../texts/text.ts';
 import type { Gateway } from './gateway.ts';
 
 /** Takes what other instances pass on to the internal listener, as if it had come to the public one. */
@@ -69,9 +70,9 @@ export function createHopReceiver(deps: {
 function forged(): HubError {
   return new HubError(
     'forbidden',
-    'No instance or gateway of this hub has passed this request on.',
+    text`No instance or gateway of this hub has passed this request on.`,
     {
-      hint: 'Ask for it at the public address.',
+      hint: text`Ask for it at the public address.`,
     },
   );
 }

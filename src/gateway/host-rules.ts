@@ -5,6 +5,7 @@ import type { ClientAddressReader } from '../http/client-address.ts';
 import { isNavigation } from '../http/content-negotiation.ts';
 import type { Origins } from '../http/origins.ts';
 import type { Route } from '../proxy/route.ts';
+import { text } from '../texts/text.ts';
 
 /** What becomes of a request that came to the wrong host. */
 export interface HostRefusal {
@@ -87,13 +88,13 @@ export function createHostRules(deps: {
 }
 
 function wrongHost(rightOrigin: string): HubError {
-  return new HubError('misdirected', 'This address belongs to another host.', {
-    hint: `Ask for the same path at ${rightOrigin}.`,
+  return new HubError('misdirected', text`This address belongs to another host.`, {
+    hint: text`Ask for the same path at ${rightOrigin}.`,
   });
 }
 
 function unknownHost(rightOrigin: string): HubError {
-  return new HubError('misdirected', 'The hub does not go by this host name.', {
-    hint: `Go to ${rightOrigin}. A proxy in front of the hub must pass on the Host header as it came.`,
+  return new HubError('misdirected', text`The hub does not go by this host name.`, {
+    hint: text`Go to ${rightOrigin}. A proxy in front of the hub must pass on the Host header as it came.`,
   });
 }

@@ -6,6 +6,7 @@ import { timeLimit } from '../concurrency/time-limit.ts';
 import type { Secret } from '../config/secret.ts';
 import { randomSecret } from '../crypto/random.ts';
 import { HubError, StartupError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 import { readEvents } from './event-reader.ts';
 import {
   type FeedEvent,
@@ -204,7 +205,7 @@ export async function connectToHub(options: HubLinkOptions, signal: AbortSignal)
         }
         const parsed = response.status === 200 ? schema.safeParse(jsonOf(body)) : undefined;
         if (parsed?.success === true) return parsed.data;
-        throw new HubError('upstream_failed', 'The hub could not check who you are.', {
+        throw new HubError('upstream_failed', text`The hub could not check who you are.`, {
           cause: new Error(`${path}: ${response.status} ${body.slice(0, 300)}`),
         });
       }
@@ -255,9 +256,9 @@ function jsonOf(text: string): unknown {
 }
 
 export function hubIsAway(cause?: unknown): HubError {
-  return new HubError('unavailable', 'The hub cannot be reached right now.', {
+  return new HubError('unavailable', text`The hub cannot be reached right now.`, {
     cause,
-    hint: 'Try again in a moment.',
+    hint: text`Try again in a moment.`,
     retryAfterSeconds: 5,
   });
 }

@@ -1,6 +1,7 @@
 import { HubError } from '../errors.ts';
 import type { CanonicalPath } from '../http/canonical-path.ts';
 import type { Route } from '../proxy/route.ts';
+import { text } from '../texts/text.ts';
 import type { Authorized } from './gatekeeper.ts';
 
 /** What the rules of a route say of a request: `HubError` refuses it, `everyone` lets it pass unasked. */
@@ -32,7 +33,7 @@ export function checkRules(
     case 'users':
       return verdict.groups === undefined ? allUsers : { groups: verdict.groups };
     case 'nobody':
-      return new HubError('forbidden', 'This part of the app is closed.');
+      return new HubError('forbidden', text`This part of the app is closed.`);
   }
 }
 
@@ -45,8 +46,8 @@ export function isInGroups(
 }
 
 export function notInGroups(): HubError {
-  return new HubError('forbidden', 'You do not have permission to open this part of the app.', {
-    hint: 'Ask an administrator if you should have it.',
+  return new HubError('forbidden', text`You do not have permission to open this part of the app.`, {
+    hint: text`Ask an administrator if you should have it.`,
   });
 }
 
@@ -58,7 +59,7 @@ function belowPrefix(pathname: string, prefix: string): string {
 }
 
 function ambiguousForRules(): HubError {
-  return new HubError('invalid_path', 'This address can be read in more than one way.', {
-    hint: 'Write it as the app does: in its case, without doubled slashes, semicolons or encoded slashes.',
+  return new HubError('invalid_path', text`This address can be read in more than one way.`, {
+    hint: text`Write it as the app does: in its case, without doubled slashes, semicolons or encoded slashes.`,
   });
 }

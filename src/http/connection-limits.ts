@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 import type { TrustedPeer } from './client-address.ts';
 import { isUnixPeer } from './unix-peers.ts';
 
@@ -37,7 +38,7 @@ export function createConnectionLimits(options: {
   return {
     accept(socket) {
       if (inAll > 0 && open >= inAll) {
-        return new HubError('unavailable', 'The hub has too many connections at once.', {
+        return new HubError('unavailable', text`The hub has too many connections at once.`, {
           retryAfterSeconds,
         });
       }
@@ -45,10 +46,14 @@ export function createConnectionLimits(options: {
       const address = networkOf(peer);
       const isOver = perAddress > 0 && (openByAddress.get(address) ?? 0) >= perAddress;
       if (isOver && !isUnixPeer(socket) && !isTrustedPeer(peer)) {
-        return new HubError('too_many_requests', 'Your address has too many connections open.', {
-          hint: 'Close some and try again.',
-          retryAfterSeconds,
-        });
+        return new HubError(
+          'too_many_requests',
+          text`Your address has too many connections open.`,
+          {
+            hint: text`Close some and try again.`,
+            retryAfterSeconds,
+          },
+        );
       }
       count(address, 1);
       socket.once('close', () => count(address, -1));

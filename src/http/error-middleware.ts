@@ -1,5 +1,6 @@
 import type { Context, Middleware } from 'koa';
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 import { isNavigation, prefersHtml } from './content-negotiation.ts';
 import type { ErrorAnswers } from './error-answers.ts';
 import { type ErrorResponse, toErrorResponse } from './error-response.ts';
@@ -29,7 +30,7 @@ export function errorMiddleware(options: {
     try {
       await next();
       if (ctx.status === 404 && ctx.body === undefined && !ctx.headerSent) {
-        throw new HubError('not_found', 'There is nothing at this address.');
+        throw new HubError('not_found', text`There is nothing at this address.`);
       }
     } catch (thrown) {
       if (!ctx.headerSent) for (const name of bodyHeaders) ctx.remove(name);

@@ -1,4 +1,5 @@
 import { HubError } from '../errors.ts';
+import { text } from '../texts/text.ts';
 import { checkAccess, type Resource } from './access-check.ts';
 import type { Membership } from './membership.ts';
 import type { ScopeSet } from './scope.ts';
@@ -19,11 +20,11 @@ export function requireAccess(
   const verdicts = anyOf.map((scope) => checkAccess(held, scope, resource, membership));
   if (verdicts.includes('granted')) return;
   if (verdicts.includes('filtered') && resource !== undefined) {
-    throw new HubError('not_found', 'No access to resources or resources not found.', {
+    throw new HubError('not_found', text`No access to resources or resources not found.`, {
       isRefusal: true,
     });
   }
-  throw new HubError('forbidden', 'Action is not authorized with current scopes.', {
-    hint: `It requires any of: ${anyOf.join(', ')}.`,
+  throw new HubError('forbidden', text`Action is not authorized with current scopes.`, {
+    hint: text`It requires any of: ${anyOf.join(', ')}.`,
   });
 }

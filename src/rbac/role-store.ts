@@ -3,6 +3,7 @@ import { HubError } from '../errors.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
 import type { Row, Tables } from '../store/tables.ts';
+import { text } from '../texts/text.ts';
 import { findDefaultRole } from './default-roles.ts';
 import {
   implicitRoleNames,
@@ -69,7 +70,7 @@ export function createRoleStore(
 
   const getByName = async (name: string): Promise<Role> => {
     const role = await findByName(name);
-    if (role === undefined) throw new HubError('not_found', 'There is no such role.');
+    if (role === undefined) throw new HubError('not_found', text`There is no such role.`);
     return role;
   };
 

@@ -5,6 +5,7 @@ import { HubError } from '../errors.ts';
 import { cookieValues } from '../http/cookies.ts';
 import { setCookie } from '../http/set-cookie.ts';
 import { formCookie } from '../protocol/cookie-names.ts';
+import { text } from '../texts/text.ts';
 
 /** Protects forms and cookie-authenticated API calls against requests forged by other sites. */
 export interface CsrfProtection {
@@ -132,13 +133,13 @@ export function isSameOrigin(ctx: Context, publicUrl: URL): boolean {
 }
 
 function refused(): HubError {
-  return new HubError('csrf_failed', 'This form is no longer valid.', {
-    hint: 'Go back, reload the page and try again.',
+  return new HubError('csrf_failed', text`This form is no longer valid.`, {
+    hint: text`Go back, reload the page and try again.`,
   });
 }
 
 function notForScripts(): HubError {
-  return new HubError('csrf_failed', 'The hub answers this to its own pages only.', {
-    hint: 'Open the address in a window of its own, or send an API token.',
+  return new HubError('csrf_failed', text`The hub answers this to its own pages only.`, {
+    hint: text`Open the address in a window of its own, or send an API token.`,
   });
 }

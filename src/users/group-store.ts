@@ -6,6 +6,7 @@ import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, Tables } from '../store/tables.ts';
+import { text } from '../texts/text.ts';
 import { syncConfiguredGroups } from './configured-groups-store.ts';
 import { addMember, deleteGroup, ensureGroup, newGroupRow } from './group-rows-store.ts';
 import { normaliseUserName, validateGroupName } from './user-name.ts';
@@ -91,7 +92,7 @@ export function createGroupStore(database: HubDatabase): GroupStore {
     if (users.length < names.length) {
       const known = new Set(users.map((user) => user.name));
       const missing = names.filter((name) => !known.has(name));
-      throw new HubError('bad_request', `There are no such users: ${listed(missing)}.`);
+      throw new HubError('bad_request', text`There are no such users: ${listed(missing)}.`);
     }
     for (const user of users) await addMember(transaction, groupId, user.id, origin);
   }
@@ -287,7 +288,7 @@ async function syncMemberships(
     .select('id')
     .where('name', '=', normaliseUserName(userName))
     .executeTakeFirst();
-  if (user === undefined) throw new HubError('not_found', 'There is no such user.');
+  if (user === undefined) throw new HubError('not_found', text`There is no such user.`);
   const current = await transaction
     .selectFrom('group_members')
     .innerJoin('groups', 'groups.id', 'group_members.group_id')
@@ -330,14 +331,14 @@ async function insertNewGroup(kysely: Kysely<Tables>, row: Row<'groups'>): Promi
     await kysely.insertInto('groups').values(row).execute();
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
-    throw new HubError('conflict', `The group ${JSON.stringify(row.name)} exists already.`, {
+    throw new HubError('conflict', text`The group ${JSON.stringify(row.name)} exists already.`, {
       cause: error,
     });
   }
 }
 
 function noSuchGroup(): HubError {
-  return new HubError('not_found', 'There is no such group.');
+  return new HubError('not_found', text`There is no such group.`);
 }
 
 async function findRow(kysely: Kysely<Tables>, name: string): Promise<Row<'groups'> | undefined> {

@@ -8,6 +8,7 @@ import { isUniqueViolation } from '../store/storage-error.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { deleteMadeWith } from '../store/token-makers.ts';
 import { userNameOf } from '../store/user-name-of.ts';
+import { text } from '../texts/text.ts';
 import { nearerEnd } from './nearer-end.ts';
 import { claimSystemAccount, retireSystemAccount } from './system-account-store.ts';
 import {
@@ -381,7 +382,7 @@ function toUser(row: Row<'users'>): User {
 }
 
 function noSuchUser(): HubError {
-  return new HubError('not_found', 'There is no such user.');
+  return new HubError('not_found', text`There is no such user.`);
 }
 
 async function refuseTakenName<T>(written: Promise<T>): Promise<T> {
@@ -389,6 +390,6 @@ async function refuseTakenName<T>(written: Promise<T>): Promise<T> {
     return await written;
   } catch (error) {
     if (!isUniqueViolation(error)) throw error;
-    throw new HubError('conflict', 'A user with this name exists already.', { cause: error });
+    throw new HubError('conflict', text`A user with this name exists already.`, { cause: error });
   }
 }

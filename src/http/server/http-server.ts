@@ -5,6 +5,7 @@ import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
 import { createPeriodic } from '../../concurrency/periodic.ts';
 import type { ProxyConfig } from '../../config/config.ts';
 import { HubError } from '../../errors.ts';
+import { text } from '../../texts/text.ts';
 import { interceptConnections, responseOn } from '../../undocumented/node-http.ts';
 import type { ConnectionLimits } from '../connection-limits.ts';
 import { recordOf } from '../request-record.ts';
@@ -94,7 +95,7 @@ export function createHubServer(deps: {
   server.on('connect', (_req, socket) => {
     answerErrorOnSocket(
       socket as Socket,
-      new HubError('method_not_allowed', 'The hub is not a forward proxy.'),
+      new HubError('method_not_allowed', text`The hub is not a forward proxy.`),
     );
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
@@ -226,15 +227,18 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
 function toHubError({ code }: NodeJS.ErrnoException): HubError {
   switch (code ?? '') {
     case 'HPE_HEADER_OVERFLOW':
-      return new HubError('header_too_large', 'The request headers are too large.', {
-        hint: 'Remove the cookies of this site and try again.',
+      return new HubError('header_too_large', text`The request headers are too large.`, {
+        hint: text`Remove the cookies of this site and try again.`,
       });
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new HubError('payload_too_large', 'The chunk extensions of the body are too large.');
+      return new HubError(
+        'payload_too_large',
+        text`The chunk extensions of the body are too large.`,
+      );
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new HubError('request_timeout', 'The request did not arrive in time.');
+      return new HubError('request_timeout', text`The request did not arrive in time.`);
     default:
-      return new HubError('bad_request', 'This is not a valid HTTP request.');
+      return new HubError('bad_request', text`This is not a valid HTTP request.`);
   }
 }
 
@@ -255,7 +259,7 @@ function tellToClose(socket: Socket): void {
 }
 
 function stopping(): HubError {
-  return new HubError('unavailable', 'The hub is stopping.', { retryAfterSeconds: 5 });
+  return new HubError('unavailable', text`The hub is stopping.`, { retryAfterSeconds: 5 });
 }
 
 function ignore(): void {}

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ProxyConfig } from '../../config/config.ts';
 import { HubError } from '../../errors.ts';
+import { text } from '../../texts/text.ts';
 import { answerErrorOnSocket } from '../socket-response.ts';
 
 /** Ends connections of clients that send or take next to nothing. */
@@ -76,7 +77,7 @@ export function createSlowClients(
       if (sendsTooSlowly(socket, progress, nowMs)) {
         answerErrorOnSocket(
           socket,
-          new HubError('request_timeout', 'The body of the request did not arrive in time.'),
+          new HubError('request_timeout', text`The body of the request did not arrive in time.`),
         );
         // Whatever the response still writes must not follow the answer.
         socket.destroySoon();
