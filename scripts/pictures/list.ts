@@ -22,7 +22,10 @@ export const pictures = [
   { name: 'home', alt: 'Home: servers of the user, and services as cards' },
   { name: 'home-phone', alt: 'The home page on a phone', isNarrow: true, height: 844 },
   { name: 'consent', alt: 'An app asks to know who the user is, in plain words' },
-  { name: 'tokens', alt: 'Access tokens of a user, and a new one by ticking what it may do' },
+  {
+    name: 'tokens',
+    alt: 'Access tokens of a user: what each may do, when it was used, and a button that ends it',
+  },
   { name: 'share', alt: 'A server is shared with users, with a group and by a link' },
   { name: 'failed-home', alt: 'The home page after a start that failed, with the reason' },
   {
