@@ -7,6 +7,7 @@ import { selectServers, toServer } from '../servers/server-store.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { isForeignKeyViolation } from '../store/storage-error.ts';
 import { lockUser } from '../store/user-lock.ts';
+import { text } from '../texts/text.ts';
 import type { ShareCode } from './share.ts';
 import { recordSharing } from './share-deeds-store.ts';
 import { grantShare, namesIn } from './share-rows-store.ts';
@@ -106,15 +107,15 @@ export function createShareCodeStore(database: HubDatabase): ShareCodeStore {
           .where('expires_at', '>', database.now())
           .executeTakeFirstOrThrow();
         if (Number(count) >= mostCodesOfServer) {
-          throw new HubError('conflict', `A server has ${mostCodesOfServer} links at most.`, {
-            hint: 'Delete one that is no longer needed.',
+          throw new HubError('conflict', text`A server has ${mostCodesOfServer} links at most.`, {
+            hint: text`Delete one that is no longer needed.`,
           });
         }
         try {
           await transaction.insertInto('share_codes').values(row).execute();
         } catch (error) {
           if (!isForeignKeyViolation(error)) throw error;
-          throw new HubError('not_found', 'The server is gone.', { cause: error });
+          throw new HubError('not_found', text`The server is gone.`, { cause: error });
         }
         const deed = { serverId: server.id, scopeNames };
         await recordSharing(transaction, database, 'share_code.create', deed);
@@ -170,7 +171,7 @@ export function createShareCodeStore(database: HubDatabase): ShareCodeStore {
           .where('id', '=', shareCode.id)
           .executeTakeFirst();
         // Deleted since it was read; what was granted with it is undone.
-        if (numUpdatedRows === 0n) throw new HubError('not_found', 'This link is gone.');
+        if (numUpdatedRows === 0n) throw new HubError('not_found', text`This link is gone.`);
         const recipient = { kind: 'user', id: userId } as const;
         const deed = { serverId: server.id, recipient, scopeNames };
         await recordSharing(transaction, database, 'share_code.accept', deed);

@@ -6,6 +6,7 @@ import type { HubDatabase } from '../store/database.ts';
 import { isForeignKeyViolation } from '../store/storage-error.ts';
 import type { Tables } from '../store/tables.ts';
 import { lockUser } from '../store/user-lock.ts';
+import { text } from '../texts/text.ts';
 
 /** With more, the list of who may use a server is of no use to anyone; share it with a group. */
 const mostSharesOfServer = 1_000;
@@ -55,8 +56,8 @@ export async function grantShare(
     .where('server_id', '=', serverId)
     .executeTakeFirstOrThrow();
   if (Number(count) >= mostSharesOfServer) {
-    throw new HubError('conflict', `A server is shared with ${mostSharesOfServer} at most.`, {
-      hint: 'End one of the shares first, or share it with a group.',
+    throw new HubError('conflict', text`A server is shared with ${mostSharesOfServer} at most.`, {
+      hint: text`End one of the shares first, or share it with a group.`,
     });
   }
   try {
@@ -73,7 +74,7 @@ export async function grantShare(
       .execute();
   } catch (error) {
     if (!isForeignKeyViolation(error)) throw error;
-    throw new HubError('not_found', 'The server, or whom it is shared with, is gone.', {
+    throw new HubError('not_found', text`The server, or whom it is shared with, is gone.`, {
       cause: error,
     });
   }

@@ -3,6 +3,7 @@ import { HubError } from '../errors.ts';
 import type { Caller } from '../rbac/caller.ts';
 import { quoteScope, readScope } from '../rbac/scope.ts';
 import { isShareable, type ScopeCatalogue } from '../rbac/scope-definitions.ts';
+import { text } from '../texts/text.ts';
 import { defaultScopeNames, scopesOfShare } from './share.ts';
 
 /** The server that scopes are about. */
@@ -57,7 +58,7 @@ export async function requireMayShare(
 ): Promise<void> {
   const beyond = await acting.scopesBeyond(caller, scopesOfShare({ server, scopeNames }));
   if (beyond.length === 0) return;
-  throw new HubError('forbidden', 'No one can share more than they may do themselves.', {
-    hint: `You lack ${beyond.slice(0, 5).map(quoteScope).join(', ')}${beyond.length > 5 ? ', …' : ''}.`,
+  throw new HubError('forbidden', text`No one can share more than they may do themselves.`, {
+    hint: text`You lack ${beyond.slice(0, 5).map(quoteScope).join(', ')}${beyond.length > 5 ? ', …' : ''}.`,
   });
 }

@@ -6,6 +6,7 @@ import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { Server } from '../servers/server.ts';
 import type { ServerStore } from '../servers/server-store.ts';
+import { text } from '../texts/text.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import { normaliseUserName } from '../users/user-name.ts';
 import type { User, UserStore } from '../users/user-store.ts';
@@ -115,7 +116,7 @@ export function createSharing(deps: {
 
   async function userNamed(name: string): Promise<User> {
     const user = await users.findByName(name);
-    if (user === undefined) throw new HubError('not_found', 'There is no such user.');
+    if (user === undefined) throw new HubError('not_found', text`There is no such user.`);
     return user;
   }
 
@@ -123,7 +124,7 @@ export function createSharing(deps: {
   async function findServer(owner: User, serverName: string): Promise<Server | undefined> {
     const server = await servers.find(owner.name, serverName);
     if (server === undefined && serverName !== '') {
-      throw new HubError('not_found', 'There is no such server.');
+      throw new HubError('not_found', text`There is no such server.`);
     }
     return server;
   }
@@ -150,7 +151,11 @@ export function createSharing(deps: {
 
   async function getRecipient(recipient: ShareRecipient): Promise<RecipientId> {
     const found = await findRecipient(recipient);
-    if (found === undefined) throw new HubError('not_found', `There is no such ${recipient.kind}.`);
+    if (found === undefined)
+      throw new HubError(
+        'not_found',
+        recipient.kind === 'user' ? text`There is no such user.` : text`There is no such group.`,
+      );
     return found;
   }
 
@@ -160,9 +165,15 @@ export function createSharing(deps: {
     const known = kind === 'user' ? normaliseUserName(name) : name.normalize('NFC');
     const membership = await authorizer.membershipFor(caller.scopes);
     if (mayAccess(caller.scopes, scope, { kind, name: known }, membership)) return;
-    throw new HubError('forbidden', `You may not share with this ${kind}.`, {
-      hint: `To name one, it takes ${scope} for it. A link can be shared without.`,
-    });
+    throw new HubError(
+      'forbidden',
+      kind === 'user'
+        ? text`You may not share with this user.`
+        : text`You may not share with this group.`,
+      {
+        hint: text`To name one, it takes ${scope} for it. A link can be shared without.`,
+      },
+    );
   }
 
   async function requireShare(
@@ -174,7 +185,12 @@ export function createSharing(deps: {
     const server = id && (await servers.find(ownerName, serverName));
     const share = server && (await shares.find(server.id, id));
     if (id === undefined || share === undefined) {
-      throw new HubError('not_found', `This server is not shared with this ${recipient.kind}.`);
+      throw new HubError(
+        'not_found',
+        recipient.kind === 'user'
+          ? text`This server is not shared with this user.`
+          : text`This server is not shared with this group.`,
+      );
     }
     return { share, id };
   }
@@ -185,8 +201,8 @@ export function createSharing(deps: {
     const key = keyOf(user, address);
     const retryAfterSeconds = failures.retryAfterSeconds(key);
     if (retryAfterSeconds !== undefined) {
-      throw new HubError('too_many_requests', 'Too many links that do not work.', {
-        hint: 'Wait a moment, then open the link again.',
+      throw new HubError('too_many_requests', text`Too many links that do not work.`, {
+        hint: text`Wait a moment, then open the link again.`,
         retryAfterSeconds,
       });
     }
@@ -196,7 +212,7 @@ export function createSharing(deps: {
       throw deadCode();
     }
     if (found.server.userId === user.id) {
-      throw new HubError('forbidden', 'This is your own server; you need no link to it.');
+      throw new HubError('forbidden', text`This is your own server; you need no link to it.`);
     }
     return found;
   }
@@ -211,14 +227,17 @@ export function createSharing(deps: {
       await requireMayName(caller, recipient);
       const found = await findRecipient(recipient);
       if (found === undefined) {
-        throw new HubError('bad_request', `There is no such ${recipient.kind}.`);
+        throw new HubError(
+          'bad_request',
+          recipient.kind === 'user' ? text`There is no such user.` : text`There is no such group.`,
+        );
       }
       if (found.kind === 'user' && found.id === server.userId) {
-        throw new HubError('bad_request', 'A server cannot be shared with its own user.');
+        throw new HubError('bad_request', text`A server cannot be shared with its own user.`);
       }
       await shares.grant(server, found, names);
       const share = await shares.find(server.id, found);
-      if (share === undefined) throw new HubError('conflict', 'The share was ended meanwhile.');
+      if (share === undefined) throw new HubError('conflict', text`The share was ended meanwhile.`);
       return share;
     },
 
@@ -300,7 +319,7 @@ export function createSharing(deps: {
 }
 
 function deadCode(): HubError {
-  return new HubError('not_found', 'This link does not work (any more).', {
-    hint: 'It may have expired, or was taken back. Ask for a new one.',
+  return new HubError('not_found', text`This link does not work (any more).`, {
+    hint: text`It may have expired, or was taken back. Ask for a new one.`,
   });
 }

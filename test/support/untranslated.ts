@@ -9,10 +9,6 @@ export const filesToTranslate: ReadonlySet<string> = new Set<string>([
   // login
   'pages/login/confirm-login-page.ts',
   'pages/login/second-factor-page.ts',
-  // sharing
-  'pages/sharing/accept-share-page.ts',
-  'pages/sharing/share-page.ts',
-  'pages/sharing/shared-servers.ts',
 ]);
 
 /** Sample pages that still show words that are in no catalogue. To become empty, and go. */
@@ -28,11 +24,6 @@ export const pagesToTranslate: ReadonlySet<string> = new Set<string>([
   'confirm-passkey',
   // sharing
   'home-sharing',
-  'share',
-  'share-problem',
-  'share-by-link',
-  'share-refused',
-  'accept-share',
   // account
   'account',
   'account-protected',

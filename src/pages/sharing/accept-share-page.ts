@@ -1,3 +1,4 @@
+import { text } from '../../texts/text.ts';
 import { csrfField, hiddenFields } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -22,17 +23,17 @@ export interface AcceptShareView {
 export function acceptSharePage(view: AcceptShareView): Html {
   const { layout, ownerName, serverName, scopeNames, code, next } = view;
   return focusLayout(layout, {
-    title: `${ownerName} shares a server with you`,
+    title: text`${ownerName} shares a server with you`,
     body: html`<div class="panel">
-<header class="titles"><h1>${ownerName} shares a server with you</h1>${serverName !== '' && html`<p class="lead">The server is called ${serverName}.</p>`}</header>
-<p>What you may do there: ${shareWords(scopeNames).toLowerCase()}.${!view.isRunning && ' It is not currently running.'}</p>
+<header class="titles"><h1>${text`${ownerName} shares a server with you`}</h1>${serverName !== '' && html`<p class="lead">${text`The server is called ${serverName}.`}</p>`}</header>
+<p>${text`What you may do there: ${shareWords(scopeNames, { inSentence: true })}.`}${!view.isRunning && html` ${text`It is not currently running.`}`}</p>
 ${notice(
   'warn',
-  html`<div class="stack"><p>This server belongs to <b>${ownerName}</b>, who decides what runs on it.</p><p>Its pages can show you anything, also a false login page. Accept only if you trust ${ownerName}, and type no password there.</p></div>`,
+  html`<div class="stack"><p>${text`This server belongs to ${html`<b>${ownerName}</b>`}, who decides what runs on it.`}</p><p>${text`Its pages can show you anything, also a false login page. Accept only if you trust ${ownerName}, and type no password there.`}</p></div>`,
 )}
 <form class="fields" method="post" action="${layout.urls.acceptShareForm}">
 ${csrfField(layout)}${hiddenFields({ code, next })}
-<div class="decision"><a class="button" href="${layout.urls.home}">Cancel</a><button class="button primary">Accept</button></div>
+<div class="decision"><a class="button" href="${layout.urls.home}">${text`Cancel`}</a><button class="button primary">${text`Accept`}</button></div>
 </form>
 </div>`,
   });

@@ -4,6 +4,7 @@ import { HubError } from '../../errors.ts';
 import { unreachableSince } from '../../servers/server.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
 import type { Sharing } from '../../sharing/sharing.ts';
+import { text } from '../../texts/text.ts';
 import type { PageContext } from '../page-context.ts';
 import { noteOpenedServer } from '../servers/opened-servers.ts';
 import { acceptSharePage } from './accept-share-page.ts';
@@ -73,7 +74,7 @@ export function acceptShareRoutes(
       await sharing.leave({ kind: 'user', name: user.name }, owner, server);
       pages.redirectWithNotice(ctx, pages.urls.home, {
         kind: 'good',
-        text: `You have left the server of ${owner}.`,
+        text: text`You have left the server of ${owner}.`,
       });
     }),
   );
@@ -81,8 +82,8 @@ export function acceptShareRoutes(
 
 function requireCode(code: string | null): string {
   if (code !== null && code !== '') return code;
-  throw new HubError('bad_request', 'The address has no code in it.', {
-    hint: 'Open the whole link as you got it.',
+  throw new HubError('bad_request', text`The address has no code in it.`, {
+    hint: text`Open the whole link as you got it.`,
   });
 }
 
@@ -90,8 +91,8 @@ function requireCode(code: string | null): string {
 function asBadRequest(error: unknown): unknown {
   if (!(error instanceof HubError)) return error;
   if (error.code !== 'not_found' && error.code !== 'forbidden') return error;
-  return new HubError('bad_request', error.message, {
+  return new HubError('bad_request', error.shown.message, {
     cause: error,
-    ...(error.hint !== undefined && { hint: error.hint }),
+    ...(error.shown.hint !== undefined && { hint: error.shown.hint }),
   });
 }

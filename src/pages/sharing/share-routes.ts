@@ -12,6 +12,7 @@ import type { UserServers } from '../../servers/user-servers.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { ShareRecipient } from '../../sharing/share.ts';
 import { codeLifetimeSeconds, type Sharing } from '../../sharing/sharing.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import type { UserInfoStore } from '../../users/user-info-store.ts';
 import type { UserStore } from '../../users/user-store.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
@@ -59,11 +60,11 @@ export function shareRoutes(
     const may = (wanted: string) => mayAccess(caller.scopes, wanted, resource, membership);
     if (!may(scope)) {
       if (ownerName === login.user.name) {
-        throw new HubError('forbidden', 'You may not share servers on this hub.', {
-          hint: 'An administrator can allow it with the scope shares!user.',
+        throw new HubError('forbidden', text`You may not share servers on this hub.`, {
+          hint: text`An administrator can allow it with the scope shares!user.`,
         });
       }
-      throw new HubError('not_found', 'There is no such server, or it is not yours to share.');
+      throw new HubError('not_found', text`There is no such server, or it is not yours to share.`);
     }
     return { caller, ownerName, serverName, may };
   }
@@ -130,10 +131,11 @@ export function shareRoutes(
       const isMistake =
         error instanceof HubError && ['bad_request', 'forbidden', 'conflict'].includes(error.code);
       if (!isMistake) throw error;
-      const problem = [error.message, error.hint].filter(Boolean).join(' ');
+      const { message, hint } = error.shown;
+      const problem = hint === undefined ? message : text`${message} ${hint}`;
       return show(ctx, target, { typed: { name: recipient.name, problem } });
     }
-    done(ctx, target, `The server is shared with ${recipient.name}.`);
+    done(ctx, target, text`The server is shared with ${recipient.name}.`);
   }
 
   async function createLink(
@@ -145,7 +147,10 @@ export function shareRoutes(
     const { least, most } = codeLifetimeSeconds;
     const expiresInSeconds = Number(form.get('expires_in'));
     if (!Number.isInteger(expiresInSeconds) || expiresInSeconds < least || expiresInSeconds > most)
-      throw new HubError('bad_request', 'A link works for a minute at least and a year at most.');
+      throw new HubError(
+        'bad_request',
+        text`A link works for a minute at least and a year at most.`,
+      );
     const { code } = await sharing.createCode(target.caller, server, {
       scopes: scopesOf(form.get('link_level')),
       expiresInSeconds,
@@ -153,9 +158,9 @@ export function shareRoutes(
     await show(ctx, target, { newLink: deps.origin + pages.urls.acceptShare(code) });
   }
 
-  function done(ctx: Context, { ownerName, serverName }: Target, text: string): void {
+  function done(ctx: Context, { ownerName, serverName }: Target, outcome: Phrase): void {
     const url = pages.urls.share(ownerName, serverName);
-    pages.redirectWithNotice(ctx, url, { kind: 'good', text });
+    pages.redirectWithNotice(ctx, url, { kind: 'good', text: outcome });
   }
 
   async function change(ctx: Context, target: Target, form: URLSearchParams): Promise<void> {
@@ -173,13 +178,13 @@ export function shareRoutes(
       case 'revoke': {
         const recipient = recipientIn(form);
         await sharing.revoke(server, recipient, []);
-        return done(ctx, target, `The server is no longer shared with ${recipient.name}.`);
+        return done(ctx, target, text`The server is no longer shared with ${recipient.name}.`);
       }
       case 'delete_link':
         await sharing.deleteCode(server, { id: form.get('id') ?? '' });
-        return done(ctx, target, 'The link is deleted.');
+        return done(ctx, target, text`The link is deleted.`);
       default:
-        throw new HubError('bad_request', 'This form does not say what to do.');
+        throw new HubError('bad_request', text`This form does not say what to do.`);
     }
   }
 
@@ -205,7 +210,7 @@ const shareLevelNames = Object.keys(shareLevels) as ShareLevel[];
 
 function scopesOf(level: string | null): readonly string[] {
   const known = shareLevelNames.find((name) => name === level);
-  if (known === undefined) throw new HubError('bad_request', 'Choose what others may do.');
+  if (known === undefined) throw new HubError('bad_request', text`Choose what others may do.`);
   return shareLevels[known].scopes;
 }
 

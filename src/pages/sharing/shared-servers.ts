@@ -1,3 +1,4 @@
+import { text } from '../../texts/text.ts';
 import { actionForm } from '../elements/form.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { table } from '../elements/table.ts';
@@ -26,32 +27,33 @@ export interface SharedServers {
 /** The part of the home page with the servers that others share with the viewer. */
 export function sharedServersSection(layout: FormLayoutProps, shared: SharedServers): HtmlValue {
   if (shared.servers.length === 0) return false;
-  return html`<section class="block" id="shared"><h2>Shared with you</h2>
+  return html`<section class="block" id="shared"><h2>${text`Shared with you`}</h2>
 ${table(
-  'Servers shared with you',
+  text`Servers shared with you`,
   [
     {
-      label: 'Owner',
+      label: text`Owner`,
       style: 'name',
       cell: ({ server, groupNames, isOwnShare }) =>
-        html`${server.userName}${groupNames.length > 0 && !isOwnShare && html`<span class="under">By group ${groupNames.join(', ')}</span>`}`,
+        html`${server.userName}${groupNames.length > 0 && !isOwnShare && html`<span class="under">${text`By group ${groupNames.join(', ')}`}</span>`}`,
     },
     {
-      label: 'Server',
+      label: text`Server`,
       cell: ({ server }) =>
-        server.displayName ?? (server.name || html`<span class="soft">Default server</span>`),
+        server.displayName ??
+        (server.name || html`<span class="soft">${text`Default server`}</span>`),
     },
-    { label: 'State', cell: ({ server }) => serverStatus(server.state) },
-    { label: 'You may', cell: ({ scopeNames }) => shareWords(scopeNames) },
+    { label: text`State`, cell: ({ server }) => serverStatus(server.state) },
+    { label: text`You may`, cell: ({ scopeNames }) => shareWords(scopeNames) },
     {
-      label: 'Actions',
+      label: text`Actions`,
       style: 'end',
       cell: (each) => html`<div class="actions">${actionsOf(layout, each)}</div>`,
     },
   ],
   shared.servers,
 )}
-${shared.isCut && html`<p class="small soft">There are more; these are the first.</p>`}
+${shared.isCut && html`<p class="small soft">${text`There are more; these are the first.`}</p>`}
 </section>`;
 }
 
@@ -62,8 +64,11 @@ function actionsOf(layout: FormLayoutProps, shared: SharedServer): HtmlValue {
     isOwnShare &&
     actionForm(layout, {
       action: layout.urls.leaveShared,
-      label: 'Leave',
-      accessibleLabel: `Leave the server ${name} of ${userName}`,
+      label: text`Leave`,
+      accessibleLabel:
+        name === ''
+          ? text`Leave the server of ${userName}`
+          : text`Leave the server ${name} of ${userName}`,
       style: 'small danger',
       fields: { owner: userName, server: name },
     })
@@ -75,12 +80,12 @@ function openOrStart(
   { server, mayOpen, mayStart }: SharedServer,
 ): Html | false {
   const { userName, name, state, url } = server;
-  const what = name === '' ? `the server of ${userName}` : `${name} of ${userName}`;
+  const isDefault = name === '';
   if (mayOpen && (state === 'running' || state === 'starting')) {
-    return html`<a class="button small" href="${url}" aria-label="Open ${what}">Open</a>`;
+    return html`<a class="button small" href="${url}" aria-label="${isDefault ? text`Open the server of ${userName}` : text`Open ${name} of ${userName}`}">${text`Open`}</a>`;
   }
   if (mayStart && (state === 'stopped' || state === 'failed')) {
-    return html`<a class="button small" href="${layout.urls.spawn(userName, name)}" aria-label="Start ${what}">Start…</a>`;
+    return html`<a class="button small" href="${layout.urls.spawn(userName, name)}" aria-label="${isDefault ? text`Start the server of ${userName}` : text`Start ${name} of ${userName}`}">${text`Start…`}</a>`;
   }
   return false;
 }
