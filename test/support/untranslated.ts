@@ -22,8 +22,6 @@ export const pagesToTranslate: ReadonlySet<string> = new Set<string>([
   'second-factor',
   'second-factor-passkey',
   'confirm-passkey',
-  // sharing
-  'home-sharing',
   // account
   'account',
   'account-protected',

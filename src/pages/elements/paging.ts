@@ -12,8 +12,6 @@ export interface PagingView {
   /** How many the page shows. */
   readonly shown: number;
   readonly urlOf: (page: number) => string;
-  /** Tells the links of several lists on one page apart. */
-  readonly label?: Phrase | undefined;
 }
 
 /** The number of the last page, from 1. */
