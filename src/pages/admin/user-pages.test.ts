@@ -1,0 +1,256 @@
+import { describe, expect, test } from 'vitest';
+import { adminPageLayout as layout, shownAt as now } from '../../../test/support/page-layout.ts';
+import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { invitationLinksPage, newUsersPage } from './new-users-page.ts';
+import { type AdminUserView, adminUserPage } from './user-page.ts';
+import { type UserRightsView, userRights } from './user-rights.ts';
+import { type AdminUsersView, adminUsersPage } from './users-page.ts';
+import { readUsersQuery, type UsersQuery } from './users-query.ts';
+
+describe('the list of users', () => {
+  const row = {
+    name: 'alice',
+    isAdmin: false,
+    isInvited: false,
+    createdAt: now,
+    mayStart: true,
+    mayStop: true,
+    server: 'stopped',
+    runningNamedServers: 0,
+  } as const;
+  const query: UsersQuery = readUsersQuery(new URLSearchParams());
+  const counts = { all: 9, running: 5, starting: 0, failed: 3, never_active: 2, administrator: 1 };
+  const users = (view: Partial<AdminUsersView>, asked: Partial<UsersQuery> = {}): string =>
+    String(
+      adminUsersPage({
+        layout,
+        query: { ...query, ...asked },
+        users: [row],
+        total: 1,
+        counts,
+        acts: [{ name: 'start', label: 'Start the servers of' }],
+        mayAdd: true,
+        ...view,
+      }),
+    );
+
+  test('pages through a long list and keeps search and order', () => {
+    const page = users({ total: 1200 }, { page: 12, search: 'a b', sort: '-activity' });
+    expect(page).toContain('551–551 of 1,200');
+    const url = '/hub/admin?search=a+b&amp;sort=-activity';
+    expect(page).toContain(`href="${url}&amp;page=11" rel="prev"`);
+    expect(page).toContain(`href="${url}&amp;page=13" rel="next"`);
+    // The first, the last and those nearby.
+    const offered = [...page.matchAll(/aria-label="Page (\d+)"/g)].map(([, number]) => number);
+    expect(offered).toEqual(['1', '10', '11', '12', '13', '14', '24']);
+    expect(page).toContain('aria-label="Page 12" aria-current="page"');
+    expect(page).toContain(`href="${url}&amp;size=25"`);
+  });
+
+  test('has no paging when all users fit', () => {
+    expect(users({})).not.toContain('rel="next"');
+    expect(users({})).not.toContain('rel="prev"');
+  });
+
+  test('sorts in either direction, from the first page', () => {
+    const page = users({ total: 120 }, { page: 2 });
+    expect(page).toContain('href="/hub/admin?sort=activity"');
+    expect(page).toContain('href="/hub/admin?sort=-name"');
+    expect(page).toContain('<th scope="col" aria-sort="ascending">');
+    const latest = users({}, { sort: 'activity' });
+    expect(latest).toContain('href="/hub/admin?sort=-activity"');
+    expect(latest).toContain('aria-sort="descending"');
+    expect(users({}, { sort: '-name' })).toContain('aria-sort="descending"');
+  });
+
+  test('tells how many there are of each kind, and shows these with the same search', () => {
+    const page = users({}, { search: 'x', group: 'staff', mark: 'failed', page: 3 });
+    expect(page).toContain(
+      'href="/hub/admin?search=x&amp;show=running&amp;group=staff">Running <b>5</b>',
+    );
+    expect(page).toContain('show=failed&amp;group=staff" aria-current="true">Failed <b>3</b>');
+    expect(page).toContain('aria-label="Group staff: show any group"');
+    expect(page).toContain('href="/hub/admin?search=x&amp;show=failed"');
+  });
+
+  test('reads from an address what can be, and nothing else', () => {
+    const read = (text: string) => readUsersQuery(new URLSearchParams(text));
+    expect(read('page=0&size=7&sort=;drop&show=all')).toEqual(query);
+    expect(read('page=-1&size=100&search=%20&group=')).toEqual({ ...query });
+    expect(read('page=3&size=25&sort=-created&show=failed&group=a&search=b')).toEqual({
+      page: 3,
+      size: 25,
+      sort: '-created',
+      mark: 'failed',
+      group: 'a',
+      search: 'b',
+    });
+    expect(read(`search=${'x'.repeat(999)}`).search).toHaveLength(255);
+  });
+
+  test('offers to tick users where something can be done with them', () => {
+    expect(users({})).toContain('type="checkbox" name="user" value="alice"');
+    expect(users({ acts: [] })).not.toContain('type="checkbox"');
+  });
+
+  test('opens a server that runs, and links the groups', () => {
+    const page = users({ users: [{ ...row, openUrl: '/user/alice/', groups: ['a', 'b', 'c'] }] });
+    expect(page).toContain('href="/user/alice/" aria-label="Open the server of alice"');
+    expect(page).toContain('href="/hub/admin?group=a"');
+    expect(page).toContain('<span class="soft" title="c">+ 1</span>');
+  });
+
+  test('starts what is stopped and stops what runs', () => {
+    expect(users({})).toContain('aria-label="Start the server of alice"');
+    const running = users({ users: [{ ...row, server: 'running' }] });
+    expect(running).toContain('formaction="/hub/stop/alice"');
+    expect(users({ users: [{ ...row, server: 'stopping' }] })).not.toContain('the server of alice');
+  });
+
+  test('offers what may be done with each server', () => {
+    const may = { mayStart: false, mayStop: false };
+    expect(users({ users: [{ ...row, ...may }] })).not.toContain('the server of alice');
+    expect(users({ users: [{ ...row, ...may, server: 'running' }] })).not.toContain('/hub/stop/');
+  });
+
+  test('encodes a name in its address', () => {
+    expect(users({ users: [{ ...row, name: 'a/b c@d' }] })).toContain(
+      'href="/hub/admin/users/a%2Fb%20c@d"',
+    );
+  });
+
+  test('comes back to the same place after a server was started or stopped', () => {
+    expect(users({ total: 120 }, { page: 2, search: 'a', sort: 'activity' })).toContain(
+      'name="return_to" value="/hub/admin?search=a&amp;sort=activity&amp;page=2"',
+    );
+  });
+
+  test('offers to add users to those who may', () => {
+    expect(users({})).toContain('Add users');
+    expect(users({ mayAdd: false })).not.toContain('Add users');
+  });
+
+  test('shows the parts of the administration that the user may see', () => {
+    const partly = { ...layout, user: { ...layout.user, adminTabs: ['users', 'services'] } };
+    const page = users({ layout: partly as FormLayoutProps });
+    expect(page).toContain('href="/hub/admin/services"');
+    expect(page).not.toContain('href="/hub/admin/lockouts"');
+    expect(users({})).toContain('href="/hub/admin/lockouts"');
+  });
+
+  test('says when no user is found', () => {
+    expect(users({ users: [], total: 0 }, { search: 'zz' })).toContain('contains “zz”');
+  });
+});
+
+describe('one user', () => {
+  const user = (view: Partial<AdminUserView>): string =>
+    String(
+      adminUserPage({
+        layout,
+        user: { name: 'bob', isAdmin: false, isInvited: false, createdAt: now },
+        rights: { mayAddToGroup: false, mayRevoke: false },
+        identities: [],
+        servers: [],
+        sessions: [],
+        password: 'none',
+        hasSecondFactor: false,
+        isSelf: false,
+        may: { change: true, delete: true, endSessions: true },
+        ...view,
+      }),
+    );
+
+  test('gets an invitation before the first password and a reset link after it', () => {
+    expect(user({})).toContain('Make invitation link');
+    expect(user({ password: 'set' })).toContain('Make password-reset link');
+    expect(user({ password: undefined })).not.toContain('/invitation"');
+  });
+
+  test('is deleted only after a page that asks', () => {
+    expect(user({})).toContain('href="/hub/admin/users/bob/delete"');
+    expect(user({})).not.toContain('action="/hub/admin/users/bob/delete"');
+  });
+
+  test('does not lose the own rights', () => {
+    const own = user({ isSelf: true });
+    expect(own).not.toContain('/delete"');
+    expect(own).not.toContain('name="admin"');
+  });
+
+  test('becomes or stops being an administrator', () => {
+    // Only after a page that asks.
+    expect(user({})).toContain('href="/hub/admin/users/bob/admin"');
+    expect(user({})).not.toContain('name="admin"');
+    expect(
+      user({ user: { name: 'bob', isAdmin: true, isInvited: false, createdAt: now } }),
+    ).toContain('name="admin" value="false"');
+  });
+});
+
+test('an invitation link is shown with how long it works', () => {
+  const links = [{ userName: 'bob', url: 'https://hub.example.org/hub/invitation?secret=x' }];
+  const page = String(
+    invitationLinksPage({ layout, purpose: 'invitation', links, lifetimeSeconds: 172_800 }),
+  );
+  expect(page).toContain('https://hub.example.org/hub/invitation?secret=x');
+  expect(page).toContain('for 2 days');
+});
+
+test('invitations are offered only where accounts have passwords', () => {
+  expect(String(newUsersPage({ layout, canInvite: true }))).toContain('name="invite"');
+  expect(String(newUsersPage({ layout, canInvite: false }))).not.toContain('name="invite"');
+});
+
+test('a user’s page says through which group and provider a role is held', () => {
+  const view: UserRightsView = {
+    groups: [{ name: 'teachers', origin: 'github', mayRemove: false }],
+    mayAddToGroup: false,
+    roles: [
+      {
+        name: 'course-lead',
+        reasons: [{ kind: 'group', groupName: 'teachers', memberOrigin: 'github' }],
+        allows: [
+          {
+            scope: 'start:servers!group=statistics-101',
+            description: 'Start servers.',
+            restriction: 'only group statistics-101',
+          },
+        ],
+      },
+    ],
+    mayRevoke: false,
+    tokens: { shown: [{ id: 't1', title: 'Nightly', scopes: [], createdAt: now }], total: 51 },
+  };
+  const page = String(userRights(layout, 'bob', view));
+  expect(page).toContain('Through the group <a href="/hub/admin/groups/teachers">teachers</a>');
+  expect(page).toContain('in which github put this user');
+  expect(page).toContain('Start servers. <span class="soft">(only group statistics-101)</span>');
+  expect(page).toContain('The 1 newest of 51.');
+  expect(page).not.toContain('revoke-token');
+  expect(page).not.toContain('remove-from-group');
+});
+
+test('many links are one text to copy and a file, beside a table as long as that is short', () => {
+  const links = Array.from({ length: 500 }, (_, index) => ({
+    userName: `somebody-${index}@university.example.org`,
+    url: `https://hub.example.org/hub/invitation?secret=${'x'.repeat(43)}`,
+  }));
+  const show = (shown: typeof links) =>
+    String(
+      invitationLinksPage({ layout, purpose: 'invitation', links: shown, lifetimeSeconds: 60 }),
+    );
+  const few = show(links.slice(0, 2));
+  expect(few).toContain('data-copy="link-1"');
+  expect(few).toContain('action="/hub/admin/links.csv"');
+  const many = show(links);
+  expect(many).toContain('All 500 links');
+  expect(many).toContain('data-copy="all-links"');
+  expect(Buffer.byteLength(many)).toBeLessThan(80 * 1024);
+});
+
+test('who is left out of the links is told', () => {
+  const view = { layout, purpose: 'reset', links: [], lifetimeSeconds: 60 } as const;
+  const page = String(invitationLinksPage({ ...view, problems: ['eve: This is forbidden.'] }));
+  expect(page).toContain('No link for 1 user: eve: This is forbidden.');
+});
