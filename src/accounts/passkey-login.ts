@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Authenticators } from '../authentication/create-authenticators.ts';
 import { accountOwnerOf } from '../authentication/create-authenticators.ts';
 import type { LoginResult, LoginService } from '../authentication/login-service.ts';
+import { text } from '../texts/text.ts';
 import type { PasswordCredentialStore } from '../users/password-credential-store.ts';
 import type { PasskeyAnswer, Passkeys } from './passkeys.ts';
 
@@ -36,7 +37,7 @@ export function createPasskeyLogin(deps: {
         return {
           outcome: 'refused',
           status: 429,
-          message: 'Too many attempts.',
+          message: text`Too many attempts.`,
           retryAfterSeconds,
         };
       }
@@ -63,5 +64,5 @@ export function createPasskeyLogin(deps: {
 const notAccepted: LoginResult = {
   outcome: 'refused',
   status: 401,
-  message: 'This passkey was not accepted. Try again, or log in another way.',
+  message: text`This passkey was not accepted. Try again, or log in another way.`,
 };

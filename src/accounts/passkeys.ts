@@ -8,6 +8,7 @@ import type { Sealer } from '../crypto/sealer.ts';
 import { HubError } from '../errors.ts';
 import type { AuditTrail } from '../store/audit-trail.ts';
 import { type KeyvSpace, useOnce } from '../store/keyv-space.ts';
+import { text } from '../texts/text.ts';
 import type { Passkey, PasskeyStore } from '../users/passkey-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { Assertion, RelyingParty } from './webauthn.ts';
@@ -168,7 +169,7 @@ export function createPasskeys(deps: {
 
   function requireUsable(): void {
     if (unusable === undefined) return;
-    throw new HubError('not_found', 'Passkeys cannot be used at this address of the hub.');
+    throw new HubError('not_found', text`Passkeys cannot be used at this address of the hub.`);
   }
 
   const unusable = whyUnusable(publicUrl);
@@ -196,8 +197,8 @@ export function createPasskeys(deps: {
       if ('problem' in made || challenge === undefined || !(await isFirstAnswer(challenge))) {
         const problem = 'problem' in made ? made.problem : 'used';
         log.warn({ user: user.name, problem }, 'a new passkey was refused');
-        throw new HubError('bad_request', 'This passkey could not be added.', {
-          hint: 'Go back, reload the page and try again.',
+        throw new HubError('bad_request', text`This passkey could not be added.`, {
+          hint: text`Go back, reload the page and try again.`,
         });
       }
       const name = nameOf(givenName);
@@ -291,11 +292,11 @@ function whyUnusable({ protocol, hostname }: URL): PasskeysUnusable | undefined 
 function nameOf(given: string): string {
   const name = given.normalize('NFC').replaceAll(/\s+/g, ' ').trim();
   if (name !== '' && name.length <= longestPasskeyName && !/\p{C}/u.test(name)) return name;
-  throw new HubError('bad_request', 'This cannot be the name of a passkey.', {
-    hint: `It has 1 to ${longestPasskeyName} characters, without control characters.`,
+  throw new HubError('bad_request', text`This cannot be the name of a passkey.`, {
+    hint: text`It has 1 to ${longestPasskeyName} characters, without control characters.`,
   });
 }
 
 function noSuchPasskey(): HubError {
-  return new HubError('not_found', 'You have no such passkey.');
+  return new HubError('not_found', text`You have no such passkey.`);
 }

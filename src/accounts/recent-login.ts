@@ -4,7 +4,7 @@ import type { LoginService } from '../authentication/login-service.ts';
 import type { FormMethod, LoginForm, LoginRequest } from '../plugin-host/authenticator.ts';
 import { isExternal, isForm, isRequest } from '../plugin-host/login-kinds.ts';
 import type { Login } from '../sessions/login-sessions.ts';
-import type { Phrase } from '../texts/text.ts';
+import { type Phrase, text } from '../texts/text.ts';
 import { type Passkeys, passkeyAnswerOf } from './passkeys.ts';
 import type { SecondFactors } from './second-factors.ts';
 
@@ -98,10 +98,10 @@ export function createRecentLogin(deps: {
     const result = await secondFactors.check({ user, address, code: fields.get('code') ?? '' });
     if (result.outcome === 'right') return { outcome: 'confirmed' };
     if (result.outcome === 'wrong') {
-      return refused('This code is wrong, or it has been used already.');
+      return refused(text`This code is wrong, or it has been used already.`);
     }
     const { retryAfterSeconds } = result;
-    return { ...refused('Too many wrong codes.'), retryAfterSeconds };
+    return { ...refused(text`Too many wrong codes.`), retryAfterSeconds };
   }
 
   async function checkPasskey(
@@ -112,8 +112,8 @@ export function createRecentLogin(deps: {
     const answer = passkeyAnswerOf(fields, session.sessionId);
     const result = await passkeys.check('confirm', { ...answer, user, address });
     if (result.outcome === 'right') return { outcome: 'confirmed' };
-    if (result.outcome === 'wrong') return refused('This passkey was not accepted. Try again.');
-    return { ...refused('Too many attempts.'), retryAfterSeconds: result.retryAfterSeconds };
+    if (result.outcome === 'wrong') return refused(text`This passkey was not accepted. Try again.`);
+    return { ...refused(text`Too many attempts.`), retryAfterSeconds: result.retryAfterSeconds };
   }
 
   return {
@@ -133,7 +133,7 @@ export function createRecentLogin(deps: {
         return checkPasskey(login, fields, request);
       }
       if (confirmation.kind === 'code') return checkCode(login, fields, request);
-      if (confirmation.kind !== 'form') return refused('Log out and log in again.');
+      if (confirmation.kind !== 'form') return refused(text`Log out and log in again.`);
       const { authenticator, ownsAccounts } = confirmation;
       const form = new Map(fields);
       if (ownsAccounts) form.set('username', login.user.name);
@@ -141,14 +141,16 @@ export function createRecentLogin(deps: {
       if (result.outcome === 'refused') {
         const { message, status, retryAfterSeconds } = result;
         if (retryAfterSeconds !== undefined) return { ...refused(message), retryAfterSeconds };
-        return refused(ownsAccounts && status === 401 ? 'This is not your password.' : message);
+        return refused(ownsAccounts && status === 401 ? text`This is not your password.` : message);
       }
       if (result.user.id === login.user.id) return { outcome: 'confirmed' };
       deps.log.warn(
         { user: login.user.name, typed: result.user.name },
         'a login was to be confirmed by another user',
       );
-      return refused(`You are logged in as ${login.user.name}. Give the password of that account.`);
+      return refused(
+        text`You are logged in as ${login.user.name}. Give the password of that account.`,
+      );
     },
   };
 }

@@ -5,6 +5,7 @@ import { isForeignKeyViolation, isUniqueViolation } from '../store/storage-error
 import type { Row, Tables } from '../store/tables.ts';
 import { lockUser } from '../store/user-lock.ts';
 import { userNameOf } from '../store/user-name-of.ts';
+import { text } from '../texts/text.ts';
 
 /** A public key by which a user proves who they are (Web Authentication Level 3). */
 export interface Passkey {
@@ -98,8 +99,8 @@ export function createPasskeyStore(
         await database.transaction(async (transaction) => {
           await lockUser(transaction, database, userId);
           if ((await countIn(transaction, userId)) >= limit) {
-            throw new HubError('conflict', `You have ${limit} passkeys, which is the most.`, {
-              hint: 'Remove one that you no longer use.',
+            throw new HubError('conflict', text`You have ${limit} passkeys, which is the most.`, {
+              hint: text`Remove one that you no longer use.`,
             });
           }
           const row = {
@@ -121,7 +122,9 @@ export function createPasskeyStore(
           throw new HubError('not_found', 'There is no such user.', { cause: error });
         }
         if (!isUniqueViolation(error)) throw error;
-        throw new HubError('conflict', 'This passkey has been added already.', { cause: error });
+        throw new HubError('conflict', text`This passkey has been added already.`, {
+          cause: error,
+        });
       }
     },
 

@@ -140,7 +140,7 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await bob.getByRole('link', { name: 'Turn off…' }).click();
     await bob.getByLabel('Code').fill(recoveryCodes[1] ?? '');
     await bob.getByRole('button', { name: 'Turn off' }).click();
-    await bob.getByText('Your second factor is off.').waitFor();
+    await bob.getByText('Your authenticator app is off.').waitFor();
   });
 
   test('a locked-out person waits until an administrator lifts it', async () => {

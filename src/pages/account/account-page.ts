@@ -1,10 +1,10 @@
 import type { AuditEntry } from '../../audit/deed.ts';
+import { message, type Phrase, type Text, text } from '../../texts/text.ts';
 import { longestDisplayName } from '../../users/user-info.ts';
 import { auditTable } from '../elements/audit-table.ts';
 import { actionForm, csrfField, textField } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
-import { formatCount } from '../elements/quantity.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import {
@@ -25,7 +25,7 @@ export interface AccountView {
   readonly password?: PasswordSection | undefined;
   readonly identities: readonly LinkedIdentity[];
   /** External providers that can still be linked. */
-  readonly linkable: readonly { readonly authenticator: string; readonly label: string }[];
+  readonly linkable: readonly { readonly authenticator: string; readonly label: Phrase }[];
   /** Undefined where second factors cannot be used. */
   readonly secondFactor?: SecondFactorStatus | undefined;
   /** Undefined where second factors cannot be used. */
@@ -40,19 +40,19 @@ export interface ProfileSection {
   readonly email: string | undefined;
   /** The login method that tells it at each login; undefined where the user may choose. */
   readonly toldBy: string | undefined;
-  readonly typed?: { readonly displayName: string; readonly problem: string } | undefined;
+  readonly typed?: { readonly displayName: string; readonly problem: Phrase } | undefined;
 }
 
 export interface PasswordSection {
   readonly rules: NewPasswordRules;
   readonly tokens: TokensChoice;
-  readonly problems?: (NewPasswordProblems & { readonly current?: string | undefined }) | undefined;
+  readonly problems?: (NewPasswordProblems & { readonly current?: Phrase | undefined }) | undefined;
 }
 
 /** An account at a provider by which the person can log in. */
 export interface LinkedIdentity {
   readonly id: string;
-  readonly label: string;
+  readonly label: Phrase;
   readonly display: string;
   readonly linkedAt: Date;
   /** False for the last login method: without it the user could not log in again. */
@@ -69,13 +69,13 @@ export interface SecondFactorStatus {
 export function accountPage(view: AccountView): Html {
   const { layout, userName, groups, password, secondFactor, passkeys } = view;
   return pageLayout(layout, {
-    title: 'Account',
+    title: text`Account`,
     place: 'account',
     scripts: [
       ...(password === undefined ? [] : (['password-toggle.js'] as const)),
       ...(passkeys === undefined ? [] : (['passkey.js'] as const)),
     ],
-    body: html`${pageHead('Account', html`You are <b>${userName}</b>${groups.length > 0 && html`, in the ${groups.length === 1 ? 'group' : 'groups'} ${groups.join(', ')}`}.`)}
+    body: html`${pageHead(text`Account`, lead(userName, groups))}
 ${profileSection(view)}
 ${password && passwordSection(layout, userName, password)}
 ${passkeys && passkeySection(layout, passkeys)}
@@ -85,31 +85,41 @@ ${activitySection(view)}`,
   });
 }
 
+function lead(userName: string, groups: readonly string[]): Text {
+  const name = html`<b>${userName}</b>`;
+  if (groups.length === 0) return text`You are ${name}.`;
+  return message('You are {name}, in the {count, plural, one {group} other {groups}} {groups}.', {
+    name,
+    count: groups.length,
+    groups: groups.join(', '),
+  });
+}
+
 function profileSection({ layout, profile }: AccountView): Html {
   const { displayName, email, toldBy, typed } = profile;
   if (toldBy !== undefined) {
-    const unknown = html`<span class="soft">Not known</span>`;
-    return html`<section class="block"><h2>About you</h2><p class="soft">“${toldBy}” tells this at each login. Change it there.</p>
-<dl class="facts"><dt>Display name</dt><dd>${displayName === undefined ? unknown : html`<bdi>${displayName}</bdi>`}</dd>
-<dt>E-mail address</dt><dd>${email ?? unknown}</dd></dl></section>`;
+    const unknown = html`<span class="soft">${text`Not known`}</span>`;
+    return html`<section class="block"><h2>${text`About you`}</h2><p class="soft">${text`“${toldBy}” tells this at each login. Change it there.`}</p>
+<dl class="facts"><dt>${text`Display name`}</dt><dd>${displayName === undefined ? unknown : html`<bdi>${displayName}</bdi>`}</dd>
+<dt>${text`E-mail address`}</dt><dd>${email ?? unknown}</dd></dl></section>`;
   }
-  const lead =
+  const known =
     email === undefined
-      ? 'Your e-mail address is not known. Only an administrator can set it.'
-      : html`Your e-mail address is <b>${email}</b>. Only an administrator can change it.`;
-  return html`<section class="block"><h2>About you</h2><p class="soft">${lead}</p>
+      ? text`Your e-mail address is not known. Only an administrator can set it.`
+      : text`Your e-mail address is ${html`<b>${email}</b>`}. Only an administrator can change it.`;
+  return html`<section class="block"><h2>${text`About you`}</h2><p class="soft">${known}</p>
 <form class="fields" method="post" action="${layout.urls.changeProfile}">
 ${csrfField(layout)}${textField({
   name: 'display_name',
-  label: 'Display name',
+  label: text`Display name`,
   value: typed?.displayName ?? displayName ?? '',
   problem: typed?.problem,
-  help: 'What others read beside your user name.',
+  help: text`What others read beside your user name.`,
   autocomplete: 'name',
   isOptional: true,
   maxLength: longestDisplayName,
 })}
-<div class="actions"><button class="button">Save</button></div>
+<div class="actions"><button class="button">${text`Save`}</button></div>
 </form></section>`;
 }
 
@@ -118,12 +128,12 @@ function passwordSection(
   userName: string,
   { rules, tokens, problems }: PasswordSection,
 ): Html {
-  return html`<section class="block"><h2>Password</h2><p class="soft">A new password logs you out everywhere else.</p>
+  return html`<section class="block"><h2>${text`Password`}</h2><p class="soft">${text`A new password logs you out everywhere else.`}</p>
 <form class="fields" method="post" action="${layout.urls.changePassword}">
 ${csrfField(layout)}<input class="visually-hidden" type="text" name="username" value="${userName}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
 ${textField({
   name: 'current_password',
-  label: 'Current password',
+  label: text`Current password`,
   type: 'password',
   autocomplete: 'current-password',
   maxLength: 1024,
@@ -131,7 +141,7 @@ ${textField({
 })}
 ${newPasswordFields(rules, problems)}
 ${endTokensField(tokens)}
-<div class="actions"><button class="button primary">Change password</button></div>
+<div class="actions"><button class="button primary">${text`Change password`}</button></div>
 </form></section>`;
 }
 
@@ -143,49 +153,51 @@ function secondFactorSection(
   const { urls } = layout;
   const { isOn, isRequired, recoveryCodesLeft } = status;
   const controls = isOn
-    ? html`<a class="button small" href="${urls.recoveryCodes}">New recovery codes…</a>${!isRequired && html`<a class="button small danger" href="${urls.removeSecondFactor}">Turn off…</a>`}`
-    : html`<a class="button" href="${urls.secondFactor}">Set up</a>`;
-  return html`<section class="block"><h2>Authenticator app</h2><ul class="list"><li><div class="what">
-<span class="status ${isOn ? 'good' : ''}">${isOn ? 'On' : 'Off'}</span>
+    ? html`<a class="button small" href="${urls.recoveryCodes}">${text`New recovery codes…`}</a>${!isRequired && html`<a class="button small danger" href="${urls.removeSecondFactor}">${text`Turn off…`}</a>`}`
+    : html`<a class="button" href="${urls.secondFactor}">${text`Set up`}</a>`;
+  return html`<section class="block"><h2>${text`Authenticator app`}</h2><ul class="list"><li><div class="what">
+<span class="status ${isOn ? 'good' : ''}">${isOn ? message('On', {}, { context: 'state' }) : message('Off', {}, { context: 'state' })}</span>
 <p>${
     isOn
-      ? `A login by password asks for a code from your authenticator app${hasPasskeys ? ' or a passkey' : ''}. ${codesLeft(recoveryCodesLeft)}`
+      ? html`${hasPasskeys ? text`A login by password asks for a code from your authenticator app or a passkey.` : text`A login by password asks for a code from your authenticator app.`} ${codesLeft(recoveryCodesLeft)}`
       : hasPasskeys
-        ? 'It comes with recovery codes, which log you in when your passkeys are lost.'
-        : 'With a code from your phone at each login, a stolen password alone is useless.'
+        ? text`It comes with recovery codes, which log you in when your passkeys are lost.`
+        : text`With a code from your phone at each login, a stolen password alone is useless.`
   }</p></div><div class="actions">${controls}</div></li></ul></section>`;
 }
 
-const codesLeft = (count: number): string =>
+const codesLeft = (count: number): Text =>
   count === 0
-    ? 'You have no recovery codes left: make new ones now.'
-    : `You have ${formatCount(count, 'recovery code')} left.`;
+    ? text`You have no recovery codes left: make new ones now.`
+    : message('You have {count, plural, one {# recovery code} other {# recovery codes}} left.', {
+        count,
+      });
 
 function identitySection({ layout, identities, linkable }: AccountView): HtmlValue {
   if (identities.length === 0 && linkable.length === 0) return false;
   const { now, urls } = layout;
-  return html`<section class="block"><h2>Login methods</h2><p class="soft">Accounts elsewhere that lead to this one.</p>
+  return html`<section class="block"><h2>${text`Login methods`}</h2><p class="soft">${text`Accounts elsewhere that lead to this one.`}</p>
 <ul class="list">${identities.map(
     ({ id, label, display, linkedAt, mayUnlink }) =>
-      html`<li><div class="what"><strong>${label}</strong><p>${display}, since ${timeElement(linkedAt, now)}</p></div>${
+      html`<li><div class="what"><strong>${label}</strong><p>${text`${display}, since ${timeElement(linkedAt, now)}`}</p></div>${
         mayUnlink
           ? actionForm(layout, {
               action: urls.unlinkIdentity,
-              label: 'Unlink',
-              accessibleLabel: `Unlink ${label}`,
+              label: text`Unlink`,
+              accessibleLabel: text`Unlink ${label}`,
               style: 'small danger',
               fields: { identity_id: id },
             })
-          : html`<span class="small soft">Your only login method</span>`
+          : html`<span class="small soft">${text`Your only login method`}</span>`
       }</li>`,
   )}${linkable.map(
     ({ authenticator, label }) =>
-      html`<li><div class="what"><strong>${label}</strong><p>Not linked</p></div>${actionForm(
+      html`<li><div class="what"><strong>${label}</strong><p>${text`Not linked`}</p></div>${actionForm(
         layout,
         {
           action: urls.linkIdentity,
-          label: 'Link',
-          accessibleLabel: `Link ${label}`,
+          label: message('Link', {}, { context: 'action' }),
+          accessibleLabel: text`Link ${label}`,
           style: 'small',
           fields: { authenticator },
         },
@@ -195,5 +207,5 @@ function identitySection({ layout, identities, linkable }: AccountView): HtmlVal
 
 function activitySection({ layout, userName, activity }: AccountView): HtmlValue {
   if (activity.length === 0) return false;
-  return html`<section class="block"><h2>Recent activity</h2>${auditTable(layout, activity, { caption: 'Recent activity', isForAdministrators: false, ownName: userName })}</section>`;
+  return html`<section class="block"><h2>${text`Recent activity`}</h2>${auditTable(layout, activity, { caption: text`Recent activity`, isForAdministrators: false, ownName: userName })}</section>`;
 }

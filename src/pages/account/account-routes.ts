@@ -13,6 +13,7 @@ import type { PasswordHasher } from '../../plugin-host/authenticator.ts';
 import { isExternal } from '../../plugin-host/login-kinds.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { AuditStore } from '../../store/audit-store.ts';
+import { text } from '../../texts/text.ts';
 import type { GroupStore } from '../../users/group-store.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
 import { deviceName } from '../elements/device.ts';
@@ -128,11 +129,11 @@ export function accountRoutes(
         await userProfiles.changeOwn(login.user, { displayName });
       } catch (error) {
         if (!(error instanceof HubError && error.code === 'bad_request')) throw error;
-        return show(ctx, login, { profile: { displayName, problem: error.message } });
+        return show(ctx, login, { profile: { displayName, problem: error.shown.message } });
       }
       pages.redirectWithNotice(ctx, pages.urls.account, {
         kind: 'good',
-        text: 'Your display name is saved.',
+        text: text`Your display name is saved.`,
       });
     }),
   );
@@ -150,7 +151,7 @@ export function accountRoutes(
       const problems = newPasswordProblems(form, passwords.problemWith(password, user.name));
       if (problems !== undefined) return show(ctx, login, { form, problems });
       if (current === password) {
-        const same = { password: 'This is the password you have now.' };
+        const same = { password: text`This is the password you have now.` };
         return show(ctx, login, { form, problems: same });
       }
       const { address } = ctx.state['client'] as ClientAddress;
@@ -165,11 +166,11 @@ export function accountRoutes(
       );
       if (tried.outcome === 'delayed') {
         ctx.set('Retry-After', String(tried.retryAfterSeconds));
-        const current = 'Too many wrong passwords. Wait a while, then try again.';
+        const current = text`Too many wrong passwords. Wait a while, then try again.`;
         return show(ctx, login, { form, problems: { current }, status: 429 });
       }
       if (!tried.result.matches) {
-        const wrong = { current: 'This is not your password.' };
+        const wrong = { current: text`This is not your password.` };
         return show(ctx, login, { form, problems: wrong, status: 403 });
       }
       const endsTokens = endsApiTokens(form);
@@ -180,8 +181,8 @@ export function accountRoutes(
       pages.redirectWithNotice(ctx, pages.urls.account, {
         kind: 'good',
         text: endsTokens
-          ? 'Your password is changed. You are logged out everywhere else, and your API tokens have ended.'
-          : 'Your password is changed. You are logged out everywhere else.',
+          ? text`Your password is changed. You are logged out everywhere else, and your API tokens have ended.`
+          : text`Your password is changed. You are logged out everywhere else.`,
       });
     }),
   );
@@ -191,7 +192,10 @@ export function accountRoutes(
     confirmLogin.change(async (ctx, { user, session }, form) => {
       const keepSessionId = session.sessionId;
       await identityLinks.unlink(user, form.get('identity_id') ?? '', { keepSessionId });
-      pages.redirectWithNotice(ctx, pages.urls.account, { kind: 'good', text: 'It is unlinked.' });
+      pages.redirectWithNotice(ctx, pages.urls.account, {
+        kind: 'good',
+        text: text`It is unlinked.`,
+      });
     }),
   );
 }

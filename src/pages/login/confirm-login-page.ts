@@ -1,5 +1,5 @@
 import type { Confirmation } from '../../accounts/recent-login.ts';
-import type { Phrase } from '../../texts/text.ts';
+import { type Phrase, type Text, text } from '../../texts/text.ts';
 import { csrfField, hiddenFields, textField } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -29,17 +29,17 @@ export interface ConfirmLoginView {
 export function confirmLoginPage(view: ConfirmLoginView): Html {
   const { layout, confirmation, action, fields, problem, waitSeconds } = view;
   return focusLayout(layout, {
-    title: 'Confirm it’s you',
+    title: text`Confirm it’s you`,
     scripts: scriptsOf(confirmation),
     body: html`<div class="panel">
-<header class="titles"><h1>Confirm it’s you</h1><p class="lead">${lead(view)}</p></header>
+<header class="titles"><h1>${text`Confirm it’s you`}</h1><p class="lead">${lead(view)}</p></header>
 ${
   waitSeconds
-    ? notice('warn', `Too many attempts. Wait ${duration(waitSeconds)}, then try again.`)
+    ? notice('warn', text`Too many attempts. Wait ${duration(waitSeconds)}, then try again.`)
     : problem !== undefined && notice('bad', problem)
 }
 ${confirmation.kind === 'passkey' ? passkeyDecision(view) : confirmationForm(view)}
-${confirmation.kind === 'code' && confirmation.takesPasskey && passkeyForm(layout, { purpose: 'confirm', action, label: 'Use a passkey', fields, content: html`<div class="or">or</div>` })}
+${confirmation.kind === 'code' && confirmation.takesPasskey && passkeyForm(layout, { purpose: 'confirm', action, label: text`Use a passkey`, fields, content: html`<div class="or">${text`or`}</div>` })}
 </div>`,
   });
 }
@@ -52,7 +52,7 @@ function scriptsOf(confirmation: ConfirmLoginView['confirmation']) {
 }
 
 function passkeyDecision({ layout, action, fields, cancelUrl }: ConfirmLoginView): Html {
-  return html`${passkeyForm(layout, { purpose: 'confirm', action, label: 'Use a passkey', style: 'primary wide', fields })}${withoutPasskeys()}<a class="button wide" href="${cancelUrl}">Cancel</a>`;
+  return html`${passkeyForm(layout, { purpose: 'confirm', action, label: text`Use a passkey`, style: 'primary wide', fields })}${withoutPasskeys()}<a class="button wide" href="${cancelUrl}">${text`Cancel`}</a>`;
 }
 
 function confirmationForm(view: ConfirmLoginView): Html {
@@ -61,35 +61,35 @@ function confirmationForm(view: ConfirmLoginView): Html {
 ${csrfField(layout)}${hiddenFields(fields)}
 ${confirmation.kind === 'code' && codeField()}
 ${confirmation.kind === 'form' && formFields(view, confirmation)}
-<div class="decision"><a class="button" href="${cancelUrl}">Cancel</a><button class="button primary">${confirmation.kind === 'external' ? `Continue to ${confirmation.provider}` : 'Confirm'}</button></div>
+<div class="decision"><a class="button" href="${cancelUrl}">${text`Cancel`}</a><button class="button primary">${confirmation.kind === 'external' ? text`Continue to ${confirmation.provider}` : text`Confirm`}</button></div>
 </form>`;
 }
 
-function lead({ confirmation, userName }: ConfirmLoginView): Html {
-  const who = html`You are logged in as <b>${userName}</b>.`;
+function lead({ confirmation, userName }: ConfirmLoginView): Text {
+  const who = html`<b>${userName}</b>`;
   switch (confirmation.kind) {
     case 'code':
-      return html`${who} Before this change, type a code once more.`;
+      return text`You are logged in as ${who}. Before this change, type a code once more.`;
     case 'passkey':
-      return html`${who} Before this change, show once more that it is you.`;
+      return text`You are logged in as ${who}. Before this change, show once more that it is you.`;
     case 'form':
       return confirmation.ownsAccounts
-        ? html`${who} Before this change, type your password once more.`
-        : html`${who} Before this change, log in once more.`;
+        ? text`You are logged in as ${who}. Before this change, type your password once more.`
+        : text`You are logged in as ${who}. Before this change, log in once more.`;
     case 'external':
-      return html`${who} Before this change, log in at ${confirmation.provider} once more.`;
+      return text`You are logged in as ${who}. Before this change, log in at ${confirmation.provider} once more.`;
   }
 }
 
 function codeField(): Html {
   return textField({
     name: 'code',
-    label: 'Code',
+    label: text`Code`,
     autocomplete: 'one-time-code',
     isLiteral: true,
     isFocused: true,
     maxLength: 32,
-    help: 'From your authenticator app, or one of your recovery codes.',
+    help: text`From your authenticator app, or one of your recovery codes.`,
   });
 }
 
@@ -120,12 +120,12 @@ export function goOnPage(view: {
 }): Html {
   const { layout, action, fields, cancelUrl } = view;
   return focusLayout(layout, {
-    title: 'It’s you',
+    title: text`It’s you`,
     body: html`<div class="panel">
-<header class="titles"><h1>It’s you</h1><p class="lead">Go on with what you were about to do.</p></header>
+<header class="titles"><h1>${text`It’s you`}</h1><p class="lead">${text`Go on with what you were about to do.`}</p></header>
 <form class="fields" method="post" action="${action}">
 ${csrfField(layout)}${hiddenFields(fields)}
-<div class="decision"><a class="button" href="${cancelUrl}">Cancel</a><button class="button primary">Continue</button></div>
+<div class="decision"><a class="button" href="${cancelUrl}">${text`Cancel`}</a><button class="button primary">${text`Continue`}</button></div>
 </form>
 </div>`,
   });

@@ -4,6 +4,7 @@ import type { Authenticators } from '../../authentication/create-authenticators.
 import type { ExternalLogins } from '../../authentication/external-logins.ts';
 import { addCookies } from '../../http/set-cookie.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
+import { text } from '../../texts/text.ts';
 import type { PageContext } from '../page-context.ts';
 import type { ConfirmLogin } from './confirm-login.ts';
 import { showExternalLoginFailure } from './external-login-failure.ts';
@@ -55,9 +56,9 @@ export function confirmLoginRoutes(
       if (begun.outcome === 'failed') return showExternalLoginFailure(ctx, begun, deps);
       addCookies(ctx, begun.setCookies);
       interstitialRedirect(ctx, pages, {
-        title: 'Confirm it’s you',
+        title: text`Confirm it’s you`,
         provider,
-        message: `You go on to ${provider} and come back when you have logged in there once more.`,
+        message: text`You go on to ${provider} and come back when you have logged in there once more.`,
         url: begun.location,
         layout: await pages.layoutFor(ctx),
       });

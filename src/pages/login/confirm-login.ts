@@ -13,6 +13,7 @@ import {
   type BrowserSessions,
   loginOf,
 } from '../../sessions/session-middleware.ts';
+import { text } from '../../texts/text.ts';
 import type { PageContext } from '../page-context.ts';
 import { type ConfirmLoginView, confirmLoginPage, goOnPage } from './confirm-login-page.ts';
 import type { LogIn } from './log-in.ts';
@@ -156,8 +157,8 @@ export function createConfirmLogin(deps: {
       const { kind } = await recentLogin.confirmationOf(login);
       if (kind === 'none') throw onlyByNewLogin();
       const url = new URL(urls.confirmLogin(), publicUrl).href;
-      throw new HubError('recent_login_required', 'Confirm first that it is you.', {
-        hint: `Open ${url} in this browser, then try again; or send an API token.`,
+      throw new HubError('recent_login_required', text`Confirm first that it is you.`, {
+        hint: text`Open ${url} in this browser, then try again; or send an API token.`,
         details: { confirm_url: url },
       });
     },
@@ -209,13 +210,13 @@ export function createConfirmLogin(deps: {
 }
 
 function onlyByNewLogin(): HubError {
-  return new HubError('recent_login_required', 'Your login is too old for this.', {
-    hint: 'Log out and log in again.',
+  return new HubError('recent_login_required', text`Your login is too old for this.`, {
+    hint: text`Log out and log in again.`,
   });
 }
 
 function noLongerValid(): HubError {
-  return new HubError('bad_request', 'This form has waited too long.', {
-    hint: 'Go back and fill it in again.',
+  return new HubError('bad_request', text`This form has waited too long.`, {
+    hint: text`Go back and fill it in again.`,
   });
 }

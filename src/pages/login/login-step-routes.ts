@@ -7,6 +7,7 @@ import type { AccountPasswords } from '../../authentication/account-passwords.ts
 import type { ClientAddress } from '../../http/client-address.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import type { PasswordHasher } from '../../plugin-host/authenticator.ts';
+import { text } from '../../texts/text.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
 import type { User } from '../../users/user-store.ts';
 import type { PageContext } from '../page-context.ts';
@@ -96,8 +97,8 @@ export function loginStepRoutes(
         ? { waitSeconds: result.retryAfterSeconds }
         : {
             error: hasPasskey
-              ? 'This passkey was not accepted. Try again.'
-              : 'This code is wrong, or it has been used already.',
+              ? text`This passkey was not accepted. Try again.`
+              : text`This code is wrong, or it has been used already.`,
           }),
     });
     pages.send(ctx, page, isDelayed ? 429 : 401);
@@ -119,7 +120,7 @@ export function loginStepRoutes(
     const credential = await deps.credentials.findPasswordHash(user.name);
     const { verify } = deps.passwordHasher;
     if ((await verify(password, credential?.passwordHash)).matches) {
-      const problem = 'This is the password you have now. Choose another one.';
+      const problem = text`This is the password you have now. Choose another one.`;
       return showPasswordStep(ctx, pending, { form, problems: { password: problem } });
     }
     await passwords.set(user, password, { endsApiTokens: endsApiTokens(form) });

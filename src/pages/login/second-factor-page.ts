@@ -1,3 +1,4 @@
+import { type Phrase, type Text, text } from '../../texts/text.ts';
 import { actionForm, csrfField, hiddenFields, textField } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -15,7 +16,7 @@ export interface FactorsOffered {
 export interface SecondFactorView {
   readonly layout: FormLayoutProps;
   readonly next?: string | undefined;
-  readonly error?: string | undefined;
+  readonly error?: Phrase | undefined;
   readonly waitSeconds?: number | undefined;
   readonly offers: FactorsOffered;
   /** Whether it asks for a recovery code, which the keys of a telephone could not type. */
@@ -27,10 +28,10 @@ export function secondFactorPage(view: SecondFactorView): Html {
   const { layout, error, waitSeconds, offers, isRecovery = false } = view;
   const { urls } = layout;
   const title = !offers.code
-    ? 'Use your passkey'
+    ? text`Use your passkey`
     : isRecovery
-      ? 'Enter a recovery code'
-      : 'Enter your code';
+      ? text`Enter a recovery code`
+      : text`Enter your code`;
   return focusLayout(layout, {
     title,
     scripts: offers.passkey ? ['passkey.js'] : [],
@@ -38,7 +39,7 @@ export function secondFactorPage(view: SecondFactorView): Html {
 <header class="titles"><h1>${title}</h1><p class="lead">${leadOf(view)}</p></header>
 ${
   waitSeconds
-    ? notice('warn', `Too many attempts. Wait ${duration(waitSeconds)}, then try again.`)
+    ? notice('warn', text`Too many attempts. Wait ${duration(waitSeconds)}, then try again.`)
     : error !== undefined && notice('bad', error)
 }
 ${offers.code && codeForm(view)}
@@ -47,22 +48,22 @@ ${
   passkeyForm(layout, {
     purpose: 'second-factor',
     action: urls.loginSecondFactor,
-    label: 'Use a passkey',
+    label: text`Use a passkey`,
     style: offers.code ? 'wide' : 'primary wide',
-    content: offers.code && html`<div class="or">or</div>`,
+    content: offers.code && html`<div class="or">${text`or`}</div>`,
   })
 }
 ${!offers.code && withoutPasskeys()}
 </div>
-<div class="aside">${actionForm(layout, { action: urls.logout, label: 'Log in as another user', style: 'plain' })}</div>`,
+<div class="aside">${actionForm(layout, { action: urls.logout, label: text`Log in as another user`, style: 'plain' })}</div>`,
   });
 }
 
-function leadOf({ layout, offers, isRecovery = false }: SecondFactorView): string {
-  if (!offers.code) return 'Your password was right. Now show that it is you.';
+function leadOf({ layout, offers, isRecovery = false }: SecondFactorView): Text {
+  if (!offers.code) return text`Your password was right. Now show that it is you.`;
   return isRecovery
-    ? 'One of those you saved when you set up your authenticator app. Each works once.'
-    : `Open your authenticator app and type the six digits it shows for ${layout.hubTitle}.`;
+    ? text`One of those you saved when you set up your authenticator app. Each works once.`
+    : text`Open your authenticator app and type the six digits it shows for ${layout.hubTitle}.`;
 }
 
 function codeForm({ layout, next, isRecovery = false }: SecondFactorView): Html {
@@ -70,15 +71,15 @@ function codeForm({ layout, next, isRecovery = false }: SecondFactorView): Html 
   return html`<form class="fields" method="post" action="${urls.loginSecondFactor}">
 ${csrfField(layout)}${hiddenFields({ next, with: isRecovery ? 'recovery-code' : undefined })}
 ${isRecovery ? recoveryCodeField() : appCodeField()}
-<button class="button primary wide">Log in</button>
+<button class="button primary wide">${text`Log in`}</button>
 </form>
-<p class="small">${isRecovery ? html`<a href="${urls.loginSecondFactor}">Use my authenticator app</a>` : html`<a href="${urls.loginSecondFactor}?with=recovery-code">Use a recovery code</a>`}</p>`;
+<p class="small">${isRecovery ? html`<a href="${urls.loginSecondFactor}">${text`Use my authenticator app`}</a>` : html`<a href="${urls.loginSecondFactor}?with=recovery-code">${text`Use a recovery code`}</a>`}</p>`;
 }
 
 function appCodeField(): Html {
   return textField({
     name: 'code',
-    label: 'Code',
+    label: text`Code`,
     autocomplete: 'one-time-code',
     isCode: true,
     isFocused: true,
@@ -89,7 +90,7 @@ function appCodeField(): Html {
 function recoveryCodeField(): Html {
   return textField({
     name: 'code',
-    label: 'Recovery code',
+    label: text`Recovery code`,
     autocomplete: 'off',
     isLiteral: true,
     isFocused: true,
