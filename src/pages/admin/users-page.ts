@@ -132,7 +132,7 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
     label: text`Tick`,
     style: 'tick',
     cell: ({ name }) =>
-      html`<label><input type="checkbox" name="user" value="${name}"><span class="visually-hidden">${text`Tick ${name}`}</span></label>`,
+      html`<label><input type="checkbox" name="user" value="${name}" aria-label="${text`Tick ${name}`}"></label>`,
   };
   return [
     ...(view.acts.length > 0 ? [tick] : []),

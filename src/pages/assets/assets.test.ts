@@ -24,6 +24,13 @@ describe('assets', () => {
     expect(url).not.toBe((await loadAssets({ staticUrl })).url('site.css'));
   });
 
+  test('the stylesheet is sent without what only readers of the source need', async () => {
+    const assets = await loadAssets({ staticUrl });
+    const sent = assets.find('/hub/static/site.css')?.body.toString() ?? '';
+    expect(sent).not.toMatch(/\/\*|^[ \t]|[{;,]\n/m);
+    expect(sent.match(/\{/g)?.length).toBe(sent.match(/\}/g)?.length);
+  });
+
   test('an address of an older content gives the present one, but not to be kept', async () => {
     const assets = await loadAssets({ staticUrl });
     expect(assets.find('/hub/static/site.000000000000.css')?.cacheControl).toBe('no-cache');

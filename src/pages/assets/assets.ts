@@ -152,5 +152,13 @@ async function readStylesheet(accentColour: string | undefined): Promise<Buffer>
   const parts = await Promise.all(
     styles.map((name) => readFile(join(import.meta.dirname, 'styles', `${name}.css`), 'utf8')),
   );
-  return Buffer.from([...parts, accentCss(accentColour)].join('\n'));
+  return Buffer.from(withoutLayout([...parts, accentCss(accentColour)].join('\n')));
+}
+
+/** Leaves out what is for the reader of the source: lines of comment, indentation and line breaks within rules. */
+function withoutLayout(stylesheet: string): string {
+  return stylesheet
+    .replaceAll(/^[ \t]*\/\*[\s\S]*?\*\/[ \t]*$/gm, '')
+    .replaceAll(/^\s+/gm, '')
+    .replaceAll(/([{;,])\n/g, '$1');
 }
