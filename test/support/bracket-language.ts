@@ -1,3 +1,4 @@
+import { auditActions } from '../../src/audit/actions.ts';
 import { Language } from '../../src/texts/language.ts';
 import type { Values } from '../../src/texts/pattern.ts';
 
@@ -15,6 +16,20 @@ export class BracketLanguage extends Language {
     return ['⟦', ...parts, '⟧'];
   }
 }
+
+/** Names that are the same in every language, and what is typed as an example. */
+const codes: ReadonlySet<string> = new Set([
+  ...Object.keys(auditActions),
+  'user',
+  'admin',
+  'label-studio',
+  'http://127.0.0.1:9000',
+  'python3 -m gallery --port 9000',
+  'NAME=value',
+]);
+
+/** A detail of the audit log, which is written for programs too. */
+const auditDetail = /^[a-z_]+: \S*(?:; [a-z_]+: \S*)*;?(?: [a-z_]+:)?$/;
 
 const spoken = /\s(?:title|alt|aria-label|placeholder|label)="([^"]*)"/g;
 
@@ -37,5 +52,5 @@ export function unbracketedIn(markup: string): string[] {
   }
   return pieces
     .map((piece) => piece.replaceAll(/&[a-z#0-9]+;/g, ' ').trim())
-    .filter((piece) => /\p{L}{2}/u.test(piece));
+    .filter((piece) => /\p{L}{2}/u.test(piece) && !codes.has(piece) && !auditDetail.test(piece));
 }

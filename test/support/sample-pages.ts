@@ -1246,7 +1246,7 @@ export function samplePages(
       roles: [
         {
           name: 'admin',
-          description: 'What administrators may do.',
+          description: text('What administrators may do.'),
           origin: 'default',
           holderCount: 0,
         },
@@ -1268,10 +1268,14 @@ export function samplePages(
         origin: 'api',
       },
       allows: [
-        { scope: 'admin-ui', description: 'Open the administration page.', restriction: undefined },
+        {
+          scope: 'admin-ui',
+          description: text('Open the administration page.'),
+          restriction: undefined,
+        },
         {
           scope: text('servers!group=course'),
-          description: 'Start, stop and read servers.',
+          description: text('Start, stop and read servers.'),
           restriction: text('only group course'),
         },
       ],
@@ -1302,9 +1306,13 @@ export function samplePages(
       existing: { name: text('course-lead'), version: 'k3Jw0s1' },
       description: text('Looks after a course.'),
       choices: [
-        { scope: 'admin-ui', description: 'Open the administration page.', isChosen: true },
-        { scope: 'list:users', description: 'List users.', isChosen: false },
-        { scope: 'read:metrics', description: 'Read the metrics of the hub.', isChosen: false },
+        { scope: 'admin-ui', description: text('Open the administration page.'), isChosen: true },
+        { scope: 'list:users', description: text('List users.'), isChosen: false },
+        {
+          scope: 'read:metrics',
+          description: text('Read the metrics of the hub.'),
+          isChosen: false,
+        },
       ],
       filtered: text('servers!group=course'),
       problem: text('This role may do more than you may. You lack "shutdown".'),

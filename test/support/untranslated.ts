@@ -14,13 +14,5 @@ export const pagesToTranslate: ReadonlySet<string> = new Set<string>([
   'account',
   'account-protected',
   // administration: users
-  'admin-user',
   // administration
-  'admin-roles',
-  'admin-role',
-  'admin-role-form',
-  'admin-service',
-  'admin-service-form',
-  'admin-managed-service-form',
-  'admin-activity',
 ]);
