@@ -4,7 +4,7 @@ import { createGroupPages } from './group-pages-store.ts';
 import { createGroupStore } from './group-store.ts';
 import { createUserStore } from './user-store.ts';
 
-describeEachDatabase('pages of groups', (open) => {
+describeEachDatabase('pages of groups', (open, dialect) => {
   const openStores = async () => {
     const database = await open();
     const users = createUserStore(database);
@@ -16,7 +16,7 @@ describeEachDatabase('pages of groups', (open) => {
     await groups.addMembers('Physics', ['ann', 'bob', 'Bea'], 'api');
     await groups.syncMembershipsOf('ann', ['a_b'], 'github');
     const pagesOfLarge = createGroupPages(database, { smallGroup: 0 });
-    return { groups, pages: createGroupPages(database), pagesOfLarge };
+    return { database, users, groups, pages: createGroupPages(database), pagesOfLarge };
   };
 
   test('tell how many members each has', async () => {
@@ -69,5 +69,52 @@ describeEachDatabase('pages of groups', (open) => {
       { name: 'Physics', origin: 'api' },
       { name: 'a_b', origin: 'github' },
     ]);
+  });
+
+  test('walk to a page from one shown before, until something changes', async () => {
+    const { database, users, groups } = await openStores();
+    const walked: unknown[] = [];
+    const kysely = database.kysely.withPlugin({
+      transformQuery({ node }) {
+        const offset = node.kind === 'SelectQueryNode' ? node.offset?.offset : undefined;
+        if (offset !== undefined && 'value' in offset) walked.push(offset.value);
+        return node;
+      },
+      transformResult: async ({ result }) => result,
+    });
+    const pages = createGroupPages({ ...database, kysely }, { smallGroup: 0 });
+    const { id } = await groups.create({ name: 'year' });
+    let names = Array.from({ length: 40 }, (_, index) => `m-${String(index).padStart(2, '0')}`);
+    const [, first, second] = await users.createMissing(names);
+    await groups.addMembers('year', names, 'api');
+    const namesAt = async (offset: number) => {
+      const { items } = await pages.listMembers(id, { offset, limit: 5 });
+      return items.map(({ name }) => name);
+    };
+    const expectWalks = async (expected: readonly number[], ...offsets: number[]) => {
+      walked.length = 0;
+      for (const offset of offsets) {
+        expect(await namesAt(offset)).toEqual(names.slice(offset, offset + 5));
+      }
+      // PostgreSQL tells of a change a second time, whenever it may be.
+      if (dialect === 'sqlite') expect(walked).toEqual(expected);
+    };
+    await expectWalks([15, 2, 1, 0, 0], 20, 22, 14, 0, 35);
+    // Who is not a member moves none.
+    await users.create({ name: 'a-new' });
+    await expectWalks([1], 21);
+
+    await groups.removeMembers('year', ['m-00']);
+    names = names.slice(1);
+    await expectWalks([14, 1], 20, 21);
+    await users.rename(first?.id ?? '', 'z-last');
+    names = [...names.slice(1), 'z-last'];
+    await expectWalks([14, 1], 20, 21);
+    await users.delete(second?.id ?? '');
+    names = names.slice(1);
+    await expectWalks([13, 1], 20, 21);
+    await groups.addMembers('year', ['ann'], 'api');
+    names = ['ann', ...names];
+    await expectWalks([14, 1], 20, 21);
   });
 });

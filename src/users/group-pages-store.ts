@@ -1,7 +1,8 @@
+import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
 import { type HubDatabase, manyRows } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
 import { hasInIt } from '../store/like-pattern.ts';
-import { nearerEnd } from './nearer-end.ts';
+import { addBookmark, type Bookmark, shortestWay } from './bookmarks.ts';
 import { normaliseUserName } from './user-name.ts';
 
 /** One page of a list that can be long. */
@@ -44,14 +45,25 @@ export interface GroupPages {
 
 /** A group with more than one of so many users is a large one. */
 const mostShare = 20;
+/** Groups whose pages are remembered. */
+const mostGroups = 100;
 
 export function createGroupPages(
-  database: Pick<HubDatabase, 'kysely' | 'longReads' | 'dialect'>,
+  database: Pick<
+    HubDatabase,
+    'kysely' | 'longReads' | 'dialect' | 'onChange' | 'changeFeed' | 'now'
+  >,
   {
     smallGroup = 2_000,
   }: { /** Members that are sorted in no time. */ readonly smallGroup?: number } = {},
 ): GroupPages {
   const { kysely } = database;
+  // A page shown before is a place to walk from. Only a page that was read after its bookmarks were made adds to
+  // them, so none is older than they are, and they go with the next change.
+  const bookmarksOf = createChangeAwareCache<Bookmark[], never>({
+    changes: watchChanges(database),
+    max: mostGroups,
+  });
 
   async function countMembers(groupId: string): Promise<number> {
     const { total } = await kysely
@@ -98,6 +110,8 @@ export function createGroupPages(
     },
 
     async listMembers(groupId, { offset, limit, nameFilter = '' }) {
+      const bookmarks =
+        nameFilter === '' ? await bookmarksOf.getOrLoad(groupId, async () => []) : [];
       const memberCount = await countMembers(groupId);
       // SQLite keeps to the order of a cross join. The members of a large group are met soon among all users, in
       // the order of their names; those of a small one are looked up and sorted.
@@ -119,15 +133,19 @@ export function createGroupPages(
                   .executeTakeFirstOrThrow()
               ).total,
             );
-      const part = nearerEnd({ offset, limit }, total);
-      const direction = part.isFromEnd ? 'desc' : 'asc';
+      const way = shortestWay({ offset, limit }, total, bookmarks);
+      if (way.from !== undefined) {
+        query = query.where('users.name', way.isBackwards ? '<' : '>=', way.from);
+      }
       const items = await query
         .select(['users.name', 'group_members.origin'])
-        .orderBy('users.name', direction)
-        .limit(part.limit)
-        .offset(part.offset)
+        .orderBy('users.name', way.isBackwards ? 'desc' : 'asc')
+        .limit(way.limit)
+        .offset(way.offset)
         .execute();
-      if (part.isFromEnd) items.reverse();
+      if (way.isBackwards) items.reverse();
+      const [first] = items;
+      if (first !== undefined) addBookmark(bookmarks, { offset, name: first.name });
       return { items, total };
     },
 
