@@ -49,6 +49,36 @@ test('does the work for each once, a few at a time, and says what failed', async
   expect(await batches.find('no such', 'ada')).toBeUndefined();
 });
 
+test('does it for a hundred together, and for one after the other where one is refused', async () => {
+  await using batches = createWorld().create();
+  const many = Array.from({ length: 250 }, (_, index) => `user-${index}`);
+  const together: (readonly string[])[] = [];
+  const alone: string[] = [];
+  const { finished } = await batches.start({
+    ...asked,
+    names: many,
+    async work(name) {
+      if (name === 'user-120') throw new HubError('forbidden', 'This user may do more.');
+      alone.push(name);
+    },
+    async workTogether(several) {
+      if (several.includes('user-120')) throw new HubError('forbidden', 'Not one of them.');
+      together.push(several);
+    },
+  });
+  expect(await finished).toMatchObject({
+    done: 249,
+    failed: 1,
+    isCutShort: false,
+    problems: [{ name: 'user-120', message: 'This user may do more.' }],
+  });
+  expect(together.toSorted((one, other) => other.length - one.length)).toEqual([
+    many.slice(0, 100),
+    many.slice(200),
+  ]);
+  expect(alone).toEqual(many.slice(100, 200).filter((name) => name !== 'user-120'));
+});
+
 test('tries again what was refused for the moment', async () => {
   await using batches = createWorld().create();
   let refusals = 3;

@@ -38,6 +38,11 @@ export interface Batches extends AsyncDisposable {
     readonly names: readonly string[];
     /** Does it for one; what it throws is counted and told. `too_many_requests` is tried again. */
     readonly work: (name: string) => Promise<void>;
+    /**
+     * Does it for several, all or none, where that costs less. When it throws, each of them gets `work`, which
+     * finds who it was that could not be had.
+     */
+    readonly workTogether?: ((names: readonly string[]) => Promise<void>) | undefined;
   }): Promise<{ readonly id: string; readonly finished: Promise<BatchReport> }>;
   /** Undefined for one of another user, and after a day. */
   find(id: string, by: string): Promise<BatchReport | undefined>;
@@ -45,6 +50,8 @@ export interface Batches extends AsyncDisposable {
 
 const mostBatches = 4;
 const atOnce = 4;
+/** What others do to the database waits for no more than this. */
+const mostTogether = 100;
 const mostProblems = 20;
 const lifetimeMs = 86_400_000;
 const reportIntervalMs = 500;
@@ -78,7 +85,7 @@ export function createBatches(deps: {
   async function run(
     first: BatchReport,
     names: readonly string[],
-    work: (name: string) => Promise<void>,
+    { work, workTogether }: Pick<Parameters<Batches['start']>[0], 'work' | 'workTogether'>,
   ): Promise<BatchReport> {
     let report = first;
     const change = (more: Partial<BatchReport>) => {
@@ -91,20 +98,40 @@ export function createBatches(deps: {
       void tell().catch((error: unknown) => log.warn({ err: error }, 'a batch cannot be reported'));
     }, reportIntervalMs);
     told.unref();
-    try {
-      await forEachAtOnce(atOnce, names, async (name) => {
+    const workOne = async (name: string): Promise<void> => {
+      if (stopping.signal.aborted) return;
+      try {
+        await attempt(() => work(name));
+        change({ done: report.done + 1 });
+      } catch (error) {
         if (stopping.signal.aborted) return;
-        try {
-          await attempt(() => work(name));
-          change({ done: report.done + 1 });
-        } catch (error) {
-          if (stopping.signal.aborted) return;
-          if (!(error instanceof HubError)) log.error({ err: error, user: name }, 'a batch failed');
-          const message = error instanceof HubError ? error.message : 'Something went wrong.';
-          const problems = [...report.problems, { name, message }].slice(0, mostProblems);
-          change({ failed: report.failed + 1, problems });
-        }
-      });
+        if (!(error instanceof HubError)) log.error({ err: error, user: name }, 'a batch failed');
+        const message = error instanceof HubError ? error.message : 'Something went wrong.';
+        const problems = [...report.problems, { name, message }].slice(0, mostProblems);
+        change({ failed: report.failed + 1, problems });
+      }
+    };
+    /** Whether it is done for all of them; false when it is done for none. */
+    const isDoneTogether = async (several: readonly string[]): Promise<boolean> => {
+      if (workTogether === undefined || several.length < 2) return false;
+      try {
+        await attempt(() => workTogether(several));
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    const workChunk = async (several: readonly string[]): Promise<void> => {
+      if (stopping.signal.aborted) return;
+      if (await isDoneTogether(several)) change({ done: report.done + several.length });
+      else for (const name of several) await workOne(name);
+    };
+    try {
+      await forEachAtOnce(
+        atOnce,
+        chunksOf(names, workTogether === undefined ? 1 : mostTogether),
+        workChunk,
+      );
     } finally {
       clearInterval(told);
     }
@@ -115,7 +142,7 @@ export function createBatches(deps: {
   }
 
   return {
-    async start({ by, title, returnTo, names, work }) {
+    async start({ by, title, returnTo, names, work, workTogether }) {
       if (running.size >= mostBatches) {
         throw new HubError(
           'too_many_requests',
@@ -141,7 +168,7 @@ export function createBatches(deps: {
         returnTo,
       };
       const begun = reports.set(report.id, report, lifetimeMs);
-      const finished = begun.then(() => run(report, names, work));
+      const finished = begun.then(() => run(report, names, { work, workTogether }));
       running.add(finished);
       void finished.catch(() => {}).then(() => running.delete(finished));
       await begun;
@@ -160,4 +187,11 @@ export function createBatches(deps: {
       await Promise.allSettled(running);
     },
   };
+}
+
+function chunksOf(names: readonly string[], length: number): (readonly string[])[] {
+  const count = Math.ceil(names.length / length);
+  return Array.from({ length: count }, (_, index) =>
+    names.slice(index * length, (index + 1) * length),
+  );
 }

@@ -156,6 +156,21 @@ describeEachDatabase('the audit log', (open, dialect) => {
     expect(entries[1]?.detail['list']).toHaveLength(21);
   });
 
+  test('names everyone who is added to a group or taken out, however many at once', async () => {
+    const database = await open();
+    const names = Array.from({ length: 50 }, (_, index) => `member-${index}`);
+    await createUserStore(database).createMissing(names);
+    const groups = createGroupStore(database);
+    await groups.create({ name: 'year' });
+    await groups.addMembers('year', names, 'api');
+    await groups.removeMembers('year', names);
+    for (const action of ['group.add_members', 'group.remove_members']) {
+      const { entries } = await createAuditStore(database).list({ filter: { action }, limit: 100 });
+      const named = entries.toReversed().flatMap(({ detail }) => detail['users']);
+      expect(named, action).toEqual(names);
+    }
+  });
+
   test('is moved from where it arrives, each row once, by several at once too', async () => {
     const database = await open();
     const groups = createGroupStore(database);

@@ -4,6 +4,7 @@ import { type Actor, currentActor } from '../audit/actor.ts';
 import type { Deed } from '../audit/deed.ts';
 import { afterCommit, beforeCommit } from './after-commit.ts';
 import { auditColumns, createAuditArrivals } from './audit-arrivals.ts';
+import { storable, toDetail } from './audit-detail.ts';
 import { createBoundedRecords } from './bounded-records.ts';
 import { prepareStatement } from './prepared-query.ts';
 import type { AuditRow, Tables } from './tables.ts';
@@ -54,11 +55,7 @@ export interface AuditTrail {
   flush(): Promise<void>;
 }
 
-/** Longest text of a name, and of a detail as JSON. */
 const longestName = 255;
-const longestDetail = 2_000;
-const longestDetailText = 200;
-const mostDetailItems = 20;
 /** Rows of one statement: SQLite takes 32,766 parameters. */
 const mostRows = 500;
 
@@ -226,21 +223,4 @@ function recordingUsers<Row>(
 
 function nullable(text: string | undefined): string | null {
   return text === undefined ? null : storable(text, longestName);
-}
-
-/** A text as every database takes it; names in refused requests may be anything. */
-function storable(text: string, longest: number): string {
-  return text.slice(0, longest).toWellFormed().replaceAll('\0', '\u{FFFD}');
-}
-
-/** JSON of limited size: what is too long is cut short, and what cannot be is left out. */
-function toDetail(detail: Readonly<Record<string, unknown>>): string {
-  const text = JSON.stringify(detail, (_key, value: unknown) => {
-    if (typeof value === 'string') return storable(value, longestDetailText);
-    if (Array.isArray(value) && value.length > mostDetailItems) {
-      return [...value.slice(0, mostDetailItems), `and ${value.length - mostDetailItems} more`];
-    }
-    return value;
-  });
-  return text.length <= longestDetail ? text : '{"too_long":true}';
 }

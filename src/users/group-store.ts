@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import type { Deed } from '../audit/deed.ts';
 import type { GroupConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
+import { listsForDetails } from '../store/audit-detail.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
@@ -152,10 +153,7 @@ export function createGroupStore(database: HubDatabase): GroupStore {
       await database.transaction(async (transaction) => {
         const { id } = await getRow(transaction, groupName);
         await addNamedMembers(transaction, id, userNames, origin);
-        await audit.record(
-          transaction,
-          groupDeed('group.add_members', groupName, { users: userNames }),
-        );
+        await audit.record(transaction, ...memberDeeds('group.add_members', groupName, userNames));
       });
       database.announceChange();
     },
@@ -174,10 +172,7 @@ export function createGroupStore(database: HubDatabase): GroupStore {
               .where('users.name', 'in', textsOf(names, database)),
           )
           .execute();
-        await audit.record(
-          transaction,
-          groupDeed('group.remove_members', groupName, { users: names }),
-        );
+        await audit.record(transaction, ...memberDeeds('group.remove_members', groupName, names));
       });
       database.announceChange();
     },
@@ -320,6 +315,10 @@ async function syncMemberships(
 
 function groupDeed(action: Deed['action'], name: string, detail: Deed['detail'] = {}): Deed {
   return { action, target: { kind: 'group', name: name.normalize('NFC') }, detail };
+}
+
+function memberDeeds(action: Deed['action'], name: string, users: readonly string[]): Deed[] {
+  return listsForDetails(users).map((some) => groupDeed(action, name, { users: some }));
 }
 
 function toGroup({ id, name, properties, origin }: Row<'groups'>): Group {

@@ -28,6 +28,7 @@ beforeAll(async () => {
           ],
           users: ['helper'],
         },
+        { name: 'minder', scopes: ['tokens!group=minded'], services: ['elsewhere'] },
         { name: 'onlooker', scopes: ['admin-ui', 'list:users!group=staff'], users: ['onlooker'] },
       ],
       services: [
@@ -272,7 +273,23 @@ describe('many users at once', () => {
     expect(await stateOf('crew06')).toMatchObject({ groups: ['crew', 'winners'] });
     expect(await stateOf('crew07')).toMatchObject({ groups: [] });
     const audit = await hub.api('/audit?action=group.add_members&limit=50', 'admin-service-token');
-    expect(await audit.text()).toContain('crew06');
+    const { entries } = (await audit.json()) as { entries: { target: object; detail: object }[] };
+    // In one transaction.
+    const toWinners = entries.filter(({ target }) => JSON.stringify(target).includes('winners'));
+    expect(toWinners.map(({ detail }) => detail)).toEqual([{ users: crew.slice(0, 7) }]);
+  });
+
+  test('are added to a group but for those over whom that would give others more', async () => {
+    const helper = await hub.logIn('helper', testPassword);
+    await hub.api('/groups/minded', 'admin-service-token', { method: 'POST', body: '{}' });
+    const added = { act: 'group', user: ['crew07', 'ada', 'crew08', 'no-one'] };
+    const ask = await actOn(helper, at(''), added);
+    const told = await helper.follow(await submitMain(helper, ask, { to_group: 'minded' }));
+    expect(told.body).toContain('2 users added to the group. Not done for 2 users.');
+    expect(told.body).toContain('ada: Only an administrator may do this to an administrator.');
+    expect(told.body).toContain('no-one');
+    expect(await stateOf('crew08')).toMatchObject({ groups: ['minded'] });
+    expect(await stateOf('ada')).toMatchObject({ groups: [] });
   });
 
   test('are deleted when their number is typed; those that are gone already are told', async () => {

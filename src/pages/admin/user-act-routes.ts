@@ -200,12 +200,16 @@ export function adminUserActRoutes(
       if (question !== undefined) return ask(ctx, form, act, names, question.problem);
       if (act.name === 'invite') return invite(ctx, who, names);
       const group = (form.get('to_group') ?? '').trim();
+      const { runTogether } = act;
       const { id, finished } = await batches.start({
         by: who.login.user.id,
         title: phraseIn(act.question(names.length), pages.languageOf(ctx)).replace(/\?$/, ''),
         returnTo,
         names,
         work: async (name) => act.run(await admin.again(who.login), name, { group }),
+        workTogether:
+          runTogether &&
+          (async (several) => runTogether(await admin.again(who.login), several, { group })),
       });
       const report = await Promise.race([finished, sleep(patienceMs, undefined, { ref: false })]);
       if (report !== undefined && report.failed <= mostTold) return tell(ctx, act, report);
