@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { english } from '../../texts/language.ts';
+import { loadLanguages } from '../../texts/languages.ts';
 import { createPageUrls } from '../page-urls.ts';
 import { deviceName } from './device.ts';
 import { hiddenFields, textField } from './form.ts';
 import { formatBytes, formatCount, formatCpu } from './quantity.ts';
 import { table } from './table.ts';
-import { duration, relativeTime, timeElement } from './time.ts';
+import { beforeNow, duration, relativeTime, timeElement } from './time.ts';
 
 const now = new Date('2026-11-20T10:00:00Z');
 const inSeconds = (seconds: number): Date => new Date(now.getTime() + seconds * 1000);
@@ -44,6 +46,12 @@ describe('relative time', () => {
   ] as const)('%i seconds last %s', ([seconds, words]) => {
     expect(String(duration(seconds))).toBe(words);
   });
+});
+
+test('a length of time before now has the case that its language wants', async () => {
+  const german = (await loadLanguages()).find('de') ?? english;
+  expect(String(beforeNow(7_200))).toBe('2 hours ago');
+  expect(beforeNow(3 * 86_400).in(german)).toBe('vor 3 Tagen');
 });
 
 describe('the name of a device', () => {

@@ -9,7 +9,7 @@ import { listOf, message, type Phrase, type Text, text } from '../../texts/text.
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { meansOf, plot, sparkline } from './plot.ts';
 import { formatBytes, formatCpu, formatNumber, formatRate, formatSeconds } from './quantity.ts';
-import { duration } from './time.ts';
+import { beforeNow, duration } from './time.ts';
 
 /** How busy something was. */
 export interface LoadView {
@@ -143,8 +143,8 @@ function figureTable(series: LoadSeries, span: LoadSpan): Html {
   }));
   const length = Math.max(...columns.map(({ means }) => means.length));
   const rows = Array.from({ length }, (_, back) => {
-    const ago = duration((back + 1) * every * stepSeconds);
-    return html`<tr><th scope="row">${back === 0 ? text`Last ${ago}` : text`${ago} ago`}</th>${columns.map(
+    const seconds = (back + 1) * every * stepSeconds;
+    return html`<tr><th scope="row">${back === 0 ? text`Last ${duration(seconds)}` : beforeNow(seconds)}</th>${columns.map(
       ({ means, format }) => {
         const mean = means.at(-1 - back) ?? null;
         return html`<td>${mean === null ? '–' : format(mean)}</td>`;

@@ -55,6 +55,12 @@ export function afterDuration(seconds: number): Text {
   return written((language) => relative(Math.ceil(seconds / length), unit, language));
 }
 
+/** Says how long ago something was: `45 seconds ago`. */
+export function beforeNow(seconds: number): Text {
+  const [unit, length] = units.find(([, size, least]) => seconds >= size * least) ?? ['second', 1];
+  return written((language) => relative(-Math.ceil(seconds / length), unit, language));
+}
+
 /** Names a length of time that was set, in the largest unit that says it: `90 minutes`, `1 hour`. */
 export function setDuration(seconds: number): Text {
   const whole = units.find(([, size]) => size <= 86_400 && seconds > 0 && seconds % size === 0);
