@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { translated } from '../src/texts/known-sentences.ts';
+import { Text } from '../src/texts/text.ts';
 import {
   authenticatorContract,
   createTestHost,
@@ -112,7 +114,10 @@ describe('a new password', () => {
     ['the name of the site', 'Analytical-2026', /name of this site/],
   ] as const)('that is %s is refused', async ([, text, expected]) => {
     const { authenticator } = await create({}, { hubTitle: 'Analytical' });
-    expect(authenticator.passwordProblem?.(text, { userName: 'lovelace' })).toMatch(expected);
+    const problem = authenticator.passwordProblem?.(text, { userName: 'lovelace' });
+    expect(problem).toMatch(expected);
+    // Pages say it in the language of their reader.
+    expect(translated(problem ?? '')).toBeInstanceOf(Text);
   });
 
   test.for([

@@ -31,7 +31,7 @@ export function textsOfSource(): Map<string, string[]> {
 export function textsIn(path: string, code: string): Set<string> {
   const keys = new Set<string>();
   // Others have functions of these names too, and need no parsing.
-  if (!/from '[./]*\/texts\/text\.ts'/.test(code)) return keys;
+  if (!/from '(?:[./]*\/texts|\.)\/text\.ts'/.test(code)) return keys;
   const hasMessages = /import \{[^}]*\bmessage\b[^}]*\} from '[./]*\/texts\/text\.ts'/.test(code);
   new Visitor({
     TaggedTemplateExpression({ tag, quasi }) {

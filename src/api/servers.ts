@@ -9,6 +9,7 @@ import type { ServerLifecycle } from '../servers/server-lifecycle.ts';
 import { presentServer, type ServerModel } from '../servers/server-model.ts';
 import type { ServerStore } from '../servers/server-store.ts';
 import type { UserServers } from '../servers/user-servers.ts';
+import { sentences } from '../texts/known-sentences.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { freeData, names, serverModel } from './models.ts';
 import { type Operation, type OperationRequest, operation } from './operation.ts';
@@ -318,7 +319,7 @@ function isToldAlready({ url }: Server, { host, port }: z.output<typeof address>
 
 function settledProgress(server: Server, url: string): ServerProgress | undefined {
   if (server.state === 'running')
-    return { progress: 100, ready: true, message: 'The server is ready.', url };
+    return { progress: 100, ready: true, message: String(sentences.ready()), url };
   if (server.failure === undefined) return undefined;
   const { message, output } = server.failure;
   return { progress: 100, failed: true, message, output };

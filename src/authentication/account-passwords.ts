@@ -1,4 +1,6 @@
 import type { PasswordHasher } from '../plugin-host/authenticator.ts';
+import { translated } from '../texts/known-sentences.ts';
+import { type Phrase, text } from '../texts/text.ts';
 import type {
   PasswordChangeOptions,
   PasswordCredentialStore,
@@ -13,7 +15,7 @@ export interface AccountPasswords {
   /** Fewest characters of a new password, where the authenticator tells beforehand. */
   readonly minimumLength: number | undefined;
   /** Says why a new password is not good enough, in a sentence; undefined when it is. */
-  problemWith(password: string, userName: string): string | undefined;
+  problemWith(password: string, userName: string): Phrase | undefined;
   /** How many tokens the user has that a new password can end. */
   apiTokenCount(userId: string): Promise<number>;
   /** Stores a new password and ends the user's other logins, so that a stolen one is of no more use. */
@@ -50,7 +52,8 @@ export function createAccountPasswords(deps: {
 
     problemWith(password, userName) {
       const problem = owner()?.passwordProblem?.(password, { userName });
-      return problem ?? (password === '' ? 'A password cannot be empty.' : undefined);
+      if (problem !== undefined) return translated(problem);
+      return password === '' ? text`A password cannot be empty.` : undefined;
     },
 
     apiTokenCount: deps.countApiTokens,

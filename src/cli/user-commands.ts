@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { createAccountBinding } from '../authentication/account-binding.ts';
 import { createUserNameRules, type UserNameRules } from '../authentication/user-name-rules.ts';
 import { HubError } from '../errors.ts';
+import type { Phrase } from '../texts/text.ts';
 import type { User } from '../users/user-store.ts';
 import { askNewPassword, confirm } from './ask-password.ts';
 import type { CheckedConfig } from './checked-config.ts';
@@ -180,7 +181,7 @@ async function withStores(
 
 async function newPassword(
   io: CliIo,
-  passwords: { problemWith(password: string, userName: string): string | undefined },
+  passwords: { problemWith(password: string, userName: string): Phrase | undefined },
   userName: string,
   isPiped: boolean,
 ): Promise<string> {

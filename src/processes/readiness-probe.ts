@@ -2,6 +2,7 @@ import { type IncomingMessage, type RequestOptions, request as requestHttp } fro
 import { request as requestHttps } from 'node:https';
 import { createLimiter } from '../concurrency/limiter.ts';
 import { timeLimit } from '../concurrency/time-limit.ts';
+import { sentences } from '../texts/known-sentences.ts';
 import { type Clock, systemClock } from './clock.ts';
 
 export type ProbeResult =
@@ -36,10 +37,14 @@ export async function probeReadiness(options: ProbeOptions): Promise<ProbeResult
   try {
     const status = await statusOf(options, limit);
     if (status < 500) return { ready: true, status };
-    return { ready: false, problem: 'status', reason: `${url} answers with status ${status}` };
+    return {
+      ready: false,
+      problem: 'status',
+      reason: String(sentences.answersWithStatus(url, String(status))),
+    };
   } catch (thrown) {
     if (timeout.aborted) {
-      const reason = `${url} does not answer within ${timeoutMs / 1000} s`;
+      const reason = String(sentences.slowAnswer(url, String(timeoutMs / 1000)));
       return { ready: false, problem: 'timeout', reason };
     }
     return explainFailure(url, thrown);
@@ -135,7 +140,7 @@ function addressOf(url: string): {
 function explainFailure(url: string, thrown: unknown): ProbeResult {
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
   if (code === 'ECONNREFUSED' || code === 'ENOENT') {
-    return { ready: false, problem: 'refused', reason: `nothing listens on ${url}` };
+    return { ready: false, problem: 'refused', reason: String(sentences.nothingListens(url)) };
   }
   const reason = `${url} cannot be asked: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
   return { ready: false, problem: 'failed', reason };

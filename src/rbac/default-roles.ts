@@ -1,3 +1,4 @@
+import { sentences } from '../texts/known-sentences.ts';
 import { mayGrant } from './access-check.ts';
 import { expandScopes } from './expand-scopes.ts';
 import { emptyMembership } from './membership.ts';
@@ -9,13 +10,13 @@ import type { ScopeCatalogue } from './scope-definitions.ts';
 export const defaultRoles = {
   user: {
     name: 'user',
-    description: 'What every user may do.',
+    description: String(sentences.userRole()),
     scopes: ['self'],
     origin: 'default',
   },
   admin: {
     name: 'admin',
-    description: 'What administrators may do.',
+    description: String(sentences.adminRole()),
     scopes: [
       'admin-ui',
       'admin:users',
@@ -41,13 +42,13 @@ export const defaultRoles = {
   },
   server: {
     name: 'server',
-    description: "What the token of a user's server allows the server itself.",
+    description: String(sentences.serverRole()),
     scopes: ['users:activity!user', 'access:servers!server'],
     origin: 'default',
   },
   token: {
     name: 'token',
-    description: 'What a new access token allows when nothing else is asked for.',
+    description: String(sentences.tokenRole()),
     scopes: ['inherit'],
     origin: 'default',
   },

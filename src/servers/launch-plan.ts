@@ -14,6 +14,7 @@ import { withSingleuserOnPath } from '../processes/singleuser-program.ts';
 import { serverClientId } from '../protocol/client-id.ts';
 import { objectName } from '../protocol/object-name.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
+import { sentences } from '../texts/known-sentences.ts';
 import { text } from '../texts/text.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import type { User } from '../users/user-store.ts';
@@ -175,7 +176,7 @@ export function createLaunchPlanner(deps: LaunchPlannerDeps): LaunchPlanner {
             awaitAddress: awaitAddressOf(server, callbacks.signal),
           });
           if (resumed !== undefined) return resumed;
-          throw new Error('The server ended while the hub was not running.');
+          throw new Error(String(sentences.endedWithoutHub()));
         },
       };
     },
@@ -264,7 +265,5 @@ async function requireAnswer(
       : createOwnProbe(options.probe, () => findStranger());
   const result = await waitUntilReady({ url, path, timeoutMs: seconds * 1000, signal, probe });
   if (result.ready) return;
-  throw new Error(
-    `The server started but did not answer within ${seconds} seconds: ${result.reason}.`,
-  );
+  throw new Error(String(sentences.notAnswering(String(seconds), result.reason)));
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { HubError } from '../errors.ts';
 import type { ChannelCaller } from '../instances/channel-caller.ts';
 import type { InstanceDirectory } from '../instances/instance-directory.ts';
+import { sentences } from '../texts/known-sentences.ts';
 import type { ProgressLog, ProgressPart } from './progress-log.ts';
 import type { Server, ServerProgress } from './server.ts';
 import type { ServerLifecycle } from './server-lifecycle.ts';
@@ -60,7 +61,7 @@ export function createProgressElsewhere(deps: {
   async function endOf(server: Server): Promise<ServerProgress> {
     try {
       await lifecycle.untilReady(server);
-      return { progress: 100, ready: true, message: 'The server is ready.', url: urlOf(server) };
+      return { progress: 100, ready: true, message: String(sentences.ready()), url: urlOf(server) };
     } catch (error) {
       const message = error instanceof HubError ? error.message : 'The start failed.';
       return { progress: 100, failed: true, message };
@@ -71,7 +72,7 @@ export function createProgressElsewhere(deps: {
     soFar: async (server) => (await ask(server, 0)).events,
 
     async *follow(server, signal) {
-      yield { progress: 0, message: 'The server is starting.' };
+      yield { progress: 0, message: String(sentences.starting()) };
       const over = new AbortController();
       const waiting = AbortSignal.any([signal, over.signal]);
       let end: ServerProgress | undefined;

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { HubError } from '../errors.ts';
 import type { SpawnPhase, SpawnProgress } from '../plugin-host/spawn-request.ts';
 import type { ServerExit, SpawnedServer, SpawnerState } from '../plugin-host/spawner.ts';
+import { sentences, translated } from '../texts/known-sentences.ts';
+import type { Text } from '../texts/text.ts';
 import type { ProgressLog } from './progress-log.ts';
 import { createStartClock } from './start-clock.ts';
 
@@ -50,11 +52,11 @@ export interface ServerStart {
 export async function startServer(start: ServerStart): Promise<SpawnedServer> {
   const { plan, cancelled, steps } = start;
   cancelled.throwIfAborted();
-  steps.add({ progress: 0, message: 'Server requested.' });
+  steps.add({ progress: 0, message: String(sentences.requested()) });
   const launched = await launch(start);
   await start.onLaunched(launched);
   cancelled.throwIfAborted();
-  steps.add({ progress: 60, message: 'The server has started; waiting for it to answer.' });
+  steps.add({ progress: 60, message: String(sentences.waitingForAnswer()) });
   await waitUntilReady(plan, launched, cancelled);
   cancelled.throwIfAborted();
   return launched;
@@ -101,8 +103,12 @@ async function launch(start: ServerStart): Promise<SpawnedServer> {
     );
   } else if (late !== undefined) await start.endLate(late.state);
   cancelled.throwIfAborted();
-  const last = lastMessage === '' ? '' : ` The last step: ${lastMessage}`;
-  throw new Error(`The server did not start within ${plan.startTimeoutMs / 1000} seconds.${last}`);
+  const seconds = String(plan.startTimeoutMs / 1000);
+  const why =
+    lastMessage === ''
+      ? sentences.notStarted(seconds)
+      : sentences.notStartedAfter(seconds, lastMessage);
+  throw new Error(String(why));
 }
 
 async function waitUntilReady(
@@ -112,7 +118,7 @@ async function waitUntilReady(
 ): Promise<void> {
   const over = new AbortController();
   const died = launched.exited?.then((exit) => {
-    throw new Error(`The server ended before it answered${describeExit(exit, ', ')}.`);
+    throw new Error(String(earlyEnd(exit)));
   });
   died?.catch(() => undefined);
   try {
@@ -125,7 +131,8 @@ async function waitUntilReady(
 }
 
 /** The `spawn_failed` of a start; what a spawner says of the request itself, such as `forbidden`, stays that. */
-export function startError(error: unknown, message: string): HubError {
+export function startError(error: unknown, english: string): HubError {
+  const message = translated(english);
   if (!(error instanceof HubError)) return new HubError('spawn_failed', message, { cause: error });
   if (error.code !== 'upstream_failed') return error;
   const { hint } = error;
@@ -137,13 +144,15 @@ export function startError(error: unknown, message: string): HubError {
 
 /** What is said of a server that has ended by itself. */
 export function endMessage(exit: ServerExit | undefined): string {
-  if (exit === undefined) return 'The server is no longer running.';
-  return `The server ended${describeExit(exit)}.`;
+  if (exit === undefined) return String(sentences.noLongerRunning());
+  const { code, signal, reason } = exit;
+  if (reason !== undefined) return String(sentences.ended(reason));
+  if (signal !== null) return String(sentences.endedBySignal(signal));
+  return String(code === null ? sentences.endedUnknown() : sentences.endedWithCode(String(code)));
 }
 
-/** How a server ended, in words to follow `The server ended`; a reason stands behind a colon. */
-function describeExit({ code, signal, reason }: ServerExit, separator = ' '): string {
-  if (reason !== undefined) return `: ${reason}`;
-  if (signal !== null) return `${separator}by signal ${signal}`;
-  return separator + (code === null ? 'with an unknown exit code' : `with exit code ${code}`);
+function earlyEnd({ code, signal, reason }: ServerExit): Text {
+  if (reason !== undefined) return sentences.endedEarly(reason);
+  if (signal !== null) return sentences.endedEarlyBySignal(signal);
+  return code === null ? sentences.endedEarlyUnknown() : sentences.endedEarlyWithCode(String(code));
 }

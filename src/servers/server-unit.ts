@@ -5,6 +5,7 @@ import { HubError } from '../errors.ts';
 import type { SpawnPhase } from '../plugin-host/spawn-request.ts';
 import type { SpawnedServer, Spawner, SpawnerState } from '../plugin-host/spawner.ts';
 import { createOutputFeed, type OutputSource } from '../processes/output-feed.ts';
+import { sentences } from '../texts/known-sentences.ts';
 import { createEngineSilence } from './engine-silence.ts';
 import { createProgressLog, type ProgressLog } from './progress-log.ts';
 import type { Server, ServerFailure, ServerState } from './server.ts';
@@ -179,7 +180,7 @@ export function createServerUnit(
       state = 'running';
       start = undefined;
       watch(running);
-      steps.add({ progress: 100, ready: true, message: 'The server is ready.', url });
+      steps.add({ progress: 100, ready: true, message: String(sentences.ready()), url });
       events.onStartEnded('ready', seconds());
     } catch (error) {
       // What another instance goes on with is not to be ended here.
@@ -187,7 +188,7 @@ export function createServerUnit(
       if (hasKeptState && !(await record.isOurs(isOver))) isReleased = true;
       if (isReleased) throw error;
       const isCancelled = cancel.signal.aborted;
-      const failure = failureOf(isCancelled ? 'The start was cancelled.' : error);
+      const failure = failureOf(isCancelled ? sentences.startCancelled() : error);
       state = 'stopping';
       events.onUnavailable(server);
       await record.stopping();
@@ -199,7 +200,7 @@ export function createServerUnit(
       if (isCancelled) log.info('the start of a server was cancelled');
       else log.warn(why, `a server did not start: ${failure.message}`);
       settle();
-      if (isCancelled) throw new HubError('conflict', failure.message);
+      if (isCancelled) throw new HubError('conflict', sentences.startCancelled());
       throw startError(error, failure.message);
     } finally {
       steps.end();
@@ -379,7 +380,6 @@ export function createServerUnit(
       events.onUnavailable(server);
       if (isDeepStrictEqual(JSON.parse(JSON.stringify(spawnerState)), runsElsewhere)) {
         log.info('left a server to the instance that took it over');
-        spawned = undefined;
         settle();
         return;
       }

@@ -1,5 +1,6 @@
 import { serverNamePattern } from '../config/common-schema.ts';
 import type { SpawnerState, SpawnPhase } from '../plugin-host/spawn-request.ts';
+import { sentences } from '../texts/known-sentences.ts';
 import type { LimitClock, LimitKind } from './time-limits.ts';
 
 /** Where a server is in its life; each state has one successor but for a failed or cancelled start. */
@@ -104,7 +105,5 @@ export function isServerName(name: string): boolean {
 
 /** What is said of a server that did not outlive its hub. */
 export function whyLost({ state }: Server): string {
-  return state === 'running'
-    ? 'The server ended while the hub was not running.'
-    : 'The hub stopped while the server was starting or stopping.';
+  return state === 'running' ? String(sentences.endedWithoutHub()) : String(sentences.hubStopped());
 }

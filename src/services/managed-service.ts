@@ -13,6 +13,7 @@ import {
   startProcess,
 } from '../processes/supervised-process.ts';
 import { findSystemUser, type SystemUser } from '../processes/system-user.ts';
+import { sentences } from '../texts/known-sentences.ts';
 import { watchHealth } from './health-watch.ts';
 import type { ManagedProcessStore } from './managed-process-store.ts';
 import { decideRestart, defaultRestartLimits, type RestartLimits } from './restart-policy.ts';
@@ -255,7 +256,7 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
       const outcome = await launchProcess();
       const delayMs = outcome.started ? await runOnce(outcome.process) : fail(outcome.reason, 0);
       if (stopping.signal.aborted) break;
-      closeRoute(lastError ?? 'it is restarting');
+      closeRoute(lastError ?? String(sentences.restarting()));
       restarts += 1;
       if (delayMs > 0) {
         const waiting = clock.sleep(delayMs, AbortSignal.any([stopping.signal, wake.signal]));
@@ -335,12 +336,21 @@ export function createManagedService(options: ManagedServiceOptions): Supervised
 }
 
 function explainExit({ code, signal, leftBehind, ranForMs }: ServiceExit): string {
-  const how = signal === null ? `exited with code ${code ?? 'unknown'}` : `was ended by ${signal}`;
-  const left =
-    leftBehind === 0
-      ? ''
-      : `; what it left running in the background (${leftBehind}) was ended: a service must stay in the foreground`;
-  return `${how} after ${(ranForMs / 1000).toFixed(1)} s${left}`;
+  const seconds = (ranForMs / 1000).toFixed(1);
+  const exitCode = String(code ?? 'unknown');
+  if (leftBehind === 0) {
+    return String(
+      signal === null
+        ? sentences.exited(exitCode, seconds)
+        : sentences.endedBySignalAfter(signal, seconds),
+    );
+  }
+  const left = String(leftBehind);
+  return String(
+    signal === null
+      ? sentences.exitedLeavingProcesses(exitCode, seconds, left)
+      : sentences.endedLeavingProcesses(signal, seconds, left),
+  );
 }
 
 function ignoreFullDisk(): void {

@@ -1,6 +1,7 @@
 import { isOfOneMachine } from '../config/bind-address.ts';
 import type { Secret } from '../config/secret.ts';
 import { createOutputFeed, type OutputFeed } from '../processes/output-feed.ts';
+import { sentences } from '../texts/known-sentences.ts';
 import type { ManagedServiceOptions } from './managed-service.ts';
 import { createManagedService } from './managed-service.ts';
 import type { Service, ServiceLaunch } from './service.ts';
@@ -107,7 +108,7 @@ export function createOwnedService(
       lastExit: report?.lastExit ?? unreported?.lastExit,
       lastError:
         host === undefined && stopped === undefined
-          ? 'no instance of the hub runs it'
+          ? String(sentences.notRunAnywhere())
           : report?.lastError,
       usage: report?.usage,
       instance: host?.name,

@@ -1,5 +1,6 @@
 import type { Role, RoleAssignment, RoleSubjectKind } from '../../rbac/role.ts';
 import type { ScopeDescription } from '../../rbac/scope-descriptions.ts';
+import { translated } from '../../texts/known-sentences.ts';
 import { message, type Phrase, type Text, text } from '../../texts/text.ts';
 import { actionForm, csrfField, selectField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
@@ -88,7 +89,7 @@ export function adminRolePage(view: AdminRoleView): Html {
     tab: 'roles',
     body: html`${pageHead(
       role.name,
-      html`${role.description !== '' && `${role.description} `}${text`Defined by ${definedBy(role.origin)}.`}`,
+      html`${role.description !== '' && html`${translated(role.description)} `}${text`Defined by ${definedBy(role.origin)}.`}`,
       mayChange &&
         html`<a class="button" href="${urls.adminRole(role.name, 'edit')}">${text`Edit`}</a> <a class="button danger" href="${urls.adminRole(role.name, 'delete')}">${text`Delete…`}</a>`,
     )}

@@ -3,6 +3,7 @@ import type { LoadSpan } from '../../metrics/load-history.ts';
 import { serviceTitle } from '../../protocol/service-title.ts';
 import type { Service } from '../../services/service.ts';
 import type { PlacedStatus, ServiceExit } from '../../services/service-status.ts';
+import { translated } from '../../texts/known-sentences.ts';
 import { type Phrase, text } from '../../texts/text.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
@@ -51,7 +52,7 @@ export function adminServicePage(view: AdminServiceView): Html {
     body: html`<div id="service" data-live-seconds="5">
 ${pageHead(displayName, displayName === name ? undefined : name, actions(view))}
 <p class="row">${serviceStatus(status.state)}${stateSince(layout, status)}</p>
-${!status.isReady && status.lastError !== undefined && html`<p class="problem">${status.lastError}</p>`}
+${!status.isReady && status.lastError !== undefined && html`<p class="problem">${translated(status.lastError)}</p>`}
 <dl class="facts wide">${figures(layout, status)}${facts(view)}</dl>
 ${loadSection({
   report: view.load,

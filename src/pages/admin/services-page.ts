@@ -1,5 +1,6 @@
 import type { LoadSeries } from '../../metrics/load-history.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
+import { translated } from '../../texts/known-sentences.ts';
 import { message, type Phrase, text } from '../../texts/text.ts';
 import { hiddenFields } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
@@ -108,7 +109,7 @@ function serviceTable(layout: FormLayoutProps, services: readonly ListedService[
         label: text`Service`,
         style: 'name',
         cell: ({ displayName, status: { name, lastError, isReady } }) =>
-          html`<a href="${urls.adminService(name)}">${displayName ?? name}</a>${displayName !== undefined && html`<span class="under">${name}</span>`}${!isReady && lastError !== undefined && html`<span class="under">${lastError}</span>`}`,
+          html`<a href="${urls.adminService(name)}">${displayName ?? name}</a>${displayName !== undefined && html`<span class="under">${name}</span>`}${!isReady && lastError !== undefined && html`<span class="under">${translated(lastError)}</span>`}`,
       },
       {
         label: text`State`,

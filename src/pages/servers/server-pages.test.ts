@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { english } from '../../texts/language.ts';
+import { loadLanguages } from '../../texts/languages.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { renderHtml } from '../html.ts';
 import { createPageUrls } from '../page-urls.ts';
 import { type HomeView, homePage } from './home-page.ts';
 import { type NotRunningView, notRunningPage } from './not-running-page.ts';
@@ -8,6 +11,7 @@ import type { ServerSummary, ShownServerState } from './server-summary.ts';
 import { type SpawnOptionsView, spawnOptionsPage } from './spawn-options-page.ts';
 import { spawnPendingPage, stopPendingPage } from './spawn-pending-page.ts';
 
+const german = (await loadLanguages()).find('de') ?? english;
 const now = new Date('2026-11-20T10:00:00Z');
 const layout: FormLayoutProps = {
   hubTitle: 'Hub',
@@ -242,6 +246,23 @@ describe('a server that is on its way', () => {
     expect(page).toContain('data-progress-url="/hub/api/users/alice/servers/thesis/progress"');
     expect(page).toContain('data-ready-url="/user/alice/thesis/lab?a=1"');
     expect(page).toContain('<noscript><meta http-equiv="refresh" content="3"></noscript>');
+  });
+
+  test('says in the language of its reader what has happened, and how to read what comes', () => {
+    const shown = renderHtml(
+      spawnPendingPage({
+        layout,
+        server: server('starting'),
+        progress: 30,
+        steps: [{ message: 'The program is started.' }],
+        eventsUrl: '/events',
+        readyUrl: '/user/alice/',
+      }),
+      german,
+    );
+    expect(shown).toContain('<li>Das Programm ist gestartet.</li>');
+    expect(shown).toMatch(/data-sentences="[^"]*&quot;Der Server ist bereit\.&quot;/);
+    expect(page).toContain('data-sentences="[]"');
   });
 
   test('can be cancelled', () => {

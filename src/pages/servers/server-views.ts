@@ -1,6 +1,7 @@
 import type { LoadSeries } from '../../metrics/load-history.ts';
 import { type Server, unreachableSince } from '../../servers/server.ts';
 import { comingStop, limitMs } from '../../servers/time-limits.ts';
+import { translated } from '../../texts/known-sentences.ts';
 import type { ServerSummary, ShownServerState } from './server-summary.ts';
 
 /** What the pages show of a server; one that was never started is shown as a stopped one. */
@@ -18,7 +19,8 @@ export function summaryOf(server: Server, url: string, load?: LoadSeries): Serve
     url,
     startedAt: server.startedAt,
     lastActivityAt: server.lastActivityAt,
-    failure: hasFailed ? server.failure?.message : undefined,
+    failure:
+      hasFailed && server.failure !== undefined ? translated(server.failure.message) : undefined,
     unreachableSince: unreachable,
     comingStop: comingStop(server),
     stoppedBy: stoppedByOf(server),

@@ -1,5 +1,6 @@
 import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
-import { text } from '../../texts/text.ts';
+import { startStepsIn, translated } from '../../texts/known-sentences.ts';
+import { text, written } from '../../texts/text.ts';
 import { actionForm } from '../elements/form.ts';
 import { focusLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -58,9 +59,10 @@ function clock(ms: number): string {
 const repeatedPhases = new Set<SpawnProgress['phase']>(['pending', 'pulling']);
 
 function stepItem({ message, phase }: Step, index: number, steps: readonly Step[]): Html | '' {
-  if (phase === undefined || !repeatedPhases.has(phase)) return html`<li>${message}</li>`;
+  if (phase === undefined || !repeatedPhases.has(phase))
+    return html`<li>${translated(message)}</li>`;
   const isLast = steps.findLastIndex((step) => step.phase === phase) === index;
-  return isLast ? html`<li data-phase="${phase}">${message}</li>` : '';
+  return isLast ? html`<li data-phase="${phase}">${translated(message)}</li>` : '';
 }
 
 /**
@@ -74,7 +76,7 @@ export function spawnPendingPage(view: SpawnPendingView): Html {
     title: text`Starting`,
     scripts: ['progress.js'],
     reloadSeconds: 3,
-    body: html`<div class="panel" data-progress-url="${eventsUrl}" data-ready-url="${safeHref(readyUrl) ?? layout.urls.home}">
+    body: html`<div class="panel" data-progress-url="${eventsUrl}" data-ready-url="${safeHref(readyUrl) ?? layout.urls.home}" data-sentences="${written((language) => JSON.stringify(startStepsIn(language)))}">
 <header class="titles"><h1>${text`${title} is starting`}</h1><p class="lead">${text`It opens here by itself as soon as it is ready.`}</p></header>
 <progress id="progress" max="100" value="${progress}" aria-label="${text`Progress of the start`}">${progress} %</progress>
 ${timeLine(view)}

@@ -3,6 +3,7 @@ import type { ContainerInspectInfo } from 'dockerode';
 import { z } from 'zod';
 import type { SpawnerState } from '../../plugin-host/spawn-request.ts';
 import type { ServerExit } from '../../plugin-host/spawner.ts';
+import { sentences } from '../../texts/known-sentences.ts';
 
 const schema = z.object({
   container: z.string().regex(/^[0-9a-f]{12,64}$/),
@@ -30,7 +31,7 @@ const running = new Set(['running', 'paused', 'restarting', 'stopping']);
 export const removedExit: ServerExit = {
   code: null,
   signal: null,
-  reason: 'its container was removed',
+  reason: String(sentences.containerRemoved()),
 };
 
 /** Reads the condition of a container as the engine describes it. */

@@ -4,6 +4,7 @@ import { createPeriodic } from '../../concurrency/periodic.ts';
 import { HubError } from '../../errors.ts';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { ServerExit, SpawnedServer, Spawner, SpawnerHost } from '../../plugin-host/spawner.ts';
+import { sentences } from '../../texts/known-sentences.ts';
 import { chooseImage, imageForm } from '../images/choose-image.ts';
 import { createAddressBook, type ServerAddress } from '../local-process/server-address.ts';
 import { createContainerEvents } from './container-events.ts';
@@ -175,7 +176,11 @@ export function createDockerSpawner(
           },
         ),
       );
-      onProgress({ progress: 50, phase: 'starting', message: 'The container is started.' });
+      onProgress({
+        progress: 50,
+        phase: 'starting',
+        message: String(sentences.containerStarted()),
+      });
       const { info } = await readCondition(engine, container, signal);
       const url = address?.url ?? (await addressIn(info, network));
       const state: ContainerState = { container, serverId, url };
@@ -237,7 +242,11 @@ export function createDockerSpawner(
       const found = await images.ensure({ image, policy, signal, onProgress: request.onProgress });
       if (!options.allow_root)
         requireNoRoot(profileOptions.user ?? options.user ?? found.user, image);
-      request.onProgress({ progress: 45, phase: 'starting', message: 'Creating the container.' });
+      request.onProgress({
+        progress: 45,
+        phase: 'starting',
+        message: String(sentences.creatingContainer()),
+      });
       const address = await takePort(network);
       try {
         return await inTurn(() => launch(request, { image, found, network, address }), signal);

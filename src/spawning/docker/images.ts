@@ -2,6 +2,7 @@ import type Docker from 'dockerode';
 import { monotonicMs } from '../../concurrency/monotonic-clock.ts';
 import { HubError } from '../../errors.ts';
 import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
+import { sentences } from '../../texts/known-sentences.ts';
 import type { DockerOptions } from './docker-options.ts';
 import type { Engine } from './engine.ts';
 import { engineMessage, explainPull, isEngineAnswer, isMissing } from './engine-errors.ts';
@@ -178,7 +179,7 @@ export function createImages(
           `The image ${image} is not on the container engine, and none is pulled (pull_policy).`,
         );
       }
-      onProgress({ progress: 5, phase: 'pulling', message: `Pulling the image ${image}.` });
+      onProgress({ progress: 5, phase: 'pulling', message: String(sentences.pulling(image)) });
       try {
         await joinPull({ ...request, image });
       } catch (thrown) {

@@ -1,4 +1,5 @@
 import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
+import { sentences } from '../../texts/known-sentences.ts';
 
 /** One message of a pull, of Docker or Podman (Docker Engine API, ImageCreate). */
 export interface PullEvent {
@@ -55,12 +56,16 @@ export function createPullProgress(image: string): PullProgress {
       const current = sum(all.map((layer) => (layer.isDone ? layer.total : layer.current)));
       const total = sum(all.map((layer) => layer.total));
       const share = total > 0 ? current / total : done / Math.max(all.length, 1);
-      const bytes = total > 0 ? `, ${megabytes(current)} of ${megabytes(total)} MB` : '';
-      const layersText = all.length > 0 ? `: ${done} of ${all.length} layers${bytes}` : '';
+      const pullStep = () => {
+        if (all.length === 0) return sentences.pulling(image);
+        const counts = [String(done), String(all.length)] as const;
+        if (total === 0) return sentences.pullingLayers(image, ...counts);
+        return sentences.pullingBytes(image, ...counts, megabytes(current), megabytes(total));
+      };
       return {
         progress: Math.round(from + (to - from) * share),
         phase: 'pulling',
-        message: `Pulling the image ${image}${layersText}.`,
+        message: String(pullStep()),
       };
     },
   };

@@ -2,6 +2,7 @@ import type { V1PersistentVolumeClaim } from '@kubernetes/client-node';
 import { HubError } from '../../errors.ts';
 import type { ServerIdentity, SpawnProgress } from '../../plugin-host/spawn-request.ts';
 import { objectName } from '../../protocol/object-name.ts';
+import { sentences } from '../../texts/known-sentences.ts';
 import { ApiRefusal, alreadyExists, explainRefusal, isMissing } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
 import { identityAnnotations, serverLabels, userLabels } from './hub-objects.ts';
@@ -131,7 +132,7 @@ export function createClaims(
             requireOwn(found, claim, owner);
             continue;
           }
-          onProgress({ progress: 2, message: `Claiming a volume of ${claim.size}.` });
+          onProgress({ progress: 2, message: String(sentences.claimingVolume(claim.size)) });
           await cluster.call('POST', collection, { body: bodyOf(claim, owner, name), signal });
         } catch (thrown) {
           if (!(thrown instanceof ApiRefusal)) throw thrown;

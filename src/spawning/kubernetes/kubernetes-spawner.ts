@@ -4,6 +4,7 @@ import { HubError } from '../../errors.ts';
 import type { ResumeRequest, StartCallbacks } from '../../plugin-host/spawn-request.ts';
 import type { ServerExit, SpawnedServer, Spawner, SpawnerHost } from '../../plugin-host/spawner.ts';
 import { systemClock } from '../../processes/clock.ts';
+import { sentences } from '../../texts/known-sentences.ts';
 import { chooseImage, imageForm } from '../images/choose-image.ts';
 import { ApiRefusal, explainRefusal, messageOf } from './api-errors.ts';
 import { untilRunning } from './await-pod.ts';
@@ -131,7 +132,7 @@ export function createKubernetesSpawner(
         { pods, events, options },
       );
       const url = view.ip === undefined ? nowhere : urlOf(view.ip, kept.port);
-      onProgress({ progress: 50, phase: 'starting', message: 'The server is started.' });
+      onProgress({ progress: 50, phase: 'starting', message: String(sentences.serverStarted()) });
       return follow({ ...kept, url }, { isNew: true, onOutput });
     } catch (thrown) {
       // The next hub goes on with it.
@@ -166,7 +167,11 @@ export function createKubernetesSpawner(
 
   /** Creates a pod and keeps its state: from then on the next hub goes on with it. */
   async function launch(request: KubernetesRequest, image: string) {
-    request.onProgress({ progress: 3, phase: 'starting', message: 'Creating the pod.' });
+    request.onProgress({
+      progress: 3,
+      phase: 'starting',
+      message: String(sentences.creatingPod()),
+    });
     const created = await servers.create({ request, options, image });
     const { serverId } = request;
     const state: PodState = { ...keyOf(created), serverId, image, port: options.port };

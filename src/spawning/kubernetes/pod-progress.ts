@@ -1,4 +1,5 @@
 import type { SpawnProgress } from '../../plugin-host/spawn-request.ts';
+import { sentences } from '../../texts/known-sentences.ts';
 import type { PodEvent } from './pod-events.ts';
 import type { PodView } from './pod-view.ts';
 
@@ -19,7 +20,7 @@ export function progressOf(
   return {
     progress: 20,
     phase: 'starting',
-    message: node === undefined ? 'A node was chosen.' : `The node ${node} prepares the server.`,
+    message: String(node === undefined ? sentences.nodeChosen() : sentences.nodePrepares(node)),
   };
 }
 
@@ -29,15 +30,23 @@ const nodeEvents: Readonly<Record<string, (message: string) => NodeProgress>> = 
   Pulling: (message) => ({
     progress: 30,
     phase: 'pulling',
-    message: `Pulling the image${quoted(message)}.`,
+    message: String(withImage(message, sentences.pulling, sentences.pullingAnImage)),
   }),
   Pulled: (message) => ({
     progress: 40,
     phase: 'starting',
-    message: `The image${quoted(message)} is there.`,
+    message: String(withImage(message, sentences.imageThere, sentences.anImageThere)),
   }),
-  Created: () => ({ progress: 45, phase: 'starting', message: 'The container is created.' }),
-  Started: () => ({ progress: 48, phase: 'starting', message: 'The container is started.' }),
+  Created: () => ({
+    progress: 45,
+    phase: 'starting',
+    message: String(sentences.containerCreated()),
+  }),
+  Started: () => ({
+    progress: 48,
+    phase: 'starting',
+    message: String(sentences.containerStarted()),
+  }),
   FailedMount: (message) => storage(message),
   FailedAttachVolume: (message) => storage(message),
   FailedCreatePodSandBox: (message) => ({
@@ -53,12 +62,16 @@ const nodeEvents: Readonly<Record<string, (message: string) => NodeProgress>> = 
 };
 
 function storage(message: string): NodeProgress {
-  return { progress: 25, phase: 'starting', message: `Waiting for storage: ${message}.` };
+  return { progress: 25, phase: 'starting', message: String(sentences.waitingForStorage(message)) };
 }
 
-function quoted(message: string): string {
+function withImage<Said>(
+  message: string,
+  named: (image: string) => Said,
+  unnamed: () => Said,
+): Said {
   const [, image] = /image "([^"]+)"/.exec(message) ?? [];
-  return image === undefined ? '' : ` ${image}`;
+  return image === undefined ? unnamed() : named(image);
 }
 
 function whileUnscheduled(
@@ -69,22 +82,26 @@ function whileUnscheduled(
   if (events.at(-1)?.reason === 'TriggeredScaleUp') {
     return {
       ...base,
-      message: 'Waiting for a node that is being added.',
+      message: String(sentences.waitingForNewNode()),
       reason: 'TriggeredScaleUp',
     };
   }
   const claim = events.findLast(({ reason: each }) => claimEvents.has(each));
   if (/PersistentVolumeClaim/i.test(message)) {
     const why = claim?.isWarning === true ? claim.message : message;
-    return { ...base, message: `Waiting for storage: ${why}.`, reason: claim?.reason ?? reason };
+    return {
+      ...base,
+      message: String(sentences.waitingForStorage(why)),
+      reason: claim?.reason ?? reason,
+    };
   }
   if (reason === 'SchedulingGated') {
-    return { ...base, message: 'Waiting for admission to the queue of the cluster.', reason };
+    return { ...base, message: String(sentences.waitingForAdmission()), reason };
   }
   if (reason !== '') {
-    return { ...base, message: `Waiting for a node with room: ${message}.`, reason };
+    return { ...base, message: String(sentences.waitingForRoom(message)), reason };
   }
-  return { progress: 5, phase: 'scheduling', message: 'A node is looked for.' };
+  return { progress: 5, phase: 'scheduling', message: String(sentences.seekingNode()) };
 }
 
 const claimEvents = new Set([

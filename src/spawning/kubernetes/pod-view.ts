@@ -1,6 +1,7 @@
 import { constants } from 'node:os';
 import type { V1ContainerStatus, V1Pod, V1PodCondition } from '@kubernetes/client-node';
 import type { ServerExit } from '../../plugin-host/spawner.ts';
+import { sentences } from '../../texts/known-sentences.ts';
 import { oneLine } from './api-errors.ts';
 import { hubLabels } from './hub-objects.ts';
 import { serverContainer } from './pod-patch.ts';
@@ -172,13 +173,13 @@ export function exitOf(view: PodView): ServerExit {
     return { ...exit, reason };
   }
   // What it ended with is what it makes of SIGTERM.
-  if (view.isLeaving) return { ...exit, reason: 'its pod was deleted' };
+  if (view.isLeaving) return { ...exit, reason: String(sentences.podDeleted()) };
   if (terminated !== undefined) {
     const isStartFailure = /^(StartError|ContainerCannotRun)$/.test(terminated.reason);
     return isStartFailure ? { ...exit, reason: startFailure(terminated.message) } : exit;
   }
   if (view.phase === 'Failed' || view.phase === 'Succeeded') return exit;
-  return { ...exit, reason: 'its pod was deleted' };
+  return { ...exit, reason: String(sentences.podDeleted()) };
 }
 
 function startFailure(message: string): string {

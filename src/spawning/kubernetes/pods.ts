@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ServerExit } from '../../plugin-host/spawner.ts';
 import { systemClock } from '../../processes/clock.ts';
+import { sentences } from '../../texts/known-sentences.ts';
 import { isMissing, messageOf } from './api-errors.ts';
 import type { Cluster } from './cluster.ts';
 import { hubLabels, selectorOf } from './hub-objects.ts';
@@ -45,7 +46,7 @@ export interface PodKey {
 const reconnectMs = 2_000;
 const turnsToNotice = 5;
 const mostRemembered = 5_000;
-const goneExit: ServerExit = { code: null, signal: null, reason: 'its pod was deleted' };
+const goneExit: ServerExit = { code: null, signal: null, reason: String(sentences.podDeleted()) };
 
 export function createPods(
   cluster: Cluster,

@@ -1,6 +1,7 @@
 import { createPeriodic } from '../../concurrency/periodic.ts';
 import { mebibytes } from '../../logging/mebibytes.ts';
 import type { CgroupEvents, CgroupLimits, Cgroups } from '../../processes/cgroup.ts';
+import { sentences } from '../../texts/known-sentences.ts';
 
 /** A server that the kernel holds to limits. */
 export interface LimitedServer {
@@ -65,5 +66,5 @@ export function reasonOfEnd(
 
 /** As in `out of memory at 200 MiB`. */
 export function outOfMemory({ memoryBytes = 0 }: CgroupLimits): string {
-  return `out of memory at ${mebibytes(memoryBytes)}`;
+  return String(sentences.outOfMemory(mebibytes(memoryBytes)));
 }

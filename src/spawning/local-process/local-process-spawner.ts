@@ -23,6 +23,7 @@ import {
   startProcess,
 } from '../../processes/supervised-process.ts';
 import type { SystemUser } from '../../processes/system-user.ts';
+import { sentences } from '../../texts/known-sentences.ts';
 import {
   createLimitEvents,
   type LimitedServer,
@@ -286,7 +287,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     if (!outcome.started) {
       await address.release();
       await output[Symbol.asyncDispose]();
-      throw new HubError('upstream_failed', `The server cannot be started: ${outcome.reason}.`);
+      throw new HubError('upstream_failed', sentences.cannotStart(outcome.reason));
     }
     const { process, held } = outcome;
     tellUnheld(cgroupLimits, held);
@@ -303,7 +304,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
     };
     const server = liveServer({ state, process, output });
     const spawned = follow(server, address.release, user);
-    request.onProgress({ progress: 30, message: 'The program is started.' });
+    request.onProgress({ progress: 30, message: String(sentences.programStarted()) });
     const { ip } = request;
     const isOurs = await watchAddress({
       process,
@@ -331,7 +332,7 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
         const spawned = await attempt(request, user);
         if (spawned !== undefined) return spawned;
         log.warn({ serverId: request.serverId }, 'another program took the port of a server');
-        request.onProgress({ progress: 20, message: 'The port was taken; trying another one.' });
+        request.onProgress({ progress: 20, message: String(sentences.portTaken()) });
       }
       throw new HubError('unavailable', 'Other programs took every port the server was given.');
     },

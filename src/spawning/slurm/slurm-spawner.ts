@@ -20,6 +20,7 @@ import type {
   Spawner,
   SpawnerHost,
 } from '../../plugin-host/spawner.ts';
+import { sentences } from '../../texts/known-sentences.ts';
 import { jobArguments } from './job-arguments.ts';
 import { createJobOutputs } from './job-outputs.ts';
 import { writeJobScript } from './job-script.ts';
@@ -143,7 +144,7 @@ export function createSlurmSpawner(deps: {
           const message = await describeQueue(job);
           say(message, { progress: 20, message, phase: 'pending', reason: job.reason });
         } else {
-          const message = `The job ${jobId} runs on ${job.node ?? 'a node'}.`;
+          const message = String(sentences.jobRuns(jobId, job.node ?? 'a node'));
           say(message, { progress: 40, message, phase: 'starting' });
         }
       } catch (error) {
