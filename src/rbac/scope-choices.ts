@@ -112,7 +112,13 @@ export function scopeChoices(
   };
 }
 
-const inWords = new Intl.Collator('en', { numeric: true });
+let collator: Intl.Collator | undefined;
+
+/** Made on first use: the data of languages stays in memory. */
+function inWords(): Intl.Collator {
+  collator ??= new Intl.Collator('en', { numeric: true });
+  return collator;
+}
 
 /** Puts what another choice of the same filter brings along below it, and sorts the others as they are defined. */
 function nested(scopes: readonly PlacedScope[], catalogue: ScopeCatalogue): ScopeChoice[] {
@@ -148,7 +154,7 @@ function nested(scopes: readonly PlacedScope[], catalogue: ScopeCatalogue): Scop
       (one, other) =>
         rank(one.name) - rank(other.name) ||
         Number(one.placed.scope.includes('!')) - Number(other.placed.scope.includes('!')) ||
-        inWords.compare(String(one.placed.description), String(other.placed.description)),
+        inWords().compare(String(one.placed.description), String(other.placed.description)),
     )
     .map(({ placed, parts }) => ({ ...placed, parts }));
 }

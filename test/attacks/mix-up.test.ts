@@ -193,7 +193,7 @@ async function beginLink(hub: TestHub, browser: FakeBrowser): Promise<URLSearchP
 
 async function beginConfirmation(hub: TestHub, browser: FakeBrowser): Promise<URLSearchParams> {
   await logInAtEvil(hub, browser);
-  ageLogins(hub);
+  await ageLogins(hub);
   const page = await browser.request(`${hub.url}hub/confirm-login`);
   return leavingFor(await submitFormTo(browser, page, /confirm-login$/));
 }

@@ -98,7 +98,7 @@ describe('row 20: open redirects', () => {
 
   test('a confirmed login leads nowhere else, nor does the page that asks for it', async () => {
     const browser = await hub.hub.logIn('carol');
-    ageLogins(hub.hub);
+    await ageLogins(hub.hub);
     const some = vectors.filter((_, index) => index % 24 === 0);
     const page = await browser.request(`${hub.url}hub/confirm-login`);
     for (const vector of some) {

@@ -244,7 +244,7 @@ describe('with a passkey, the password alone', () => {
 describe('adding a passkey', () => {
   test('needs a recent login, shown by the passkey there is', async () => {
     const { name, browser, passkey } = await owner();
-    ageLogins(hub);
+    await ageLogins(hub);
     const asking = await openForm(hub, browser, 'hub/account');
     const question = await ask(asking, 'add');
     const second = createSoftwarePasskey(question.publicKey, { origin: originOf(hub) });
@@ -276,7 +276,7 @@ describe('adding a passkey', () => {
 
   test('so does removing one', async () => {
     const { browser, passkey } = await owner();
-    ageLogins(hub);
+    await ageLogins(hub);
     const asking = await openForm(hub, browser, 'hub/account');
     const answer = await post(asking, 'hub/account/passkeys/remove', { passkey: passkey.id });
     expect(answer.status).toBe(403);

@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => hub[Symbol.asyncDispose]());
 beforeEach(async () => {
   victim = await hub.logIn('ada', testPassword);
-  ageLogins(hub);
+  await ageLogins(hub);
   thief = withStolenCookies(victim);
 });
 
@@ -165,7 +165,7 @@ describe('with the cookies of an administrator who logged in an hour ago', () =>
   test('guessing the password there is guessing at the login', async () => {
     await using own = await createPasswordHub(['ada'], { Authenticator: { lockout_attempts: 3 } });
     const browser = await own.logIn('ada', testPassword);
-    ageLogins(own);
+    await ageLogins(own);
     const asks = await browser.request(`${own.url}hub/confirm-login`);
     const statuses: number[] = [];
     for (let round = 0; round < 5; round += 1) {
@@ -278,7 +278,7 @@ test('API tokens are asked for nothing, and the setting turns it off', async () 
     Authenticator: { recent_login_seconds: 0 },
   });
   const browser = await off.logIn('ada', testPassword);
-  ageLogins(off);
+  await ageLogins(off);
   const page = await browser.request(`${off.url}hub/token`);
   const made = await browser.follow(await submitTo(browser, page, '/hub/token', { note: 'x' }));
   expect(made.status).toBe(200);

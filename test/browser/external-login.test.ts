@@ -85,7 +85,7 @@ describe.runIf(hasChromium())('in a real browser, at a real provider', () => {
     await page.goto(`${external.hub.url}hub/login/with/oidc`);
     await passProviderPages(page, 'carol');
     await page.getByRole('heading', { name: 'Hello, carol' }).waitFor();
-    ageLogins(external.hub);
+    await ageLogins(external.hub);
     await page.goto(`${external.hub.url}hub/token`);
     await page.getByText('New token', { exact: true }).click();
     await page.getByLabel('What is it for?').fill('Nightly report');

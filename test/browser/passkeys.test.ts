@@ -98,7 +98,7 @@ describe.runIf(hasChromium())('in a real browser, with an authenticator of its o
     await page.getByRole('button', { name: 'Use a passkey' }).click();
     await hello(page, 'ada');
 
-    ageLogins(hub);
+    await ageLogins(hub);
     await page.goto(`${hub.url}hub/account`);
     await page.getByText('Rename').click();
     await page.getByLabel('New name').fill('Old laptop');

@@ -65,6 +65,8 @@ async function createCheckout() {
           (error, out, err) =>
             resolve({ code: error === null ? 0 : Number(error.code), output: out + err }),
         );
+        // Commands that read nothing may have ended by now.
+        shell.stdin?.on('error', () => undefined);
         shell.stdin?.end(input);
       }),
     block,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
+import { changeDatabase } from '../support/hub-database.ts';
 import { submitMain, submitTo } from '../support/pages.ts';
 import {
   acceptInvitation,
@@ -110,14 +111,13 @@ describe('a password that must be changed', () => {
   async function withTemporaryPassword(name: string): Promise<void> {
     const { secret } = await inviteUser(hub, name);
     await acceptInvitation(hub, secret, testPassword);
-    const { DatabaseSync } = await import('node:sqlite');
-    const database = new DatabaseSync(`${hub.directory}/hub.sqlite`);
-    database
-      .prepare(
-        'update password_credentials set must_change = 1 where user_id = (select id from users where name = ?)',
-      )
-      .run(name);
-    database.close();
+    await changeDatabase(hub, (database) => {
+      database
+        .prepare(
+          'update password_credentials set must_change = 1 where user_id = (select id from users where name = ?)',
+        )
+        .run(name);
+    });
   }
 
   test('is changed before anything else, and then the login goes on', async () => {
@@ -290,10 +290,13 @@ describe('linked identities', () => {
     expect(refused.status).toBe(409);
     expect(refused.body).toContain('This is your only login method.');
 
-    const another = database.prepare(
-      "insert into identities select 'second', user_id, authenticator, issuer, 'zoe-too', 'Zoë', created_at from identities where id = ?",
+    await changeDatabase(mixed, (own) =>
+      own
+        .prepare(
+          "insert into identities select 'second', user_id, authenticator, issuer, 'zoe-too', 'Zoë', created_at from identities where id = ?",
+        )
+        .run(only),
     );
-    another.run(only);
     expect((await visitor.request(`${mixed.url}hub/account`)).body).toContain('Zoë');
     // Both at once: the later one finds that it is the last.
     const statuses = (await Promise.all([unlink(only), unlink('second')])).map(

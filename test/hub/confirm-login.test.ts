@@ -24,7 +24,7 @@ const onward = (answer: BrowserAnswer): string =>
 test('what was typed waits while the password is asked for, also after a wrong one', async () => {
   await using hub = await createPasswordHub(['ada']);
   const browser = await hub.logIn('ada', testPassword);
-  ageLogins(hub);
+  await ageLogins(hub);
   const asks = await makeToken(hub, browser, { note: 'Nightly report', expires_in: '3600' });
   expect(asks.status).toBe(403);
   expect(asks.body).toContain('Confirm it’s you');
@@ -46,7 +46,7 @@ test('what was typed waits while the password is asked for, also after a wrong o
 test('a page that asks leads on to where the user was going', async () => {
   await using hub = await createPasswordHub(['ada']);
   const browser = await hub.logIn('ada', testPassword);
-  ageLogins(hub);
+  await ageLogins(hub);
   const asks = await browser.open(`${hub.url}hub/account/second-factor`);
   expect(asks.status).toBe(403);
   const answer = await submitMain(browser, asks, { password: testPassword });
@@ -68,7 +68,7 @@ test('with a second factor a code is asked for, and no password that was typed i
   const epoch = Math.floor(Date.now() / 1000);
   const on = await submitMain(browser, setUp, { code: generateSync({ secret, epoch }) });
   const recoveryCode = /<li>([a-z2-9]{4}(?:-[a-z2-9]{4}){3})<\/li>/.exec(on.body)?.[1] ?? '';
-  ageLogins(hub);
+  await ageLogins(hub);
   const account = await browser.request(`${hub.url}hub/account`);
   const chosen = 'quiet morning rivers';
   const asks = await submitTo(browser, account, '/hub/account/password', {
@@ -90,7 +90,7 @@ test('with a second factor a code is asked for, and no password that was typed i
 test('a login by a form of another make is confirmed by it, and by no other user', async () => {
   await using hub = await createTestHub();
   const browser = await hub.logIn('alice');
-  ageLogins(hub);
+  await ageLogins(hub);
   const asks = await makeToken(hub, browser, { note: 'Nightly' });
   expect(asks.body).toMatch(/name="username"[^>]*value="alice"/);
   const other = await submitMain(browser, asks, { username: 'mallory', password: 'test' });
@@ -105,7 +105,7 @@ test('a login at a provider is confirmed there, which asks for the password agai
   await using external = await createExternalHub();
   const { hub } = external;
   const browser = await external.logIn('ada');
-  ageLogins(hub);
+  await ageLogins(hub);
   const asks = await makeToken(hub, browser, { note: 'Nightly report' });
   expect(asks.status).toBe(403);
   expect(asks.body).toContain('Continue to Example Login');
@@ -121,7 +121,7 @@ test('a login at a provider is confirmed there, which asks for the password agai
   const made = await browser.follow(await submitMain(browser, landed, {}));
   expect(made.body).toContain('Your new token “Nightly report”');
 
-  ageLogins(hub);
+  await ageLogins(hub);
   const page = await browser.open(`${hub.url}hub/confirm-login?next=%2Fhub%2Faccount`);
   const next = await passProvider(browser, onward(await submitMain(browser, page, {})), 'ada');
   const done = await browser.request(next.headers.location ?? '');
@@ -132,7 +132,7 @@ test('another user of the provider confirms nothing', async () => {
   await using external = await createExternalHub();
   const { hub } = external;
   const browser = await external.logIn('ada');
-  ageLogins(hub);
+  await ageLogins(hub);
   const page = await browser.open(`${hub.url}hub/confirm-login`);
   const back = await passProvider(
     new FakeBrowser(),
@@ -163,7 +163,7 @@ test.each([
   const browser = new FakeBrowser();
   const first = await provider.begin(browser, hub.url);
   expect((await browser.request(first.href)).status).toBe(302);
-  ageLogins(hub);
+  await ageLogins(hub);
   const page = await browser.open(`${hub.url}hub/confirm-login?next=%2Fhub%2Ftoken`);
   const query = new URL(onward(await submitForm(browser, mainOf(page), {}))).searchParams;
   provider.nonce = query.get('nonce') ?? '';
@@ -197,7 +197,7 @@ test('where a proxy names the user in each request, it vouches for this one too'
     'x-remote-user': name,
   });
   await browser.request(`${hub.url}hub/login`, { headers: named('ada') });
-  ageLogins(hub);
+  await ageLogins(hub);
   const { body } = await browser.request(`${hub.url}hub/token`);
   const csrf = /name="_csrf" value="([^"]+)"/.exec(body)?.[1] ?? '';
   const send = (headers: Readonly<Record<string, string>>) =>

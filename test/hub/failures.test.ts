@@ -141,7 +141,14 @@ describe('a database', () => {
     await using hub = await createTestHub();
     const browser = await hub.logIn('alice');
     using other = new DatabaseSync(join(hub.directory, 'hub.sqlite'));
-    other.exec('begin immediate');
+    await until(async () => {
+      try {
+        other.exec('begin immediate');
+        return true;
+      } catch {
+        return false;
+      }
+    }, 'the database is locked by the other process');
     const create = () => hub.api('/users/bob', 'admin-service-token', { method: 'POST' });
     const refused = await create();
     expect(refused.status).toBe(503);

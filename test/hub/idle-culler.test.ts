@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { requireComponent } from '../support/components.ts';
+import { changeDatabase } from '../support/hub-database.ts';
 import {
   adminToken,
   createServerHub,
@@ -55,12 +55,13 @@ function withCuller(flags: readonly string[], scopes = exactScopes): TestHubConf
 }
 
 /** Lets servers look as if they had been started, or only last used, two hours ago. */
-function age(hub: TestHub, userNames: readonly string[], column: string): void {
-  using database = new DatabaseSync(join(hub.directory, 'hub.sqlite'), { timeout: 10_000 });
-  const change = database.prepare(
-    `update servers set ${column} where user_id = (select id from users where users.name = ?)`,
-  );
-  for (const name of userNames) change.run(Date.now() - twoHoursMs, name);
+async function age(hub: TestHub, userNames: readonly string[], column: string): Promise<void> {
+  await changeDatabase(hub, (database) => {
+    const change = database.prepare(
+      `update servers set ${column} where user_id = (select id from users where users.name = ?)`,
+    );
+    for (const name of userNames) change.run(Date.now() - twoHoursMs, name);
+  });
 }
 
 const idle = 'last_activity_at = ?1, started_at = ?1';
@@ -110,7 +111,7 @@ test('stops servers that are idle and leaves those alone that see traffic in any
   const sends = await hub.logIn('sends');
   await sends.open(`${hub.url}user/sends/`);
 
-  age(hub, ['idle', 'sends', 'receives'], idle);
+  await age(hub, ['idle', 'sends', 'receives'], idle);
   // From here on one of them asks, and the other only hears from its server.
   await sends.request(`${hub.url}user/sends/`);
   await untilActive(hub, 'sends');
@@ -119,7 +120,7 @@ test('stops servers that are idle and leaves those alone that see traffic in any
   await hub.reload(withCuller(['--timeout=3600']));
   await untilStopped(hub, serverPath('idle'));
   await untilStopped(hub, named);
-  age(hub, ['later'], idle);
+  await age(hub, ['later'], idle);
   await untilStopped(hub, serverPath('later'));
   expect(await isReady(hub, 'sends')).toBe(true);
   expect(await isReady(hub, 'receives')).toBe(true);
@@ -129,7 +130,7 @@ test('stops servers that are idle and leaves those alone that see traffic in any
 test('stops servers that are too old, also in use, when it is told to', async () => {
   await using hub = await createServerHub(servers);
   await startAll(hub, 'old', 'young');
-  age(hub, ['old'], 'started_at = ?1');
+  await age(hub, ['old'], 'started_at = ?1');
   await hub.reload(withCuller(['--timeout=7200', '--max-age=3600']));
   await untilStopped(hub, serverPath('old'));
   expect(await isReady(hub, 'young')).toBe(true);
@@ -140,7 +141,7 @@ test.each(['list:users', 'read:servers', 'delete:servers'])(
   async (missing) => {
     await using hub = await createServerHub(servers);
     await startAll(hub, 'idle');
-    age(hub, ['idle'], idle);
+    await age(hub, ['idle'], idle);
     const rest = exactScopes.filter((scope) => scope !== missing);
     await hub.reload(withCuller(['--timeout=3600'], rest));
     await until(async () => {
@@ -158,11 +159,12 @@ test('deletes users who are idle only when told to, with two scopes more, and no
     method: 'POST',
     body: JSON.stringify({ usernames: ['root'], admin: true }),
   });
-  age(hub, ['idle'], idle);
-  using database = new DatabaseSync(join(hub.directory, 'hub.sqlite'), { timeout: 10_000 });
-  database
-    .prepare(`update users set created_at = ?1, last_activity_at = ?1 where name <> 'busy'`)
-    .run(Date.now() - twoHoursMs);
+  await age(hub, ['idle'], idle);
+  await changeDatabase(hub, (database) => {
+    database
+      .prepare(`update users set created_at = ?1, last_activity_at = ?1 where name <> 'busy'`)
+      .run(Date.now() - twoHoursMs);
+  });
   await hub.reload(
     withCuller(['--timeout=3600', '--cull-users'], [...exactScopes, 'read:users', 'delete:users']),
   );

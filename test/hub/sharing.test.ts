@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
 import { type BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
+import { changeDatabase } from '../support/hub-database.ts';
 import { submitTo } from '../support/pages.ts';
 import {
   adminToken,
@@ -300,8 +300,9 @@ describe('a link', () => {
       (await pageOf(browser, `accept-share?code=${code}`)).status;
     const code = await makeCode({ expires_in: 60 });
     expect(await answerTo(code)).toBe(200);
-    using database = new DatabaseSync(`${hub.directory}/hub.sqlite`);
-    database.exec('update share_codes set expires_at = expires_at - 61000');
+    await changeDatabase(hub, (database) =>
+      database.exec('update share_codes set expires_at = expires_at - 61000'),
+    );
     expect(await answerTo(code)).toBe(404);
     expect((await call(adminToken, 'GET', '/share-codes/alice/')).body.items).toEqual([]);
 

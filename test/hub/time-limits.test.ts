@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { changeDatabase } from '../support/hub-database.ts';
 import {
   adminToken,
   createServerHub,
@@ -41,13 +41,14 @@ beforeAll(async () => {
 afterAll(() => hub?.[Symbol.asyncDispose]());
 
 /** Lets time go by for a server, as far as it is stored. */
-function age(userName: string, change: string): void {
-  using database = new DatabaseSync(join(hub.directory, 'hub.sqlite'), { timeout: 10_000 });
-  database
-    .prepare(
-      `update servers set ${change} where user_id = (select id from users where name = ?) and state = 'running'`,
-    )
-    .run(userName);
+async function age(userName: string, change: string): Promise<void> {
+  await changeDatabase(hub, (database) => {
+    database
+      .prepare(
+        `update servers set ${change} where user_id = (select id from users where name = ?) and state = 'running'`,
+      )
+      .run(userName);
+  });
 }
 
 const minutesLeft = ({ stops_at: at }: { readonly stops_at: string | null }): number | undefined =>
@@ -79,7 +80,7 @@ test('a server that is not used is stopped, its user is warned before and told w
   const browser = await hub.logIn('ann');
   expect((await browser.open(`${hub.url}hub/home`)).body).not.toContain('Keep it running');
 
-  age('ann', `last_activity_at = last_activity_at - ${55 * minute}`);
+  await age('ann', `last_activity_at = last_activity_at - ${55 * minute}`);
   const home = await browser.open(`${hub.url}hub/home`);
   expect(home.body).toMatch(
     /It will be stopped <time[^>]*>in \d minutes<\/time> unless it is used\./,
@@ -88,7 +89,7 @@ test('a server that is not used is stopped, its user is warned before and told w
   expect(minutesLeft(await getServer(hub, serverPath('ann')))).toBeGreaterThanOrEqual(55);
   expect((await browser.open(`${hub.url}hub/home`)).body).toContain('The server goes on running.');
 
-  age('ann', `last_activity_at = last_activity_at - ${61 * minute}`);
+  await age('ann', `last_activity_at = last_activity_at - ${61 * minute}`);
   await look();
   const path = serverPath('ann');
   const stopped = await untilServer(hub, path, (server) => server.stopped, 'the server is stopped');
@@ -146,7 +147,7 @@ test('a server that tells of use to come is kept no longer than by use now', asy
 
 test('a named server is removed with its stop, where that is set', async () => {
   await startLimited('cleo', 'lab');
-  age('cleo', `last_activity_at = last_activity_at - ${61 * minute}`);
+  await age('cleo', `last_activity_at = last_activity_at - ${61 * minute}`);
   await look();
   await until(
     async () => (await hub.api(serverPath('cleo', 'lab'), adminToken)).status === 404,

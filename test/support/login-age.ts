@@ -1,20 +1,20 @@
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { FakeBrowser } from './fake-browser.ts';
+import { changeDatabase } from './hub-database.ts';
 import type { TestHub } from './test-hub.ts';
 
 /** Makes every login of a hub as old as if its user had logged in an hour ago. */
-export function ageLogins(hub: Pick<TestHub, 'directory'>): void {
-  using database = new DatabaseSync(join(hub.directory, 'hub.sqlite'), { timeout: 10_000 });
-  const rows = database
-    .prepare(`select key, value from keyv where value like '%"authenticatedAt":%'`)
-    .all() as unknown as { readonly key: string; readonly value: string }[];
-  if (rows.length === 0) throw new Error('there is no login to make older');
-  const update = database.prepare('update keyv set value = ? where key = ?');
-  for (const { key, value } of rows) {
-    const anHourAgo = `"authenticatedAt":${Date.now() - 3_600_000}`;
-    update.run(value.replace(/"authenticatedAt":\d+/, anHourAgo), key);
-  }
+export async function ageLogins(hub: Pick<TestHub, 'directory'>): Promise<void> {
+  await changeDatabase(hub, (database) => {
+    const rows = database
+      .prepare(`select key, value from keyv where value like '%"authenticatedAt":%'`)
+      .all() as unknown as { readonly key: string; readonly value: string }[];
+    if (rows.length === 0) throw new Error('there is no login to make older');
+    const update = database.prepare('update keyv set value = ? where key = ?');
+    for (const { key, value } of rows) {
+      const anHourAgo = `"authenticatedAt":${Date.now() - 3_600_000}`;
+      update.run(value.replace(/"authenticatedAt":\d+/, anHourAgo), key);
+    }
+  });
 }
 
 /** A second browser with the cookies of a first one, as a thief of them has. */

@@ -29,7 +29,13 @@ export type ServiceIcon =
   | { readonly kind: 'text'; readonly text: string };
 
 const longestIcon = 3;
-const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+let segmenter: Intl.Segmenter | undefined;
+
+/** Made on first use: the data of languages stays in memory. */
+function graphemes(): Intl.Segmenter {
+  segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
+  return segmenter;
+}
 
 /** `ownPathOf` gives the path of an address of the hub's own origin, from which alone images are shown. */
 export function toServiceLink(
@@ -58,7 +64,7 @@ function iconOf(
     return path === undefined ? undefined : { kind: 'image', url: path };
   }
   // One letter may be a megabyte of marks.
-  if (icon.length > 50 || [...graphemes.segment(icon)].length > longestIcon) return undefined;
+  if (icon.length > 50 || [...graphemes().segment(icon)].length > longestIcon) return undefined;
   return { kind: 'text', text: icon };
 }
 
