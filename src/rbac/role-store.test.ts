@@ -72,6 +72,20 @@ describeEachDatabase('role store', (open) => {
     );
   });
 
+  test('lists a page of those who hold a role', async () => {
+    const roles = createRoleStore(await open());
+    await roles.apply({ save: [role('reader'), role('writer')] });
+    const held = ['ada', 'bob', 'cleo'].map((name) => given('reader', 'user', name));
+    const team = given('reader', 'group', 'team');
+    await roles.apply({ assign: [...held.toReversed(), team, given('writer', 'user', 'ann')] });
+    const page = await roles.listHolders('reader', { offset: 1, limit: 2 });
+    expect(page).toEqual({ items: held.slice(0, 2), total: 4 });
+    const first = await roles.listHolders('reader', { offset: 0, limit: 1 });
+    expect(first).toEqual({ items: [team], total: 4 });
+    const beyond = await roles.listHolders('reader', { offset: 4, limit: 2 });
+    expect(beyond).toEqual({ items: [], total: 4 });
+  });
+
   test('assigns known roles only, once, the last origin counting', async () => {
     const roles = createRoleStore(await open());
     await expect(roles.apply({ assign: [given('reader', 'user', 'alice')] })).rejects.toThrow();

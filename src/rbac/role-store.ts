@@ -38,6 +38,11 @@ export interface RoleStore {
   getByName(name: string): Promise<Role>;
   list(): Promise<readonly Role[]>;
   listAssignments(filter?: AssignmentFilter): Promise<readonly RoleAssignment[]>;
+  /** One page of those a role is given to, by kind and name, and how many there are on all pages. */
+  listHolders(
+    roleName: string,
+    page: { readonly offset: number; readonly limit: number },
+  ): Promise<{ readonly items: readonly RoleAssignment[]; readonly total: number }>;
   /** How many users, groups and services each role is given to; roles given to none are not in it. */
   countHolders(): Promise<ReadonlyMap<string, number>>;
   /** Every role of a holder: implicit, assigned, and of the holder's groups. Sorted by name. */
@@ -130,6 +135,21 @@ export function createRoleStore(
     list,
     listAssignments,
     apply,
+
+    async listHolders(roleName, { offset, limit }) {
+      const holders = kysely.selectFrom('role_assignments').where('role_name', '=', roleName);
+      const { total } = await holders
+        .select((select) => select.fn.countAll<number>().as('total'))
+        .executeTakeFirstOrThrow();
+      const rows = await holders
+        .selectAll()
+        .orderBy('subject_kind')
+        .orderBy('subject_name')
+        .limit(limit)
+        .offset(offset)
+        .execute();
+      return { items: rows.map(toAssignment), total: Number(total) };
+    },
 
     async countHolders() {
       const rows = await kysely

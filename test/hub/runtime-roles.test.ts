@@ -385,6 +385,27 @@ describe('the pages', () => {
     expect(fixed.body).not.toContain('/roles/reader/edit');
   });
 
+  test('show the holders of a role a page at a time', async () => {
+    const users = Array.from({ length: 51 }, (_, index) => `held${String(index).padStart(2, '0')}`);
+    await ask('POST', '/users', { usernames: users });
+    await ask('POST', '/roles/many', { scopes: ['read:hub'] });
+    await ask('POST', '/roles/many/assignments', { users });
+    const ada = await hub.logIn('ada', testPassword);
+    expect((await ada.request(at('/roles'))).body).toMatch(/roles\/many">many<[\s\S]*?<div>51</);
+    const first = await ada.request(at('/roles/many'));
+    expect(first.body).toContain('1–50 of 51');
+    expect(first.body).not.toContain('/hub/admin/users/held50');
+    const second = await ada.request(at('/roles/many?page=2'));
+    expect(second.body).toContain('/hub/admin/users/held50');
+    expect(second.body).not.toContain('/hub/admin/users/held49');
+    const takeAway = '/hub/admin/roles/many/take-away';
+    const taken = await submitTo(ada, second, takeAway, {}, 'value="held50"');
+    expect(taken.headers.location).toBe('/hub/admin/roles/many?page=2');
+    // There is no second page any more.
+    const left = await ada.request(at('/roles/many?page=2'));
+    expect(left.headers.location).toBe('/hub/admin/roles/many');
+  });
+
   test('offer a manager of roles what they may give, and show others nothing', async () => {
     const browser = await hub.logIn('eve', testPassword);
     const form = await browser.request(at('/new-role'));

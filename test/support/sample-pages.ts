@@ -1295,6 +1295,7 @@ export function samplePages(
           mayTakeAway: true,
         },
       ],
+      paging: groupPaging,
       assignable: ['user', 'service'],
       mayChange: true,
       typedKind: 'user',

@@ -10,9 +10,7 @@ import { lastPageOf } from '../elements/paging.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
 import { adminGroupPage, adminGroupsPage } from './groups-page.ts';
-
-/** Groups, or members, on a page. */
-const pageLength = 50;
+import { isPastLast, listUrl, pageLength, queryIn, readQuery } from './page-query.ts';
 
 /** `/hub/admin/groups`: groups and who belongs to them. */
 export function adminGroupRoutes(
@@ -135,9 +133,8 @@ export function adminGroupRoutes(
     await members.remove(group.name, [name]);
     const done = text`${name} is no longer in this group.`;
     // Back to the page of the list on which the button stood.
-    const number = Number(/^\d{1,7}$/.exec(form.get('page') ?? '')?.[0] ?? 1);
-    const search = (form.get('search') ?? '').slice(0, longestSearch);
-    const url = listUrl(pages.urls.adminGroup(group.name), search, number);
+    const { search, page } = queryIn(form);
+    const url = listUrl(pages.urls.adminGroup(group.name), search, page);
     pages.redirectWithNotice(ctx, url, { kind: 'good', text: done });
   });
 
@@ -163,28 +160,6 @@ export function adminGroupRoutes(
     pages.redirectWithNotice(ctx, pages.urls.adminGroups, { kind: 'good', text: done });
   });
 }
-
-const longestSearch = 255;
-
-/** The search and the page of an address. */
-function readQuery(ctx: Context) {
-  const query = new URLSearchParams(ctx.querystring);
-  const search = (query.get('search') ?? '').trim().slice(0, longestSearch);
-  const number = /^\d{1,7}$/.exec(query.get('page') ?? '')?.[0];
-  const page = Math.max(Number(number ?? 1), 1);
-  const options = { nameFilter: search, offset: (page - 1) * pageLength, limit: pageLength };
-  return { search, page, options };
-}
-
-function listUrl(url: string, search: string, page: number): string {
-  const query = new URLSearchParams();
-  if (search !== '') query.set('search', search);
-  if (page > 1) query.set('page', String(page));
-  return query.size === 0 ? url : `${url}?${query}`;
-}
-
-/** Whether the list became shorter than the page that is asked for. */
-const isPastLast = (items: readonly unknown[], total: number) => items.length === 0 && total > 0;
 
 function isMistake(error: unknown): error is HubError {
   return error instanceof HubError && (error.code === 'bad_request' || error.code === 'conflict');

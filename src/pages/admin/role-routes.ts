@@ -8,8 +8,10 @@ import type { RoleStore } from '../../rbac/role-store.ts';
 import { isForServicesOnly, type ScopeCatalogue } from '../../rbac/scope-definitions.ts';
 import { describeScopes } from '../../rbac/scope-descriptions.ts';
 import { message, type Phrase, text } from '../../texts/text.ts';
+import { lastPageOf } from '../elements/paging.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
+import { isPastLast, listUrl, pageLength, queryIn, readQuery } from './page-query.ts';
 import { problemOf } from './problem-of.ts';
 import { adminRoleFormPage } from './role-form-page.ts';
 import { adminRolePage, adminRolesPage } from './roles-page.ts';
@@ -30,7 +32,10 @@ interface RoleForm {
 export function adminRoleRoutes(
   admin: AdminContext,
   deps: {
-    readonly roles: Pick<RoleStore, 'getByName' | 'findByName' | 'list' | 'listAssignments'>;
+    readonly roles: Pick<
+      RoleStore,
+      'getByName' | 'findByName' | 'list' | 'listHolders' | 'countHolders'
+    >;
     readonly administration: RoleAdministration;
     readonly acting: Pick<ActingOnUsers, 'scopesBeyond'>;
     readonly catalogue: ScopeCatalogue;
@@ -58,15 +63,19 @@ export function adminRoleRoutes(
     const mayChange = who.may('admin:roles');
     const isFree = (kind: RoleSubjectKind) =>
       mayChange && administration.fixedMembers(role, kind) === undefined;
-    const assignments = await roles.listAssignments({ roleName: role.name });
+    const query = readQuery(ctx);
+    const { items, total } = await roles.listHolders(role.name, query.options);
+    const urlOf = (page: number) => listUrl(urls.adminRole(role.name), '', page);
+    if (isPastLast(items, total)) return ctx.redirect(urlOf(lastPageOf(total, pageLength)));
     const page = adminRolePage({
       layout: await pages.formLayoutFor(ctx),
       role,
       allows: describeScopes(role.scopes, catalogue),
-      assignments: assignments.map((each) => ({
+      assignments: items.map((each) => ({
         ...each,
         mayTakeAway: each.origin === runtimeOrigin && isFree(each.subjectKind),
       })),
+      paging: { page: query.page, size: pageLength, total, shown: items.length, urlOf },
       assignable: kinds.filter(isFree),
       mayChange: mayChange && administration.isChangeable(role),
       ...failure,
@@ -102,12 +111,12 @@ export function adminRoleRoutes(
 
   admin.get('/admin/roles', async (ctx, who) => {
     who.require('read:roles');
-    const assignments = Map.groupBy(await roles.listAssignments(), ({ roleName }) => roleName);
+    const holderCounts = await roles.countHolders();
     const page = adminRolesPage({
       layout: await pages.formLayoutFor(ctx),
       roles: (await roles.list()).map((role) => ({
         ...role,
-        holderCount: assignments.get(role.name)?.length ?? 0,
+        holderCount: holderCounts.get(role.name) ?? 0,
       })),
       mayCreate: who.may('admin:roles'),
     });
@@ -182,7 +191,8 @@ export function adminRoleRoutes(
     const name = form.get('name') ?? '';
     await administration.takeAway(who.caller, role, membersOf(form.get('kind') ?? '', [name]));
     const done = text`${name} no longer holds the role.`;
-    pages.redirectWithNotice(ctx, urls.adminRole(role.name), { kind: 'good', text: done });
+    const url = listUrl(urls.adminRole(role.name), '', queryIn(form).page);
+    pages.redirectWithNotice(ctx, url, { kind: 'good', text: done });
   });
 
   admin.get('/admin/roles/:role/delete', async (ctx, who) => {

@@ -5,6 +5,7 @@ import { message, type Phrase, type Text, text } from '../../texts/text.ts';
 import { actionForm, csrfField, selectField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { type PagingView, paging } from '../elements/paging.ts';
 import { formatNumber } from '../elements/quantity.ts';
 import { scopePhrase } from '../elements/scope-words.ts';
 import { table } from '../elements/table.ts';
@@ -70,7 +71,9 @@ export interface AdminRoleView {
   readonly layout: FormLayoutProps;
   readonly role: Role;
   readonly allows: readonly ScopeDescription[];
+  /** A page of them. */
   readonly assignments: readonly (RoleAssignment & { readonly mayTakeAway: boolean })[];
+  readonly paging: PagingView;
   /** Kinds of holders to which it can be given here; none without the right. */
   readonly assignable: readonly RoleSubjectKind[];
   readonly mayChange: boolean;
@@ -112,14 +115,14 @@ ${assignForm(view)}`,
 const kindWords = { user: text`User`, group: text`Group`, service: text`Service` } as const;
 const kindsWords = { user: text`Users`, group: text`Groups`, service: text`Services` } as const;
 
-function holderTable({ layout, role, assignments }: AdminRoleView): Html {
+function holderTable({ layout, role, assignments, paging: shown }: AdminRoleView): Html {
   const { urls } = layout;
   const name = ({ subjectKind, subjectName }: RoleAssignment): HtmlValue => {
     if (subjectKind === 'service') return subjectName;
     const url = subjectKind === 'user' ? urls.adminUser(subjectName) : urls.adminGroup(subjectName);
     return html`<a href="${url}">${subjectName}</a>`;
   };
-  return table(
+  return html`${table(
     text`Holders`,
     [
       { label: text`Name`, style: 'name', cell: name },
@@ -135,12 +138,16 @@ function holderTable({ layout, role, assignments }: AdminRoleView): Html {
             label: text`Take away`,
             accessibleLabel: text`Take away the role from ${subjectName}`,
             style: 'small danger',
-            fields: { kind: subjectKind, name: subjectName },
+            fields: {
+              kind: subjectKind,
+              name: subjectName,
+              page: shown.page > 1 ? String(shown.page) : undefined,
+            },
           }),
       },
     ],
     assignments,
-  );
+  )}${paging(shown)}`;
 }
 
 function assignForm(view: AdminRoleView): HtmlValue {
