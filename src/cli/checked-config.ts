@@ -1,11 +1,13 @@
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import type { ConfigProblem } from '../errors.ts';
+import { safeRedirectTarget } from '../http/redirect-target.ts';
 import type { OwnLook } from '../look/look.ts';
 import { readLook } from '../look/read-look.ts';
 import { type PreparedPlugins, preparePlugins } from '../plugin-host/prepare-plugins.ts';
 import { roleWarnings } from '../rbac/validate-roles.ts';
 import { checkServices } from '../services/service-facts.ts';
+import { iconWarnings } from '../services/service-info.ts';
 import {
   checkAccounts,
   checkCookieSecretFile,
@@ -56,6 +58,9 @@ export async function loadCheckedConfig(options: CheckedConfigOptions): Promise<
   warnings.push(
     ...plugins.warnings,
     ...roleWarnings(config.Hub.load_roles),
+    ...iconWarnings(config.Hub.services, (address) =>
+      safeRedirectTarget(address, config.publicUrl),
+    ),
     ...look.warnings,
     ...(await checkPrograms(config, env)),
     ...(await checkReachability(config, env)),

@@ -88,6 +88,26 @@ describe('hub check', () => {
     expect(stderr).toMatch(/^warning: Authenticator\.allowed_users: /);
   });
 
+  test('says which icons of services no page can show', async () => {
+    const icons = ['📈', '/services/x/icon.png', 'http://127.0.0.1:8000/icon.png', undefined];
+    const wrong = ['much too long', 'https://example.org/icon.png', '', 7];
+    writeConfig({
+      Hub: {
+        bind_url: 'http://127.0.0.1:8000',
+        services: [...icons, ...wrong].map((icon, index) => ({
+          name: `service-${index}`,
+          url: 'http://127.0.0.1:9/',
+          info: { icon },
+        })),
+      },
+    });
+    const { exitCode, stderr } = await hub('check');
+    expect(exitCode).toBe(0);
+    const told = stderr.match(/Hub\.services\[\d\]\.info\.icon: is not shown: /g);
+    expect(told?.map((each) => /\d/.exec(each)?.[0])).toEqual(['4', '5', '6', '7']);
+    expect(stderr).toContain('give an emoji, up to three letters, or the path of an image');
+  });
+
   test('says which texts of the operator cannot be used, and why', async () => {
     const folder = join(directory(), 'languages');
     mkdirSync(folder);

@@ -1,3 +1,5 @@
+import type { ServiceConfig } from '../config/config.ts';
+import type { ConfigProblem } from '../errors.ts';
 import { serviceTitle } from '../protocol/service-title.ts';
 
 /** What the free data of a service (`info`) tells visitors of it; what is not as it should be is left out. */
@@ -28,4 +30,51 @@ export function serviceInfo(service: {
     icon: text('icon'),
     contact: text('contact'),
   };
+}
+
+export type ServiceIcon =
+  | { readonly kind: 'image'; readonly url: string }
+  /** An emoji or a few letters. */
+  | { readonly kind: 'text'; readonly text: string };
+
+const longestIcon = 3;
+let segmenter: Intl.Segmenter | undefined;
+
+/** Made on first use: the data of languages stays in memory. */
+function graphemes(): Intl.Segmenter {
+  segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
+  return segmenter;
+}
+
+/**
+ * What pages show as an icon; undefined for what they cannot. `ownPathOf` gives the path of an address on the hub's own
+ * origin, from which alone images are shown.
+ */
+export function readIcon(
+  icon: string | undefined,
+  ownPathOf: (address: string) => string | undefined,
+): ServiceIcon | undefined {
+  if (icon === undefined) return undefined;
+  if (/^(?:\/|https?:)/i.test(icon)) {
+    const path = ownPathOf(icon);
+    return path === undefined ? undefined : { kind: 'image', url: path };
+  }
+  if (icon.length <= longestIcon) return { kind: 'text', text: icon };
+  // One letter may be a megabyte of marks.
+  if (icon.length > 50 || [...graphemes().segment(icon)].length > longestIcon) return undefined;
+  return { kind: 'text', text: icon };
+}
+
+/** Points at icons in `Hub.services` that pages cannot show. */
+export function iconWarnings(
+  services: readonly Pick<ServiceConfig, 'name' | 'info'>[],
+  ownPathOf: (address: string) => string | undefined,
+): ConfigProblem[] {
+  return services.flatMap((service, index) => {
+    const isShown = readIcon(serviceInfo(service).icon, ownPathOf) !== undefined;
+    if (service.info['icon'] === undefined || isShown) return [];
+    const path = `Hub.services[${index}].info.icon`;
+    const message = `is not shown: give an emoji, up to three letters, or the path of an image on the origin of the hub (service "${service.name}")`;
+    return [{ path, message }];
+  });
 }

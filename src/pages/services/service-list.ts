@@ -1,5 +1,5 @@
 import type { Service } from '../../services/service.ts';
-import { serviceInfo } from '../../services/service-info.ts';
+import { readIcon, type ServiceIcon, serviceInfo } from '../../services/service-info.ts';
 import type { PlacedStatus, ServiceState } from '../../services/service-status.ts';
 import { type Phrase, type Text, text } from '../../texts/text.ts';
 import { initialsOf } from '../../users/user-info.ts';
@@ -23,20 +23,6 @@ export interface ServiceLink {
   readonly since?: Date | undefined;
 }
 
-export type ServiceIcon =
-  | { readonly kind: 'image'; readonly url: string }
-  /** An emoji or a few letters. */
-  | { readonly kind: 'text'; readonly text: string };
-
-const longestIcon = 3;
-let segmenter: Intl.Segmenter | undefined;
-
-/** Made on first use: the data of languages stays in memory. */
-function graphemes(): Intl.Segmenter {
-  segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
-  return segmenter;
-}
-
 /** `ownPathOf` gives the path of an address of the hub's own origin, from which alone images are shown. */
 export function toServiceLink(
   service: Service,
@@ -48,24 +34,11 @@ export function toServiceLink(
   return {
     name: service.name,
     ...info,
-    icon: icon === undefined ? undefined : iconOf(icon, ownPathOf),
+    icon: readIcon(icon, ownPathOf),
     url,
     state: status?.state ?? 'stopped',
     since: status?.stopped?.at ?? status?.since,
   };
-}
-
-function iconOf(
-  icon: string,
-  ownPathOf: (address: string) => string | undefined,
-): ServiceIcon | undefined {
-  if (/^(?:\/|https?:)/i.test(icon)) {
-    const path = ownPathOf(icon);
-    return path === undefined ? undefined : { kind: 'image', url: path };
-  }
-  // One letter may be a megabyte of marks.
-  if (icon.length > 50 || [...graphemes().segment(icon)].length > longestIcon) return undefined;
-  return { kind: 'text', text: icon };
 }
 
 const words = {
