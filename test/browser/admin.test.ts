@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { hasChromium, openProfile, startChromium } from '../support/chromium.ts';
 import { createPasswordHub, testPassword } from '../support/password-hub.ts';
-import type { TestHub } from '../support/test-hub.ts';
+import { type TestHub, until } from '../support/test-hub.ts';
 
 /** Goes on with each file that appears. */
 const writesOnDemand =
@@ -195,6 +195,32 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await ada.clock.runFor(11_000);
     await ada.getByRole('link', { name: 'latecomer' }).waitFor();
     expect(await ada.evaluate('document.activeElement.textContent')).toBe('bob');
+  });
+
+  test('a page that slept says that it is not live, catches up, and leads to the login that it needs', async () => {
+    const ada = await logIn('ada');
+    await ada.clock.install();
+    const url = `${hub.url}hub/admin`;
+    await ada.goto(url);
+    const told = ada.locator('#not-live');
+    expect(await told.textContent()).toBe('');
+    // As over a connection that broke without a word.
+    await ada.route(url, () => {});
+    await until(async () => {
+      await ada.clock.runFor(11_000);
+      return (await told.textContent()) !== '';
+    }, 'the page says that it is not live');
+    expect(await told.textContent()).toContain('may be out of date');
+    await ada.unroute(url);
+    await hub.api('/users/sleeper', 'admin-service-token', { method: 'POST' });
+    await until(async () => {
+      await ada.clock.runFor(11_000);
+      return (await ada.getByRole('link', { name: 'sleeper' }).count()) > 0;
+    }, 'the page catches up');
+    expect(await told.textContent()).toBe('');
+    await ada.context().clearCookies();
+    await ada.clock.runFor(11_000);
+    await ada.waitForURL('**/hub/login?**');
   });
 
   test('every page of the administration fits a telephone', async () => {

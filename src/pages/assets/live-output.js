@@ -100,7 +100,7 @@ function follow(url, texts) {
 }
 
 function reasonOf(status, texts) {
-  if (status === 403 || status === 404) return texts.refused;
+  if (status === 401 || status === 403 || status === 404) return texts.refused;
   if (status === 429) return texts.busy;
   return texts.silent;
 }

@@ -1,34 +1,73 @@
 // Keeps marked regions of a page current: fetches the page again and exchanges what has changed.
 const regions = () => Array.from(document.querySelectorAll('[data-live-seconds][id]'));
 const seconds = Math.min(...regions().map((region) => Number(region.dataset.liveSeconds)));
-if (Number.isFinite(seconds) && seconds >= 1) schedule();
+// A connection that broke while the computer slept may never say so.
+const mostWaitMs = 30_000;
+let timer;
+let isAsking = false;
+let failures = 0;
+if (Number.isFinite(seconds) && seconds >= 1) {
+  schedule();
+  document.addEventListener('visibilitychange', () => {
+    if (document.visibilityState === 'visible') void refresh();
+  });
+}
 
 function schedule() {
-  setTimeout(refresh, seconds * 1000);
+  timer = setTimeout(refresh, seconds * 1000);
 }
 
 async function refresh() {
+  if (isAsking) return;
+  isAsking = true;
+  clearTimeout(timer);
   try {
-    if (document.visibilityState === 'visible' && !(await exchange())) return;
+    if (document.visibilityState === 'visible') {
+      if (!(await exchange())) return;
+      failures = 0;
+      say();
+    }
   } catch {
-    // The hub does not answer for the moment; the next round asks again.
+    // The next round asks again. Once may be a new start of the hub.
+    failures += 1;
+    say();
+  } finally {
+    isAsking = false;
   }
   schedule();
 }
 
+function say() {
+  const place = document.getElementById('not-live');
+  const told = failures < 2 ? '' : place?.dataset.text;
+  if (place !== null && place.textContent !== told) place.textContent = told;
+}
+
+async function read() {
+  const request = new AbortController();
+  const giveUp = setTimeout(() => request.abort(), mostWaitMs);
+  try {
+    const response = await fetch(location.href, {
+      headers: {
+        accept: 'text/html',
+        'x-csrf-token': document.querySelector('meta[name="csrf-token"]')?.content ?? '',
+      },
+      cache: 'no-store',
+      signal: request.signal,
+    });
+    return { response, markup: await response.text() };
+  } finally {
+    clearTimeout(giveUp);
+  }
+}
+
 // Whether to go on. A status alone says nothing: a page that waits may itself be an error page.
 async function exchange() {
-  const response = await fetch(location.href, {
-    headers: {
-      accept: 'text/html',
-      'x-csrf-token': document.querySelector('meta[name="csrf-token"]')?.content ?? '',
-    },
-    cache: 'no-store',
-  });
-  const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
+  const { response, markup } = await read();
+  const fresh = new DOMParser().parseFromString(markup, 'text/html');
   const pairs = regions().map((region) => [region, fresh.getElementById(region.id)]);
   if (response.redirected || pairs.every(([, replacement]) => replacement === null)) {
-    if (response.status >= 500) return true;
+    if (response.status >= 500) throw new Error(`answered with ${response.status}`);
     location.reload();
     return false;
   }

@@ -34,7 +34,7 @@ export function pageLayout(layout: LayoutProps, page: PageContent): Html {
 ${layout.user !== undefined && html`${navigation(layout, layout.user, page.place)}${userMenu(layout, layout.user, page.place)}`}
 </div></header>
 <main class="inner" id="content">
-${announced(layout)}${pageNotice(layout)}${page.body}
+${notLive(page)}${announced(layout)}${pageNotice(layout)}${page.body}
 </main>
 ${siteFooter(layout)}</body>
 </html>
@@ -48,7 +48,7 @@ export function focusLayout(layout: LayoutProps, page: PageContent): Html {
 <body class="focus">
 <main id="content">
 <a class="brand" href="${layout.urls.home}">${brand(layout, 40)}</a>
-${announced(layout)}${pageNotice(layout)}${page.body}${csrfToken !== undefined && address !== undefined && html`\n${languageForm({ ...layout, csrfToken })}`}
+${notLive(page)}${announced(layout)}${pageNotice(layout)}${page.body}${csrfToken !== undefined && address !== undefined && html`\n${languageForm({ ...layout, csrfToken })}`}
 </main>
 ${siteFooter(layout)}</body>
 </html>
@@ -132,6 +132,14 @@ function languageForm(layout: FormLayoutProps): HtmlValue {
     ({ tag, name, isCurrent }) =>
       html`<button name="language" value="${tag}" lang="${tag}" aria-pressed="${String(isCurrent)}">${name}</button>`,
   )}</div></fieldset></form>`;
+}
+
+/** Where `live-state.js` says that the page no longer follows what happens. */
+function notLive({ scripts = [] }: PageContent): HtmlValue {
+  return (
+    scripts.includes('live-state.js') &&
+    html`<p class="not-live" id="not-live" role="status" data-text="${text`The hub does not answer: what this page shows may be out of date.`}"></p>\n`
+  );
 }
 
 function announced({ announcements = [] }: LayoutProps): HtmlValue {
