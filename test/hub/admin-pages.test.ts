@@ -48,6 +48,7 @@ beforeAll(async () => {
 });
 afterAll(() => hub[Symbol.asyncDispose]());
 
+const noSuchUser: string = expect.stringContaining('There is no such user');
 const at = (path: string) => `${hub.url}hub/admin${path}`;
 
 describe('users', () => {
@@ -306,6 +307,32 @@ describe('many users at once', () => {
     expect(told.body).toContain('1 user deleted. Not done for 2 users.');
     expect(told.body).toContain('You cannot delete your own account.');
     expect(told.body).toContain('crew10: There is no such user');
+  });
+
+  test('that another administrator deletes or renames meanwhile are told of, never an error of the hub', async () => {
+    await hub.api('/users', 'admin-service-token', {
+      method: 'POST',
+      body: JSON.stringify({ usernames: ['going', 'moving'] }),
+    });
+    const other = await hub.logIn('ada', testPassword);
+    const page = await ada.request(at('/users/going/delete'));
+    const theirs = await other.request(at('/users/going/delete'));
+    const first = await submitMain(other, theirs, { confirmation: 'going' });
+    expect((await other.follow(first)).body).toContain('going is deleted.');
+    const late = await submitMain(ada, page, { confirmation: 'going' });
+    expect([late.status, late.body]).toEqual([404, noSuchUser]);
+
+    const before = await ada.request(at('/users/moving'));
+    const renamed = await hub.api('/users/moving', 'admin-service-token', {
+      method: 'PATCH',
+      body: '{"name":"moved"}',
+    });
+    expect(renamed.status).toBe(200);
+    const saved = await submitTo(ada, before, '/hub/admin/users/moving/profile');
+    expect([saved.status, saved.body]).toEqual([404, noSuchUser]);
+    const started = await submitTo(ada, before, '/hub/spawn/moving');
+    expect(started.status).toBe(404);
+    expect(started.body).toContain('There is no such server');
   });
 
   test('get links, which make a file', async () => {
