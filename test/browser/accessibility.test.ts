@@ -68,6 +68,21 @@ async function violationsOf(page: Page, rules?: readonly string[]): Promise<stri
   );
 }
 
+/** Answers with these pages and what belongs to them. */
+async function serve(page: Page, served: ReadonlyMap<string, string>): Promise<void> {
+  await page.route('**', async (route) => {
+    const { pathname } = new URL(route.request().url());
+    const asset = assets.find(pathname);
+    if (asset !== undefined) {
+      await route.fulfill({ body: asset.body, contentType: asset.contentType });
+      return;
+    }
+    // Scripts would reload and follow what is not there.
+    const body = served.get(pathname.slice(1))?.replaceAll(/<script\b[^>]*>\s*<\/script>/g, '');
+    await route.fulfill({ body: body ?? '', contentType: 'text/html; charset=utf-8' });
+  });
+}
+
 /** How many CSS pixels the page is wider than the window. */
 async function overflowOf(page: Page): Promise<string[]> {
   const pixels = await page.evaluate<number>(
@@ -85,17 +100,7 @@ describe.runIf(hasChromium())('axe-core', () => {
 
   test('finds nothing wrong with any page, in light, in dark and on a phone', async () => {
     const page = await browser.newPage({ reducedMotion: 'reduce' });
-    await page.route('**', async (route) => {
-      const { pathname } = new URL(route.request().url());
-      const asset = assets.find(pathname);
-      if (asset !== undefined) {
-        await route.fulfill({ body: asset.body, contentType: asset.contentType });
-        return;
-      }
-      // Scripts would reload and follow what is not there.
-      const body = pages.get(pathname.slice(1))?.replaceAll(/<script\b[^>]*>\s*<\/script>/g, '');
-      await route.fulfill({ body: body ?? '', contentType: 'text/html; charset=utf-8' });
-    });
+    await serve(page, pages);
     const found: Record<string, readonly string[]> = {};
     for (const name of pages.keys()) {
       await page.goto(`${origin}/${name}`);
@@ -113,6 +118,32 @@ describe.runIf(hasChromium())('axe-core', () => {
       }
     }
     expect(found).toEqual({});
+  });
+
+  test('no word of what was done is broken, and each part of a page keeps its distance', async () => {
+    const page = await browser.newPage({ viewport: { width: 960, height: 800 } });
+    await serve(page, pages);
+    await page.goto(`${origin}/admin-activity`);
+    const lines = await page.evaluate<number[]>(
+      `Array.from(document.querySelectorAll('td.name'), (cell) => {
+        const range = document.createRange();
+        range.selectNodeContents(cell.firstElementChild);
+        return new Set(Array.from(range.getClientRects(), ({ top }) => top)).size;
+      })`,
+    );
+    expect(lines.length).toBeGreaterThan(3);
+    expect(new Set(lines)).toEqual(new Set([1]));
+    for (const name of ['admin-service', 'server-running']) {
+      await page.goto(`${origin}/${name}`);
+      const distance = await page.evaluate<number>(
+        `(() => {
+          const output = document.querySelector('.live-output');
+          const above = output.previousElementSibling.getBoundingClientRect().bottom;
+          return output.getBoundingClientRect().top - above;
+        })()`,
+      );
+      expect(distance, name).toBeGreaterThan(30);
+    }
   });
 
   test('the chosen theme counts more than that of the system', async () => {

@@ -56,7 +56,9 @@ describe.runIf(hasChromium())('in a real browser, at a real provider', () => {
     expect(cookies.filter(({ name }) => name.startsWith('hub-oauth-state-'))).toEqual([]);
 
     await page.goto(`${external.hub.url}hub/home`);
-    expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Hello, alice');
+    expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe(
+      'Hello, alice by name',
+    );
     await page.getByRole('button', { name: 'Your account' }).click();
     await page.getByRole('button', { name: 'Log out' }).click();
     // By itself, although a form of the hub may end at no other site.

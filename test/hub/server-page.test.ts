@@ -1,6 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readMachineId } from '../../src/processes/machine-id.ts';
 import type { BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
 import {
   adminToken,
@@ -114,6 +115,9 @@ describe('the page of a server', () => {
     expect(own.body).not.toContain('<dt>Process</dt>');
     const { state } = await getServer(hub, alice);
     expect(theirs.body).toContain(`<dt>Process</dt><dd>${state?.['pid']}</dd>`);
+    expect(theirs.body).toContain(`<dt>Runs at</dt><dd>${basename(hub.directory)}</dd>`);
+    // A hash, which says nothing to a reader.
+    expect(theirs.body).not.toContain(readMachineId());
     expect(theirs.body).toContain('<a href="/hub/admin/users/alice">alice</a>');
     const user = await admin.open(`${hub.url}hub/admin/users/alice`);
     expect(user.body).toContain('<a href="/hub/servers/alice">Default server</a>');

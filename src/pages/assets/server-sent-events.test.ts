@@ -16,7 +16,9 @@ async function follow(): Promise<{
   const writer = writable.getWriter();
   vi.stubGlobal('document', { querySelector: () => null });
   vi.stubGlobal('fetch', async (_url: string, { signal }: { signal: AbortSignal }) => {
-    signal.addEventListener('abort', () => writer.abort(signal.reason).catch(() => {}));
+    signal.addEventListener('abort', () => {
+      writer.abort(signal.reason).catch(() => {});
+    });
     return new Response(readable);
   });
   const script: string = './server-sent-events.js';

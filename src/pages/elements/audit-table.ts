@@ -30,7 +30,7 @@ export function auditTable(
         label: text`Action`,
         style: 'name',
         cell: ({ action, result }) =>
-          html`${action}${result !== 'done' && html` <span class="tag">${result === 'refused' ? text`Refused` : text`Failed`}</span>`}`,
+          html`<span class="one-word">${action}</span>${result !== 'done' && html` <span class="tag">${result === 'refused' ? text`Refused` : text`Failed`}</span>`}`,
       },
       { label: text`When`, cell: ({ at }) => timeElement(at, now) },
       {

@@ -58,7 +58,7 @@ export function homePage(view: HomeView): Html {
     place: 'home',
     scripts: isLive ? ['live-state.js'] : [],
     reloadSeconds: isLive ? (isChanging(servers) ? 5 : 30) : undefined,
-    body: html`${pageHead(text`Hello, ${userName}`)}
+    body: html`${pageHead(text`Hello, ${layout.user?.displayName ?? userName}`)}
 ${ownIntro(layout)}<div id="servers" data-live-seconds="3">
 ${server && serverCard(view, server)}
 ${namedServers && namedServersSection(view, namedServers)}

@@ -154,7 +154,6 @@ function placeOf({ instance, spawnerState, url }: Server): ServerPageView['place
   });
   return [
     ...(instance === undefined ? [] : [{ label: text`Runs at`, value: instance.name }]),
-    ...(instance === undefined ? [] : [{ label: text`Machine`, value: instance.machineId }]),
     ...known,
     ...(url === undefined ? [] : [{ label: text`Reached at`, value: url }]),
   ];

@@ -44,6 +44,12 @@ describe('the home page', () => {
     expect(home({ server: server(state) })).toContain(action);
   });
 
+  test('greets by the name that the header shows', () => {
+    expect(home({})).toContain('<h1>Hello, alice</h1>');
+    const user = { name: 'alice', displayName: 'Alice Liddell', mayAdminister: false };
+    expect(home({ layout: { ...layout, user } })).toContain('<h1>Hello, Alice Liddell</h1>');
+  });
+
   test('offers nothing while the server stops', () => {
     expect(home({ server: server('stopping') })).not.toMatch(/button primary|Stop</);
   });
