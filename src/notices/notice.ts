@@ -4,6 +4,7 @@ import {
   longestAnnouncement,
 } from '../config/hub-schema.ts';
 import { HubError } from '../errors.ts';
+import { joined, text } from '../texts/text.ts';
 
 export type AnnouncementLevel = (typeof announcementLevels)[number];
 export type AnnouncedPage = (typeof announcedPages)[number];
@@ -28,31 +29,38 @@ export interface Maintenance {
 
 /** Throws `bad_request` that says what cannot be announced. */
 export function checkNotice(
-  { text, until }: Pick<Announcement, 'text' | 'until'>,
+  { text: announced, until }: Pick<Announcement, 'text' | 'until'>,
   { now, mayBeEmpty }: { readonly now: number; readonly mayBeEmpty: boolean },
 ): void {
-  if (!mayBeEmpty && text.trim() === '') {
-    throw new HubError('bad_request', 'The announcement has no text.');
+  if (!mayBeEmpty && announced.trim() === '') {
+    throw new HubError('bad_request', text`The announcement has no text.`);
   }
-  if (text.length > longestAnnouncement) {
+  if (announced.length > longestAnnouncement) {
     throw new HubError(
       'bad_request',
-      `The text is ${text.length} characters long; at most ${longestAnnouncement} are possible.`,
+      text`The text is ${String(announced.length)} characters long; at most ${String(longestAnnouncement)} are possible.`,
     );
   }
-  if (!text.isWellFormed() || /[^\P{Cc}\n\r\t]|[\u202a-\u202e\u2066-\u2069]/u.test(text)) {
-    throw new HubError('bad_request', 'The text holds control characters.');
+  if (
+    !announced.isWellFormed() ||
+    /[^\P{Cc}\n\r\t]|[\u202a-\u202e\u2066-\u2069]/u.test(announced)
+  ) {
+    throw new HubError('bad_request', text`The text holds control characters.`);
   }
   if (until !== undefined && until.getTime() <= now) {
-    throw new HubError('bad_request', `The end, ${until.toISOString()}, is in the past.`);
+    throw new HubError('bad_request', text`The end, ${until.toISOString()}, is in the past.`);
   }
 }
 
 /** The refusal of a start. */
-export function inMaintenance({ text, until }: Maintenance, now: number): HubError {
-  const end = until === undefined ? '' : ` until ${shortTime(until)}`;
-  return new HubError('unavailable', `No servers are started during maintenance${end}.`, {
-    hint: [text, 'Servers that run go on.'].filter((part) => part !== '').join(' '),
+export function inMaintenance({ text: reason, until }: Maintenance, now: number): HubError {
+  const message =
+    until === undefined
+      ? text`No servers are started during maintenance.`
+      : text`No servers are started during maintenance until ${shortTime(until)}.`;
+  const others = text`Servers that run go on.`;
+  return new HubError('unavailable', message, {
+    hint: reason === '' ? others : joined([reason, others]),
     retryAfterSeconds: until === undefined ? 300 : Math.ceil((until.getTime() - now) / 1000),
   });
 }

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { AuditAction } from '../audit/actions.ts';
 import type { Deed } from '../audit/deed.ts';
-import { HubError } from '../errors.ts';
 import type { SpawnerState } from '../plugin-host/spawner.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { textsIn, textsOf } from '../store/json-list.ts';
@@ -21,6 +20,7 @@ import {
   type ServerState,
 } from './server.ts';
 import { toLimits } from './server-limits-store.ts';
+import { nameTaken, noSuchUser } from './start-refusals.ts';
 
 /** What may change when a server moves to another state. */
 export interface ServerChange {
@@ -259,7 +259,7 @@ export function createServerStore(database: HubDatabase): ServerStore {
         return isChanged;
       } catch (error) {
         if (!isUniqueViolation(error)) throw error;
-        throw new HubError('conflict', 'A server of this name exists already.', { cause: error });
+        throw nameTaken(error);
       }
     },
 
@@ -393,8 +393,4 @@ function toFailure(json: string): ServerFailure {
 
 function toDate(ms: number | null): Date | undefined {
   return ms === null ? undefined : new Date(ms);
-}
-
-function noSuchUser(cause?: unknown): HubError {
-  return new HubError('not_found', 'There is no such user.', { cause });
 }

@@ -21,3 +21,11 @@ export function unreachable(server: Server): HubError {
     { hint: text`It comes back with its instance. To start it elsewhere, stop it first.` },
   );
 }
+
+export function nameTaken(cause: unknown): HubError {
+  return new HubError('conflict', text`A server of this name exists already.`, { cause });
+}
+
+export function noSuchUser(cause?: unknown): HubError {
+  return new HubError('not_found', text`There is no such user.`, { cause });
+}

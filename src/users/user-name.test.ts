@@ -1,4 +1,8 @@
 import { expect, test } from 'vitest';
+import type { HubError } from '../errors.ts';
+import { english } from '../texts/language.ts';
+import { loadLanguages } from '../texts/languages.ts';
+import { phraseIn } from '../texts/text.ts';
 import { normaliseUserName, validateUserName } from './user-name.ts';
 
 test.for([
@@ -32,6 +36,21 @@ test.for([
   '😀'.repeat(255),
 ])('%j cannot be the name of a user', (name) => {
   expect(() => validateUserName(name)).toThrow(expect.objectContaining({ code: 'bad_request' }));
+});
+
+test('a refusal is in the language of its reader', async () => {
+  const german = (await loadLanguages()).find('de') ?? english;
+  let refusal: unknown;
+  try {
+    validateUserName('a'.repeat(256));
+  } catch (error) {
+    refusal = error;
+  }
+  const { message, shown } = refusal as HubError;
+  expect(message).toBe('This cannot be the name of a user: it is longer than 255 characters.');
+  expect(phraseIn(shown.message, german)).toBe(
+    'So kann ein Benutzer nicht heißen: Der Name ist länger als 255 Zeichen.',
+  );
 });
 
 test('a refusal does not repeat the name', () => {

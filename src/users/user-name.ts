@@ -1,4 +1,5 @@
 import { HubError } from '../errors.ts';
+import { type Text, text } from '../texts/text.ts';
 
 /** Characters of the name of a user or a group. */
 export const longestName = 255;
@@ -27,24 +28,29 @@ function validateName(name: string, kind: 'user' | 'group'): string {
   const problem = problemOf(name) ?? (kind === 'user' ? problemInUrl(name) : undefined);
   if (problem === undefined) return name;
   // The name itself stays out of the message: it may be long or hold control characters.
-  throw new HubError('bad_request', `This cannot be the name of a ${kind}: it ${problem}.`);
+  throw new HubError(
+    'bad_request',
+    kind === 'user'
+      ? text`This cannot be the name of a user: it ${problem}.`
+      : text`This cannot be the name of a group: it ${problem}.`,
+  );
 }
 
-function problemOf(name: string): string | undefined {
-  if (name === '') return 'is empty';
-  if ([...name].length > longestName) return `is longer than ${longestName} characters`;
+function problemOf(name: string): Text | undefined {
+  if (name === '') return text`is empty`;
+  if ([...name].length > longestName) return text`is longer than ${String(longestName)} characters`;
   // Browsers turn a backslash in a path into a slash.
-  if (/[/\\]/.test(name)) return 'holds a slash or a backslash';
+  if (/[/\\]/.test(name)) return text`holds a slash or a backslash`;
   // A browser would take them out of the path.
-  if (name === '.' || name === '..') return 'is a relative path';
-  if (!name.isWellFormed()) return 'is not well-formed text';
-  if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(name)) return 'holds a control character';
-  if (name.trim() !== name) return 'begins or ends with a space';
+  if (name === '.' || name === '..') return text`is a relative path`;
+  if (!name.isWellFormed()) return text`is not well-formed text`;
+  if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(name)) return text`holds a control character`;
+  if (name.trim() !== name) return text`begins or ends with a space`;
   return undefined;
 }
 
-function problemInUrl(name: string): string | undefined {
+function problemInUrl(name: string): Text | undefined {
   return encodeURIComponent(name).length > longestInUrl
-    ? `is longer than ${longestInUrl} characters in a URL`
+    ? text`is longer than ${String(longestInUrl)} characters in a URL`
     : undefined;
 }
