@@ -90,7 +90,7 @@ MessageTimeout=5
 KillWait=2
 MinJobAge=30
 AccountingStorageType=accounting_storage/none
-JobAcctGatherType=jobacct_gather/none
+JobAcctGatherType=jobacct_gather/linux
 SlurmdParameters=config_overrides
 DefMemPerCPU=10
 NodeName=${node} NodeAddr=127.0.0.1 CPUs=${cpus} RealMemory=64000 State=UNKNOWN

@@ -4,6 +4,7 @@ import { createEventLoopYield } from '../../concurrency/event-loop-yield.ts';
 import { createLimiter } from '../../concurrency/limiter.ts';
 import { makeDirectory } from '../../processes/make-directory.ts';
 import { findSystemUser, runsAsRoot, type SystemUser } from '../../processes/system-user.ts';
+import { type JobFigures, readFigures } from './job-figures.ts';
 import type { Job } from './job-states.ts';
 
 /** The programs of Slurm, as the hub and its users call them. */
@@ -29,6 +30,11 @@ export interface SlurmCommands {
   ): Promise<string>;
   /** `UP`, `DOWN`, `DRAIN` or `INACTIVE`. Rejects with SlurmRefusal for a partition that is not there. */
   partitionState(partition: string, signal: AbortSignal): Promise<string>;
+  /**
+   * What these jobs use, under the account of the hub: those that Slurm measures and shows to it, and its reason where
+   * it leaves some out that run. Rejects as any command does.
+   */
+  measureJobs(ids: readonly string[]): Promise<Measurement>;
   /** Host name or address at which a node is reached. */
   addressOf(node: string): Promise<string>;
   /** Ends a job, with SIGKILL at once if told; one that has ended already stays as it is. */
@@ -47,6 +53,11 @@ export interface CommentedJob {
   /** Account of the machine. */
   readonly account: string;
   readonly comment: string;
+}
+
+export interface Measurement {
+  readonly figures: readonly JobFigures[];
+  readonly refusal: string | undefined;
 }
 
 /** The controller of Slurm gives no answer, which says nothing of the jobs. */
@@ -81,16 +92,20 @@ export function createSlurmCommands(options: {
   const inTurn = createLimiter(parallelCommands);
   const yieldToEventLoop = createEventLoopYield();
 
-  const run: typeof runNow = (words, how = {}) => inTurn(() => runNow(words, how), how.signal);
+  interface RunOptions {
+    readonly account?: string | undefined;
+    readonly input?: string;
+    readonly signal?: AbortSignal;
+  }
+  const runInTurn = (words: readonly string[], how: RunOptions) =>
+    inTurn(() => runNow(words, how), how.signal);
+  const run = async (words: readonly string[], how: RunOptions = {}) =>
+    (await runInTurn(words, how)).output;
 
   async function runNow(
     words: readonly string[],
-    how: {
-      readonly account?: string | undefined;
-      readonly input?: string;
-      readonly signal?: AbortSignal;
-    } = {},
-  ): Promise<string> {
+    how: RunOptions,
+  ): Promise<{ readonly output: string; readonly errors: string }> {
     const { account, input = '', signal } = how;
     const user = account === undefined ? undefined : await requireAccount(account);
     const isDirect = user === undefined || (sudo === undefined && runsAsRoot());
@@ -130,9 +145,15 @@ export function createSlurmCommands(options: {
       signal?.throwIfAborted();
       throw explainRun(error, command);
     });
-    if (code === 0) return output;
+    if (code === 0) return { output, errors };
     const said = describeErrors(errors);
     throw isAway(errors) ? new SlurmUnavailable(said) : new SlurmRefusal(said);
+  }
+
+  async function measuresNone(): Promise<boolean> {
+    const configuration = await run([program('scontrol'), 'show', 'config']);
+    // Some versions write `(null)`.
+    return /^JobAcctGatherType\s*=\s*(jobacct_gather\/none|\(null\))\s*$/m.test(configuration);
   }
 
   return {
@@ -201,6 +222,28 @@ export function createSlurmCommands(options: {
       return /\bState=(\w+)/.exec(output)?.[1] ?? 'unknown';
     },
 
+    async measureJobs(ids) {
+      const figures: JobFigures[] = [];
+      let refusal: string | undefined;
+      for (let from = 0; from < ids.length; from += largestQuery) {
+        const steps = ids.slice(from, from + largestQuery).map((id) => `${id}.batch`);
+        const words = [program('sstat'), '--noheader', '--parsable2', '--noconvert'];
+        const { output, errors } = await runInTurn(
+          [...words, '--format=JobID,AveCPU,AveRSS', `--jobs=${steps.join(',')}`],
+          {},
+        );
+        const read = readFigures(output);
+        figures.push(...read);
+        refusal ??= describeMissing(errors);
+        // Steps are listed without their memory where nothing is measured, and for a moment after they began.
+        if (read.length === 0 && output.trim() !== '' && (await measuresNone())) {
+          refusal ??=
+            'Slurm measures none: set JobAcctGatherType=jobacct_gather/cgroup in slurm.conf';
+        }
+      }
+      return { figures, refusal };
+    },
+
     async addressOf(node) {
       const output = await run([program('scontrol'), 'show', 'node', node, '--oneliner']);
       return /\bNodeAddr=(\S+)/.exec(output)?.[1] ?? node;
@@ -263,6 +306,17 @@ function linesOf(output: string): string[] {
 function describeErrors(errors: string): string {
   const [line = 'it gave no reason'] = linesOf(errors).slice(-1);
   return line.replace(/^\w+: (?:error|fatal): /, '').slice(0, 300);
+}
+
+/** Why sstat leaves jobs out, which is no failure to it; jobs that begin or have ended need no reason. */
+function describeMissing(errors: string): string | undefined {
+  const lines = linesOf(errors).filter(
+    (line) => !/couldn't get steps for job|not found running/.test(line),
+  );
+  if (lines.length === 0) return undefined;
+  return /Invalid user id/i.test(errors)
+    ? 'Slurm shows those of a job to root, the SlurmUser and the account of the job alone'
+    : describeErrors(errors);
 }
 
 /** What the programs say when they do not get through to the controller. */

@@ -43,7 +43,7 @@ export const optionsSchema = z.strictObject({
     .startsWith('/', 'must be an absolute path')
     .optional()
     .describe(
-      'Folder of `sbatch`, `squeue`, `scancel` and `scontrol`; those in the usual folders by default.',
+      'Folder of `sbatch`, `squeue`, `scancel`, `scontrol` and `sstat`; those in the usual folders by default.',
     ),
   slurm_conf: z
     .string()

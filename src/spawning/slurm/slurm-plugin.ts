@@ -1,5 +1,6 @@
 import type { OptionsForm, SpawnerPlugin } from '../../plugin-host/spawner.ts';
 import { examineSlurm } from './examine-slurm.ts';
+import { createJobUsage } from './job-usage.ts';
 import { createSlurmCommands } from './slurm-commands.ts';
 import {
   optionsSchema,
@@ -37,6 +38,7 @@ export const slurmPlugin: SpawnerPlugin<SlurmOptions, SlurmProfile> = {
     return {
       ...spawner,
       ...(form === undefined ? {} : { optionsForm: form }),
+      usage: createJobUsage(commands, { log }),
       examine: (asked) => examineSlurm({ options, commands }, asked),
     };
   },
