@@ -153,7 +153,7 @@ describe.runIf(hasChromium())('axe-core', () => {
   });
 
   test('no word of what was done is broken, and each part of a page keeps its distance', async () => {
-    const page = await browser.newPage({ viewport: { width: 960, height: 800 } });
+    const page = await browser.newPage({ viewport: { width: 720, height: 800 } });
     await serve(page, pages);
     await page.goto(`${origin}/admin-activity`);
     const lines = await page.evaluate<number[]>(
