@@ -198,6 +198,14 @@ test('a report of activity takes as many queries for many servers as for few', a
     await lengthOf('/groups?limit=1');
   };
   await report(1);
-  const few = await countDuring(watch, () => report(1));
-  expect(await countDuring(watch, () => report(10_000))).toBe(few);
+  // What the hub reads now and then for itself may fall into one of two counts, but not time after time.
+  const least = async (count: number) =>
+    Math.min(
+      await countDuring(watch, () => report(count)),
+      await countDuring(watch, () => report(count)),
+      await countDuring(watch, () => report(count)),
+    );
+  const few = await least(1);
+  expect(few).toBeGreaterThan(0);
+  expect(await least(10_000)).toBe(few);
 });
