@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { languageSettingsOf } from '../config/language-settings.ts';
 import { ownHostLabel } from '../config/subdomain-host.ts';
+import type { SiteSetting } from '../gateway/feed-events.ts';
 import { createClientAddressReader } from '../http/client-address.ts';
 import { createErrorAnswers } from '../http/error-answers.ts';
 import { createOrigins } from '../http/origins.ts';
@@ -19,15 +20,7 @@ export type Site = Awaited<ReturnType<typeof composeSite>>;
 
 /** The settings that the site follows from. */
 export type SiteConfig = Pick<Config, 'basePath' | 'publicUrl' | 'connectUrl' | 'subdomainHost'> & {
-  readonly Hub: Pick<
-    Config['Hub'],
-    | 'title'
-    | 'accent_color'
-    | 'language'
-    | 'languages_dir'
-    | 'trusted_proxies'
-    | 'environment_prefixes'
-  >;
+  readonly Hub: Pick<Config['Hub'], SiteSetting>;
   /** Where relative paths begin; left out where there are none. */
   readonly directory?: string;
 };

@@ -68,16 +68,20 @@ export interface GatewaySettings {
   readonly secrets: readonly string[];
 }
 
+/** Settings that pages and addresses follow from, in hubs and gateways alike. */
+export type SiteSetting =
+  | 'title'
+  | 'accent_color'
+  | 'language'
+  | 'languages_dir'
+  | 'trusted_proxies'
+  | 'environment_prefixes';
+
 /** A part of the configuration that can be written as JSON. */
 export interface GatewayConfig {
   readonly Hub: Pick<
     Config['Hub'],
-    | 'title'
-    | 'accent_color'
-    | 'language'
-    | 'languages_dir'
-    | 'trusted_proxies'
-    | 'environment_prefixes'
+    | SiteSetting
     | 'bind_url'
     | 'bind_socket_mode'
     | 'shutdown_timeout'
