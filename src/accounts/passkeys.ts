@@ -11,6 +11,7 @@ import { type KeyvSpace, useOnce } from '../store/keyv-space.ts';
 import { text } from '../texts/text.ts';
 import type { Passkey, PasskeyStore } from '../users/passkey-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
+import type { SecondFactorRule } from './second-factor-rule.ts';
 import type { Assertion, RelyingParty } from './webauthn.ts';
 
 /** What a passkey is asked for; an answer to one question is none to another. */
@@ -76,8 +77,8 @@ export interface Passkeys {
   ): Promise<PasskeyResult>;
   /** Throws `not_found`, and `bad_request` for a name that is none. */
   rename(userId: string, id: string, name: string): Promise<void>;
-  /** Throws `not_found`. */
-  remove(userId: string, id: string): Promise<void>;
+  /** Throws `not_found`, and `conflict` where it is the only second factor and one is compulsory. */
+  remove(user: Pick<User, 'id' | 'name' | 'isAdmin'>, id: string): Promise<void>;
 }
 
 export const longestPasskeyName = 60;
@@ -99,6 +100,7 @@ const loadWebAuthn = () => import('./webauthn.ts');
 export function createPasskeys(deps: {
   readonly store: PasskeyStore;
   readonly users: Pick<UserStore, 'findById'>;
+  readonly rule: Pick<SecondFactorRule, 'isRequiredOf'>;
   readonly used: Pick<KeyvSpace<true>, 'update'>;
   readonly sealer: Sealer;
   readonly throttle: LoginThrottle;
@@ -248,8 +250,9 @@ export function createPasskeys(deps: {
       if (!(await store.rename(userId, id, nameOf(name)))) throw noSuchPasskey();
     },
 
-    async remove(userId, id) {
-      if (!(await store.remove(userId, id))) throw noSuchPasskey();
+    async remove(user, id) {
+      const mayBeLast = !(await deps.rule.isRequiredOf(user));
+      if (!(await store.remove(user.id, id, { mayBeLast }))) throw noSuchPasskey();
     },
   };
 }

@@ -3,7 +3,6 @@ import type { LoginThrottle } from '../authentication/login-throttle.ts';
 import { hashSecret } from '../crypto/hash.ts';
 import { HubError } from '../errors.ts';
 import type { AuditTrail } from '../store/audit-trail.ts';
-import { text } from '../texts/text.ts';
 import type { PasskeyStore } from '../users/passkey-store.ts';
 import type { SecondFactorStore } from '../users/second-factor-store.ts';
 import type { User } from '../users/user-store.ts';
@@ -57,13 +56,8 @@ export interface SecondFactors {
   /** Replaces the recovery codes. Throws `not_found` when the second factor is off. */
   renewRecoveryCodes(userId: string): Promise<readonly string[]>;
   isRequiredOf(user: Pick<User, 'name' | 'isAdmin'>): Promise<boolean>;
-  /** Throws `conflict` for a user without another second factor, where one is compulsory. */
-  requireAnother(
-    user: Pick<User, 'id' | 'name' | 'isAdmin'>,
-    removed: 'codes' | 'passkey',
-  ): Promise<void>;
-  /** Turns the codes off; false when they were off. */
-  removeCodes(userId: string): Promise<boolean>;
+  /** Turns the codes off; false when they were off. Throws `conflict` where they are the only factor and one is compulsory. */
+  removeCodes(user: Pick<User, 'id' | 'name' | 'isAdmin'>): Promise<boolean>;
   /** Turns the codes off and removes the passkeys. */
   removeAll(userId: string): Promise<void>;
 }
@@ -186,24 +180,12 @@ export function createSecondFactors(deps: {
 
     isRequiredOf: (user) => rule.isRequiredOf(user),
 
-    async requireAnother(user, removed) {
-      const { codes, passkeyCount = 0 } = (await this.find(user.id)) ?? {};
-      const hasCodes = codes !== undefined && removed !== 'codes';
-      const passkeysLeft = removed === 'passkey' ? passkeyCount - 1 : passkeyCount;
-      if (hasCodes || passkeysLeft > 0 || !(await rule.isRequiredOf(user))) return;
-      throw new HubError(
-        'conflict',
-        text`Your account needs a second factor, and this is the only one.`,
-        {
-          hint: text`Set up another one first.`,
-        },
-      );
+    async removeCodes(user) {
+      return store.delete(user.id, { mayBeLast: !(await rule.isRequiredOf(user)) });
     },
 
-    removeCodes: (userId) => store.delete(userId),
-
     async removeAll(userId) {
-      await store.delete(userId);
+      await store.delete(userId, { mayBeLast: true });
       await passkeys.removeAllOfUser(userId);
     },
   };

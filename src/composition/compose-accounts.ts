@@ -87,6 +87,7 @@ export function composeAccounts(
   const passkeys = createPasskeys({
     store: stores.passkeys,
     users: stores.users,
+    rule: secondFactorRule,
     used: keyv.space('passkey-challenges'),
     sealer: createSealer(secrets, 'passkey'),
     throttle: secondFactorThrottle,

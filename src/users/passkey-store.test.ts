@@ -32,10 +32,10 @@ describeEachDatabase('the passkey store', (open) => {
     expect(await store.listOfUser(alice.id)).toEqual([passkey]);
     expect(await store.countOfUser(bob.id)).toBe(0);
     expect(await store.rename(bob.id, 'one', 'Mine')).toBe(false);
-    expect(await store.remove(bob.id, 'one')).toBe(false);
+    expect(await store.remove(bob.id, 'one', { mayBeLast: true })).toBe(false);
     expect(await store.rename(alice.id, 'one', 'Phone')).toBe(true);
     expect((await store.find('one'))?.name).toBe('Phone');
-    expect(await store.remove(alice.id, 'one')).toBe(true);
+    expect(await store.remove(alice.id, 'one', { mayBeLast: true })).toBe(true);
     expect(await store.find('one')).toBeUndefined();
   });
 

@@ -6,6 +6,7 @@ import type { Row, Tables } from '../store/tables.ts';
 import { lockUser } from '../store/user-lock.ts';
 import { userNameOf } from '../store/user-name-of.ts';
 import { text } from '../texts/text.ts';
+import { type FactorRemoval, removeFactor } from './factor-removal-store.ts';
 
 /** A public key by which a user proves who they are (Web Authentication Level 3). */
 export interface Passkey {
@@ -41,8 +42,8 @@ export interface PasskeyStore {
   ): Promise<boolean>;
   /** False when the user has no such passkey. */
   rename(userId: string, id: string, name: string): Promise<boolean>;
-  /** False when the user has no such passkey. */
-  remove(userId: string, id: string): Promise<boolean>;
+  /** False when the user has no such passkey. Throws `conflict` for the last second factor of a user who needs one. */
+  remove(userId: string, id: string, removal: FactorRemoval): Promise<boolean>;
   /** Removes all of a user, and says how many. */
   removeAllOfUser(userId: string): Promise<number>;
 }
@@ -157,8 +158,8 @@ export function createPasskeyStore(
         return true;
       }),
 
-    remove: (userId, id) =>
-      database.transaction(async (transaction) => {
+    remove: (userId, id, removal) =>
+      removeFactor(database, userId, removal, async (transaction) => {
         const row = await transaction
           .deleteFrom('passkeys')
           .where('id', '=', id)

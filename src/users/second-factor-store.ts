@@ -6,6 +6,7 @@ import type { HubDatabase } from '../store/database.ts';
 import { isForeignKeyViolation } from '../store/storage-error.ts';
 import type { Tables } from '../store/tables.ts';
 import { userNameOf } from '../store/user-name-of.ts';
+import { type FactorRemoval, removeFactor } from './factor-removal-store.ts';
 
 /** A user's second factor: one-time codes by time (RFC 6238) and recovery codes. */
 export interface SecondFactor {
@@ -39,15 +40,24 @@ export interface SecondFactorStore {
   takeRecoveryCode(userId: string, codeHash: string): Promise<boolean>;
   /** Replaces all recovery codes of a confirmed factor; false when there is none. */
   setRecoveryCodes(userId: string, codeHashes: readonly string[]): Promise<boolean>;
-  /** Removes the second factor; false when there was none. */
-  delete(userId: string): Promise<boolean>;
+  /** Removes the second factor; false when there was none. Throws `conflict` for the last one of a user who needs one. */
+  delete(userId: string, removal: FactorRemoval): Promise<boolean>;
 }
 
 export function createSecondFactorStore(
-  database: Pick<HubDatabase, 'kysely' | 'transaction' | 'audit'>,
+  database: Pick<HubDatabase, 'kysely' | 'dialect' | 'transaction' | 'audit'>,
   { sealer }: { readonly sealer: Sealer },
 ): SecondFactorStore {
   const { kysely } = database;
+
+  async function record(
+    transaction: Kysely<Tables>,
+    action: AuditAction,
+    userId: string,
+  ): Promise<void> {
+    const name = (await userNameOf(transaction, userId)) ?? '';
+    await database.audit.record(transaction, { action, target: { kind: 'user', name } });
+  }
 
   /** Does work in a transaction, in which it is recorded unless it changed nothing. */
   function recorded(
@@ -57,9 +67,7 @@ export function createSecondFactorStore(
   ): Promise<boolean> {
     return database.transaction(async (transaction) => {
       if (!(await work(transaction))) return false;
-      const name = (await userNameOf(transaction, userId)) ?? '';
-      const target = { kind: 'user', name } as const;
-      await database.audit.record(transaction, { action, target });
+      await record(transaction, action, userId);
       return true;
     });
   }
@@ -170,13 +178,15 @@ export function createSecondFactorStore(
         return numUpdatedRows > 0n;
       }),
 
-    delete: (userId) =>
-      recorded('second_factor.remove', userId, async (transaction) => {
+    delete: (userId, removal) =>
+      removeFactor(database, userId, removal, async (transaction) => {
         const { numDeletedRows } = await transaction
           .deleteFrom('second_factors')
           .where('user_id', '=', userId)
           .executeTakeFirst();
-        return numDeletedRows > 0n;
+        if (numDeletedRows === 0n) return false;
+        await record(transaction, 'second_factor.remove', userId);
+        return true;
       }),
   };
 }

@@ -235,6 +235,18 @@ test('the last second factor cannot be removed, another one can', async () => {
   expect((await post(asking, path, { code: codes[1]?.[1] ?? '' })).status).toBe(303);
 });
 
+test('two tabs cannot remove the last two at once', async () => {
+  const name = await createUser();
+  const browser = await hub.logIn(name, testPassword);
+  const passkeys = [await addPasskey(hub, browser), await addPasskey(hub, browser)];
+  await joinStaff(name);
+  const asking = await openForm(hub, browser, 'hub/account');
+  const answers = await Promise.all(
+    passkeys.map(({ id }) => post(asking, 'hub/account/passkeys/remove', { passkey: id })),
+  );
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([303, 409]);
+});
+
 describe('a login at a provider', () => {
   async function logIn(idClaims: Record<string, unknown>) {
     const browser = new FakeBrowser();

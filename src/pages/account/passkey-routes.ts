@@ -1,6 +1,5 @@
 import type Router from '@koa/router';
 import { type Passkeys, passkeyAnswerOf } from '../../accounts/passkeys.ts';
-import type { SecondFactors } from '../../accounts/second-factors.ts';
 import { text } from '../../texts/text.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
@@ -14,7 +13,6 @@ export function passkeyRoutes(
     readonly pages: PageContext;
     readonly confirmLogin: ConfirmLogin;
     readonly passkeys: Passkeys;
-    readonly secondFactors: Pick<SecondFactors, 'requireAnother'>;
     readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
   },
 ): void {
@@ -43,8 +41,7 @@ export function passkeyRoutes(
   router.post(
     '/account/passkeys/remove',
     confirmLogin.change(async (ctx, { user }, form) => {
-      await deps.secondFactors.requireAnother(user, 'passkey');
-      await passkeys.remove(user.id, form.get('passkey') ?? '');
+      await passkeys.remove(user, form.get('passkey') ?? '');
       pages.redirectWithNotice(ctx, back, { kind: 'good', text: text`The passkey is removed.` });
     }),
   );

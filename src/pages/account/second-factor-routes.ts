@@ -78,8 +78,7 @@ export function secondFactorRoutes(
     action: urls.removeSecondFactor,
     isDestructive: true,
     async run(ctx, { user }) {
-      await secondFactors.requireAnother(user, 'codes');
-      await secondFactors.removeCodes(user.id);
+      await secondFactors.removeCodes(user);
       pages.redirectWithNotice(ctx, urls.account, {
         kind: 'good',
         text: text`Your authenticator app is off.`,

@@ -1,0 +1,47 @@
+import type { Kysely } from 'kysely';
+import { HubError } from '../errors.ts';
+import type { HubDatabase } from '../store/database.ts';
+import type { Tables } from '../store/tables.ts';
+import { lockUser } from '../store/user-lock.ts';
+import { text } from '../texts/text.ts';
+
+export interface FactorRemoval {
+  /** Whether the user may be left without a second factor. */
+  readonly mayBeLast: boolean;
+}
+
+/**
+ * Removes a second factor of a user in a transaction, of which one runs at a time for each user: of two removals at
+ * once, the second counts what the first has left. Throws `conflict`, and removes nothing, when none would be left.
+ */
+export function removeFactor(
+  database: Pick<HubDatabase, 'dialect' | 'transaction'>,
+  userId: string,
+  { mayBeLast }: FactorRemoval,
+  /** Says whether there was something to remove. */
+  work: (transaction: Kysely<Tables>) => Promise<boolean>,
+): Promise<boolean> {
+  return database.transaction(async (transaction) => {
+    await lockUser(transaction, database, userId);
+    if (!(await work(transaction))) return false;
+    if (!mayBeLast && !(await hasFactor(transaction, userId))) {
+      throw new HubError(
+        'conflict',
+        text`Your account needs a second factor, and this is the only one.`,
+        { hint: text`Set up another one first.` },
+      );
+    }
+    return true;
+  });
+}
+
+async function hasFactor(on: Kysely<Tables>, userId: string): Promise<boolean> {
+  const found = await on
+    .selectFrom('second_factors')
+    .select('user_id')
+    .where('user_id', '=', userId)
+    .where('confirmed_at', 'is not', null)
+    .unionAll(on.selectFrom('passkeys').select('user_id').where('user_id', '=', userId))
+    .executeTakeFirst();
+  return found !== undefined;
+}
