@@ -40,7 +40,7 @@ export function createAccounts(deps: {
   readonly users: UserStore;
   readonly systemAccounts: Pick<SystemAccountStore, 'give'>;
   readonly names: Pick<UserNameRules, 'resolveNew'>;
-  readonly binding: Pick<AccountBinding, 'choose'>;
+  readonly binding: Pick<AccountBinding, 'choose' | 'givesRightsTo'>;
   readonly acting: ActingOnUsers;
   readonly logins: Pick<LoginSessions, 'endAllOfUser'>;
   /** Stops the user's servers, and lets none start until the work is done. */
@@ -92,7 +92,10 @@ export function createAccounts(deps: {
       if (caller.owner.kind === 'user' && caller.owner.name === user.name) {
         throw new HubError('bad_request', text`You cannot delete your own account.`);
       }
-      await acting.requireMayTakeOver(caller, user);
+      // Else deleting the account and making it again would take it over with the rights that its name will get.
+      const isTakeOver = user.isAdmin || deps.binding.givesRightsTo(user.name);
+      if (isTakeOver) await acting.requireMayTakeOver(caller, user);
+      else await acting.requireMayActOn(caller, user, ['delete:users']);
       await logins.endAllOfUser(user.id);
       await deps.withoutServersOf(user, async () => {
         await deps.deleteServersOf(user);

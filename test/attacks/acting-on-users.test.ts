@@ -82,7 +82,7 @@ const courseHub = {
     load_roles: [
       { name: 'lead', scopes: courseScopes, users: ['gina'] },
       { name: 'grader', scopes: ['custom:grades'], users: ['tea'] },
-      { name: 'culler', scopes: ['servers', 'list:users'], services: ['culler'] },
+      { name: 'culler', scopes: ['servers', 'admin:users'], services: ['culler'] },
       { name: 'list-keeper', scopes: ['groups', 'read:users'], services: ['list-keeper'] },
     ],
     custom_scopes: { 'custom:grades': { description: 'Grade.' } },
@@ -156,6 +156,21 @@ describe('who looks after a group', () => {
     const culled = await call(hub, 'culler-token', '/users/ada/server', 'DELETE');
     expect(culled.status).toBe(204);
   });
+});
+
+test('deletes users who may do more, but none whose rights come back with the name', async () => {
+  await using hub = await createPopulatedHub(courseHub, courseUsers);
+  await asAdmin(hub, '/roles/helper', 'POST', { scopes: ['custom:grades'] });
+  await asAdmin(hub, '/roles/helper/assignments', 'POST', { users: ['victim'] });
+  await asAdmin(hub, '/groups/course/users', 'POST', { users: ['victim'] });
+  const statusOf = async (token: string, name: string) =>
+    (await call(hub, token, `/users/${name}`, 'DELETE')).status;
+  // Her right is for the members of a group.
+  expect(await statusOf(hub.tokens.gina, 'victim')).toBe(403);
+  expect(await statusOf('culler-token', 'victim')).toBe(204);
+  // In the configuration: an administrator, the holder of a role.
+  expect(await statusOf('culler-token', 'ada')).toBe(403);
+  expect(await statusOf('culler-token', 'tea')).toBe(403);
 });
 
 test('custom scopes of a user are no obstacle to administrators', async () => {

@@ -96,7 +96,12 @@ function createLoginWorld(
   const service = createLoginService({
     ...stores,
     config,
-    binding: { isFor: () => true, isNamed: () => false, choose: () => 'any' },
+    binding: {
+      isFor: () => true,
+      isNamed: () => false,
+      givesRightsTo: () => false,
+      choose: () => 'any',
+    },
     throttle,
     audit: opened.audit,
     log,
