@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createScopeCatalogue } from '../../rbac/scope-definitions.ts';
 import { readTokenForm, requestedScopes, tokenFormQuery } from './token-form.ts';
 
@@ -72,6 +72,19 @@ describe('the form for a token', () => {
     expect(form.ticked.slice(0, ticked.length)).toEqual(ticked);
   });
 
+  test('encodes the address a few times, however much is ticked', () => {
+    const many = Array.from({ length: 500 }, (_, index): [string, string] => [
+      'scope',
+      `${'é '.repeat(50)}${index}`,
+    ]);
+    const form = readTokenForm(new URLSearchParams(many));
+    const encode = vi.spyOn(URLSearchParams.prototype, 'toString');
+    onTestFinished(() => encode.mockRestore());
+    const query = tokenFormQuery(form);
+    expect(encode.mock.calls.length).toBeLessThan(15);
+    expect(readTokenForm(new URLSearchParams(query)).ticked.length).toBeGreaterThan(5);
+  });
+
   test('reads no more than anyone types', () => {
     const many = Array.from({ length: 900 }, (_, index): [string, string] => [
       'scope',
@@ -80,5 +93,9 @@ describe('the form for a token', () => {
     const form = readTokenForm(new URLSearchParams([...many, ['note', 'n'.repeat(9000)]]));
     expect(form.ticked).toHaveLength(500);
     expect(form.note).toHaveLength(500);
+    const long = readTokenForm(
+      new URLSearchParams({ reach_name: 'n'.repeat(9000), reach: 'x'.repeat(9000) }),
+    );
+    expect([long.reachName.length, long.reach.length]).toEqual([300, 300]);
   });
 });

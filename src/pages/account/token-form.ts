@@ -41,16 +41,17 @@ export const extentScopes: Readonly<Record<Exclude<TokenExtent, 'choose'>, reado
 /** More are not ticked by hand. */
 const mostTicked = 500;
 const longestText = 16_384;
+const longestField = 300;
 
 export function readTokenForm(form: URLSearchParams): TokenForm {
   const ticked = [...form.getAll('scope'), ...wordsOf(form.get('ticked') ?? '')];
   return {
     note: (form.get('note') ?? '').trim().slice(0, longestNote),
-    expires_in: form.get('expires_in') ?? undefined,
+    expires_in: form.get('expires_in')?.slice(0, longestField),
     may: extents.find((extent) => extent === form.get('may')),
     ticked: [...new Set(ticked)].slice(0, mostTicked),
-    reach: form.get('reach') ?? '',
-    reachName: (form.get('reach_name') ?? '').trim(),
+    reach: (form.get('reach') ?? '').slice(0, longestField),
+    reachName: (form.get('reach_name') ?? '').trim().slice(0, longestField),
     scopes: wordsOf(form.get('scopes') ?? '')
       .join(' ')
       .slice(0, longestText),
@@ -66,9 +67,25 @@ const longestQuery = 3800;
  * would be too long, the last of them are left out.
  */
 export function tokenFormQuery(form: TokenForm): string {
-  const query = queryOf(form);
-  if (query.length <= longestQuery || form.ticked.length === 0) return query.slice(0, longestQuery);
-  return tokenFormQuery({ ...form, ticked: form.ticked.slice(0, -1) });
+  const withTicks = (count: number) => queryOf({ ...form, ticked: form.ticked.slice(0, count) });
+  let [fits, most] = [0, countWithin(form.ticked, longestQuery)];
+  // By halves: a form may be sent by anyone, and each attempt encodes all of it.
+  while (fits < most) {
+    const count = Math.ceil((fits + most) / 2);
+    if (withTicks(count).length <= longestQuery) fits = count;
+    else most = count - 1;
+  }
+  return withTicks(fits).slice(0, longestQuery);
+}
+
+/** How many of the first texts have at most so many characters together. */
+function countWithin(texts: readonly string[], length: number): number {
+  let left = length;
+  const end = texts.findIndex((each) => {
+    left -= each.length;
+    return left < 0;
+  });
+  return end === -1 ? texts.length : end;
 }
 
 function queryOf(form: TokenForm): string {
