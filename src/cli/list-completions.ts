@@ -7,7 +7,7 @@ import { createServerStore } from '../servers/server-store.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { probeDatabase } from '../store/probe-database.ts';
-import { createUserStore } from '../users/user-store.ts';
+import { completeUserName } from '../users/user-rows-store.ts';
 import type { CliIo } from './cli-io.ts';
 import { filesMark } from './completion-scripts.ts';
 import { fullName, listManagedServices } from './find-program.ts';
@@ -44,9 +44,8 @@ const namesOf: Readonly<Record<string, ListNames>> = {
 };
 
 async function listUsers(database: HubDatabase, _config: Config, beginning: string) {
-  const options = { offset: 0, limit: mostNames, search: beginning };
-  const { items } = await createUserStore(database).list(options);
-  return items.map(({ name }) => ({ value: name, description: 'user' }));
+  const names = await completeUserName(database, beginning, mostNames);
+  return names.map((value) => ({ value, description: 'user' }));
 }
 
 /**

@@ -91,3 +91,20 @@ export async function insertMissingUsers(
   const ids = new Set(inserted.map(({ id }) => id));
   return rows.filter(({ id }) => ids.has(id)).map((row) => ({ ...row, created_at }));
 }
+
+/** The names of at most `limit` users that begin with this, in order. */
+export async function completeUserName(
+  { kysely }: Pick<HubDatabase, 'kysely'>,
+  beginning: string,
+  limit: number,
+): Promise<string[]> {
+  const start = beginning.normalize('NFC');
+  const rows = await kysely
+    .selectFrom('users')
+    .select('name')
+    .where('name', '>=', start)
+    .orderBy('name')
+    .limit(limit)
+    .execute();
+  return rows.map(({ name }) => name).filter((name) => name.startsWith(start));
+}

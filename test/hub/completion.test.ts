@@ -3,7 +3,10 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openDatabase } from '../../src/store/open-database.ts';
+import { createUserStore } from '../../src/users/user-store.ts';
 import { useCommandLine } from '../support/command-line.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
 import { projectDirectory } from '../support/services.ts';
@@ -126,5 +129,17 @@ describe('what can come next', () => {
       '',
     );
     expect(stdout).toBe('ticker\tservice\n');
+  });
+
+  test('are users by the beginning of their names, however many there are', async () => {
+    {
+      const log = pino({ level: 'silent' });
+      const { directory } = folder;
+      await using database = await openDatabase('sqlite:hub.sqlite', { directory, log });
+      const names = Array.from({ length: 250 }, (_, index) => `member-${index}`);
+      await createUserStore(database).createMissing([...names, 'zoe', 'zoë.m']);
+    }
+    const args = ['complete', '--', 'user', 'delete', '--config', folder.configFile, 'zo'];
+    expect((await folder.run(args, '')).stdout).toBe('zoe\tuser\nzoë.m\tuser\n');
   });
 });
