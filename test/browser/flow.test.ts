@@ -1,13 +1,10 @@
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { requireComponent } from '../support/components.ts';
+import { hasChromium, startChromium } from '../support/chromium.ts';
 import { managedService, untilState, usersOpenServices } from '../support/services.ts';
 import { createTestHub, type TestHub } from '../support/test-hub.ts';
 
-const executablePath = '/usr/bin/chromium';
-const hasChromium = requireComponent('Chromium', executablePath);
-
-describe.runIf(hasChromium)('in Chromium', () => {
+describe.runIf(hasChromium())('in Chromium', () => {
   let hub: TestHub;
   let browser: Browser;
   let whoami: string;
@@ -28,17 +25,7 @@ describe.runIf(hasChromium)('in Chromium', () => {
     whoami = `${hub.url}services/whoami/`;
     await untilState(hub, 'whoami', 'ready');
     await untilState(hub, 'plain-app', 'ready');
-    browser = await chromium.launch({
-      executablePath,
-      args: [
-        '--no-sandbox',
-        '--disable-quic',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-        '--no-first-run',
-      ],
-    });
+    browser = await startChromium();
   });
 
   afterAll(async () => {
@@ -119,7 +106,8 @@ describe.runIf(hasChromium)('in Chromium', () => {
     await using visiting = await visit();
     const { page, complaints } = visiting;
     await page.goto(whoami);
-    // The first field has the focus.
+    // The first field has the focus as soon as the page is drawn.
+    await page.locator('input[name=username]:focus').waitFor();
     await page.keyboard.type('dot');
     await page.keyboard.press('Tab');
     await page.keyboard.type('test');

@@ -1,17 +1,17 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hasChromium, startChromium } from '../support/chromium.ts';
 import { requireComponent } from '../support/components.ts';
 import { notebookOf } from '../support/notebook-document.ts';
 import { serverPath, startServer, stopServer, untilServer } from '../support/server-hub.ts';
 import { createTestHub, submitForm, type TestHub, until } from '../support/test-hub.ts';
 
 const singleuser = '/usr/bin/jupyterhub-singleuser';
-const chromiumPath = '/usr/bin/chromium';
 const isInstalled =
   requireComponent('jupyterhub-singleuser', singleuser) &&
-  requireComponent('Chromium', chromiumPath) &&
+  hasChromium() &&
   requireComponent('the Python kernel', '/usr/share/jupyter/kernels/python3/kernel.json');
 
 const notebook = notebookOf([
@@ -28,17 +28,7 @@ describe.runIf(isInstalled)('Jupyter, as the system packages it,', () => {
   let hub: TestHub;
 
   beforeAll(async () => {
-    browser = await chromium.launch({
-      executablePath: chromiumPath,
-      args: [
-        '--no-sandbox',
-        '--disable-quic',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-        '--no-first-run',
-      ],
-    });
+    browser = await startChromium();
     hub = await createTestHub({
       Hub: {
         environment_prefixes: ['HUB', 'JUPYTERHUB'],

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { startChromium } from '../support/chromium.ts';
+import { hasChromium, startChromium } from '../support/chromium.ts';
 import { requireComponent } from '../support/components.ts';
 import { notebookOf } from '../support/notebook-document.ts';
 import { adminToken, createUsers, serverPath, startUntilReady } from '../support/server-hub.ts';
@@ -14,7 +14,7 @@ vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 const singleuser = '/usr/bin/jupyterhub-singleuser';
 const isInstalled =
   requireComponent('jupyterhub-singleuser', singleuser) &&
-  requireComponent('Chromium', '/usr/bin/chromium') &&
+  hasChromium() &&
   requireComponent('the Python kernel', '/usr/share/jupyter/kernels/python3/kernel.json');
 
 const notebook = notebookOf([
