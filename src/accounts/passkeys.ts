@@ -11,6 +11,7 @@ import { type KeyvSpace, useOnce } from '../store/keyv-space.ts';
 import { text } from '../texts/text.ts';
 import type { Passkey, PasskeyStore } from '../users/passkey-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
+import { newRecoveryCodes } from './recovery-codes.ts';
 import type { SecondFactorRule } from './second-factor-rule.ts';
 import type { Assertion, RelyingParty } from './webauthn.ts';
 
@@ -63,8 +64,11 @@ export interface Passkeys {
   listOf(userId: string): Promise<readonly Passkey[]>;
   /** Asks a browser to make a passkey. */
   askForNew(user: Account, browser: string): Promise<PasskeyQuestion>;
-  /** Keeps what the browser made. Throws `bad_request` for anything else, and `conflict`. */
-  add(user: Account, answer: PasskeyAnswer, name: string): Promise<void>;
+  /**
+   * Keeps what the browser made, and gives recovery codes to a user who has none. Throws `bad_request` for anything
+   * else, and `conflict`.
+   */
+  add(user: Account, answer: PasskeyAnswer, name: string): Promise<readonly string[] | undefined>;
   /** Asks a browser for a passkey of a user; for a login of whichever user it has one of. */
   ask(
     purpose: PasskeyPurpose,
@@ -205,7 +209,9 @@ export function createPasskeys(deps: {
       }
       const name = nameOf(givenName);
       const passkey = { ...made, userId: user.id, name, createdAt: new Date(now()) };
-      await store.add(passkey, { limit: mostPasskeys });
+      const { codes, hashes: recoveryCodeHashes } = newRecoveryCodes(user.id);
+      const added = await store.add(passkey, { limit: mostPasskeys, recoveryCodeHashes });
+      return added.issuesRecoveryCodes ? codes : undefined;
     },
 
     async ask(purpose, { user, browser }) {

@@ -15,7 +15,8 @@ export interface DatedLogin extends Login {
 
 /** How a user can show again who they are: by what the login itself asked for last. */
 export type Confirmation =
-  | { readonly kind: 'code'; readonly takesPasskey: boolean }
+  /** Without an app, by a recovery code. */
+  | { readonly kind: 'code'; readonly hasApp: boolean; readonly takesPasskey: boolean }
   | { readonly kind: 'passkey' }
   /** `ownsAccounts`: the name on the form is that of the user. */
   | {
@@ -83,8 +84,10 @@ export function createRecentLogin(deps: {
     const ownsAccounts = accountOwnerOf(authenticators)?.name === name;
     const factors = ownsAccounts ? await secondFactors.find(user.id) : undefined;
     if (factors !== undefined) {
-      const takesPasskey = factors.passkeyCount > 0 && passkeys.unusable === undefined;
-      return factors.codes === undefined ? { kind: 'passkey' } : { kind: 'code', takesPasskey };
+      const { hasApp, passkeyCount, recoveryCodesLeft } = factors;
+      const takesPasskey = passkeyCount > 0 && passkeys.unusable === undefined;
+      if (!hasApp && recoveryCodesLeft === 0) return { kind: 'passkey' };
+      return { kind: 'code', hasApp, takesPasskey };
     }
     if (!isForm(via)) return { kind: 'none' };
     return { kind: 'form', authenticator: name, method: via.login, ownsAccounts };

@@ -1,11 +1,11 @@
-import { randomBytes } from 'node:crypto';
 import type { LoginThrottle } from '../authentication/login-throttle.ts';
-import { hashSecret } from '../crypto/hash.ts';
 import { HubError } from '../errors.ts';
 import type { AuditTrail } from '../store/audit-trail.ts';
 import type { PasskeyStore } from '../users/passkey-store.ts';
+import type { RecoveryCodeStore } from '../users/recovery-code-store.ts';
 import type { SecondFactorStore } from '../users/second-factor-store.ts';
 import type { User } from '../users/user-store.ts';
+import { newRecoveryCodes, recoveryCodeHash } from './recovery-codes.ts';
 import type { SecondFactorRule } from './second-factor-rule.ts';
 
 /** Whose second factor it is, and from where a code comes. */
@@ -26,15 +26,16 @@ export interface SetUp {
   readonly uri: string;
 }
 
-/** What a login may ask for after the password; there is one at least. */
+/** What a login may ask for after the password: an app, or a passkey at least. */
 export interface FactorsOfUser {
-  /** Undefined without an authenticator app, also while its set-up has only begun. */
-  readonly codes: { readonly recoveryCodesLeft: number } | undefined;
+  /** False also while the set-up of an authenticator app has only begun. */
+  readonly hasApp: boolean;
   readonly passkeyCount: number;
+  readonly recoveryCodesLeft: number;
 }
 
 /**
- * The second factor of accounts with a password: passkeys, and codes by time (RFC 6238) with their recovery
+ * The second factor of accounts with a password: passkeys, and codes by time (RFC 6238), either with recovery
  * codes. What is here of passkeys is whether there are any; see `Passkeys`.
  */
 export interface SecondFactors {
@@ -44,16 +45,16 @@ export interface SecondFactors {
   begin(user: Pick<User, 'id' | 'name'>): Promise<SetUp>;
   /** What the set-up shows after a wrong code: the same secret, or a new one if none was begun. */
   resume(user: Pick<User, 'id' | 'name'>): Promise<SetUp>;
-  /** Turns it on with the first code, and gives the recovery codes. */
+  /** Turns it on with the first code, and gives recovery codes to a user who has none. */
   confirm(
     attempt: CodeAttempt,
   ): Promise<
-    | { readonly outcome: 'on'; readonly recoveryCodes: readonly string[] }
+    | { readonly outcome: 'on'; readonly recoveryCodes: readonly string[] | undefined }
     | Exclude<CodeResult, { outcome: 'right' }>
   >;
   /** Checks a code or a recovery code; either works once. */
   check(attempt: CodeAttempt): Promise<CodeResult>;
-  /** Replaces the recovery codes. Throws `not_found` when the second factor is off. */
+  /** Replaces the recovery codes. Throws `not_found` for a user without a second factor. */
   renewRecoveryCodes(userId: string): Promise<readonly string[]>;
   isRequiredOf(user: Pick<User, 'name' | 'isAdmin'>): Promise<boolean>;
   /** Turns the codes off; false when they were off. Throws `conflict` where they are the only factor and one is compulsory. */
@@ -65,15 +66,11 @@ export interface SecondFactors {
 /** At first use: most hubs are without second factors. */
 const loadTotp = () => import('./totp.ts');
 
-const recoveryCodeCount = 10;
-/** 80 bits: enough that the hash of one gives nothing away. */
-const recoveryCodeBytes = 10;
-const alphabet = 'abcdefghijkmnpqrstuvwxyz23456789';
-
 /** Attempts are counted apart from those at passwords. */
 export function createSecondFactors(deps: {
   readonly store: SecondFactorStore;
   readonly passkeys: Pick<PasskeyStore, 'countOfUser' | 'removeAllOfUser'>;
+  readonly recoveryCodes: RecoveryCodeStore;
   /** Not that of the passwords: a right password forgets the failures there. */
   readonly throttle: LoginThrottle;
   readonly rule: Pick<SecondFactorRule, 'isRequiredOf'>;
@@ -81,15 +78,16 @@ export function createSecondFactors(deps: {
   readonly audit: Pick<AuditTrail, 'recordBounded'>;
   readonly now?: () => Date;
 }): SecondFactors {
-  const { store, passkeys, throttle, rule, hubTitle, now = () => new Date() } = deps;
+  const { store, passkeys, recoveryCodes, throttle, rule, hubTitle, now = () => new Date() } = deps;
 
   async function isRight({ user, code }: CodeAttempt): Promise<boolean> {
     const factor = await store.find(user.id);
-    if (factor?.confirmedAt === undefined) return false;
-    const { timeStepOf } = await loadTotp();
-    const step = timeStepOf(factor.totpSecret, code, now());
-    if (step !== undefined) return store.takeStep(user.id, step);
-    return store.takeRecoveryCode(user.id, recoveryCodeHash(user.id, code));
+    if (factor?.confirmedAt !== undefined) {
+      const { timeStepOf } = await loadTotp();
+      const step = timeStepOf(factor.totpSecret, code, now());
+      if (step !== undefined) return store.takeStep(user.id, step);
+    }
+    return recoveryCodes.take(user.id, recoveryCodeHash(user.id, code));
   }
 
   async function throttled<Result>(
@@ -109,14 +107,14 @@ export function createSecondFactors(deps: {
 
   return {
     async find(userId) {
-      const [factor, passkeyCount] = await Promise.all([
+      const [factor, passkeyCount, recoveryCodesLeft] = await Promise.all([
         store.find(userId),
         passkeys.countOfUser(userId),
+        recoveryCodes.countOfUser(userId),
       ]);
-      const hasCodes = factor?.confirmedAt !== undefined;
-      if (!hasCodes && passkeyCount === 0) return undefined;
-      const codes = hasCodes ? { recoveryCodesLeft: factor.recoveryCodeCount } : undefined;
-      return { codes, passkeyCount };
+      const hasApp = factor?.confirmedAt !== undefined;
+      if (!hasApp && passkeyCount === 0) return undefined;
+      return { hasApp, passkeyCount, recoveryCodesLeft };
     },
 
     async begin(user) {
@@ -134,22 +132,24 @@ export function createSecondFactors(deps: {
 
     async confirm(attempt) {
       const { user, code } = attempt;
-      const recoveryCodes = newRecoveryCodes();
+      const fresh = newRecoveryCodes(user.id);
       const tried = await throttled(
         attempt,
         async () => {
           const factor = await store.find(user.id);
-          if (factor === undefined || factor.confirmedAt !== undefined) return false;
+          if (factor === undefined || factor.confirmedAt !== undefined) return undefined;
           const { timeStepOf } = await loadTotp();
           const step = timeStepOf(factor.totpSecret, code, now());
-          if (step === undefined) return false;
-          const recoveryCodeHashes = recoveryCodes.map((each) => recoveryCodeHash(user.id, each));
+          if (step === undefined) return undefined;
+          const recoveryCodeHashes = fresh.hashes;
           return store.confirm(user.id, { step, recoveryCodeHashes, now: now() });
         },
-        (isOn) => isOn,
+        (confirmed) => confirmed !== undefined,
       );
       if (tried.outcome === 'delayed') return tried;
-      return tried.result ? { outcome: 'on', recoveryCodes } : { outcome: 'wrong' };
+      if (tried.result === undefined) return { outcome: 'wrong' };
+      const { issuesRecoveryCodes } = tried.result;
+      return { outcome: 'on', recoveryCodes: issuesRecoveryCodes ? fresh.codes : undefined };
     },
 
     async check(attempt) {
@@ -172,9 +172,8 @@ export function createSecondFactors(deps: {
     },
 
     async renewRecoveryCodes(userId) {
-      const codes = newRecoveryCodes();
-      const hashes = codes.map((code) => recoveryCodeHash(userId, code));
-      if (await store.setRecoveryCodes(userId, hashes)) return codes;
+      const { codes, hashes } = newRecoveryCodes(userId);
+      if (await recoveryCodes.replace(userId, hashes)) return codes;
       throw new HubError('not_found', 'You have no second factor.');
     },
 
@@ -189,17 +188,4 @@ export function createSecondFactors(deps: {
       await passkeys.removeAllOfUser(userId);
     },
   };
-}
-
-function newRecoveryCodes(): string[] {
-  return Array.from({ length: recoveryCodeCount }, () => {
-    const signs = [...randomBytes((recoveryCodeBytes * 8) / 5)].map((byte) => alphabet[byte % 32]);
-    return signs.join('').replaceAll(/(.{4})(?=.)/g, '$1-');
-  });
-}
-
-/** Bound to the user: the same code of another user has another hash. */
-function recoveryCodeHash(userId: string, code: string): string {
-  const plain = code.slice(0, 100).toLowerCase().replaceAll(/[\s-]/g, '');
-  return hashSecret(`${userId}:${plain}`);
 }

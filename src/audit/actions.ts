@@ -10,8 +10,9 @@ export const auditActions = {
   'second_factor.check': 'A code of the second factor was refused.',
   'second_factor.enable': 'A second factor was turned on.',
   'second_factor.remove': 'A second factor was turned off.',
-  'second_factor.use_recovery_code': 'A recovery code was used in place of the second factor.',
-  'second_factor.renew_codes': 'Recovery codes were replaced by new ones.',
+  'second_factor.use_recovery_code':
+    'A recovery code was used in place of the second factor; the detail says how many are `left`.',
+  'second_factor.renew_codes': 'Recovery codes were made; those from before no longer work.',
   'passkey.add': 'A passkey was added to an account; the detail has its name.',
   'passkey.rename': 'A passkey got another name.',
   'passkey.remove': 'Passkeys were removed; the detail has the name of one, or says how many.',

@@ -79,6 +79,7 @@ export function composeAccounts(
     now,
     store: stores.secondFactors,
     passkeys: stores.passkeys,
+    recoveryCodes: stores.recoveryCodes,
     throttle: secondFactorThrottle,
     rule: secondFactorRule,
     hubTitle: config.Hub.title,

@@ -23,6 +23,7 @@ import { createIdentityStore } from '../users/identity-store.ts';
 import { createInvitationStore } from '../users/invitation-store.ts';
 import { createPasskeyStore } from '../users/passkey-store.ts';
 import { createPasswordCredentialStore } from '../users/password-credential-store.ts';
+import { createRecoveryCodeStore } from '../users/recovery-code-store.ts';
 import { createSecondFactorStore } from '../users/second-factor-store.ts';
 import { createSystemAccountStore } from '../users/system-account-store.ts';
 import { createUserInfoStore } from '../users/user-info-store.ts';
@@ -45,6 +46,7 @@ export function createStores(database: HubDatabase, secrets: readonly Secret[], 
       sealer: createSealer(secrets, 'second-factor'),
     }),
     passkeys: createPasskeyStore(database),
+    recoveryCodes: createRecoveryCodeStore(database),
     accounts: createAccountStore(database),
     instances: createInstanceStore(database),
     settings: createSettingStore(database),

@@ -23,6 +23,7 @@ import { migration0018 } from './migrations/0018-notices.ts';
 import { migration0019 } from './migrations/0019-audit-batches.ts';
 import { migration0020 } from './migrations/0020-passkeys.ts';
 import { migration0021 } from './migrations/0021-never-active.ts';
+import { migration0022 } from './migrations/0022-recovery-codes.ts';
 
 /** Every step, in order; the version of a schema is the number of steps it has seen. Append only. */
 export const migrations: readonly Migration[] = [
@@ -47,6 +48,7 @@ export const migrations: readonly Migration[] = [
   migration0019,
   migration0020,
   migration0021,
+  migration0022,
 ];
 
 export interface MigrateOptions {

@@ -2,10 +2,14 @@ export interface SecondFactorsTable {
   user_id: string;
   totp_secret_encrypted: string;
   confirmed_at: number | null;
-  /** JSON list of hashes, each removed when used. */
-  recovery_code_hashes: string;
   /** The last accepted time step, so that a code works once. */
   last_step: number | null;
+}
+
+/** A row goes when its code is used. */
+export interface RecoveryCodesTable {
+  user_id: string;
+  code_hash: string;
 }
 
 /** See `Passkey`; `transports` is a JSON list. */

@@ -1,5 +1,9 @@
 import type { Generated, GeneratedAlways, Insertable, Selectable, Updateable } from 'kysely';
-import type { PasskeysTable, SecondFactorsTable } from './second-factor-tables.ts';
+import type {
+  PasskeysTable,
+  RecoveryCodesTable,
+  SecondFactorsTable,
+} from './second-factor-tables.ts';
 
 /**
  * Every table of the hub. Times are milliseconds since 1970, booleans are 0 or 1, structured values
@@ -15,6 +19,7 @@ export interface Tables {
   auth_states: AuthStatesTable;
   second_factors: SecondFactorsTable;
   passkeys: PasskeysTable;
+  recovery_codes: RecoveryCodesTable;
   invitations: InvitationsTable;
   groups: GroupsTable;
   group_members: GroupMembersTable;

@@ -27,7 +27,10 @@ describeEachDatabase('a user who needs a second factor', (open) => {
     const passkeys = createPasskeyStore(database);
     const factors = createSecondFactorStore(database, { sealer });
     const addPasskey = (passkeyId: string) =>
-      passkeys.add({ ...passkey, id: passkeyId, userId: id }, { limit: 10 });
+      passkeys.add(
+        { ...passkey, id: passkeyId, userId: id },
+        { limit: 10, recoveryCodeHashes: [] },
+      );
     const addApp = async () => {
       await factors.begin(id, 'SECRET');
       await factors.confirm(id, { step: 1, recoveryCodeHashes: [], now });

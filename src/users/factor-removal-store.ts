@@ -13,6 +13,7 @@ export interface FactorRemoval {
 /**
  * Removes a second factor of a user in a transaction, of which one runs at a time for each user: of two removals at
  * once, the second counts what the first has left. Throws `conflict`, and removes nothing, when none would be left.
+ * The last one takes the recovery codes along.
  */
 export function removeFactor(
   database: Pick<HubDatabase, 'dialect' | 'transaction'>,
@@ -24,18 +25,20 @@ export function removeFactor(
   return database.transaction(async (transaction) => {
     await lockUser(transaction, database, userId);
     if (!(await work(transaction))) return false;
-    if (!mayBeLast && !(await hasFactor(transaction, userId))) {
+    if (await hasFactor(transaction, userId)) return true;
+    if (!mayBeLast) {
       throw new HubError(
         'conflict',
         text`Your account needs a second factor, and this is the only one.`,
         { hint: text`Set up another one first.` },
       );
     }
+    await transaction.deleteFrom('recovery_codes').where('user_id', '=', userId).execute();
     return true;
   });
 }
 
-async function hasFactor(on: Kysely<Tables>, userId: string): Promise<boolean> {
+export async function hasFactor(on: Kysely<Tables>, userId: string): Promise<boolean> {
   const found = await on
     .selectFrom('second_factors')
     .select('user_id')

@@ -20,7 +20,8 @@ describeEachDatabase('the passkey store', (open) => {
     const alice = await users.create({ name: 'alice' });
     const bob = await users.create({ name: 'bob' });
     const store = createPasskeyStore(database);
-    const add = (userId: string, id: string) => store.add({ ...added, id, userId }, { limit: 2 });
+    const add = (userId: string, id: string) =>
+      store.add({ ...added, id, userId }, { limit: 2, recoveryCodeHashes: [] });
     return { database, users, alice, bob, store, add };
   };
 
@@ -65,7 +66,10 @@ describeEachDatabase('the passkey store', (open) => {
       false,
     ]);
     expect(await store.find('one')).toMatchObject({ signCount: 5, lastUsedAt: at });
-    await store.add({ ...added, id: 'none', userId: alice.id, signCount: 0 }, { limit: 2 });
+    await store.add(
+      { ...added, id: 'none', userId: alice.id, signCount: 0 },
+      { limit: 2, recoveryCodeHashes: [] },
+    );
     const none = { id: 'none', userId: alice.id, name: 'Phone' };
     const useNone = { signCount: 0, at, purpose: 'login' };
     expect(await store.recordUse(none, useNone)).toBe(true);

@@ -7,6 +7,7 @@ import { lockUser } from '../store/user-lock.ts';
 import { userNameOf } from '../store/user-name-of.ts';
 import { text } from '../texts/text.ts';
 import { type FactorRemoval, removeFactor } from './factor-removal-store.ts';
+import { issueRecoveryCodes } from './recovery-code-store.ts';
 
 /** A public key by which a user proves who they are (Web Authentication Level 3). */
 export interface Passkey {
@@ -30,8 +31,14 @@ export interface PasskeyStore {
   /** Oldest first. */
   listOfUser(userId: string): Promise<readonly Passkey[]>;
   countOfUser(userId: string): Promise<number>;
-  /** Throws `conflict` for an id that is known or above the limit, `not_found` without the user. */
-  add(passkey: Omit<Passkey, 'lastUsedAt'>, options: { readonly limit: number }): Promise<void>;
+  /**
+   * Adds one, and gives its user the recovery codes unless there are some. Throws `conflict` for an id that is known or
+   * above the limit, `not_found` without the user.
+   */
+  add(
+    passkey: Omit<Passkey, 'lastUsedAt'>,
+    options: { readonly limit: number; readonly recoveryCodeHashes: readonly string[] },
+  ): Promise<{ readonly issuesRecoveryCodes: boolean }>;
   /**
    * Records a use; false for a counter that has not grown since, and for a passkey that is gone (Web
    * Authentication Level 3 §7.2, steps 22 and 23).
@@ -95,9 +102,9 @@ export function createPasskeyStore(
 
     countOfUser: (userId) => countIn(kysely, userId),
 
-    async add({ id, userId, name, ...passkey }, { limit }) {
+    async add({ id, userId, name, ...passkey }, { limit, recoveryCodeHashes }) {
       try {
-        await database.transaction(async (transaction) => {
+        return await database.transaction(async (transaction) => {
           await lockUser(transaction, database, userId);
           if ((await countIn(transaction, userId)) >= limit) {
             throw new HubError('conflict', text`You have ${limit} passkeys, which is the most.`, {
@@ -117,6 +124,13 @@ export function createPasskeyStore(
           };
           await transaction.insertInto('passkeys').values(row).execute();
           await record(transaction, 'passkey.add', userId, { name });
+          const issuesRecoveryCodes = await issueRecoveryCodes(
+            database,
+            transaction,
+            userId,
+            recoveryCodeHashes,
+          );
+          return { issuesRecoveryCodes };
         });
       } catch (error) {
         if (isForeignKeyViolation(error)) {
@@ -171,16 +185,19 @@ export function createPasskeyStore(
         return true;
       }),
 
-    removeAllOfUser: (userId) =>
-      database.transaction(async (transaction) => {
+    async removeAllOfUser(userId) {
+      let count = 0;
+      await removeFactor(database, userId, { mayBeLast: true }, async (transaction) => {
         const { numDeletedRows } = await transaction
           .deleteFrom('passkeys')
           .where('user_id', '=', userId)
           .executeTakeFirst();
-        const count = Number(numDeletedRows);
+        count = Number(numDeletedRows);
         if (count > 0) await record(transaction, 'passkey.remove', userId, { count });
-        return count;
-      }),
+        return count > 0;
+      });
+      return count;
+    },
   };
 }
 

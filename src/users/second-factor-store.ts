@@ -5,16 +5,16 @@ import { HubError } from '../errors.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { isForeignKeyViolation } from '../store/storage-error.ts';
 import type { Tables } from '../store/tables.ts';
+import { lockUser } from '../store/user-lock.ts';
 import { userNameOf } from '../store/user-name-of.ts';
 import { type FactorRemoval, removeFactor } from './factor-removal-store.ts';
+import { issueRecoveryCodes } from './recovery-code-store.ts';
 
-/** A user's second factor: one-time codes by time (RFC 6238) and recovery codes. */
+/** A user's authenticator app: one-time codes by time (RFC 6238). */
 export interface SecondFactor {
   readonly totpSecret: string;
   /** Undefined while the user has not yet shown a code; the login must not ask for one then. */
   readonly confirmedAt: Date | undefined;
-  /** How many recovery codes are left. */
-  readonly recoveryCodeCount: number;
 }
 
 export interface SecondFactorStore {
@@ -25,7 +25,10 @@ export interface SecondFactorStore {
    * is a confirmed one and `not_found` when there is no such user.
    */
   begin(userId: string, totpSecret: string): Promise<void>;
-  /** Confirms what was begun, with the time step of the code; false when there is nothing to confirm. */
+  /**
+   * Confirms what was begun, with the time step of the code, and gives the user the recovery codes unless there are
+   * some. Undefined when there is nothing to confirm.
+   */
   confirm(
     userId: string,
     options: {
@@ -33,13 +36,9 @@ export interface SecondFactorStore {
       readonly recoveryCodeHashes: readonly string[];
       readonly now: Date;
     },
-  ): Promise<boolean>;
+  ): Promise<{ readonly issuesRecoveryCodes: boolean } | undefined>;
   /** Accepts a time step once; false for it or an earlier one (RFC 6238 §5.2). */
   takeStep(userId: string, step: number): Promise<boolean>;
-  /** Uses up a recovery code; false when there is none with this hash. */
-  takeRecoveryCode(userId: string, codeHash: string): Promise<boolean>;
-  /** Replaces all recovery codes of a confirmed factor; false when there is none. */
-  setRecoveryCodes(userId: string, codeHashes: readonly string[]): Promise<boolean>;
   /** Removes the second factor; false when there was none. Throws `conflict` for the last one of a user who needs one. */
   delete(userId: string, removal: FactorRemoval): Promise<boolean>;
 }
@@ -59,19 +58,6 @@ export function createSecondFactorStore(
     await database.audit.record(transaction, { action, target: { kind: 'user', name } });
   }
 
-  /** Does work in a transaction, in which it is recorded unless it changed nothing. */
-  function recorded(
-    action: AuditAction,
-    userId: string,
-    work: (transaction: Kysely<Tables>) => Promise<boolean>,
-  ): Promise<boolean> {
-    return database.transaction(async (transaction) => {
-      if (!(await work(transaction))) return false;
-      await record(transaction, action, userId);
-      return true;
-    });
-  }
-
   return {
     async find(userId) {
       const row = await kysely
@@ -89,14 +75,12 @@ export function createSecondFactorStore(
       return {
         totpSecret,
         confirmedAt: row.confirmed_at === null ? undefined : new Date(row.confirmed_at),
-        recoveryCodeCount: parseHashes(row.recovery_code_hashes).length,
       };
     },
 
     async begin(userId, totpSecret) {
       const values = {
         totp_secret_encrypted: sealer.seal(totpSecret, contextOf(userId)),
-        recovery_code_hashes: '[]',
         confirmed_at: null,
         last_step: null,
       };
@@ -121,18 +105,23 @@ export function createSecondFactorStore(
     },
 
     confirm: (userId, { step, recoveryCodeHashes, now }) =>
-      recorded('second_factor.enable', userId, async (transaction) => {
+      database.transaction(async (transaction) => {
+        await lockUser(transaction, database, userId);
         const { numUpdatedRows } = await transaction
           .updateTable('second_factors')
-          .set({
-            confirmed_at: now.getTime(),
-            last_step: step,
-            recovery_code_hashes: JSON.stringify(recoveryCodeHashes),
-          })
+          .set({ confirmed_at: now.getTime(), last_step: step })
           .where('user_id', '=', userId)
           .where('confirmed_at', 'is', null)
           .executeTakeFirst();
-        return numUpdatedRows > 0n;
+        if (numUpdatedRows === 0n) return undefined;
+        await record(transaction, 'second_factor.enable', userId);
+        const issuesRecoveryCodes = await issueRecoveryCodes(
+          database,
+          transaction,
+          userId,
+          recoveryCodeHashes,
+        );
+        return { issuesRecoveryCodes };
       }),
 
     async takeStep(userId, step) {
@@ -144,39 +133,6 @@ export function createSecondFactorStore(
         .executeTakeFirst();
       return numUpdatedRows > 0n;
     },
-
-    async takeRecoveryCode(userId, codeHash) {
-      const row = await kysely
-        .selectFrom('second_factors')
-        .select('recovery_code_hashes')
-        .where('user_id', '=', userId)
-        .where('confirmed_at', 'is not', null)
-        .executeTakeFirst();
-      const hashes = row === undefined ? [] : parseHashes(row.recovery_code_hashes);
-      if (row === undefined || !hashes.includes(codeHash)) return false;
-      const left = hashes.filter((hash) => hash !== codeHash);
-      return recorded('second_factor.use_recovery_code', userId, async (transaction) => {
-        const { numUpdatedRows } = await transaction
-          .updateTable('second_factors')
-          .set({ recovery_code_hashes: JSON.stringify(left) })
-          .where('user_id', '=', userId)
-          // Of two who use a code at once, one finds the list changed and is refused.
-          .where('recovery_code_hashes', '=', row.recovery_code_hashes)
-          .executeTakeFirst();
-        return numUpdatedRows > 0n;
-      });
-    },
-
-    setRecoveryCodes: (userId, codeHashes) =>
-      recorded('second_factor.renew_codes', userId, async (transaction) => {
-        const { numUpdatedRows } = await transaction
-          .updateTable('second_factors')
-          .set({ recovery_code_hashes: JSON.stringify(codeHashes) })
-          .where('user_id', '=', userId)
-          .where('confirmed_at', 'is not', null)
-          .executeTakeFirst();
-        return numUpdatedRows > 0n;
-      }),
 
     delete: (userId, removal) =>
       removeFactor(database, userId, removal, async (transaction) => {
@@ -194,8 +150,4 @@ export function createSecondFactorStore(
 /** Binds the ciphertext to its row: moved to another user it does not open. */
 function contextOf(userId: string): string {
   return `totp-secret:${userId}`;
-}
-
-function parseHashes(text: string): string[] {
-  return JSON.parse(text) as string[];
 }

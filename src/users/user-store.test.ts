@@ -148,6 +148,7 @@ const tablesOfUsers = [
   'password_credentials',
   'second_factors',
   'passkeys',
+  'recovery_codes',
   'invitations',
   'identities',
   'group_members',
@@ -170,7 +171,6 @@ async function addBelongings({ kysely }: HubDatabase, id: string) {
       user_id,
       totp_secret_encrypted: 'x',
       confirmed_at: null,
-      recovery_code_hashes: '[]',
       last_step: null,
     })
     .execute();
@@ -188,6 +188,7 @@ async function addBelongings({ kysely }: HubDatabase, id: string) {
       last_used_at: null,
     })
     .execute();
+  await kysely.insertInto('recovery_codes').values({ user_id, code_hash: 'x' }).execute();
   await kysely
     .insertInto('invitations')
     .values({

@@ -57,6 +57,8 @@ describe.runIf(hasChromium())('in a real browser, with an authenticator of its o
     await page.getByLabel('Name of the new passkey').fill(name);
     await page.getByRole('button', { name: 'Add a passkey' }).click();
     await page.getByText('Your passkey is added.').waitFor();
+    await page.getByRole('link', { name: 'I have saved them' }).click();
+    await page.getByRole('heading', { name: 'Account' }).waitFor();
   }
 
   async function logOut(page: Page): Promise<void> {

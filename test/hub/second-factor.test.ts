@@ -1,18 +1,21 @@
 import { generateSync } from 'otplib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type BrowserAnswer, FakeBrowser } from '../support/fake-browser.ts';
+import { ageLogins } from '../support/login-age.ts';
 import { submitMain, submitTo } from '../support/pages.ts';
 import {
-  acceptInvitation,
-  createPasswordHub,
-  inviteUser,
-  testPassword,
-} from '../support/password-hub.ts';
+  addPasskey,
+  createPasskeyHub,
+  openForm,
+  post,
+  recoveryCodesOn,
+} from '../support/passkey-hub.ts';
+import { acceptInvitation, inviteUser, testPassword } from '../support/password-hub.ts';
 import { submitForm, submitLogin, type TestHub } from '../support/test-hub.ts';
 
 let hub: TestHub;
 beforeAll(async () => {
-  hub = await createPasswordHub(['ada', 'bob'], { Authenticator: { lockout_attempts: 4 } });
+  hub = await createPasskeyHub(['ada', 'bob'], { Authenticator: { lockout_attempts: 4 } });
 });
 afterAll(() => hub[Symbol.asyncDispose]());
 
@@ -51,9 +54,7 @@ async function enrol(): Promise<Enrolled> {
   const secret = /id="copy-key"[^>]*>([A-Z2-7 ]+)</.exec(page.body)?.[1]?.replaceAll(' ', '') ?? '';
   const usedCode = codeOf(secret, 0);
   const done = await submitMain(browser, page, { code: usedCode });
-  const recoveryCodes = [...done.body.matchAll(/<li>([a-z2-9]{4}(?:-[a-z2-9]{4}){3})<\/li>/g)].map(
-    ([, code = '']) => code,
-  );
+  const recoveryCodes = recoveryCodesOn(done);
   expect(recoveryCodes).toHaveLength(10);
   return { name, secret, usedCode, recoveryCodes, browser };
 }
@@ -225,6 +226,96 @@ describe('changing the second factor', () => {
     const page = await browser.request(`${hub.url}hub/login/second-factor`);
     expect((await submitMain(browser, page, { code: codeOf(secret) })).status).toBe(303);
     expect(await isLoggedIn(browser)).toBe(true);
+  });
+});
+
+describe('a user who has passkeys only', () => {
+  async function enrolPasskey() {
+    counter += 1;
+    const name = `user${counter}`;
+    const { secret } = await inviteUser(hub, name);
+    await acceptInvitation(hub, secret, testPassword);
+    const browser = await hub.logIn(name, testPassword);
+    const { id, recoveryCodes } = await addPasskey(hub, browser);
+    expect(recoveryCodes).toHaveLength(10);
+    return { name, browser, id, recoveryCodes };
+  }
+
+  /** Passes the password, and asks for the form for a recovery code. */
+  async function lost(name: string) {
+    const browser = new FakeBrowser();
+    await submitLogin(browser, hub.url, name, testPassword, '/hub/token');
+    const page = await browser.request(`${hub.url}hub/login/second-factor`);
+    expect(page.body).toContain('Use a recovery code');
+    const asking = await openForm(hub, browser, 'hub/login/second-factor?with=recovery-code');
+    const send = (code = '') =>
+      post(asking, 'hub/login/second-factor', { code, with: 'recovery-code' });
+    return { browser, send };
+  }
+
+  test('logs in with a recovery code, once, which is recorded', async () => {
+    const { name, recoveryCodes } = await enrolPasskey();
+    const { browser, send } = await lost(name);
+    const entered = await send(recoveryCodes[0]);
+    expect(entered.headers.location).toBe('/hub/token');
+    const account = await browser.request(`${hub.url}hub/account`);
+    expect(account.body).toContain('You have 9 recovery codes left.');
+    expect(account.body).toContain('second_factor.use_recovery_code');
+    const again = await lost(name);
+    expect((await again.send(recoveryCodes[0])).status).toBe(401);
+    expect(await isLoggedIn(again.browser)).toBe(false);
+    const audit = await hub.api(`/audit?target=${name}`, 'admin-service-token');
+    expect(await audit.json()).toMatchObject({
+      entries: expect.arrayContaining([
+        expect.objectContaining({
+          action: 'second_factor.use_recovery_code',
+          detail: { left: 9 },
+        }),
+      ]),
+    });
+  });
+
+  test('is not helped by the codes of others, nor by guessing', async () => {
+    const { name, recoveryCodes } = await enrolPasskey();
+    const other = await enrolPasskey();
+    const statuses: number[] = [];
+    for (const code of [...other.recoveryCodes.slice(0, 2), 'aaaa-aaaa-aaaa-aaaa', '', '000000']) {
+      const { send } = await lost(name);
+      statuses.push((await send(code)).status);
+    }
+    expect(statuses).toEqual([401, 401, 401, 401, 429]);
+    const { browser, send } = await lost(name);
+    expect((await send(recoveryCodes[0])).status).toBe(429);
+    expect(await isLoggedIn(browser)).toBe(false);
+    const owner = await lost(other.name);
+    expect((await owner.send(other.recoveryCodes[0])).status).toBe(303);
+  });
+
+  test('makes new codes after a recent login only, and confirms it with a code', async () => {
+    const { browser, recoveryCodes } = await enrolPasskey();
+    const path = 'hub/account/second-factor/recovery-codes';
+    const fresh = await post(await openForm(hub, browser, path), path, {});
+    const [newCode = ''] = recoveryCodesOn(fresh);
+    await ageLogins(hub);
+    const asking = await openForm(hub, browser, path);
+    const asks = await post(asking, path, {});
+    expect([asks.status, recoveryCodesOn(asks)]).toEqual([403, []]);
+    const waiting = /name="waiting_form" value="([^"]+)"/.exec(asks.body)?.[1] ?? '';
+    const confirm = (code = '') => post(asking, path, { waiting_form: waiting, code });
+    // Those that were replaced are of no use.
+    expect((await confirm(recoveryCodes[0])).status).toBe(403);
+    expect(recoveryCodesOn(await confirm(newCode))).toHaveLength(10);
+  });
+
+  test('has no codes left once the last passkey is gone', async () => {
+    const { name, browser, id } = await enrolPasskey();
+    const asking = await openForm(hub, browser, 'hub/account');
+    expect((await post(asking, 'hub/account/passkeys/remove', { passkey: id })).status).toBe(303);
+    expect((await browser.request(`${hub.url}hub/account`)).body).not.toContain('recovery codes');
+    const path = 'hub/account/second-factor/recovery-codes';
+    expect((await browser.request(`${hub.url}${path}`)).headers.location).toBe('/hub/account');
+    expect((await post(asking, path, {})).status).toBe(404);
+    await hub.logIn(name, testPassword);
   });
 });
 

@@ -84,12 +84,21 @@ export const fieldsOf = ({ state }: AskedQuestion, response: string) => ({
   passkey_response: response,
 });
 
+/** The recovery codes that a page shows; none on others. */
+export const recoveryCodesOn = ({ body }: Pick<BrowserAnswer, 'body'>): string[] =>
+  [...body.matchAll(/<li>([a-z2-9]{4}(?:-[a-z2-9]{4}){3})<\/li>/g)].map(([, code = '']) => code);
+
+/** A passkey, and the recovery codes that came with the first of a user. */
+export interface AddedPasskey extends SoftwarePasskey {
+  readonly recoveryCodes: readonly string[];
+}
+
 /** Adds a passkey to the account of a browser that is logged in. */
 export async function addPasskey(
   hub: Pick<TestHub, 'url'>,
   browser: FakeBrowser,
   options: { readonly name?: string } & Tampering = {},
-): Promise<SoftwarePasskey> {
+): Promise<AddedPasskey> {
   const { name = 'Laptop', ...tampering } = options;
   const asking = await openForm(hub, browser, 'hub/account');
   const question = await ask(asking, 'add');
@@ -99,6 +108,8 @@ export async function addPasskey(
   });
   const fields = { name, ...fieldsOf(question, passkey.creation) };
   const answer = await post(asking, 'hub/account/passkeys', fields);
-  if (answer.status !== 303) throw new Error(`not added: ${answer.status} ${answer.body}`);
-  return passkey;
+  const recoveryCodes = recoveryCodesOn(answer);
+  const isAdded = answer.status === 303 || (answer.status === 200 && recoveryCodes.length > 0);
+  if (!isAdded) throw new Error(`not added: ${answer.status} ${answer.body}`);
+  return { ...passkey, recoveryCodes };
 }

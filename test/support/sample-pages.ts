@@ -476,7 +476,7 @@ export function samplePages(
       },
     ],
     linkable: [{ authenticator: text('google'), label: text('Google') }],
-    secondFactor: { isOn: false, isRequired: false, recoveryCodesLeft: 0 },
+    secondFactor: { isOn: false, isRequired: false, recoveryCodesLeft: undefined },
     passkeys: { unusable: 'insecure' as const, suggestedName: '', passkeys: [] },
   };
   const users = (
@@ -595,7 +595,11 @@ export function samplePages(
     }),
     'confirm-code': confirmLoginPage({
       ...confirmation,
-      confirmation: { kind: 'code', takesPasskey: true },
+      confirmation: { kind: 'code', hasApp: true, takesPasskey: true },
+    }),
+    'confirm-recovery-code': confirmLoginPage({
+      ...confirmation,
+      confirmation: { kind: 'code', hasApp: false, takesPasskey: true },
     }),
     'confirm-passkey': confirmLoginPage({ ...confirmation, confirmation: { kind: 'passkey' } }),
     'confirm-external': confirmLoginPage({
@@ -612,12 +616,17 @@ export function samplePages(
       layout: anonymous,
       next: text('/hub/home'),
       error: text('This code is not right.'),
-      offers: { code: true, passkey: true },
+      offers: { code: true, passkey: true, recoveryCode: true },
     }),
     'second-factor-passkey': secondFactorPage({
       layout: anonymous,
       next: text('/hub/home'),
-      offers: { code: false, passkey: true },
+      offers: { code: false, passkey: true, recoveryCode: true },
+    }),
+    'second-factor-recovery-code': secondFactorPage({
+      layout: anonymous,
+      isRecovery: true,
+      offers: { code: false, passkey: true, recoveryCode: true },
     }),
     'logged-out': loggedOutPage({ layout: anonymous, provider: text('University SSO') }),
     leaving: interstitialPage({
@@ -1073,7 +1082,7 @@ export function samplePages(
       codes: ['k3fd-9wpa', '7hqz-m2xc', 'v8nt-4rje', 'p6yb-s5gu', 'd2la-0oki', 'x9mv-7ctn'].map(
         text,
       ),
-      isFirstTime: true,
+      after: 'passkey',
     }),
     'admin-users': adminUsersPage({
       layout,

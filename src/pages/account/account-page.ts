@@ -62,7 +62,8 @@ export interface LinkedIdentity {
 export interface SecondFactorStatus {
   readonly isOn: boolean;
   readonly isRequired: boolean;
-  readonly recoveryCodesLeft: number;
+  /** Undefined without any second factor. */
+  readonly recoveryCodesLeft: number | undefined;
 }
 
 /** The person's own account: password, passkeys, linked identities, second factor. */
@@ -153,17 +154,24 @@ function secondFactorSection(
   const { urls } = layout;
   const { isOn, isRequired, recoveryCodesLeft } = status;
   const controls = isOn
-    ? html`<a class="button small" href="${urls.recoveryCodes}">${text`New recovery codes…`}</a>${!isRequired && html`<a class="button small danger" href="${urls.removeSecondFactor}">${text`Turn off…`}</a>`}`
+    ? html`${!isRequired && html`<a class="button small danger" href="${urls.removeSecondFactor}">${text`Turn off…`}</a>`}`
     : html`<a class="button" href="${urls.secondFactor}">${text`Set up`}</a>`;
   return html`<section class="block"><h2>${text`Authenticator app`}</h2><ul class="list"><li><div class="what">
 <span class="status ${isOn ? 'good' : ''}">${isOn ? message('On', {}, { context: 'state' }) : message('Off', {}, { context: 'state' })}</span>
 <p>${
     isOn
-      ? html`${hasPasskeys ? text`A login by password asks for a code from your authenticator app or a passkey.` : text`A login by password asks for a code from your authenticator app.`} ${codesLeft(recoveryCodesLeft)}`
+      ? hasPasskeys
+        ? text`A login by password asks for a code from your authenticator app or a passkey.`
+        : text`A login by password asks for a code from your authenticator app.`
       : hasPasskeys
-        ? text`It comes with recovery codes, which log you in when your passkeys are lost.`
+        ? text`With it, a login by password takes a code from your phone in place of a passkey.`
         : text`With a code from your phone at each login, a stolen password alone is useless.`
-  }</p></div><div class="actions">${controls}</div></li></ul></section>`;
+  }</p></div><div class="actions">${controls}</div></li></ul></section>
+${
+  recoveryCodesLeft !== undefined &&
+  html`<section class="block"><h2>${text`Recovery codes`}</h2><ul class="list"><li><div class="what">
+<p>${codesLeft(recoveryCodesLeft)} ${text`Each logs you in once, after your password, when your phone or passkey is lost.`}</p></div><div class="actions"><a class="button small" href="${urls.recoveryCodes}">${text`New recovery codes…`}</a></div></li></ul></section>`
+}`;
 }
 
 const codesLeft = (count: number): Text =>

@@ -230,7 +230,7 @@ describe('setting up a second factor', () => {
 
   test('shows recovery codes to copy, and says that they come once', () => {
     const page = String(
-      recoveryCodesPage({ layout, codes: ['aaaa-1111', 'bbbb-2222'], isFirstTime: false }),
+      recoveryCodesPage({ layout, codes: ['aaaa-1111', 'bbbb-2222'], after: 'renewal' }),
     );
     expect(page).toContain('data-copy-text="aaaa-1111\nbbbb-2222"');
     expect(page).toContain('not shown again');

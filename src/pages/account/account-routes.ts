@@ -99,15 +99,15 @@ export function accountRoutes(
           label: authenticator.login.label,
         })),
       secondFactor: credential && {
-        isOn: factor?.codes !== undefined,
+        isOn: factor?.hasApp ?? false,
         isRequired: isRequired && factor?.passkeyCount === 0,
-        recoveryCodesLeft: factor?.codes?.recoveryCodesLeft ?? 0,
+        recoveryCodesLeft: factor?.recoveryCodesLeft,
       },
       passkeys: credential && {
         unusable: deps.passkeys.unusable,
         passkeys: (await deps.passkeys.listOf(user.id)).map((passkey) => ({
           ...passkey,
-          mayRemove: !isRequired || factor?.codes !== undefined || factor?.passkeyCount !== 1,
+          mayRemove: !isRequired || factor?.hasApp || factor?.passkeyCount !== 1,
         })),
         suggestedName: String(deviceName(ctx.get('User-Agent'))),
       },

@@ -4,6 +4,7 @@ import { text } from '../../texts/text.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
+import { recoveryCodesPage } from './second-factor-pages.ts';
 import { requirePassword } from './second-factor-routes.ts';
 
 /** `/hub/account/passkeys`: adding, renaming and removing one's own passkeys. */
@@ -24,7 +25,11 @@ export function passkeyRoutes(
     confirmLogin.change(async (ctx, { user, session }, form) => {
       await requirePassword(deps.credentials, user);
       const answer = passkeyAnswerOf(form, session.sessionId);
-      await passkeys.add(user, answer, form.get('name') ?? '');
+      const codes = await passkeys.add(user, answer, form.get('name') ?? '');
+      if (codes !== undefined) {
+        const layout = await pages.layoutFor(ctx);
+        return pages.send(ctx, recoveryCodesPage({ layout, codes, after: 'passkey', next: back }));
+      }
       pages.redirectWithNotice(ctx, back, { kind: 'good', text: text`Your passkey is added.` });
     }),
   );

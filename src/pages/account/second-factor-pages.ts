@@ -1,4 +1,4 @@
-import { type Phrase, text } from '../../texts/text.ts';
+import { joined, type Phrase, text } from '../../texts/text.ts';
 import { csrfField, textField } from '../elements/form.ts';
 import { focusLayout, pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps, LayoutProps } from '../elements/layout-props.ts';
@@ -59,17 +59,18 @@ ${textField({
 export interface RecoveryCodesView {
   readonly layout: LayoutProps;
   readonly codes: readonly string[];
-  /** False when older codes were replaced. */
-  readonly isFirstTime: boolean;
+  /** What they come with; codes that are renewed replace others. */
+  readonly after: 'app' | 'passkey' | 'renewal';
   /** Where it leads on; the account page by default. */
   readonly next?: string;
 }
 
 /** The recovery codes, shown this one time. */
-export function recoveryCodesPage({ layout, codes, isFirstTime, next }: RecoveryCodesView): Html {
-  const lead = isFirstTime
-    ? text`Your authenticator app is on. Each of these codes logs you in once, if you lose your phone. Print them or keep them in a safe place: they are not shown again.`
-    : text`These replace the codes you had. Each of these codes logs you in once, if you lose your phone. Print them or keep them in a safe place: they are not shown again.`;
+export function recoveryCodesPage({ layout, codes, after, next }: RecoveryCodesView): Html {
+  const lead = joined([
+    whatIsDone[after],
+    text`Each of these codes logs you in once, after your password, when your phone or passkey is lost. Print them or keep them in a safe place: they are not shown again.`,
+  ]);
   return focusLayout(layout, {
     title: text`Your recovery codes`,
     scripts: ['copy-button.js'],
@@ -82,6 +83,12 @@ export function recoveryCodesPage({ layout, codes, isFirstTime, next }: Recovery
   });
 }
 
+const whatIsDone: Readonly<Record<RecoveryCodesView['after'], Phrase>> = {
+  app: text`Your authenticator app is on.`,
+  passkey: text`Your passkey is added.`,
+  renewal: text`These replace the codes you had.`,
+};
+
 export interface ConfirmWithCodeView {
   readonly layout: FormLayoutProps;
   readonly title: Phrase;
@@ -90,28 +97,33 @@ export interface ConfirmWithCodeView {
   readonly label: Phrase;
   readonly action: string;
   readonly isDestructive: boolean;
+  /** False for users without an app, who confirm by other means. */
+  readonly asksForCode: boolean;
   readonly problem?: Phrase | undefined;
 }
 
-/** Asks for a code before the second factor itself is changed. The form sends `code`. */
+/** Asks before the second factor itself is changed. The form sends `code`. */
 export function confirmWithCodePage(view: ConfirmWithCodeView): Html {
-  const { layout, title, lead, label, action, isDestructive, problem } = view;
+  const { layout, title, lead, label, action, isDestructive, asksForCode, problem } = view;
   return focusLayout(layout, {
     title,
     body: html`<div class="panel">
-<header class="titles"><h1>${title}</h1><p class="lead">${lead}</p></header>
+<header class="titles"><h1>${title}</h1><p class="lead">${asksForCode ? joined([lead, text`Type a code to show that it is you.`]) : lead}</p></header>
 <form class="fields" method="post" action="${action}">
 ${csrfField(layout)}
-${textField({
-  name: 'code',
-  label: text`Code`,
-  autocomplete: 'one-time-code',
-  isLiteral: true,
-  isFocused: true,
-  maxLength: 32,
-  problem,
-  help: text`From your authenticator app, or one of your recovery codes.`,
-})}
+${
+  asksForCode &&
+  textField({
+    name: 'code',
+    label: text`Code`,
+    autocomplete: 'one-time-code',
+    isLiteral: true,
+    isFocused: true,
+    maxLength: 32,
+    problem,
+    help: text`From your authenticator app, or one of your recovery codes.`,
+  })
+}
 <div class="decision"><a class="button" href="${layout.urls.account}">${text`Cancel`}</a><button class="button primary${isDestructive && ' danger'}">${label}</button></div>
 </form>
 </div>`,

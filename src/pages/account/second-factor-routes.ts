@@ -39,6 +39,8 @@ export function secondFactorRoutes(
     pages.send(ctx, page, failure?.status ?? 200);
   }
 
+  const hasApp = async ({ user }: Login) => (await secondFactors.find(user.id))?.hasApp ?? false;
+
   function attemptOf(ctx: Context, { user }: Login, form: URLSearchParams) {
     const { address } = ctx.state['client'] as ClientAddress;
     return { user, address, code: form.get('code') ?? '' };
@@ -58,11 +60,17 @@ export function secondFactorRoutes(
       await requirePassword(deps.credentials, login.user);
       const result = await secondFactors.confirm(attemptOf(ctx, login, form));
       if (result.outcome === 'on') {
+        const { recoveryCodes: codes } = result;
+        if (codes === undefined) {
+          return pages.redirectWithNotice(ctx, urls.account, {
+            kind: 'good',
+            text: text`Your authenticator app is on.`,
+          });
+        }
         const layout = await pages.layoutFor(ctx);
-        const page = recoveryCodesPage({ layout, codes: result.recoveryCodes, isFirstTime: true });
-        return pages.send(ctx, page);
+        return pages.send(ctx, recoveryCodesPage({ layout, codes, after: 'app' }));
       }
-      if ((await secondFactors.find(login.user.id))?.codes !== undefined) {
+      if (await hasApp(login)) {
         ctx.redirect(urls.account);
         return;
       }
@@ -73,10 +81,11 @@ export function secondFactorRoutes(
   codeProtected({
     path: '/account/second-factor/remove',
     title: text`Turn off the authenticator app?`,
-    lead: text`Your recovery codes go with it. Without a passkey, your password alone logs you in from then on. Type a code to show that it is you.`,
+    lead: text`Without a passkey, your recovery codes go with it, and your password alone logs you in from then on.`,
     label: text`Turn off`,
     action: urls.removeSecondFactor,
     isDestructive: true,
+    isForPasskeys: false,
     async run(ctx, { user }) {
       await secondFactors.removeCodes(user);
       pages.redirectWithNotice(ctx, urls.account, {
@@ -89,20 +98,24 @@ export function secondFactorRoutes(
   codeProtected({
     path: '/account/second-factor/recovery-codes',
     title: text`Make new recovery codes?`,
-    lead: text`Those you have stop working. Type a code to show that it is you.`,
+    lead: text`Those you have stop working.`,
     label: text`Make new codes`,
     action: urls.recoveryCodes,
     isDestructive: false,
+    isForPasskeys: true,
     async run(ctx, { user }) {
       const codes = await secondFactors.renewRecoveryCodes(user.id);
       pages.send(
         ctx,
-        recoveryCodesPage({ layout: await pages.layoutFor(ctx), codes, isFirstTime: false }),
+        recoveryCodesPage({ layout: await pages.layoutFor(ctx), codes, after: 'renewal' }),
       );
     },
   });
 
-  /** An action that a stolen browser session must not suffice for. */
+  /**
+   * An action that a stolen browser session must not suffice for: it needs a code, or a recent login where passkeys are
+   * all that there is.
+   */
   function codeProtected(action: {
     readonly path: string;
     readonly title: Phrase;
@@ -110,29 +123,40 @@ export function secondFactorRoutes(
     readonly label: Phrase;
     readonly action: string;
     readonly isDestructive: boolean;
+    /** Whether it is for users without an app too. */
+    readonly isForPasskeys: boolean;
     readonly run: (ctx: Context, login: Login) => Promise<void>;
   }): void {
-    async function show(ctx: Context, failure?: Failure) {
+    async function show(ctx: Context, asksForCode: boolean, failure?: Failure) {
       const layout = await pages.formLayoutFor(ctx);
-      const page = confirmWithCodePage({ ...action, layout, problem: failure?.problem });
+      const { problem } = failure ?? {};
+      const page = confirmWithCodePage({ ...action, layout, asksForCode, problem });
       pages.send(ctx, page, failure?.status ?? 200);
     }
 
     router.get(
       action.path,
-      pages.loggedIn(async (ctx, { user }) => {
-        if ((await secondFactors.find(user.id))?.codes === undefined) ctx.redirect(urls.account);
-        else await show(ctx);
+      pages.loggedIn(async (ctx, login) => {
+        const factors = await secondFactors.find(login.user.id);
+        if (factors?.hasApp || (factors !== undefined && action.isForPasskeys)) {
+          return show(ctx, factors.hasApp);
+        }
+        ctx.redirect(urls.account);
       }),
     );
 
     router.post(
       action.path,
       pages.loggedIn(async (ctx, login) => {
+        if (action.isForPasskeys && !(await hasApp(login))) {
+          const form = await confirmLogin.readForm(ctx, login);
+          if (form !== undefined) await action.run(ctx, login);
+          return;
+        }
         const form = await pages.readForm(ctx);
         const result = await secondFactors.check(attemptOf(ctx, login, form));
         if (result.outcome === 'right') await action.run(ctx, login);
-        else await show(ctx, codeFailure(ctx, result));
+        else await show(ctx, true, codeFailure(ctx, result));
       }),
     );
   }

@@ -195,7 +195,7 @@ ${
   may.change &&
   entry(
     text`Remove the second factor`,
-    text`For users who have lost both phone and recovery codes. Make sure who is asking.`,
+    text`For users who have lost their phone or passkeys, and their recovery codes. Make sure who is asking.`,
     actionForm(layout, {
       action: urls.adminUser(user.name, 'remove-second-factor'),
       label: text`Remove`,

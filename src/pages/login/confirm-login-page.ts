@@ -38,8 +38,8 @@ ${
     ? notice('warn', text`Too many attempts. Wait ${duration(waitSeconds)}, then try again.`)
     : problem !== undefined && notice('bad', problem)
 }
-${confirmation.kind === 'passkey' ? passkeyDecision(view) : confirmationForm(view)}
-${confirmation.kind === 'code' && confirmation.takesPasskey && passkeyForm(layout, { purpose: 'confirm', action, label: text`Use a passkey`, fields, content: html`<div class="or">${text`or`}</div>` })}
+${isByPasskey(confirmation) ? passkeyDecision(view) : confirmationForm(view)}
+${confirmation.kind === 'code' && confirmation.hasApp && confirmation.takesPasskey && passkeyForm(layout, { purpose: 'confirm', action, label: text`Use a passkey`, fields, content: html`<div class="or">${text`or`}</div>` })}
 </div>`,
   });
 }
@@ -51,15 +51,36 @@ function scriptsOf(confirmation: ConfirmLoginView['confirmation']) {
   return takesPasskey ? (['passkey.js'] as const) : [];
 }
 
-function passkeyDecision({ layout, action, fields, cancelUrl }: ConfirmLoginView): Html {
-  return html`${passkeyForm(layout, { purpose: 'confirm', action, label: text`Use a passkey`, style: 'primary wide', fields })}${withoutPasskeys()}<a class="button wide" href="${cancelUrl}">${text`Cancel`}</a>`;
+/** Whether a passkey is the way, and a recovery code the way out. */
+function isByPasskey(confirmation: ConfirmLoginView['confirmation']): boolean {
+  return (
+    confirmation.kind === 'passkey' ||
+    (confirmation.kind === 'code' && !confirmation.hasApp && confirmation.takesPasskey)
+  );
+}
+
+function passkeyDecision({
+  layout,
+  confirmation,
+  action,
+  fields,
+  cancelUrl,
+}: ConfirmLoginView): Html {
+  return html`${passkeyForm(layout, { purpose: 'confirm', action, label: text`Use a passkey`, style: 'primary wide', fields })}${withoutPasskeys()}
+${
+  confirmation.kind === 'code' &&
+  html`<details class="more"><summary>${text`Use a recovery code`}</summary><form class="fields" method="post" action="${action}">
+${csrfField(layout)}${hiddenFields(fields)}${codeField({ hasApp: false, isFocused: false })}
+<button class="button wide">${text`Confirm`}</button>
+</form></details>`
+}<a class="button wide" href="${cancelUrl}">${text`Cancel`}</a>`;
 }
 
 function confirmationForm(view: ConfirmLoginView): Html {
   const { layout, confirmation, action, fields, cancelUrl } = view;
   return html`<form class="fields" method="post" action="${action}">
 ${csrfField(layout)}${hiddenFields(fields)}
-${confirmation.kind === 'code' && codeField()}
+${confirmation.kind === 'code' && codeField({ hasApp: confirmation.hasApp, isFocused: true })}
 ${confirmation.kind === 'form' && formFields(view, confirmation)}
 <div class="decision"><a class="button" href="${cancelUrl}">${text`Cancel`}</a><button class="button primary">${confirmation.kind === 'external' ? text`Continue to ${confirmation.provider}` : text`Confirm`}</button></div>
 </form>`;
@@ -69,9 +90,10 @@ function lead({ confirmation, userName }: ConfirmLoginView): Text {
   const who = html`<b>${userName}</b>`;
   switch (confirmation.kind) {
     case 'code':
+      if (isByPasskey(confirmation)) break;
       return text`You are logged in as ${who}. Before this change, type a code once more.`;
     case 'passkey':
-      return text`You are logged in as ${who}. Before this change, show once more that it is you.`;
+      break;
     case 'form':
       return confirmation.ownsAccounts
         ? text`You are logged in as ${who}. Before this change, type your password once more.`
@@ -79,17 +101,19 @@ function lead({ confirmation, userName }: ConfirmLoginView): Text {
     case 'external':
       return text`You are logged in as ${who}. Before this change, log in at ${confirmation.provider} once more.`;
   }
+  return text`You are logged in as ${who}. Before this change, show once more that it is you.`;
 }
 
-function codeField(): Html {
+function codeField(field: { readonly hasApp: boolean; readonly isFocused: boolean }): Html {
+  const { hasApp, isFocused } = field;
   return textField({
     name: 'code',
-    label: text`Code`,
-    autocomplete: 'one-time-code',
+    label: hasApp ? text`Code` : text`Recovery code`,
+    autocomplete: hasApp ? 'one-time-code' : 'off',
     isLiteral: true,
-    isFocused: true,
+    isFocused,
     maxLength: 32,
-    help: text`From your authenticator app, or one of your recovery codes.`,
+    ...(hasApp && { help: text`From your authenticator app, or one of your recovery codes.` }),
   });
 }
 

@@ -185,7 +185,11 @@ describe('choosing a password', () => {
 
 test('the second factor is asked for with a field that phones fill in', () => {
   const page = String(
-    secondFactorPage({ layout, next: '/x', offers: { code: true, passkey: false } }),
+    secondFactorPage({
+      layout,
+      next: '/x',
+      offers: { code: true, passkey: false, recoveryCode: true },
+    }),
   );
   expect(page).toContain('autocomplete="one-time-code"');
   expect(page).toContain('inputmode="numeric"');

@@ -59,7 +59,11 @@ export function loginStepRoutes(
     const factors = await secondFactors.find(id);
     const passkey = passkeys.unusable === undefined && (factors?.passkeyCount ?? 0) > 0;
     // Where an administrator has just removed all of them, the login goes on with the next attempt at it.
-    return { code: factors?.codes !== undefined, passkey };
+    return {
+      code: factors?.hasApp ?? false,
+      passkey,
+      recoveryCode: (factors?.recoveryCodesLeft ?? 0) > 0,
+    };
   }
 
   router.get('/login/second-factor', async (ctx) => {

@@ -9,8 +9,10 @@ import { type Html, html } from '../html.ts';
 
 /** What the user has. */
 export interface FactorsOffered {
+  /** Of an authenticator app. */
   readonly code: boolean;
   readonly passkey: boolean;
+  readonly recoveryCode: boolean;
 }
 
 export interface SecondFactorView {
@@ -27,11 +29,12 @@ export interface SecondFactorView {
 export function secondFactorPage(view: SecondFactorView): Html {
   const { layout, error, waitSeconds, offers, isRecovery = false } = view;
   const { urls } = layout;
-  const title = !offers.code
-    ? text`Use your passkey`
-    : isRecovery
-      ? text`Enter a recovery code`
-      : text`Enter your code`;
+  const hasForm = offers.code || isRecovery;
+  const title = isRecovery
+    ? text`Enter a recovery code`
+    : offers.code
+      ? text`Enter your code`
+      : text`Use your passkey`;
   return focusLayout(layout, {
     title,
     scripts: offers.passkey ? ['passkey.js'] : [],
@@ -42,38 +45,45 @@ ${
     ? notice('warn', text`Too many attempts. Wait ${duration(waitSeconds)}, then try again.`)
     : error !== undefined && notice('bad', error)
 }
-${offers.code && codeForm(view)}
+${hasForm && codeForm(view)}
 ${
   offers.passkey &&
   passkeyForm(layout, {
     purpose: 'second-factor',
     action: urls.loginSecondFactor,
     label: text`Use a passkey`,
-    style: offers.code ? 'wide' : 'primary wide',
-    content: offers.code && html`<div class="or">${text`or`}</div>`,
+    style: hasForm ? 'wide' : 'primary wide',
+    content: hasForm && html`<div class="or">${text`or`}</div>`,
   })
 }
-${!offers.code && withoutPasskeys()}
+${!hasForm && html`${withoutPasskeys()}${offers.recoveryCode && recoveryLink(view)}`}
 </div>
 <div class="aside">${actionForm(layout, { action: urls.logout, label: text`Log in as another user`, style: 'plain' })}</div>`,
   });
 }
 
 function leadOf({ layout, offers, isRecovery = false }: SecondFactorView): Text {
-  if (!offers.code) return text`Your password was right. Now show that it is you.`;
-  return isRecovery
-    ? text`One of those you saved when you set up your authenticator app. Each works once.`
+  if (isRecovery) {
+    return text`One of those you saved when you set up your second factor. Each works once.`;
+  }
+  return !offers.code
+    ? text`Your password was right. Now show that it is you.`
     : text`Open your authenticator app and type the six digits it shows for ${layout.hubTitle}.`;
 }
 
-function codeForm({ layout, next, isRecovery = false }: SecondFactorView): Html {
+function codeForm(view: SecondFactorView): Html {
+  const { layout, next, offers, isRecovery = false } = view;
   const { urls } = layout;
   return html`<form class="fields" method="post" action="${urls.loginSecondFactor}">
 ${csrfField(layout)}${hiddenFields({ next, with: isRecovery ? 'recovery-code' : undefined })}
 ${isRecovery ? recoveryCodeField() : appCodeField()}
 <button class="button primary wide">${text`Log in`}</button>
 </form>
-<p class="small">${isRecovery ? html`<a href="${urls.loginSecondFactor}">${text`Use my authenticator app`}</a>` : html`<a href="${urls.loginSecondFactor}?with=recovery-code">${text`Use a recovery code`}</a>`}</p>`;
+${isRecovery ? html`<p class="small"><a href="${urls.loginSecondFactor}">${offers.code ? text`Use my authenticator app` : text`Use my passkey`}</a></p>` : recoveryLink(view)}`;
+}
+
+function recoveryLink({ layout: { urls } }: SecondFactorView): Html {
+  return html`<p class="small"><a href="${urls.loginSecondFactor}?with=recovery-code">${text`Use a recovery code`}</a></p>`;
 }
 
 function appCodeField(): Html {

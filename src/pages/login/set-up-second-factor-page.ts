@@ -23,7 +23,7 @@ ${
     action: urls.loginSetUp,
     label: text`Add a passkey`,
     style: 'wide',
-  })}<p class="soft">${text`Or use an authenticator app on your phone, which comes with recovery codes.`}</p>`
+  })}<p class="soft">${text`Or use an authenticator app on your phone.`}</p>`
 }
 ${appSteps(view, urls.loginSetUp)}
 </div>

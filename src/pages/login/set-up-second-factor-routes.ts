@@ -47,6 +47,18 @@ export function setUpSecondFactorRoutes(
     pages.send(ctx, page, failure?.status ?? 200);
   }
 
+  function complete(
+    ctx: Context,
+    codes: readonly string[] | undefined,
+    after: 'app' | 'passkey',
+  ): Promise<void> {
+    if (codes === undefined) return logIn.completeStep(ctx);
+    return logIn.completeStep(ctx, async (next) => {
+      const layout = await pages.layoutFor(ctx);
+      pages.send(ctx, recoveryCodesPage({ layout, codes, after, next }));
+    });
+  }
+
   router.get('/login/set-up-second-factor', async (ctx) => {
     const user = await waitingUser(ctx);
     if (user === undefined) return logIn.startAgain(ctx);
@@ -60,8 +72,8 @@ export function setUpSecondFactorRoutes(
     if (user === undefined) return logIn.startAgain(ctx);
     const answer = passkeyAnswerOf(form, logIn.keyOf(ctx));
     if (answer.response !== '') {
-      await passkeys.add(user, answer, String(deviceName(ctx.get('User-Agent'))));
-      return logIn.completeStep(ctx);
+      const codes = await passkeys.add(user, answer, String(deviceName(ctx.get('User-Agent'))));
+      return complete(ctx, codes, 'passkey');
     }
     const { address } = ctx.state['client'] as ClientAddress;
     const code = form.get('code') ?? '';
@@ -69,10 +81,6 @@ export function setUpSecondFactorRoutes(
     if (result.outcome !== 'on') {
       return show(ctx, await secondFactors.resume(user), codeFailure(ctx, result));
     }
-    await logIn.completeStep(ctx, async (next) => {
-      const layout = await pages.layoutFor(ctx);
-      const { recoveryCodes: codes } = result;
-      pages.send(ctx, recoveryCodesPage({ layout, codes, isFirstTime: true, next }));
-    });
+    await complete(ctx, result.recoveryCodes, 'app');
   });
 }
