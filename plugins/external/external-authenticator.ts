@@ -347,13 +347,13 @@ const signedClaims = new Set([
   'auth_time',
 ]);
 
-/** The newer answer of the user endpoint wins, but not over what makes the ID token one. */
 /** Whether an ID token says that more than one factor was used: `amr` with `mfa` (RFC 8176 §2), or by its `acr`. */
 function hasSecondFactor({ amr, acr }: Claims, values: readonly string[] = []): boolean {
   if (Array.isArray(amr) && amr.includes('mfa')) return true;
   return typeof acr === 'string' && values.includes(acr);
 }
 
+/** The newer answer of the user endpoint wins, but not over what makes the ID token one. */
 function merge(idClaims: Claims, answer: Claims): Claims {
   const isPlain = Object.keys(idClaims).length === 0;
   const added = Object.entries(answer).filter(([name]) => isPlain || !signedClaims.has(name));

@@ -69,7 +69,7 @@ export interface Passkeys {
    * else, and `conflict`.
    */
   add(user: Account, answer: PasskeyAnswer, name: string): Promise<readonly string[] | undefined>;
-  /** Asks a browser for a passkey of a user; for a login of whichever user it has one of. */
+  /** Asks a browser for a passkey: one of this user, or of any user for a login. */
   ask(
     purpose: PasskeyPurpose,
     options: { readonly user?: Account; readonly browser: string },
@@ -130,8 +130,8 @@ export function createPasskeys(deps: {
 
   /** The challenge of a question, unless it was for another browser, purpose or user, or too long ago. */
   function challengeOf(state: string, context: string): string | undefined {
-    const text = sealer.open(state, context);
-    const content = text === undefined ? undefined : stateSchema.parse(JSON.parse(text));
+    const opened = sealer.open(state, context);
+    const content = opened === undefined ? undefined : stateSchema.parse(JSON.parse(opened));
     return content !== undefined && content.expiresAt > now() ? content.challenge : undefined;
   }
 

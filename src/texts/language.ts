@@ -24,9 +24,11 @@ export class Language {
 
   /** What its speakers call it: `Deutsch`. */
   get name(): string {
-    const names = new Intl.DisplayNames([this.tag], { type: 'language' });
-    const name = names.of(this.tag) ?? this.tag;
-    return name.slice(0, 1).toLocaleUpperCase(this.tag) + name.slice(1);
+    // Every page names all languages.
+    return this.format('name of the language', (tag) => {
+      const name = new Intl.DisplayNames([tag], { type: 'language' }).of(tag) ?? tag;
+      return name.slice(0, 1).toLocaleUpperCase(tag) + name.slice(1);
+    });
   }
 
   /** The parts of the text of a key with its values between them. */
@@ -44,7 +46,7 @@ export class Language {
     return this.#translations.get(key);
   }
 
-  /** A formatter of `Intl` for the language, made once for each of its names. */
+  /** A formatter of `Intl`, or what one gives, made once for each name. */
   format<Format>(name: string, create: (tag: string) => Format): Format {
     const known = this.#formats.get(name) as Format | undefined;
     if (known !== undefined) return known;

@@ -321,6 +321,16 @@ describe('adding a passkey', () => {
     await post(asking, 'hub/account/passkeys/remove', { passkey: made.id });
   });
 
+  test('offers a name in the language of the browser', async () => {
+    const browser = await hub.logIn('bob', testPassword);
+    const headers = {
+      'accept-language': 'de',
+      'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+    };
+    const { body } = await browser.request(`${hub.url}hub/account`, { headers });
+    expect(body).toContain('value="Firefox unter Linux"');
+  });
+
   test('one cannot touch the passkeys of another user', async () => {
     const { passkey } = await owner();
     const asking = await openForm(hub, await hub.logIn('bob', testPassword), 'hub/account');

@@ -2,7 +2,7 @@ import { closestName } from '../../config/suggestion.ts';
 import { HubError } from '../../errors.ts';
 import { quoteScope, type ScopeSet } from '../../rbac/scope.ts';
 import { isForServicesOnly, type ScopeCatalogue } from '../../rbac/scope-definitions.ts';
-import { message, type Phrase, text } from '../../texts/text.ts';
+import { joined, message, type Phrase, text } from '../../texts/text.ts';
 
 /** Scopes that one message names. */
 const mostNamed = 5;
@@ -34,7 +34,7 @@ export function scopeError(
     ...unknown.slice(0, mostNamed).map((scope) => meant(scope, catalogue)),
     ...beyond.slice(0, mostNamed).map((scope) => held && narrower(scope, held)),
   ].filter((hint) => hint !== undefined);
-  return new HubError(code, inARow(said), hints.length > 0 ? { hint: inARow(hints) } : {});
+  return new HubError(code, joined(said), hints.length > 0 ? { hint: joined(hints) } : {});
 }
 
 function unknownText(scopes: readonly string[]): Phrase {
@@ -81,8 +81,4 @@ function narrower(scope: string, held: ScopeSet): Phrase | undefined {
   const filtered = [...held].filter((each) => each.startsWith(`${name}!`)).slice(0, 3);
   if (filtered.length === 0) return undefined;
   return text`You have ${filtered.map(quoteScope).join(', ')}.`;
-}
-
-function inARow(sentences: readonly Phrase[]): Phrase {
-  return sentences.reduce((before, next) => text`${before} ${next}`);
 }

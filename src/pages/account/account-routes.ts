@@ -13,7 +13,7 @@ import type { PasswordHasher } from '../../plugin-host/authenticator.ts';
 import { isExternal } from '../../plugin-host/login-kinds.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { AuditStore } from '../../store/audit-store.ts';
-import { text } from '../../texts/text.ts';
+import { phraseIn, text } from '../../texts/text.ts';
 import type { GroupStore } from '../../users/group-store.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
 import { deviceName } from '../elements/device.ts';
@@ -109,7 +109,7 @@ export function accountRoutes(
           ...passkey,
           mayRemove: !isRequired || factor?.hasApp || factor?.passkeyCount !== 1,
         })),
-        suggestedName: String(deviceName(ctx.get('User-Agent'))),
+        suggestedName: phraseIn(deviceName(ctx.get('User-Agent')), pages.languageOf(ctx)),
       },
       activity,
     });

@@ -15,6 +15,7 @@ import { lastPageOf, type PagingView } from '../elements/paging.ts';
 import { type HtmlValue, html } from '../html.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
+import { withHint } from '../problem-of.ts';
 import type { ShownOnce } from '../shown-once.ts';
 import {
   offeredExtents,
@@ -150,7 +151,7 @@ export function tokenPageRoutes(
       if (error.code === 'conflict') {
         return fail(html`${error.shown.message} ${text`Revoke one that you no longer need.`}`, 409);
       }
-      await fail(html`${error.shown.message} ${error.shown.hint}`, 400);
+      await fail(withHint(error), 400);
     }
   });
 

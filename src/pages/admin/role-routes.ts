@@ -10,9 +10,9 @@ import { describeScopes } from '../../rbac/scope-descriptions.ts';
 import { message, type Phrase, text } from '../../texts/text.ts';
 import { lastPageOf } from '../elements/paging.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
+import { problemOf } from '../problem-of.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
 import { isPastLast, listUrl, pageLength, queryIn, readQuery } from './page-query.ts';
-import { problemOf } from './problem-of.ts';
 import { adminRoleFormPage } from './role-form-page.ts';
 import { adminRolePage, adminRolesPage } from './roles-page.ts';
 

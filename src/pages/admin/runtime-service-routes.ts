@@ -9,8 +9,8 @@ import {
 import type { ServiceAdministration } from '../../services/service-administration.ts';
 import { type Phrase, text } from '../../texts/text.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
+import { problemOf } from '../problem-of.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
-import { problemOf } from './problem-of.ts';
 import {
   adminServiceFormPage,
   type LaunchForm,

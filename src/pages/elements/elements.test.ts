@@ -4,7 +4,7 @@ import { loadLanguages } from '../../texts/languages.ts';
 import { createPageUrls } from '../page-urls.ts';
 import { deviceName } from './device.ts';
 import { hiddenFields, textField } from './form.ts';
-import { formatBytes, formatCount, formatCpu } from './quantity.ts';
+import { formatBytes, formatCpu } from './quantity.ts';
 import { table } from './table.ts';
 import { beforeNow, duration, relativeTime, timeElement } from './time.ts';
 
@@ -94,12 +94,6 @@ describe('quantities', () => {
   test('CPU is a percentage of one core', () => {
     expect(String(formatCpu(0.034))).toBe('3.4 %');
     expect(String(formatCpu(2.5))).toBe('250 %');
-  });
-
-  test('a count agrees with its noun', () => {
-    expect(formatCount(1, 'user')).toBe('1 user');
-    expect(formatCount(1200, 'user')).toBe('1,200 users');
-    expect(formatCount(2, 'match', 'matches')).toBe('2 matches');
   });
 });
 

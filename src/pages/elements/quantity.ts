@@ -38,8 +38,3 @@ function withUnit(value: number, digits: number, unit: string): Text {
   const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
   return written((language) => writeNumber(value, language, options) + unit);
 }
-
-/** Writes a count with its noun in English: `1 user`, `3 users`. */
-export function formatCount(amount: number, noun: string, plural = `${noun}s`): string {
-  return `${amount.toLocaleString('en')} ${amount === 1 ? noun : plural}`;
-}

@@ -4,6 +4,7 @@ import type { PartialLogins } from '../../accounts/partial-logins.ts';
 import { type Passkeys, passkeyAnswerOf } from '../../accounts/passkeys.ts';
 import type { SecondFactors, SetUp } from '../../accounts/second-factors.ts';
 import type { ClientAddress } from '../../http/client-address.ts';
+import { phraseIn } from '../../texts/text.ts';
 import type { User } from '../../users/user-store.ts';
 import { recoveryCodesPage } from '../account/second-factor-pages.ts';
 import { codeFailure, type Failure } from '../account/second-factor-routes.ts';
@@ -72,8 +73,8 @@ export function setUpSecondFactorRoutes(
     if (user === undefined) return logIn.startAgain(ctx);
     const answer = passkeyAnswerOf(form, logIn.keyOf(ctx));
     if (answer.response !== '') {
-      const codes = await passkeys.add(user, answer, String(deviceName(ctx.get('User-Agent'))));
-      return complete(ctx, codes, 'passkey');
+      const device = phraseIn(deviceName(ctx.get('User-Agent')), pages.languageOf(ctx));
+      return complete(ctx, await passkeys.add(user, answer, device), 'passkey');
     }
     const { address } = ctx.state['client'] as ClientAddress;
     const code = form.get('code') ?? '';

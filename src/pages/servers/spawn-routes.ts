@@ -14,6 +14,7 @@ import { type Phrase, type Text, text } from '../../texts/text.ts';
 import type { User } from '../../users/user-store.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import type { PageContext } from '../page-context.ts';
+import { withHint } from '../problem-of.ts';
 import type { ShowHome } from './home-routes.ts';
 import { notRunningPage } from './not-running-page.ts';
 import { type FindServerTarget, targetName } from './server-target.ts';
@@ -175,9 +176,7 @@ export function spawnRoutes(
       await servers.extend(user.name, serverName);
     } catch (error) {
       if (!(error instanceof HubError) || error.code !== 'conflict') throw error;
-      const { message, hint } = error.shown;
-      const told = hint === undefined ? message : text`${message} ${hint}`;
-      pages.redirectWithNotice(ctx, to, { kind: 'bad', text: told });
+      pages.redirectWithNotice(ctx, to, { kind: 'bad', text: withHint(error) });
       return;
     }
     pages.redirectWithNotice(ctx, to, { kind: 'good', text: text`The server goes on running.` });

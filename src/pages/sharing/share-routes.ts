@@ -17,6 +17,7 @@ import type { UserInfoStore } from '../../users/user-info-store.ts';
 import type { UserStore } from '../../users/user-store.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
+import { problemOf } from '../problem-of.ts';
 import { type ShareView, sharePage } from './share-page.ts';
 import { type ShareLevel, shareLevels } from './share-words.ts';
 
@@ -128,12 +129,7 @@ export function shareRoutes(
     try {
       await sharing.grant(target.caller, server, recipient, scopesOf(form.get('level')));
     } catch (error) {
-      const isMistake =
-        error instanceof HubError && ['bad_request', 'forbidden', 'conflict'].includes(error.code);
-      if (!isMistake) throw error;
-      const { message, hint } = error.shown;
-      const problem = hint === undefined ? message : text`${message} ${hint}`;
-      return show(ctx, target, { typed: { name: recipient.name, problem } });
+      return show(ctx, target, { typed: { name: recipient.name, problem: problemOf(error) } });
     }
     done(ctx, target, text`The server is shared with ${recipient.name}.`);
   }

@@ -1,11 +1,15 @@
-import { HubError } from '../../errors.ts';
-import { joined, type Phrase } from '../../texts/text.ts';
+import { HubError } from '../errors.ts';
+import { joined, type Phrase } from '../texts/text.ts';
 
 const mistakes: ReadonlySet<string> = new Set(['bad_request', 'conflict', 'forbidden']);
 
 /** What to tell on a form; anything that is not a mistake in it is thrown again. */
 export function problemOf(error: unknown): Phrase {
   if (!(error instanceof HubError) || !mistakes.has(error.code)) throw error;
-  const { message, hint } = error.shown;
+  return withHint(error);
+}
+
+/** What has happened and what to do about it. */
+export function withHint({ shown: { message, hint } }: HubError): Phrase {
   return hint === undefined ? message : joined([message, hint]);
 }
