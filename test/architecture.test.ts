@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
  * floor imports from its own folder and from lower floors only, types included.
  */
 const floors: readonly (readonly string[])[] = [
+  ['files'],
   ['texts'],
   ['errors.ts', 'concurrency', 'logging', 'metrics', 'protocol', 'undocumented'],
   ['config', 'processes'],

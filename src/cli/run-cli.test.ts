@@ -115,6 +115,8 @@ describe('hub check', () => {
     writeFileSync(join(folder, 'it.json'), '{');
     writeFileSync(join(folder, 'no tag.json'), '{}');
     mkdirSync(join(folder, 'es.json'));
+    writeFileSync(join(folder, 'pl.json'), Buffer.from([0x7b, 0xff, 0x7d]));
+    writeFileSync(join(folder, 'da.json'), '\u{FEFF}{"Log in": "Log ind"}');
     writeFileSync(join(folder, 'sv.json'), ' '.repeat(1_100_000));
     writeConfig({ Hub: { languages_dir: 'languages', language: 'nl' } });
     const { exitCode, stderr } = await hub('check');
@@ -124,14 +126,19 @@ describe('hub check', () => {
       `${join(folder, 'fr.json')}: the text "Error {0}" lacks the placeholder {0}`,
       `${join(folder, 'it.json')} is not JSON: `,
       `${join(folder, 'no tag.json')} must be named for a language`,
-      `${join(folder, 'es.json')} is no file`,
-      `${join(folder, 'sv.json')} is larger than 1048576 bytes`,
+      `${join(folder, 'es.json')} is a folder, not a file`,
+      `${join(folder, 'pl.json')} is not text in UTF-8`,
+      `${join(folder, 'sv.json')} is larger than 1024 KiB`,
       'there is no nl.json in Hub.languages_dir',
     ]) {
       expect(stderr).toContain(problem);
     }
+    // A byte order mark, as some editors write it, is no mistake.
+    expect(stderr).not.toContain('da.json');
     writeConfig({ Hub: { languages_dir: 'gone' } });
-    expect((await hub('check')).stderr).toContain(`${join(directory(), 'gone')} cannot be read: `);
+    expect((await hub('check')).stderr).toContain(
+      `${join(directory(), 'gone')} cannot be read: there is no such file`,
+    );
   });
 
   test('prints all texts, to begin a translation with', async () => {

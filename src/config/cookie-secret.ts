@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { link, open, readFile, stat, unlink } from 'node:fs/promises';
 import { ConfigError } from '../errors.ts';
+import { reasonOf } from '../files/read-file.ts';
 import { Secret } from './secret.ts';
-import { reasonOf } from './secrets.ts';
 
 const fewestCharacters = 32;
 const fewestDifferentCharacters = 8;

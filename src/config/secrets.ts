@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import { reasonOf } from '../files/read-file.ts';
 
 /** Where references to secrets lead: the environment and the folder of the configuration file. */
 export interface SecretSources {
@@ -65,16 +66,4 @@ function isPublic(text: string): boolean {
 
 function unresolved(message: string): ResolvedSecret {
   return { outcome: 'unresolved', message };
-}
-
-/** Says why a file could not be read, in the words of the operating system. */
-export function reasonOf(error: unknown): string {
-  const code = (error as NodeJS.ErrnoException).code;
-  const words: Record<string, string> = {
-    ENOENT: 'there is no such file',
-    EACCES: 'permission denied',
-    EISDIR: 'it is a folder',
-    ENOTDIR: 'a part of its path is not a folder',
-  };
-  return words[code ?? ''] ?? code ?? 'unknown reason';
 }

@@ -1,4 +1,4 @@
-import { readText } from './read-file.ts';
+import { readText } from '../files/read-file.ts';
 
 /** What an image is by its content, whatever its file is called. */
 export interface Image {

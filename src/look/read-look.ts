@@ -2,12 +2,11 @@ import { hash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
-import { reasonOf } from '../config/secrets.ts';
 import { didYouMean } from '../config/suggestion.ts';
 import type { ConfigProblem } from '../errors.ts';
+import { readBoundedFile, readText, reasonOf } from '../files/read-file.ts';
 import { type Image, type ImageType, readImage } from './image.ts';
 import type { Look, OwnFile, OwnFileName, OwnLook } from './look.ts';
-import { readBoundedFile, readText } from './read-file.ts';
 import { findStylesheetProblems } from './stylesheet.ts';
 import {
   compileTemplate,

@@ -1,14 +1,15 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import Negotiator from 'negotiator';
+import { readBoundedFile, readText, reasonOf } from '../files/read-file.ts';
 import { type CatalogueProblem, readCatalogue } from './catalogue.ts';
 import { Language } from './language.ts';
 
 /** Texts in a language that comes with the hub, one file for each part of it. */
 const germanDirectory = join(import.meta.dirname, 'languages', 'de');
 
-/** Far more than all texts of the hub, in bytes. */
-const largestFile = 1_048_576;
+/** Far more than all texts of the hub. */
+const longestFileBytes = 1024 * 1024;
 
 export interface LanguageSettings {
   /** Folder of the operator's catalogues, `<tag>.json` each. */
@@ -136,15 +137,11 @@ async function readFileOf(
   file: string,
   isKnown: (key: string) => boolean,
 ): Promise<ReturnType<typeof readCatalogue>> {
-  const none = (message: string) => ({ translations: new Map(), problems: [{ message }] });
-  try {
-    const status = await stat(file);
-    if (!status.isFile()) return none('is no file');
-    if (status.size > largestFile) return none(`is larger than ${largestFile} bytes`);
-    return readCatalogue(await readFile(file, 'utf8'), isKnown);
-  } catch (error) {
-    return none(`cannot be read: ${reasonOf(error)}`);
-  }
+  const read = await readBoundedFile(file, longestFileBytes);
+  const json = read.problem === undefined ? readText(read.body) : undefined;
+  if (json !== undefined) return readCatalogue(json, isKnown);
+  const message = read.problem ?? 'is not text in UTF-8';
+  return { translations: new Map(), problems: [{ message }] };
 }
 
 function canonicalTag(name: string): string | undefined {
@@ -154,6 +151,3 @@ function canonicalTag(name: string): string | undefined {
     return undefined;
   }
 }
-
-const reasonOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);

@@ -1,6 +1,5 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { reasonOf } from '../config/secrets.ts';
 
 export type ReadFile =
   | { readonly body: Buffer; readonly problem?: undefined }
@@ -40,4 +39,16 @@ export function readText(body: Buffer): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Says why a file could not be read, in the words of the operating system. */
+export function reasonOf(error: unknown): string {
+  const code = (error as NodeJS.ErrnoException).code;
+  const words: Record<string, string> = {
+    ENOENT: 'there is no such file',
+    EACCES: 'permission denied',
+    EISDIR: 'it is a folder',
+    ENOTDIR: 'a part of its path is not a folder',
+  };
+  return words[code ?? ''] ?? code ?? 'unknown reason';
 }
