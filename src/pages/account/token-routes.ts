@@ -11,7 +11,7 @@ import { type ScopeChoices, scopeChoices } from '../../rbac/scope-choices.ts';
 import { describeScopes } from '../../rbac/scope-descriptions.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import { text } from '../../texts/text.ts';
-import { lastPageOf, type PagingView } from '../elements/paging.ts';
+import { lastPageOf, onPage, type PagingView, pageNumberIn } from '../elements/paging.ts';
 import { type HtmlValue, html } from '../html.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
@@ -242,10 +242,8 @@ function partOf<Item>(
   url: string,
 ): { readonly items: readonly Item[]; readonly paging: PagingView } {
   const total = items.length;
-  const asked = Number(query.get(parameter));
-  const last = lastPageOf(total, pageSize);
-  const page = Number.isInteger(asked) ? Math.min(Math.max(asked, 1), last) : 1;
-  const shown = items.slice((page - 1) * pageSize, page * pageSize);
+  const page = Math.min(pageNumberIn(query, parameter), lastPageOf(total, pageSize));
+  const shown = onPage(items, page, pageSize);
   const urlOf = (number: number) => `${url}?${parameter}=${number}`;
   return { items: shown, paging: { page, size: pageSize, total, shown: shown.length, urlOf } };
 }

@@ -5,6 +5,7 @@ import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { type PagingView, paging } from '../elements/paging.ts';
 import { formatNumber } from '../elements/quantity.ts';
+import { searchForm } from '../elements/search-form.ts';
 import { table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
@@ -38,7 +39,7 @@ ${textField({ name: 'name', label: text`Name of a new group`, value: typedName, 
 <button class="button primary">${text`Create group`}</button>
 </form>`
 }
-${(total > view.paging.size || search !== '') && searchForm(urls.adminGroups, search, text`Find a group`)}
+${(total > view.paging.size || search !== '') && searchForm(urls.adminGroups, { label: text`Find a group`, search })}
 <section class="block">${
       groups.length === 0
         ? html`<p class="empty">${search === '' ? text`There are no groups yet.` : text`No group’s name contains “${search}”.`}</p>`
@@ -58,13 +59,6 @@ ${(total > view.paging.size || search !== '') && searchForm(urls.adminGroups, se
           )}${paging(view.paging)}`
     }</section>`,
   });
-}
-
-function searchForm(url: string, search: string, label: Phrase): Html {
-  return html`<form class="inline-form" method="get" action="${url}" role="search">
-<div class="field"><label for="search">${label}</label><input class="input" id="search" name="search" type="search" value="${search}" maxlength="255" autocapitalize="none" spellcheck="false"></div>
-<button class="button">${text`Search`}</button>
-</form>`;
 }
 
 export interface AdminGroupView {
@@ -112,7 +106,7 @@ ${textArea({ name: 'names', label: text`Add members`, value: typedNames, problem
 </form>`
 }
 <section class="block"><h2>${text`Members`}</h2>
-${(total > view.paging.size || search !== '') && searchForm(url, search, text`Find a member`)}
+${(total > view.paging.size || search !== '') && searchForm(url, { label: text`Find a member`, search })}
 ${memberTable(view)}</section>
 ${roleSection(view)}
 ${propertySection(view)}`,

@@ -1,4 +1,5 @@
 import type { Context } from 'koa';
+import { pageNumberIn } from '../elements/paging.ts';
 
 /** Rows on a page of groups, members or holders. */
 export const pageLength = 50;
@@ -14,8 +15,7 @@ export function readQuery(ctx: Context) {
 /** The same of a form that leads back to the page of the list on which its button stood. */
 export function queryIn(fields: URLSearchParams) {
   const search = (fields.get('search') ?? '').trim().slice(0, longestSearch);
-  const number = /^\d{1,7}$/.exec(fields.get('page') ?? '')?.[0];
-  return { search, page: Math.max(Number(number ?? 1), 1) };
+  return { search, page: pageNumberIn(fields) };
 }
 
 export function listUrl(url: string, search: string, page: number): string {

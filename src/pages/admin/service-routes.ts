@@ -12,11 +12,10 @@ import { serviceInfo } from '../../services/service-info.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
 import { text } from '../../texts/text.ts';
 import { spanIn } from '../elements/load-plots.ts';
-import { lastPageOf } from '../elements/paging.ts';
+import { lastPageOf, onPage } from '../elements/paging.ts';
 import {
   isShownAs,
   matchesSearch,
-  onPage,
   readServicesQuery,
   type ShownState,
   servicesUrl,

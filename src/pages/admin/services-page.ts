@@ -2,12 +2,12 @@ import type { LoadSeries } from '../../metrics/load-history.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
 import { translated } from '../../texts/known-sentences.ts';
 import { message, type Phrase, text } from '../../texts/text.ts';
-import { hiddenFields } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadSpark } from '../elements/load-plots.ts';
 import { paging } from '../elements/paging.ts';
 import { formatBytes, formatCpu, formatNumber } from '../elements/quantity.ts';
+import { searchForm } from '../elements/search-form.ts';
 import { table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { serviceStatus } from '../services/service-list.ts';
@@ -53,7 +53,7 @@ export function adminServicesPage(view: AdminServicesView): Html {
     tab: 'services',
     scripts: ['live-state.js'],
     body: html`${pageHead(text`Services`, leadOf(counts.crash_looping), mayAdd && html`<a class="button primary" href="${urls.adminNewService}">${text`Add service`}</a>`)}
-${(counts.all > size || query.search !== '') && searchForm(view)}
+${(counts.all > size || query.search !== '') && serviceSearch(view)}
 <div id="services" data-live-seconds="5">${chips(view)}
 <section class="block">${services.length === 0 ? html`<p class="empty">${nothing(view)}</p>` : serviceTable(layout, services)}
 ${paging({ page: query.page, size, total, shown: services.length, urlOf: (page) => servicesUrl(urls.adminServices, { ...query, page }) })}</section></div>`,
@@ -69,11 +69,9 @@ function leadOf(failing: number): Phrase {
       );
 }
 
-function searchForm({ layout, query: { search, show } }: AdminServicesView): Html {
-  return html`<form class="inline-form" method="get" action="${layout.urls.adminServices}" role="search">${hiddenFields({ show })}
-<div class="field"><label for="search">${text`Find by title, name or description`}</label><input class="input" id="search" name="search" type="search" value="${search}" maxlength="255" autocapitalize="none" spellcheck="false"></div>
-<button class="button">${text`Search`}</button>
-</form>`;
+function serviceSearch({ layout, query: { search, show } }: AdminServicesView): Html {
+  const label = text`Find by title, name or description`;
+  return searchForm(layout.urls.adminServices, { label, search, fields: { show } });
 }
 
 const stateWords = {

@@ -5,6 +5,7 @@ import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { paging } from '../elements/paging.ts';
 import { formatNumber } from '../elements/quantity.ts';
+import { searchForm } from '../elements/search-form.ts';
 import { type Column, table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
@@ -61,7 +62,7 @@ export function adminUsersPage(view: AdminUsersView): Html {
     tab: 'users',
     scripts: ['live-state.js'],
     body: html`${pageHead(text`Users`, countOf(total, isNarrowed), view.mayAdd && html`<a class="button primary" href="${layout.urls.adminNewUsers}">${text`Add users`}</a>`)}
-${searchForm(view)}
+${userSearch(view)}
 ${chips(layout, query, counts)}
 <section class="block" id="users" data-live-seconds="10">${
       users.length === 0
@@ -87,14 +88,14 @@ function countOf(count: number, isNarrowed: boolean): Text {
     : message('{count, plural, one {# user} other {# users}}', { count });
 }
 
-function searchForm({ layout, query }: AdminUsersView): Html {
-  const { search: _search, group: _group, page: _page, ...rest } = usersFields(query);
-  return html`<form class="inline-form" method="get" action="${layout.urls.admin}" role="search">
-${hiddenFields(rest)}
-<div class="field"><label for="search">${text`Find by name or e-mail address`}</label><input class="input" id="search" name="search" type="search" value="${query.search}" maxlength="255" autocapitalize="none" spellcheck="false"></div>
-<div class="field"><label for="group">${text`In the group`}</label><input class="input" id="group" name="group" type="search" value="${query.group ?? ''}" maxlength="255" autocapitalize="none" spellcheck="false"></div>
-<button class="button">${text`Search`}</button>
-</form>`;
+function userSearch({ layout, query }: AdminUsersView): Html {
+  const { search: _search, group: _group, page: _page, ...fields } = usersFields(query);
+  return searchForm(layout.urls.admin, {
+    label: text`Find by name or e-mail address`,
+    search: query.search,
+    fields,
+    second: { name: 'group', label: text`In the group`, value: query.group ?? '' },
+  });
 }
 
 const markWords = {

@@ -1,5 +1,6 @@
 import { type UserMark, userMarks } from '../../users/user-filters-store.ts';
 import type { UserSort } from '../../users/user-store.ts';
+import { pageNumberIn } from '../elements/paging.ts';
 import type { PageUrls } from '../page-urls.ts';
 
 /** Which part of the list of users a page shows, as its address says it. */
@@ -34,16 +35,14 @@ const longestName = 255;
 /** What an address or form asks for; anything that cannot be is taken as not said. */
 export function readUsersQuery(given: URLSearchParams): UsersQuery {
   const text = (name: string) => (given.get(name) ?? '').slice(0, longestName);
-  const number = (name: string) => (/^\d{1,7}$/.test(text(name)) ? Number(text(name)) : 0);
   const sort = text('sort');
-  const size = number('size');
   return {
     search: text('search').trim(),
     mark: userMarks.find((mark) => mark === text('show')),
     group: text('group').trim() || undefined,
     sort: Object.hasOwn(storeSorts, sort) ? (sort as UsersSort) : 'name',
-    page: Math.max(number('page'), 1),
-    size: pageSizes.find((offered) => offered === size) ?? usualSize,
+    page: pageNumberIn(given),
+    size: pageSizes.find((offered) => String(offered) === text('size')) ?? usualSize,
   };
 }
 

@@ -19,6 +19,17 @@ export function lastPageOf(total: number, size: number): number {
   return Math.max(Math.ceil(total / size), 1);
 }
 
+/** The number of a page in an address or a form, from 1; that of the first one for anything else. */
+export function pageNumberIn(fields: URLSearchParams, name = 'page'): number {
+  const number = fields.get(name) ?? '';
+  return /^\d{1,7}$/.test(number) ? Math.max(Number(number), 1) : 1;
+}
+
+/** The part of a list that stands on a page. */
+export function onPage<Item>(items: readonly Item[], page: number, size: number): readonly Item[] {
+  return items.slice((page - 1) * size, page * size);
+}
+
 /** What a page of a list shows of the whole, and links to the other pages; nothing when there are none. */
 export function paging({
   page,

@@ -1,9 +1,9 @@
 import { text } from '../../texts/text.ts';
-import { hiddenFields } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { paging } from '../elements/paging.ts';
 import { formatNumber } from '../elements/quantity.ts';
+import { searchForm } from '../elements/search-form.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { PageUrls } from '../page-urls.ts';
 import { type ServiceLink, serviceCards } from './service-list.ts';
@@ -52,10 +52,7 @@ export function servicesSearch(
   { search, group }: Pick<ServicesQuery, 'search' | 'group'> = { search: '', group: undefined },
 ): HtmlValue {
   if (accessible < fewest && search === '') return false;
-  return html`<form class="inline-form" method="get" action="${urls.services}" role="search">${hiddenFields({ group })}
-<div class="field"><label for="search">${text`Find a service`}</label><input class="input" id="search" name="search" type="search" value="${search}" maxlength="255" autocapitalize="none" spellcheck="false"></div>
-<button class="button">${text`Search`}</button>
-</form>`;
+  return searchForm(urls.services, { label: text`Find a service`, search, fields: { group } });
 }
 
 function groupChips({ layout: { urls }, query, groups }: ServicesView): HtmlValue {

@@ -1,5 +1,6 @@
 import type { ServiceInfo } from '../../services/service-info.ts';
 import type { ServiceState } from '../../services/service-status.ts';
+import { pageNumberIn } from '../elements/paging.ts';
 
 /** Which part of a list of services a page shows, as its address says it. */
 export interface ServicesQuery {
@@ -32,7 +33,7 @@ export function readServicesQuery(given: URLSearchParams): ServicesQuery {
     search: text('search'),
     group: text('group') || undefined,
     show: Object.hasOwn(shownStates, show) ? (show as ShownState) : undefined,
-    page: Math.max(/^\d{1,7}$/.test(text('page')) ? Number(text('page')) : 1, 1),
+    page: pageNumberIn(given),
   };
 }
 
@@ -60,9 +61,4 @@ export function matchesSearch(
 
 export function isShownAs(shown: ShownState, state: ServiceState): boolean {
   return (shownStates[shown] as readonly ServiceState[]).includes(state);
-}
-
-/** The part of a list that stands on a page. */
-export function onPage<Item>(items: readonly Item[], page: number, size: number): readonly Item[] {
-  return items.slice((page - 1) * size, page * size);
 }

@@ -1,9 +1,9 @@
 import type Router from '@koa/router';
-import { lastPageOf } from '../elements/paging.ts';
+import { lastPageOf, onPage } from '../elements/paging.ts';
 import type { PageContext } from '../page-context.ts';
 import type { AccessibleServices } from './accessible-services.ts';
 import { servicesPage } from './services-page.ts';
-import { matchesSearch, onPage, readServicesQuery, servicesUrl } from './services-query.ts';
+import { matchesSearch, readServicesQuery, servicesUrl } from './services-query.ts';
 
 /** Cards on a page: a number that fills rows of two and three. */
 const pageSize = 24;
