@@ -7,6 +7,7 @@ import type { Login } from '../../sessions/login-sessions.ts';
 import { type Phrase, text } from '../../texts/text.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
 import type { User } from '../../users/user-store.ts';
+import { qrModulesOf } from '../elements/qr-code.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
 import {
@@ -29,10 +30,9 @@ export function secondFactorRoutes(
   const { urls } = pages;
 
   async function showSetUp(ctx: Context, { secret, uri }: SetUp, failure?: Failure): Promise<void> {
-    const { create: createQrCode } = await import('qrcode');
     const page = secondFactorSetUpPage({
       layout: await pages.formLayoutFor(ctx),
-      qr: createQrCode(uri).modules,
+      qr: await qrModulesOf(uri),
       secret,
       problem: failure?.problem,
     });

@@ -9,6 +9,13 @@ export interface QrModules {
 
 const quietZone = 4;
 
+/** The modules of a QR code with an address. */
+export async function qrModulesOf(uri: string): Promise<QrModules> {
+  // At first use: most hubs are without second factors.
+  const { create } = await import('qrcode');
+  return create(uri).modules;
+}
+
 /** Draws a QR code as one path, so that no markup has to be taken on trust. */
 export function qrCode({ size, data }: QrModules, label: Phrase): Html {
   const side = size + 2 * quietZone;

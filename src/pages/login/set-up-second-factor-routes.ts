@@ -9,6 +9,7 @@ import type { User } from '../../users/user-store.ts';
 import { recoveryCodesPage } from '../account/second-factor-pages.ts';
 import { codeFailure, type Failure } from '../account/second-factor-routes.ts';
 import { deviceName } from '../elements/device.ts';
+import { qrModulesOf } from '../elements/qr-code.ts';
 import type { PageContext } from '../page-context.ts';
 import type { LogIn } from './log-in.ts';
 import { setUpSecondFactorPage } from './set-up-second-factor-page.ts';
@@ -37,10 +38,9 @@ export function setUpSecondFactorRoutes(
   }
 
   async function show(ctx: Context, { secret, uri }: SetUp, failure?: Failure): Promise<void> {
-    const { create: createQrCode } = await import('qrcode');
     const page = setUpSecondFactorPage({
       layout: await pages.formLayoutFor(ctx),
-      qr: createQrCode(uri).modules,
+      qr: await qrModulesOf(uri),
       secret,
       problem: failure?.problem,
       takesPasskeys: passkeys.unusable === undefined,
