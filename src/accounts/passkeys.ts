@@ -88,12 +88,14 @@ export interface Passkeys {
 export const longestPasskeyName = 60;
 const mostPasskeys = 20;
 const lifetimeMs = 5 * 60_000;
+/** How long a browser waits for the user (Web Authentication Level 3 §5.1). */
+const timeoutMs = 180_000;
 const longestAnswer = 64 * 1024;
 const unknownUser = 'unknown passkey';
 
 const stateSchema = z.object({ challenge: z.string(), expiresAt: z.number() });
 
-/** At first use: the library takes 25 MB, and most hubs are without passkeys. */
+/** At first use, which is not that of each login page: the library takes 25 MB, and most hubs are without passkeys. */
 const loadWebAuthn = () => import('./webauthn.ts');
 
 /**
@@ -189,7 +191,10 @@ export function createPasskeys(deps: {
       const { challenge, state } = newQuestion(contextOf('add', { user, browser }));
       const { creationOptions } = await loadWebAuthn();
       const known = await store.listOfUser(user.id);
-      return { publicKey: await creationOptions({ party, challenge, user, known }), state };
+      return {
+        publicKey: await creationOptions({ party, challenge, user, known, timeoutMs }),
+        state,
+      };
     },
 
     async add(user, { state, response, browser }, givenName) {
@@ -217,14 +222,21 @@ export function createPasskeys(deps: {
     async ask(purpose, { user, browser }) {
       requireUsable();
       const { challenge, state } = newQuestion(contextOf(purpose, { user, browser }));
-      const { requestOptions } = await loadWebAuthn();
       const allowed = user === undefined ? [] : await store.listOfUser(user.id);
       const requiresVerification =
         purpose === 'login' || (allowed.length > 0 && allowed.every((each) => each.verifiesUser));
-      return {
-        publicKey: await requestOptions({ party, challenge, allowed, requiresVerification }),
-        state,
+      const publicKey = {
+        challenge,
+        rpId: party.id,
+        timeout: timeoutMs,
+        allowCredentials: allowed.map(({ id, transports }) => ({
+          type: 'public-key',
+          id,
+          transports,
+        })),
+        userVerification: requiresVerification ? 'required' : 'preferred',
       };
+      return { publicKey, state };
     },
 
     async check(purpose, { address, ...answer }) {

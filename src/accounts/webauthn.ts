@@ -1,5 +1,4 @@
 import {
-  generateAuthenticationOptions,
   generateRegistrationOptions,
   verifyAuthenticationResponse,
   verifyRegistrationResponse,
@@ -62,8 +61,9 @@ export function creationOptions(options: {
   readonly challenge: string;
   readonly user: { readonly id: string; readonly name: string };
   readonly known: readonly Passkey[];
+  readonly timeoutMs: number;
 }): Promise<object> {
-  const { party, challenge, user, known } = options;
+  const { party, challenge, user, known, timeoutMs } = options;
   return generateRegistrationOptions({
     rpID: party.id,
     rpName: party.name,
@@ -71,27 +71,10 @@ export function creationOptions(options: {
     userID: Buffer.from(user.id),
     userName: user.name,
     userDisplayName: user.name,
-    timeout: 180_000,
-    excludeCredentials: known.map(descriptorOf),
+    timeout: timeoutMs,
+    excludeCredentials: known.map(({ id, transports }) => ({ id, transports: [...transports] })),
     authenticatorSelection: { residentKey: 'preferred', userVerification: 'preferred' },
     supportedAlgorithmIDs: algorithms,
-  });
-}
-
-/** Options for `navigator.credentials.get`, as JSON; without passkeys the user chooses one. */
-export function requestOptions(options: {
-  readonly party: RelyingParty;
-  readonly challenge: string;
-  readonly allowed: readonly Passkey[];
-  readonly requiresVerification: boolean;
-}): Promise<object> {
-  const { party, challenge, allowed, requiresVerification } = options;
-  return generateAuthenticationOptions({
-    rpID: party.id,
-    challenge: Buffer.from(challenge, 'base64url'),
-    timeout: 180_000,
-    allowCredentials: allowed.map(descriptorOf),
-    userVerification: requiresVerification ? 'required' : 'preferred',
   });
 }
 
@@ -171,10 +154,6 @@ export function verifyAssertion(
     if (!verified) throw new WebAuthnError('the signature is wrong');
     return { signCount: authenticationInfo.newCounter };
   });
-}
-
-function descriptorOf({ id, transports: reached }: Passkey) {
-  return { id, transports: [...reached] };
 }
 
 function parse<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> {

@@ -12,7 +12,7 @@ describe.runIf(hasChromium())('in a real browser, with an authenticator of its o
   let browser: Browser;
 
   beforeAll(async () => {
-    hub = await createPasskeyHub(['ada', 'bob']);
+    hub = await createPasskeyHub(['ada', 'bob', 'eve']);
     browser = await startChromium();
   });
 
@@ -28,9 +28,12 @@ describe.runIf(hasChromium())('in a real browser, with an authenticator of its o
     readonly authenticatorId: string;
   }
 
-  /** A browser on a device that asks for a finger. */
-  async function openDevice(): Promise<Device> {
+  /** A browser on a device that asks for a finger; it fills in passkeys as soon as a page takes them, if at all. */
+  async function openDevice({ fillsIn = false } = {}): Promise<Device> {
     const { page, complaints } = await openProfile(browser);
+    if (!fillsIn) {
+      await page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = undefined');
+    }
     const devTools = await page.context().newCDPSession(page);
     await devTools.send('WebAuthn.enable');
     const { authenticatorId } = await devTools.send('WebAuthn.addVirtualAuthenticator', {
@@ -113,6 +116,60 @@ describe.runIf(hasChromium())('in a real browser, with an authenticator of its o
     await logOut(page);
     await typePassword(page, 'ada');
     await hello(page, 'ada');
+    expect(complaints).toEqual([]);
+  });
+
+  test('a passkey is filled in where the user name is typed, and nothing is said until then', async () => {
+    const { page, complaints, devTools, authenticatorId } = await openDevice({ fillsIn: true });
+    await page.addInitScript(`
+      const get = navigator.credentials.get.bind(navigator.credentials);
+      const asked = globalThis.asked = [];
+      navigator.credentials.get = (options) => {
+        const entry = { how: options.mediation ?? 'at once', became: 'waits' };
+        asked.push(entry);
+        const answer = get(options);
+        answer.catch((error) => (entry.became = error.name));
+        return answer;
+      };
+    `);
+    /** Waits until the page has asked for passkeys in these ways, and that became of it. */
+    const asks = (...expected: readonly string[]) =>
+      page.waitForFunction(
+        ({ wanted }) => {
+          const { asked } = globalThis as unknown as { asked: { how: string; became: string }[] };
+          return asked.map(({ how, became }) => `${how}: ${became}`).join() === wanted;
+        },
+        { wanted: expected.join() },
+      );
+    const touches = (enabled: boolean) =>
+      devTools.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled });
+    await touches(false);
+
+    // With no passkey yet, the password goes on to work.
+    await page.goto(`${hub.url}hub/login`);
+    await asks('conditional: waits');
+    expect(await page.getByLabel('User name').getAttribute('autocomplete')).toBe(
+      'username webauthn',
+    );
+    await typePassword(page, 'eve');
+    await hello(page, 'eve');
+    await touches(true);
+    await addPasskey(page, 'Tablet');
+    await logOut(page);
+
+    await page.goto(`${hub.url}hub/login?next=%2Fhub%2Ftoken`);
+    await page.waitForURL(`${hub.url}hub/token`);
+    await logOut(page);
+
+    // The button and the form take the offer back.
+    await touches(false);
+    await page.goto(`${hub.url}hub/login`);
+    await asks('conditional: waits');
+    await page.getByRole('button', { name: 'Log in with a passkey' }).click();
+    await asks('conditional: AbortError', 'at once: waits');
+    expect(await page.getByRole('alert').textContent()).toBe('');
+    await typePassword(page, 'eve');
+    await page.getByRole('heading', { name: 'Use your passkey' }).waitFor();
     expect(complaints).toEqual([]);
   });
 

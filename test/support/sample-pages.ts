@@ -546,7 +546,7 @@ export function samplePages(
     login: loginPage({
       layout: anonymous,
       choices: [password],
-      takesPasskeys: true,
+      passkeysOf: password.authenticator,
       next: text('/user/alice/'),
     }),
     'login-own-look': loginPage({

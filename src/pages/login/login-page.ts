@@ -15,8 +15,8 @@ export interface LoginView {
   readonly layout: FormLayoutProps;
   /** In the order of the configuration. */
   readonly choices: readonly LoginChoice[];
-  /** Whether the hub has users who may log in by a passkey alone. */
-  readonly takesPasskeys?: boolean;
+  /** The authenticator whose users may log in by a passkey alone. */
+  readonly passkeysOf?: string | undefined;
   /** Where the login leads, already checked. */
   readonly next?: string | undefined;
   /** Why the last attempt failed; the same whether or not the user exists. */
@@ -39,7 +39,8 @@ export interface LoginChoice {
 
 /** The login page: the form or button of every authenticator, in their order. */
 export function loginPage(view: LoginView): Html {
-  const { layout, choices, takesPasskeys = false, next } = view;
+  const { layout, choices, passkeysOf, next } = view;
+  const takesPasskeys = passkeysOf !== undefined;
   const firstUsable = choices.find(({ isUnavailable }) => !isUnavailable);
   const primary = choices.find(({ method }) => method.kind === 'form') ?? firstUsable;
   return focusLayout(layout, {
@@ -125,6 +126,7 @@ ${method.fields.map((field) =>
     id: `login-${index}-${field.name}`,
     value: hasSent && field.type === 'text' ? typed?.[field.name] : undefined,
     isFocused: field === focused,
+    offersPasskeys: choice.authenticator === view.passkeysOf,
   }),
 )}
 ${choice.isUnavailable && unavailableNote(method.label)}
@@ -140,8 +142,20 @@ const wordsOfFields: Readonly<Record<string, Phrase>> = {
 
 export function loginField(
   field: LoginField,
-  { id, value, isFocused }: { id: string; value: string | undefined; isFocused: boolean },
+  {
+    id,
+    value,
+    isFocused,
+    offersPasskeys = false,
+  }: {
+    readonly id: string;
+    readonly value: string | undefined;
+    readonly isFocused: boolean;
+    /** Whether browsers offer passkeys where they fill in the user name (Web Authentication Level 3 §5.1.4). */
+    readonly offersPasskeys?: boolean;
+  },
 ): Html {
+  const isName = field.autocomplete === 'username';
   return textField({
     id,
     name: field.name,
@@ -149,7 +163,7 @@ export function loginField(
     type: field.type === 'password' ? 'password' : 'text',
     value,
     isFocused,
-    autocomplete: field.autocomplete,
+    autocomplete: offersPasskeys && isName ? 'username webauthn' : field.autocomplete,
     isOptional: field.optional ?? false,
     isCode: field.type === 'one-time-code',
     isLiteral: true,

@@ -57,6 +57,16 @@ describe('the login page', () => {
     expect(login({ choices: [password] })).toContain('name="authenticator" value="password"');
   });
 
+  test('offers passkeys to fill in for the accounts that have them alone', () => {
+    const ldap = { ...password, authenticator: 'ldap' };
+    const page = login({ choices: [ldap, password], passkeysOf: 'password' });
+    expect(page.match(/autocomplete="username[^"]*"/g)).toEqual([
+      'autocomplete="username"',
+      'autocomplete="username webauthn"',
+    ]);
+    expect(login({ choices: [password] })).not.toContain('webauthn');
+  });
+
   test('speaks the error at once and keeps what was typed, but never a password', () => {
     const page = login({
       choices: [password],

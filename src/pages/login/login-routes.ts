@@ -57,7 +57,7 @@ export function loginRoutes(
 
   async function show(
     ctx: Context,
-    rest: Omit<LoginView, 'layout' | 'choices' | 'takesPasskeys'>,
+    rest: Omit<LoginView, 'layout' | 'choices' | 'passkeysOf'>,
     status = 200,
   ): Promise<void> {
     const choices = authenticators.list
@@ -72,7 +72,7 @@ export function loginRoutes(
       loginPage({
         layout: await pages.formLayoutFor(ctx),
         choices,
-        takesPasskeys: passkeyLogin.method() !== undefined,
+        passkeysOf: passkeyLogin.method(),
         ...rest,
       }),
       status,
