@@ -10,7 +10,8 @@ import { explainQueryPlan, watchStatements } from '../../test/support/statements
 import { openDatabase } from '../store/open-database.ts';
 import { createGroupStore } from './group-store.ts';
 import type { UserFilter } from './user-filters-store.ts';
-import { createUserStore } from './user-store.ts';
+import { userKey } from './user-pages-store.ts';
+import { createUserStore, type User } from './user-store.ts';
 
 const sorts = ['name', '-name', 'created', '-created', 'lastActivity', '-lastActivity'] as const;
 
@@ -63,6 +64,89 @@ describeEachDatabase('lists of users', (open) => {
           );
         }
       }
+    }
+  });
+
+  test('goes on where a page ended, in every order, whoever comes or goes meanwhile', async () => {
+    for (const sort of sorts) {
+      const { database, users } = await openStore();
+      const made = await users.createMissing(['ann', 'bob', 'cleo', 'dan', 'eve', 'fay']);
+      const idOf = (name: string) => made.find((user) => user.name === name)?.id ?? '';
+      // Three were never active, and two at the same time.
+      const seen = { bob: 9, dan: 9, fay: 4 };
+      await users.recordActivity(
+        new Map(Object.entries(seen).map(([name, ms]) => [idOf(name), new Date(ms)])),
+      );
+      const all = (await users.list({ offset: 0, limit: 9, sort })).items;
+      const names = all.map(({ name }) => name);
+      const keyAt = (index: number) => userKey(all[index] as User, sort);
+      const at = async (side: 'after' | 'before', index: number, filter: UserFilter = {}) => {
+        const edge = { side, key: keyAt(index) };
+        const page = await users.list({ offset: 2, limit: 2, sort, edge, ...filter });
+        const { isFirst, isLast } = page;
+        return { names: page.items.map(({ name }) => name), isFirst, isLast };
+      };
+      const part = (from: number, ends = {}) => ({
+        names: names.slice(from, from + 2),
+        ...{ isFirst: false, isLast: false },
+        ...ends,
+      });
+      for (const filter of [{}, { onlyNames: names }]) {
+        expect(await at('after', 0, filter), sort).toEqual(part(1));
+        expect(await at('after', 1, filter), sort).toEqual(part(2));
+        expect(await at('after', 2, filter), sort).toEqual(part(3));
+        expect(await at('after', 3, filter), sort).toEqual(part(4, { isLast: true }));
+        expect(await at('after', 5, filter), sort).toEqual(part(6, { isLast: true }));
+        expect(await at('before', 5, filter), sort).toEqual(part(3));
+        expect(await at('before', 4, filter), sort).toEqual(part(2));
+        expect(await at('before', 3, filter), sort).toEqual(part(1));
+        // Fewer than a page are before it.
+        expect(await at('before', 2, filter), sort).toEqual(part(0, { isFirst: true }));
+        expect(await at('before', 1, filter), sort).toEqual(part(0, { isFirst: true }));
+      }
+      // One of the first page and the one at the edge are deleted.
+      await users.delete(all[0]?.id ?? '');
+      await users.delete(all[1]?.id ?? '');
+      expect(await at('after', 1), sort).toEqual(part(2));
+      // One comes before it.
+      const first = await users.create({ name: '0' });
+      const { created_at, last_activity_at } = await database.kysely
+        .selectFrom('users')
+        .selectAll()
+        .where('id', '=', all[2]?.id ?? '')
+        .executeTakeFirstOrThrow();
+      const isUp = !sort.startsWith('-');
+      await database.kysely
+        .updateTable('users')
+        .set({
+          name: isUp ? '0' : 'z',
+          created_at: created_at + (isUp ? -1 : 1),
+          last_activity_at: isUp ? null : (last_activity_at ?? 0) + 100,
+        })
+        .where('id', '=', first.id)
+        .execute();
+      expect(await at('after', 1), sort).toEqual(part(2));
+      const before = await users.list({
+        offset: 0,
+        limit: 2,
+        sort,
+        edge: { side: 'before', key: keyAt(4) },
+      });
+      expect(
+        before.items.map(({ name }) => name),
+        sort,
+      ).toEqual(names.slice(2, 4));
+      expect(before.isFirst, sort).toBe(false);
+    }
+  });
+
+  test('takes an edge that cannot be for none', async () => {
+    const { users } = await openStore();
+    await users.createMissing(['ann', 'bob']);
+    for (const key of ['', 'x', ',', 'x,ann', '12', `${'9'.repeat(30)},ann`]) {
+      const edge = { side: 'after', key } as const;
+      const page = await users.list({ offset: 1, limit: 5, sort: 'created', edge });
+      expect(page, key).toMatchObject({ items: [{ name: 'bob' }], total: 2, isLast: true });
     }
   });
 
@@ -253,13 +337,16 @@ test('no page of users is found by sorting all of them', async () => {
     for (const sort of sorts) {
       await users.list({ offset: 0, limit: 1, sort });
       await users.list({ offset: 2, limit: 1, sort });
+      for (const key of ['bob', '5,bob', ',bob']) {
+        await users.list({ offset: 1, limit: 1, sort, edge: { side: 'after', key } });
+      }
     }
   });
-  // Two pages in each order; they are counted once.
-  expect(statements).toHaveLength(2 * sorts.length + 1);
+  // Five pages in each order; they are counted once.
+  expect(statements).toHaveLength(5 * sorts.length + 1);
   for (const statement of statements) {
     expect(await explainQueryPlan(database, statement), statement).toMatch(
-      /^SCAN users USING (?:COVERING )?INDEX \w+$/,
+      /^(?:SCAN|SEARCH) users USING (?:COVERING )?INDEX [^;]+$/,
     );
   }
 });

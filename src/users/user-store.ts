@@ -1,24 +1,18 @@
-import type { SelectQueryBuilder } from 'kysely';
 import { HubError } from '../errors.ts';
 import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
 import { type HubDatabase, manyRows } from '../store/database.ts';
+import type { ListPage } from '../store/page-edge.ts';
 import { prepareQuery } from '../store/prepared-query.ts';
 import { recordActivity } from '../store/record-activity.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
-import type { Row, Tables } from '../store/tables.ts';
+import type { Row } from '../store/tables.ts';
 import { deleteMadeWith } from '../store/token-makers.ts';
 import { userNameOf } from '../store/user-name-of.ts';
 import { text } from '../texts/text.ts';
-import { nearerEnd } from './nearer-end.ts';
 import { claimSystemAccount, retireSystemAccount } from './system-account-store.ts';
-import {
-  countUsers,
-  filterUsers,
-  findsAll,
-  type UserCounts,
-  type UserFilter,
-} from './user-filters-store.ts';
+import { countUsers, filterUsers, type UserCounts, type UserFilter } from './user-filters-store.ts';
 import { normaliseUserName, validateUserName } from './user-name.ts';
+import { createUserPages, type UserListOptions } from './user-pages-store.ts';
 import {
   ensureUserRow,
   insertMissingUsers,
@@ -42,24 +36,13 @@ export interface User {
   readonly madeFor: string | undefined;
 }
 
-/** The order of a list; a minus reverses it. Those who were never active come before all others. */
-export type UserSort = 'name' | '-name' | 'created' | '-created' | 'lastActivity' | '-lastActivity';
-
-export interface UserListOptions extends UserFilter {
-  readonly offset: number;
-  readonly limit: number;
-  /** How many there are on all pages, when that was counted lately. */
-  readonly knownTotal?: number;
-  readonly sort?: UserSort;
-}
-
 export interface UserStore {
   findByName(name: string): Promise<User | undefined>;
   findById(id: string): Promise<User | undefined>;
   /** Throws `not_found`. */
   getByName(name: string): Promise<User>;
-  /** One page, and how many there are on all pages. */
-  list(options: UserListOptions): Promise<{ items: User[]; total: number }>;
+  /** One page, by its offset or its edge. */
+  list(options: UserListOptions): Promise<ListPage<User>>;
   /** Of all pages; a second or two old at most, unless users are named. */
   countByMark(filter: Omit<UserFilter, 'mark'>): Promise<UserCounts>;
   /** Names in order, of at most `limit` users. */
@@ -120,24 +103,6 @@ export function createUserStore(
     ttlMs: countTtlMs,
     voidedBy: { newUsers: true },
   });
-  const pageQueries = new Map<string, ReturnType<typeof preparePage>>();
-
-  /** The pages of all users in one order, which is what is listed most. */
-  function preparePage(sort: UserSort, isFromEnd: boolean) {
-    return prepareQuery(kysely, ({ limit, offset }: { limit: number; offset: number }) =>
-      inOrder(kysely.selectFrom('users').selectAll('users'), sort, isFromEnd)
-        .limit(limit)
-        .offset(offset),
-    );
-  }
-
-  function pageQueryOf(sort: UserSort, isFromEnd: boolean) {
-    const key = `${sort} ${isFromEnd}`;
-    const known = pageQueries.get(key) ?? preparePage(sort, isFromEnd);
-    pageQueries.set(key, known);
-    return known;
-  }
-
   async function count(): Promise<number> {
     const { total } = await kysely
       .selectFrom('users')
@@ -161,6 +126,8 @@ export function createUserStore(
       .executeTakeFirstOrThrow();
     return Number(total);
   }
+
+  const list = createUserPages(database, { countAll, countFound, forLong });
 
   async function createMissing(names: readonly string[], flags?: NewUserFlags): Promise<User[]> {
     const rows = await insertMissingUsers(database, names, flags);
@@ -187,28 +154,8 @@ export function createUserStore(
     },
 
     async list(options) {
-      const { sort = 'name' } = options;
-      if (findsAll(options)) {
-        const total = await countAll();
-        const { isFromEnd, ...part } = nearerEnd(options, total);
-        const rows = await pageQueryOf(sort, isFromEnd)(part);
-        if (isFromEnd) rows.reverse();
-        return { items: rows.map(toUser), total };
-      }
-      const total = options.knownTotal ?? (await countFound(options));
-      if (total === 0) return { items: [], total };
-      const { isFromEnd, ...part } = nearerEnd(options, total);
-      // Walked in order, this many users are met before the page is full; else all that are found are sorted.
-      const met = ((part.offset + part.limit) * (await countAll())) / total;
-      const asked = { mark: met < 2 * total, group: met < 2 * total };
-      const { kysely: reads } = await forLong();
-      const query = filterUsers(reads.selectFrom('users'), options, database, asked);
-      const rows = await inOrder(query.selectAll('users'), sort, isFromEnd)
-        .limit(part.limit)
-        .offset(part.offset)
-        .execute();
-      if (isFromEnd) rows.reverse();
-      return { items: rows.map(toUser), total };
+      const page = await list(options);
+      return { ...page, items: page.items.map(toUser) };
     },
 
     async countByMark({ nameFilter = '', searchesInfoOf, groupName, onlyNames, serverState }) {
@@ -338,34 +285,6 @@ export function createUserStore(
 
     count,
   };
-}
-
-const columnBySort = {
-  name: 'name',
-  '-name': 'name',
-  created: 'created_at',
-  '-created': 'created_at',
-  lastActivity: 'last_activity_at',
-  '-lastActivity': 'last_activity_at',
-} as const satisfies Record<UserSort, keyof Row<'users'>>;
-
-function inOrder(
-  query: SelectQueryBuilder<Tables, 'users', Row<'users'>>,
-  sort: UserSort,
-  isFromEnd: boolean,
-) {
-  const isDescending = sort.startsWith('-') !== isFromEnd;
-  const direction = isDescending ? 'desc' : 'asc';
-  const column = columnBySort[sort];
-  let sorted = query;
-  if (column === 'created_at') sorted = sorted.orderBy(column, direction);
-  if (column === 'last_activity_at') {
-    sorted = sorted.orderBy(column, (order) =>
-      isDescending ? order.desc().nullsLast() : order.asc().nullsFirst(),
-    );
-  }
-  // Equal times would come in any order, and a user be on two pages or on none.
-  return sorted.orderBy('name', direction);
 }
 
 function toUser(row: Row<'users'>): User {

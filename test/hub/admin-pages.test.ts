@@ -83,6 +83,60 @@ describe('users', () => {
     expect(second.body).not.toContain('many49');
   });
 
+  test('are none of them passed over or shown twice when others come and go meanwhile', async () => {
+    const usernames = Array.from(
+      { length: 30 },
+      (_, index) => `turn${String(index + 10).padStart(2, '0')}`,
+    );
+    const create = (names: readonly string[]) =>
+      hub.api('/users', 'admin-service-token', {
+        method: 'POST',
+        body: JSON.stringify({ usernames: names }),
+      });
+    const remove = (name: string) =>
+      hub.api(`/users/${name}`, 'admin-service-token', { method: 'DELETE' });
+    const shownIn = ({ body }: { readonly body: string }) => [
+      ...new Set(body.match(/(?<=\/admin\/users\/)turn\d+/g)),
+    ];
+    const linkIn = ({ body }: { readonly body: string }, rel: 'next' | 'prev') =>
+      new RegExp(`href="([^"]+)" rel="${rel}"`).exec(body)?.[1]?.replaceAll('&amp;', '&');
+    const turn = async (page: { readonly body: string }, rel: 'next' | 'prev') =>
+      ada.request(new URL(linkIn(page, rel) ?? 'about:blank', hub.url).href);
+
+    await create(usernames);
+    const first = await ada.request(at('?search=turn&size=10'));
+    expect(shownIn(first)).toEqual(usernames.slice(0, 10));
+    // One of this page and the last of it go: the next begins where this one ended.
+    await remove('turn11');
+    await remove('turn19');
+    const second = await turn(first, 'next');
+    expect(shownIn(second)).toEqual(usernames.slice(10, 20));
+    // More come before it than go: none is shown again.
+    await create(['turn00', 'turn01', 'turn02']);
+    const third = await turn(second, 'next');
+    expect(shownIn(third)).toEqual(usernames.slice(20, 30));
+    expect(third.body).toContain('22–31 of 31');
+    expect(linkIn(third, 'next')).toBeUndefined();
+    await remove('turn30');
+    const secondAgain = await turn(third, 'prev');
+    expect(shownIn(secondAgain)).toEqual(usernames.slice(10, 20));
+    const firstAgain = await turn(secondAgain, 'prev');
+    expect(shownIn(firstAgain)).toEqual(
+      usernames
+        .slice(0, 10)
+        .filter((name) => !['turn11', 'turn19'].includes(name))
+        .toSpliced(0, 0, 'turn01', 'turn02'),
+    );
+    // The one that came first is on a page before.
+    expect(shownIn(await turn(firstAgain, 'prev'))[0]).toBe('turn00');
+    // What is done in the list leads back to the same part of it.
+    expect(second.body).toContain('name="after" value="turn19"');
+    // Nothing is left behind the page.
+    for (const name of usernames.slice(20)) await remove(name);
+    const beyond = await ada.request(at('?search=turn&size=10&page=3&after=turn29'));
+    expect(beyond.headers.location).toBe('/hub/admin?search=turn&size=10&page=3');
+  });
+
   test('past the last page are those of the last page', async () => {
     const beyond = await ada.request(at('?search=many&sort=activity&page=5000'));
     expect(beyond.headers.location).toBe('/hub/admin?search=many&sort=activity&page=2');

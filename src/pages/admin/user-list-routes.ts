@@ -15,7 +15,7 @@ import { noInfo } from '../../users/user-info.ts';
 import type { UserInfoStore } from '../../users/user-info-store.ts';
 import type { User, UserStore } from '../../users/user-store.ts';
 import { toCsv } from '../csv.ts';
-import { lastPageOf } from '../elements/paging.ts';
+import { bordersOf, lastPageOf } from '../elements/paging.ts';
 import { summaryOf } from '../servers/server-views.ts';
 import type { Admin, AdminContext } from './admin-context.ts';
 import { adminTabUrl } from './admin-layout.ts';
@@ -23,7 +23,7 @@ import { adminTabsOf } from './admin-tabs.ts';
 import { invitationLinksPage, newUsersPage } from './new-users-page.ts';
 import { usersFilterFor } from './users-filter.ts';
 import { type AdminUserRow, type AdminUsersView, adminUsersPage } from './users-page.ts';
-import { readUsersQuery, storeOptionsOf, usersUrl } from './users-query.ts';
+import { keyIn, readUsersQuery, storeOptionsOf, usersUrl } from './users-query.ts';
 
 /** `/hub/admin` and `/hub/admin/new-users`: the list of users, and more of them. */
 export function adminUserListRoutes(
@@ -98,7 +98,7 @@ export function adminUserListRoutes(
     const page = await users.list({ ...shown, ...storeOptionsOf(query), knownTotal });
     if (page.items.length === 0 && page.total > 0) {
       const last = lastPageOf(page.total, query.size);
-      return ctx.redirect(usersUrl(pages.urls, { ...query, page: last }));
+      return ctx.redirect(usersUrl(pages.urls, { ...query, page: last, edge: undefined }));
     }
     pages.send(
       ctx,
@@ -107,6 +107,7 @@ export function adminUserListRoutes(
         query,
         users: await rowsOf(page.items, who),
         total: page.total,
+        borders: bordersOf(page, (user) => keyIn(query, user)),
         counts,
         acts: deps.actsOf(who),
         mayAdd: who.may('admin:users'),

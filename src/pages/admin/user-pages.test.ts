@@ -47,6 +47,30 @@ describe('the list of users', () => {
     expect(page).toContain(`href="${url}&amp;size=25"`);
   });
 
+  test('leads to the neighbours of its own first and last row', () => {
+    const edge = { side: 'after', key: 'ada' } as const;
+    const part = (total: number, asked: Partial<UsersQuery>, borders: AdminUsersView['borders']) =>
+      users({ total, borders }, { size: 10, ...asked });
+    const middle = part(100, { page: 3, edge }, { first: 'al', last: 'a&z' });
+    expect(middle).toContain('?size=10&amp;page=2&amp;before=al" rel="prev"');
+    expect(middle).toContain('?size=10&amp;page=4&amp;after=a%26z" rel="next"');
+    expect(middle).toContain('?size=10&amp;page=5" aria-label="Page 5"');
+    expect(middle).toContain('name="after" value="ada"');
+    expect(middle).toContain('value="/hub/admin?size=10&amp;page=3&amp;after=ada"');
+    // A search, an order and a size begin at the first page.
+    expect(middle).not.toMatch(/(?:sort|show|size=25)[^"]*after=/);
+    // The list became shorter: there is another page all the same.
+    expect(part(20, { page: 3 }, { first: 'al', last: 'alice' })).toContain('page=4&amp;after=');
+    // It became longer: the first of them has pages before it, and this is the last one.
+    const late = part(12, { page: 1, edge }, { first: 'al', last: undefined });
+    expect(late).toContain('12–12 of 12');
+    expect(late).toContain('?size=10&amp;before=al" rel="prev"');
+    expect(late).not.toContain('rel="next"');
+    const first = part(12, { page: 2, edge }, { first: undefined, last: 'alice' });
+    expect(first).toContain('1–1 of 12');
+    expect(first).not.toContain('rel="prev"');
+  });
+
   test('has no paging when all users fit', () => {
     expect(users({})).not.toContain('rel="next"');
     expect(users({})).not.toContain('rel="prev"');
@@ -85,6 +109,8 @@ describe('the list of users', () => {
       group: 'a',
       search: 'b',
     });
+    expect(read('before=b').edge).toEqual({ side: 'before', key: 'b' });
+    expect(read(`after=${'x'.repeat(301)}`)).toEqual(query);
     expect(read(`search=${'x'.repeat(999)}`).search).toHaveLength(255);
   });
 

@@ -3,7 +3,7 @@ import type { UserCounts, UserMark } from '../../users/user-filters-store.ts';
 import { csrfField, hiddenFields } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
-import { paging } from '../elements/paging.ts';
+import { type PageBorders, paging } from '../elements/paging.ts';
 import { formatNumber } from '../elements/quantity.ts';
 import { searchForm } from '../elements/search-form.ts';
 import { type Column, table } from '../elements/table.ts';
@@ -12,6 +12,7 @@ import { type Html, type HtmlValue, html, joinHtml } from '../html.ts';
 import { type ShownServerState, serverStatus } from '../servers/server-summary.ts';
 import { adminLayout } from './admin-layout.ts';
 import {
+  firstPage,
   pageSizes,
   type UsersQuery,
   type UsersSort,
@@ -25,6 +26,7 @@ export interface AdminUsersView {
   readonly users: readonly AdminUserRow[];
   /** On all pages. */
   readonly total: number;
+  readonly borders?: PageBorders | undefined;
   /** Of the search and group, whatever mark is shown. */
   readonly counts: UserCounts;
   /** What can be done with many at once here. */
@@ -55,7 +57,7 @@ export interface AdminUserRow {
 
 /** The administration's list of users. Acting on many sends `act`, `whom`, and `user` for each that is ticked. */
 export function adminUsersPage(view: AdminUsersView): Html {
-  const { layout, query, users, total, counts } = view;
+  const { layout, query, users, total, borders, counts } = view;
   const isNarrowed = query.search !== '' || query.group !== undefined || query.mark !== undefined;
   return adminLayout(layout, {
     title: text`Users`,
@@ -70,7 +72,7 @@ ${chips(layout, query, counts)}
         : html`<form method="post" action="${layout.urls.adminActOnUsers}">${csrfField(layout)}${hiddenFields({ ...usersFields(query), count: String(total), return_to: usersUrl(layout.urls, query) })}
 ${actBar(view)}
 ${table(text`Users`, columns(view), users, { style: 'dense', keyOf: ({ name }) => name })}</form>
-${paging({ page: query.page, size: query.size, total, shown: users.length, urlOf: (page) => usersUrl(layout.urls, { ...query, page }) })}`
+${paging({ page: query.page, size: query.size, total, shown: users.length, borders, urlOf: (page, edge) => usersUrl(layout.urls, { ...query, page, edge }) })}`
     }</section>
 ${total > pageSizes[0] && sizes(view)}`,
   });
@@ -89,7 +91,7 @@ function countOf(count: number, isNarrowed: boolean): Text {
 }
 
 function userSearch({ layout, query }: AdminUsersView): Html {
-  const { search: _search, group: _group, page: _page, ...fields } = usersFields(query);
+  const { search: _search, group: _group, ...fields } = usersFields({ ...query, ...firstPage });
   return searchForm(layout.urls.admin, {
     label: text`Find by name or e-mail address`,
     search: query.search,
@@ -108,11 +110,11 @@ const markWords = {
 
 function chips({ urls }: FormLayoutProps, query: UsersQuery, counts: UserCounts): Html {
   const chip = (mark: UserMark | undefined): Html =>
-    html`<a class="chip" href="${usersUrl(urls, { ...query, mark, page: 1 })}"${mark === query.mark && html` aria-current="true"`}>${mark === undefined ? text`All` : markWords[mark]} <b>${formatNumber(counts[mark ?? 'all'])}</b></a>`;
+    html`<a class="chip" href="${usersUrl(urls, { ...query, mark, ...firstPage })}"${mark === query.mark && html` aria-current="true"`}>${mark === undefined ? text`All` : markWords[mark]} <b>${formatNumber(counts[mark ?? 'all'])}</b></a>`;
   const marks = Object.keys(markWords) as UserMark[];
   return html`<nav class="chips" aria-label="${message('Show', {}, { context: 'users' })}">${[undefined, ...marks].map(chip)}${
     query.group !== undefined &&
-    html`<a class="chip" href="${usersUrl(urls, { ...query, group: undefined, page: 1 })}" aria-label="${text`Group ${query.group}: show any group`}">${text`Group ${query.group}`} <span aria-hidden="true">×</span></a>`
+    html`<a class="chip" href="${usersUrl(urls, { ...query, group: undefined, ...firstPage })}" aria-label="${text`Group ${query.group}: show any group`}">${text`Group ${query.group}`} <span aria-hidden="true">×</span></a>`
   }</nav>`;
 }
 
@@ -178,7 +180,7 @@ const shownGroups = 2;
 function groupLinks({ layout, query }: AdminUsersView, groups: readonly string[]): HtmlValue {
   const more = groups.slice(shownGroups);
   const link = (group: string): Html =>
-    html`<a class="tag" href="${usersUrl(layout.urls, { ...query, group, page: 1 })}">${group}</a> `;
+    html`<a class="tag" href="${usersUrl(layout.urls, { ...query, group, ...firstPage })}">${group}</a> `;
   return html`${groups.slice(0, shownGroups).map(link)}${more.length > 0 && html`<span class="soft" title="${more.slice(0, 20).join(', ')}">+ ${more.length}</span>`}`;
 }
 
@@ -213,7 +215,7 @@ function sorting(
 ): Pick<Column<AdminUserRow>, 'label' | 'heading' | 'sort'> {
   const isTurned = query.sort === `-${column}`;
   const sort: UsersSort = query.sort === column ? `-${column}` : column;
-  const link = html`<a href="${usersUrl(layout.urls, { ...query, sort, page: 1 })}">${label}</a>`;
+  const link = html`<a href="${usersUrl(layout.urls, { ...query, sort, ...firstPage })}">${label}</a>`;
   if (query.sort !== column && !isTurned) return { label, heading: link };
   // Names begin with the first, times with the last.
   const direction = (column === 'name') === isTurned ? 'descending' : 'ascending';
@@ -228,6 +230,6 @@ function sorting(
 function sizes({ layout, query }: AdminUsersView): Html {
   return html`<nav class="page-sizes" aria-label="${text`Users on a page`}">${text`On a page:`} ${pageSizes.map(
     (size) =>
-      html`<a class="page-number" href="${usersUrl(layout.urls, { ...query, size, page: 1 })}"${size === query.size && html` aria-current="true"`}>${size}</a> `,
+      html`<a class="page-number" href="${usersUrl(layout.urls, { ...query, size, ...firstPage })}"${size === query.size && html` aria-current="true"`}>${size}</a> `,
   )}</nav>`;
 }

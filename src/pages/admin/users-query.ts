@@ -1,6 +1,7 @@
+import type { PageEdge } from '../../store/page-edge.ts';
 import { type UserMark, userMarks } from '../../users/user-filters-store.ts';
-import type { UserSort } from '../../users/user-store.ts';
-import { pageNumberIn } from '../elements/paging.ts';
+import { type UserSort, userKey } from '../../users/user-pages-store.ts';
+import { edgeFields, edgeIn, pageNumberIn } from '../elements/paging.ts';
 import type { PageUrls } from '../page-urls.ts';
 
 /** Which part of the list of users a page shows, as its address says it. */
@@ -12,6 +13,8 @@ export interface UsersQuery {
   readonly sort: UsersSort;
   /** From 1. */
   readonly page: number;
+  /** Where the page borders on the one from which it was reached. */
+  readonly edge?: PageEdge | undefined;
   readonly size: number;
 }
 
@@ -36,19 +39,21 @@ const longestName = 255;
 export function readUsersQuery(given: URLSearchParams): UsersQuery {
   const text = (name: string) => (given.get(name) ?? '').slice(0, longestName);
   const sort = text('sort');
+  const edge = edgeIn(given);
   return {
     search: text('search').trim(),
     mark: userMarks.find((mark) => mark === text('show')),
     group: text('group').trim() || undefined,
     sort: Object.hasOwn(storeSorts, sort) ? (sort as UsersSort) : 'name',
     page: pageNumberIn(given),
+    ...(edge && { edge }),
     size: pageSizes.find((offered) => String(offered) === text('size')) ?? usualSize,
   };
 }
 
 /** What an address has to say beyond the usual. */
 export function usersFields(query: UsersQuery): Record<string, string | undefined> {
-  const { search, mark, group, sort, page, size } = query;
+  const { search, mark, group, sort, page, edge, size } = query;
   return {
     search: search || undefined,
     show: mark,
@@ -56,8 +61,12 @@ export function usersFields(query: UsersQuery): Record<string, string | undefine
     sort: sort === 'name' ? undefined : sort,
     size: size === usualSize ? undefined : String(size),
     page: page === 1 ? undefined : String(page),
+    ...edgeFields(edge),
   };
 }
+
+/** The beginning of a list. */
+export const firstPage = { page: 1, edge: undefined } as const;
 
 /** The address of a part of the list. */
 export function usersUrl(urls: Pick<PageUrls, 'admin'>, query: UsersQuery): string {
@@ -69,6 +78,11 @@ export function usersUrl(urls: Pick<PageUrls, 'admin'>, query: UsersQuery): stri
 }
 
 /** The page and order of a query, as the store takes them. */
-export function storeOptionsOf({ sort, page, size }: UsersQuery) {
-  return { sort: storeSorts[sort], offset: (page - 1) * size, limit: size };
+export function storeOptionsOf({ sort, page, edge, size }: UsersQuery) {
+  return { sort: storeSorts[sort], offset: (page - 1) * size, limit: size, edge };
+}
+
+/** The key of a user in the order of a query. */
+export function keyIn({ sort }: UsersQuery, user: Parameters<typeof userKey>[0]): string {
+  return userKey(user, storeSorts[sort]);
 }

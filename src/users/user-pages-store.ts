@@ -1,0 +1,181 @@
+import type { ExpressionBuilder, SelectQueryBuilder } from 'kysely';
+import { sql } from 'kysely';
+import type { HubDatabase } from '../store/database.ts';
+import { type ListPage, type PageEdge, pageAtEdge, pageAtOffset } from '../store/page-edge.ts';
+import { prepareQuery } from '../store/prepared-query.ts';
+import type { Row, Tables } from '../store/tables.ts';
+import { nearerEnd } from './nearer-end.ts';
+import { filterUsers, findsAll, type UserFilter } from './user-filters-store.ts';
+
+/** The order of a list; a minus reverses it. Those who were never active come before all others. */
+export type UserSort = 'name' | '-name' | 'created' | '-created' | 'lastActivity' | '-lastActivity';
+
+export interface UserListOptions extends UserFilter {
+  readonly offset: number;
+  readonly limit: number;
+  /** Where the page begins or ends, whatever its offset; passed over unless `userKey` made it in this order. */
+  readonly edge?: PageEdge | undefined;
+  /** How many there are on all pages, when that was counted lately. */
+  readonly knownTotal?: number;
+  readonly sort?: UserSort;
+}
+
+interface Deps {
+  /** How many users there are. */
+  readonly countAll: () => Promise<number>;
+  readonly countFound: (filter: UserFilter) => Promise<number>;
+  /** The database as it is asked what may take long. */
+  readonly forLong: () => Promise<Pick<HubDatabase, 'kysely'>>;
+}
+
+/** Lists users a page at a time. */
+export function createUserPages(
+  database: Pick<HubDatabase, 'kysely' | 'dialect'>,
+  { countAll, countFound, forLong }: Deps,
+): (options: UserListOptions) => Promise<ListPage<Row<'users'>>> {
+  const { kysely } = database;
+  const pageQueries = new Map<string, ReturnType<typeof preparePage>>();
+
+  /** The pages of all users in one order, which is what is listed most. */
+  function preparePage(sort: UserSort, isFromEnd: boolean) {
+    return prepareQuery(kysely, ({ limit, offset }: { limit: number; offset: number }) =>
+      inOrder(kysely.selectFrom('users').selectAll('users'), sort, isFromEnd)
+        .limit(limit)
+        .offset(offset),
+    );
+  }
+
+  function pageQueryOf(sort: UserSort, isFromEnd: boolean) {
+    const key = `${sort} ${isFromEnd}`;
+    const known = pageQueries.get(key) ?? preparePage(sort, isFromEnd);
+    pageQueries.set(key, known);
+    return known;
+  }
+
+  /** A page of those found, without the order, and how it is walked to. */
+  async function foundUsers(options: UserListOptions, total: number) {
+    const { isFromEnd, ...part } = nearerEnd(options, total);
+    // Walked in order, this many users are met before the page is full; else all that are found are sorted.
+    const met = ((part.offset + part.limit) * (await countAll())) / total;
+    const asked = { mark: met < 2 * total, group: met < 2 * total };
+    const { kysely: reads } = findsAll(options) ? database : await forLong();
+    const query = filterUsers(reads.selectFrom('users'), options, database, asked);
+    return { query: query.selectAll('users'), isFromEnd, part };
+  }
+
+  return async function list(options) {
+    const { sort = 'name', offset, limit } = options;
+    const isOfAll = findsAll(options);
+    const total = isOfAll ? await countAll() : (options.knownTotal ?? (await countFound(options)));
+    if (total === 0) return pageAtOffset<Row<'users'>>([], total, offset);
+    const place = options.edge && placeOf(options.edge, sort);
+    if (options.edge !== undefined && place !== undefined) {
+      const isBackwards = options.edge.side === 'before';
+      const { query } = await foundUsers(options, total);
+      const page = await pageAtEdge(options.edge, limit, (most) =>
+        inOrder(
+          query.where((where) => isBeyond(where, place, sort, isBackwards)),
+          sort,
+          isBackwards,
+        )
+          .limit(most)
+          .execute(),
+      );
+      if (page !== undefined) return { ...page, total };
+      return list({ ...options, edge: undefined, offset: 0 });
+    }
+    if (isOfAll) {
+      const { isFromEnd, ...part } = nearerEnd(options, total);
+      const rows = await pageQueryOf(sort, isFromEnd)(part);
+      return pageAtOffset(isFromEnd ? rows.reverse() : rows, total, offset);
+    }
+    const { query, isFromEnd, part } = await foundUsers(options, total);
+    const rows = await inOrder(query, sort, isFromEnd)
+      .limit(part.limit)
+      .offset(part.offset)
+      .execute();
+    return pageAtOffset(isFromEnd ? rows.reverse() : rows, total, offset);
+  };
+}
+
+const columnBySort = {
+  name: 'name',
+  '-name': 'name',
+  created: 'created_at',
+  '-created': 'created_at',
+  lastActivity: 'last_activity_at',
+  '-lastActivity': 'last_activity_at',
+} as const satisfies Record<UserSort, keyof Row<'users'>>;
+
+/** The key of a user's place in a list, for the edge of a page. */
+export function userKey(
+  user: {
+    readonly name: string;
+    readonly createdAt: Date;
+    readonly lastActivityAt?: Date | undefined;
+  },
+  sort: UserSort,
+): string {
+  switch (columnBySort[sort]) {
+    case 'name':
+      return user.name;
+    case 'created_at':
+      return `${user.createdAt.getTime()},${user.name}`;
+    case 'last_activity_at':
+      return `${user.lastActivityAt?.getTime() ?? ''},${user.name}`;
+  }
+}
+
+/** Milliseconds and a name; the former null where it is not sorted by them, or the user was never active. */
+interface Place {
+  readonly time: number | null;
+  readonly name: string;
+}
+
+function placeOf({ key }: PageEdge, sort: UserSort): Place | undefined {
+  const column = columnBySort[sort];
+  if (column === 'name') return { time: null, name: key };
+  const [, digits, name = ''] = /^(\d{0,15}),(.*)$/su.exec(key) ?? [];
+  if (digits === undefined || (digits === '' && column === 'created_at')) return undefined;
+  return { time: digits === '' ? null : Number(digits), name };
+}
+
+/** Whether a user comes after a place in a list, or before it where that is walked backwards. */
+function isBeyond(
+  where: ExpressionBuilder<Tables, 'users'>,
+  { time, name }: Place,
+  sort: UserSort,
+  isBackwards: boolean,
+) {
+  const isDescending = sort.startsWith('-') !== isBackwards;
+  const beyond = isDescending ? '<' : '>';
+  const column = columnBySort[sort];
+  if (column === 'name') return where('users.name', beyond, name);
+  const isNever = where('users.last_activity_at', 'is', null);
+  if (time === null) {
+    const isBeyondOfThese = where.and([isNever, where('users.name', beyond, name)]);
+    if (isDescending) return isBeyondOfThese;
+    return where.or([isBeyondOfThese, where('users.last_activity_at', 'is not', null)]);
+  }
+  const isLater = sql<boolean>`(${sql.ref(`users.${column}`)}, users.name) ${sql.raw(beyond)} (${time}, ${name})`;
+  return column === 'last_activity_at' && isDescending ? where.or([isLater, isNever]) : isLater;
+}
+
+function inOrder(
+  query: SelectQueryBuilder<Tables, 'users', Row<'users'>>,
+  sort: UserSort,
+  isFromEnd: boolean,
+) {
+  const isDescending = sort.startsWith('-') !== isFromEnd;
+  const direction = isDescending ? 'desc' : 'asc';
+  const column = columnBySort[sort];
+  let sorted = query;
+  if (column === 'created_at') sorted = sorted.orderBy(column, direction);
+  if (column === 'last_activity_at') {
+    sorted = sorted.orderBy(column, (order) =>
+      isDescending ? order.desc().nullsLast() : order.asc().nullsFirst(),
+    );
+  }
+  // Equal times would come in any order, and a user be on two pages or on none.
+  return sorted.orderBy('name', direction);
+}
