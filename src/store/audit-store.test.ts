@@ -171,6 +171,24 @@ describeEachDatabase('the audit log', (open, dialect) => {
     }
   });
 
+  test('names everyone who is in a group from its beginning, and says once that it was made', async () => {
+    const database = await open();
+    const names = Array.from({ length: 50 }, (_, index) => `member-${index}`);
+    await createUserStore(database).createMissing(names);
+    const groups = createGroupStore(database);
+    await groups.createAll({ names: ['year', 'term'], memberNames: names, origin: 'api' });
+    for (const target of ['year', 'term']) {
+      const { entries } = await createAuditStore(database).list({ filter: { target }, limit: 100 });
+      const deeds = entries.toReversed();
+      expect(deeds.flatMap(({ detail }) => detail['users'])).toEqual(names);
+      expect(deeds.map(({ action }) => action)).toEqual([
+        'group.create',
+        'group.add_members',
+        'group.add_members',
+      ]);
+    }
+  });
+
   test('is moved from where it arrives, each row once, by several at once too', async () => {
     const database = await open();
     const groups = createGroupStore(database);

@@ -131,8 +131,7 @@ export function createGroupStore(database: HubDatabase): GroupStore {
         for (const row of rows) {
           await insertNewGroup(transaction, row);
           await addNamedMembers(transaction, row.id, memberNames, origin);
-          const detail = memberNames.length > 0 ? { users: memberNames } : {};
-          await audit.record(transaction, groupDeed('group.create', row.name, detail));
+          await audit.record(transaction, ...memberDeeds('group.create', row.name, memberNames));
         }
       });
       database.announceChange();
@@ -318,7 +317,14 @@ function groupDeed(action: Deed['action'], name: string, detail: Deed['detail'] 
 }
 
 function memberDeeds(action: Deed['action'], name: string, users: readonly string[]): Deed[] {
-  return listsForDetails(users).map((some) => groupDeed(action, name, { users: some }));
+  return listsForDetails(users).map((some, index) =>
+    some.length === 0
+      ? groupDeed(action, name)
+      : // A group is made once: who else is in it from the beginning was added.
+        groupDeed(action === 'group.create' && index > 0 ? 'group.add_members' : action, name, {
+          users: some,
+        }),
+  );
 }
 
 function toGroup({ id, name, properties, origin }: Row<'groups'>): Group {
