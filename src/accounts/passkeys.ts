@@ -100,7 +100,7 @@ const loadWebAuthn = () => import('./webauthn.ts');
 
 /**
  * A question is not kept: its challenge travels with it, sealed for one browser, one purpose and one user, so
- * that a question which nobody answers costs nothing. Only the challenges of right answers are kept, until they
+ * that an unanswered question costs nothing. Only the challenges of right answers are kept, until they
  * would have ended by themselves, where all processes of the hub see them.
  */
 export function createPasskeys(deps: {

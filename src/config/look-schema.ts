@@ -45,7 +45,7 @@ export const lookSettings = {
   terms_url: linkTarget
     .optional()
     .describe(
-      'Terms of use: linked at the end of every page, and on the login page, which says that who logs in accepts them.',
+      'Terms of use: linked at the end of every page, and on the login page, which says that users accept them by logging in.',
     ),
   custom_css: file.describe(
     'Stylesheet that pages load after the built-in one, at most 256 KiB. It is sent from the hub; what it loads from other hosts is blocked by browsers.',

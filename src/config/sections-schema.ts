@@ -80,7 +80,7 @@ export const authenticatorSection = z.strictObject({
     .union([z.boolean(), z.strictObject({ groups: names, roles: names })])
     .default(false)
     .describe(
-      'For whom a second factor is compulsory: true for every user, or {"groups": […], "roles": […]} for members of one of the groups and holders of one of the roles; administrators hold the role admin. A login without one leads to its set-up and nowhere else. Of logins at a provider, it must say that it asked for one.',
+      'For whom a second factor is compulsory: true for every user, or {"groups": […], "roles": […]} for members of one of the groups and holders of one of the roles; administrators hold the role admin. A login without one leads to its set-up and nowhere else. A login at a provider counts only if the provider says that it asked for one.',
     ),
   second_factor_elsewhere: names.describe(
     'Authenticators whose logins count as made with a second factor, whatever they say: their provider asks for one.',

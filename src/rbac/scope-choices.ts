@@ -6,7 +6,7 @@ import {
   type ScopeSet,
 } from './scope.ts';
 import { metascopes, type ScopeCatalogue, type ScopeDefinition } from './scope-definitions.ts';
-import { describe, type PlacedScope, type ScopeReader } from './scope-descriptions.ts';
+import { describeScope, type PlacedScope, type ScopeReader } from './scope-descriptions.ts';
 import { type ScopeGroup, scopeGroupTitles } from './scope-words.ts';
 
 /** One scope to tick, with those that come with it. */
@@ -72,7 +72,7 @@ export function scopeChoices(
   const offer = (scope: Scope, definition: ScopeDefinition) => {
     const text = formatScope(scope);
     if (!chosen.has(text))
-      chosen.set(text, { scope: text, ...describe(scope, definition, reader) });
+      chosen.set(text, { scope: text, ...describeScope(scope, definition, reader) });
   };
   const offerOwn = (name: string, definition: ScopeDefinition) => {
     if (definition.own !== undefined) offer({ name, filter: { kind: 'user' } }, definition);

@@ -45,12 +45,12 @@ export function describeScopes(
     .filter(({ scope }) => !read.some((other) => bringsAlong(other.scope, scope, catalogue)))
     .map(({ text, scope, definition }) => ({
       scope: text,
-      ...describe(scope, definition, reader),
+      ...describeScope(scope, definition, reader),
     }));
 }
 
 /** Describes one scope whose definition is known. */
-export function describe(
+export function describeScope(
   scope: Scope,
   definition: ScopeDefinition,
   reader?: ScopeReader,

@@ -53,8 +53,8 @@ export function findsAll({ nameFilter, onlyNames, groupName, mark, serverState }
   return !nameFilter && (onlyNames ?? groupName ?? mark ?? serverState) === undefined;
 }
 
-/** What is asked of each user, where so many are found that it is faster than to gather those it is true of. */
-interface Asked {
+/** Conditions to check for each user by a correlated subquery: faster than to gather all who meet them, where many do. */
+interface Correlated {
   readonly mark?: boolean;
   readonly group?: boolean;
 }
@@ -64,13 +64,14 @@ export function filterUsers<Output>(
   query: SelectQueryBuilder<Tables, 'users', Output>,
   filter: UserFilter,
   database: Dialect,
-  asked: Asked = {},
+  correlated: Correlated = {},
 ): SelectQueryBuilder<Tables, 'users', Output> {
   const { nameFilter, onlyNames, groupName, mark, serverState } = filter;
   let filtered = query;
-  if (mark !== undefined) filtered = filtered.where((where) => hasMark(where, mark, asked.mark));
+  if (mark !== undefined)
+    filtered = filtered.where((where) => hasMark(where, mark, correlated.mark));
   if (groupName !== undefined) {
-    filtered = filtered.where((where) => isIn(where, groupName, asked.group));
+    filtered = filtered.where((where) => isIn(where, groupName, correlated.group));
   }
   if (onlyNames !== undefined) {
     filtered = filtered.where('users.name', 'in', textsOf(onlyNames, database));
@@ -150,15 +151,15 @@ function countMembers(kysely: Kysely<Tables>, groupName: string, mark: UserMark 
 }
 
 // The values stand in the statements themselves, so that databases know which indexes hold these rows.
-function hasMark(where: ExpressionBuilder<Tables, 'users'>, mark: UserMark, isAsked = false) {
+function hasMark(where: ExpressionBuilder<Tables, 'users'>, mark: UserMark, isCorrelated = false) {
   switch (mark) {
     case 'running':
-      return hasServer(where, sql<boolean>`servers.state = 'running'`, isAsked);
+      return hasServer(where, sql<boolean>`servers.state = 'running'`, isCorrelated);
     case 'starting':
-      return hasServer(where, sql<boolean>`servers.state = 'starting'`, isAsked);
+      return hasServer(where, sql<boolean>`servers.state = 'starting'`, isCorrelated);
     case 'failed': {
       const isFailed = sql<boolean>`servers.state = 'stopped' and servers.failure is not null`;
-      return hasServer(where, isFailed, isAsked);
+      return hasServer(where, isFailed, isCorrelated);
     }
     case 'never_active':
       return where('users.last_activity_at', 'is', null);
@@ -170,10 +171,10 @@ function hasMark(where: ExpressionBuilder<Tables, 'users'>, mark: UserMark, isAs
 function hasServer(
   where: ExpressionBuilder<Tables, 'users'>,
   condition: RawBuilder<boolean>,
-  isAsked: boolean,
+  isCorrelated: boolean,
 ) {
   const owners = where.selectFrom('servers').select('servers.user_id').where(condition);
-  return isAsked
+  return isCorrelated
     ? where.exists(owners.whereRef('servers.user_id', '=', 'users.id'))
     : where('users.id', 'in', owners);
 }
@@ -187,12 +188,12 @@ function groupIdOf(
     .where('groups.name', '=', groupName.normalize('NFC'));
 }
 
-function isIn(where: ExpressionBuilder<Tables, 'users'>, groupName: string, isAsked = false) {
+function isIn(where: ExpressionBuilder<Tables, 'users'>, groupName: string, isCorrelated = false) {
   const memberships = where
     .selectFrom('group_members')
     .select('group_members.user_id')
     .where('group_members.group_id', '=', (of) => groupIdOf(of, groupName));
-  return isAsked
+  return isCorrelated
     ? where.exists(memberships.whereRef('group_members.user_id', '=', 'users.id'))
     : where('users.id', 'in', memberships);
 }

@@ -57,9 +57,9 @@ export function createUserPages(
     const { isFromEnd, ...part } = nearerEnd(options, total);
     // Walked in order, this many users are met before the page is full; else all that are found are sorted.
     const met = ((part.offset + part.limit) * (await countAll())) / total;
-    const asked = { mark: met < 2 * total, group: met < 2 * total };
+    const correlated = { mark: met < 2 * total, group: met < 2 * total };
     const { kysely: reads } = findsAll(options) ? database : await forLong();
-    const query = filterUsers(reads.selectFrom('users'), options, database, asked);
+    const query = filterUsers(reads.selectFrom('users'), options, database, correlated);
     return { query: query.selectAll('users'), isFromEnd, part };
   }
 

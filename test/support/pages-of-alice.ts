@@ -1,17 +1,13 @@
 import type { FormLayoutProps } from '../../src/pages/elements/layout-props.ts';
-import { createPageUrls } from '../../src/pages/page-urls.ts';
 import type { ServerSummary, ShownServerState } from '../../src/pages/servers/server-summary.ts';
+import { adminPageLayout, shownAt } from './page-layout.ts';
 
 /** The moment of the pages of alice. */
-export const now = new Date('2026-11-20T10:00:00Z');
+export const now = shownAt;
 
 /** The layout of a page that alice sees. */
 export const layout: FormLayoutProps = {
-  hubTitle: 'Hub',
-  urls: createPageUrls('/'),
-  assets: { url: (name) => `/hub/static/${name}` },
-  now,
-  csrfToken: 'csrf-token',
+  ...adminPageLayout,
   user: { name: 'alice', mayAdminister: false },
 };
 
