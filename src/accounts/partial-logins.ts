@@ -4,6 +4,7 @@ import { hashSecret } from '../crypto/hash.ts';
 import { randomSecret } from '../crypto/random.ts';
 import { HubError } from '../errors.ts';
 import { text } from '../texts/text.ts';
+import type { PasswordCredentialStore } from '../users/password-credential-store.ts';
 import type { User, UserStore } from '../users/user-store.ts';
 import type { SecondFactorRule } from './second-factor-rule.ts';
 import type { SecondFactors } from './second-factors.ts';
@@ -18,6 +19,8 @@ export interface PartialLogin {
   readonly identityId: string;
   readonly step: LoginStep;
   readonly mustChangePassword: boolean;
+  /** Tells the password from any other that replaces it meanwhile, with which the login ends. */
+  readonly passwordTag: string;
   /** Where the login leads, already checked. */
   readonly next?: string;
 }
@@ -45,7 +48,7 @@ export interface PartialLogins {
   nextStepOf(result: LoggedIn): Promise<LoginStep | undefined>;
   /** Keeps a login that still needs something; undefined when it is complete. */
   begin(result: LoggedIn, next: string | undefined): Promise<NextLoginStep | undefined>;
-  /** The login of a key and its user, if it is at this step. */
+  /** The login of a key and its user, if it is at this step and its password is still that of the user. */
   find(
     key: string,
     step: LoginStep,
@@ -65,6 +68,7 @@ export const stepSeconds: Readonly<Record<LoginStep, number>> = {
 export function createPartialLogins(deps: {
   readonly records: Keyv<PartialLogin>;
   readonly users: Pick<UserStore, 'findById'>;
+  readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
   readonly secondFactors: Pick<SecondFactors, 'find'>;
   readonly rule: Pick<SecondFactorRule, 'isRequiredOf' | 'isLeftTo'>;
   /** Name of the authenticator whose accounts have their password, and so their second factor, here. */
@@ -74,9 +78,17 @@ export function createPartialLogins(deps: {
 
   const findRecord = (key: string) => records.get(hashSecret(key));
 
-  async function keep(login: PartialLogin): Promise<NextLoginStep> {
+  async function passwordTagOf({ name }: Pick<User, 'name'>): Promise<string> {
+    return hashSecret((await deps.credentials.findPasswordHash(name))?.passwordHash ?? '');
+  }
+
+  async function keep(
+    user: Pick<User, 'name'>,
+    login: Omit<PartialLogin, 'passwordTag'>,
+  ): Promise<NextLoginStep> {
     const key = randomSecret();
-    await records.set(hashSecret(key), login, stepSeconds[login.step] * 1000);
+    const kept: PartialLogin = { ...login, passwordTag: await passwordTagOf(user) };
+    await records.set(hashSecret(key), kept, stepSeconds[login.step] * 1000);
     return { outcome: 'step', step: login.step, key };
   }
 
@@ -112,7 +124,7 @@ export function createPartialLogins(deps: {
       const step = await nextStepOf(result);
       if (step === undefined) return undefined;
       const { user, authenticator, identityId, mustChangePassword } = result;
-      return keep({
+      return keep(user, {
         userId: user.id,
         authenticator,
         identityId,
@@ -125,19 +137,22 @@ export function createPartialLogins(deps: {
     async find(key, step) {
       const login = await findRecord(key);
       const user = login?.step === step ? await users.findById(login.userId) : undefined;
-      return login === undefined || user === undefined ? undefined : { login, user };
+      if (login === undefined || user === undefined) return undefined;
+      return login.passwordTag === (await passwordTagOf(user)) ? { login, user } : undefined;
     },
 
     async completeStep(key) {
       const login = await take(key);
       const user = login && (await users.findById(login.userId));
       if (login === undefined || user === undefined) return undefined;
+      const hasNewPassword = login.passwordTag !== (await passwordTagOf(user));
+      if (hasNewPassword && login.step !== 'new-password') return undefined;
       if (login.step === 'second-factor' && login.mustChangePassword) {
-        return keep({ ...login, step: 'new-password' });
+        return keep(user, { ...login, step: 'new-password' });
       }
       const hasFactor = (await secondFactors.find(user.id)) !== undefined;
       if (!hasFactor && (await rule.isRequiredOf(user))) {
-        return login.step === 'set-up' ? undefined : keep({ ...login, step: 'set-up' });
+        return login.step === 'set-up' ? undefined : keep(user, { ...login, step: 'set-up' });
       }
       const { authenticator, identityId, next } = login;
       const result: LoggedIn = {

@@ -154,8 +154,15 @@ export function createPasskeys(deps: {
     const { verifyAssertion } = await loadWebAuthn();
     // What verified its user once can always do so: without, it may be in the wrong hands.
     const requiresVerification = purpose === 'login' || passkey.verifiesUser;
+    const requiresHandle = purpose === 'login';
     const use = await reasoned(() =>
-      verifyAssertion(assertion, { party, challenge, passkey, requiresVerification }),
+      verifyAssertion(assertion, {
+        party,
+        challenge,
+        passkey,
+        requiresVerification,
+        requiresHandle,
+      }),
     );
     if ('problem' in use) return use;
     if (!(await isFirstAnswer(challenge))) return { problem: 'used' };

@@ -130,12 +130,15 @@ export function verifyAssertion(
     readonly challenge: string;
     readonly passkey: Passkey;
     readonly requiresVerification: boolean;
+    /** Whether the passkey has to name its user: where no one was named before (§7.2, step 6). */
+    readonly requiresHandle: boolean;
   },
 ): Promise<{ readonly signCount: number }> {
-  const { party, challenge, passkey, requiresVerification } = options;
+  const { party, challenge, passkey, requiresVerification, requiresHandle } = options;
   return checked(async () => {
     const { userHandle, ...response } = assertion.response;
     requireOwnFrame(response.clientDataJSON);
+    if (requiresHandle && !userHandle) throw new WebAuthnError('the passkey names no user');
     if (userHandle && Buffer.from(userHandle, 'base64url').toString() !== passkey.userId) {
       throw new WebAuthnError('the passkey is of another user');
     }

@@ -101,6 +101,7 @@ export function composeAccounts(
   const partialLogins = createPartialLogins({
     records: keyv.space<PartialLogin>('login-steps'),
     users: stores.users,
+    credentials: stores.credentials,
     secondFactors,
     rule: secondFactorRule,
     accountOwner: () => accountOwnerOf(authenticators)?.name,

@@ -197,6 +197,19 @@ describe('who has to set up a second factor', () => {
     expect(await isLoggedIn(thief.browser)).toBe(false);
   });
 
+  test('does not go on with a password that has been replaced meanwhile', async () => {
+    const name = await createMember();
+    const thief = await atSetUp(name);
+    const { fields } = await makePasskey(thief);
+    const { secret } = await inviteUser(hub, name);
+    await acceptInvitation(hub, secret, 'quiet morning rivers');
+    for (const sent of [fields, { code: codeOf(thief.page) }]) {
+      const answer = await post(thief, setUpPath.slice(1), sent);
+      expect(answer.headers.location).toBe('/hub/login');
+    }
+    expect(await isLoggedIn(thief.browser)).toBe(false);
+  });
+
   test('sends no form from another site', async () => {
     const asking = await atSetUp(await createMember());
     const { fields } = await makePasskey(asking);

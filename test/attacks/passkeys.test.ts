@@ -94,6 +94,7 @@ describe('a login by passkey is refused', () => {
     ['with the kind of signature that adds a passkey', { type: 'webauthn.create' }],
     ['without a PIN, finger or face', { flags: 0b001 }],
     ['without a touch', { flags: 0b100 }],
+    ['without the handle of its user', { userHandle: '' }],
     ['with the handle of another user', { userHandle: Buffer.from('other').toString('base64url') }],
   ])('%s', async (_what, tampering) => {
     const { passkey } = await owner();

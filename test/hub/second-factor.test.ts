@@ -307,6 +307,15 @@ describe('a user who has passkeys only', () => {
     expect(recoveryCodesOn(await confirm(newCode))).toHaveLength(10);
   });
 
+  test('does not go on with a password that has been replaced meanwhile', async () => {
+    const { name, recoveryCodes } = await enrolPasskey();
+    const { browser, send } = await lost(name);
+    const { secret } = await inviteUser(hub, name);
+    await acceptInvitation(hub, secret, 'quiet morning rivers');
+    expect((await send(recoveryCodes[0])).headers.location).toBe('/hub/login');
+    expect(await isLoggedIn(browser)).toBe(false);
+  });
+
   test('has no codes left once the last passkey is gone', async () => {
     const { name, browser, id } = await enrolPasskey();
     const asking = await openForm(hub, browser, 'hub/account');
