@@ -63,12 +63,8 @@ export function createUserDirectory(deps: {
     const beginning = remembered.begin();
     const groupNames = await groups.groupNamesByUser(users.map(({ id }) => id));
     const roleNames = await roles.namesHeldBy(
-      users.map(({ id, name, isAdmin }) => ({
-        kind: 'user',
-        name,
-        isAdmin,
-        groupNames: groupNames.get(id) ?? [],
-      })),
+      // The roles of their groups stand with the groups, as clients of JupyterHub expect.
+      users.map(({ name, isAdmin }) => ({ kind: 'user', name, isAdmin, groupNames: [] })),
     );
     for (const user of users) {
       const holdings = toHoldings(

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   adminToken,
   createServerHub,
-  createUsers,
   serverPath,
   startUntilReady,
   tokenOf,
@@ -32,15 +31,18 @@ beforeAll(async () => {
         name,
         api_token: `token-of-${name}`,
       })),
-      load_roles: Object.entries(scopesByService).map(([name, scopes]) => ({
-        name: `role-of-${name}`,
-        scopes,
-        services: [name],
-      })),
+      load_roles: [
+        ...Object.entries(scopesByService).map(([name, scopes]) => ({
+          name: `role-of-${name}`,
+          scopes,
+          services: [name],
+        })),
+        { name: 'role-of-the-lab', scopes: ['read:hub'], groups: ['lab'] },
+      ],
+      load_groups: [{ name: 'lab', users: ['ann'] }],
     },
     Authenticator: { admin_users: ['ada'] },
   });
-  await createUsers(hub, 'ann');
   await startUntilReady(hub, serverPath('ann'));
   await startUntilReady(hub, serverPath('ann', 'lab'));
 });
@@ -81,6 +83,11 @@ describe('a user', () => {
       roles: expect.arrayContaining(['admin', 'user']),
     });
     expect(list.find(({ name }) => name === 'ann')).toMatchObject({ admin: false });
+  });
+
+  test('names the roles of its own, and not those that its groups hold', async () => {
+    expect(await get('/users/ann', 'token-of-roles')).toMatchObject({ roles: ['user'] });
+    expect(await get('/user', await tokenOf(hub, 'ann'))).toMatchObject({ roles: ['user'] });
   });
 
   test('is told about itself by a token that may do nothing else', async () => {
