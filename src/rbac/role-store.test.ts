@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { describeEachDatabase, recordAnnouncements } from '../../test/support/databases.ts';
 import { defaultRoles } from './default-roles.ts';
 import { implicitRoleNames, type Role, type RoleAssignment } from './role.ts';
-import { createRoleStore } from './role-store.ts';
+import { createRoleStore, holderKey } from './role-store.ts';
 
 const role = (name: string, scopes: readonly string[] = ['read:hub']): Role => ({
   name,
@@ -79,11 +79,49 @@ describeEachDatabase('role store', (open) => {
     const team = given('reader', 'group', 'team');
     await roles.apply({ assign: [...held.toReversed(), team, given('writer', 'user', 'ann')] });
     const page = await roles.listHolders('reader', { offset: 1, limit: 2 });
-    expect(page).toEqual({ items: held.slice(0, 2), total: 4 });
+    expect(page).toEqual({ items: held.slice(0, 2), total: 4, isFirst: false, isLast: false });
     const first = await roles.listHolders('reader', { offset: 0, limit: 1 });
-    expect(first).toEqual({ items: [team], total: 4 });
+    expect(first).toEqual({ items: [team], total: 4, isFirst: true, isLast: false });
     const beyond = await roles.listHolders('reader', { offset: 4, limit: 2 });
-    expect(beyond).toEqual({ items: [], total: 4 });
+    expect(beyond).toEqual({ items: [], total: 4, isFirst: false, isLast: true });
+  });
+
+  test('goes on in the list of holders where a page ended, whoever comes or goes', async () => {
+    const roles = createRoleStore(await open());
+    const held = [
+      given('reader', 'group', 'b'),
+      given('reader', 'group', 'd:e'),
+      given('reader', 'service', 'a'),
+      given('reader', 'user', 'a'),
+      given('reader', 'user', 'c'),
+    ];
+    await roles.apply({ save: [role('reader'), role('writer')], assign: held });
+    const other = given('writer', 'service', 'b');
+    await roles.apply({ assign: [other] });
+    const [, second, third, fourth, fifth] = held as [
+      RoleAssignment,
+      RoleAssignment,
+      RoleAssignment,
+      RoleAssignment,
+      RoleAssignment,
+    ];
+    const at = (side: 'after' | 'before', holder: RoleAssignment) =>
+      roles.listHolders('reader', { offset: 2, limit: 2, edge: { side, key: holderKey(holder) } });
+    expect(await at('after', second)).toEqual({
+      items: held.slice(2, 4),
+      total: 5,
+      isFirst: false,
+      isLast: false,
+    });
+    expect(await at('before', fifth)).toMatchObject({ items: held.slice(2, 4), isFirst: false });
+    expect(await at('before', fourth)).toMatchObject({ items: held.slice(1, 3), isFirst: false });
+    const first = { items: held.slice(0, 2), isFirst: true, isLast: false };
+    expect(await at('before', third)).toMatchObject(first);
+    expect(await at('before', second)).toMatchObject(first);
+    await roles.apply({ revoke: held.slice(0, 2), assign: [given('reader', 'group', 'a')] });
+    expect(await at('after', second)).toMatchObject({ items: held.slice(2, 4), isLast: false });
+    expect(await at('after', fourth)).toMatchObject({ items: [fifth], total: 4, isLast: true });
+    expect(await at('after', fifth)).toMatchObject({ items: [], total: 4, isLast: true });
   });
 
   test('assigns known roles only, once, the last origin counting', async () => {

@@ -1,7 +1,8 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { HubError } from '../errors.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
+import { type ListPage, type PageAsked, readPage } from '../store/page-edge.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { text } from '../texts/text.ts';
 import { findDefaultRole } from './default-roles.ts';
@@ -38,11 +39,8 @@ export interface RoleStore {
   getByName(name: string): Promise<Role>;
   list(): Promise<readonly Role[]>;
   listAssignments(filter?: AssignmentFilter): Promise<readonly RoleAssignment[]>;
-  /** One page of those a role is given to, by kind and name, and how many there are on all pages. */
-  listHolders(
-    roleName: string,
-    page: { readonly offset: number; readonly limit: number },
-  ): Promise<{ readonly items: readonly RoleAssignment[]; readonly total: number }>;
+  /** One page of those a role is given to, by kind and name; `holderKey` makes the keys of its edges. */
+  listHolders(roleName: string, page: PageAsked): Promise<ListPage<RoleAssignment>>;
   /** How many users, groups and services each role is given to; roles given to none are not in it. */
   countHolders(): Promise<ReadonlyMap<string, number>>;
   /** Every role of a holder: implicit, assigned, and of the holder's groups. Sorted by name. */
@@ -136,19 +134,26 @@ export function createRoleStore(
     listAssignments,
     apply,
 
-    async listHolders(roleName, { offset, limit }) {
+    async listHolders(roleName, asked) {
       const holders = kysely.selectFrom('role_assignments').where('role_name', '=', roleName);
       const { total } = await holders
         .select((select) => select.fn.countAll<number>().as('total'))
         .executeTakeFirstOrThrow();
-      const rows = await holders
-        .selectAll()
-        .orderBy('subject_kind')
-        .orderBy('subject_name')
-        .limit(limit)
-        .offset(offset)
-        .execute();
-      return { items: rows.map(toAssignment), total: Number(total) };
+      const inOrder = (direction: 'asc' | 'desc') =>
+        holders.selectAll().orderBy('subject_kind', direction).orderBy('subject_name', direction);
+      const page = await readPage(asked, Number(total), {
+        atOffset: (offset) => inOrder('asc').limit(asked.limit).offset(offset).execute(),
+        atEdge({ side, key }, most) {
+          const [kind = '', ...rest] = key.split(':');
+          const place = sql`(${kind}, ${rest.join(':')})`;
+          const isBeyond = sql<boolean>`(subject_kind, subject_name) ${sql.raw(side === 'after' ? '>' : '<')} ${place}`;
+          return inOrder(side === 'after' ? 'asc' : 'desc')
+            .where(isBeyond)
+            .limit(most)
+            .execute();
+        },
+      });
+      return { ...page, items: page.items.map(toAssignment) };
     },
 
     async countHolders() {
@@ -289,6 +294,11 @@ async function deleteAssignment(
 
 function toRole({ name, description, scopes, origin }: Row<'roles'>): Role {
   return { name, description, scopes: JSON.parse(scopes) as string[], origin };
+}
+
+/** The key of a holder's place in the list of those of a role. */
+export function holderKey({ subjectKind, subjectName }: RoleAssignment): string {
+  return `${subjectKind}:${subjectName}`;
 }
 
 export function toAssignment(row: Row<'role_assignments'>): RoleAssignment {

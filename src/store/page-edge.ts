@@ -16,26 +16,36 @@ export interface ListPage<Item> {
   readonly isLast: boolean;
 }
 
-/** A page that was found by the number of rows before it. */
-export function pageAtOffset<Item>(items: Item[], total: number, offset: number): ListPage<Item> {
-  return { items, total, isFirst: offset === 0, isLast: offset + items.length >= total };
+/** Which page of a list is asked for. */
+export interface PageAsked {
+  readonly offset: number;
+  readonly limit: number;
+  /** Counts instead of the offset where it is given. */
+  readonly edge?: PageEdge | undefined;
 }
 
 /**
- * Reads the page at an edge. Undefined where it is the first, which has to begin with the first row and not with one
- * that leaves it short.
- *
- * @param read The rows on that side of the edge, the nearest first.
+ * Reads a page. Where no full page is before an edge it is the first page: that begins with the first row, and not
+ * with one that leaves it short.
  */
-export async function pageAtEdge<Item>(
-  { side }: PageEdge,
-  limit: number,
-  read: (limit: number) => Promise<Item[]>,
-): Promise<Omit<ListPage<Item>, 'total'> | undefined> {
-  // One more tells whether there are others behind.
-  const rows = await read(limit + 1);
-  const items = rows.slice(0, limit);
-  const isEnd = rows.length <= limit;
-  if (side === 'after') return { items, isFirst: false, isLast: isEnd };
-  return isEnd ? undefined : { items: items.reverse(), isFirst: false, isLast: false };
+export async function readPage<Item>(
+  { offset, limit, edge }: PageAsked,
+  total: number,
+  read: {
+    readonly atOffset: (offset: number) => Promise<Item[]>;
+    /** So many rows on that side of the edge, the nearest first. */
+    readonly atEdge: (edge: PageEdge, limit: number) => Promise<Item[]>;
+  },
+): Promise<ListPage<Item>> {
+  if (edge !== undefined) {
+    // One more tells whether there are others behind.
+    const rows = await read.atEdge(edge, limit + 1);
+    const items = rows.slice(0, limit);
+    const isEnd = rows.length <= limit;
+    if (edge.side === 'after') return { items, total, isFirst: false, isLast: isEnd };
+    if (!isEnd) return { items: items.reverse(), total, isFirst: false, isLast: false };
+  }
+  const from = edge === undefined ? offset : 0;
+  const items = await read.atOffset(from);
+  return { items, total, isFirst: from === 0, isLast: from + items.length >= total };
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { describeEachDatabase } from '../../test/support/databases.ts';
+import type { PageAsked } from '../store/page-edge.ts';
 import { createGroupPages } from './group-pages-store.ts';
 import { createGroupStore } from './group-store.ts';
 import { createUserStore } from './user-store.ts';
@@ -27,6 +28,8 @@ describeEachDatabase('pages of groups', (open, dialect) => {
         { name: 'a_b', origin: 'config', memberCount: 1 },
       ],
       total: 3,
+      isFirst: true,
+      isLast: false,
     });
     const namesOf = async (options: {
       nameFilter?: string;
@@ -49,6 +52,8 @@ describeEachDatabase('pages of groups', (open, dialect) => {
         { name: 'bob', origin: 'api' },
       ],
       total: 3,
+      isFirst: false,
+      isLast: true,
     });
     expect(await pages.listMembers(id, { offset: 0, limit: 5, nameFilter: 'B' })).toMatchObject({
       items: [{ name: 'Bea' }, { name: 'bob' }],
@@ -58,10 +63,11 @@ describeEachDatabase('pages of groups', (open, dialect) => {
     for (const each of [pages, pagesOfLarge]) {
       for (const [offset, name] of ['Bea', 'ann', 'bob'].entries()) {
         const page = await each.listMembers(id, { offset, limit: 1 });
-        expect(page).toEqual({ items: [{ name, origin: 'api' }], total: 3 });
+        expect(page).toMatchObject({ items: [{ name, origin: 'api' }], total: 3 });
+        expect([page.isFirst, page.isLast]).toEqual([offset === 0, offset === 2]);
       }
       const beyond = await each.listMembers(id, { offset: 3, limit: 5 });
-      expect(beyond).toEqual({ items: [], total: 3 });
+      expect(beyond).toMatchObject({ items: [], total: 3, isLast: true });
       const found = await each.listMembers(id, { offset: 1, limit: 5, nameFilter: 'b' });
       expect(found).toMatchObject({ items: [{ name: 'bob' }], total: 2 });
     }
@@ -69,6 +75,49 @@ describeEachDatabase('pages of groups', (open, dialect) => {
       { name: 'Physics', origin: 'api' },
       { name: 'a_b', origin: 'github' },
     ]);
+  });
+
+  test('go on where a page ended, whatever comes or goes meanwhile', async () => {
+    const { users, groups, pages, pagesOfLarge } = await openStores();
+    const { id } = await groups.create({ name: 'year' });
+    const names = ['m-0', 'm-1', 'm-2', 'm-3', 'm-4', 'm-5'];
+    const made = await users.createMissing(names);
+    await groups.addMembers('year', names, 'api');
+    for (const name of names) await groups.create({ name });
+    const lists = [
+      (options: PageAsked) => pages.listMembers(id, options),
+      (options: PageAsked) => pagesOfLarge.listMembers(id, options),
+      (options: PageAsked) => pages.listMembers(id, { ...options, nameFilter: 'M-' }),
+      (options: PageAsked) => pages.listGroups({ ...options, nameFilter: 'm-' }),
+    ];
+    const expectAll = async (
+      [side, key]: readonly ['after' | 'before', string],
+      expected: readonly string[],
+      ends: object = {},
+    ) => {
+      for (const list of lists) {
+        const { items, ...page } = await list({ offset: 2, limit: 2, edge: { side, key } });
+        expect(items.map(({ name }) => name)).toEqual(expected);
+        expect(page).toMatchObject({ isFirst: false, isLast: false, ...ends });
+      }
+    };
+    await expectAll(['after', 'm-1'], ['m-2', 'm-3']);
+    await expectAll(['after', 'm-3'], ['m-4', 'm-5'], { isLast: true });
+    await expectAll(['after', 'm-5'], [], { isLast: true });
+    await expectAll(['before', 'm-4'], ['m-2', 'm-3']);
+    await expectAll(['before', 'm-2'], ['m-0', 'm-1'], { isFirst: true });
+    await expectAll(['before', 'm-1'], ['m-0', 'm-1'], { isFirst: true });
+
+    for (const index of [0, 1]) {
+      await users.delete(made[index]?.id ?? '');
+      await groups.delete(names[index] ?? '');
+    }
+    const newNames = ['m--', 'm-.', 'm-.x'];
+    await users.createMissing(newNames);
+    await groups.addMembers('year', newNames, 'api');
+    for (const name of newNames) await groups.create({ name });
+    await expectAll(['after', 'm-1'], ['m-2', 'm-3'], { total: 7 });
+    await expectAll(['before', 'm-2'], ['m-.', 'm-.x'], { total: 7 });
   });
 
   test('walk to a page from one shown before, until something changes', async () => {

@@ -2,13 +2,12 @@ import { createChangeAwareCache, watchChanges } from '../store/change-aware-cach
 import { type HubDatabase, manyRows } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
 import { hasInIt } from '../store/like-pattern.ts';
+import { type ListPage, type PageAsked, readPage } from '../store/page-edge.ts';
 import { addBookmark, type Bookmark, shortestWay } from './bookmarks.ts';
 import { normaliseUserName } from './user-name.ts';
 
-/** One page of a list that can be long. */
-interface PageOptions {
-  readonly offset: number;
-  readonly limit: number;
+/** One page of a list that can be long; the keys of its edges are names. */
+interface PageOptions extends PageAsked {
   /** Part of the name, in either case of ASCII letters. */
   readonly nameFilter?: string;
 }
@@ -33,12 +32,9 @@ export interface GroupPages {
       /** Leaves out all other groups. */
       readonly onlyNames?: readonly string[] | undefined;
     },
-  ): Promise<{ readonly items: ListedGroup[]; readonly total: number }>;
+  ): Promise<ListPage<ListedGroup>>;
   /** Members by the order of their names. */
-  listMembers(
-    groupId: string,
-    options: PageOptions,
-  ): Promise<{ readonly items: Membership[]; readonly total: number }>;
+  listMembers(groupId: string, options: PageOptions): Promise<ListPage<Membership>>;
   /** The groups of a user, in the order of their names. */
   membershipsOf(userName: string): Promise<Membership[]>;
 }
@@ -85,31 +81,36 @@ export function createGroupPages(
   }
 
   return {
-    async listGroups({ offset, limit, nameFilter = '', onlyNames }) {
+    async listGroups({ nameFilter = '', onlyNames, ...asked }) {
       let query = kysely.selectFrom('groups');
       if (onlyNames !== undefined) query = query.where('name', 'in', textsOf(onlyNames, database));
       if (nameFilter !== '') query = query.where(hasInIt('groups.name', nameFilter));
       const { total } = await query
         .select((select) => select.fn.countAll<number>().as('total'))
         .executeTakeFirstOrThrow();
-      const rows = await query
-        .select(['groups.name', 'groups.origin'])
-        .select((select) =>
-          select
-            .selectFrom('group_members')
-            .whereRef('group_members.group_id', '=', 'groups.id')
-            .select((of) => of.fn.countAll<number>().as('count'))
-            .as('memberCount'),
-        )
-        .orderBy('groups.name')
-        .limit(limit)
-        .offset(offset)
-        .execute();
-      const items = rows.map((row) => ({ ...row, memberCount: Number(row.memberCount) }));
-      return { items, total: Number(total) };
+      const rows = query.select(['groups.name', 'groups.origin']).select((select) =>
+        select
+          .selectFrom('group_members')
+          .whereRef('group_members.group_id', '=', 'groups.id')
+          .select((of) => of.fn.countAll<number>().as('count'))
+          .as('memberCount'),
+      );
+      const page = await readPage(asked, Number(total), {
+        atOffset: (offset) =>
+          rows.orderBy('groups.name').limit(asked.limit).offset(offset).execute(),
+        atEdge: ({ side, key }, most) =>
+          rows
+            .where('groups.name', side === 'after' ? '>' : '<', key)
+            .orderBy('groups.name', side === 'after' ? 'asc' : 'desc')
+            .limit(most)
+            .execute(),
+      });
+      const items = page.items.map((row) => ({ ...row, memberCount: Number(row.memberCount) }));
+      return { ...page, items };
     },
 
-    async listMembers(groupId, { offset, limit, nameFilter = '' }) {
+    async listMembers(groupId, { nameFilter = '', ...asked }) {
+      const { limit } = asked;
       const bookmarks =
         nameFilter === '' ? await bookmarksOf.getOrLoad(groupId, async () => []) : [];
       const memberCount = await countMembers(groupId);
@@ -133,20 +134,32 @@ export function createGroupPages(
                   .executeTakeFirstOrThrow()
               ).total,
             );
-      const way = shortestWay({ offset, limit }, total, bookmarks);
-      if (way.from !== undefined) {
-        query = query.where('users.name', way.isBackwards ? '<' : '>=', way.from);
-      }
-      const items = await query
-        .select(['users.name', 'group_members.origin'])
-        .orderBy('users.name', way.isBackwards ? 'desc' : 'asc')
-        .limit(way.limit)
-        .offset(way.offset)
-        .execute();
-      if (way.isBackwards) items.reverse();
-      const [first] = items;
-      if (first !== undefined) addBookmark(bookmarks, { offset, name: first.name });
-      return { items, total };
+      const rows = query.select(['users.name', 'group_members.origin']);
+      return readPage(asked, total, {
+        async atOffset(offset) {
+          const way = shortestWay({ offset, limit }, total, bookmarks);
+          const { from } = way;
+          const begun =
+            from === undefined
+              ? rows
+              : rows.where('users.name', way.isBackwards ? '<' : '>=', from);
+          const items = await begun
+            .orderBy('users.name', way.isBackwards ? 'desc' : 'asc')
+            .limit(way.limit)
+            .offset(way.offset)
+            .execute();
+          if (way.isBackwards) items.reverse();
+          const [first] = items;
+          if (first !== undefined) addBookmark(bookmarks, { offset, name: first.name });
+          return items;
+        },
+        atEdge: ({ side, key }, most) =>
+          rows
+            .where('users.name', side === 'after' ? '>' : '<', key)
+            .orderBy('users.name', side === 'after' ? 'asc' : 'desc')
+            .limit(most)
+            .execute(),
+      });
     },
 
     membershipsOf: (userName) =>

@@ -1,7 +1,7 @@
 import type { ExpressionBuilder, SelectQueryBuilder } from 'kysely';
 import { sql } from 'kysely';
 import type { HubDatabase } from '../store/database.ts';
-import { type ListPage, type PageEdge, pageAtEdge, pageAtOffset } from '../store/page-edge.ts';
+import { type ListPage, type PageAsked, type PageEdge, readPage } from '../store/page-edge.ts';
 import { prepareQuery } from '../store/prepared-query.ts';
 import type { Row, Tables } from '../store/tables.ts';
 import { nearerEnd } from './nearer-end.ts';
@@ -10,11 +10,8 @@ import { filterUsers, findsAll, type UserFilter } from './user-filters-store.ts'
 /** The order of a list; a minus reverses it. Those who were never active come before all others. */
 export type UserSort = 'name' | '-name' | 'created' | '-created' | 'lastActivity' | '-lastActivity';
 
-export interface UserListOptions extends UserFilter {
-  readonly offset: number;
-  readonly limit: number;
-  /** Where the page begins or ends, whatever its offset; passed over unless `userKey` made it in this order. */
-  readonly edge?: PageEdge | undefined;
+/** An edge is passed over unless `userKey` made its key in this order. */
+export interface UserListOptions extends UserFilter, PageAsked {
   /** How many there are on all pages, when that was counted lately. */
   readonly knownTotal?: number;
   readonly sort?: UserSort;
@@ -63,38 +60,36 @@ export function createUserPages(
     return { query: query.selectAll('users'), isFromEnd, part };
   }
 
-  return async function list(options) {
-    const { sort = 'name', offset, limit } = options;
+  return async (options) => {
+    const { sort = 'name', limit } = options;
     const isOfAll = findsAll(options);
     const total = isOfAll ? await countAll() : (options.knownTotal ?? (await countFound(options)));
-    if (total === 0) return pageAtOffset<Row<'users'>>([], total, offset);
+    if (total === 0) return { items: [], total, isFirst: true, isLast: true };
     const place = options.edge && placeOf(options.edge, sort);
-    if (options.edge !== undefined && place !== undefined) {
-      const isBackwards = options.edge.side === 'before';
-      const { query } = await foundUsers(options, total);
-      const page = await pageAtEdge(options.edge, limit, (most) =>
-        inOrder(
-          query.where((where) => isBeyond(where, place, sort, isBackwards)),
-          sort,
-          isBackwards,
-        )
+    const asked = { ...options, edge: place && options.edge };
+    return readPage(asked, total, {
+      async atEdge({ side }, most) {
+        const isBackwards = side === 'before';
+        const { query } = await foundUsers(options, total);
+        const beyond = place && query.where((where) => isBeyond(where, place, sort, isBackwards));
+        return inOrder(beyond ?? query, sort, isBackwards)
           .limit(most)
-          .execute(),
-      );
-      if (page !== undefined) return { ...page, total };
-      return list({ ...options, edge: undefined, offset: 0 });
-    }
-    if (isOfAll) {
-      const { isFromEnd, ...part } = nearerEnd(options, total);
-      const rows = await pageQueryOf(sort, isFromEnd)(part);
-      return pageAtOffset(isFromEnd ? rows.reverse() : rows, total, offset);
-    }
-    const { query, isFromEnd, part } = await foundUsers(options, total);
-    const rows = await inOrder(query, sort, isFromEnd)
-      .limit(part.limit)
-      .offset(part.offset)
-      .execute();
-    return pageAtOffset(isFromEnd ? rows.reverse() : rows, total, offset);
+          .execute();
+      },
+      async atOffset(offset) {
+        if (isOfAll) {
+          const { isFromEnd, ...part } = nearerEnd({ offset, limit }, total);
+          const rows = await pageQueryOf(sort, isFromEnd)(part);
+          return isFromEnd ? rows.reverse() : rows;
+        }
+        const { query, isFromEnd, part } = await foundUsers({ ...options, offset }, total);
+        const rows = await inOrder(query, sort, isFromEnd)
+          .limit(part.limit)
+          .offset(part.offset)
+          .execute();
+        return isFromEnd ? rows.reverse() : rows;
+      },
+    });
   };
 }
 

@@ -471,6 +471,14 @@ describe('groups', () => {
     const remove = '/hub/admin/groups/lab00/remove-member';
     const removed = await submitTo(ada, second, remove, {}, 'value="many54"');
     expect(removed.headers.location).toBe('/hub/admin/groups/lab00?page=2');
+    const next = /href="([^"]+)" rel="next"/.exec(
+      (await ada.request(at('/groups/lab00'))).body,
+    )?.[1];
+    expect(next).toBe('/hub/admin/groups/lab00?page=2&amp;after=many49');
+    const turned = await ada.request(at('/groups/lab00?page=2&after=many49'));
+    const taken = await submitTo(ada, turned, remove, {}, 'value="many50"');
+    expect(taken.headers.location).toBe('/hub/admin/groups/lab00?page=2&after=many49');
+    expect((await ada.follow(taken)).body).toContain('51–53 of 53');
     const searched = await ada.request(at('/groups/lab00?search=many53'));
     expect(searched.body).toContain('1 match');
   });

@@ -6,11 +6,11 @@ import type { RoleStore } from '../../rbac/role-store.ts';
 import { message, type Phrase, text } from '../../texts/text.ts';
 import type { GroupPages } from '../../users/group-pages-store.ts';
 import type { Group, GroupStore } from '../../users/group-store.ts';
-import { lastPageOf } from '../elements/paging.ts';
+import { lastPageOf, type PagingView } from '../elements/paging.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
 import { adminGroupPage, adminGroupsPage } from './groups-page.ts';
-import { isPastLast, listUrl, pageLength, queryIn, readQuery } from './page-query.ts';
+import { isPastLast, listUrl, pageLength, pagingOf, queryIn, readQuery } from './page-query.ts';
 
 /** `/hub/admin/groups`: groups and who belongs to them. */
 export function adminGroupRoutes(
@@ -33,17 +33,19 @@ export function adminGroupRoutes(
     const filter = listFilter(who.caller.scopes, 'list:groups');
     if (filter === undefined) who.require('list:groups');
     const query = readQuery(ctx);
-    const { items, total } = await groupPages.listGroups({
+    const found = await groupPages.listGroups({
       ...query.options,
       onlyNames: filter === undefined || filter === 'all' ? undefined : [...filter.groups],
     });
-    const urlOf = (page: number) => listUrl(pages.urls.adminGroups, query.search, page);
+    const { items, total } = found;
+    const urlOf: PagingView['urlOf'] = (page, edge) =>
+      listUrl(pages.urls.adminGroups, query.search, page, edge);
     if (isPastLast(items, total)) return ctx.redirect(urlOf(lastPageOf(total, pageLength)));
     const page = adminGroupsPage({
       layout: await pages.formLayoutFor(ctx),
       groups: items,
       search: query.search,
-      paging: { page: query.page, size: pageLength, total, shown: items.length, urlOf },
+      paging: pagingOf(query, found, ({ name }) => name, urlOf),
       mayCreate: who.may('admin:groups'),
       ...failure,
     });
@@ -70,14 +72,15 @@ export function adminGroupRoutes(
       maySeeRoles ? deps.roles.heldBy(resource) : undefined,
     ]);
     const { items, total } = members;
-    const urlOf = (page: number) => listUrl(pages.urls.adminGroup(group.name), query.search, page);
+    const urlOf: PagingView['urlOf'] = (page, edge) =>
+      listUrl(pages.urls.adminGroup(group.name), query.search, page, edge);
     if (isPastLast(items, total)) return ctx.redirect(urlOf(lastPageOf(total, pageLength)));
     const page = adminGroupPage({
       layout: await pages.formLayoutFor(ctx),
       group,
       members: items,
       search: query.search,
-      paging: { page: query.page, size: pageLength, total, shown: items.length, urlOf },
+      paging: pagingOf(query, members, ({ name }) => name, urlOf),
       roles: roles?.map(({ name, description }) => ({ name, description })),
       may: {
         changeMembers: who.may('groups', resource),
@@ -133,8 +136,8 @@ export function adminGroupRoutes(
     await members.remove(group.name, [name]);
     const done = text`${name} is no longer in this group.`;
     // Back to the page of the list on which the button stood.
-    const { search, page } = queryIn(form);
-    const url = listUrl(pages.urls.adminGroup(group.name), search, page);
+    const { search, page, edge } = queryIn(form);
+    const url = listUrl(pages.urls.adminGroup(group.name), search, page, edge);
     pages.redirectWithNotice(ctx, url, { kind: 'good', text: done });
   });
 

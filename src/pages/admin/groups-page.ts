@@ -10,6 +10,7 @@ import { table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
 import { originWord } from './origin-word.ts';
+import { placeFields } from './page-query.ts';
 
 export interface AdminGroupsView {
   readonly layout: FormLayoutProps;
@@ -153,7 +154,7 @@ function memberTable({ layout, group, members, search, may, paging: shown }: Adm
             fields: {
               name,
               search: search || undefined,
-              page: shown.page > 1 ? String(shown.page) : undefined,
+              ...placeFields(shown),
             },
           })}</div>`,
       },

@@ -1,6 +1,12 @@
 import type { Context } from 'koa';
-import type { PageEdge } from '../../store/page-edge.ts';
-import { edgeFields, edgeIn, pageNumberIn } from '../elements/paging.ts';
+import type { ListPage, PageEdge } from '../../store/page-edge.ts';
+import {
+  bordersOf,
+  edgeFields,
+  edgeIn,
+  type PagingView,
+  pageNumberIn,
+} from '../elements/paging.ts';
 
 /** Rows on a page of groups, members or holders. */
 export const pageLength = 50;
@@ -26,6 +32,23 @@ export function listUrl(url: string, search: string, page: number, edge?: PageEd
   if (page > 1) query.set('page', String(page));
   for (const [name, key] of Object.entries(edgeFields(edge))) query.set(name, key);
   return query.size === 0 ? url : `${url}?${query}`;
+}
+
+/** The links from a page of a list to the others. */
+export function pagingOf<Item>(
+  { page, edge }: Pick<ReturnType<typeof queryIn>, 'page' | 'edge'>,
+  found: ListPage<Item>,
+  keyOf: (item: Item) => string,
+  urlOf: PagingView['urlOf'],
+): PagingView {
+  const { items, total } = found;
+  const borders = bordersOf(found, keyOf);
+  return { page, edge, size: pageLength, total, shown: items.length, borders, urlOf };
+}
+
+/** What a form says to lead back to the page of the list on which it stands. */
+export function placeFields({ page, edge }: Pick<PagingView, 'page' | 'edge'>) {
+  return { page: page > 1 ? String(page) : undefined, ...edgeFields(edge) };
 }
 
 /** Whether the list became shorter than the page that is asked for. */

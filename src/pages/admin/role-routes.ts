@@ -4,15 +4,15 @@ import { type RoleAdministration, versionOf } from '../../accounts/role-administ
 import { HubError } from '../../errors.ts';
 import type { Role, RoleSubjectKind } from '../../rbac/role.ts';
 import { type RoleMembers, runtimeOrigin } from '../../rbac/role-change-store.ts';
-import type { RoleStore } from '../../rbac/role-store.ts';
+import { holderKey, type RoleStore } from '../../rbac/role-store.ts';
 import { isForServicesOnly, type ScopeCatalogue } from '../../rbac/scope-definitions.ts';
 import { describeScopes } from '../../rbac/scope-descriptions.ts';
 import { message, type Phrase, text } from '../../texts/text.ts';
-import { lastPageOf } from '../elements/paging.ts';
+import { lastPageOf, type PagingView } from '../elements/paging.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { problemOf } from '../problem-of.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
-import { isPastLast, listUrl, pageLength, queryIn, readQuery } from './page-query.ts';
+import { isPastLast, listUrl, pageLength, pagingOf, queryIn, readQuery } from './page-query.ts';
 import { adminRoleFormPage } from './role-form-page.ts';
 import { adminRolePage, adminRolesPage } from './roles-page.ts';
 
@@ -64,8 +64,10 @@ export function adminRoleRoutes(
     const isFree = (kind: RoleSubjectKind) =>
       mayChange && administration.fixedMembers(role, kind) === undefined;
     const query = readQuery(ctx);
-    const { items, total } = await roles.listHolders(role.name, query.options);
-    const urlOf = (page: number) => listUrl(urls.adminRole(role.name), '', page);
+    const found = await roles.listHolders(role.name, query.options);
+    const { items, total } = found;
+    const urlOf: PagingView['urlOf'] = (page, edge) =>
+      listUrl(urls.adminRole(role.name), '', page, edge);
     if (isPastLast(items, total)) return ctx.redirect(urlOf(lastPageOf(total, pageLength)));
     const page = adminRolePage({
       layout: await pages.formLayoutFor(ctx),
@@ -75,7 +77,7 @@ export function adminRoleRoutes(
         ...each,
         mayTakeAway: each.origin === runtimeOrigin && isFree(each.subjectKind),
       })),
-      paging: { page: query.page, size: pageLength, total, shown: items.length, urlOf },
+      paging: pagingOf(query, found, holderKey, urlOf),
       assignable: kinds.filter(isFree),
       mayChange: mayChange && administration.isChangeable(role),
       ...failure,
@@ -191,7 +193,8 @@ export function adminRoleRoutes(
     const name = form.get('name') ?? '';
     await administration.takeAway(who.caller, role, membersOf(form.get('kind') ?? '', [name]));
     const done = text`${name} no longer holds the role.`;
-    const url = listUrl(urls.adminRole(role.name), '', queryIn(form).page);
+    const { page, edge } = queryIn(form);
+    const url = listUrl(urls.adminRole(role.name), '', page, edge);
     pages.redirectWithNotice(ctx, url, { kind: 'good', text: done });
   });
 

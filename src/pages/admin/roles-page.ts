@@ -12,6 +12,7 @@ import { table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
 import { originWord } from './origin-word.ts';
+import { placeFields } from './page-query.ts';
 
 export interface AdminRolesView {
   readonly layout: FormLayoutProps;
@@ -141,7 +142,7 @@ function holderTable({ layout, role, assignments, paging: shown }: AdminRoleView
             fields: {
               kind: subjectKind,
               name: subjectName,
-              page: shown.page > 1 ? String(shown.page) : undefined,
+              ...placeFields(shown),
             },
           }),
       },

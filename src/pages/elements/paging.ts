@@ -8,6 +8,8 @@ export interface PagingView {
   readonly label?: Phrase;
   /** From 1. */
   readonly page: number;
+  /** Where it begins or ends, when it was reached from a neighbour. */
+  readonly edge?: PageEdge | undefined;
   readonly size: number;
   readonly total: number;
   /** How many the page shows. */
