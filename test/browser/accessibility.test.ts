@@ -68,11 +68,6 @@ async function violationsOf(page: Page, rules?: readonly string[]): Promise<stri
   );
 }
 
-/** Of the longest name; those of languages are told by the browser. */
-function lengthened(plausible: string): string {
-  return /^(?:Deutsch|English)$/.test(plausible) ? plausible : plausible.padEnd(255, 'x');
-}
-
 /** Answers with these pages and what belongs to them. */
 async function serve(page: Page, served: ReadonlyMap<string, string>): Promise<void> {
   await page.route('**', async (route) => {
@@ -125,33 +120,6 @@ describe.runIf(hasChromium())('axe-core', () => {
         if (violations.length + overflow.length > 0) {
           found[`${name} ${look}`] = [...violations, ...overflow];
         }
-      }
-    }
-    expect(found).toEqual({});
-  });
-
-  test('names of 255 characters make no page of forms wider than its window', async () => {
-    const long = new Map(
-      Object.entries(samplePages(assets, lengthened)).map(([name, each]) => [
-        name,
-        renderHtml(each),
-      ]),
-    );
-    const page = await browser.newPage({ reducedMotion: 'reduce' });
-    await serve(page, long);
-    const found: Record<string, readonly string[]> = {};
-    for (const name of [
-      'share-problem',
-      'spawn-options',
-      'spawn-pending',
-      'home-failed',
-      'set-up',
-    ]) {
-      await page.goto(`${origin}/${name}`);
-      for (const width of [1100, 390]) {
-        await page.setViewportSize({ width, height: 800 });
-        const overflow = await overflowOf(page);
-        if (overflow.length > 0) found[`${name} at ${width}`] = overflow;
       }
     }
     expect(found).toEqual({});

@@ -123,12 +123,14 @@ function serviceTable(layout: FormLayoutProps, services: readonly ListedService[
       {
         label: text`CPU`,
         cell: ({ load, status: { usage } }) =>
-          usage && html`${formatCpu(usage.cpuCores)} ${loadSpark(load, 'cpuCores')}`,
+          usage &&
+          html`<span class="one-word">${formatCpu(usage.cpuCores)} ${loadSpark(load, 'cpuCores')}</span>`,
       },
       {
         label: text`Memory`,
         cell: ({ load, status: { usage } }) =>
-          usage && html`${formatBytes(usage.memoryBytes)} ${loadSpark(load, 'memoryBytes')}`,
+          usage &&
+          html`<span class="one-word">${formatBytes(usage.memoryBytes)} ${loadSpark(load, 'memoryBytes')}</span>`,
       },
       {
         label: text`Restarts`,
