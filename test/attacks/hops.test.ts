@@ -28,7 +28,7 @@ beforeAll(async () => {
   hub = await createTestHub({
     Hub: {
       cookie_secret: key.reveal(),
-      services: [await managedService('app', 'fixtures/apps/gateway-app.ts', service)],
+      services: [await managedService('app', 'fixtures/apps/gateway-app.cjs', service)],
     },
     Proxy: { access_log: true },
   });

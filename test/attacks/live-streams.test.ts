@@ -24,11 +24,11 @@ beforeAll(async () => {
         },
       ],
       services: [
-        await managedService('guarded', 'fixtures/apps/gateway-app.ts', {
+        await managedService('guarded', 'fixtures/apps/gateway-app.cjs', {
           access: 'gateway',
           oauth_no_confirm: true,
         }),
-        await managedService('own', 'fixtures/apps/gateway-app.ts'),
+        await managedService('own', 'fixtures/apps/gateway-app.cjs'),
       ],
     },
   });

@@ -69,7 +69,7 @@ describe.runIf(runsAsRoot())('a system account named after the user', () => {
         services: [{ name: 'lead', api_token: 'lead-token' }],
       },
       Spawner: {
-        cmd: programs.app('web-server.ts'),
+        cmd: programs.app('web-server.cjs'),
         system_user: '{username}',
         socket: true,
         ...options,
@@ -80,7 +80,7 @@ describe.runIf(runsAsRoot())('a system account named after the user', () => {
   }
 
   test('is not chosen by a new name', async () => {
-    await using programs = await sharePrograms('web-server.ts');
+    await using programs = await sharePrograms('web-server.cjs');
     await using hub = await createRootHub(programs);
     for (const name of ['root', 'nobody']) {
       expect((await change(hub, 'bob', { name }, 'lead-token')).status).toBe(200);
@@ -91,7 +91,7 @@ describe.runIf(runsAsRoot())('a system account named after the user', () => {
   });
 
   test('is never root nor one of the system', async () => {
-    await using programs = await sharePrograms('web-server.ts');
+    await using programs = await sharePrograms('web-server.cjs');
     await using hub = await createRootHub(programs);
     await createUsers(hub, 'root', 'daemon');
     expect(await start(hub, 'root')).toEqual({
@@ -105,7 +105,7 @@ describe.runIf(runsAsRoot())('a system account named after the user', () => {
   });
 
   test('may be one of the system where the operator names it, but not root', async () => {
-    await using programs = await sharePrograms('web-server.ts');
+    await using programs = await sharePrograms('web-server.cjs');
     await using hub = await createRootHub(programs, { allowed_system_users: ['daemon', 'root'] });
     await createUsers(hub, 'daemon', 'root');
     expect(await start(hub, 'daemon')).toMatchObject({ userId: 1 });
@@ -113,7 +113,7 @@ describe.runIf(runsAsRoot())('a system account named after the user', () => {
   });
 
   test('stays that of a user who is renamed, and is no other user’s', async () => {
-    await using programs = await sharePrograms('web-server.ts');
+    await using programs = await sharePrograms('web-server.cjs');
     await using hub = await createRootHub(programs);
     await createUsers(hub, 'nobody');
     expect(await start(hub, 'nobody')).toMatchObject({ userId: nobodyId });
@@ -131,7 +131,7 @@ describe.runIf(runsAsRoot())('a system account named after the user', () => {
   });
 
   test('is chosen by administrators only', async () => {
-    await using programs = await sharePrograms('web-server.ts');
+    await using programs = await sharePrograms('web-server.cjs');
     await using hub = await createRootHub(programs);
     const asLead = await change(hub, 'bob', { system_account: 'nobody' }, 'lead-token');
     expect(asLead.status).toBe(403);

@@ -34,7 +34,7 @@ beforeAll(async () => {
         { name: 'shared', scopes: ['access:servers!server=victim/'], users: ['evil'] },
       ],
       services: [
-        await managedService('wiki', 'fixtures/apps/gateway-app.ts', { access: 'gateway' }),
+        await managedService('wiki', 'fixtures/apps/gateway-app.cjs', { access: 'gateway' }),
       ],
     },
     Spawner: { access: 'server', cmd: guarded(...fixtureApp('gateway-app')) },

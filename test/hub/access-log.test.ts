@@ -24,8 +24,8 @@ beforeAll(async () => {
         { name: 'readers', scopes: ['access:services'], users: ['alice'] },
       ],
       services: [
-        await managedService('app', 'fixtures/apps/gateway-app.ts', { access: 'gateway' }),
-        await managedService('own', 'fixtures/apps/gateway-app.ts'),
+        await managedService('app', 'fixtures/apps/gateway-app.cjs', { access: 'gateway' }),
+        await managedService('own', 'fixtures/apps/gateway-app.cjs'),
         { name: 'away', url: `http://127.0.0.1:${await freePort()}`, access: 'public' },
       ],
     },

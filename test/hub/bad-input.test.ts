@@ -18,7 +18,7 @@ beforeAll(async () => {
     Hub: {
       load_roles: usersOpenServices,
       services: [
-        await managedService('guarded', 'fixtures/apps/gateway-app.ts', {
+        await managedService('guarded', 'fixtures/apps/gateway-app.cjs', {
           access: 'gateway',
           oauth_no_confirm: false,
         }),

@@ -257,7 +257,7 @@ describe('secrets', () => {
             api_token: 'secret-of-the-client-93',
             oauth_no_confirm: true,
           },
-          await managedService('guarded', 'fixtures/apps/gateway-app.ts', {
+          await managedService('guarded', 'fixtures/apps/gateway-app.cjs', {
             access: 'gateway',
             oauth_no_confirm: false,
           }),

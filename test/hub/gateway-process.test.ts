@@ -28,8 +28,8 @@ async function createWorld(Hub: Record<string, unknown> = {}): Promise<TestHub> 
       ...Hub,
       load_roles: [...usersOpenServices, ...edgeService.load_roles],
       services: [
-        await managedService('app', 'fixtures/apps/gateway-app.ts', { access: 'gateway' }),
-        await managedService('open', 'fixtures/apps/gateway-app.ts', { access: 'public' }),
+        await managedService('app', 'fixtures/apps/gateway-app.cjs', { access: 'gateway' }),
+        await managedService('open', 'fixtures/apps/gateway-app.cjs', { access: 'public' }),
         ...edgeService.services,
       ],
     },

@@ -23,8 +23,8 @@ beforeAll(async () => {
         { name: 'team-opens-app', scopes: ['access:services'], groups: ['visitors'] },
       ],
       services: [
-        await managedService('app', 'fixtures/apps/gateway-app.ts', gateway),
-        await managedService('other', 'fixtures/apps/gateway-app.ts', gateway),
+        await managedService('app', 'fixtures/apps/gateway-app.cjs', gateway),
+        await managedService('other', 'fixtures/apps/gateway-app.cjs', gateway),
         { name: 'caller', api_token: 'caller-service-token' },
         { name: 'down', url: `http://127.0.0.1:${await freePort()}`, ...gateway },
       ],

@@ -29,7 +29,7 @@ describe.skipIf(!hasPostgres())('hubs on one PostgreSQL', () => {
     await using first = await createHubFolder({
       Hub: {
         ...shared,
-        services: [await managedService('app', 'fixtures/apps/prints-environment.ts')],
+        services: [await managedService('app', 'fixtures/apps/prints-environment.cjs')],
       },
       Spawner: { cmd: fixtureApp('web-server'), access: 'gateway' },
     });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { managedService, openWithConsent, untilState } from '../support/services.ts';
 import { createTestHub, type TestHub } from '../support/test-hub.ts';
 
-const app = 'fixtures/apps/gateway-app.ts';
+const app = 'fixtures/apps/gateway-app.cjs';
 const accesses = ['gateway', 'public', 'service'] as const;
 let hub: TestHub;
 

@@ -64,7 +64,7 @@ describe('how busy servers and services were', () => {
         // Where the gateway process listens.
         public_url: `http://127.0.0.1:${await freePort()}/`,
         services: [
-          await managedService('app', 'fixtures/apps/gateway-app.ts', { access: 'public' }),
+          await managedService('app', 'fixtures/apps/gateway-app.cjs', { access: 'public' }),
         ],
       },
       Spawner,

@@ -50,7 +50,7 @@ describe('the log of a busy run', () => {
         log_level: 'debug',
         load_roles: usersOpenServices,
         services: [
-          await managedService('app', 'fixtures/apps/gateway-app.ts', { access: 'gateway' }),
+          await managedService('app', 'fixtures/apps/gateway-app.cjs', { access: 'gateway' }),
           { name: 'brief', command: fixtureApp('exit-at-once', '3') },
           { name: 'talks', command: ['sh', '-c', 'echo hello; sleep 600'] },
           { name: 'away', url: 'http://127.0.0.1:9' },

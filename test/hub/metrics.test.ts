@@ -22,8 +22,8 @@ beforeAll(async () => {
       cleanup_servers: true,
       load_roles: [{ name: 'user', scopes: ['self', 'access:services'] }],
       services: [
-        await managedService('app', 'fixtures/apps/gateway-app.ts', { access: 'gateway' }),
-        await managedService('brief', 'fixtures/apps/web-server.ts', { access: 'public' }),
+        await managedService('app', 'fixtures/apps/gateway-app.cjs', { access: 'gateway' }),
+        await managedService('brief', 'fixtures/apps/web-server.cjs', { access: 'public' }),
         { name: 'later', url: `http://127.0.0.1:${laterPort}` },
       ],
     },

@@ -204,7 +204,7 @@ describe('a hub that is told to stop', () => {
         shutdown_timeout: 600,
         services: [
           { name: 'slow', url: upstream.url, access: 'public' },
-          await managedService('app', 'fixtures/apps/prints-environment.ts', { access: 'public' }),
+          await managedService('app', 'fixtures/apps/prints-environment.cjs', { access: 'public' }),
         ],
       },
     });
@@ -256,7 +256,7 @@ describe('SIGHUP', () => {
     await untilReady(folder, 'kept');
     const inFlight = await begin(`${folder.url}services/kept/held`);
 
-    const added = await managedService('added', 'fixtures/apps/prints-environment.ts', {
+    const added = await managedService('added', 'fixtures/apps/prints-environment.cjs', {
       access: 'public',
     });
     await folder.configure({
@@ -320,7 +320,7 @@ describe('a hub that is killed', () => {
     await using folder = await createHubFolder({
       Hub: {
         services: [
-          await managedService('app', 'fixtures/apps/prints-environment.ts', { access: 'public' }),
+          await managedService('app', 'fixtures/apps/prints-environment.cjs', { access: 'public' }),
         ],
       },
     });

@@ -19,7 +19,7 @@ beforeAll(async () => {
         { name: 'team-opens-app', scopes: ['access:services'], groups: ['team'] },
       ],
       services: [
-        await managedService('app', 'fixtures/apps/gateway-app.ts', { access: 'gateway' }),
+        await managedService('app', 'fixtures/apps/gateway-app.cjs', { access: 'gateway' }),
       ],
     },
   };

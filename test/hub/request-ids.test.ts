@@ -14,8 +14,8 @@ beforeAll(async () => {
   hub = await createTestHub({
     Hub: {
       services: [
-        await managedService('app', 'fixtures/apps/gateway-app.ts', { access: 'public' }),
-        await managedService('guarded', 'fixtures/apps/gateway-app.ts', { access: 'gateway' }),
+        await managedService('app', 'fixtures/apps/gateway-app.cjs', { access: 'public' }),
+        await managedService('guarded', 'fixtures/apps/gateway-app.cjs', { access: 'gateway' }),
         { name: 'away', url: `http://127.0.0.1:${await freePort()}`, access: 'public' },
       ],
     },

@@ -33,7 +33,7 @@ describe.skipIf(!hasPostgres())('what one of two hubs on PostgreSQL takes away',
         { name: 'opens-services', scopes: ['access:services'], groups: ['team'] },
       ],
       services: [
-        await managedService('app', 'fixtures/apps/gateway-app.ts', { access: 'gateway' }),
+        await managedService('app', 'fixtures/apps/gateway-app.cjs', { access: 'gateway' }),
       ],
     };
     const Spawner = { cmd: fixtureApp('gateway-app'), access: 'gateway' };

@@ -37,7 +37,7 @@ beforeAll(async () => {
       load_roles: configuredRoles,
       services: [
         { name: 'bot', api_token: 'bot-service-token' },
-        await managedService('app', 'fixtures/apps/gateway-app.ts', { access: 'gateway' }),
+        await managedService('app', 'fixtures/apps/gateway-app.cjs', { access: 'gateway' }),
       ],
     },
   });

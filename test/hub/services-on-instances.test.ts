@@ -21,8 +21,8 @@ import {
 import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
 
 const cookieSecret = 'c0ffee42d15ea5e5a1ad0ddba11f00d5c0ffee42d15ea5e5a1ad0ddba11f00d5';
-const echo = 'fixtures/apps/gateway-app.ts';
-const prints = 'fixtures/apps/prints-environment.ts';
+const echo = 'fixtures/apps/gateway-app.cjs';
+const prints = 'fixtures/apps/prints-environment.cjs';
 
 interface Model {
   readonly state: string;

@@ -60,7 +60,7 @@ function startHub(authenticator: Readonly<Record<string, unknown>> = {}): Promis
         join(projectDirectory, 'src/singleuser-main.ts'),
         '--',
         process.execPath,
-        join(projectDirectory, 'fixtures/apps/prints-environment.ts'),
+        join(projectDirectory, 'fixtures/apps/prints-environment.cjs'),
       ],
     },
   });

@@ -28,7 +28,7 @@ beforeAll(async () => {
       load_roles: usersOpenServices,
       services: [
         await managedService('whoami', 'examples/whoami/whoami.ts', { oauth_no_confirm: true }),
-        await managedService('guarded', 'fixtures/apps/gateway-app.ts', {
+        await managedService('guarded', 'fixtures/apps/gateway-app.cjs', {
           access: 'gateway',
           oauth_no_confirm: true,
         }),
@@ -232,7 +232,7 @@ describe('States and transitions', () => {
         oauth_token_expires_in: 1,
         load_roles: usersOpenServices,
         services: [
-          await managedService('guarded', 'fixtures/apps/gateway-app.ts', {
+          await managedService('guarded', 'fixtures/apps/gateway-app.cjs', {
             access: 'gateway',
             oauth_no_confirm: true,
           }),
@@ -269,7 +269,7 @@ describe('States and transitions', () => {
         oauth_token_expires_in: 3600,
         load_roles: usersOpenServices,
         services: [
-          await managedService('guarded', 'fixtures/apps/gateway-app.ts', {
+          await managedService('guarded', 'fixtures/apps/gateway-app.cjs', {
             access: 'gateway',
             oauth_no_confirm: true,
           }),

@@ -22,7 +22,7 @@ beforeAll(async () => {
         '--pass-token',
         '--',
         process.execPath,
-        join(projectDirectory, 'fixtures/apps/prints-environment.ts'),
+        join(projectDirectory, 'fixtures/apps/prints-environment.cjs'),
       ],
     },
   });

@@ -24,7 +24,7 @@ let programs: SharedPrograms;
 
 beforeAll(async () => {
   externalPort = await freePort();
-  programs = await sharePrograms('prints-environment.ts');
+  programs = await sharePrograms('prints-environment.cjs');
   hub = await createTestHub({
     Hub: {
       load_roles: [
@@ -41,13 +41,13 @@ beforeAll(async () => {
         await printsEnvironment('plain', { cwd: tmpdir() }),
         await printsEnvironment('privileged', { admin: true }),
         await printsEnvironment('text-command', {
-          command: `"${process.execPath}" ${join(projectDirectory, 'fixtures/apps/prints-environment.ts')}`,
+          command: `"${process.execPath}" ${join(projectDirectory, 'fixtures/apps/prints-environment.cjs')}`,
         }),
         await printsEnvironment('own-token', { api_token: 'a-token-of-my-own' }),
         ...(isRoot
           ? [
               await printsEnvironment('other-user', {
-                command: programs.app('prints-environment.ts'),
+                command: programs.app('prints-environment.cjs'),
                 user: 'nobody',
                 cwd: '/',
               }),
@@ -336,7 +336,7 @@ describe('Endpoints', () => {
     await using other = await createTestHub({
       Hub: {
         services: [
-          await managedService('app', 'fixtures/apps/gateway-app.ts', { access: 'public' }),
+          await managedService('app', 'fixtures/apps/gateway-app.cjs', { access: 'public' }),
         ],
       },
     });

@@ -55,7 +55,7 @@ async function writeBeside(folder: HubFolder, Hub: Record<string, unknown>): Pro
       bind_url: `http://127.0.0.1:${await freePort()}/`,
       hub_bind_url: `http://127.0.0.1:${await freePort()}`,
       authenticator_class: 'dummy',
-      services: [await managedService('app', 'fixtures/apps/prints-environment.ts')],
+      services: [await managedService('app', 'fixtures/apps/prints-environment.cjs')],
       ...Hub,
     },
     Authenticator: { allow_all: true },
@@ -70,7 +70,7 @@ test('a hub that is started again by mistake refuses, and harms nothing of the f
     // What a hub that ends would stop.
     Hub: {
       cleanup_servers: true,
-      services: [await managedService('app', 'fixtures/apps/prints-environment.ts')],
+      services: [await managedService('app', 'fixtures/apps/prints-environment.cjs')],
     },
     Spawner: { cmd: fixtureApp('web-server'), access: 'gateway' },
   });
@@ -130,7 +130,7 @@ test.each([
 
 test('two configurations in one folder leave the services of each other alone', async () => {
   await using folder = await createHubFolder({
-    Hub: { services: [await managedService('app', 'fixtures/apps/prints-environment.ts')] },
+    Hub: { services: [await managedService('app', 'fixtures/apps/prints-environment.cjs')] },
   });
   await using hub = await folder.start();
   const service = await untilServiceReady(folder);

@@ -4,10 +4,9 @@ import { usePostgres } from '../support/databases.ts';
 import { freePort } from '../support/free-port.ts';
 import { createHubFolder, type HubFolder } from '../support/hub-process.ts';
 import { copiesOf, watchCopies } from '../support/managed-copies.ts';
-import { nodeCommand } from '../support/node-command.ts';
+import { fixtureFile, nodeCommand } from '../support/node-command.ts';
 import { hasPostgres, queryPostgres } from '../support/postgres.ts';
 import { adminToken, isAlive } from '../support/server-hub.ts';
-import { projectDirectory } from '../support/services.ts';
 import { createTestHub, type TestHub, testCookieSecret, until } from '../support/test-hub.ts';
 
 interface Model {
@@ -68,8 +67,7 @@ describe.skipIf(!hasPostgres())('a takeover of a service that is cut short', () 
     async (signal) => {
       const name = `cut-short-${signal.toLowerCase()}`;
       // What the dead one left takes its time to end, in which the heir has claimed and not begun.
-      const program = 'fixtures/apps/ignores-sigterm.ts';
-      const command = [...nodeCommand, `${projectDirectory}/${program}`];
+      const command = nodeCommand(fixtureFile('ignores-sigterm'));
       const config = await shared([{ name, command, stop_timeout: 1 }]);
       await using dyingFolder = await createHubFolder(config);
       await using heirFolder = await createHubFolder(config);

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { identifyProcess } from '../../src/processes/process-identity.ts';
 import type { BrowserAnswer, FakeBrowser } from './fake-browser.ts';
-import { nodeCommand } from './node-command.ts';
+import { fixtureFile, nodeCommand } from './node-command.ts';
 import { projectDirectory } from './services.ts';
 import {
   createTestHub,
@@ -18,7 +18,7 @@ export const adminToken = 'admin-service-token';
 
 /** The command of an app of `fixtures/apps`. */
 export function fixtureApp(name: string, ...rest: string[]): string[] {
-  return [...nodeCommand, join(projectDirectory, 'fixtures', 'apps', `${name}.ts`), ...rest];
+  return nodeCommand(fixtureFile(name), ...rest);
 }
 
 /** The command that guards an app by `hub-singleuser`. */

@@ -3,7 +3,6 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { env, pid as ownPid } from 'node:process';
-import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { afterEach, beforeEach, vi } from 'vitest';
 import type { ServiceConfig } from '../../src/config/config.ts';
@@ -26,7 +25,7 @@ import { createServiceStopStore } from '../../src/services/service-stop-store.ts
 import type { HubDatabase } from '../../src/store/database.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { freePort } from './free-port.ts';
-import { nodeCommand } from './node-command.ts';
+import { fixtureFile, nodeCommand } from './node-command.ts';
 
 const log = pino({ level: 'silent' });
 
@@ -155,11 +154,7 @@ export function serviceConfig(entry: Record<string, unknown>): ServiceConfig {
 
 /** The command that runs a program of `fixtures/apps`. */
 export function app(name: string, ...rest: string[]): string[] {
-  return [
-    ...nodeCommand,
-    fileURLToPath(new URL(`../../fixtures/apps/${name}.ts`, import.meta.url)),
-    ...rest,
-  ];
+  return nodeCommand(fixtureFile(name), ...rest);
 }
 
 /** Waits until the status of a service fulfils a condition. */

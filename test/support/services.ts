@@ -19,7 +19,7 @@ export async function managedService(
   return {
     name,
     url: `http://127.0.0.1:${await freePort()}`,
-    command: [...nodeCommand, join(projectDirectory, program)],
+    command: nodeCommand(join(projectDirectory, program)),
     ...fields,
   };
 }
@@ -64,6 +64,6 @@ export async function environmentOf(
 
 /** The program that shows what a service is given, open to everybody. */
 export function printsEnvironment(name: string, fields: Readonly<Record<string, unknown>> = {}) {
-  const program = 'fixtures/apps/prints-environment.ts';
+  const program = 'fixtures/apps/prints-environment.cjs';
   return managedService(name, program, { access: 'public', ...fields });
 }

@@ -1,15 +1,10 @@
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import plugin from '../../../plugins/local-process.ts';
 import { spawnerContract } from '../../../test/contract/testing.ts';
-import { nodeCommand } from '../../../test/support/node-command.ts';
+import { fixtureFile, nodeCommand } from '../../../test/support/node-command.ts';
 import type { SpawnerPlugin } from '../../plugin-host/spawner.ts';
 
-const app = (name: string, ...rest: string[]) => [
-  ...nodeCommand,
-  fileURLToPath(new URL(`../../../fixtures/apps/${name}.ts`, import.meta.url)),
-  ...rest,
-];
+const app = (name: string) => nodeCommand(fixtureFile(name));
 
 const contract = spawnerContract({
   plugin,

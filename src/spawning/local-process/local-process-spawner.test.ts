@@ -165,12 +165,12 @@ test('a server whose port another program of its account takes gets another one'
 
 describe.runIf(runsAsRoot())('a server of a system user', () => {
   test('runs as that user, in a directory of that user', async () => {
-    await using programs = await sharePrograms('web-server.ts');
+    await using programs = await sharePrograms('web-server.cjs');
     const command = [
       'sh',
       '-c',
       'echo "$(id -un) $USER $PWD"; touch file; exec "$0" "$1"',
-      ...programs.app('web-server.ts'),
+      ...programs.app('web-server.cjs'),
     ];
     const server = await start(createSpawner(), { command, systemUser: 'nobody', socket: true });
     const home = join(directory(), 'homes', 'ann');
@@ -187,7 +187,7 @@ describe.runIf(runsAsRoot())('a server of a system user', () => {
   });
 
   test('gets another port when a program of another account listens on its own', async () => {
-    await using programs = await sharePrograms('web-server.ts');
+    await using programs = await sharePrograms('web-server.cjs');
     const thieves: ChildProcess[] = [];
     const urls: string[] = [];
     // The first one never listens, so only the account tells that the listener is not the server.
@@ -195,7 +195,7 @@ describe.runIf(runsAsRoot())('a server of a system user', () => {
       'sh',
       '-c',
       'if [ -e late ]; then exec "$0" "$1"; fi; touch late; sleep 60',
-      ...programs.app('web-server.ts'),
+      ...programs.app('web-server.cjs'),
     ];
     const squat = `require('net').createServer().listen(+process.argv[1], '127.0.0.1', () => console.log('up'))`;
     try {
