@@ -7,6 +7,7 @@ import type { FakeBrowser } from '../support/fake-browser.ts';
 import { submitTo } from '../support/pages.ts';
 import {
   adminToken,
+  callApi,
   createUsers,
   fixtureApp,
   serverPath,
@@ -38,14 +39,8 @@ beforeAll(async () => {
 afterAll(() => hub[Symbol.asyncDispose]());
 beforeEach(() => call(adminToken, 'DELETE', '/shares/alice/'));
 
-async function call(token: string, method: string, path: string, body?: unknown) {
-  const answer = await hub.api(path, token, {
-    method,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const text = await answer.text();
-  return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) };
-}
+const call = (token: string, method: string, path: string, body?: unknown) =>
+  callApi(hub, token, method, path, body);
 
 const makeCode = async (owner = 'alice'): Promise<string> =>
   (await call(adminToken, 'POST', `/share-codes/${owner}/`, {})).body.code;

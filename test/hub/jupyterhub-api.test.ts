@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   adminToken,
+  callApi,
   createServerHub,
   createUsers,
   readEvents,
@@ -38,17 +39,8 @@ async function newUser(): Promise<string> {
   return `user${names}`;
 }
 
-async function send(method: string, path: string, body?: unknown, token = adminToken) {
-  const answer = await hub.api(path, token, {
-    method,
-    ...(body === undefined ? undefined : { body: JSON.stringify(body) }),
-  });
-  const text = await answer.text();
-  return {
-    status: answer.status,
-    body: (text === '' ? undefined : JSON.parse(text)) as Record<string, unknown>,
-  };
-}
+const send = (method: string, path: string, body?: unknown, token = adminToken) =>
+  callApi(hub, token, method, path, body);
 
 const statusOf = async (...request: Parameters<typeof send>) => (await send(...request)).status;
 

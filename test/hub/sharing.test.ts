@@ -6,6 +6,7 @@ import { changeDatabase } from '../support/hub-database.ts';
 import { submitTo } from '../support/pages.ts';
 import {
   adminToken,
+  callApi,
   createServerHub,
   createUsers,
   fixtureApp,
@@ -50,14 +51,8 @@ beforeEach(async () => {
   }
 });
 
-async function call(token: string, method: string, path: string, body?: unknown) {
-  const answer = await hub.api(path, token, {
-    method,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const text = await answer.text();
-  return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) };
-}
+const call = (token: string, method: string, path: string, body?: unknown) =>
+  callApi(hub, token, method, path, body);
 
 const share = (body: object) => call(adminToken, 'POST', '/shares/alice/', body);
 

@@ -67,6 +67,22 @@ export async function createUsers(hub: TestHub, ...names: string[]): Promise<voi
   if (answer.status !== 201) throw new Error(`users: ${answer.status} ${await answer.text()}`);
 }
 
+/** Calls the API with a JSON body. `body` of the answer is undefined where it has none. */
+export async function callApi(
+  hub: TestHub,
+  token: string,
+  method: string,
+  path: string,
+  body?: unknown,
+) {
+  const answer = await hub.api(path, token, {
+    method,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) };
+}
+
 /** Path of a server in the API. */
 export function serverPath(userName: string, serverName = ''): string {
   const user = `/users/${encodeURIComponent(userName)}`;
