@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { samplePages } from '../../test/support/sample-pages.ts';
+import { Language } from '../texts/language.ts';
 import { loadLanguages } from '../texts/languages.ts';
 import { loadAssets } from './assets/assets.ts';
 import { renderHtml } from './html.ts';
@@ -51,7 +52,7 @@ describe.each([...pages.keys()])('the page %s', (name) => {
   const ids = tags.map(({ attributes }) => attributes.get('id')).filter((id) => id !== undefined);
 
   test('is a document with one heading, a title and the stylesheet', () => {
-    expect(markup.startsWith('<!doctype html>\n<html lang="en">')).toBe(true);
+    expect(markup.startsWith('<!doctype html>\n<html lang="en" dir="ltr">')).toBe(true);
     expect(find('h1')).toHaveLength(1);
     expect(/<title>.+ · Hub<\/title>/.test(markup)).toBe(true);
     expect(markup).toContain(assets.url('site.css'));
@@ -185,13 +186,23 @@ test('the script of a page is there when the page needs it', () => {
   }
 });
 
+test('pages run in the direction of their language', () => {
+  const page = samplePages(assets)['login'];
+  if (page === undefined) throw new Error('there is no sample of the login page');
+  const headOf = (tag: string) => renderHtml(page, new Language(tag)).split('\n', 2)[1];
+  expect(headOf('ar')).toBe('<html lang="ar" dir="rtl">');
+  expect(headOf('he-IL')).toBe('<html lang="he-IL" dir="rtl">');
+  expect(headOf('pa-Arab')).toBe('<html lang="pa-Arab" dir="rtl">');
+  expect(headOf('pa')).toBe('<html lang="pa" dir="ltr">');
+});
+
 const german = (await loadLanguages()).find('de');
 
 test.each(Object.entries(samplePages(assets)))(
   'the page %s is the same in German, in other words',
   (name, page) => {
     const markup = renderHtml(page, german);
-    expect(markup.startsWith('<!doctype html>\n<html lang="de">')).toBe(true);
+    expect(markup.startsWith('<!doctype html>\n<html lang="de" dir="ltr">')).toBe(true);
     expect(skeletonOf(markup)).toEqual(skeletonOf(pages.get(name) ?? ''));
     expect(markup.replace(tagPattern, '')).not.toMatch(/[<>]/);
   },

@@ -1,5 +1,18 @@
 import { compilePattern, type Pattern, type Values } from './pattern.ts';
 
+/** ISO 15924 codes of the scripts in use that run from right to left. */
+const rightToLeftScripts: ReadonlySet<string> = new Set([
+  'Adlm',
+  'Arab',
+  'Hebr',
+  'Mand',
+  'Nkoo',
+  'Rohg',
+  'Samr',
+  'Syrc',
+  'Thaa',
+]);
+
 /**
  * A language in which texts are shown: its translations, and how its speakers write numbers and times. What it has no
  * translation for is taken from its fallback, at the end from the English source.
@@ -29,6 +42,12 @@ export class Language {
       const name = new Intl.DisplayNames([tag], { type: 'language' }).of(tag) ?? tag;
       return name.slice(0, 1).toLocaleUpperCase(tag) + name.slice(1);
     });
+  }
+
+  /** The direction of its script: `rtl` for Arabic or Hebrew, unless it is written in another one (`ks-Deva`). */
+  get direction(): 'ltr' | 'rtl' {
+    const { script } = new Intl.Locale(this.tag).maximize();
+    return script !== undefined && rightToLeftScripts.has(script) ? 'rtl' : 'ltr';
   }
 
   /** The parts of the text of a key with its values between them. */

@@ -105,7 +105,7 @@ describe('the theme', () => {
   test('is chosen in the menu under the name, and counts on every page, after logging out too', async () => {
     const alice = await hub.logIn('alice');
     const services = await alice.request(`${hub.url}hub/services?search=a&page=1`);
-    expect(services.body).toContain('<html lang="en">');
+    expect(services.body).toContain('<html lang="en" dir="ltr">');
     const chosen = await submitTo(alice, services, '/hub/preferences', { theme: 'dark' });
     expect(chosen).toMatchObject({
       status: 303,
@@ -116,7 +116,7 @@ describe('the theme', () => {
       /^hub-preferences=theme=dark; Path=\/; Max-Age=31536000; Expires=[^;]+; HttpOnly; SameSite=Lax$/,
     );
     const home = await alice.request(`${hub.url}hub/home`);
-    expect(home.body).toContain('<html lang="en" data-theme="dark">');
+    expect(home.body).toContain('<html lang="en" dir="ltr" data-theme="dark">');
     expect(home.body).toContain('<meta name="color-scheme" content="dark">');
     expect(home.body).toContain('value="dark" aria-pressed="true"');
 

@@ -56,18 +56,18 @@ describe('the language of pages', () => {
   test('is chosen by a form, before the login too, and holds after it', async () => {
     const browser = await hub.logIn('alice');
     const home = await browser.open(`${hub.url}hub/home`);
-    expect(home.body).toContain('<html lang="en">');
+    expect(home.body).toContain('<html lang="en" dir="ltr">');
     const chosen = await submitTo(browser, home, '/hub/preferences', { language: 'de' });
     expect(chosen.headers.location).toBe('/hub/home');
     const after = await browser.follow(chosen);
-    expect(after.body).toContain('<html lang="de">');
+    expect(after.body).toContain('<html lang="de" dir="ltr">');
     expect(after.body).toContain('Zum Inhalt springen');
     expect(after.body).toMatch(/value="de" lang="de" aria-pressed="true">Deutsch</);
 
     const visitor = new FakeBrowser();
     const login = await visitor.open(`${hub.url}hub/login`);
     const back = await submitTo(visitor, login, '/hub/preferences', { language: 'de' });
-    expect((await visitor.follow(back)).body).toContain('<html lang="de">');
+    expect((await visitor.follow(back)).body).toContain('<html lang="de" dir="ltr">');
   });
 
   test('is English for programs', async () => {

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type AssetName, loadAssets } from './assets.ts';
@@ -22,6 +22,17 @@ describe('assets', () => {
     const url = assets.url('site.css');
     expect(assets.find(url)?.body.toString()).toContain('--accent:light-dark(#7a1f5c');
     expect(url).not.toBe((await loadAssets({ staticUrl })).url('site.css'));
+  });
+
+  test('the stylesheet puts things before and behind, not left and right, for scripts of both directions', () => {
+    const folder = join(import.meta.dirname, 'styles');
+    const physical =
+      /(?:margin|padding|border)-(?:left|right)\b|^\s*(?:left|right):|(?:float|clear|text-align): (?:left|right)/gm;
+    const found = readdirSync(folder).flatMap((name) => {
+      const css = readFileSync(join(folder, name), 'utf8');
+      return (css.match(physical) ?? []).map((rule) => `${name}: ${rule.trim()}`);
+    });
+    expect(found).toEqual([]);
   });
 
   test('the stylesheet is sent without what only readers of the source need', async () => {

@@ -66,7 +66,7 @@ function head(layout: LayoutProps, page: PageContent): Html {
   const { assets } = layout;
   const { favicon, stylesheet } = lookOf(layout);
   return html`<!doctype html>
-<html lang="${written(({ tag }) => tag)}"${layout.theme !== undefined && layout.theme !== 'system' && html` data-theme="${layout.theme}"`}>
+<html lang="${written(({ tag }) => tag)}" dir="${written(({ direction }) => direction)}"${layout.theme !== undefined && layout.theme !== 'system' && html` data-theme="${layout.theme}"`}>
 <head>
 <meta charset="utf-8">
 <title>${page.title} · ${layout.hubTitle}</title>
