@@ -115,8 +115,9 @@ export const tokenOperations = [
   }).handle(async ({ params, body, caller }, { users, roles, ...deps }: Deps) => {
     const user = await users.findByName(params.name);
     if (user === undefined) throw beyondFilter();
-    const ofRoles = await scopesOfRoles(body.roles ?? [], roles);
-    const scopes = body.scopes ?? (ofRoles.length > 0 ? ofRoles : ['inherit']);
+    const ofRoles = body.roles && (await scopesOfRoles(body.roles, roles));
+    // Roles that allow nothing make a token that may do nothing.
+    const scopes = body.scopes ?? ofRoles ?? ['inherit'];
     const issued = await deps.tokenIssuer.createApiToken({
       granter: caller,
       owner: { kind: 'user', user },

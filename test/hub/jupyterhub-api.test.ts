@@ -17,7 +17,10 @@ beforeAll(async () => {
   hub = await createServerHub({
     Hub: {
       allow_named_servers: true,
-      load_roles: [{ name: 'operators', scopes: ['admin:users', 'tokens'], users: ['operator'] }],
+      load_roles: [
+        { name: 'operators', scopes: ['admin:users', 'tokens'], users: ['operator'] },
+        { name: 'powerless', scopes: [] },
+      ],
       services: [
         {
           name: 'wiki',
@@ -153,6 +156,16 @@ describe('a status is as JupyterHub has it', () => {
     expect(await statusOf('POST', tokens, { scopes: ['no:such:scope'] })).toBe(400);
     const own = await tokenOf(hub, name);
     expect(await statusOf('POST', tokens, { scopes: ['admin:users'] }, own)).toBe(400);
+  });
+
+  test('a token by roles that allow nothing, which may do no more than they', async () => {
+    const name = await newUser();
+    for (const roles of [[], ['powerless'], ['powerless', 'powerless']]) {
+      const made = await send('POST', `/users/${name}/tokens`, { roles });
+      expect(made, JSON.stringify(roles)).toMatchObject({ status: 201, body: { roles: [] } });
+      const token = String(made.body['token']);
+      expect(await statusOf('GET', `/users/${name}/tokens`, undefined, token)).toBe(403);
+    }
   });
 
   test('a token for another user, whose existence is not revealed', async () => {
