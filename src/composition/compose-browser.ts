@@ -60,13 +60,6 @@ export function composeBrowser(
     revalidate: async (found, ctx) =>
       ctx.path === urls.logout ? found : revalidation.revalidate(found),
   });
-  const landing = createLanding({
-    config: Hub,
-    basePath,
-    urls,
-    store: stores.servers,
-    servers: servers.servers,
-  });
   const formLimitBytes = proxyConfig.api_body_size;
   const pages = createPageContext({
     ...site.layout,
@@ -78,6 +71,14 @@ export function composeBrowser(
     userInfo: stores.userInfo,
     announcements,
     formLimitBytes,
+  });
+  const landing = createLanding({
+    config: Hub,
+    basePath,
+    urls,
+    store: stores.servers,
+    servers: servers.servers,
+    pages,
   });
   const logIn = createLogIn({
     urls,

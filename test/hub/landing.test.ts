@@ -61,6 +61,25 @@ describe('a login that asked for nothing, and the base URL,', () => {
   });
 });
 
+test('the base URL leads to the page that its link names, and never to another site', async () => {
+  await using hub = await createServerHub();
+  for (const path of ['', 'hub/']) {
+    const link = `${path}?next=${encodeURIComponent('/hub/token?a=1')}`;
+    const stranger = await fetch(hub.url + link, { redirect: 'manual' });
+    expect(stranger.headers.get('location')).toBe('/hub/login?next=%2Fhub%2Ftoken%3Fa%3D1');
+    const browser = await hub.logIn('alice');
+    expect(await endOf(hub, browser, link)).toBe('/hub/token?a=1');
+    for (const elsewhere of [
+      'https://evil.example/',
+      '//evil.example',
+      String.raw`\\evil.example`,
+    ]) {
+      const trap = `${path}?next=${encodeURIComponent(elsewhere)}`;
+      expect(await endOf(hub, browser, trap)).toBe('/hub/home');
+    }
+  }
+});
+
 test('links for all users lead to the named server of default_server_name', async () => {
   await using hub = await createServerHub({
     Hub: { allow_named_servers: true, default_server_name: 'lab' },

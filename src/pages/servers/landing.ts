@@ -3,6 +3,7 @@ import type { HubConfig } from '../../config/config.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
 import { loginOf } from '../../sessions/session-middleware.ts';
+import type { PageContext } from '../page-context.ts';
 import type { PageUrls } from '../page-urls.ts';
 
 /** Where a login leads that asked for nothing, and what the base URL shows. */
@@ -20,8 +21,9 @@ export function createLanding(deps: {
   readonly urls: PageUrls;
   readonly store: Pick<ServerStore, 'find'>;
   readonly servers: Pick<UserServers, 'isConfigured' | 'launchedName' | 'prefixOf'>;
+  readonly pages: Pick<PageContext, 'nextOf'>;
 }): Landing {
-  const { config, basePath, urls, store, servers } = deps;
+  const { config, basePath, urls, store, servers, pages } = deps;
   const here = new Set([basePath, urls.hub, urls.hub.slice(0, -1)]);
   const leadsToServer = config.redirect_to_server && servers.isConfigured;
   const { default_url: chosen } = config;
@@ -38,7 +40,10 @@ export function createLanding(deps: {
 
     async middleware(ctx) {
       const login = loginOf(ctx);
-      if (login === undefined) ctx.redirect(urls.login);
+      // Links of JupyterHub name a page so, also to those who are logged in.
+      const next = pages.nextOf(ctx.URL.searchParams);
+      if (login === undefined) ctx.redirect(next === undefined ? urls.login : urls.loginThen(next));
+      else if (next !== undefined) ctx.redirect(next);
       else if (configured !== undefined) ctx.redirect(configured);
       else ctx.redirect(leadsToServer ? await ownServer(login.user.name) : urls.home);
     },
