@@ -114,6 +114,9 @@ class Hub:
                 "cmd": ["/usr/bin/python3", "-m", "jupyterhub.tests.mocksu"],
                 "poll_interval": 1,
                 "stop_timeout": 3,
+                # Far more than JupyterHub's: no test fails because the machine is slow.
+                "slow_start_timeout": 60,
+                "slow_stop_timeout": 60,
                 # One folder for all: no user of a test is the later owner of the files of another.
                 "home_dir": "homes",
             },

@@ -160,6 +160,7 @@ class Browser(requests.Session):
         if Translation.app is not None:
             Translation.app.let_time_pass()
         answer = translate_answer(super().request(method, url, **options))
+        answer.url = re.sub(rf"(request-scope=(?:\w+\+)*){STANDARD}", r"\1user", answer.url)
         if answer.headers.get("Content-Type", "").startswith("text/html"):
             self.forms[answer.url] = form_fields(answer)
         return answer
