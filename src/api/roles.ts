@@ -12,7 +12,7 @@ import {
 } from './operation.ts';
 
 interface Deps {
-  readonly roles: Pick<RoleStore, 'getByName' | 'list' | 'listAssignments'>;
+  readonly roles: Pick<RoleStore, 'getByName' | 'list' | 'listHolders'>;
   readonly roleAdministration: RoleAdministration;
 }
 
@@ -34,6 +34,13 @@ const roleModel = z
 
 const holders = z.array(z.object({ name: z.string(), source }));
 
+const holderModel = z
+  .object({ kind: z.enum(['user', 'group', 'service']), name: z.string(), source })
+  .meta({ id: 'RoleHolder' });
+
+/** The first holders, which come with a role itself. */
+const mostHolders = 200;
+
 const heldRoleModel = roleModel
   .extend({
     users: holders.describe(
@@ -41,6 +48,11 @@ const heldRoleModel = roleModel
     ),
     groups: holders,
     services: holders,
+    holder_count: z
+      .int()
+      .describe(
+        `How many users, groups and services it was given to. Of more than ${mostHolders}, the first are here: groups before services before users. \`GET /roles/{role}/holders\` lists all.`,
+      ),
   })
   .meta({ id: 'RoleWithHolders' });
 
@@ -89,6 +101,30 @@ export const roleOperations = [
   }).handle(async ({ params }, deps: Deps) => {
     const role = await deps.roles.getByName(params.role);
     return { status: 200, body: await presentWhole(role, deps), version: versionOf(role) };
+  }),
+  operation({
+    id: 'listRoleHolders',
+    method: 'GET',
+    path: '/roles/{role}/holders',
+    tag: 'roles',
+    summary: 'List who holds a role',
+    scopes: ['read:roles'],
+    isPaged: true,
+    answers: {
+      200: {
+        description: 'To whom it was given: groups, services and users, in the order of names.',
+        schema: z.array(holderModel),
+      },
+    },
+  }).handle(async ({ params, page }, { roles }: Deps) => {
+    const { name } = await roles.getByName(params.role);
+    const { items, total } = await roles.listHolders(name, page);
+    const holders = items.map(({ subjectKind: kind, subjectName, origin }) => ({
+      kind,
+      name: subjectName,
+      source: origin,
+    }));
+    return { status: 200, items: holders, total };
   }),
   operation({
     id: 'createRole',
@@ -202,12 +238,13 @@ async function presentWhole(
   role: Role,
   { roles }: Pick<Deps, 'roles'>,
 ): Promise<ModelOf<typeof heldRoleModel>> {
-  const assignments = await roles.listAssignments({ roleName: role.name });
+  const { items, total } = await roles.listHolders(role.name, { offset: 0, limit: mostHolders });
   return {
     ...present(role),
-    users: holdersOf('user', assignments),
-    groups: holdersOf('group', assignments),
-    services: holdersOf('service', assignments),
+    users: holdersOf('user', items),
+    groups: holdersOf('group', items),
+    services: holdersOf('service', items),
+    holder_count: total,
   };
 }
 

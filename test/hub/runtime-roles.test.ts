@@ -93,6 +93,7 @@ describe('a role', () => {
         users: [],
         groups: [],
         services: [],
+        holder_count: 0,
       },
     ]);
     const given = await ask('POST', '/roles/metrics/assignments', {
@@ -385,11 +386,29 @@ describe('the pages', () => {
     expect(fixed.body).not.toContain('/roles/reader/edit');
   });
 
+  test('come with their first holders, however many there are', async () => {
+    const users = Array.from({ length: 201 }, (_, index) => `crowd${100 + index}`);
+    await ask('POST', '/users', { usernames: users });
+    await ask('POST', '/roles/crowd', { scopes: ['read:hub'] });
+    const given = await ask('POST', '/roles/crowd/assignments', { users });
+    expect(given.body.users).toHaveLength(200);
+    const { body } = await ask('GET', '/roles/crowd');
+    expect(body).toMatchObject({ holder_count: 201, groups: [], services: [] });
+    expect(body.users).toHaveLength(200);
+    expect(body.users.at(-1)?.name).toBe('crowd299');
+    await ask('DELETE', '/roles/crowd');
+  });
+
   test('show the holders of a role a page at a time', async () => {
     const users = Array.from({ length: 51 }, (_, index) => `held${String(index).padStart(2, '0')}`);
     await ask('POST', '/users', { usernames: users });
     await ask('POST', '/roles/many', { scopes: ['read:hub'] });
     await ask('POST', '/roles/many/assignments', { users });
+    const { body: page } = await ask('GET', '/roles/many/holders?offset=49&limit=5');
+    expect(page).toEqual(
+      ['held49', 'held50'].map((name) => ({ kind: 'user', name, source: 'api' })),
+    );
+    expect((await ask('GET', '/roles/none/holders')).status).toBe(404);
     const ada = await hub.logIn('ada', testPassword);
     expect((await ada.request(at('/roles'))).body).toMatch(/roles\/many">many<[\s\S]*?<div>51</);
     const first = await ada.request(at('/roles/many'));
