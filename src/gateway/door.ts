@@ -86,9 +86,13 @@ export function createDoor(deps: {
     if (!isOwn && !answers.isYes(cookiesOf(request), sessionId, route)) {
       if (mayFollowLogin(request)) return deps.ways.toQuestion(request.url ?? '/', request);
       return deny(
-        new HubError('forbidden', text`You have not said yet that you want to open this server.`, {
-          hint: text`Open ${route.prefix} in a window of its own first.`,
-        }),
+        new HubError(
+          'forbidden',
+          text`You have not confirmed yet that you want to open this server.`,
+          {
+            hint: text`Open ${route.prefix} in a window of its own first.`,
+          },
+        ),
       );
     }
     if (isForPage(request) && (await hasTokenOfAnother(request, caller))) {

@@ -198,7 +198,7 @@ function smuggled(): HubError {
 }
 
 function incomplete(): HubError {
-  return new HubError('bad_request', text`The proxy does not say what it is asked for.`, {
+  return new HubError('bad_request', text`The proxy does not say which request it asks about.`, {
     hint: text`It has to send X-Forwarded-Method and X-Forwarded-Uri, or X-Original-Method and X-Original-URL.`,
   });
 }

@@ -83,7 +83,7 @@ function addForm(layout: FormLayoutProps, suggestedName: string): Html {
       label: text`Name of the new passkey`,
       value: suggestedName,
       maxLength: longestPasskeyName,
-      help: text`By which you tell it from others.`,
+      help: text`Helps you tell it from others.`,
     }),
   })}<p class="soft" data-without-passkeys>${text`This browser cannot use passkeys, or scripts are switched off.`}</p>`;
 }

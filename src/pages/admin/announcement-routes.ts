@@ -34,7 +34,7 @@ export function adminAnnouncementRoutes(
     if (value === sameEnd) return known;
     const seconds = Number(value);
     if (!Number.isInteger(seconds) || seconds < 1 || seconds > longestLifetimeSeconds) {
-      throw new HubError('bad_request', text`This is no time after which it could end.`);
+      throw new HubError('bad_request', text`This is not a valid duration.`);
     }
     return new Date(now() + seconds * 1000);
   }

@@ -187,7 +187,7 @@ export function adminUserActRoutes(
     async (ctx, who, form) => {
       const returnTo = usersUrl(pages.urls, readUsersQuery(form));
       const act = all.find(({ name }) => name === form.get('act'));
-      if (act === undefined) throw new HubError('bad_request', text`There is no such thing to do.`);
+      if (act === undefined) throw new HubError('bad_request', text`There is no such action.`);
       const names = await namesIn(form, who);
       if (names.length === 0) {
         const told =

@@ -96,7 +96,7 @@ export function createUserActs(deps: UserActDeps): readonly UserAct[] {
       button: text`Stop servers`,
       told: (count) =>
         message(
-          '{count, plural, one {No server of # user goes on running.} other {No server of # users goes on running.}}',
+          '{count, plural, one {All servers of # user are stopped.} other {All servers of # users are stopped.}}',
           { count },
         ),
       asks: 'for all',

@@ -112,5 +112,5 @@ const hints: Readonly<Record<number, Text>> = {
 const defaultHint = (status: number): Text =>
   hints[status] ??
   (status >= 500
-    ? text`This is not your doing. Wait a moment and load the page again.`
+    ? text`This is not your fault. Wait a moment and load the page again.`
     : text`Go back and try it again in another way.`);

@@ -125,7 +125,7 @@ function waiting(reason: string, message = ''): WirePod {
 
 describe('a start says', () => {
   test.for([
-    ['at first', podOf({}, {}), [], 'scheduling', 'A node is looked for.'],
+    ['at first', podOf({}, {}), [], 'scheduling', 'Looking for a node.'],
     [
       'without room',
       unscheduled('0/3 nodes are available: 3 Insufficient memory.'),
