@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { requireComponent } from './components.ts';
 import type { FakeBrowser } from './fake-browser.ts';
 
 // The same engine without the parts of a window, whose start and upkeep cost twice as much.
-const program = '/usr/bin/chromium-headless-shell';
+const shell = '/usr/bin/chromium-headless-shell';
+const program = existsSync(shell) ? shell : '/usr/bin/chromium';
 
 /** Whether Chromium is installed; see requireComponent. */
 export function hasChromium(): boolean {
