@@ -45,6 +45,59 @@ describe.runIf(hasChromium())('pages in a window', () => {
   test('names of 20 characters are not broken in a wide window', async () => {
     expect(await faultsOf(stage.pages('de', nameOf20), [1100])).toEqual({});
   });
+
+  test('no word of what was done is broken, and each part of a page keeps its distance', async () => {
+    const { page } = stage;
+    await page.setViewportSize({ width: 720, height: 800 });
+    const pages = stage.pages('en');
+    await stage.open(pages.get('admin-activity') ?? '');
+    const lines = await page.evaluate<number[]>(
+      `Array.from(document.querySelectorAll('td.name'), (cell) => {
+        const range = document.createRange();
+        range.selectNodeContents(cell.firstElementChild);
+        return new Set(Array.from(range.getClientRects(), ({ top }) => top)).size;
+      })`,
+    );
+    expect(lines.length).toBeGreaterThan(3);
+    expect(new Set(lines)).toEqual(new Set([1]));
+    for (const name of ['admin-service', 'server-running']) {
+      await stage.open(pages.get(name) ?? '');
+      const distance = await page.evaluate<number>(
+        `(() => {
+          const output = document.querySelector('.live-output');
+          const above = output.previousElementSibling.getBoundingClientRect().bottom;
+          return output.getBoundingClientRect().top - above;
+        })()`,
+      );
+      expect(distance, name).toBeGreaterThan(30);
+    }
+  });
+
+  test('the button that shows a password stands in its field, and leaves room for what is typed', async () => {
+    const { page } = stage;
+    await page.setViewportSize({ width: 390, height: 800 });
+    await stage.open(stage.pages('de').get('login') ?? '', 'with scripts');
+    const button = page.locator('button[data-reveal]');
+    await button.click();
+    const [field, inside] = [
+      await page.locator('.with-button .input').boundingBox(),
+      await button.boundingBox(),
+    ];
+    const ends = (box: typeof field) =>
+      box && [box.x, box.y, box.x + box.width, box.y + box.height];
+    const [left = 0, top = 0, right = 0, bottom = 0] = ends(inside) ?? [];
+    const [fieldLeft = 0, fieldTop = 0, fieldRight = 0, fieldBottom = 0] = ends(field) ?? [];
+    expect([left > fieldLeft, top > fieldTop, right < fieldRight, bottom < fieldBottom]).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
+    const padding = await page.evaluate<string>(
+      `getComputedStyle(document.querySelector('.with-button .input')).paddingInlineEnd`,
+    );
+    expect(Number.parseFloat(padding)).toBeGreaterThanOrEqual(fieldRight - left);
+  });
 });
 
 /** Names of languages are told by the browser. */

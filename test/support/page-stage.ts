@@ -19,8 +19,8 @@ export interface Stage {
     language: (typeof stageLanguages)[number],
     text?: (plausible: string) => string,
   ): ReadonlyMap<string, string>;
-  /** Loads a page. */
-  open(html: string): Promise<void>;
+  /** Loads a page, without its scripts by default, which would follow what is not there. */
+  open(html: string, scripts?: 'with scripts'): Promise<void>;
   /**
    * Shows pages one after another, what is folded in them unfolded. Pages that differ in nothing but title, language
    * and body take turns in one document: loading each of them would take longer than all that is asked of them.
@@ -33,7 +33,7 @@ export interface Stage {
   ): Promise<void>;
 }
 
-/** A window that shows sample pages with their styles, without the scripts that would follow what is not there. */
+/** A window that shows sample pages with their styles. */
 export async function createStage(browser: Browser): Promise<Stage> {
   const assets = await loadAssets({ staticUrl: '/hub/static/' });
   assets.setOwnFiles(sampleLookFiles);
@@ -49,8 +49,8 @@ export async function createStage(browser: Browser): Promise<Stage> {
     await route.fulfill({ body, contentType });
   });
 
-  async function open(html: string): Promise<void> {
-    opened = html.replaceAll(/<script\b[^>]*>\s*<\/script>/g, '');
+  async function open(html: string, scripts?: 'with scripts'): Promise<void> {
+    opened = scripts === undefined ? html.replaceAll(/<script\b[^>]*>\s*<\/script>/g, '') : html;
     await page.goto(address);
   }
 
