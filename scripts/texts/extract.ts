@@ -32,7 +32,9 @@ export function textsIn(path: string, code: string): Set<string> {
   const keys = new Set<string>();
   // Others have functions of these names too, and need no parsing.
   if (!/from '(?:[./]*\/texts|\.)\/text\.ts'/.test(code)) return keys;
-  const hasMessages = /import \{[^}]*\bmessage\b[^}]*\} from '[./]*\/texts\/text\.ts'/.test(code);
+  const hasMessages = /import \{[^}]*\bmessage\b[^}]*\} from '(?:[./]*\/texts|\.)\/text\.ts'/.test(
+    code,
+  );
   new Visitor({
     TaggedTemplateExpression({ tag, quasi }) {
       if (tag.type !== 'Identifier' || tag.name !== 'text') return;

@@ -265,5 +265,6 @@ async function requireAnswer(
       : createOwnProbe(options.probe, () => findStranger());
   const result = await waitUntilReady({ url, path, timeoutMs: seconds * 1000, signal, probe });
   if (result.ready) return;
-  throw new Error(String(sentences.notAnswering(String(seconds), result.reason)));
+  const duration = sentences.seconds(String(seconds));
+  throw new Error(String(sentences.notAnswering(duration, result.reason)));
 }

@@ -103,11 +103,11 @@ async function launch(start: ServerStart): Promise<SpawnedServer> {
     );
   } else if (late !== undefined) await start.endLate(late.state);
   cancelled.throwIfAborted();
-  const seconds = String(plan.startTimeoutMs / 1000);
+  const duration = sentences.seconds(String(plan.startTimeoutMs / 1000));
   const why =
     lastMessage === ''
-      ? sentences.notStarted(seconds)
-      : sentences.notStartedAfter(seconds, lastMessage);
+      ? sentences.notStarted(duration)
+      : sentences.notStartedAfter(duration, lastMessage);
   throw new Error(String(why));
 }
 

@@ -8,7 +8,7 @@ const german = (await loadLanguages()).find('de') ?? english;
 const all = Object.entries<(...values: TextValue[]) => Text>(sentences);
 
 describe.each(all)('the sentence %s', (_, sentence) => {
-  const values = Array.from({ length: sentence.length }, (_each, index) => `v${index}.x`);
+  const values = Array.from({ length: sentence.length }, (_each, index) => `${index + 2}.5`);
 
   test('is known again by its English, which stays as it is', () => {
     const said = String(sentence(...values));
@@ -28,6 +28,31 @@ describe('a string of elsewhere', () => {
       'The server did not start within 30 seconds. The last step: Pulling the image a/b:1: 1 of 2 layers.',
       'Der Server ist nicht innerhalb von 30 Sekunden gestartet. Der letzte Schritt: Das Image a/b:1 wird geladen: 1 von 2 Schichten.',
     ],
+    [
+      'The server did not start within 1 second.',
+      'Der Server ist nicht innerhalb von 1 Sekunde gestartet.',
+    ],
+    [
+      'The server did not start within 1 second. The last step: The server is starting.',
+      'Der Server ist nicht innerhalb von 1 Sekunde gestartet. Der letzte Schritt: Der Server startet.',
+    ],
+    [
+      'The server did not start within 2.5 seconds. Waiting for storage: 0/3 nodes.',
+      'Der Server ist nicht innerhalb von 2.5 Sekunden gestartet. Warten auf Speicherplatz: 0/3 nodes.',
+    ],
+    [
+      'The server started but did not answer within 1 second: nothing listens on http://a/.',
+      'Der Server ist gestartet, hat aber nicht innerhalb von 1 Sekunde geantwortet: unter http://a/ ist nichts erreichbar.',
+    ],
+    [
+      'The image a/b:1 was not pulled within 1 second.',
+      'Das Image a/b:1 wurde nicht innerhalb von 1 Sekunde geladen.',
+    ],
+    [
+      'The server did not start: its pod is gone.',
+      'Der Server ist nicht gestartet: sein Pod ist weg.',
+    ],
+    ['It took 30 seconds', 'It took 30 seconds'],
     ['The server ended: a disk failed.', 'Der Server hat sich beendet: a disk failed.'],
     ['The disk failed.', 'The disk failed.'],
     ['Server requested. And more.', 'Server requested. And more.'],

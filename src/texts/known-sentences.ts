@@ -3,11 +3,11 @@
  * or are strings of the plugin interface. Who writes one takes it from here, so that a page knows it again.
  */
 import type { Language } from './language.ts';
-import { type Phrase, type Text, type TextValue, text } from './text.ts';
+import { message, type Phrase, type Text, type TextValue, text } from './text.ts';
 
 type Sentence = (...values: TextValue[]) => Text;
 
-/** Steps of a start. Only the last value of a sentence may have spaces. Of two that fit, the first counts. */
+/** Steps of a start. Only the last value of a sentence may have spaces, and a length of time. Of two that fit, the first counts. */
 const startSteps = {
   requested: () => text`Server requested.`,
   starting: () => text`The server is starting.`,
@@ -47,6 +47,10 @@ const startSteps = {
 export const sentences = {
   ...startSteps,
 
+  /** A length of time within another sentence. */
+  seconds: (seconds: TextValue) =>
+    message('{seconds, plural, one {{seconds} second} other {{seconds} seconds}}', { seconds }),
+
   // Why a server ended or did not start.
   endedEarlyWithCode: (code: TextValue) =>
     text`The server ended before it answered, with exit code ${code}.`,
@@ -62,13 +66,19 @@ export const sentences = {
   endedWithoutHub: () => text`The server ended while the hub was not running.`,
   hubStopped: () => text`The hub stopped while the server was starting or stopping.`,
   startCancelled: () => text`The start was cancelled.`,
-  notStartedAfter: (seconds: TextValue, step: TextValue) =>
-    text`The server did not start within ${seconds} seconds. The last step: ${step}`,
-  notStarted: (seconds: TextValue) => text`The server did not start within ${seconds} seconds.`,
-  notAnswering: (seconds: TextValue, reason: TextValue) =>
-    text`The server started but did not answer within ${seconds} seconds: ${reason}.`,
+  notStartedAfter: (duration: TextValue, step: TextValue) =>
+    text`The server did not start within ${duration}. The last step: ${step}`,
+  notStartedWhile: (duration: TextValue, step: TextValue) =>
+    text`The server did not start within ${duration}. ${step}`,
+  notStarted: (duration: TextValue) => text`The server did not start within ${duration}.`,
+  notStartedBecause: (reason: TextValue) => text`The server did not start: ${reason}.`,
+  notPulled: (image: TextValue, duration: TextValue) =>
+    text`The image ${image} was not pulled within ${duration}.`,
+  notAnswering: (duration: TextValue, reason: TextValue) =>
+    text`The server started but did not answer within ${duration}: ${reason}.`,
   cannotStart: (reason: TextValue) => text`The server cannot be started: ${reason}.`,
   outOfMemory: (limit: TextValue) => text`out of memory at ${limit}`,
+  podGone: () => text`its pod is gone`,
   podDeleted: () => text`its pod was deleted`,
   containerRemoved: () => text`its container was removed`,
 
@@ -111,12 +121,16 @@ function patternOf(sentence: Sentence) {
   const pattern = String(sentence(...holes))
     .replaceAll(/[.*+?^$|()[\]\\]/g, '\\$&')
     .replaceAll(/\{(\d+)\}/g, (_, index) =>
-      Number(index) === holes.length - 1 ? '(.+)' : '(\\S+)',
+      Number(index) === holes.length - 1 ? '(.+)' : '(\\S+(?: seconds?)?)',
     );
   return { sentence, template: sentence(...holes), pattern: new RegExp(`^${pattern}$`) };
 }
 
-const known = Object.values<Sentence>(sentences).map(patternOf);
+const { seconds, ...wholeSentences } = sentences;
+const known: readonly { readonly sentence: Sentence; readonly pattern: RegExp }[] = [
+  ...Object.values<Sentence>(wholeSentences).map(patternOf),
+  { sentence: seconds, pattern: /^(\d+(?:\.\d+)?) seconds?$/ },
+];
 const knownSteps = Object.values<Sentence>(startSteps).map(patternOf);
 
 /** The text that reads so in English, where it is one of the hub's; else the string itself. */

@@ -60,7 +60,7 @@ test('a program that takes the port of a slow server gets no visitors', async ()
     await failing;
     const server = await untilServer(hub, path, ({ failure }) => failure !== null, 'it failed');
     expect(server.failure?.message).toMatch(
-      new RegExp(`did not answer within 1 seconds: pid ${process.pid} \\(.+\\) holds the port`),
+      new RegExp(`did not answer within 1 second: pid ${process.pid} \\(.+\\) holds the port`),
     );
     const visit = await fetch(`${hub.url}user/alice/`, { redirect: 'manual' });
     expect(await visit.text()).not.toContain('cookies');
@@ -86,7 +86,7 @@ test.each([
     'never listens',
     hurried,
     fixtureApp('never-listens'),
-    /did not answer within 1 seconds: nothing listens/,
+    /did not answer within 1 second: nothing listens/,
   ],
   [
     'listens elsewhere',
@@ -100,7 +100,7 @@ test.each([
     'prints megabytes and hangs',
     hurried,
     fixtureApp('floods-output', '30'),
-    /did not answer within 1 seconds/,
+    /did not answer within 1 second/,
   ],
 ])(
   'a command that %s fails the start with the reason and leaves nothing',

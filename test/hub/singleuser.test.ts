@@ -222,7 +222,7 @@ test('a guarded server counts as started only when its app answers', async () =>
     ({ stopped }) => stopped,
     'the hub has given up',
   );
-  expect(failure?.message).toMatch(/did not answer within 1 seconds/);
+  expect(failure?.message).toMatch(/did not answer within 1 second/);
 });
 
 test('the exit code of the app is what the hub tells', async () => {

@@ -7,6 +7,7 @@ import { grantableScopes } from '../../rbac/default-roles.ts';
 import { resolveScopes } from '../../rbac/expand-scopes.ts';
 import type { Owner } from '../../rbac/owner.ts';
 import type { ScopeSet } from '../../rbac/scope.ts';
+import { sentences } from '../../texts/known-sentences.ts';
 import { text } from '../../texts/text.ts';
 import type { User } from '../../users/user-store.ts';
 import type { IssuedAccessToken, NewAccessToken } from './access-token.ts';
@@ -76,7 +77,7 @@ export function createTokenIssuer({
     if (maxLifetimeSeconds > 0 && lifetimeSeconds > maxLifetimeSeconds) {
       throw new HubError(
         'bad_request',
-        text`Tokens of this hub last ${String(maxLifetimeSeconds)} seconds at most.`,
+        text`Tokens of this hub last ${sentences.seconds(String(maxLifetimeSeconds))} at most.`,
       );
     }
     const expiresAt = new Date(now() + lifetimeSeconds * 1000);

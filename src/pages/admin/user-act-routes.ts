@@ -79,7 +79,11 @@ export function adminUserActRoutes(
       layout: await pages.formLayoutFor(ctx),
       title: act.question(names.length),
       consequences: [
-        hasChanged && text`The list has changed meanwhile: there were ${before} users.`,
+        hasChanged &&
+          message(
+            'The list has changed meanwhile: there {before, plural, one {was # user} other {were # users}}.',
+            { before },
+          ),
         !isMatching && names.length <= 10 && names.join(', '),
         act.consequence,
       ].filter((line) => line !== false),

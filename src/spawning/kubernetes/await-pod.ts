@@ -1,6 +1,7 @@
 import { HubError } from '../../errors.ts';
 import type { SpawnProgress, StartCallbacks } from '../../plugin-host/spawn-request.ts';
 import { systemClock } from '../../processes/clock.ts';
+import { sentences } from '../../texts/known-sentences.ts';
 import type { KubernetesOptions } from './kubernetes-options.ts';
 import type { PodEvents } from './pod-events.ts';
 import { hopelessness, progressOf } from './pod-progress.ts';
@@ -44,7 +45,8 @@ export async function untilRunning(
     });
     const condition = await pods.find(key);
     if (condition.is === 'gone') {
-      throw failure(`The server did not start: ${condition.exit.reason ?? 'its pod is gone'}.`);
+      const reason = condition.exit.reason ?? sentences.podGone();
+      throw failure(String(sentences.notStartedBecause(reason)));
     }
     if (condition.is === 'unknown') {
       const message = `${condition.reason}.`;
@@ -65,7 +67,7 @@ export async function untilRunning(
 function requireStarted(view: PodView): PodView {
   const exit = exitOf(view);
   if (exit.reason === undefined || view.terminated?.reason === 'OOMKilled') return view;
-  throw failure(`The server did not start: ${exit.reason}.`);
+  throw failure(String(sentences.notStartedBecause(exit.reason)));
 }
 
 function failure(sentence: string, hint?: string): HubError {
@@ -88,12 +90,12 @@ function createWaits(
       phase = event.phase;
       const seconds = (nowMs - sinceMs) / 1000;
       if (phase === 'pending' && schedule_timeout !== undefined && seconds > schedule_timeout) {
-        throw failure(
-          `The server did not start within ${schedule_timeout} seconds. ${event.message}`,
-        );
+        const duration = sentences.seconds(String(schedule_timeout));
+        throw failure(String(sentences.notStartedWhile(duration, event.message)));
       }
       if (phase === 'pulling' && seconds > pull_timeout) {
-        throw failure(`The image ${image} was not pulled within ${pull_timeout} seconds.`);
+        const duration = sentences.seconds(String(pull_timeout));
+        throw failure(String(sentences.notPulled(image, duration)));
       }
       const isReminder = phase === 'pulling' && nowMs - lastMs >= reminderMs;
       if (event.message === last && !isReminder) return;
