@@ -51,7 +51,8 @@ export function addAdminPages(
     readForm: deps.browser.confirmLogin.readForm,
   });
   const shared = { users, accounts, invitations, invitationStore: stores.invitations };
-  const serverDeps = { serverStore: stores.servers, servers: deps.servers.servers };
+  const loads = deps.loads.reader;
+  const serverDeps = { serverStore: stores.servers, servers: deps.servers.servers, loads };
   const batches = disposables.use(
     createBatches({ reports: keyv.space<BatchReport>('batches'), now: database.now, log }),
   );
@@ -103,7 +104,6 @@ export function addAdminPages(
     acting,
     catalogue: authorizer.catalogue,
   });
-  const loads = deps.loads.reader;
   adminInstanceRoutes(admin, { overview: deps.instances.overview, loads });
   adminRuntimeServiceRoutes(admin, {
     administration: deps.accounts.serviceAdministration,

@@ -493,6 +493,7 @@ export function samplePages(
     isAdmin,
     isInvited: name === 'bob',
     server: state,
+    load: state === 'running' ? sampleLoad() : undefined,
     runningNamedServers,
     mayStart: true,
     mayStop: true,
@@ -1175,7 +1176,7 @@ export function samplePages(
       },
       identities: [{ label: text('GitHub'), display: text('bob-b') }],
       servers: [
-        server('running', { userName: text('bob') }),
+        server('running', { userName: text('bob'), load: sampleLoad() }),
         server('failed', { ...named, failure: text('It did not answer in 30 seconds.') }),
       ],
       sessions: sessions.slice(1),

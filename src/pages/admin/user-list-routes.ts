@@ -5,6 +5,8 @@ import {
   type NewInvitation,
 } from '../../accounts/invitations.ts';
 import { HubError } from '../../errors.ts';
+import type { LoadReader } from '../../instances/load-reader.ts';
+import { loadKeys } from '../../metrics/load-history.ts';
 import { listFilter } from '../../rbac/access-check.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
@@ -33,6 +35,7 @@ export function adminUserListRoutes(
     readonly userInfo: Pick<UserInfoStore, 'ofAll'>;
     readonly serverStore: Pick<ServerStore, 'listByUser'>;
     readonly servers: Pick<UserServers, 'prefixOf'>;
+    readonly loads: Pick<LoadReader, 'readHere'>;
     readonly groups: Pick<GroupStore, 'groupNamesByUser'>;
     /** What an administrator can do with many users at once. */
     readonly actsOf: (who: Admin) => AdminUsersView['acts'];
@@ -57,7 +60,11 @@ export function adminUserListRoutes(
     ]);
     return listed.map(({ id, name, isAdmin, createdAt, lastActivityAt }) => {
       const summaries = (servers.get(id) ?? []).map((server) =>
-        summaryOf(server, pages.urlOf(deps.servers.prefixOf(server))),
+        summaryOf(
+          server,
+          pages.urlOf(deps.servers.prefixOf(server)),
+          server.name === '' ? deps.loads.readHere(loadKeys.server(server.id)) : undefined,
+        ),
       );
       const main = summaries.find((server) => server.name === '');
       const resource = { kind: 'server', userName: name, serverName: '' } as const;
@@ -76,6 +83,7 @@ export function adminUserListRoutes(
           main?.state === 'running' && may('access:servers', resource) ? main.url : undefined,
         mayStart: may('start:servers', resource),
         mayStop: may('delete:servers', resource),
+        load: main?.load,
         runningNamedServers: summaries.filter(
           (server) =>
             server.name !== '' && (server.state === 'running' || server.state === 'starting'),

@@ -4,6 +4,7 @@ import { type SessionEntry, sessionList } from '../account/session-list.ts';
 import { actionForm, csrfField, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { loadSparks } from '../elements/load-plots.ts';
 import { notice } from '../elements/notice.ts';
 import { table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
@@ -145,7 +146,10 @@ function serverTable(layout: FormLayoutProps, servers: readonly ServerSummary[])
         cell: (server) =>
           html`<a href="${urls.server(server.userName, server.name)}">${server.name === '' ? text`Default server` : serverTitle(server)}</a>${server.failure && html`<span class="under">${server.failure}</span>`}`,
       },
-      { label: text`State`, cell: ({ state }) => serverStatus(state) },
+      {
+        label: text`State`,
+        cell: ({ state, load }) => html`${serverStatus(state)}${loadSparks(load)}`,
+      },
       {
         label: text`Last activity`,
         cell: ({ lastActivityAt }) =>

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { adminPageLayout as layout, shownAt as now } from '../../../test/support/page-layout.ts';
+import { sampleLoad } from '../../../test/support/sample-pages.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { invitationLinksPage, newUsersPage } from './new-users-page.ts';
 import { type AdminUserView, adminUserPage } from './user-page.ts';
@@ -126,6 +127,15 @@ describe('the list of users', () => {
     expect(page).toContain('<span class="soft" title="c">+ 1</span>');
   });
 
+  test('shows how busy a server was in a small plot and in figures', () => {
+    const busy = { ...row, server: 'running', load: sampleLoad() } as const;
+    const page = users({ users: [busy, { ...row, name: 'bob' }] });
+    expect(page.match(/<svg class="spark"/g)).toHaveLength(2);
+    expect(page).toMatch(/CPU <b>[\d.]+ %<\/b>/);
+    expect(page).toMatch(/<title>Memory, the last hour: at most [\d.]+ [MG]B, on average/);
+    expect(users({})).not.toContain('sparks');
+  });
+
   test('starts what is stopped and stops what runs', () => {
     expect(users({})).toContain('aria-label="Start the server of alice"');
     const running = users({ users: [{ ...row, server: 'running' }] });
@@ -191,6 +201,18 @@ describe('one user', () => {
     expect(user({})).toContain('Make invitation link');
     expect(user({ password: 'set' })).toContain('Make password-reset link');
     expect(user({ password: undefined })).not.toContain('/invitation"');
+  });
+
+  test('has servers with how busy each was in a small plot and in figures', () => {
+    const server = { userName: 'bob', name: '', state: 'running', url: '/user/bob/' } as const;
+    const page = user({
+      servers: [
+        { ...server, load: sampleLoad() },
+        { ...server, name: 'b' },
+      ],
+    });
+    expect(page.match(/<svg class="spark"/g)).toHaveLength(2);
+    expect(page).toMatch(/Memory <b>[\d.]+ [MG]B<\/b>/);
   });
 
   test('is deleted only after a page that asks', () => {

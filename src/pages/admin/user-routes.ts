@@ -7,6 +7,8 @@ import type { SecondFactors } from '../../accounts/second-factors.ts';
 import type { UserProfiles } from '../../accounts/user-profiles.ts';
 import type { Authenticators } from '../../authentication/create-authenticators.ts';
 import { HubError } from '../../errors.ts';
+import type { LoadReader } from '../../instances/load-reader.ts';
+import { loadKeys } from '../../metrics/load-history.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
 import type { LoginSessions } from '../../sessions/login-sessions.ts';
@@ -37,6 +39,7 @@ interface AdminUserDeps {
   readonly logins: LoginSessions;
   readonly serverStore: Pick<ServerStore, 'listOfUser'>;
   readonly servers: Pick<UserServers, 'prefixOf'>;
+  readonly loads: Pick<LoadReader, 'readHere'>;
   readonly log: Logger;
 }
 
@@ -219,7 +222,13 @@ async function viewOf(
     secondFactors.find(user.id),
     deps.invitationStore.listForUser(user.id, new Date()),
   ]);
-  const summaries = own.map((server) => summaryOf(server, pages.urlOf(servers.prefixOf(server))));
+  const summaries = own.map((server) =>
+    summaryOf(
+      server,
+      pages.urlOf(servers.prefixOf(server)),
+      deps.loads.readHere(loadKeys.server(server.id)),
+    ),
+  );
   const hasDefault = summaries.some(({ name }) => name === '');
   const untouched = untouchedServer(
     user.name,

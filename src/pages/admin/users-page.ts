@@ -1,8 +1,10 @@
+import type { LoadSeries } from '../../metrics/load-history.ts';
 import { message, type Phrase, type Text, text } from '../../texts/text.ts';
 import type { UserCounts, UserMark } from '../../users/user-filters-store.ts';
 import { csrfField, hiddenFields } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { loadSparks } from '../elements/load-plots.ts';
 import { type PageBorders, paging } from '../elements/paging.ts';
 import { formatNumber } from '../elements/quantity.ts';
 import { searchForm } from '../elements/search-form.ts';
@@ -51,6 +53,8 @@ export interface AdminUserRow {
   /** What the administrator may do with that server. */
   readonly mayStart: boolean;
   readonly mayStop: boolean;
+  /** How busy the default server was in the last hour, as far as it is known here. */
+  readonly load?: LoadSeries | undefined;
   /** Named servers that run. */
   readonly runningNamedServers: number;
 }
@@ -159,8 +163,8 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
     },
     {
       label: text`Server`,
-      cell: ({ name, server, runningNamedServers }) =>
-        html`<a class="quiet" href="${view.layout.urls.server(name)}">${serverStatus(server)}</a>${runningNamedServers > 0 && html` <span class="tag">${text`+ ${runningNamedServers} named`}</span>`}`,
+      cell: ({ name, server, load, runningNamedServers }) =>
+        html`<a class="quiet" href="${view.layout.urls.server(name)}">${serverStatus(server)}</a>${runningNamedServers > 0 && html` <span class="tag">${text`+ ${runningNamedServers} named`}</span>`}${view.users.length <= mostSparks && loadSparks(load)}`,
     },
     {
       label: text`Actions`,
@@ -169,6 +173,9 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
     },
   ];
 }
+
+/** Rows with plots: more would make a page of more than 100 KiB. */
+const mostSparks = 10;
 
 function aboutUser({ displayName, email }: Pick<AdminUserRow, 'displayName' | 'email'>): HtmlValue {
   const known = [displayName && html`<bdi>${displayName}</bdi>`, email].filter(Boolean);

@@ -2,6 +2,8 @@ import { expect, test } from 'vitest';
 import { type LoadSeries, loadSpans } from '../../metrics/load-history.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
 import { adminServicesPage } from '../admin/services-page.ts';
+import { adminUsersPage } from '../admin/users-page.ts';
+import { readUsersQuery } from '../admin/users-query.ts';
 import { loadAssets } from '../assets/assets.ts';
 import { renderHtml } from '../html.ts';
 import { createPageUrls } from '../page-urls.ts';
@@ -49,3 +51,55 @@ test('a full page of the administration with a plot in each row weighs at most 1
     100,
   );
 });
+
+test.each([10, 25, 50])(
+  'a page of %i users whose servers run weighs at most 100 KiB',
+  async (size) => {
+    const assets = await loadAssets({ staticUrl: '/hub/static/' });
+    const figures = Array.from({ length: loadSpans.hour.steps }, (_, step) => (step % 7) * 123e6);
+    const load = { figures: { cpuCores: figures, memoryBytes: figures } } as unknown as LoadSeries;
+    const page = adminUsersPage({
+      layout: {
+        hubTitle: 'Hub',
+        urls: createPageUrls('/'),
+        assets,
+        now: new Date(),
+        csrfToken: 'csrf-token',
+        user: { name: 'root', mayAdminister: true },
+      },
+      query: readUsersQuery(new URLSearchParams({ size: String(size) })),
+      users: Array.from({ length: size }, (_, index) => ({
+        name: `user-${50_000 + index}`,
+        isAdmin: false,
+        isInvited: false,
+        groups: ['course-0007', 'everyone-of-the-first-year'],
+        createdAt: new Date(),
+        lastActivityAt: new Date(),
+        server: 'running',
+        openUrl: `/user/user-${50_000 + index}/`,
+        load,
+        mayStart: true,
+        mayStop: true,
+        runningNamedServers: 0,
+      })),
+      total: 100_000,
+      borders: { first: 'user-49999', last: 'user-50050' },
+      counts: {
+        all: 100_000,
+        running: 100_000,
+        starting: 0,
+        failed: 0,
+        never_active: 0,
+        administrator: 1,
+      },
+      acts: [{ name: 'start', label: 'Start the servers of' }],
+      mayAdd: true,
+    });
+    const html = renderHtml(page);
+    expect(html.match(/<svg class="spark"/g) ?? []).toHaveLength(size === 10 ? 20 : 0);
+    const linked = ['site.css', 'live-state.js'] as const;
+    const bytes = linked.map((name) => assets.find(assets.url(name))?.body.length ?? Infinity);
+    const all = Buffer.byteLength(html) + bytes.reduce((sum, each) => sum + each);
+    expect(all / 1024).toBeLessThan(100);
+  },
+);
