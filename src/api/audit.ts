@@ -41,6 +41,11 @@ const entryModel = z
           .describe('Name of the server, or id of the token or login, of that user.'),
       })
       .nullable(),
+    users: z
+      .array(z.string())
+      .describe(
+        'Users who were made together, or who were put into a group or taken out; else empty. Each is found as a `target`.',
+      ),
     result: z.enum(results),
     detail: freeData,
     instance: z
@@ -72,7 +77,9 @@ export const auditOperations = [
       target: z
         .string()
         .optional()
-        .describe('Name of the user, group, role, service or client it was done to.'),
+        .describe(
+          'Name of the user, group, role, service or client it was done to, also of one of `users`.',
+        ),
       action: z.string().optional().describe('Such as `user.create`.'),
       result: z.enum(results).optional(),
       since: moment('Not before this time (ISO 8601).'),
@@ -117,7 +124,7 @@ export const auditOperations = [
 
 /** A row as JSON. */
 function present(entry: AuditEntry): ModelOf<typeof entryModel> {
-  const { id, at, actor, action, target, result, detail, instance } = entry;
+  const { id, at, actor, action, target, users, result, detail, instance } = entry;
   return {
     id,
     at: at.toISOString(),
@@ -133,6 +140,7 @@ function present(entry: AuditEntry): ModelOf<typeof entryModel> {
       target === undefined
         ? null
         : { kind: target.kind, name: target.name, part: target.part ?? null },
+    users: [...users],
     result,
     detail: { ...detail },
     instance: instance ?? null,

@@ -26,6 +26,8 @@ export interface AuditTarget {
 export interface Deed {
   readonly action: AuditAction;
   readonly target?: AuditTarget;
+  /** Names of the users it was done to, where these can be many; each finds it. */
+  readonly users?: readonly string[];
   /** Done, unless given. */
   readonly result?: AuditResult;
   /** A few short facts; never a secret. */
@@ -45,6 +47,8 @@ export interface AuditEntry {
   };
   readonly action: string;
   readonly target: AuditTarget | undefined;
+  /** Users who were made together, or put into a group or taken out. */
+  readonly users: readonly string[];
   readonly result: AuditResult;
   readonly detail: Readonly<Record<string, unknown>>;
   /** Name of the instance of the hub; undefined for a command. */

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { openAuditFile } from '../audit/audit-file.ts';
+import { targetsOf } from '../store/audit-store.ts';
 import type { AuditRow } from '../store/tables.ts';
 import type { Foundation } from './foundation.ts';
 
@@ -17,16 +18,15 @@ export function composeAudit({
       ? undefined
       : disposables.use(openAuditFile({ file: resolve(config.directory, file), log }));
   metrics.observeAuditFile(() => lines?.droppedLines ?? 0);
-  database.audit.onRecord((row, targetNames) => {
-    metrics.countAudit(row.result, targetNames?.length);
-    if (lines === undefined) return;
-    if (targetNames === undefined) lines.write(present(row));
-    for (const name of targetNames ?? []) lines.write(present({ ...row, target_name: name }));
+  database.audit.onRecord((row) => {
+    metrics.countAudit(row.result);
+    lines?.write(present(row));
   });
 }
 
 /** As the API presents a row, but for its id, which the database gives. */
 function present(row: AuditRow): object {
+  const { target, users } = targetsOf(row);
   return {
     at: new Date(row.at).toISOString(),
     actor: {
@@ -37,10 +37,8 @@ function present(row: AuditRow): object {
       address: row.address,
     },
     action: row.action,
-    target:
-      row.target_kind === null
-        ? null
-        : { kind: row.target_kind, name: row.target_name, part: row.target_part },
+    target: target === undefined ? null : { ...target, part: target.part ?? null },
+    users,
     result: row.result,
     detail: JSON.parse(row.detail),
     instance: row.instance,

@@ -64,7 +64,7 @@ export interface Metrics {
   countOAuthRefusal(error: string): void;
   countSpawn(outcome: 'ready' | 'failed' | 'cancelled', seconds: number): void;
   countStopAtLimit(reason: 'idle_timeout' | 'max_age'): void;
-  countAudit(result: string, count?: number): void;
+  countAudit(result: string): void;
   /** Tells how many lines the audit file has lost; call once. */
   observeAuditFile(droppedLines: () => number): void;
   /** Registers the sources; call once, when all parts exist. */
@@ -182,7 +182,7 @@ export function createMetrics(): Metrics {
     countOAuthRefusal: (error) => refusals.inc({ error }),
     countSpawn: (outcome, seconds) => spawns.observe({ outcome }, seconds),
     countStopAtLimit: (reason) => stopsAtLimit.inc({ reason }),
-    countAudit: (result, count = 1) => audited.inc({ result }, count),
+    countAudit: (result) => audited.inc({ result }),
     observeAuditFile(droppedLines) {
       droppedAuditLines = droppedLines;
     },

@@ -27,11 +27,14 @@ export const auditColumns = [
   'result',
   'detail',
   'instance',
+  'users',
 ] as const satisfies readonly (keyof AuditRow)[];
 
 const delayMs = 5_000;
 /** Other writers wait no longer than for these. */
-const movedAtOnce = 1_000;
+const rowsAtOnce = 1_000;
+/** In their order many names at once touch far fewer pages of the table than a few at a time. */
+const usersAtOnce = 10_000;
 
 export function createAuditArrivals({
   kysely,
@@ -46,54 +49,56 @@ export function createAuditArrivals({
   let moving = Promise.resolve();
   let isStopped = false;
   const columns = sql.join(auditColumns.map((name) => sql.ref(name)));
-  /** As they are in the log: a row that stands for several is one for each. */
-  const moved = sql.join(
-    auditColumns.map((name) =>
-      name === 'target_name'
-        ? sql`coalesce(target.value, arrival.target_name)`
-        : sql.ref(`arrival.${name}`),
-    ),
-  );
-  /** Whole rows, until they stand for as many as are moved at once. */
+  /** Rows until they name as many users as are moved at once. */
   const first = (locked: 'for update' | '') => sql`
-    select id, target_count from (
-      select id, target_count, sum(target_count) over (order by id) - target_count as earlier from (
-        select id, target_count from audit_arrivals order by id
-        limit ${sql.lit(movedAtOnce)} ${sql.raw(locked)}) as arrived) as counted
-    where earlier < ${sql.lit(movedAtOnce)}`;
+    select id, user_count from (
+      select id, user_count, sum(user_count) over (order by id) - user_count as earlier from (
+        select id, user_count from audit_arrivals order by id
+        limit ${sql.lit(rowsAtOnce)} ${sql.raw(locked)}) as arrived) as counted
+    where earlier < ${sql.lit(usersAtOnce)}`;
+  const isFull = ({ rows, users }: { rows: unknown; users: unknown }) =>
+    Number(rows) >= rowsAtOnce || Number(users) >= usersAtOnce;
 
   /** Several hubs may move at once: whoever waited for another finds nothing left. */
-  async function moveSomeOnPostgres(): Promise<number> {
-    const { numAffectedRows = 0n } = await sql`
+  async function moveSomeOnPostgres(): Promise<boolean> {
+    const { rows } = await sql<{ rows: unknown; users: unknown }>`
       with arrival as (
         delete from audit_arrivals
         where id in (select id from (${first('for update')}) as taken)
-        returning *)
-      insert into audit (${columns}) select ${moved}
-      from arrival left join lateral
-        json_array_elements_text(arrival.target_names::json) with ordinality as target(value, key) on true
-      order by arrival.id, target.key`.execute(kysely);
-    return Number(numAffectedRows);
+        returning *),
+      moved as (
+        insert into audit (${columns}) select ${columns} from arrival order by id
+        returning id, at, users),
+      named as (
+        insert into audit_users (name, at, id)
+        select name, at, id from moved, json_array_elements_text(users::json) as list(name)
+        order by name
+        on conflict do nothing)
+      select count(*) as rows, sum(user_count) as users from arrival`.execute(kysely);
+    return rows.some(isFull);
   }
 
-  const moveSomeOnSqlite = (): Promise<number> =>
+  const moveSomeOnSqlite = (): Promise<boolean> =>
     kysely.transaction().execute(async (transaction) => {
-      const { rows } = await sql<{ last: number | null; count: number | null }>`
-        select max(id) as last, sum(target_count) as count from (${first('')})`.execute(
-        transaction,
-      );
-      const [{ last, count } = { last: null, count: null }] = rows;
-      if (last === null || count === null) return 0;
-      await sql`insert into audit (${columns}) select ${moved}
-        from audit_arrivals as arrival left join json_each(arrival.target_names) as target
-        where arrival.id <= ${last} order by arrival.id, target.id`.execute(transaction);
+      const { rows } = await sql<{ last: number; newest: number; rows: number; users: number }>`
+        select max(id) as last, coalesce((select max(id) from audit), 0) as newest,
+          count(*) as rows, sum(user_count) as users
+        from (${first('')})`.execute(transaction);
+      const [found] = rows;
+      if (found === undefined || found.rows === 0) return false;
+      const { last, newest } = found;
+      await sql`insert into audit (${columns}) select ${columns}
+        from audit_arrivals where id <= ${last} order by id`.execute(transaction);
+      await sql`insert or ignore into audit_users (name, at, id)
+        select list.value, audit.at, audit.id from audit, json_each(audit.users) as list
+        where audit.id > ${newest} order by 1, 2, 3`.execute(transaction);
       await sql`delete from audit_arrivals where id <= ${last}`.execute(transaction);
-      return count;
+      return isFull(found);
     });
 
   async function moveAll(): Promise<void> {
     const moveSome = dialect === 'sqlite' ? moveSomeOnSqlite : moveSomeOnPostgres;
-    while ((await moveSome()) >= movedAtOnce);
+    while (await moveSome());
   }
 
   async function move(): Promise<void> {

@@ -1,14 +1,16 @@
-import { type SelectQueryBuilder, sql } from 'kysely';
+import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import type { AuditPlace } from '../audit/audit-query.ts';
 import type { ActorKind, AuditEntry, AuditResult, AuditTarget } from '../audit/deed.ts';
 import { isStorageUnavailable } from '../errors.ts';
+import { inTransaction } from './after-commit.ts';
 import type { HubDatabase } from './database.ts';
-import type { Row, Tables } from './tables.ts';
+import { jsonRows } from './json-list.ts';
+import type { AuditRow, Row, Tables } from './tables.ts';
 
 /** Narrows the audit log; everything given must match. */
 export interface AuditFilter {
   readonly actor?: string;
-  /** By whose name a target is found: `AuditTarget.name`. */
+  /** By whose name a target is found: `AuditTarget.name`, or one of `AuditEntry.users`. */
   readonly target?: string;
   readonly action?: string;
   readonly result?: AuditResult;
@@ -18,14 +20,18 @@ export interface AuditFilter {
   readonly until?: Date;
 }
 
+interface ListOptions {
+  readonly filter: AuditFilter;
+  readonly limit: number;
+  readonly after?: AuditPlace | undefined;
+}
+
 /** The audit log, to be read. */
 export interface AuditStore {
   /** One page, newest first; `next` is undefined at the end. */
-  list(options: {
-    readonly filter: AuditFilter;
-    readonly limit: number;
-    readonly after?: AuditPlace | undefined;
-  }): Promise<{ readonly entries: AuditEntry[]; readonly next: AuditPlace | undefined }>;
+  list(
+    options: ListOptions,
+  ): Promise<{ readonly entries: AuditEntry[]; readonly next: AuditPlace | undefined }>;
   /** Deletes what is older, and the oldest beyond so many rows; tells how many. Stops when aborted. */
   purge(options: {
     readonly before: Date;
@@ -36,14 +42,15 @@ export interface AuditStore {
 }
 
 /** So many rows are deleted at once: other writers wait no longer. */
-const purgedAtOnce = 2_000;
+const purgedAtOnce = 1_000;
 /** In one purge; the next one goes on. */
 const mostPurged = 200_000;
 
 export function createAuditStore({
   kysely,
+  dialect,
   audit,
-}: Pick<HubDatabase, 'kysely' | 'audit'>): AuditStore {
+}: Pick<HubDatabase, 'kysely' | 'dialect' | 'audit'>): AuditStore {
   /** Deletes rows by their ids, piece by piece. */
   async function deleteEach(
     oldest: () => SelectQueryBuilder<Tables, 'audit', { id: number }>,
@@ -51,14 +58,79 @@ export function createAuditStore({
   ): Promise<number> {
     let deleted = 0;
     while (deleted < mostPurged && signal?.aborted !== true) {
-      const { numDeletedRows } = await kysely
-        .deleteFrom('audit')
-        .where('id', 'in', oldest().limit(purgedAtOnce))
-        .executeTakeFirst();
-      deleted += Number(numDeletedRows);
-      if (numDeletedRows < BigInt(purgedAtOnce)) break;
+      const count = await inTransaction(kysely, async (transaction) => {
+        const rows = await transaction
+          .deleteFrom('audit')
+          .where('id', 'in', oldest().limit(purgedAtOnce))
+          .returning(['id', 'at', 'users'])
+          .execute();
+        await deleteNames(transaction, rows);
+        return rows.length;
+      });
+      deleted += count;
+      if (count < purgedAtOnce) break;
     }
     return deleted;
+  }
+
+  async function deleteNames(
+    transaction: Kysely<Tables>,
+    rows: readonly Pick<Row<'audit'>, 'id' | 'at' | 'users'>[],
+  ): Promise<void> {
+    const named = rows.flatMap(({ id, at, users }) =>
+      namesIn(users).map((name) => [name, at, id] as const),
+    );
+    if (named.length === 0) return;
+    await sql`delete from audit_users where (name, at, id) in (
+      select value ->> 0, cast(value ->> 1 as bigint), cast(value ->> 2 as bigint)
+      from ${jsonRows(named, { dialect })})`.execute(transaction);
+  }
+
+  /** Rows of one index in its order: newest first. */
+  async function page(
+    query: SelectQueryBuilder<Tables, 'audit' | 'audit_users', Row<'audit'>>,
+    index: 'audit' | 'audit_users',
+    { filter: { actor, action, result, since, until }, limit, after }: ListOptions,
+  ): Promise<Row<'audit'>[]> {
+    const at = `${index}.at` as const;
+    const id = `${index}.id` as const;
+    let narrowed = query;
+    if (actor !== undefined) narrowed = narrowed.where('actor_name', '=', actor);
+    if (action !== undefined) narrowed = narrowed.where('action', '=', action);
+    if (result !== undefined) narrowed = narrowed.where('result', '=', result);
+    // The index of what was not done has no other rows, which must be said to use it.
+    if (result !== undefined && result !== 'done') {
+      narrowed = narrowed.where(sql<boolean>`result <> 'done'`);
+    }
+    if (since !== undefined) narrowed = narrowed.where(at, '>=', since.getTime());
+    if (until !== undefined) narrowed = narrowed.where(at, '<', until.getTime());
+    if (after !== undefined) {
+      const place = sql.join([sql.ref(at), sql.ref(id)]);
+      narrowed = narrowed.where(sql<boolean>`(${place}) < (${after.at}, ${after.id})`);
+    }
+    return await narrowed
+      .orderBy(at, 'desc')
+      .orderBy(id, 'desc')
+      .limit(limit + 1)
+      .execute();
+  }
+
+  async function find(options: ListOptions): Promise<Row<'audit'>[]> {
+    const { target } = options.filter;
+    const all = kysely.selectFrom('audit').selectAll('audit');
+    if (target === undefined) return await page(all, 'audit', options);
+    const ofMany = kysely
+      .selectFrom('audit_users')
+      .innerJoin('audit', 'audit.id', 'audit_users.id')
+      .selectAll('audit')
+      .where('audit_users.name', '=', target);
+    const [own, amongMany] = await Promise.all([
+      page(all.where('target_name', '=', target), 'audit', options),
+      page(ofMany, 'audit_users', options),
+    ]);
+    // A group may have the name of one of its members.
+    const found = new Map([...own, ...amongMany].map((row) => [row.id, row]));
+    return [...found.values()].sort((one, other) => other.at - one.at || other.id - one.id);
   }
 
   return {
@@ -67,26 +139,7 @@ export function createAuditStore({
       await audit.catchUp().catch((error: unknown) => {
         if (!isStorageUnavailable(error)) throw error;
       });
-      let query = kysely.selectFrom('audit').selectAll();
-      const { actor, target, action, result, since, until } = filter;
-      if (actor !== undefined) query = query.where('actor_name', '=', actor);
-      if (target !== undefined) query = query.where('target_name', '=', target);
-      if (action !== undefined) query = query.where('action', '=', action);
-      if (result !== undefined) query = query.where('result', '=', result);
-      // The index of what was not done has no other rows, which must be said to use it.
-      if (result !== undefined && result !== 'done') {
-        query = query.where(sql<boolean>`result <> 'done'`);
-      }
-      if (since !== undefined) query = query.where('at', '>=', since.getTime());
-      if (until !== undefined) query = query.where('at', '<', until.getTime());
-      if (after !== undefined) {
-        query = query.where(sql<boolean>`(at, id) < (${after.at}, ${after.id})`);
-      }
-      const rows = await query
-        .orderBy('at', 'desc')
-        .orderBy('id', 'desc')
-        .limit(limit + 1)
-        .execute();
+      const rows = await find({ filter, limit, after });
       const entries = rows.slice(0, limit).map(toEntry);
       const last = rows[limit - 1];
       return {
@@ -126,18 +179,32 @@ function toEntry(row: Row<'audit'>): AuditEntry {
       address: row.address ?? undefined,
     },
     action: row.action,
-    target: toTarget(row),
+    ...targetsOf(row),
     result: row.result as AuditResult,
     detail: JSON.parse(row.detail) as Record<string, unknown>,
     instance: row.instance ?? undefined,
   };
 }
 
-function toTarget({
-  target_kind: kind,
-  target_name: name,
-  target_part: part,
-}: Row<'audit'>): AuditTarget | undefined {
-  if (kind === null || name === null) return undefined;
-  return { kind: kind as AuditTarget['kind'], name, ...(part !== null && { part }) };
+/** What a row was done to. One user alone is the target, though there could have been several. */
+export function targetsOf({
+  target_kind: kind = null,
+  target_name: name = null,
+  target_part: part = null,
+  users: list = null,
+}: AuditRow): Pick<AuditEntry, 'target' | 'users'> {
+  const users = namesIn(list);
+  const [first] = users;
+  if (kind !== null && name !== null) {
+    const target = { kind: kind as AuditTarget['kind'], name, ...(part !== null && { part }) };
+    return { target, users };
+  }
+  const isOne = first !== undefined && users.length === 1;
+  return isOne
+    ? { target: { kind: 'user', name: first }, users: [] }
+    : { target: undefined, users };
+}
+
+function namesIn(list: string | null): readonly string[] {
+  return list === null ? [] : (JSON.parse(list) as string[]);
 }

@@ -20,8 +20,8 @@ interface NewUsers {
   readonly identities: string;
 }
 
-/** Called with a row once it is committed; with `targetNames` it stands for one of each. */
-type RecordListener = (row: AuditRow, targetNames?: readonly string[]) => void;
+/** Called with a row once it is committed. */
+type RecordListener = (row: AuditRow) => void;
 
 /** Where deeds are recorded. Nothing changes or deletes a row but the purge of old ones. */
 export interface AuditTrail {
@@ -31,13 +31,12 @@ export interface AuditTrail {
    */
   record(on: Kysely<Tables>, ...deeds: readonly Deed[]): Promise<void>;
   /**
-   * Creates users and records a deed for each, all or none, at the cost of one row. Returns those who were
-   * created.
+   * Creates users and records them in one row, or does neither. Returns those who were created.
    */
   recordNewUsers<Row extends NewUser>(
     /** A statement that inserts users and returns those inserted. */
     change: Compilable<Row>,
-    deed: Omit<Deed, 'target'>,
+    deed: Pick<Deed, 'action' | 'detail'>,
     /** Those to be inserted. */
     users: NewUsers,
   ): Promise<Row[]>;
@@ -56,6 +55,7 @@ export interface AuditTrail {
 }
 
 const longestName = 255;
+const clockErrorMs = 1_000;
 /** Rows of one statement: SQLite takes 32,766 parameters. */
 const mostRows = 500;
 
@@ -78,13 +78,21 @@ export function createAuditTrail({
   /** What is written when their transactions end. */
   const waitingRows = new WeakMap<Kysely<Tables>, AuditRow[]>();
   const listeners: RecordListener[] = [];
+  let latestMs = 0;
   const arrivals = createAuditArrivals({ kysely, dialect, log });
   const bounded = createBoundedRecords({ rowOf, write: writeAlone });
 
-  function rowOf({ action, target, result = 'done', detail = {} }: Deed): AuditRow {
+  /** Deeds keep their order when the clock, of which several hubs share one, is put right by a little. */
+  function tellTime(): number {
+    const time = now();
+    latestMs = latestMs - time < clockErrorMs ? Math.max(latestMs, time) : time;
+    return latestMs;
+  }
+
+  function rowOf({ action, target, users = [], result = 'done', detail = {} }: Deed): AuditRow {
     const { kind, name, sessionId, tokenId, address } = currentActor() ?? actor;
     return {
-      at: now(),
+      at: tellTime(),
       actor_kind: kind,
       actor_name: nullable(name),
       session_id: nullable(sessionId),
@@ -97,14 +105,18 @@ export function createAuditTrail({
       result,
       detail: toDetail(detail),
       instance: nullable(instanceName),
+      users: users.length === 0 ? null : JSON.stringify(users.map((name) => nullable(name))),
+      user_count: Math.max(1, users.length),
     };
   }
 
-  const insertOne = prepareStatement((row: AuditRow) =>
-    kysely
-      .insertInto('audit_arrivals')
-      .values(Object.fromEntries(auditColumns.map((name) => [name, row[name]])) as AuditRow),
-  );
+  const insertOne = prepareStatement((row: AuditRow) => {
+    const names = [...auditColumns, 'user_count'] as const;
+    const values = Object.fromEntries(
+      names.map((name) => [name, row[name]]),
+    ) as unknown as AuditRow;
+    return kysely.insertInto('audit_arrivals').values(values);
+  });
 
   /** `isLast`: nothing else follows in its transaction. */
   async function write(
@@ -126,12 +138,8 @@ export function createAuditTrail({
   }
 
   function tell(rows: readonly AuditRow[]): void {
-    for (const row of rows) tellOf(row);
-  }
-
-  function tellOf(row: AuditRow, targetNames?: readonly string[]): void {
     arrivals.moveSoon();
-    for (const listener of listeners) listener(row, targetNames);
+    for (const row of rows) for (const listener of listeners) listener(row);
   }
 
   async function writeAlone(rows: readonly AuditRow[]): Promise<void> {
@@ -153,18 +161,17 @@ export function createAuditTrail({
     },
     async recordNewUsers<Row extends NewUser>(
       change: Compilable<Row>,
-      deed: Omit<Deed, 'target'>,
+      deed: Pick<Deed, 'action' | 'detail'>,
       users: NewUsers,
     ) {
-      const like = rowOf({ ...deed, target: { kind: 'user', name: '' } });
+      const { action, detail = {} } = deed;
+      const like = rowOf({ action, detail });
       const { rows } = await kysely.executeQuery<Row>(
         recordingUsers(change.compile(), { dialect, like, users }),
       );
       if (rows.length > 0) {
-        tellOf(
-          like,
-          rows.map(({ name }) => name),
-        );
+        const made = rows.map(({ name }) => name);
+        tell([{ ...like, users: JSON.stringify(made) }]);
       }
       return rows;
     },
@@ -182,8 +189,8 @@ export function createAuditTrail({
 }
 
 /** What rows for users who are made together have in common. */
-const shared = auditColumns.filter((name) => name !== 'target_name');
-const into = `insert into audit_arrivals (target_names, target_count, ${shared.join(', ')})`;
+const shared = auditColumns.filter((name) => name !== 'users');
+const into = `insert into audit_arrivals (users, user_count, ${shared.join(', ')})`;
 /** Follows the insertion of users, of whom some may be there already: mostly none is, and none need be found. */
 const followingUsers = `${into} select case when changes() = ? then ? else (
     select json_group_array(users.name) from json_each(?) as list join users on users.id = list.value ->> 0

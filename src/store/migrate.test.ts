@@ -38,6 +38,7 @@ const laterTableNames = [
   'share_codes',
   'audit',
   'audit_arrivals',
+  'audit_users',
   'runtime_services',
   'user_info',
   'service_stops',

@@ -24,6 +24,7 @@ import { migration0019 } from './migrations/0019-audit-batches.ts';
 import { migration0020 } from './migrations/0020-passkeys.ts';
 import { migration0021 } from './migrations/0021-never-active.ts';
 import { migration0022 } from './migrations/0022-recovery-codes.ts';
+import { migration0023 } from './migrations/0023-audit-users.ts';
 
 /** Every step, in order; the version of a schema is the number of steps it has seen. Append only. */
 export const migrations: readonly Migration[] = [
@@ -49,6 +50,7 @@ export const migrations: readonly Migration[] = [
   migration0020,
   migration0021,
   migration0022,
+  migration0023,
 ];
 
 export interface MigrateOptions {

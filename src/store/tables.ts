@@ -41,6 +41,8 @@ export interface Tables {
   audit: AuditTable;
   /** What was recorded last, on its way into `audit`. */
   audit_arrivals: AuditArrivalsTable;
+  /** By which user a row of `audit` with several is found. */
+  audit_users: AuditUsersTable;
 }
 
 export interface UsersTable {
@@ -369,13 +371,20 @@ export interface AuditTable {
   result: string;
   detail: string;
   instance: string | null;
+  /** JSON list of names: `Deed.users`; null for none. */
+  users: string | null;
 }
 
 export interface AuditArrivalsTable extends AuditTable {
-  /** JSON list of the names of targets, for a row that stands for one of each. */
-  target_names: string | null;
-  /** For how many rows it stands. */
-  target_count: Generated<number>;
+  /** How many names `users` has; 1 for none. */
+  user_count: Generated<number>;
+}
+
+export interface AuditUsersTable {
+  name: string;
+  /** `at` and `id` of the row in `audit`. */
+  at: number;
+  id: number;
 }
 
 export interface KeyvTable {
@@ -387,5 +396,5 @@ export interface KeyvTable {
 export type Row<Name extends keyof Tables> = Selectable<Tables[Name]>;
 export type NewRow<Name extends keyof Tables> = Insertable<Tables[Name]>;
 /** A row of the audit log before it has an id. */
-export type AuditRow = NewRow<'audit'>;
+export type AuditRow = NewRow<'audit_arrivals'>;
 export type RowChange<Name extends keyof Tables> = Updateable<Tables[Name]>;

@@ -2,7 +2,6 @@ import type { Kysely } from 'kysely';
 import type { Deed } from '../audit/deed.ts';
 import type { GroupConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
-import { listsForDetails } from '../store/audit-detail.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { textsOf } from '../store/json-list.ts';
 import { isUniqueViolation } from '../store/storage-error.ts';
@@ -83,7 +82,7 @@ export function createGroupStore(database: HubDatabase): GroupStore {
     groupId: string,
     userNames: readonly string[],
     origin: string,
-  ): Promise<void> {
+  ): Promise<readonly string[]> {
     const names = [...new Set(userNames.map(normaliseUserName))];
     const users = await transaction
       .selectFrom('users')
@@ -96,6 +95,7 @@ export function createGroupStore(database: HubDatabase): GroupStore {
       throw new HubError('bad_request', text`There are no such users: ${listed(missing)}.`);
     }
     for (const user of users) await addMember(transaction, groupId, user.id, origin);
+    return names;
   }
 
   return {
@@ -130,8 +130,8 @@ export function createGroupStore(database: HubDatabase): GroupStore {
       await database.transaction(async (transaction) => {
         for (const row of rows) {
           await insertNewGroup(transaction, row);
-          await addNamedMembers(transaction, row.id, memberNames, origin);
-          await audit.record(transaction, ...memberDeeds('group.create', row.name, memberNames));
+          const users = await addNamedMembers(transaction, row.id, memberNames, origin);
+          await audit.record(transaction, { ...groupDeed('group.create', row.name), users });
         }
       });
       database.announceChange();
@@ -151,8 +151,8 @@ export function createGroupStore(database: HubDatabase): GroupStore {
     async addMembers(groupName, userNames, origin) {
       await database.transaction(async (transaction) => {
         const { id } = await getRow(transaction, groupName);
-        await addNamedMembers(transaction, id, userNames, origin);
-        await audit.record(transaction, ...memberDeeds('group.add_members', groupName, userNames));
+        const users = await addNamedMembers(transaction, id, userNames, origin);
+        await audit.record(transaction, { ...groupDeed('group.add_members', groupName), users });
       });
       database.announceChange();
     },
@@ -171,7 +171,8 @@ export function createGroupStore(database: HubDatabase): GroupStore {
               .where('users.name', 'in', textsOf(names, database)),
           )
           .execute();
-        await audit.record(transaction, ...memberDeeds('group.remove_members', groupName, names));
+        const deed = groupDeed('group.remove_members', groupName);
+        await audit.record(transaction, { ...deed, users: names });
       });
       database.announceChange();
     },
@@ -303,28 +304,18 @@ async function syncMemberships(
     const id = await ensureGroup(transaction, name, origin);
     await addMember(transaction, id, user.id, origin);
   }
-  const detail = { users: [userName], origin };
+  const users = [normaliseUserName(userName)];
+  const detail = { origin };
   await audit.record(
     transaction,
-    ...surplus.map(({ name }) => groupDeed('group.remove_members', name, detail)),
-    ...missing.map((name) => groupDeed('group.add_members', name, detail)),
+    ...surplus.map(({ name }) => ({ ...groupDeed('group.remove_members', name, detail), users })),
+    ...missing.map((name) => ({ ...groupDeed('group.add_members', name, detail), users })),
   );
   return surplus.length + missing.length > 0;
 }
 
 function groupDeed(action: Deed['action'], name: string, detail: Deed['detail'] = {}): Deed {
   return { action, target: { kind: 'group', name: name.normalize('NFC') }, detail };
-}
-
-function memberDeeds(action: Deed['action'], name: string, users: readonly string[]): Deed[] {
-  return listsForDetails(users).map((some, index) =>
-    some.length === 0
-      ? groupDeed(action, name)
-      : // A group is made once: who else is in it from the beginning was added.
-        groupDeed(action === 'group.create' && index > 0 ? 'group.add_members' : action, name, {
-          users: some,
-        }),
-  );
 }
 
 function toGroup({ id, name, properties, origin }: Row<'groups'>): Group {

@@ -1562,6 +1562,7 @@ function auditEntries(text: (text: string) => string): AuditEntry[] {
       tokenId: undefined,
       address: text('192.0.2.7'),
     },
+    users: [],
     result: 'done',
     detail: {},
     instance: 'hub-a',

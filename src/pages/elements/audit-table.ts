@@ -18,11 +18,12 @@ export function auditTable(
     readonly caption: Phrase;
     /** Names link to users then. */
     readonly isForAdministrators: boolean;
-    /** Whose page it is: addresses of others are left out of it. */
+    /** Whose page it is: addresses of others, and other users of a deed, are left out of it. */
     readonly ownName?: string;
   },
 ): Html {
   const nameUrls = isForAdministrators ? urls : undefined;
+  const isToldOf = (name: string) => isForAdministrators || name === ownName;
   return table(
     caption,
     [
@@ -42,7 +43,7 @@ export function auditTable(
         },
       },
       { label: text`What`, cell: (entry) => target(entry, nameUrls) },
-      { label: text`Detail`, cell: ({ detail }) => details(detail) },
+      { label: text`Detail`, cell: ({ detail, users }) => details(detail, users.filter(isToldOf)) },
     ],
     entries,
   );
@@ -94,8 +95,8 @@ function userName(name: string, urls: PageUrls | undefined): Html {
 
 const longestDetail = 120;
 
-function details(detail: AuditEntry['detail']): HtmlValue {
-  const parts = Object.entries(detail)
+function details(detail: AuditEntry['detail'], users: readonly string[]): HtmlValue {
+  const parts = Object.entries({ ...(users.length > 0 && { users }), ...detail })
     .filter(([key]) => key !== 'session')
     .map(([key, value]) => `${key.replaceAll('_', ' ')}: ${textOf(value)}`);
   return parts.length === 0 ? html`<span class="soft">–</span>` : parts.join('; ');
