@@ -1,15 +1,18 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { mostOutputLines } from '../processes/output-feed.ts';
 import type { CliIo } from './cli-io.ts';
+import { parseDuration } from './parse-duration.ts';
 import { loadFor, withConfig } from './with-config.ts';
 
 const help = `
 NAME is that of a service, of a user for their default server, or USER/SERVER. The lines are
-those the hub keeps of the present run: ${mostOutputLines} at most. The log of the hub itself goes to its
+those the hub keeps of the present run: ${mostOutputLines} at most. --since goes by when the hub
+read them; those from before it started count as written when the output last changed. The log of the hub itself goes to its
 standard error; under systemd: journalctl -u hub -f
 
 Examples:
   hub logs report-service
+  hub logs report-service --since 10m
   hub logs ada -f
   hub logs ada/gpu --lines 50`;
 
@@ -20,6 +23,7 @@ export function addLogsCommand(program: Command, io: CliIo): void {
     .argument('<name>', 'service, user or user/server')
     .option('-f, --follow', 'go on with the lines that come, until Ctrl-C')
     .option('-n, --lines <number>', 'how many of the last lines (default: all)', parseLines)
+    .option('--since <time>', 'leave out older lines: 90 seconds, 10m, 2h or 1d', parseDuration)
     .addOption(new Option('--service', 'NAME is that of a service').conflicts('server'))
     .addOption(new Option('--server', 'NAME is that of a user, or USER/SERVER'))
     .addHelpText('after', help)
@@ -31,6 +35,7 @@ export function addLogsCommand(program: Command, io: CliIo): void {
         name,
         kind: flags.service === true ? 'service' : flags.server && 'server',
         lines: flags.lines,
+        sinceSeconds: flags.since,
         follows: flags.follow === true,
       });
     });
@@ -39,6 +44,7 @@ export function addLogsCommand(program: Command, io: CliIo): void {
 interface LogsFlags {
   readonly follow?: true;
   readonly lines?: number;
+  readonly since?: number;
   readonly service?: true;
   readonly server?: true;
 }

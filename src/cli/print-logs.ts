@@ -7,21 +7,26 @@ import type { CliIo } from './cli-io.ts';
 import { findProgram, type Program, type ProgramKind } from './find-program.ts';
 import { createRunningOutput, type RunningOutput } from './running-output.ts';
 
+interface WhatToPrint {
+  readonly io: CliIo;
+  readonly lines: number | undefined;
+  /** Lines that are older are left out. */
+  readonly sinceSeconds: number | undefined;
+}
+
 /**
  * Prints what a program writes on standard output; what the command has to say itself goes to standard error.
  * Throws HubError where there is no such program, and `unavailable` where it does not run, unless it is followed.
  */
 export async function printLogs(
   config: Config,
-  options: {
-    readonly io: CliIo;
+  options: WhatToPrint & {
     readonly name: string;
     readonly kind: ProgramKind | undefined;
-    readonly lines: number | undefined;
     readonly follows: boolean;
   },
 ): Promise<void> {
-  const { io, lines, follows } = options;
+  const { io, lines, sinceSeconds, follows } = options;
   await using database = await openDatabase(config.Hub.database_url, {
     directory: resolve(config.directory),
     log: pino({ level: 'silent' }),
@@ -29,12 +34,14 @@ export async function printLogs(
   const program = await findProgram(database, config, options);
   const output = createRunningOutput(database, config);
   if (follows) {
-    await follow(program, output, { io, lines });
+    await follow(program, output, options);
   } else {
-    const { part } = await output.read(program, undefined, lines).catch((error: unknown) => {
-      tellFailure(program, lines, io);
-      throw error;
-    });
+    const { part } = await output
+      .read(program, { most: lines, withinSeconds: sinceSeconds })
+      .catch((error: unknown) => {
+        tellFailure(program, options);
+        throw error;
+      });
     for (const line of part.lines) io.stdout.write(`${line}\n`);
   }
 }
@@ -42,14 +49,19 @@ export async function printLogs(
 async function follow(
   program: Program,
   output: RunningOutput,
-  { io, lines }: { readonly io: CliIo; readonly lines: number | undefined },
+  { io, lines, sinceSeconds }: WhatToPrint,
 ): Promise<void> {
   const signal = io.untilInterrupted();
   /** Run of the hub that answered last, and that answered the time before. */
   let [hub, formerHub]: (string | undefined)[] = [];
   const source: OutputSource = {
     async read(after, most) {
-      const { part, instance } = await output.read(program, after, most);
+      const { part, instance } = await output.read(program, {
+        after,
+        most,
+        // It says where to begin; what comes after a restart is new.
+        withinSeconds: hub === undefined ? sinceSeconds : undefined,
+      });
       [formerHub, hub] = [hub, instance.id];
       return part;
     },
@@ -78,9 +90,11 @@ async function follow(
 }
 
 /** Prints what the hub that ran a server no longer keeps but the database does: the end of a run that failed. */
-function tellFailure(program: Program, lines: number | undefined, io: CliIo): void {
+function tellFailure(program: Program, { io, lines, sinceSeconds }: WhatToPrint): void {
   const failure = program.kind === 'server' ? program.server.failure : undefined;
   if (failure === undefined) return;
+  const ageSeconds = (Date.now() - failure.at.getTime()) / 1000;
+  if (sinceSeconds !== undefined && ageSeconds > sinceSeconds) return;
   const at = `${failure.at.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
   io.stderr.write(`hub logs: It failed at ${at}: ${failure.message} The end of its output:\n`);
   const last = lines === 0 ? [] : failure.output.slice(-(lines ?? failure.output.length));

@@ -29,8 +29,11 @@ export interface RunningOutput {
    */
   read(
     program: Program,
-    after?: OutputPosition,
-    most?: number,
+    options?: {
+      readonly after?: OutputPosition | undefined;
+      readonly most?: number | undefined;
+      readonly withinSeconds?: number | undefined;
+    },
   ): Promise<{ readonly part: OutputPart; readonly instance: Instance }>;
 }
 
@@ -67,7 +70,7 @@ export function createRunningOutput(
   }
 
   return {
-    async read(program, after, most) {
+    async read(program, options) {
       const up = (await instances.list()).filter((each) => placeOf(each, here).isUp);
       if (up.length === 0) {
         throw new HubError('unavailable', 'No hub runs on this database.', {
@@ -88,8 +91,8 @@ export function createRunningOutput(
       const { id, name } = instance;
       const [operation, params] =
         program.kind === 'server'
-          ? [serverOutputOperation, { serverId: program.server.id, after, most }]
-          : [serviceOutputOperation, { name: program.name, after, most }];
+          ? [serverOutputOperation, { serverId: program.server.id, ...options }]
+          : [serviceOutputOperation, { name: program.name, ...options }];
       channel ??= openChannel();
       const address = { id, name, url: urlFrom(here, instance) };
       const opened = await channel;

@@ -4,6 +4,7 @@ import { HubError } from '../errors.ts';
 import { createScopeCatalogue } from '../rbac/scope-definitions.ts';
 import { scopeProblem } from '../rbac/validate-roles.ts';
 import type { CliIo } from './cli-io.ts';
+import { parseDuration } from './parse-duration.ts';
 import { loadFor, withConfig } from './with-config.ts';
 
 interface TokenFlags {
@@ -69,14 +70,6 @@ function requireAllowedLifetime(wanted: number | undefined, longest: number): vo
   throw new HubError('bad_request', `A token may live ${longest} seconds at most.`, {
     hint: 'Give --expires-in, or change Hub.token_expires_in_max_seconds.',
   });
-}
-
-function parseDuration(text: string): number {
-  const [, amount, unit = 's'] = /^(\d{1,9})([smhdw])?$/.exec(text) ?? [];
-  const unitSeconds = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }[unit] ?? 1;
-  const lifetimeSeconds = Number(amount) * unitSeconds;
-  if (lifetimeSeconds > 0) return lifetimeSeconds;
-  throw new InvalidArgumentError('It is a number of seconds, or one with m, h, d or w.');
 }
 
 function parseList(text: string): readonly string[] {

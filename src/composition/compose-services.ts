@@ -87,8 +87,13 @@ export async function composeServices(
             { timeoutMs: endLeftTimeoutMs },
           );
         },
-        readOutput: async (host, name, after, most) =>
-          (await ask(host, serviceOutputOperation, { name, after, most })) as OutputPart,
+        readOutput: async (host, name, after, most, withinSeconds) =>
+          (await ask(host, serviceOutputOperation, {
+            name,
+            after,
+            most,
+            withinSeconds,
+          })) as OutputPart,
       },
       tokens,
       announceChange: () => database.announceChange(),
@@ -109,8 +114,12 @@ export async function composeServices(
     return registry.endLeft(name, tag);
   });
   channel.handle(serviceOutputOperation, async (params) => {
-    const { after, most } = params as { after?: OutputPosition; most?: number };
-    return registry.outputOf(here(params))?.read(after, most);
+    const { after, most, withinSeconds } = params as {
+      after?: OutputPosition;
+      most?: number;
+      withinSeconds?: number;
+    };
+    return registry.outputOf(here(params))?.read(after, most, withinSeconds);
   });
   const runtime = disposables.use(
     followRuntimeServices({

@@ -35,6 +35,24 @@ describe('the last lines of output', () => {
     expect(kept).toBeGreaterThan(200 * 1024);
   });
 
+  test('are left out when they came earlier than asked for', async () => {
+    let time = 100_000;
+    const feed = createOutputFeed({ maxLines: 3, now: () => time });
+    feed.push('given up');
+    feed.push('from before', 90_000);
+    feed.push('old');
+    time += 60_000;
+    feed.push('new');
+    expect((await feed.read()).lines).toEqual(['from before', 'old', 'new']);
+    expect((await feed.read(undefined, undefined, 60)).lines).toEqual(['old', 'new']);
+    expect((await feed.read(undefined, 1, 60)).lines).toEqual(['new']);
+    const { position } = await feed.read(undefined, undefined, 59);
+    time += 60_000;
+    expect((await feed.read(undefined, undefined, 59)).lines).toEqual([]);
+    feed.push('newest');
+    expect((await feed.read(position)).lines).toEqual(['newest']);
+  });
+
   test('begin again with another program', async () => {
     const feed = createOutputFeed();
     feed.push('of the first');

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { monotonicMs } from '../concurrency/monotonic-clock.ts';
 import { HubError } from '../errors.ts';
 
 /** A place in the output of a program. */
@@ -25,17 +26,18 @@ export interface OutputPart {
 /** Where output is read and followed, whichever instance of the hub keeps it. */
 export interface OutputSource {
   /**
-   * The lines after a position, or the last ones: `most` of them at most. Throws `unavailable` when the instance that
-   * keeps them does not answer.
+   * The lines after a position, or the last ones: `most` of them at most, and none that came earlier than
+   * `withinSeconds` ago. Throws `unavailable` when the instance that keeps them does not answer.
    */
-  read(after?: OutputPosition, most?: number): Promise<OutputPart>;
+  read(after?: OutputPosition, most?: number, withinSeconds?: number): Promise<OutputPart>;
   /** Calls a listener when there are more lines, as far as that is known here. Returns how to stop. */
   onMore(listener: () => void): () => void;
 }
 
 /** The last lines of one program's output, in memory. */
 export interface OutputFeed extends OutputSource {
-  push(line: string): void;
+  /** `ageMs`: how long ago it was written. */
+  push(line: string, ageMs?: number): void;
   tail(lines?: number): readonly string[];
   /** Forgets all lines: those that come next begin another run of them. */
   restart(): void;
@@ -48,10 +50,13 @@ const mostCharacters = 256 * 1024;
 export function createOutputFeed({
   maxLines = mostOutputLines,
   maxCharacters = mostCharacters,
+  now = monotonicMs,
 } = {}): OutputFeed {
   const listeners = new Set<() => void>();
   let stream = randomUUID();
   let lines: string[] = [];
+  /** When each was written, by a clock that is not set. */
+  let times: number[] = [];
   let characters = 0;
   /** Number of the first line that is kept. */
   let first = 0;
@@ -64,12 +69,14 @@ export function createOutputFeed({
     }
     if (excess === 0) return;
     lines.splice(0, excess);
+    times.splice(0, excess);
     first += excess;
   }
 
   return {
-    push(line) {
+    push(line, ageMs = 0) {
       lines.push(line);
+      times.push(now() - ageMs);
       characters += line.length;
       shorten();
       for (const listener of listeners) listener();
@@ -78,14 +85,18 @@ export function createOutputFeed({
     restart() {
       stream = randomUUID();
       lines = [];
+      times = [];
       characters = 0;
       first = 0;
       for (const listener of listeners) listener();
     },
-    async read(after, most = maxLines) {
+    async read(after, most = maxLines, withinSeconds = Number.POSITIVE_INFINITY) {
       const next = first + lines.length;
       const isContinued = after?.stream === stream && after.next <= next;
-      const from = Math.max(isContinued ? after.next : 0, first, next - most);
+      const earliest = now() - withinSeconds * 1000;
+      const recent = times.findIndex((time) => time >= earliest);
+      const firstRecent = recent === -1 ? next : first + recent;
+      const from = Math.max(isContinued ? after.next : 0, firstRecent, next - most);
       return {
         lines: lines.slice(from - first),
         skipped: isContinued ? from - after.next : 0,

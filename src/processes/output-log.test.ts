@@ -1,7 +1,18 @@
-import { appendFile, mkdtemp, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
+import {
+  appendFile,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  truncate,
+  utimes,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createOutputFeed } from './output-feed.ts';
 import { openOutputLog } from './output-log.ts';
 
 let directory: string;
@@ -28,6 +39,19 @@ describe('the output log', () => {
     expect(output.tail(1)).toEqual(['three']);
     expect(told).toEqual(['one', 'two', 'three']);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
+  });
+
+  test('takes what it finds for as old as the file', async () => {
+    const file = join(directory, 'app.log');
+    await appendFile(file, 'of an earlier hub\n');
+    await utimes(file, 1_000, 1_000);
+    const feed = createOutputFeed();
+    await using output = await openOutputLog({ file, feed });
+    await appendFile(file, 'of this one\n');
+    await output.flush();
+    const { lines } = await feed.read(undefined, undefined, 86_400);
+    expect(lines).toEqual(['of this one']);
+    expect(output.tail()).toEqual(['of an earlier hub', 'of this one']);
   });
 
   test('follows the file without being asked', async () => {

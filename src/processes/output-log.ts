@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { systemClock } from './clock.ts';
 import { makeDirectory } from './make-directory.ts';
 import { createOutputFeed, type OutputFeed } from './output-feed.ts';
 import { createLineSplitter } from './output-lines.ts';
@@ -77,9 +78,12 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
   let timer: NodeJS.Timeout | undefined;
   let polling: Promise<void> = Promise.resolve();
 
+  /** How long ago the lines that are read were written; not at all, for those of a running program. */
+  let ageMs = 0;
+
   function keep(line: string): string {
     const clean = secrets.reduce((text, secret) => text.replaceAll(secret, '[secret]'), line);
-    feed.push(clean);
+    feed.push(clean, ageMs);
     return clean;
   }
 
@@ -162,8 +166,11 @@ export async function openOutputLog(options: OutputLogOptions): Promise<OutputLo
   }
 
   try {
-    offset = Math.max(0, (await handle.stat()).size - chunkBytes);
-    await readUpTo((await handle.stat()).size);
+    const { size, mtimeMs } = await handle.stat();
+    offset = Math.max(0, size - chunkBytes);
+    ageMs = Math.max(0, systemClock.now() - mtimeMs);
+    await readUpTo(size);
+    ageMs = 0;
   } catch (thrown) {
     await handle.close();
     throw thrown;

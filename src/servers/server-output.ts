@@ -22,6 +22,7 @@ interface Question {
   readonly serverId: string;
   readonly after?: OutputPosition | undefined;
   readonly most?: number | undefined;
+  readonly withinSeconds?: number | undefined;
 }
 
 const nothing = createOutputFeed();
@@ -31,8 +32,8 @@ export function answerServerOutput(
   lifecycle: Pick<ServerLifecycle, 'unitOf'>,
   question: unknown,
 ): Promise<OutputPart> {
-  const { serverId, after, most } = question as Question;
-  return (lifecycle.unitOf(serverId)?.output ?? nothing).read(after, most);
+  const { serverId, after, most, withinSeconds } = question as Question;
+  return (lifecycle.unitOf(serverId)?.output ?? nothing).read(after, most, withinSeconds);
 }
 
 export function createServerOutput(deps: {
@@ -46,13 +47,13 @@ export function createServerOutput(deps: {
   return {
     of: (serverId) => ({
       // Looked up at each read: a follower goes with its server.
-      async read(after, most) {
+      async read(after, most, withinSeconds) {
         const unit = lifecycle.unitOf(serverId);
-        if (unit !== undefined) return unit.output.read(after, most);
+        if (unit !== undefined) return unit.output.read(after, most, withinSeconds);
         const { instance } = (await store.findById(serverId)) ?? {};
         if (instance === undefined || instance.id === here.id) return nothing.read(after, most);
         const address = directory.addressOf(instance.id) ?? { ...instance, url: undefined };
-        const question: Question = { serverId, after, most };
+        const question: Question = { serverId, after, most, withinSeconds };
         return (await caller.call(address, serverOutputOperation, question)) as OutputPart;
       },
       onMore: (listener) =>

@@ -159,7 +159,7 @@ export function createServerUnit(
         cancelled: cancel.signal,
         isOurs: record.isSurelyOurs,
         steps,
-        onOutput: output.push,
+        onOutput: (line) => output.push(line),
         onPhase,
         async keepState(spawnerState) {
           await record.keepState(spawnerState);
@@ -246,7 +246,7 @@ export function createServerUnit(
   const unit: ServerUnit = {
     server,
     output,
-    onOutput: output.push,
+    onOutput: (line) => output.push(line),
     catchUp,
     get isRecordBehind() {
       return record.isBehind;

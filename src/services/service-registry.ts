@@ -359,12 +359,12 @@ export function createServiceRegistry(options: ServiceRegistryOptions): ServiceR
         return found !== undefined && isOwned(found) ? found.feed : nothingWritten;
       };
       return {
-        async read(after, most) {
+        async read(...from) {
           const found = supervised.get(name);
           const host =
             found !== undefined && isOwned(found) && !found.isLocal ? found.host : undefined;
-          if (host === undefined) return feedOf().read(after, most);
-          return options.elsewhere.readOutput(host, name, after, most);
+          if (host === undefined) return feedOf().read(...from);
+          return options.elsewhere.readOutput(host, name, ...from);
         },
         onMore: (listener) => feedOf().onMore(listener),
       };

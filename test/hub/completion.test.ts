@@ -115,6 +115,8 @@ describe('what can come next', () => {
       'help',
     ]);
     expect(await valuesFor('logs ticker --l')).toEqual(['--lines']);
+    expect(await valuesFor('logs ticker --si')).toEqual(['--since']);
+    expect(await valuesFor('logs --since ""')).toEqual([]);
     expect(await valuesFor('completion ""')).toEqual(['bash', 'zsh', 'fish']);
     expect(await valuesFor('backup ""')).toEqual([':files']);
     expect(await valuesFor('logs -n ""')).toEqual([]);

@@ -73,6 +73,17 @@ test('shows the last lines of services and servers', async () => {
   expect((await logs('ada', '--service')).stdout).toBe('ada one\nada two\n');
 });
 
+test('leaves out what is older than asked for', async () => {
+  expect((await logs('ticker', '--since', '1d')).stdout).toBe('ticker one\nticker two\n');
+  expect((await logs('ada/gpu', '--since', '1d')).stdout).toContain('hello of ada\n');
+  for (const name of ['ticker', 'ada/gpu']) {
+    await until(async () => (await logs(name, '--since', '1')).stdout === '', 'it is older');
+  }
+  expect((await logs('ticker', '--since', '1d', '--lines', '1')).stdout).toBe('ticker two\n');
+  const { code, stderr } = await logs('ticker', '--since', 'yesterday');
+  expect([code, stderr]).toEqual([1, expect.stringContaining('one with m, h, d or w')]);
+});
+
 test('says what is wrong with a name, and what to do', async () => {
   const told = async (...args: readonly string[]) => {
     const { code, stdout, stderr } = await logs(...args);
