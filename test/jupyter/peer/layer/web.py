@@ -97,13 +97,12 @@ def translate_answer(answer):
     is_start = answer.request.method == "POST" and START.search(answer.request.url)
     if is_start and answer.status_code in (201, 202):
         answer._content = b""
-    elif re.search("/hub/api|/services/", answer.url) and answer.headers.get("Content-Type") == "application/json":
-        # False is what a stream has that is not read yet.
-        if answer._content:
-            try:
-                answer._content = json.dumps(as_jupyterhub_says(answer.json())).encode()
-            except ValueError:
-                pass
+    elif re.search("/hub/api|/services/", answer.url) and answer._content:
+        # Nothing yet is what a stream has. Services call their JSON a page.
+        try:
+            answer._content = json.dumps(as_jupyterhub_says(answer.json())).encode()
+        except ValueError:
+            pass
     return answer
 
 
