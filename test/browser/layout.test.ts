@@ -60,6 +60,14 @@ describe.runIf(hasChromium())('pages in a window', () => {
     );
     expect(lines.length).toBeGreaterThan(3);
     expect(new Set(lines)).toEqual(new Set([1]));
+    await stage.open(pages.get('not-found') ?? '');
+    const gap = await page.evaluate<number>(
+      `(() => {
+        const [above, last] = Array.from(document.querySelector('.panel.error').children).slice(-2);
+        return last.getBoundingClientRect().top - above.getBoundingClientRect().bottom;
+      })()`,
+    );
+    expect(gap, 'not-found').toBeGreaterThanOrEqual(16);
     for (const name of ['admin-service', 'server-running']) {
       await stage.open(pages.get(name) ?? '');
       const distance = await page.evaluate<number>(
