@@ -1,5 +1,11 @@
 import { HubError } from '../errors.ts';
-import { type ListFilter, listFilter, mayAccess, type Resource } from '../rbac/access-check.ts';
+import {
+  type ListFilter,
+  listFilter,
+  mayAccess,
+  mayAccessServerOf,
+  type Resource,
+} from '../rbac/access-check.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { Membership } from '../rbac/membership.ts';
 import { requireAccess } from '../rbac/require-access.ts';
@@ -30,6 +36,7 @@ export function authorise(
   if (filters === undefined) {
     const resource = resourceOf(operation, params);
     const may = createMay(caller, membership);
+    if (isForServerOf(resource, operation, caller)) return 'all';
     if (operation.beyondFilter === 'forbidden' && resource !== undefined) {
       if (!scopes.some((scope) => may(scope, resource))) throw beyondFilter();
     } else requireAccess(caller.scopes, scopes, membership, resource);
@@ -42,6 +49,15 @@ export function authorise(
   }
   requireAccess(caller.scopes, scopes, membership);
   return 'all';
+}
+
+function isForServerOf(
+  resource: Resource | undefined,
+  { orForServer }: OperationDeclaration,
+  { scopes }: Caller,
+): boolean {
+  if (orForServer === undefined || resource?.kind !== 'user') return false;
+  return mayAccessServerOf(scopes, orForServer, resource.name);
 }
 
 /** Whether an operation that was authorised is so still. */

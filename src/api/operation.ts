@@ -57,6 +57,8 @@ export interface OperationDeclaration {
   readonly scopes: 'public' | 'authenticated' | readonly string[];
   /** The whole hub, unless given. */
   readonly target?: Target;
+  /** A scope that admits as well where it is held for any server of the user in the path. */
+  readonly orForServer?: string;
   /** Whether it changes something of the user in the path: no caller acts so on one who may do more. */
   readonly actsOnUser?: true;
   /** Whether it takes only the token that the server in the path was started with. */

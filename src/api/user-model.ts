@@ -90,7 +90,26 @@ export function presentUser(
   }
   const model: Partial<Record<Field, unknown>> = {};
   for (const field of fieldsOpenedBy(granted)) model[field] = readField[field](details, may);
+  if (model.servers === undefined) {
+    const servers = serversReadAlone(details, may);
+    if (servers !== undefined) {
+      return { kind: 'user', name: details.user.name, ...model, servers } as UserModel;
+    }
+  }
   return model as UserModel;
+}
+
+/** The servers that the caller may read though not those of the user as a whole; undefined: none. */
+function serversReadAlone(
+  details: UserDetails,
+  may: May,
+): Readonly<Record<string, ServerModel>> | undefined {
+  const userName = details.user.name;
+  const readable = Object.entries(details.servers).filter(([serverName]) =>
+    may('read:servers', { kind: 'server', userName, serverName }),
+  );
+  if (readable.length === 0) return undefined;
+  return withVisibleState({ ...details, servers: Object.fromEntries(readable) }, may);
 }
 
 function fieldsOpenedBy(granted: number): readonly Field[] {

@@ -5,6 +5,7 @@ import type { UserProfiles } from '../accounts/user-profiles.ts';
 import { HubError } from '../errors.ts';
 import { listedUserNames, userNamesFor } from '../rbac/access-check.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
+import { notReachable } from '../rbac/require-access.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { createMay } from './authorise.ts';
 import { freeData, userModel } from './models.ts';
@@ -156,6 +157,7 @@ export const userOperations = [
     summary: 'Read a user',
     scopes: userReadScopes,
     target: 'user',
+    orForServer: 'read:servers',
     query: z.object(stoppedServers),
     answers: { 200: { description: 'What the caller may see.', schema: userModel } },
   }).handle(async ({ params, query, caller, may }, deps: Deps) => {
@@ -167,6 +169,8 @@ export const userOperations = [
       ? await deps.authStates.read(caller, details.user)
       : undefined;
     const model = presentUser(details, may);
+    // A right to a server that is not listed shows no more than none does.
+    if (Object.keys(model).length === 0) throw notReachable();
     return {
       status: 200,
       body: authState === undefined ? model : { ...model, auth_state: authState },

@@ -53,6 +53,13 @@ export function mayAccess(
   return holds(held, scope.name, resourceOf(scope), membership);
 }
 
+/** Whether a scope is held for a server of this user by name. */
+export function mayAccessServerOf(held: ScopeSet, name: string, userName: string): boolean {
+  const prefix = `${name}!server=${userName}/`;
+  for (const scope of held) if (scope.startsWith(prefix)) return true;
+  return false;
+}
+
 /** Whether a scope is held for a resource, through the hierarchy group → user → server. */
 function holds(
   held: ScopeSet,

@@ -20,11 +20,16 @@ export function requireAccess(
   const verdicts = anyOf.map((scope) => checkAccess(held, scope, resource, membership));
   if (verdicts.includes('granted')) return;
   if (verdicts.includes('filtered') && resource !== undefined) {
-    throw new HubError('not_found', text`No access to resources or resources not found.`, {
-      isRefusal: true,
-    });
+    throw notReachable();
   }
   throw new HubError('forbidden', text`Action is not authorized with current scopes.`, {
     hint: text`It requires any of: ${anyOf.join(', ')}.`,
+  });
+}
+
+/** The refusal of a resource that is not there, or to which the caller has no right. */
+export function notReachable(): HubError {
+  return new HubError('not_found', text`No access to resources or resources not found.`, {
+    isRefusal: true,
   });
 }

@@ -19,6 +19,7 @@ const scopesByService = {
   info: ['list:users', 'read:users:info'],
   state: ['list:users', 'admin:servers'],
   own: ['read:servers', 'admin:server_state!server=ann/lab'],
+  one: ['read:servers!server=ann/lab', 'admin:server_state!server=ann/lab'],
 } as const;
 
 let hub: TestHub;
@@ -58,6 +59,13 @@ async function get<Answer = Model>(path: string, token: string): Promise<Answer>
 }
 
 describe('a user', () => {
+  test('is shown with the one server that a scope names', async () => {
+    const model = await get('/users/ann', 'token-of-one');
+    expect(Object.keys(model).toSorted()).toEqual(['kind', 'name', 'servers']);
+    expect(model.servers).toEqual({ lab: expect.objectContaining({ state: expect.anything() }) });
+    expect((await hub.api('/users/ada', 'token-of-one')).status).toBe(404);
+  });
+
   const whole = ['admin', 'created', 'groups', 'kind', 'last_activity', 'name', 'pending', 'roles'];
 
   test.each([
