@@ -53,9 +53,10 @@ const plugin: AuthenticatorPlugin<Options, FormAuthenticator> = {
         if (!matches || credential === undefined) {
           return { outcome: 'refused', reason: 'credentials' };
         }
-        // Storing a hash says that the person chose a password; who still must choose one has not.
-        if (needsRehash && !credential.mustChange) {
-          await credentials.setPasswordHash(userName, await passwordHasher.hash(password));
+        if (needsRehash) {
+          const replacing = credential.passwordHash;
+          const passwordHash = await passwordHasher.hash(password);
+          await credentials.rehashPassword(userName, passwordHash, { replacing });
         }
         return {
           outcome: 'authenticated',

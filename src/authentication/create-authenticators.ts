@@ -104,6 +104,8 @@ function createServices(
       findPasswordHash: (userName) => credentials.findPasswordHash(names.resolve(userName)),
       setPasswordHash: (userName, passwordHash) =>
         credentials.setPasswordHash(names.resolve(userName), passwordHash),
+      rehashPassword: (userName, passwordHash, rehash) =>
+        credentials.rehashPassword(names.resolve(userName), passwordHash, rehash),
     },
     passwordHasher,
     settings: settingsOf(name),

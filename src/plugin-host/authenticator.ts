@@ -93,6 +93,15 @@ export interface CredentialStore {
   findPasswordHash(userName: string): Promise<PasswordCredential | undefined>;
   /** Stores a new hash for an existing user and clears `mustChange`. */
   setPasswordHash(userName: string, passwordHash: string): Promise<void>;
+  /**
+   * Stores another hash of the password that a user has, at another cost, in place of `replacing`; nothing happens
+   * when the password was changed meanwhile.
+   */
+  rehashPassword(
+    userName: string,
+    passwordHash: string,
+    rehash: { readonly replacing: string },
+  ): Promise<void>;
 }
 
 export interface PasswordCredential {

@@ -312,6 +312,7 @@ const trialServices: AuthenticatorServices = {
   credentials: {
     findPasswordHash: notYet('credentials.findPasswordHash'),
     setPasswordHash: notYet('credentials.setPasswordHash'),
+    rehashPassword: notYet('credentials.rehashPassword'),
   },
   passwordHasher: { hash: notYet('passwordHasher.hash'), verify: notYet('passwordHasher.verify') },
   settings: { find: notYet('settings.find'), set: notYet('settings.set') },

@@ -34,6 +34,17 @@ describeEachDatabase('the password credential store', (open) => {
     expect((await credentials.findPasswordHash('alice'))?.passwordHash).toBe('first');
   });
 
+  test('stores another hash of a password only as long as the user has that password', async () => {
+    const { credentials } = await openStore();
+    const hash = async () => (await credentials.findPasswordHash('alice'))?.passwordHash;
+    await credentials.setPasswordHash('alice', 'cheap');
+    await credentials.rehashPassword('alice', 'dear', { replacing: 'cheap' });
+    expect(await hash()).toBe('dear');
+    await credentials.setPasswordHash('alice', 'of a new password');
+    await credentials.rehashPassword('alice', 'dearer', { replacing: 'dear' });
+    expect(await hash()).toBe('of a new password');
+  });
+
   test('keeps no password for a user that is not there', async () => {
     const { credentials } = await openStore();
     const setting = credentials.setPasswordHash('ghost', 'hash');

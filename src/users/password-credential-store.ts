@@ -21,6 +21,12 @@ export interface PasswordChangeOptions {
   readonly endsApiTokens?: boolean;
 }
 
+/** The same password, hashed at another cost. */
+export interface PasswordRehash {
+  /** The hash that is stored; when another one is there meanwhile, that stays. */
+  readonly replacing: string;
+}
+
 /** The hashes of the passwords of the hub's own accounts. */
 export interface PasswordCredentialStore {
   findPasswordHash(userName: string): Promise<PasswordCredential | undefined>;
@@ -30,6 +36,8 @@ export interface PasswordCredentialStore {
     passwordHash: string,
     options?: PasswordChangeOptions,
   ): Promise<void>;
+  /** Stores another hash of the password that a user has; nothing happens when it was changed meanwhile. */
+  rehashPassword(userName: string, passwordHash: string, rehash: PasswordRehash): Promise<void>;
 }
 
 export function createPasswordCredentialStore(database: HubDatabase): PasswordCredentialStore {
@@ -78,6 +86,17 @@ export function createPasswordCredentialStore(database: HubDatabase): PasswordCr
         return revoked;
       });
       if (ended.length > 0) database.announceChange(tokensRevoked(ended));
+    },
+
+    async rehashPassword(userName, passwordHash, { replacing }) {
+      await kysely
+        .updateTable('password_credentials')
+        .set({ password_hash: passwordHash })
+        .where('user_id', 'in', (select) =>
+          select.selectFrom('users').select('id').where('name', '=', normaliseUserName(userName)),
+        )
+        .where('password_hash', '=', replacing)
+        .execute();
     },
   };
 }

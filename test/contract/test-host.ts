@@ -55,6 +55,12 @@ export async function createTestHost(options: TestHostOptions = {}): Promise<Tes
       setPasswordHash: async (userName, passwordHash) => {
         storedCredentials.set(userName, { passwordHash, mustChange: false });
       },
+      rehashPassword: async (userName, passwordHash, { replacing }) => {
+        const stored = storedCredentials.get(userName);
+        if (stored?.passwordHash === replacing) {
+          storedCredentials.set(userName, { ...stored, passwordHash });
+        }
+      },
     },
     passwordHasher,
     settings: {
