@@ -56,10 +56,11 @@ export interface SpawnedServer {
   readonly url: string;
   readonly state: SpawnerState;
   /**
-   * Asked when something answers at `url`, before the server gets its visitors: says in a sentence which other
-   * program that is; undefined when it is the server. Left out where no other program can take its address.
+   * Asked when something answers at `url`, before the server gets its visitors (`isAnswered`), and now and then
+   * afterwards: says in a sentence which other program has the address; undefined when it is the server. Left out
+   * where no other program can take its address.
    */
-  readonly findStranger?: () => Promise<string | undefined>;
+  readonly findStranger?: (seen?: { readonly isAnswered: boolean }) => Promise<string | undefined>;
   /** Resolves once when the server has ended; never rejects. Undefined when only polling can tell. */
   readonly exited?: Promise<ServerExit>;
 }

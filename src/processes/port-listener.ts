@@ -53,9 +53,9 @@ export async function listenersFor(
   url: string,
   listenersOn: (port: number) => Promise<readonly PortListener[] | undefined> = findListeners,
 ): Promise<readonly PortListener[] | undefined> {
+  if (!isOnThisMachine(url)) return [];
   const { protocol, hostname, port } = new URL(url);
   const addresses = localAddresses(hostname);
-  if (!/^https?:$/.test(protocol) || addresses.length === 0) return [];
   const all = await listenersOn(port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port));
   return (
     all &&
@@ -67,6 +67,12 @@ export async function listenersFor(
       return first ?? [];
     })
   );
+}
+
+/** Whether a URL leads to a TCP port of this machine. */
+export function isOnThisMachine(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return /^https?:$/.test(protocol) && localAddresses(hostname).length > 0;
 }
 
 const anyOfIpv4 = '0'.repeat(8);

@@ -4,6 +4,7 @@ import { geteuid } from 'node:process';
 import {
   descriptorsOf,
   holdsSocket,
+  isOnThisMachine,
   listenersFor,
   type PortListener,
   socketLink,
@@ -20,7 +21,14 @@ import { directView, type ProcessView } from './process-view.ts';
 export type FindStranger = (
   url: string,
   group: ProcessGroup | undefined,
+  seen?: Seen,
 ) => Promise<string | undefined>;
+
+/** What was seen of an address before its holder is looked for. */
+export interface Seen {
+  /** Whether a program answered there just now. One that has gone since was not the group: it would still listen. */
+  readonly isAnswered: boolean;
+}
 
 const longestCommand = 40;
 
@@ -46,9 +54,12 @@ export function createFindStranger({
   const own = new Set<string>();
   let last: { readonly socketId: string; readonly sentence: string } | undefined;
 
-  return async (url, group) => {
-    const listeners = listenersFor(url, view.listenersOn);
-    const unknown = ((await listeners) ?? []).filter(({ socketId }) => !own.has(socketId));
+  return async (url, group, { isAnswered } = { isAnswered: false }) => {
+    const listeners = await listenersFor(url, view.listenersOn);
+    if (isAnswered && !trustsAccounts && listeners?.length === 0 && isOnThisMachine(url)) {
+      return `the program that answered at ${url} has gone`;
+    }
+    const unknown = (listeners ?? []).filter(({ socketId }) => !own.has(socketId));
     if (unknown.length === 0) return undefined;
     const isHeldBy = (pids: readonly number[]) => {
       for (const listener of unknown) if (holdsSocket(pids, [listener])) own.add(listener.socketId);

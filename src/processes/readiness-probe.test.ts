@@ -109,6 +109,31 @@ describe('a readiness probe', () => {
     expect(now).toBeLessThanOrEqual(10_000);
   });
 
+  test('tells what it saw before its last moment, which was too short for an answer', async () => {
+    let now = 0;
+    const clock = {
+      now: () => Date.now(),
+      monotonicMs: () => now,
+      sleep: async () => {
+        now = 9_995;
+      },
+    };
+    const probes: number[] = [];
+    const result = await waitUntilReady({
+      url: 'http://127.0.0.1:1',
+      path: '/',
+      timeoutMs: 10_000,
+      clock,
+      probe: async ({ timeoutMs }) => {
+        probes.push(timeoutMs);
+        const isFirst = probes.length === 1;
+        return { ready: false, problem: isFirst ? 'stranger' : 'timeout', reason: 'a reason' };
+      },
+    });
+    expect(probes).toEqual([10_000, 5]);
+    expect(result).toMatchObject({ problem: 'stranger' });
+  });
+
   test('ends at once when it is aborted', async () => {
     const silent = await serve(() => undefined);
     const controller = new AbortController();

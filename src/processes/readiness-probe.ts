@@ -79,22 +79,25 @@ export interface WaitOptions extends Omit<ProbeOptions, 'timeoutMs'> {
 const firstPauseMs = 25;
 const longestPauseMs = 1_000;
 const longestProbeMs = 10_000;
+/** A probe that has less time says nothing of a server that does not answer it. */
+const tellingProbeMs = 1_000;
 
 /**
  * Polls, with growing pauses, until the server is ready, the time is over or the
- * signal is aborted; returns the last answer.
+ * signal is aborted; returns the last answer that tells something.
  */
 export async function waitUntilReady(options: WaitOptions): Promise<ProbeResult> {
   const { timeoutMs, signal, clock = systemClock, probe = probeReadiness } = options;
   const deadline = clock.monotonicMs() + timeoutMs;
+  let last: ProbeResult | undefined;
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     const leftMs = Math.max(1, deadline - clock.monotonicMs());
-    const result = await probe({
-      ...options,
-      timeoutMs: Math.min(Math.ceil(leftMs), longestProbeMs),
-    });
+    const probeMs = Math.min(Math.ceil(leftMs), longestProbeMs);
+    const result = await probe({ ...options, timeoutMs: probeMs });
+    if (result.ready) return result;
+    if (result.problem !== 'timeout' || probeMs >= tellingProbeMs) last = result;
     const isOver = clock.monotonicMs() + pauseMs >= deadline;
-    if (result.ready || isOver || signal?.aborted) return result;
+    if (isOver || signal?.aborted) return last ?? result;
     await clock.sleep(pauseMs, signal);
   }
 }

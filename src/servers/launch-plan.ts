@@ -262,7 +262,7 @@ async function requireAnswer(
   const probe =
     findStranger === undefined
       ? options.probe
-      : createOwnProbe(options.probe, () => findStranger());
+      : createOwnProbe(options.probe, () => findStranger({ isAnswered: true }));
   const result = await waitUntilReady({ url, path, timeoutMs: seconds * 1000, signal, probe });
   if (result.ready) return;
   const duration = sentences.seconds(String(seconds));

@@ -10,7 +10,7 @@ import { createRandom, type Random } from './request-mutator.ts';
 
 /** Further runs by hand: HUB_FUZZ_SEED=7 HUB_FUZZ_CASES=100000 npx vitest run test/attacks/operations-fuzz.test.ts */
 const seed = Number(env['HUB_FUZZ_SEED'] ?? 5);
-const cases = Number(env['HUB_FUZZ_CASES'] ?? 2_400);
+const cases = Number(env['HUB_FUZZ_CASES'] ?? 3_000);
 const atOnce = 8;
 /** Long for the slowest answer on a busy machine: a start. */
 const patienceMs = 45_000;

@@ -184,7 +184,6 @@ test('whoever has a share gets no further with it', async () => {
     ['PUT', '/users/alice/servers/more', {}],
     ['POST', '/users/alice/tokens', {}],
     ['GET', '/users/alice/tokens'],
-    ['GET', '/users/alice'],
     ['PATCH', '/users/alice', { admin: true }],
     ['POST', '/shares/alice/', { user: 'carol' }],
     ['GET', '/shares/alice/'],
@@ -196,6 +195,10 @@ test('whoever has a share gets no further with it', async () => {
     const { status } = await call(bob, method, path, body);
     expect([method, path, status]).toEqual([method, path, expect.toBeOneOf([403, 404])]);
   }
+  // Of its owner it shows the name and the shared server, and nothing else.
+  const { body: owner } = await call(bob, 'GET', '/users/alice');
+  expect(Object.keys(owner).toSorted()).toEqual(['kind', 'name', 'servers']);
+  expect(Object.keys(owner.servers)).not.toContain('lab');
   // What is shared is not more in a token than without one.
   const wanted = { scopes: ['servers!user=alice'] };
   expect((await call(bob, 'POST', '/users/bob/tokens', wanted)).status).toBe(400);

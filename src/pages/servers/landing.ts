@@ -41,7 +41,7 @@ export function createLanding(deps: {
     async middleware(ctx) {
       const login = loginOf(ctx);
       // Links of JupyterHub name a page so, also to those who are logged in.
-      const next = pages.nextOf(ctx.URL.searchParams);
+      const next = pages.nextOf(new URLSearchParams(ctx.querystring));
       if (login === undefined) ctx.redirect(next === undefined ? urls.login : urls.loginThen(next));
       else if (next !== undefined) ctx.redirect(next);
       else if (configured !== undefined) ctx.redirect(configured);

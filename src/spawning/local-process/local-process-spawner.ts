@@ -202,7 +202,8 @@ export function createLocalProcessSpawner(options: LocalProcessSpawnerOptions): 
       return ended;
     });
     server.cleanedUp = exited;
-    return { url: state.url, state, findStranger: () => findStranger(state.url, group), exited };
+    const { url } = state;
+    return { url, state, findStranger: (seen) => findStranger(url, group, seen), exited };
   }
 
   /** Ends what a hub of this machine started and could not write down any more. */
