@@ -13,6 +13,7 @@ import {
 import { readServerState } from '../../src/spawning/local-process/server-state.ts';
 import { createSpawnRequest } from '../contract/spawn-request.ts';
 import { fixtureApp } from './server-hub.ts';
+import { testHubId } from './test-hub-id.ts';
 
 const ignore = () => undefined;
 export const silentLog = { debug: ignore, info: ignore, warn: ignore, error: ignore };
@@ -41,7 +42,7 @@ export function useLocalSpawners() {
   ): Spawner {
     const spawner = createLocalProcessSpawner({
       log: silentLog,
-      hubId: 'hub-1',
+      hubId: testHubId,
       runtimeDirectory: join(directory, 'run'),
       logDirectory: join(directory, 'logs'),
       memoryCheckMs: 50,

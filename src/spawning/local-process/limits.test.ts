@@ -6,6 +6,7 @@ import { env, execPath } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createSpawnRequest } from '../../../test/contract/spawn-request.ts';
+import { testHubId } from '../../../test/support/test-hub-id.ts';
 import type { SpawnRequest } from '../../plugin-host/spawn-request.ts';
 import type { SpawnedServer, Spawner } from '../../plugin-host/spawner.ts';
 import { type Cgroups, holdableLimits, noCgroups, systemCgroups } from '../../processes/cgroup.ts';
@@ -40,7 +41,7 @@ function createSpawner(cgroups: Cgroups = systemCgroups): Spawner {
       warn: (_fields, message) => warnings.push(message),
       error: ignore,
     },
-    hubId: 'hub-1',
+    hubId: testHubId,
     runtimeDirectory: join(directory, 'run'),
     logDirectory: join(directory, 'logs'),
     memoryCheckMs: 20,

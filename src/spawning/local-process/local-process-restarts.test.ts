@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { describe, expect, test } from 'vitest';
 import { isReady, pidOf, useLocalSpawners } from '../../../test/support/local-spawners.ts';
 import { fixtureApp } from '../../../test/support/server-hub.ts';
+import { testHubId } from '../../../test/support/test-hub-id.ts';
 import { noCgroups } from '../../processes/cgroup.ts';
 import {
   identifyProcess,
@@ -87,7 +88,7 @@ describe('after a restart of the hub', () => {
 
 describe('what a hub left that was killed in a start', () => {
   /** Starts a program of the server, as a hub does that is then killed. */
-  async function leaveBehind(hubId = 'hub-1'): Promise<ProcessIdentity> {
+  async function leaveBehind(hubId = testHubId): Promise<ProcessIdentity> {
     const logFile = join(directory(), 'elsewhere', 'server.log');
     const [program = '', ...rest] = fixtureApp(
       'supervises',
