@@ -86,7 +86,9 @@ describe.runIf(hasChromium())('in a real browser', () => {
     await ada.getByLabel('User names').fill('carol\ndave');
     await ada.getByRole('button', { name: 'Add users' }).click();
     const link = (await ada.locator('#link-0').textContent()) ?? '';
-    expect(await ada.getByRole('button', { name: 'Copy the link of' }).count()).toBe(2);
+    // The script of the page makes them once it has loaded.
+    const copying = ada.getByRole('button', { name: 'Copy the link of' });
+    await expect.poll(() => copying.count()).toBe(2);
     expect(await ada.getByRole('button', { name: 'Copy all' }).isVisible()).toBe(true);
 
     const carol = await newPage();
