@@ -16,6 +16,7 @@ import { adminLayout } from './admin-layout.ts';
 import {
   firstPage,
   pageSizes,
+  queryOfGroup,
   type UsersQuery,
   type UsersSort,
   usersFields,
@@ -187,7 +188,7 @@ const shownGroups = 2;
 function groupLinks({ layout, query }: AdminUsersView, groups: readonly string[]): HtmlValue {
   const more = groups.slice(shownGroups);
   const link = (group: string): Html =>
-    html`<a class="tag" href="${usersUrl(layout.urls, { ...query, group, ...firstPage })}">${group}</a> `;
+    html`<a class="tag" href="${usersUrl(layout.urls, queryOfGroup(group, query))}">${group}</a> `;
   return html`${groups.slice(0, shownGroups).map(link)}${more.length > 0 && html`<span class="soft" title="${more.slice(0, 20).join(', ')}">+ ${more.length}</span>`}`;
 }
 

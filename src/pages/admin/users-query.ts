@@ -68,6 +68,11 @@ export function usersFields(query: UsersQuery): Record<string, string | undefine
 /** The beginning of a list. */
 export const firstPage = { page: 1, edge: undefined } as const;
 
+/** All users of a group, in pages of the same size. */
+export function queryOfGroup(group: string, { size }: UsersQuery): UsersQuery {
+  return { search: '', mark: undefined, group, sort: 'name', size, ...firstPage };
+}
+
 /** The address of a part of the list. */
 export function usersUrl(urls: Pick<PageUrls, 'admin'>, query: UsersQuery): string {
   const said = new URLSearchParams();

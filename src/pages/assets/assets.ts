@@ -155,10 +155,12 @@ async function readStylesheet(accentColour: string | undefined): Promise<Buffer>
   return Buffer.from(withoutLayout([...parts, accentCss(accentColour)].join('\n')));
 }
 
-/** Leaves out what is for the reader of the source: lines of comment, indentation and line breaks within rules. */
+/** Leaves out what is for the reader of the source: lines of comment, indentation, and spaces between signs. */
 function withoutLayout(stylesheet: string): string {
   return stylesheet
     .replaceAll(/^[ \t]*\/\*[\s\S]*?\*\/[ \t]*$/gm, '')
     .replaceAll(/^\s+/gm, '')
-    .replaceAll(/([{;,])\n/g, '$1');
+    .replaceAll(/([{;,])\n/g, '$1')
+    .replaceAll(/([{;][\w-]+): /g, '$1:')
+    .replaceAll(' {', '{');
 }

@@ -67,7 +67,7 @@ test.each([10, 25, 50])(
         csrfToken: 'csrf-token',
         user: { name: 'root', mayAdminister: true },
       },
-      query: readUsersQuery(new URLSearchParams({ size: String(size) })),
+      query: readUsersQuery(new URLSearchParams({ size: String(size), show: 'running' })),
       users: Array.from({ length: size }, (_, index) => ({
         name: `user-${50_000 + index}`,
         isAdmin: false,
