@@ -20,7 +20,10 @@ describe('the language of pages', () => {
     write('en.json', { 'Nothing here': 'Nothing to see' });
     write('xx_.json', {});
     write('it.json', '{');
-    hub = await createTestHub({ Hub: { languages_dir: folder } });
+    hub = await createTestHub({
+      Hub: { languages_dir: folder },
+      Authenticator: { admin_users: ['ada'] },
+    });
   });
   afterAll(async () => {
     await hub[Symbol.asyncDispose]();
@@ -68,6 +71,15 @@ describe('the language of pages', () => {
     const login = await visitor.open(`${hub.url}hub/login`);
     const back = await submitTo(visitor, login, '/hub/preferences', { language: 'de' });
     expect((await visitor.follow(back)).body).toContain('<html lang="de" dir="ltr">');
+  });
+
+  test('is that of what the hub itself wrote into its tables, such as the purpose of a role', async () => {
+    const browser = await hub.logIn('ada');
+    const { body } = await browser.request(`${hub.url}hub/admin/roles`, {
+      headers: { 'accept-language': 'de' },
+    });
+    expect(body).toContain('Was Administratoren dürfen.');
+    expect(body).not.toContain('What administrators may do.');
   });
 
   test('is English for programs', async () => {

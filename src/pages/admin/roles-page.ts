@@ -43,7 +43,7 @@ ${table(
       style: 'name',
       cell: ({ name }) => html`<a href="${urls.adminRole(name)}">${name}</a>`,
     },
-    { label: text`What it is for`, cell: ({ description }) => description },
+    { label: text`What it is for`, cell: ({ description }) => translated(description) },
     { label: text`Given to`, cell: ({ name, holderCount }) => givenTo(name, holderCount) },
     { label: text`Defined by`, cell: ({ origin }) => definedBy(origin) },
   ],
