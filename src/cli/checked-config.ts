@@ -8,12 +8,8 @@ import { type PreparedPlugins, preparePlugins } from '../plugin-host/prepare-plu
 import { roleWarnings } from '../rbac/validate-roles.ts';
 import { checkServices } from '../services/service-facts.ts';
 import { iconWarnings } from '../services/service-info.ts';
-import {
-  checkAccounts,
-  checkCookieSecretFile,
-  checkLanguages,
-  checkScopes,
-} from './config-checks.ts';
+import { checkAccounts, checkCookieSecretFile, checkScopes } from './config-checks.ts';
+import { checkLanguages } from './language-check.ts';
 import { checkPrograms } from './program-check.ts';
 import { checkReachability } from './reachability-check.ts';
 
@@ -64,7 +60,7 @@ export async function loadCheckedConfig(options: CheckedConfigOptions): Promise<
     ...look.warnings,
     ...(await checkPrograms(config, env)),
     ...(await checkReachability(config, env)),
-    ...(await checkLanguages(config)),
+    ...(await checkLanguages(config, look.own.look)),
   );
   return { config, plugins, look: look.own, warnings };
 }

@@ -3,12 +3,10 @@ import { resolve } from 'node:path';
 import { canonicalUserName, createUserNameRules } from '../authentication/user-name-rules.ts';
 import type { Config } from '../config/config.ts';
 import { loadCookieSecrets } from '../config/cookie-secret.ts';
-import { languageSettingsOf } from '../config/language-settings.ts';
 import { ConfigError, type ConfigProblem, HubError } from '../errors.ts';
 import { validateCustomScopes } from '../rbac/custom-scopes.ts';
 import { createScopeCatalogue, type ScopeCatalogue } from '../rbac/scope-definitions.ts';
 import { scopeProblem, validateRoles } from '../rbac/validate-roles.ts';
-import { loadLanguages } from '../texts/languages.ts';
 import { validateGroupName } from '../users/user-name.ts';
 
 /** Checks everything that names a scope: roles, custom scopes, what services and servers may ask for. */
@@ -89,22 +87,4 @@ export async function checkCookieSecretFile(config: Config): Promise<readonly Co
     if (error instanceof ConfigError) return error.problems;
     throw error;
   }
-}
-
-/** Checks the operator's catalogues of texts: what is wrong in them is left out, and stops nothing. */
-export async function checkLanguages(config: Config): Promise<ConfigProblem[]> {
-  const settings = languageSettingsOf(config);
-  const { all, problems } = await loadLanguages(settings);
-  const found = problems.map(({ file, key, message }) => ({
-    path: 'Hub.languages_dir',
-    message:
-      key === undefined
-        ? `${file} ${message}`
-        : `${file}: the text ${JSON.stringify(key)} ${message}`,
-  }));
-  const { defaultLanguage } = settings;
-  if (all[0]?.tag === defaultLanguage) return found;
-  const known = all.map(({ tag }) => tag).join(', ');
-  const message = `there is no ${defaultLanguage}.json in Hub.languages_dir for it; pages are in English. There are ${known}`;
-  return [...found, { path: 'Hub.language', message }];
 }

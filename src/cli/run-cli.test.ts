@@ -118,7 +118,18 @@ describe('hub check', () => {
     writeFileSync(join(folder, 'pl.json'), Buffer.from([0x7b, 0xff, 0x7d]));
     writeFileSync(join(folder, 'da.json'), '\u{FEFF}{"Log in": "Log ind"}');
     writeFileSync(join(folder, 'sv.json'), ' '.repeat(1_100_000));
-    writeConfig({ Hub: { languages_dir: 'languages', language: 'nl' } });
+    const parts = join(directory(), 'parts');
+    mkdirSync(parts);
+    writeFileSync(join(parts, 'footer.ja.html'), '<p>Hi</p>');
+    writeConfig({
+      Hub: {
+        languages_dir: 'languages',
+        language: 'nl',
+        templates_dir: 'parts',
+        login_message: { en: 'Hello', da: 'Hej', dk: 'Hej' },
+        footer_links: [{ title: { de: 'Hilfe', ja: 'Help' }, url: '/help' }],
+      },
+    });
     const { exitCode, stderr } = await hub('check');
     expect(exitCode).toBe(0);
     for (const problem of [
@@ -130,11 +141,15 @@ describe('hub check', () => {
       `${join(folder, 'pl.json')} is not text in UTF-8`,
       `${join(folder, 'sv.json')} is larger than 1024 KiB`,
       'there is no nl.json in Hub.languages_dir',
+      'Hub.login_message.dk: is never shown, and no page is in dk: there are en, de, da, and what Hub.languages_dir adds; did you mean `d',
+      'Hub.footer_links[0].title.ja: is never shown, and no page is in ja',
+      `Hub.templates_dir: ${join(parts, 'footer.ja.html')} is never shown, and no page is in ja`,
     ]) {
       expect(stderr).toContain(problem);
     }
     // A byte order mark, as some editors write it, is no mistake.
     expect(stderr).not.toContain('da.json');
+    expect(stderr).not.toContain('Hub.login_message.da');
     writeConfig({ Hub: { languages_dir: 'gone' } });
     expect((await hub('check')).stderr).toContain(
       `${join(directory(), 'gone')} cannot be read: there is no such file`,

@@ -67,7 +67,8 @@ export async function composeSite(
     },
     /** The same in a gateway, whose hub has the files. */
     followLook(told: Look): void {
-      look.current = told;
+      // An older hub may not know all of it.
+      look.current = { ...builtInLook, ...told };
     },
     /** What every page has in common. */
     layout,

@@ -1,13 +1,30 @@
 import { z } from 'zod';
 
+const languageTag = z
+  .string()
+  .regex(
+    /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/,
+    'is not the tag of a language such as en, de or pt-BR',
+  );
+
+/** A text for all readers, or an object with one for each language. */
+export function ownText<Text extends z.ZodType<string>>(text: Text) {
+  const byLanguage = z
+    .record(languageTag, text)
+    .refine((texts) => Object.keys(texts).length > 0, 'needs a text, as in {"en": "…", "de": "…"}')
+    .refine(
+      (texts) => Object.keys(texts).length <= mostLanguages,
+      `takes at most ${mostLanguages} languages`,
+    );
+  return z.union([text, byLanguage]);
+}
+
+/** More than any hub is read in: what is given is sent to gateways too. */
+const mostLanguages = 50;
+
 /** Settings of `Hub` for the languages of its pages. */
 export const languageSettings = {
-  language: z
-    .string()
-    .regex(
-      /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/,
-      'is not the tag of a language such as en, de or pt-BR',
-    )
+  language: languageTag
     .default('en')
     .describe(
       'Language of pages for users whose browser asks for none that there is, and who have chosen none: `en`, `de`, or one of `languages_dir`.',

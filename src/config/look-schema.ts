@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ownText } from './language-schema.ts';
 
 /** Where a link of the operator may lead: a path of this site, or another site; never a script. */
 const linkTarget = z
@@ -17,7 +18,7 @@ export function isLinkTarget(text: string): boolean {
 }
 
 const file = z.string().min(1).optional();
-const shortText = z.string().min(1).max(2_000).optional();
+const shortText = ownText(z.string().min(1).max(2_000)).optional();
 
 /** The settings of `Hub` for a look of one's own, beside the title. */
 export const lookSettings = {
@@ -29,28 +30,34 @@ export const lookSettings = {
     'File with the icon of the browser tab: SVG, PNG or ICO, at most 1 MiB. It is also the answer at /favicon.ico.',
   ),
   login_message: shortText.describe(
-    'Text on the login page. Line breaks are kept, web addresses become links, markup is shown as it is.',
+    'Text on the login page, or an object with one for each language: {"en": "…", "de": "…"}. Readers of another language get that of `language`. Line breaks are kept, web addresses become links, markup is shown as it is.',
   ),
-  footer_text: shortText.describe('Text at the end of every page.'),
+  footer_text: shortText.describe(
+    'Text at the end of every page, or an object with one for each language.',
+  ),
   footer_links: z
     .array(
       z.strictObject({
-        title: z.string().min(1).max(100).describe('Its text.'),
-        url: linkTarget.describe('An http:// or https:// URL, a mailto: address or a path.'),
+        title: ownText(z.string().min(1).max(100)).describe(
+          'Its text, or an object with one for each language.',
+        ),
+        url: ownText(linkTarget).describe(
+          'An http:// or https:// URL, a mailto: address or a path, or an object with one for each language.',
+        ),
       }),
     )
     .max(10)
     .default([])
     .describe('Links at the end of every page, each with `title` and `url`; at most 10.'),
-  terms_url: linkTarget
+  terms_url: ownText(linkTarget)
     .optional()
     .describe(
-      'Terms of use: linked at the end of every page, and on the login page, which says that users accept them by logging in.',
+      'Terms of use: linked at the end of every page, and on the login page, which says that users accept them by logging in. An object has one for each language.',
     ),
   custom_css: file.describe(
     'Stylesheet that pages load after the built-in one, at most 256 KiB. It is sent from the hub; what it loads from other hosts is blocked by browsers.',
   ),
   templates_dir: file.describe(
-    'Folder with HTML for single parts of pages: login.html, login-intro.html, home-intro.html, error-help.html and footer.html.',
+    'Folder with HTML for single parts of pages: login.html, login-intro.html, home-intro.html, error-help.html and footer.html; login.de.html and the like for readers of one language.',
   ),
 } as const;

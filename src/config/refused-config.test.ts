@@ -129,6 +129,31 @@ describe('a wrong configuration is refused:', () => {
       { Hub: { accent_color: 'red' } },
       'Hub.accent_color: is not a colour such as #2457d6',
     ],
+    [
+      'a text for a language that is none',
+      { Hub: { login_message: { German: 'Hallo' } } },
+      'Hub.login_message.German: is not the tag of a language such as en, de or pt-BR',
+    ],
+    [
+      'a text in no language',
+      { Hub: { footer_text: {} } },
+      'Hub.footer_text: needs a text, as in {"en": "…", "de": "…"}',
+    ],
+    [
+      'an empty text in a language',
+      { Hub: { footer_text: { en: 'Hello', de: '' } } },
+      'Hub.footer_text.de: must not be empty',
+    ],
+    [
+      'a script behind a link for some readers',
+      { Hub: { terms_url: { en: '/terms', de: 'javascript:alert(1)' } } },
+      'Hub.terms_url.de: is no link: use an http:// or https:// URL, a mailto: address or a path such as /terms',
+    ],
+    [
+      'a number for a text',
+      { Hub: { footer_text: 3 } },
+      'Hub.footer_text: must be text or an object',
+    ],
     ...[
       'javascript:alert(1)',
       ' javascript:alert(1)',

@@ -1,3 +1,4 @@
+import type { OwnText } from '../texts/own-text.ts';
 import type { Template, TemplateName } from './template.ts';
 
 /** Name of one of the operator's files below the path of assets, such as `own-logo.0123456789ab.svg`. */
@@ -20,13 +21,17 @@ export interface Look {
   /** Loaded after the built-in stylesheet. */
   readonly stylesheet?: OwnFileName | undefined;
   /** Plain text. */
-  readonly loginMessage?: string | undefined;
+  readonly loginMessage?: OwnText | undefined;
   /** Plain text. */
-  readonly footerText?: string | undefined;
+  readonly footerText?: OwnText | undefined;
   readonly footerLinks: readonly FooterLink[];
-  readonly termsUrl?: string | undefined;
-  readonly templates: Readonly<Partial<Record<TemplateName, Template>>>;
+  readonly termsUrl?: OwnText | undefined;
+  readonly templates: Templates;
+  /** Those for the readers of a language, by its BCP 47 tag; they come before those for all. */
+  readonly templatesIn: Readonly<Record<string, Templates>>;
 }
+
+export type Templates = Readonly<Partial<Record<TemplateName, Template>>>;
 
 export interface Logo {
   readonly file: OwnFileName;
@@ -37,8 +42,8 @@ export interface Logo {
 }
 
 export interface FooterLink {
-  readonly title: string;
-  readonly url: string;
+  readonly title: OwnText;
+  readonly url: OwnText;
 }
 
 /** A look with the files it names. */
@@ -55,4 +60,4 @@ export interface CurrentLook {
 }
 
 /** That of a hub whose operator gave it none. */
-export const builtInLook: Look = { footerLinks: [], templates: {} };
+export const builtInLook: Look = { footerLinks: [], templates: {}, templatesIn: {} };

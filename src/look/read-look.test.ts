@@ -152,12 +152,23 @@ describe('the folder of templates', () => {
     await writeFile(join(folder, 'login-intro.html'), Buffer.alloc(70 * 1024, 'a'));
     await writeFile(join(folder, 'error-help.html'), Buffer.from([0xff]));
     await writeFile(join(folder, 'foter.html'), '<p>Ours</p>');
+    await writeFile(join(folder, 'footer.de.html'), '<p>Unsere</p>');
+    await writeFile(join(folder, 'footer.pt-br.html'), '<p>Nossa</p>');
+    await writeFile(join(folder, 'footer.fr.html'), '<p>\n<b>Notre');
+    await writeFile(join(folder, 'footer.german_.html'), '<p>Ours</p>');
     await mkdir(join(folder, 'login.html'));
     const { own } = await read({ templates_dir: 'parts' });
     expect(own.look.templates).toEqual({ footer: ['<p>Ours</p>'] });
+    expect(own.look.templatesIn).toEqual({
+      de: { footer: ['<p>Unsere</p>'] },
+      'pt-BR': { footer: ['<p>Nossa</p>'] },
+    });
     const still = 'the built-in part is used until it is fixed';
     expect(await warningsOf({ templates_dir: 'parts' })).toEqual([
       `Hub.templates_dir: /parts/error-help.html is not text in UTF-8; ${still}`,
+      expect.stringContaining('/parts/footer.fr.html, line 1: <p> is never closed'),
+      expect.stringContaining('/parts/footer.fr.html, line 2: <b> is never closed'),
+      'Hub.templates_dir: /parts/footer.german_.html is for no language: call it footer.html, or footer.de.html for German',
       'Hub.templates_dir: /parts/foter.html is no part of a page; there are login.html, login-intro.html, home-intro.html, error-help.html, footer.html; did you mean `footer`?',
       expect.stringContaining('/parts/home-intro.html, line 1: <p> is never closed; add </p>'),
       expect.stringContaining('/parts/home-intro.html, line 2: {{nam}} is no placeholder here'),

@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts';
 import { didYouMean } from '../config/suggestion.ts';
 import type { ConfigProblem } from '../errors.ts';
 import { readBoundedFile, readText, reasonOf } from '../files/read-file.ts';
+import { canonicalTag } from '../texts/languages.ts';
 import { type Image, type ImageType, readImage } from './image.ts';
 import type { Look, OwnFile, OwnFileName, OwnLook } from './look.ts';
 import { findStylesheetProblems } from './stylesheet.ts';
@@ -91,10 +92,12 @@ export async function readLook({ Hub, directory }: LookConfig): Promise<{
     return name;
   }
 
-  async function readTemplates(): Promise<Look['templates']> {
+  async function readTemplates(): Promise<Pick<Look, 'templates' | 'templatesIn'>> {
     const { templates_dir: configured } = Hub;
     const templates: Partial<Record<TemplateName, Template>> = {};
-    if (configured === undefined) return templates;
+    const templatesIn: Record<string, typeof templates> = {};
+    const found = { templates, templatesIn };
+    if (configured === undefined) return found;
     const folder = resolve(directory, configured);
     let names: string[];
     try {
@@ -104,10 +107,10 @@ export async function readLook({ Hub, directory }: LookConfig): Promise<{
         'templates_dir',
         `${folder} cannot be read: ${reasonOf(error)}; the built-in parts are used`,
       );
-      return templates;
+      return found;
     }
     for (const fileName of names.filter((each) => each.endsWith('.html')).toSorted()) {
-      const wanted = fileName.slice(0, -'.html'.length);
+      const [wanted = '', ...rest] = fileName.slice(0, -'.html'.length).split('.');
       const name = templateNames.find((each) => each === wanted);
       if (name === undefined) {
         const list = templateNames.map((each) => `${each}.html`).join(', ');
@@ -118,10 +121,20 @@ export async function readLook({ Hub, directory }: LookConfig): Promise<{
         );
         continue;
       }
+      const tag = rest.length === 0 ? undefined : canonicalTag(rest.join('.'));
+      if (rest.length > 0 && tag === undefined) {
+        warn(
+          'templates_dir',
+          `${join(folder, fileName)} is for no language: call it ${name}.html, or ${name}.de.html for German`,
+        );
+        continue;
+      }
       const template = await readTemplate(name, join(folder, fileName));
-      if (template !== undefined) templates[name] = template;
+      if (template === undefined) continue;
+      if (tag === undefined) templates[name] = template;
+      else templatesIn[tag] = { ...templatesIn[tag], [name]: template };
     }
-    return templates;
+    return found;
   }
 
   async function readTemplate(name: TemplateName, path: string): Promise<Template | undefined> {
@@ -156,7 +169,7 @@ export async function readLook({ Hub, directory }: LookConfig): Promise<{
     footerText: Hub.footer_text,
     footerLinks: Hub.footer_links,
     termsUrl: Hub.terms_url,
-    templates: await readTemplates(),
+    ...(await readTemplates()),
   };
   return {
     own: { look, files, digest: hash('sha256', JSON.stringify(look), 'base64url') },

@@ -19,7 +19,7 @@ export class Html extends Markup {
     let markup = strings[0] ?? '';
     for (let index = 0; index < values.length; index += 1) {
       const value = values[index];
-      markup += holes[index] === 'address' ? addressOf(value) : markupOf(value, language);
+      markup += holes[index] === 'address' ? addressOf(value, language) : markupOf(value, language);
       markup += strings[index + 1] ?? '';
     }
     return markup;
@@ -112,8 +112,9 @@ const linkableSchemes: readonly string[] = ['http:', 'https:', 'mailto:'];
 
 const addressStart = /\s(?:href|src|action|formaction)="$/;
 
-function addressOf(value: HtmlValue): string {
-  return escapeText(typeof value === 'string' ? (safeHref(value) ?? '#') : '#');
+function addressOf(value: HtmlValue, language: Language): string {
+  const address = value instanceof Text ? value.in(language) : value;
+  return escapeText(typeof address === 'string' ? (safeHref(address) ?? '#') : '#');
 }
 
 function markupOf(value: HtmlValue, language: Language): string {

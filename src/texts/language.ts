@@ -20,6 +20,8 @@ const rightToLeftScripts: ReadonlySet<string> = new Set([
 export class Language {
   /** BCP 47, such as `de` or `pt-BR`. */
   readonly tag: string;
+  /** Of the language that the hub prefers where the reader's is missing. */
+  readonly defaultTag: string;
   readonly #translations: ReadonlyMap<string, string>;
   readonly #fallback: Language | undefined;
   readonly #patterns = new Map<string, Pattern>();
@@ -29,8 +31,10 @@ export class Language {
     tag: string,
     translations: ReadonlyMap<string, string> = new Map(),
     fallback?: Language,
+    defaultTag = 'en',
   ) {
     this.tag = tag;
+    this.defaultTag = defaultTag;
     this.#translations = translations;
     this.#fallback = fallback;
   }

@@ -92,12 +92,12 @@ async function readAll(
   ]);
   for (const [tag, translations] of shipped) {
     const changed = new Map([...translations, ...(own.catalogues.get(tag) ?? [])]);
-    languages.set(tag, new Language(tag, changed));
+    languages.set(tag, new Language(tag, changed, undefined, defaultLanguage));
   }
   for (const [tag, translations] of own.catalogues) {
     if (languages.has(tag)) continue;
     const base = languages.get(new Intl.Locale(tag).language) ?? languages.get('en');
-    languages.set(tag, new Language(tag, translations, base));
+    languages.set(tag, new Language(tag, translations, base, defaultLanguage));
   }
   const first = languages.get(defaultLanguage);
   const others = [...languages.values()].filter((language) => language !== first);
@@ -144,7 +144,8 @@ async function readFileOf(
   return { translations: new Map(), problems: [{ message }] };
 }
 
-function canonicalTag(name: string): string | undefined {
+/** The tag as BCP 47 writes it; undefined for what is none. */
+export function canonicalTag(name: string): string | undefined {
   try {
     return Intl.getCanonicalLocales(name)[0];
   } catch {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { problemOf, readCatalogue } from './catalogue.ts';
 import { english, Language } from './language.ts';
-import { listOf, message, text, writeNumber, written } from './text.ts';
+import { ownPhrase } from './own-text.ts';
+import { listOf, message, phraseIn, text, writeNumber, written } from './text.ts';
 
 const german = new Language(
   'de',
@@ -55,6 +56,29 @@ describe('a text', () => {
   test('shows quotes and signs as they are', () => {
     expect(String(text`It isn't #1 <b> ${'x'}`)).toBe("It isn't #1 <b> x");
     expect(String(message("{n, plural, other {It isn't <b>#}}", { n: 2 }))).toBe("It isn't <b>2");
+  });
+});
+
+describe("a text of the operator's own", () => {
+  const inAll = { fr: 'Bonjour', en: 'Hello', de: 'Hallo', 'pt-BR': 'Oi' };
+  const shown = (own: Parameters<typeof ownPhrase>[0], tag: string, defaultTag?: string) =>
+    phraseIn(ownPhrase(own), new Language(tag, new Map(), undefined, defaultTag));
+
+  test.for<[string, string | undefined, string]>([
+    ['de', undefined, 'Hallo'],
+    ['de-AT', undefined, 'Hallo'],
+    ['pt-BR', undefined, 'Oi'],
+    // Nobody who reads Portuguese is helped by what is for Brazil alone.
+    ['pt', undefined, 'Hello'],
+    ['it', 'de', 'Hallo'],
+    ['it', 'ja', 'Bonjour'],
+  ])('is shown to readers of %s on a hub in %s as %j', ([tag, defaultTag, expected]) => {
+    expect(shown(inAll, tag, defaultTag)).toBe(expected);
+  });
+
+  test('that is one for all is the same to all, and English to programs', () => {
+    expect(shown('Moin', 'fr')).toBe('Moin');
+    expect(String(ownPhrase(inAll))).toBe('Hello');
   });
 });
 

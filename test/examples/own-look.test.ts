@@ -36,6 +36,8 @@ test('the look of docs/how-to/give-it-your-look.md works as it stands there', as
   expect(warnings.filter(({ path }) => path.startsWith('Hub.'))).toEqual([]);
   const { logo, favicon, stylesheet, loginMessage, footerLinks, templates } = look.look;
   expect(Object.keys(templates).toSorted()).toEqual(['error-help', 'home-intro', 'login']);
+  expect(Object.keys(look.look.templatesIn['de'] ?? {})).toEqual(['login']);
+  expect(look.look.footerText).toHaveProperty('de');
   expect([logo?.darkFile, favicon, stylesheet, loginMessage, footerLinks[1]]).not.toContain(
     undefined,
   );

@@ -11,9 +11,9 @@ const ownLook = {
   logo: 'look/logo',
   favicon: 'look/icon',
   login_message: 'Use your <b>university</b> account.\nSee https://help.example.org/.',
-  footer_text: 'Example University',
-  footer_links: [{ title: 'Imprint', url: 'https://example.org/imprint' }],
-  terms_url: '/terms',
+  footer_text: { en: 'Example University', de: 'Beispieluniversität' },
+  footer_links: [{ title: { en: 'Imprint', de: 'Impressum' }, url: 'https://example.org/imprint' }],
+  terms_url: { en: '/terms', de: '/bedingungen' },
   custom_css: 'look/style.css',
   templates_dir: 'look/parts',
 };
@@ -66,6 +66,7 @@ describe('a look of its own, which a reload brings,', () => {
     await write('icon', pixelPng);
     await write('style.css', '.brand { letter-spacing: 0.1em }');
     await write('parts/login-intro.html', '<p class="big">Welcome to {{hub_title}}</p>');
+    await write('parts/login-intro.de.html', '<p class="big">Willkommen bei {{hub_title}}</p>');
     await write('parts/home-intro.html', '<p>Hello {{user_name}}, <a href="/docs">read on</a></p>');
     await write(
       'parts/error-help.html',
@@ -87,6 +88,24 @@ describe('a look of its own, which a reload brings,', () => {
     }
     expect(login).toContain('alt="Hub" width="240" height="60"');
     expect(hub.logLines.filter(({ msg }) => String(msg).includes('need a restart'))).toEqual([]);
+  });
+
+  test('is in the language of its reader where the operator wrote it in that', async () => {
+    const inGerman = { headers: { 'accept-language': 'de', accept: 'text/html' } };
+    const read = async (path: string) =>
+      (await new FakeBrowser().request(`${hub.url}${path}`, inGerman)).body;
+    const login = await read('hub/login');
+    for (const text of [
+      '<p class="big">Willkommen bei Hub</p>',
+      '<a href="/bedingungen">',
+      'Beispieluniversität',
+      '<a href="https://example.org/imprint">Impressum</a>',
+    ]) {
+      expect(login).toContain(text);
+    }
+    expect(login).not.toMatch(/Welcome to|Example University|Imprint</);
+    // The gateway itself answers this one.
+    await until(async () => (await read('hub/%zz')).includes('Beispieluniversität'), 'it knows');
   });
 
   test('sends its files under addresses that name their content, and lets none of them act', async () => {

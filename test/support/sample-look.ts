@@ -58,12 +58,19 @@ export function sampleLook(text: (plausible: string) => string): CurrentLook {
       loginMessage: text(
         'Use the name of your university account.\nSee https://help.example.org/.',
       ),
-      footerText: text('Computing centre of Example University'),
+      footerText: {
+        en: text('Computing centre of Example University'),
+        de: text('Rechenzentrum der Beispieluniversität'),
+      },
       footerLinks: [
-        { title: text('Imprint'), url: text('https://example.org/imprint') },
+        {
+          title: { en: text('Imprint'), de: text('Impressum') },
+          url: { en: text('https://example.org/imprint'), de: text('/services/impressum/') },
+        },
         { title: text('Help'), url: text('mailto:help@example.org') },
       ],
       termsUrl: text('/services/terms/'),
+      templatesIn: { de: { 'login-intro': ['<p>Willkommen</p>'] } },
       templates: {
         'login-intro': ['<p>', { name: 'hub_title', isInAddress: false }, '</p>'],
         'home-intro': [

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { sampleLook } from '../../../test/support/sample-look.ts';
+import { Language } from '../../texts/language.ts';
+import { html, renderHtml } from '../html.ts';
 import { createPageUrls } from '../page-urls.ts';
 import { brand, siteFooter } from './brand.ts';
 import type { LayoutProps } from './layout-props.ts';
@@ -33,6 +35,24 @@ test('a logo that is wide stands for the title, any other beside it', () => {
   );
   expect(beside).toContain('alt=""');
   expect(beside).toContain('<span>Lab</span>');
+});
+
+test('the footer is in the language of its reader', () => {
+  const german = renderHtml(html`${siteFooter(layout)}`, new Language('de'));
+  expect(german).toContain('Rechenzentrum');
+  expect(german).toContain('<a href="/services/impressum/">Impressum</a>');
+  const templatesIn = { de: { footer: ['<p>Unsere</p>'] } };
+  const own = html`${siteFooter({ ...layout, look: { current: { ...look.current, templatesIn } } })}`;
+  expect(renderHtml(own, new Language('de-AT'))).toMatch(
+    /<footer[^>]*><div[^>]*><p>Unsere<\/p><\/div>/,
+  );
+  expect(renderHtml(own, new Language('fr'))).toContain('Computing centre');
+  // Whoever it is not for has no empty frame.
+  const alone = siteFooter({
+    ...layout,
+    look: { current: { footerLinks: [], templates: {}, templatesIn } },
+  });
+  expect(renderHtml(html`${alone}`, new Language('fr'))).toBe('');
 });
 
 test("the operator's own footer stands in place of text and links", () => {

@@ -1,4 +1,5 @@
 import type { Logo } from '../../look/look.ts';
+import { ownPhrase } from '../../texts/own-text.ts';
 import { text } from '../../texts/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { icon } from './icons.ts';
@@ -30,19 +31,17 @@ function logoImage({ assets, theme = 'system' }: LayoutProps, logo: Logo, alt: s
 
 /** The end of every page: what the operator says there. */
 export function siteFooter(layout: LayoutProps): HtmlValue {
-  const own = ownPart(layout, 'footer');
   const { footerText, footerLinks, termsUrl } = lookOf(layout);
   const links = [
-    ...footerLinks,
+    ...footerLinks.map(({ title, url }) => ({ title: ownPhrase(title), url })),
     ...(termsUrl === undefined ? [] : [{ title: text`Terms of use`, url: termsUrl }]),
   ];
-  if (own === undefined && footerText === undefined && links.length === 0) return false;
-  return html`<footer class="site-footer"><div class="inner">${
-    own ??
-    html`${footerText !== undefined && html`<p>${linkedText(footerText)}</p>`}${
-      links.length > 0 &&
-      html`<ul>${links.map(({ title, url }) => html`<li><a href="${url}">${title}</a></li>`)}</ul>`
-    }`
-  }</div></footer>
-`;
+  const around = (content: Html) =>
+    html`<footer class="site-footer"><div class="inner">${content}</div></footer>\n`;
+  const builtIn = html`${footerText !== undefined && html`<p>${linkedText(footerText)}</p>`}${
+    links.length > 0 &&
+    html`<ul>${links.map(({ title, url }) => html`<li><a href="${ownPhrase(url)}">${title}</a></li>`)}</ul>`
+  }`;
+  const isEmpty = footerText === undefined && links.length === 0;
+  return ownPart(layout, 'footer', { around, instead: isEmpty ? html`` : around(builtIn) });
 }

@@ -1,11 +1,19 @@
-import { type Html, html } from '../html.ts';
+import { type OwnText, ownPhrase } from '../../texts/own-text.ts';
+import { joined, phraseIn, written } from '../../texts/text.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
 
 const webAddress = /https?:\/\/[^\s<>"'`{}|\\^]+/g;
 /** What ends a sentence, not an address. */
 const trailing = /[.,;:!?)\]]+$/;
 
 /** Plain text whose web addresses can be followed; the site there learns nothing of this page. */
-export function linkedText(text: string): Html {
+export function linkedText(own: OwnText): HtmlValue {
+  const phrase = ownPhrase(own);
+  if (typeof phrase === 'string') return withLinks(phrase);
+  return written((language) => joined([withLinks(phraseIn(phrase, language))]));
+}
+
+function withLinks(text: string): Html {
   const parts: Html[] = [];
   let at = 0;
   for (const match of text.matchAll(webAddress)) {

@@ -1,5 +1,7 @@
 import { builtInLook, type Look } from '../../look/look.ts';
-import type { Placeholder, TemplateName } from '../../look/template.ts';
+import type { Placeholder, Template, TemplateName } from '../../look/template.ts';
+import { bestFor } from '../../texts/own-text.ts';
+import { joined, written } from '../../texts/text.ts';
 import { type Html, type HtmlValue, html, unsafeHtml } from '../html.ts';
 import type { LayoutProps } from './layout-props.ts';
 
@@ -8,14 +10,39 @@ export function lookOf({ look }: Pick<LayoutProps, 'look'>): Look {
   return look?.current ?? builtInLook;
 }
 
-/** The part of a page that the operator wrote; undefined where there is none. */
+/** The part of a page that the operator wrote for its readers, or for those of its language. */
 export function ownPart(
   layout: LayoutProps,
   name: TemplateName,
-  further: Readonly<Partial<Record<Placeholder, HtmlValue>>> = {},
-): Html | undefined {
-  const template = lookOf(layout).templates[name];
-  if (template === undefined) return undefined;
+  {
+    values = {},
+    around = (part) => part,
+    instead = html``,
+  }: {
+    /** Of placeholders that only this part knows. */
+    readonly values?: Readonly<Partial<Record<Placeholder, HtmlValue>>>;
+    /** Puts it into the page. */
+    readonly around?: (part: Html) => Html;
+    /** What stands there without it. */
+    readonly instead?: Html;
+  } = {},
+): HtmlValue {
+  const { templates, templatesIn } = lookOf(layout);
+  const ofAll = templates[name];
+  const byTag = Object.fromEntries(
+    Object.entries(templatesIn).flatMap(([tag, { [name]: own }]) => (own ? [[tag, own]] : [])),
+  );
+  const shown = (template: Template | undefined): Html =>
+    template === undefined ? instead : around(fill(layout, template, values));
+  if (Object.keys(byTag).length === 0) return shown(ofAll);
+  return written((language) => joined([shown(bestFor(byTag, language) ?? ofAll)]));
+}
+
+function fill(
+  layout: LayoutProps,
+  template: Template,
+  further: Readonly<Partial<Record<Placeholder, HtmlValue>>>,
+): Html {
   const { urls, user } = layout;
   const values: Readonly<Partial<Record<Placeholder, HtmlValue>>> = {
     hub_title: layout.hubTitle,

@@ -49,8 +49,10 @@ export function notFoundPage({ layout }: { readonly layout: LayoutProps }): Html
 }
 
 function ownHelp({ layout, status }: ErrorView): HtmlValue {
-  const help = ownPart(layout, 'error-help', { error_status: status });
-  return help && html`<div class="own-part">${help}</div>\n`;
+  return ownPart(layout, 'error-help', {
+    values: { error_status: status },
+    around: (help) => html`<div class="own-part">${help}</div>\n`,
+  });
 }
 
 function ids({ layout, errorId }: ErrorView): HtmlValue {

@@ -1,4 +1,5 @@
 import type { LoginField, LoginMethod } from '../../plugin-host/authenticator.ts';
+import { ownPhrase } from '../../texts/own-text.ts';
 import { joined, message, type Phrase, text } from '../../texts/text.ts';
 import { csrfField, hiddenFields, textField } from '../elements/form.ts';
 import { icon } from '../elements/icons.ts';
@@ -64,20 +65,19 @@ ${termsOf(layout)}</div>`,
 
 /** The panel, where the operator's own page puts it. */
 function withOwnPage(layout: FormLayoutProps, panel: Html): Html {
-  return ownPart(layout, 'login', { login_form: panel }) ?? panel;
+  return html`${ownPart(layout, 'login', { values: { login_form: panel }, instead: panel })}`;
 }
 
 function ownWords(layout: FormLayoutProps): HtmlValue {
   const { loginMessage } = lookOf(layout);
-  const intro = ownPart(layout, 'login-intro');
-  return html`${loginMessage !== undefined && html`<p class="own-words">${linkedText(loginMessage)}</p>\n`}${intro && html`<div class="own-part">${intro}</div>\n`}`;
+  return html`${loginMessage !== undefined && html`<p class="own-words">${linkedText(loginMessage)}</p>\n`}${ownPart(layout, 'login-intro', { around: (intro) => html`<div class="own-part">${intro}</div>\n` })}`;
 }
 
 function termsOf(layout: FormLayoutProps): HtmlValue {
   const { termsUrl } = lookOf(layout);
   return (
     termsUrl !== undefined &&
-    html`<p class="small soft">${text`By logging in you accept the ${html`<a href="${termsUrl}">${text`terms of use`}</a>`}.`}</p>\n`
+    html`<p class="small soft">${text`By logging in you accept the ${html`<a href="${ownPhrase(termsUrl)}">${text`terms of use`}</a>`}.`}</p>\n`
   );
 }
 

@@ -44,8 +44,9 @@ export interface HomeView {
 }
 
 function ownIntro(layout: FormLayoutProps): HtmlValue {
-  const intro = ownPart(layout, 'home-intro');
-  return intro && html`<div class="own-part block">${intro}</div>\n`;
+  return ownPart(layout, 'home-intro', {
+    around: (intro) => html`<div class="own-part block">${intro}</div>\n`,
+  });
 }
 
 /** Where a person arrives: the own server, named servers, and services to open. */

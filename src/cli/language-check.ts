@@ -1,0 +1,70 @@
+import { resolve } from 'node:path';
+import type { Config } from '../config/config.ts';
+import { languageSettingsOf } from '../config/language-settings.ts';
+import { didYouMean } from '../config/suggestion.ts';
+import type { ConfigProblem } from '../errors.ts';
+import type { Look } from '../look/look.ts';
+import { loadLanguages } from '../texts/languages.ts';
+import type { OwnText } from '../texts/own-text.ts';
+
+/** Checks what the operator wrote for readers of a language: what is wrong in it is left out, and stops nothing. */
+export async function checkLanguages(config: Config, look: Look): Promise<ConfigProblem[]> {
+  const settings = languageSettingsOf(config);
+  const { all, problems } = await loadLanguages(settings);
+  const known = all.map(({ tag }) => tag);
+  const found = problems.map(({ file, key, message }) => ({
+    path: 'Hub.languages_dir',
+    message:
+      key === undefined
+        ? `${file} ${message}`
+        : `${file}: the text ${JSON.stringify(key)} ${message}`,
+  }));
+  for (const { path, tag, what } of tagsIn(config, look)) {
+    if (known.includes(tag)) continue;
+    const message = `${what}, and no page is in ${tag}: there are ${known.join(', ')}, and what Hub.languages_dir adds${didYouMean(tag, known)}`;
+    found.push({ path, message });
+  }
+  const { defaultLanguage } = settings;
+  if (known[0] === defaultLanguage) return found;
+  const message = `there is no ${defaultLanguage}.json in Hub.languages_dir for it; pages are in English. There are ${known.join(', ')}`;
+  return [...found, { path: 'Hub.language', message }];
+}
+
+interface TagInUse {
+  /** The setting. */
+  readonly path: string;
+  readonly tag: string;
+  readonly what: string;
+}
+
+/** Every language for which there is a text or a part of a page. */
+function tagsIn(config: Config, { templatesIn }: Look): TagInUse[] {
+  const { templates_dir: folder } = config.Hub;
+  return [
+    ...ownTextsOf(config).flatMap(([path, own]) =>
+      typeof own === 'object'
+        ? Object.keys(own).map((tag) => ({ path: `${path}.${tag}`, tag, what: 'is never shown' }))
+        : [],
+    ),
+    ...Object.entries(templatesIn).flatMap(([tag, templates]) =>
+      Object.keys(templates).map((name) => ({
+        path: 'Hub.templates_dir',
+        tag,
+        what: `${resolve(config.directory, folder ?? '', `${name}.${tag}.html`)} is never shown`,
+      })),
+    ),
+  ];
+}
+
+/** The texts of the configuration that may be in languages, each with its setting. */
+function ownTextsOf({ Hub }: Config): readonly (readonly [string, OwnText | undefined])[] {
+  return [
+    ['Hub.login_message', Hub.login_message],
+    ['Hub.footer_text', Hub.footer_text],
+    ['Hub.terms_url', Hub.terms_url],
+    ...Hub.footer_links.flatMap(({ title, url }, index) => [
+      [`Hub.footer_links[${index}].title`, title] as const,
+      [`Hub.footer_links[${index}].url`, url] as const,
+    ]),
+  ];
+}
