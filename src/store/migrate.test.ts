@@ -81,6 +81,12 @@ const timeless = {
   start_profile: null,
 };
 
+/** The place of a default server among others. */
+function rankOf({ state, failure }: RowsByTable[string][number]): number {
+  if (state === 'stopped') return failure === null ? 3 : 4;
+  return ['running', 'starting', 'stopping'].indexOf(String(state));
+}
+
 /** What later steps add to a row. */
 function added(table: string, row: RowsByTable[string][number], all: RowsByTable) {
   if (table === 'access_tokens') return { made_by: null };
@@ -90,7 +96,9 @@ function added(table: string, row: RowsByTable[string][number], all: RowsByTable
   if (table === 'managed_processes') return { instance_id: null };
   if (table !== 'users') return {};
   const hasServer = all['servers']!.some(({ user_id }) => user_id === row['id']);
-  return { system_account: hasServer ? row['name'] : null, made_for: null };
+  const server = all['servers']!.find(({ user_id, name }) => user_id === row['id'] && name === '');
+  const server_rank = server === undefined ? 3 : rankOf(server);
+  return { system_account: hasServer ? row['name'] : null, made_for: null, server_rank };
 }
 
 /** The recovery codes of a user have rows of their own by now. */

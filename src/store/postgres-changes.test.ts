@@ -131,7 +131,7 @@ describe.skipIf(!hasPostgres())('changes in PostgreSQL', () => {
     await expect.poll(() => heard, within).toEqual([{ kind: 'user_added' }]);
     const client = await psql(url);
     await client.query(`
-      update users set last_activity_at = 5, admin = 0;
+      update users set last_activity_at = 5, server_rank = 0, admin = 0;
       update access_tokens set last_used_at = 5;
       update login_sessions set last_seen_at = 5;
       delete from login_sessions;

@@ -4,6 +4,7 @@ import type {
   RecoveryCodesTable,
   SecondFactorsTable,
 } from './second-factor-tables.ts';
+import type { UserInfoTable, UsersTable } from './user-tables.ts';
 
 /**
  * Every table of the hub. Times are milliseconds since 1970, booleans are 0 or 1, structured values
@@ -43,33 +44,6 @@ export interface Tables {
   audit_arrivals: AuditArrivalsTable;
   /** By which user a row of `audit` with several is found. */
   audit_users: AuditUsersTable;
-}
-
-export interface UsersTable {
-  id: string;
-  name: string;
-  admin: number;
-  /** 1 when an administrator made the account; such accounts may log in without an allow list. */
-  invited: number;
-  created_at: number;
-  last_activity_at: number | null;
-  /** Name under which the servers run on the machine; null until it is decided. */
-  system_account: string | null;
-  /** Authenticator for which it was made before its owner came; null: as the configuration says. */
-  made_for: string | null;
-}
-
-/** Who users are beside their name; no row where nothing is known. */
-export interface UserInfoTable {
-  user_id: string;
-  display_name: string | null;
-  email: string | null;
-  email_verified: number;
-  picture_url: string | null;
-  /** Authenticator that told it; null where it was typed here. */
-  authenticator: string | null;
-  /** Display name and e-mail address in lower case, on a line each. */
-  search_text: string;
 }
 
 /** What is told to all users at run time, one row of each kind. */

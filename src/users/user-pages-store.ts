@@ -7,10 +7,21 @@ import type { Row, Tables } from '../store/tables.ts';
 import { nearerEnd } from './nearer-end.ts';
 import { filterUsers, findsAll, type UserFilter } from './user-filters-store.ts';
 
-/** The order of a list; a minus reverses it. Those who were never active come before all others. */
-export type UserSort = 'name' | '-name' | 'created' | '-created' | 'lastActivity' | '-lastActivity';
+/**
+ * The order of a list; a minus reverses it. Those who were never active come before all others. By the default server:
+ * who has one that is running, starting, stopping, then those who have none or a stopped one, and who has one that failed.
+ */
+export type UserSort = `${'' | '-'}${keyof typeof columns}`;
 
-/** An edge is passed over unless `userKey` made its key in this order. */
+/** Each is followed by the name, as in the indexes. */
+const columns = {
+  name: 'name',
+  created: 'created_at',
+  lastActivity: 'last_activity_at',
+  server: 'server_rank',
+} as const satisfies Record<string, keyof Row<'users'>>;
+
+/** An edge is passed over unless its key is one of this order. */
 export interface UserListOptions extends UserFilter, PageAsked {
   /** How many there are on all pages, when that was counted lately. */
   readonly knownTotal?: number;
@@ -93,67 +104,49 @@ export function createUserPages(
   };
 }
 
-const columnBySort = {
-  name: 'name',
-  '-name': 'name',
-  created: 'created_at',
-  '-created': 'created_at',
-  lastActivity: 'last_activity_at',
-  '-lastActivity': 'last_activity_at',
-} as const satisfies Record<UserSort, keyof Row<'users'>>;
-
-/** The key of a user's place in a list, for the edge of a page. */
-export function userKey(
-  user: {
-    readonly name: string;
-    readonly createdAt: Date;
-    readonly lastActivityAt?: Date | undefined;
-  },
-  sort: UserSort,
-): string {
-  switch (columnBySort[sort]) {
-    case 'name':
-      return user.name;
-    case 'created_at':
-      return `${user.createdAt.getTime()},${user.name}`;
-    case 'last_activity_at':
-      return `${user.lastActivityAt?.getTime() ?? ''},${user.name}`;
-  }
+function columnOf(sort: UserSort) {
+  return columns[sort.replace('-', '') as keyof typeof columns];
 }
 
-/** Milliseconds and a name; the former null where it is not sorted by them, or the user was never active. */
+/** The key of a user's place in a list, for the edge of a page. */
+export function userKey(row: Row<'users'>, sort: UserSort): string {
+  const column = columnOf(sort);
+  return column === 'name' ? row.name : `${row[column] ?? ''},${row.name}`;
+}
+
+/** What is sorted by, and a name; the former null where that is the name, or the user was never active. */
 interface Place {
-  readonly time: number | null;
+  readonly value: number | null;
   readonly name: string;
 }
 
 function placeOf({ key }: PageEdge, sort: UserSort): Place | undefined {
-  const column = columnBySort[sort];
-  if (column === 'name') return { time: null, name: key };
+  const column = columnOf(sort);
+  if (column === 'name') return { value: null, name: key };
   const [, digits, name = ''] = /^(\d{0,15}),(.*)$/su.exec(key) ?? [];
-  if (digits === undefined || (digits === '' && column === 'created_at')) return undefined;
-  return { time: digits === '' ? null : Number(digits), name };
+  if (digits === undefined || (digits === '' && column !== 'last_activity_at')) return undefined;
+  return { value: digits === '' ? null : Number(digits), name };
 }
 
 /** Whether a user comes after a place in a list, or before it where that is walked backwards. */
 function isBeyond(
   where: ExpressionBuilder<Tables, 'users'>,
-  { time, name }: Place,
+  { value, name }: Place,
   sort: UserSort,
   isBackwards: boolean,
 ) {
   const isDescending = sort.startsWith('-') !== isBackwards;
   const beyond = isDescending ? '<' : '>';
-  const column = columnBySort[sort];
+  const column = columnOf(sort);
   if (column === 'name') return where('users.name', beyond, name);
   const isNever = where('users.last_activity_at', 'is', null);
-  if (time === null) {
+  if (value === null) {
     const isBeyondOfThese = where.and([isNever, where('users.name', beyond, name)]);
     if (isDescending) return isBeyondOfThese;
     return where.or([isBeyondOfThese, where('users.last_activity_at', 'is not', null)]);
   }
-  const isLater = sql<boolean>`(${sql.ref(`users.${column}`)}, users.name) ${sql.raw(beyond)} (${time}, ${name})`;
-  return column === 'last_activity_at' && isDescending ? where.or([isLater, isNever]) : isLater;
+  const isPast = sql<boolean>`(${sql.ref(`users.${column}`)}, users.name) ${sql.raw(beyond)} (${value}, ${name})`;
+  return column === 'last_activity_at' && isDescending ? where.or([isPast, isNever]) : isPast;
 }
 
 function inOrder(
@@ -163,14 +156,16 @@ function inOrder(
 ) {
   const isDescending = sort.startsWith('-') !== isFromEnd;
   const direction = isDescending ? 'desc' : 'asc';
-  const column = columnBySort[sort];
+  const column = columnOf(sort);
   let sorted = query;
-  if (column === 'created_at') sorted = sorted.orderBy(column, direction);
+  if (column === 'created_at' || column === 'server_rank') {
+    sorted = sorted.orderBy(column, direction);
+  }
   if (column === 'last_activity_at') {
     sorted = sorted.orderBy(column, (order) =>
       isDescending ? order.desc().nullsLast() : order.asc().nullsFirst(),
     );
   }
-  // Equal times would come in any order, and a user be on two pages or on none.
+  // Equals would come in any order, and a user be on two pages or on none.
   return sorted.orderBy('name', direction);
 }

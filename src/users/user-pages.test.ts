@@ -8,12 +8,13 @@ import { endLease, enterInstance } from '../../test/support/instances.ts';
 import { addServer } from '../../test/support/server-rows.ts';
 import { explainQueryPlan, watchStatements } from '../../test/support/statements.ts';
 import { openDatabase } from '../store/open-database.ts';
+import type { RowChange } from '../store/tables.ts';
 import { createGroupStore } from './group-store.ts';
 import type { UserFilter } from './user-filters-store.ts';
-import { userKey } from './user-pages-store.ts';
-import { createUserStore, type User } from './user-store.ts';
+import { createUserStore } from './user-store.ts';
 
-const sorts = ['name', '-name', 'created', '-created', 'lastActivity', '-lastActivity'] as const;
+const columns = ['name', 'created', 'lastActivity', 'server'] as const;
+const sorts = columns.flatMap((column) => [column, `-${column}`] as const);
 
 describeEachDatabase('lists of users', (open) => {
   const openStore = async () => {
@@ -77,9 +78,16 @@ describeEachDatabase('lists of users', (open) => {
       await users.recordActivity(
         new Map(Object.entries(seen).map(([name, ms]) => [idOf(name), new Date(ms)])),
       );
+      for (const [name, state] of [
+        ['ann', 'running'],
+        ['cleo', 'running'],
+        ['dan', 'starting'],
+      ] as const) {
+        await addServer(database, idOf(name), state);
+      }
       const all = (await users.list({ offset: 0, limit: 9, sort })).items;
       const names = all.map(({ name }) => name);
-      const keyAt = (index: number) => userKey(all[index] as User, sort);
+      const keyAt = (index: number) => all[index]?.key ?? '';
       const at = async (side: 'after' | 'before', index: number, filter: UserFilter = {}) => {
         const edge = { side, key: keyAt(index) };
         const page = await users.list({ offset: 2, limit: 2, sort, edge, ...filter });
@@ -122,6 +130,7 @@ describeEachDatabase('lists of users', (open) => {
           name: isUp ? '0' : 'z',
           created_at: created_at + (isUp ? -1 : 1),
           last_activity_at: isUp ? null : (last_activity_at ?? 0) + 100,
+          server_rank: isUp ? 0 : 9,
         })
         .where('id', '=', first.id)
         .execute();
@@ -143,10 +152,12 @@ describeEachDatabase('lists of users', (open) => {
   test('takes an edge that cannot be for none', async () => {
     const { users } = await openStore();
     await users.createMissing(['ann', 'bob']);
-    for (const key of ['', 'x', ',', 'x,ann', '12', `${'9'.repeat(30)},ann`]) {
-      const edge = { side: 'after', key } as const;
-      const page = await users.list({ offset: 1, limit: 5, sort: 'created', edge });
-      expect(page, key).toMatchObject({ items: [{ name: 'bob' }], total: 2, isLast: true });
+    for (const sort of ['created', 'server'] as const) {
+      for (const key of ['', 'x', ',', 'x,ann', '12', `${'9'.repeat(30)},ann`]) {
+        const edge = { side: 'after', key } as const;
+        const page = await users.list({ offset: 1, limit: 5, sort, edge });
+        expect(page, key).toMatchObject({ items: [{ name: 'bob' }], total: 2, isLast: true });
+      }
     }
   });
 
@@ -178,6 +189,42 @@ describeEachDatabase('lists of users', (open) => {
       (await users.list({ offset: 0, limit: 10, sort })).items.map(({ name }) => name);
     expect(await namesBy('lastActivity')).toEqual(['alice', 'carol', 'bob']);
     expect(await namesBy('-lastActivity')).toEqual(['bob', 'carol', 'alice']);
+  });
+
+  test('sorts by the state of the default server, whatever becomes of it', async () => {
+    const { database, users } = await openStore();
+    const { kysely } = database;
+    const made = await users.createMissing(['ann', 'bob', 'cleo', 'dan', 'eve', 'fay', 'gus']);
+    const idOf = (name: string) => made.find((user) => user.name === name)?.id ?? '';
+    for (const [name, state] of [
+      ['bob', 'stopped'],
+      ['cleo', 'stopping'],
+      ['dan', 'starting'],
+      ['eve', 'running'],
+      ['fay', 'running'],
+      ['gus', 'stopped'],
+    ] as const) {
+      await addServer(database, idOf(name), state);
+    }
+    const change = (name: string, set: RowChange<'servers'>) =>
+      kysely.updateTable('servers').set(set).where('user_id', '=', idOf(name)).execute();
+    await change('bob', { failure: '{}' });
+    const listed = async (sort: 'server' | '-server') =>
+      (await users.list({ offset: 0, limit: 10, sort })).items.map(({ name }) => name).join(' ');
+    expect(await listed('server')).toBe('eve fay dan cleo ann gus bob');
+    expect(await listed('-server')).toBe('bob gus ann cleo dan fay eve');
+    await change('bob', { state: 'starting' });
+    await change('dan', { state: 'running', failure: '{}' });
+    await change('eve', { state: 'stopped' });
+    expect(await listed('server')).toBe('dan fay bob cleo ann eve gus');
+    // It becomes a named one, and the default one of another is removed with them.
+    await change('fay', { name: 'lab' });
+    await kysely.deleteFrom('servers').where('user_id', '=', idOf('cleo')).execute();
+    expect(await listed('server')).toBe('dan bob ann cleo eve fay gus');
+    await change('fay', { state: 'starting' });
+    expect(await listed('server')).toBe('dan bob ann cleo eve fay gus');
+    expect(await users.delete(idOf('dan'))).toBe(true);
+    expect(await listed('server')).toBe('bob ann cleo eve fay gus');
   });
 
   test('lists only the given names, however many are given', async () => {

@@ -14,8 +14,11 @@ export interface NewUserFlags {
   readonly madeFor?: string | undefined;
 }
 
+/** The row of a user, without what follows from that of the default server. */
+export type UserRow = Omit<Row<'users'>, 'server_rank'>;
+
 /** The row of a user who is yet to be inserted. Throws `bad_request` when it cannot be a name. */
-export function newUserRow(user: NewUserFlags & { readonly name: string }): Row<'users'> {
+export function newUserRow(user: NewUserFlags & { readonly name: string }): UserRow {
   return {
     id: randomUUID(),
     name: validateUserName(user.name),
@@ -29,7 +32,7 @@ export function newUserRow(user: NewUserFlags & { readonly name: string }): Row<
 }
 
 /** The deed of making an account. */
-export function userCreated({ name, admin }: Pick<Row<'users'>, 'name' | 'admin'>): Deed {
+export function userCreated({ name, admin }: Pick<UserRow, 'name' | 'admin'>): Deed {
   return {
     action: 'user.create',
     target: { kind: 'user', name },
@@ -45,7 +48,7 @@ export async function ensureUserRow(
   kysely: Kysely<Tables>,
   { audit }: Pick<HubDatabase, 'audit'>,
   name: string,
-): Promise<{ readonly row: Row<'users'>; readonly isNew: boolean }> {
+): Promise<{ readonly row: UserRow; readonly isNew: boolean }> {
   const row = newUserRow({ name });
   const { numInsertedOrUpdatedRows } = await kysely
     .insertInto('users')
@@ -69,7 +72,7 @@ export async function insertMissingUsers(
   { kysely, dialect, audit }: Pick<HubDatabase, 'kysely' | 'dialect' | 'audit'>,
   names: readonly string[],
   flags: NewUserFlags = {},
-): Promise<Row<'users'>[]> {
+): Promise<UserRow[]> {
   const rows = names.map((name) => newUserRow({ name, ...flags }));
   const [first] = rows;
   if (first === undefined) return [];

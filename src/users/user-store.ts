@@ -12,12 +12,13 @@ import { text } from '../texts/text.ts';
 import { claimSystemAccount, retireSystemAccount } from './system-account-store.ts';
 import { countUsers, filterUsers, type UserCounts, type UserFilter } from './user-filters-store.ts';
 import { normaliseUserName, validateUserName } from './user-name.ts';
-import { createUserPages, type UserListOptions } from './user-pages-store.ts';
+import { createUserPages, type UserListOptions, userKey } from './user-pages-store.ts';
 import {
   ensureUserRow,
   insertMissingUsers,
   type NewUserFlags,
   newUserRow,
+  type UserRow,
   userCreated,
 } from './user-rows-store.ts';
 
@@ -36,13 +37,19 @@ export interface User {
   readonly madeFor: string | undefined;
 }
 
+/** A user in a list. */
+export interface ListedUser extends User {
+  /** Of the user's place in it, for the edge of a page. */
+  readonly key: string;
+}
+
 export interface UserStore {
   findByName(name: string): Promise<User | undefined>;
   findById(id: string): Promise<User | undefined>;
   /** Throws `not_found`. */
   getByName(name: string): Promise<User>;
   /** One page, by its offset or its edge. */
-  list(options: UserListOptions): Promise<ListPage<User>>;
+  list(options: UserListOptions): Promise<ListPage<ListedUser>>;
   /** Of all pages; a second or two old at most, unless users are named. */
   countByMark(filter: Omit<UserFilter, 'mark'>): Promise<UserCounts>;
   /** Names in order, of at most `limit` users. */
@@ -155,7 +162,8 @@ export function createUserStore(
 
     async list(options) {
       const page = await list(options);
-      return { ...page, items: page.items.map(toUser) };
+      const keyOf = (row: Row<'users'>) => userKey(row, options.sort ?? 'name');
+      return { ...page, items: page.items.map((row) => ({ ...toUser(row), key: keyOf(row) })) };
     },
 
     async countByMark({ nameFilter = '', searchesInfoOf, groupName, onlyNames, serverState }) {
@@ -255,6 +263,8 @@ export function createUserStore(
       const isDeleted = await database.transaction(async (transaction) => {
         const name = await userNameOf(transaction, id);
         if (name === undefined) return false;
+        // Before the user's row: who changes the state of a server locks its row first, and then the user's.
+        await transaction.deleteFrom('servers').where('user_id', '=', id).execute();
         const tokens = await transaction
           .deleteFrom('access_tokens')
           .where('user_id', '=', id)
@@ -287,7 +297,7 @@ export function createUserStore(
   };
 }
 
-function toUser(row: Row<'users'>): User {
+function toUser(row: UserRow): User {
   return {
     id: row.id,
     name: row.name,

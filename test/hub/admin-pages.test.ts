@@ -60,6 +60,7 @@ describe('users', () => {
     expect(found.body).toContain('bob');
     expect(found.body).not.toContain('users/helper"');
     expect((await ada.request(at('?sort=activity'))).status).toBe(200);
+    expect((await ada.request(at('?sort=-server&after=4,bob'))).status).toBe(200);
     expect((await ada.request(at('?page=-1&sort=;drop'))).status).toBe(200);
     expect((await ada.request(at('?search=%25'))).body).toContain(
       'No user’s name or e-mail address contains “%”',

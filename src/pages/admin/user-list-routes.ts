@@ -25,7 +25,7 @@ import { adminTabsOf } from './admin-tabs.ts';
 import { invitationLinksPage, newUsersPage } from './new-users-page.ts';
 import { usersFilterFor } from './users-filter.ts';
 import { type AdminUserRow, type AdminUsersView, adminUsersPage } from './users-page.ts';
-import { keyIn, readUsersQuery, storeOptionsOf, usersUrl } from './users-query.ts';
+import { readUsersQuery, storeOptionsOf, usersUrl } from './users-query.ts';
 
 /** `/hub/admin` and `/hub/admin/new-users`: the list of users, and more of them. */
 export function adminUserListRoutes(
@@ -115,7 +115,7 @@ export function adminUserListRoutes(
         query,
         users: await rowsOf(page.items, who),
         total: page.total,
-        borders: bordersOf(page, (user) => keyIn(query, user)),
+        borders: bordersOf(page, ({ key }) => key),
         counts,
         acts: deps.actsOf(who),
         mayAdd: who.may('admin:users'),

@@ -86,6 +86,10 @@ describe('the list of users', () => {
     expect(latest).toContain('href="/hub/admin?sort=-activity"');
     expect(latest).toContain('aria-sort="descending"');
     expect(users({}, { sort: '-name' })).toContain('aria-sort="descending"');
+    expect(page).toContain('href="/hub/admin?sort=server"');
+    const running = users({}, { sort: 'server' });
+    expect(running).toContain('aria-sort="ascending"><a href="/hub/admin?sort=-server">Server</a>');
+    expect(users({}, { sort: '-server' })).toContain('aria-sort="descending"');
   });
 
   test('tells how many there are of each kind, and shows these with the same search', () => {

@@ -163,7 +163,7 @@ function columns(view: AdminUsersView): readonly Column<AdminUserRow>[] {
       cell: ({ lastActivityAt }) => ago(lastActivityAt),
     },
     {
-      label: text`Server`,
+      ...sorting(view, 'server', text`Server`),
       cell: ({ name, server, load, runningNamedServers }) =>
         html`<a class="quiet" href="${view.layout.urls.server(name)}">${serverStatus(server)}</a>${runningNamedServers > 0 && html` <span class="tag">${text`+ ${runningNamedServers} named`}</span>`}${view.users.length <= mostSparks && loadSparks(load)}`,
     },
@@ -213,7 +213,7 @@ function serverButton({ layout }: AdminUsersView, user: AdminUserRow): HtmlValue
   return html`<button class="button small" formaction="${isUp ? urls.stop(name) : urls.spawn(name)}" aria-label="${described}">${label}</button>`;
 }
 
-type SortedColumn = 'name' | 'created' | 'activity';
+type SortedColumn = 'name' | 'created' | 'activity' | 'server';
 
 /** The head of a column that sorts; once more turns it round. */
 function sorting(
@@ -225,8 +225,8 @@ function sorting(
   const sort: UsersSort = query.sort === column ? `-${column}` : column;
   const link = html`<a href="${usersUrl(layout.urls, { ...query, sort, ...firstPage })}">${label}</a>`;
   if (query.sort !== column && !isTurned) return { label, heading: link };
-  // Names begin with the first, times with the last.
-  const direction = (column === 'name') === isTurned ? 'descending' : 'ascending';
+  const beginsWithLast = column === 'created' || column === 'activity';
+  const direction = beginsWithLast === isTurned ? 'ascending' : 'descending';
   const arrow = direction === 'descending' ? '↓' : '↑';
   return {
     label,

@@ -1,6 +1,6 @@
 import type { PageEdge } from '../../store/page-edge.ts';
 import { type UserMark, userMarks } from '../../users/user-filters-store.ts';
-import { type UserSort, userKey } from '../../users/user-pages-store.ts';
+import type { UserSort } from '../../users/user-pages-store.ts';
 import { edgeFields, edgeIn, pageNumberIn } from '../elements/paging.ts';
 import type { PageUrls } from '../page-urls.ts';
 
@@ -28,6 +28,8 @@ const storeSorts = {
   '-created': 'created',
   activity: '-lastActivity',
   '-activity': 'lastActivity',
+  server: 'server',
+  '-server': '-server',
 } as const satisfies Record<string, UserSort>;
 
 /** More would make a page of more than 100 KiB. */
@@ -85,9 +87,4 @@ export function usersUrl(urls: Pick<PageUrls, 'admin'>, query: UsersQuery): stri
 /** The page and order of a query, as the store takes them. */
 export function storeOptionsOf({ sort, page, edge, size }: UsersQuery) {
   return { sort: storeSorts[sort], offset: (page - 1) * size, limit: size, edge };
-}
-
-/** The key of a user in the order of a query. */
-export function keyIn({ sort }: UsersQuery, user: Parameters<typeof userKey>[0]): string {
-  return userKey(user, storeSorts[sort]);
 }
