@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { announcedPages, announcementLevels, longestAnnouncement } from '../config/hub-schema.ts';
+import { ownText } from '../config/language-schema.ts';
 import { type Announcement, checkNotice, type Maintenance } from '../notices/notice.ts';
 import type { NoticeStore } from '../notices/notice-store.ts';
+import type { OwnText } from '../texts/own-text.ts';
 import { time } from './models.ts';
 import { operation } from './operation.ts';
 
@@ -22,7 +24,7 @@ const until = z.iso
 const announcementModel = z
   .object({
     active: z.boolean(),
-    text: z.string().nullable(),
+    text: ownText(z.string()).nullable().describe('As it was given.'),
     level: z.enum(announcementLevels).nullable(),
     pages: z.array(z.enum(announcedPages)).nullable().describe('Null for all pages.'),
     until: time.nullable(),
@@ -65,7 +67,9 @@ export const noticeOperations = [
     scopes,
     needsRecentLogin: true,
     body: z.strictObject({
-      text: z.string().describe(`Plain text, at most ${longestAnnouncement} characters.`),
+      text: ownText(z.string()).describe(
+        `Plain text, at most ${longestAnnouncement} characters, or an object with one for each language, by its tag: \`{"en": "…", "de": "…"}\`. Readers of another language get that of \`Hub.language\`.`,
+      ),
       level: z.enum(announcementLevels).default('info'),
       pages: z
         .array(z.enum(announcedPages))
@@ -79,7 +83,7 @@ export const noticeOperations = [
     answers: { 200: { description: 'The announcement.', schema: announcementModel } },
   }).handle(async ({ body }, { notices, now }: Deps) => {
     const announcement: Announcement = {
-      text: body.text.trim(),
+      text: trimmed(body.text),
       level: body.level,
       pages: body.pages ?? undefined,
       until: dateOf(body.until),
@@ -179,6 +183,11 @@ function presentMaintenance(maintenance: Maintenance | undefined) {
     since: maintenance?.since.toISOString() ?? null,
     until: maintenance?.until?.toISOString() ?? null,
   };
+}
+
+function trimmed(text: OwnText): OwnText {
+  if (typeof text === 'string') return text.trim();
+  return Object.fromEntries(Object.entries(text).map(([tag, each]) => [tag, each.trim()]));
 }
 
 function dateOf(text: string | null | undefined): Date | undefined {

@@ -56,12 +56,23 @@ function tagsIn(config: Config, { templatesIn }: Look): TagInUse[] {
   ];
 }
 
+const announced = [
+  'announcement_login',
+  'announcement_home',
+  'announcement_spawn',
+  'announcement_logout',
+] as const;
+
 /** The texts of the configuration that may be in languages, each with its setting. */
 function ownTextsOf({ Hub }: Config): readonly (readonly [string, OwnText | undefined])[] {
   return [
     ['Hub.login_message', Hub.login_message],
     ['Hub.footer_text', Hub.footer_text],
     ['Hub.terms_url', Hub.terms_url],
+    ...announced.map((name) => [`Hub.${name}`, Hub[name]] as const),
+    ...(typeof Hub.announcement === 'object'
+      ? [['Hub.announcement.text', Hub.announcement.text] as const]
+      : []),
     ...Hub.footer_links.flatMap(({ title, url }, index) => [
       [`Hub.footer_links[${index}].title`, title] as const,
       [`Hub.footer_links[${index}].url`, url] as const,

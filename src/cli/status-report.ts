@@ -13,6 +13,7 @@ import { createServiceOwnerStore } from '../services/service-owner-store.ts';
 import { readReport } from '../services/service-report.ts';
 import { createServiceStopStore } from '../services/service-stop-store.ts';
 import { openDatabase } from '../store/open-database.ts';
+import { ownPhrase } from '../texts/own-text.ts';
 import type { CliIo } from './cli-io.ts';
 import { namesOfManaged } from './find-program.ts';
 
@@ -195,7 +196,7 @@ function describeNotices({ announcement, maintenance }: Notices): string[] {
       : [`Maintenance${end(maintenance)}, no servers are started${told(maintenance.text)}`]),
     ...(announcement === undefined
       ? []
-      : [`Announcement${end(announcement)}${told(announcement.text)}`]),
+      : [`Announcement${end(announcement)}${told(String(ownPhrase(announcement.text)))}`]),
   ];
 }
 

@@ -9,7 +9,7 @@ import {
   secretUrl,
   serverNamePattern,
 } from './common-schema.ts';
-import { languageSettings } from './language-schema.ts';
+import { languageSettings, ownText } from './language-schema.ts';
 import { lookSettings } from './look-schema.ts';
 import { serviceSchema } from './service-schema.ts';
 
@@ -85,7 +85,8 @@ export const announcementLevels = ['info', 'warning'] as const;
 export const announcedPages = ['login', 'home', 'spawn', 'logout'] as const;
 
 const announcementText = z.string().max(longestAnnouncement);
-const announcement = announcementText.optional();
+// Empty, it says that there is none; in a language it says nothing.
+const announcement = ownText(announcementText, announcementText.min(1)).optional();
 
 export const hubSection = z.strictObject({
   bind_url: publicBindUrl
@@ -323,7 +324,7 @@ export const hubSection = z.strictObject({
     .union([
       announcementText,
       z.strictObject({
-        text: announcementText.min(1),
+        text: ownText(announcementText.min(1)),
         level: z.enum(announcementLevels).default('info'),
         pages: z.array(z.enum(announcedPages)).min(1).optional(),
         until: z.iso.datetime({ offset: true }).optional(),
@@ -331,9 +332,11 @@ export const hubSection = z.strictObject({
     ])
     .optional()
     .describe(
-      'Text on every page, such as when the hub is down for maintenance; or an object with `text`, `level` (`info` or `warning`), `pages` (of `login`, `home`, `spawn`, `logout`) and `until`, as 2026-01-31T18:00:00Z. Line breaks are kept, markup is shown as it is. One that is made on Admin → Announcements or over the API stands in its place.',
+      'Text on every page, such as when the hub is down for maintenance; or an object with `text` (for all readers, or in languages: `{"en": "…", "de": "…"}`), `level` (`info` or `warning`), `pages` (of `login`, `home`, `spawn`, `logout`) and `until`, as 2026-01-31T18:00:00Z. Line breaks are kept, markup is shown as it is. One that is made on Admin → Announcements or over the API stands in its place.',
     ),
-  announcement_login: announcement.describe('In place of announcement on the login page.'),
+  announcement_login: announcement.describe(
+    'In place of announcement on the login page; a text, or an object with one for each language.',
+  ),
   announcement_home: announcement.describe('In place of announcement on the home page.'),
   announcement_spawn: announcement.describe(
     'In place of announcement on the pages on which a server is started.',

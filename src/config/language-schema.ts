@@ -7,16 +7,18 @@ const languageTag = z
     'is not the tag of a language such as en, de or pt-BR',
   );
 
-/** A text for all readers, or an object with one for each language. */
-export function ownText<Text extends z.ZodType<string>>(text: Text) {
+/** A text for all readers, or an object with one for each language, which is `translation`. */
+export function ownText<Text extends z.ZodType<string>>(text: Text, translation = text) {
   const byLanguage = z
-    .record(languageTag, text)
+    .record(languageTag, translation)
     .refine((texts) => Object.keys(texts).length > 0, 'needs a text, as in {"en": "…", "de": "…"}')
     .refine(
       (texts) => Object.keys(texts).length <= mostLanguages,
       `takes at most ${mostLanguages} languages`,
     );
-  return z.union([text, byLanguage]);
+  return z.union([text, byLanguage], {
+    error: 'must be text, or an object with one for each language, as in {"en": "…", "de": "…"}',
+  });
 }
 
 /** More than any hub is read in: what is given is sent to gateways too. */

@@ -135,6 +135,11 @@ describe('a wrong configuration is refused:', () => {
       'Hub.login_message.German: is not the tag of a language such as en, de or pt-BR',
     ],
     [
+      'an announcement that is empty for some',
+      { Hub: { announcement: { text: { en: 'Hello', de: '' } } } },
+      'Hub.announcement.text.de: must not be empty',
+    ],
+    [
       'a text in no language',
       { Hub: { footer_text: {} } },
       'Hub.footer_text: needs a text, as in {"en": "…", "de": "…"}',
@@ -152,7 +157,7 @@ describe('a wrong configuration is refused:', () => {
     [
       'a number for a text',
       { Hub: { footer_text: 3 } },
-      'Hub.footer_text: must be text or an object',
+      'Hub.footer_text: must be text, or an object with one for each language, as in {"en": "…", "de": "…"}',
     ],
     ...[
       'javascript:alert(1)',

@@ -46,14 +46,14 @@ const subjectModel = z
   .describe('What changed; without it, anything may have.');
 
 const notice = z.object({
-  text: z.string(),
+  text: z.union([z.string(), z.record(z.string(), z.string())]),
   until_ms: z.number().optional().describe('When it ends; milliseconds since 1970.'),
 });
 
 const noticesModel = z
   .object({
     announcement: notice.extend({ level: z.enum(announcementLevels) }).optional(),
-    maintenance: notice.optional(),
+    maintenance: notice.extend({ text: z.string() }).optional(),
   })
   .describe('What all users are told on every page.')
   .meta({ id: 'GatewayNotices' });

@@ -1,7 +1,7 @@
 import { HubError } from '../errors.ts';
 import type { GatewayIdentity } from '../instances/instance-figures.ts';
 import type { CurrentLook } from '../look/look.ts';
-import type { Announcement } from '../notices/notice.ts';
+import type { Announcement, Maintenance } from '../notices/notice.ts';
 import type { Route } from '../proxy/route.ts';
 import type { RouteTable } from '../proxy/route-table.ts';
 import type { LoginSessions } from '../sessions/login-sessions.ts';
@@ -65,7 +65,7 @@ export function createGatewayFeed(deps: {
   readonly notices: {
     everywhere(): {
       readonly announcement?: Pick<Announcement, 'text' | 'level' | 'until'> | undefined;
-      readonly maintenance?: Pick<Announcement, 'text' | 'until'> | undefined;
+      readonly maintenance?: Pick<Maintenance, 'text' | 'until'> | undefined;
     };
     onChange(listener: () => void): () => void;
   };
@@ -241,7 +241,7 @@ export function createGatewayFeed(deps: {
   };
 }
 
-function toldOf({ text, until }: Pick<Announcement, 'text' | 'until'>) {
+function toldOf<Told>({ text, until }: { readonly text: Told; readonly until?: Date | undefined }) {
   return { text, ...(until !== undefined && { until_ms: until.getTime() }) };
 }
 

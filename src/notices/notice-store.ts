@@ -2,6 +2,7 @@ import type { Deed } from '../audit/deed.ts';
 import { createChangeAwareCache, watchChanges } from '../store/change-aware-cache.ts';
 import { noticesId } from '../store/change-subject.ts';
 import type { HubDatabase } from '../store/database.ts';
+import { ownPhrase } from '../texts/own-text.ts';
 import { type Announcement, inMaintenance, type Maintenance } from './notice.ts';
 
 /** What is told to all users at run time, by every instance. What has ended is none. */
@@ -93,7 +94,12 @@ export function createNoticeStore(database: HubDatabase): NoticeStore {
     announce: ({ until, ...content }) =>
       put('announcement', content, until, {
         action: 'announcement.set',
-        detail: { text: content.text, level: content.level, ...untilIn(until) },
+        detail: {
+          text: String(ownPhrase(content.text)),
+          ...(typeof content.text === 'object' && { languages: Object.keys(content.text) }),
+          level: content.level,
+          ...untilIn(until),
+        },
       }),
 
     withdraw: () => remove('announcement', { action: 'announcement.remove' }),

@@ -4,6 +4,7 @@ import {
   longestAnnouncement,
 } from '../config/hub-schema.ts';
 import { HubError } from '../errors.ts';
+import type { OwnText } from '../texts/own-text.ts';
 import { joined, text } from '../texts/text.ts';
 
 export type AnnouncementLevel = (typeof announcementLevels)[number];
@@ -11,7 +12,7 @@ export type AnnouncedPage = (typeof announcedPages)[number];
 
 /** What all users are told. Plain text: markup in it is shown as it is. */
 export interface Announcement {
-  readonly text: string;
+  readonly text: OwnText;
   readonly level: AnnouncementLevel;
   /** Undefined for every page. */
   readonly pages?: readonly AnnouncedPage[] | undefined;
@@ -32,6 +33,14 @@ export function checkNotice(
   { text: announced, until }: Pick<Announcement, 'text' | 'until'>,
   { now, mayBeEmpty }: { readonly now: number; readonly mayBeEmpty: boolean },
 ): void {
+  const texts = typeof announced === 'string' ? [announced] : Object.values(announced);
+  for (const each of texts) checkText(each, mayBeEmpty);
+  if (until !== undefined && until.getTime() <= now) {
+    throw new HubError('bad_request', text`The end, ${until.toISOString()}, is in the past.`);
+  }
+}
+
+function checkText(announced: string, mayBeEmpty: boolean): void {
   if (!mayBeEmpty && announced.trim() === '') {
     throw new HubError('bad_request', text`The announcement has no text.`);
   }
@@ -46,9 +55,6 @@ export function checkNotice(
     /[^\P{Cc}\n\r\t]|[\u202a-\u202e\u2066-\u2069]/u.test(announced)
   ) {
     throw new HubError('bad_request', text`The text holds control characters.`);
-  }
-  if (until !== undefined && until.getTime() <= now) {
-    throw new HubError('bad_request', text`The end, ${until.toISOString()}, is in the past.`);
   }
 }
 

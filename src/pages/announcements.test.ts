@@ -19,7 +19,7 @@ test('tells when something else is announced, not whenever it may be', async () 
     now: () => 0,
   });
   await announcements.refresh();
-  const told: (string | undefined)[] = [];
+  const told: unknown[] = [];
   announcements.onChange(() => told.push(announcements.everywhere().announcement?.text));
   await announcements.refresh();
   announcements.update({ ...config, announcement_login: 'On one page.' });

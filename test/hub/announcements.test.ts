@@ -33,6 +33,19 @@ test('an announcement stands on every page as plain text, until the file says ot
   expect(await bodyOf(hub, ada, 'hub/home')).toContain('Up again.');
   await hub.reload({});
   expect(await bodyOf(hub, ada, 'hub/home')).not.toContain('announcement');
+
+  const inLanguages = { en: 'Down on Friday.', de: 'Am Freitag geschlossen.' };
+  const german = { headers: { 'accept-language': 'de' } };
+  for (const Hub of [
+    { announcement: { text: inLanguages } },
+    { announcement_login: inLanguages },
+  ]) {
+    await hub.reload({ Hub });
+    expect(await bodyOf(hub, new FakeBrowser(), 'hub/login')).toContain('Down on Friday.');
+    const { body } = await new FakeBrowser().request(`${hub.url}hub/login`, german);
+    expect(body).toContain('Am Freitag geschlossen.');
+    expect(body).not.toContain('Down on Friday.');
+  }
   const restarts = hub.logLines.filter(({ msg }) => String(msg).includes('need a restart'));
   expect(restarts).toEqual([]);
 });
@@ -129,6 +142,18 @@ describe('what is announced at run time', () => {
       'See <a href="https://example.org/course" rel="noopener noreferrer">',
     );
     expect(await bodyOf(hub, alice, 'hub/home')).toContain('Of the file.');
+    const both = { en: 'In English: https://example.org/', de: ' Auf Deutsch. ' };
+    const inBoth = await call('PUT', '/announcement', { text: both });
+    expect(inBoth.body['text']).toEqual({ ...both, de: 'Auf Deutsch.' });
+    const german = { headers: { 'accept-language': 'de' } };
+    const gruss = await new FakeBrowser().request(`${hub.url}hub/login`, german);
+    expect(gruss.body).toContain('Auf Deutsch.');
+    expect(await bodyOf(hub, alice, 'hub/home')).toContain('<a href="https://example.org/"');
+    await stands('In English');
+    const form = await bodyOf(hub, ada, 'hub/admin/announcements');
+    expect(form).toMatch(/<textarea[^>]*>\nIn English: https:\/\/example.org\/<\/textarea>/);
+    expect(form).toContain('in several languages (en, de)');
+
     expect((await call('DELETE', '/announcement')).status).toBe(204);
     expect((await call('GET', '/announcement')).body).toMatchObject({ active: false, text: null });
     expect(await bodyOf(hub, new FakeBrowser(), 'hub/login')).toContain('Of the file.');
@@ -138,6 +163,11 @@ describe('what is announced at run time', () => {
   test.each([
     [{ text: 'x'.repeat(10_000) }, 'at most 2000'],
     [{ text: ' ' }, 'no text'],
+    [{ text: { en: 'Hello.', de: ' ' } }, 'no text'],
+    [{ text: { en: 'Hello.', de: 'a\u202eb' } }, 'control characters'],
+    [{ text: { en: 'Hello.', de: 'x'.repeat(2001) } }, 'at most 2000'],
+    [{ text: {} }, 'needs a text'],
+    [{ text: { English: 'Hello.' } }, 'an object with one for each language'],
     [{ text: 'a\u0007b' }, 'control characters'],
     [{ text: 'a\u202eb' }, 'control characters'],
     [{ text: 'Over.', until: '2020-01-01T00:00:00Z' }, 'in the past'],

@@ -1,4 +1,5 @@
 import type { AnnouncedPage, Announcement, Maintenance } from '../../notices/notice.ts';
+import { ownPhrase } from '../../texts/own-text.ts';
 import { type Phrase, text } from '../../texts/text.ts';
 import { actionForm, csrfField, selectField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
@@ -64,9 +65,12 @@ function announcementSection({ layout, announcement, typed }: AnnouncementsView)
 ${csrfField(layout)}${textArea({
   name: 'text',
   label: text`Text`,
-  value: wrong?.text ?? announcement?.text,
+  value: wrong?.text ?? (announcement && ownPhrase(announcement.text)),
   problem: wrong?.problem,
-  help: text`Plain text. Web addresses become links.`,
+  help:
+    typeof announcement?.text === 'object'
+      ? text`Plain text. Web addresses become links. It was given in several languages (${Object.keys(announcement.text).join(', ')}): what is saved here stands in place of all of them.`
+      : text`Plain text. Web addresses become links.`,
 })}
 ${selectField({
   name: 'level',

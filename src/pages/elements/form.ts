@@ -72,10 +72,9 @@ ${helpAndProblem(id, field)}</div>`;
 
 /** A labelled field of several lines. */
 export function textArea(
-  field: Pick<
-    TextField,
-    'name' | 'label' | 'value' | 'help' | 'problem' | 'isOptional' | 'placeholder'
-  >,
+  field: Pick<TextField, 'name' | 'label' | 'help' | 'problem' | 'isOptional' | 'placeholder'> & {
+    readonly value?: Phrase | undefined;
+  },
 ): Html {
   const id = `field-${field.name}`;
   return html`<div class="field">

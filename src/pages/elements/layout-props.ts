@@ -1,5 +1,6 @@
 import type { CurrentLook } from '../../look/look.ts';
 import type { AnnouncementLevel } from '../../notices/notice.ts';
+import type { OwnText } from '../../texts/own-text.ts';
 import type { Phrase, Text } from '../../texts/text.ts';
 import type { AssetUrls } from '../assets/assets.ts';
 import type { PageUrls } from '../page-urls.ts';
@@ -43,7 +44,7 @@ export interface ShownAnnouncement {
   /** What the hub says itself, before the text. */
   readonly rule?: Text;
   /** Plain text of the operator; may be empty beside a rule. */
-  readonly text: string;
+  readonly text: OwnText;
   readonly level: AnnouncementLevel;
 }
 
