@@ -6,7 +6,7 @@ import type { AccessTokenStore } from '../oauth/tokens/access-token-store.ts';
 import { longestNote, type TokenIssuer } from '../oauth/tokens/token-issuer.ts';
 import type { Authorizer } from '../rbac/authorizer.ts';
 import type { RoleStore } from '../rbac/role-store.ts';
-import { presentScopes } from '../rbac/scope.ts';
+import { presentScopes, readScope } from '../rbac/scope.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { beyondFilter } from './authorise.ts';
 import { names, time } from './models.ts';
@@ -169,6 +169,7 @@ export const tokenOperations = [
   }),
 ];
 
+/** What roles allow a token of a user. What they say of the server or service that holds them is left out. */
 async function scopesOfRoles(
   roleNames: readonly string[],
   roles: Pick<RoleStore, 'findByName'>,
@@ -177,9 +178,15 @@ async function scopesOfRoles(
   for (const name of roleNames) {
     const role = await roles.findByName(name);
     if (role === undefined) throw new HubError('bad_request', 'There is no such role.');
-    scopes.push(...role.scopes);
+    scopes.push(...role.scopes.filter((scope) => !isOfItsClient(scope)));
   }
   return scopes;
+}
+
+/** Whether a scope is for the server or the service that a token is of: `access:servers!server`. */
+function isOfItsClient(scope: string): boolean {
+  const filter = readScope(scope).scope?.filter;
+  return filter !== undefined && filter.kind !== 'user' && filter.value === undefined;
 }
 
 /** The token of this id, when it is that user's: the caller was allowed no other user's. */

@@ -86,7 +86,7 @@ export function composeBrowser(
     partialLogins: accounts.partialLogins,
     sealer: createSealer(secrets, 'login-step'),
     metrics,
-    landingUrl: landing.url,
+    landing,
     isSecure: isHttps,
   });
   const confirmLogin = createConfirmLogin({

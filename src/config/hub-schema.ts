@@ -279,7 +279,9 @@ export const hubSection = z.strictObject({
     .string()
     .startsWith('/')
     .optional()
-    .describe('Where a login lands when it asked for nothing.'),
+    .describe(
+      'Where the base URL leads, with a login or without one, and a login that asked for nothing.',
+    ),
   shutdown_on_logout: z
     .boolean()
     .default(false)

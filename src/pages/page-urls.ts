@@ -28,6 +28,8 @@ export interface PageUrls {
   openServerThen(next: string): string;
   /** GET shows the options or asks to start, POST starts. */
   spawn(userName: string, serverName?: string): string;
+  /** The same for one's own default server, whoever opens it. */
+  readonly ownSpawn: string;
   spawnPending(userName: string, serverName?: string): string;
   stop(userName: string, serverName?: string): string;
   /** POST keeps a server that is about to be stopped for being idle. */
@@ -156,6 +158,7 @@ export function createPageUrls(baseUrl: string): PageUrls {
     openServer: `${hub}open-server`,
     openServerThen: (next) => withNext(`${hub}open-server`, next),
     spawn: (userName, serverName) => below('spawn', userName, serverName),
+    ownSpawn: `${hub}spawn`,
     spawnPending: (userName, serverName) => below('spawn-pending', userName, serverName),
     stop: (userName, serverName) => below('stop', userName, serverName),
     extend: (userName, serverName) => below('extend', userName, serverName),

@@ -168,6 +168,19 @@ describe('a status is as JupyterHub has it', () => {
     }
   });
 
+  test('a token by the role of servers, which is for activity and for no server', async () => {
+    const name = await newUser();
+    const made = await send('POST', `/users/${name}/tokens`, { roles: ['server'] });
+    expect(made.status).toBe(201);
+    const scopes = ['read:users:activity', 'users:activity'];
+    expect(made.body['scopes']).toEqual(scopes.map((scope) => `${scope}!user=${name}`));
+    const token = String(made.body['token']);
+    const report = { servers: { '': { last_activity: new Date().toISOString() } } };
+    expect(await statusOf('POST', `/users/${name}/activity`, report, token)).toBe(200);
+    const written = { scopes: ['access:servers!server'] };
+    expect(await statusOf('POST', `/users/${name}/tokens`, written)).toBe(400);
+  });
+
   test('a token for another user, whose existence is not revealed', async () => {
     const [own, other] = [await newUser(), await newUser()];
     const token = await tokenOf(hub, own);

@@ -31,10 +31,14 @@ describe('a login that asked for nothing, and the base URL,', () => {
     await using hub = await createServerHub({ Hub: { redirect_to_server: true } });
     const browser = await hub.logIn('alice');
     for (const path of ['', 'hub', 'hub/', 'hub/login']) {
-      expect(await endOf(hub, browser, path)).toBe('/hub/spawn/alice');
+      expect(await endOf(hub, browser, path)).toBe('/hub/spawn');
+      expect(await endOf(hub, browser, `${path}?energy=5`)).toBe('/hub/spawn?energy=5');
     }
+    const stranger = await fetch(`${hub.url}?energy=5`);
+    expect(stranger.url).toBe(`${hub.url}hub/login?next=%2Fhub%2F%3Fenergy%3D5`);
     await startUntilReady(hub, serverPath('alice'));
     expect(await endOf(hub, browser, 'hub/login')).toBe('/user/alice/');
+    expect(await endOf(hub, browser, 'hub/login?keep=yes')).toBe('/user/alice/?keep=yes');
     expect(await endOf(hub, browser, 'hub/login?next=/hub/token')).toBe('/hub/token');
     expect(await endOf(hub, browser, 'hub/home')).toBe('/hub/home');
   });
@@ -54,6 +58,8 @@ describe('a login that asked for nothing, and the base URL,', () => {
       Hub: { redirect_to_server: true, default_url: '/hub/token' },
     });
     expect(await endOf(chosen, await chosen.logIn('alice'), '')).toBe('/hub/token');
+    const stranger = await fetch(`${chosen.url}hub/`, { redirect: 'manual' });
+    expect(stranger.headers.get('location')).toBe('/hub/token');
     await using circle = await createServerHub({ Hub: { default_url: '/' } });
     expect(await endOf(circle, await circle.logIn('alice'), '')).toBe('/hub/home');
     await using bare = await createTestHub({ Hub: { redirect_to_server: true } });

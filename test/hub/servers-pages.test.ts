@@ -32,6 +32,10 @@ test('a stopped server has a page with a start button, which leads back to what 
   const stopped = await browser.open(wanted);
   expect(stopped.status).toBe(424);
   expect(stopped.body).toContain('Start server');
+  for (const root of ['user/alice?x=1', 'user/alice/?x=1']) {
+    const page = await browser.open(hub.url + root);
+    expect([page.status, page.url]).toEqual([424, `${hub.url}hub/user/alice/?x=1`]);
+  }
   const pressed = await submitFormTo(browser, stopped, /spawn/);
   expect(pressed.status).toBe(303);
   const path = serverPath('alice');

@@ -65,7 +65,8 @@ export function externalLoginRoutes(
 
   router.get('/login/with/:authenticator', async (ctx) => {
     const next = pages.nextOf(new URLSearchParams(ctx.querystring));
-    if (loginOf(ctx) !== undefined) return logIn.redirect(ctx, next);
+    const login = loginOf(ctx);
+    if (login !== undefined) return logIn.redirect(ctx, login, next);
     const authenticator = ctx.params['authenticator'] ?? '';
     await beginExternalLogin(ctx, { authenticator, next }, deps);
   });

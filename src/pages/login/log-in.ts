@@ -14,8 +14,10 @@ import { setCookie } from '../../http/set-cookie.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { loginStepCookie } from '../../protocol/cookie-names.ts';
 import type { LoginSession } from '../../sessions/login-session-store.ts';
+import type { Login } from '../../sessions/login-sessions.ts';
 import { type BrowserSessions, loginOf } from '../../sessions/session-middleware.ts';
 import type { PageUrls } from '../page-urls.ts';
+import type { Landing } from '../servers/landing.ts';
 import { createKnownBrowser } from './known-browser.ts';
 
 /** What every login method ends with. */
@@ -48,7 +50,7 @@ export interface LogIn {
   /** Sends the browser to the login page. */
   startAgain(ctx: Context): void;
   /** Sends a browser that is logged in already to where the login leads. */
-  redirect(ctx: Context, next: string | undefined): void;
+  redirect(ctx: Context, login: Login, next: string | undefined): Promise<void>;
 }
 
 export function createLogIn(deps: {
@@ -58,8 +60,7 @@ export function createLogIn(deps: {
   /** Encrypts the key to a login between two steps. */
   readonly sealer: Sealer;
   readonly metrics: Metrics;
-  /** Where a login leads that asked for nothing. */
-  readonly landingUrl: string;
+  readonly landing: Pick<Landing, 'pathFor'>;
   readonly isSecure: boolean;
 }): LogIn {
   const { urls, sessions, partialLogins, sealer, metrics } = deps;
@@ -117,9 +118,12 @@ export function createLogIn(deps: {
     knownBrowser.remember(ctx, result.user.name);
   }
 
-  function finish(ctx: Context, result: LoggedIn, next: string | undefined): void {
+  /** The path that it leads to. */
+  async function finish(ctx: Context, result: LoggedIn, next: string | undefined): Promise<string> {
     metrics.countLogin(result.authenticator, 'logged_in');
-    redirectTo(ctx, next ?? deps.landingUrl);
+    const path = next ?? (await deps.landing.pathFor(result.user.name));
+    redirectTo(ctx, path);
+    return path;
   }
 
   return {
@@ -133,7 +137,7 @@ export function createLogIn(deps: {
       if (!keepsSameSession || !isSameLogin(loginOf(ctx)?.session, result)) {
         await beginSession(ctx, result);
       }
-      finish(ctx, result, next);
+      await finish(ctx, result, next);
     },
 
     async completeStep(ctx, show) {
@@ -142,10 +146,10 @@ export function createLogIn(deps: {
       if (completed.outcome === 'step') return showStep(ctx, completed);
       setKey(ctx, undefined);
       await beginSession(ctx, completed.result);
-      finish(ctx, completed.result, completed.next);
+      const path = await finish(ctx, completed.result, completed.next);
       if (show === undefined) return;
       ctx.remove('Location');
-      await show(completed.next ?? deps.landingUrl);
+      await show(path);
     },
 
     async abandon(ctx) {
@@ -155,7 +159,10 @@ export function createLogIn(deps: {
       setKey(ctx, undefined);
     },
 
-    redirect: (ctx, next) => redirectTo(ctx, next ?? deps.landingUrl),
+    async redirect(ctx, { user }, next) {
+      const query = new URLSearchParams(ctx.querystring);
+      redirectTo(ctx, next ?? (await deps.landing.pathFor(user.name, query)));
+    },
   };
 }
 

@@ -121,10 +121,11 @@ export function loginRoutes(
   router.get('/login', async (ctx) => {
     const query = new URLSearchParams(ctx.querystring);
     const next = pages.nextOf(query);
-    if (loginOf(ctx) !== undefined) {
+    const login = loginOf(ctx);
+    if (login !== undefined) {
       // The hub's own pages never send a browser here that is logged in.
       if (next !== undefined && !next.startsWith(pages.urls.hub)) breakLoop(ctx, next);
-      logIn.redirect(ctx, next);
+      await logIn.redirect(ctx, login, next);
       return;
     }
     for (const { name, authenticator } of requestAuthenticators(authenticators)) {

@@ -8,8 +8,8 @@ import type { PageUrls } from '../page-urls.ts';
 
 /** Where a login leads that asked for nothing, and what the base URL shows. */
 export interface Landing {
-  /** The address to send a browser to that has just logged in. */
-  readonly url: string;
+  /** The path that a login leads to. The query of the address that was asked for goes along to a server. */
+  pathFor(userName: string, query?: URLSearchParams): Promise<string>;
   /** Answers the base URL and `/hub/`. */
   readonly middleware: Middleware;
 }
@@ -29,23 +29,45 @@ export function createLanding(deps: {
   const { default_url: chosen } = config;
   const configured = chosen === undefined || here.has(chosen) ? undefined : chosen;
 
-  async function ownServer(userName: string): Promise<string> {
+  async function ownServer(userName: string, query: URLSearchParams): Promise<string> {
     const name = servers.launchedName;
     const server = await store.find(userName, name);
-    return server?.state === 'running' ? servers.prefixOf(server) : urls.spawn(userName, name);
+    const stopped = name === '' ? urls.ownSpawn : urls.spawn(userName, name);
+    const path = server?.state === 'running' ? servers.prefixOf(server) : stopped;
+    return withQuery(path, query);
+  }
+
+  async function pathFor(userName: string, query = new URLSearchParams()): Promise<string> {
+    if (configured !== undefined) return configured;
+    return leadsToServer ? ownServer(userName, query) : urls.home;
+  }
+
+  /** Where the base URL leads those who are not logged in, or whose login shows below `/hub/` only. */
+  function pathForStranger(path: string, query: URLSearchParams): string {
+    if (configured !== undefined) return configured;
+    if (!leadsToServer) return urls.login;
+    const asked = withQuery(urls.hub, query);
+    return path === urls.hub ? urls.loginThen(asked) : asked;
   }
 
   return {
-    url: configured ?? (leadsToServer ? urls.hub : urls.home),
+    pathFor,
 
     async middleware(ctx) {
       const login = loginOf(ctx);
+      const query = new URLSearchParams(ctx.querystring);
       // Links of JupyterHub name a page so, also to those who are logged in.
-      const next = pages.nextOf(new URLSearchParams(ctx.querystring));
-      if (login === undefined) ctx.redirect(next === undefined ? urls.login : urls.loginThen(next));
-      else if (next !== undefined) ctx.redirect(next);
-      else if (configured !== undefined) ctx.redirect(configured);
-      else ctx.redirect(leadsToServer ? await ownServer(login.user.name) : urls.home);
+      const next = pages.nextOf(query);
+      if (next !== undefined) ctx.redirect(login === undefined ? urls.loginThen(next) : next);
+      else if (login === undefined) ctx.redirect(pathForStranger(ctx.path, query));
+      else ctx.redirect(await pathFor(login.user.name, query));
     },
   };
+}
+
+/** A path with a query, but for a page named there that it must not lead to. */
+function withQuery(path: string, query: URLSearchParams): string {
+  const kept = new URLSearchParams(query);
+  kept.delete('next');
+  return kept.size === 0 ? path : `${path}?${kept}`;
 }

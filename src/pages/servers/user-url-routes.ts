@@ -64,7 +64,10 @@ export function userUrlRoutes(
       throw notRunning(userName, server);
     }
     // The login cookie is confined to the pages of the hub, so only there it is clear who asks.
-    ctx.redirect(`${hubPath}${ctx.originalUrl.slice(basePath.length)}`);
+    const asked = ctx.originalUrl.slice(basePath.length);
+    // As the address of a server itself ends.
+    const path = ctx['params']['rest'] === undefined ? asked.replace(/\/?(?=\?|$)/, '/') : asked;
+    ctx.redirect(hubPath + path);
     ctx.status = 303;
   };
 
