@@ -5,7 +5,7 @@ import { didYouMean } from '../config/suggestion.ts';
 import type { ConfigProblem } from '../errors.ts';
 import type { Look } from '../look/look.ts';
 import { loadLanguages } from '../texts/languages.ts';
-import type { OwnText } from '../texts/own-text.ts';
+import { type OwnText, readOwnText } from '../texts/own-text.ts';
 
 /** Checks what the operator wrote for readers of a language: what is wrong in it is left out, and stops nothing. */
 export async function checkLanguages(config: Config, look: Look): Promise<ConfigProblem[]> {
@@ -56,6 +56,8 @@ function tagsIn(config: Config, { templatesIn }: Look): TagInUse[] {
   ];
 }
 
+const textsOfService = ['title', 'description', 'group', 'contact'];
+
 const announced = [
   'announcement_login',
   'announcement_home',
@@ -64,7 +66,7 @@ const announced = [
 ] as const;
 
 /** The texts of the configuration that may be in languages, each with its setting. */
-function ownTextsOf({ Hub }: Config): readonly (readonly [string, OwnText | undefined])[] {
+function ownTextsOf({ Hub, Spawner }: Config): readonly (readonly [string, OwnText | undefined])[] {
   return [
     ['Hub.login_message', Hub.login_message],
     ['Hub.footer_text', Hub.footer_text],
@@ -76,6 +78,15 @@ function ownTextsOf({ Hub }: Config): readonly (readonly [string, OwnText | unde
     ...Hub.footer_links.flatMap(({ title, url }, index) => [
       [`Hub.footer_links[${index}].title`, title] as const,
       [`Hub.footer_links[${index}].url`, url] as const,
+    ]),
+    ...Hub.services.flatMap(({ info }, index) =>
+      textsOfService.map(
+        (key) => [`Hub.services[${index}].info.${key}`, readOwnText(info[key])] as const,
+      ),
+    ),
+    ...Spawner.profiles.flatMap(({ display_name, description }, index) => [
+      [`Spawner.profiles[${index}].display_name`, display_name] as const,
+      [`Spawner.profiles[${index}].description`, description] as const,
     ]),
   ];
 }

@@ -128,7 +128,9 @@ describe('hub check', () => {
         templates_dir: 'parts',
         login_message: { en: 'Hello', da: 'Hej', dk: 'Hej' },
         footer_links: [{ title: { de: 'Hilfe', ja: 'Help' }, url: '/help' }],
+        services: [{ name: 'wiki', info: { title: { en: 'Wiki', jp: 'Wiki' } } }],
       },
+      Spawner: { profiles: [{ name: 'small', display_name: { en: 'Small', ge: 'Klein' } }] },
     });
     const { exitCode, stderr } = await hub('check');
     expect(exitCode).toBe(0);
@@ -142,6 +144,8 @@ describe('hub check', () => {
       `${join(folder, 'sv.json')} is larger than 1024 KiB`,
       'there is no nl.json in Hub.languages_dir',
       'Hub.login_message.dk: is never shown, and no page is in dk: there are en, de, da, and what Hub.languages_dir adds; did you mean `d',
+      'Hub.services[0].info.title.jp: is never shown',
+      'Spawner.profiles[0].display_name.ge: is never shown',
       'Hub.footer_links[0].title.ja: is never shown, and no page is in ja',
       `Hub.templates_dir: ${join(parts, 'footer.ja.html')} is never shown, and no page is in ja`,
     ]) {

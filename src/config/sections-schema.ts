@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { byteSize, command, count, environment, seconds } from './common-schema.ts';
 import { extraRoutes } from './extra-route-schema.ts';
+import { ownText } from './language-schema.ts';
 
 const names = z.array(z.string().min(1)).default([]);
 
@@ -136,8 +137,12 @@ const profileSchema = z.strictObject({
     .string()
     .regex(/^[a-z0-9][a-z0-9-]*$/)
     .describe('Name in requests and stored options.'),
-  display_name: z.string().optional().describe('Name on the page.'),
-  description: z.string().default('').describe('What it is good for, on the page.'),
+  display_name: ownText(z.string())
+    .optional()
+    .describe('Name on the page, or an object with one for each language.'),
+  description: ownText(z.string())
+    .default('')
+    .describe('What it is good for, on the page, or an object with one for each language.'),
   cmd: command.optional().describe('In place of Spawner.cmd.'),
   args: z.array(z.string()).optional().describe('In place of Spawner.args.'),
   environment: environment.optional().describe('Added to Spawner.environment.'),

@@ -45,7 +45,7 @@ export const serviceSchema = z.strictObject({
     .record(z.string(), z.unknown())
     .default({})
     .describe(
-      'Free data shown by the API. Pages use five of its keys: `title`, `description`, `group` (the heading it stands under), `icon` (an emoji, up to three letters, or the path of an image on the origin of the hub, such as `/services/gallery/icon.png`) and `contact` (whom to ask when it does not answer).',
+      'Free data shown by the API. Pages use five of its keys: `title`, `description`, `group` (the heading it stands under), `icon` (an emoji, up to three letters, or the path of an image on the origin of the hub, such as `/services/gallery/icon.png`) and `contact` (whom to ask when it does not answer). All but `icon` may be objects with a text for each language.',
     ),
   oauth_client_id: z
     .string()

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { PluginLog } from '../logging/plugin-log.ts';
+import type { OwnText } from '../texts/own-text.ts';
 import type { CallOptions, PluginDeclaration, PluginSurroundings } from './authenticator.ts';
 import type { Finding } from './finding.ts';
 import type {
@@ -179,10 +180,11 @@ export interface OptionsForm {
 
 export interface OptionsField {
   readonly name: string;
-  readonly label: string;
-  readonly help?: string;
+  /** What the page calls it: for all readers, or in languages, by BCP 47 tag. */
+  readonly label: OwnText;
+  readonly help?: OwnText;
   readonly type: 'text' | 'number' | 'checkbox' | 'select';
-  readonly choices?: readonly { readonly value: string; readonly label: string }[];
+  readonly choices?: readonly { readonly value: string; readonly label: OwnText }[];
   readonly default?: string;
   readonly required?: boolean;
   readonly min?: number;

@@ -1,3 +1,6 @@
+import { ownPhrase, readOwnText } from '../texts/own-text.ts';
+import type { Phrase } from '../texts/text.ts';
+
 /** What a service is called on pages: its `info.title`, or its name. */
 export function serviceTitle({
   name,
@@ -5,7 +8,6 @@ export function serviceTitle({
 }: {
   readonly name: string;
   readonly info?: Readonly<Record<string, unknown>>;
-}): string {
-  const title = info?.['title'];
-  return typeof title === 'string' && title.trim() !== '' ? title : name;
+}): Phrase {
+  return ownPhrase(readOwnText(info?.['title']) ?? name);
 }

@@ -24,7 +24,7 @@ export interface PlacedScope extends ScopeDescription {
 export interface ScopeReader {
   readonly userName: string;
   /** What services are called on pages; by their names where it does not know them. */
-  readonly titleOfService?: ((name: string) => string | undefined) | undefined;
+  readonly titleOfService?: ((name: string) => Phrase | undefined) | undefined;
 }
 
 /**

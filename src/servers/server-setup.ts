@@ -1,14 +1,16 @@
 import type { SpawnerConfig } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { ResourceLimits } from '../plugin-host/spawn-request.ts';
+import { ownPhrase } from '../texts/own-text.ts';
+import type { Phrase } from '../texts/text.ts';
 import type { Server } from './server.ts';
 import { chooseOptions, type SpawnChoices } from './spawn-options.ts';
 
 /** What was chosen for a server, in words. */
 export interface ServerSetup {
-  readonly profile: string | undefined;
+  readonly profile: Phrase | undefined;
   /** What the form of its spawner asks, with what was answered. */
-  readonly options: readonly { readonly label: string; readonly value: string }[];
+  readonly options: readonly { readonly label: Phrase; readonly value: string }[];
   /** By the configuration as it is now. */
   readonly limits: ResourceLimits;
 }
@@ -25,11 +27,11 @@ export function describeSetup(
   const profile = choices.profiles.find(({ name }) => name === chosenName);
   const fields = choices.forms.get(choices.spawnerOf(profile))?.fields ?? [];
   const options = Object.entries(answers).map(([name, value]) => ({
-    label: fields.find((field) => field.name === name)?.label ?? name,
+    label: ownPhrase(fields.find((field) => field.name === name)?.label ?? name),
     value: (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, longestValue),
   }));
   return {
-    profile: profile?.display_name ?? profile?.name ?? textOf(chosenName),
+    profile: profile ? ownPhrase(profile.display_name ?? profile.name) : textOf(chosenName),
     options,
     limits: limitsOf(userOptions, choices, config),
   };

@@ -2,6 +2,7 @@ import type { SpawnerConfig, SpawnerProfile } from '../config/config.ts';
 import { HubError } from '../errors.ts';
 import type { ResourceGuarantees, ResourceLimits, Volume } from '../plugin-host/spawn-request.ts';
 import type { OptionsField, OptionsForm } from '../plugin-host/spawner.ts';
+import { ownPhrase } from '../texts/own-text.ts';
 import { type Text, text } from '../texts/text.ts';
 
 /** What a user may choose at the start of a server. */
@@ -147,7 +148,8 @@ function checkField(
   field: OptionsField,
   submitted: unknown,
 ): string | number | boolean | undefined {
-  const refuse = (problem: Text) => new HubError('bad_request', text`${field.label}: ${problem}`);
+  const refuse = (problem: Text) =>
+    new HubError('bad_request', text`${ownPhrase(field.label)}: ${problem}`);
   if (field.type === 'checkbox')
     return submitted === true || submitted === 'on' || submitted === 'true';
   const value = submitted === undefined || submitted === '' ? field.default : submitted;

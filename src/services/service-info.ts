@@ -1,6 +1,9 @@
 import type { ServiceConfig } from '../config/config.ts';
 import type { ConfigProblem } from '../errors.ts';
 import { serviceTitle } from '../protocol/service-title.ts';
+import { english, type Language } from '../texts/language.ts';
+import { ownPhrase, readOwnText } from '../texts/own-text.ts';
+import { type Phrase, phraseIn } from '../texts/text.ts';
 
 /** What the free data of a service (`info`) tells visitors of it; what is not as it should be is left out. */
 export interface ServiceInfo {
@@ -15,21 +18,31 @@ export interface ServiceInfo {
   readonly contact: string | undefined;
 }
 
-export function serviceInfo(service: {
-  readonly name: string;
-  readonly info: Readonly<Record<string, unknown>>;
-}): ServiceInfo {
-  const text = (key: string): string | undefined => {
-    const value = service.info[key];
-    return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined;
+export function serviceInfo(
+  service: { readonly name: string; readonly info: Readonly<Record<string, unknown>> },
+  language: Language = english,
+): ServiceInfo {
+  const text = (key: 'description' | 'group' | 'icon' | 'contact'): string | undefined => {
+    const phrase = serviceText(service, key);
+    return phrase && phraseIn(phrase, language);
   };
+  const { icon } = service.info;
   return {
-    title: serviceTitle(service),
+    title: phraseIn(serviceTitle(service), language),
     description: text('description'),
     group: text('group'),
-    icon: text('icon'),
+    icon: typeof icon === 'string' ? text('icon') : undefined,
     contact: text('contact'),
   };
+}
+
+/** One of the texts of a service; undefined where it has none. */
+export function serviceText(
+  { info }: { readonly info: Readonly<Record<string, unknown>> },
+  key: string,
+): Phrase | undefined {
+  const own = readOwnText(info[key]);
+  return own && ownPhrase(own);
 }
 
 export type ServiceIcon =

@@ -4,6 +4,19 @@ import { type Phrase, written } from './text.ts';
 /** A text that the operator wrote: one for all readers, or one for each language, by BCP 47 tag. */
 export type OwnText = string | Readonly<Record<string, string>>;
 
+/** A text of the operator among free data; what is none, or is empty, is left out. */
+export function readOwnText(value: unknown): OwnText | undefined {
+  if (isText(value)) return value.trim();
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const texts = Object.entries(value).flatMap(([tag, each]) =>
+    isText(each) ? [[tag, each.trim()]] : [],
+  );
+  return texts.length === 0 ? undefined : Object.fromEntries(texts);
+}
+
+const isText = (value: unknown): value is string =>
+  typeof value === 'string' && value.trim() !== '';
+
 /** As it is shown: in the language of the reader, else in the default one of the hub, else in the first there is. */
 export function ownPhrase(own: OwnText): Phrase {
   if (typeof own === 'string') return own;

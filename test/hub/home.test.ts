@@ -22,8 +22,11 @@ beforeAll(async () => {
         name: `tool-${String(index).padStart(3, '0')}-of-a-longer-name`,
         url: `http://127.0.0.1:${port}`,
         info: {
-          title: `Tool number ${index} of many`,
-          description,
+          title:
+            index === 7
+              ? { en: 'Tool number 7 of many', de: 'Werkzeug Nummer 7' }
+              : `Tool number ${index} of many`,
+          description: index === 7 ? { en: description, de: 'Für jeden Tag.' } : description,
           group: `Group ${index % 20}`,
           icon: `/services/tool-${index}/icon.png`,
         },
@@ -33,7 +36,12 @@ beforeAll(async () => {
     Spawner: {
       cmd: [process.execPath, '-e', 'setInterval(() => {}, 1000)'],
       profiles: [
-        { name: 'small', description: 'Two cores.', default: true },
+        {
+          name: 'small',
+          display_name: { en: 'Small', de: 'Klein' },
+          description: { en: 'Two cores.', de: 'Zwei Kerne.' },
+          default: true,
+        },
         { name: 'large', description: 'All cores.' },
       ],
     },
@@ -55,6 +63,20 @@ describe('with 500 services', () => {
     }
     return bytes / 1024;
   }
+
+  test('what the operator wrote of them, and of kinds of servers, is in the language of its reader', async () => {
+    const browser = await hub.logIn('alice');
+    const german = { headers: { 'accept-language': 'de' } };
+    const found = await browser.request(`${hub.url}hub/services?search=WERKZEUG`, german);
+    expect(found.body).toContain('>Werkzeug Nummer 7</a><p>Für jeden Tag.</p>');
+    expect(found.body).not.toContain('Tool number');
+    expect((await browser.open(`${hub.url}hub/services?search=werkzeug`)).body).not.toContain(
+      'tool-',
+    );
+    const options = await browser.request(`${hub.url}hub/spawn`, german);
+    expect(options.body).toContain('<strong>Klein</strong><span>Zwei Kerne.</span>');
+    expect((await browser.open(`${hub.url}hub/spawn`)).body).toContain('<strong>Small</strong>');
+  });
 
   test('no page that lists them is heavy', async () => {
     const root = await hub.logIn('root');

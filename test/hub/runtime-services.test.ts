@@ -409,6 +409,15 @@ describe('the pages', () => {
     const { body } = await ask('GET', 'by-page');
     expect(body).toMatchObject({ access: 'public', display: false, info: {}, url: appUrl });
     expect((await whoami(token)).name).toBe('by-page');
+    // The form has no field for a title in languages, and leaves it as it is.
+    const title = { en: 'Ours', de: 'Unseres' };
+    await ask('PATCH', 'by-page', { info: { title } });
+    const again = await ada.request(at('/services/by-page/edit'));
+    await submitMain(ada, again, { title: '', url: appUrl, access: 'gateway' });
+    expect((await ask('GET', 'by-page')).body).toMatchObject({
+      access: 'gateway',
+      info: { title },
+    });
 
     const confirm = await ada.request(at('/services/by-page/delete'));
     expect((await submitMain(ada, confirm, {})).status).toBe(303);

@@ -1,4 +1,5 @@
 import type { OAuthClientIdentity } from '../../rbac/owner.ts';
+import type { Phrase } from '../../texts/text.ts';
 
 /** A service or a user's server as OAuth client of the hub (RFC 6749 §2). All are confidential. */
 export interface Client {
@@ -6,7 +7,7 @@ export interface Client {
   readonly clientId: string;
   readonly kind: 'service' | 'server';
   /** Display name: of the service, or of the server with its user's name. */
-  readonly name: string;
+  readonly name: Phrase;
   /** Where browsers reach the client, as far as it is behind the gateway. */
   readonly origin: string;
   /** As registered: an absolute URI, or a path on `origin`. */

@@ -4,6 +4,7 @@ import { HubError } from '../../errors.ts';
 import { readFormBody } from '../../http/body.ts';
 import { checkAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
+import type { Phrase } from '../../texts/text.ts';
 import type { User } from '../../users/user-store.ts';
 import type { Client } from '../clients/client.ts';
 import { OAuthError } from '../oauth-error.ts';
@@ -42,7 +43,7 @@ export interface AuthorizationEndpointDeps extends AuthorizationRequestContext {
   /** Answers with the page; its form posts `decision=allow` or `deny` to the same URL. */
   readonly showConsent: (ctx: Context, view: ConsentView) => void | Promise<void>;
   /** What a service is called on pages. */
-  readonly titleOfService: (name: string) => string | undefined;
+  readonly titleOfService: (name: string) => Phrase | undefined;
   /** Whether the user has said in this login that they want to open the server of a client. */
   readonly hasOpened: (ctx: Context, client: Client) => boolean;
   /** Throws `csrf_failed` unless the form was made by the hub for this browser. */

@@ -1,13 +1,14 @@
 import { mayGrant } from '../../rbac/access-check.ts';
 import { adminScopes } from '../../rbac/default-roles.ts';
 import { describeScopes, type PlacedScope } from '../../rbac/scope-descriptions.ts';
+import type { Phrase } from '../../texts/text.ts';
 import type { Client } from '../clients/client.ts';
 import type { AuthorizationResponseTarget } from '../oauth-error-response.ts';
 import type { ScopeContext } from '../requested-scopes.ts';
 
 /** What the consent page shows. */
 export interface ConsentView {
-  readonly clientName: string;
+  readonly clientName: Phrase;
   readonly clientKind: Client['kind'];
   /** Whose server it is, when the client is one. */
   readonly ownerUserName: string | undefined;
@@ -37,7 +38,7 @@ export function consentView({
   readonly target: AuthorizationResponseTarget;
   readonly scopes: readonly string[];
   readonly context: ScopeContext;
-  readonly titleOfService: (name: string) => string | undefined;
+  readonly titleOfService: (name: string) => Phrase | undefined;
 }): ConsentView {
   const { client, catalogue, owner, held, membership } = context;
   const { protocol, host } = new URL(target.redirectUri);

@@ -1,5 +1,5 @@
 import type { ScopeDescription } from '../../rbac/scope-descriptions.ts';
-import { message, text } from '../../texts/text.ts';
+import { message, type Phrase, text } from '../../texts/text.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -38,7 +38,7 @@ export interface ApiToken {
 /** An OAuth client that holds tokens of this person. */
 export interface AuthorizedClient {
   readonly clientId: string;
-  readonly name: string;
+  readonly name: Phrase;
   readonly may: readonly ScopeDescription[];
   readonly tokenCount: number;
   readonly firstAllowedAt: Date;

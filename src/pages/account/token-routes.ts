@@ -10,7 +10,7 @@ import { adminScopes } from '../../rbac/default-roles.ts';
 import { type ScopeChoices, scopeChoices } from '../../rbac/scope-choices.ts';
 import { describeScopes } from '../../rbac/scope-descriptions.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
-import { text } from '../../texts/text.ts';
+import { type Phrase, text } from '../../texts/text.ts';
 import { lastPageOf, onPage, type PagingView, pageNumberIn } from '../elements/paging.ts';
 import { type HtmlValue, html } from '../html.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
@@ -54,9 +54,9 @@ export function tokenPageRoutes(
     /** `Hub.token_expires_in_max_seconds`; 0 for none. */
     readonly maxLifetimeSeconds: number;
     readonly newTokens: ShownOnce<{ readonly token: string; readonly note: string }>;
-    readonly clientNameOf: (clientId: string) => Promise<string>;
+    readonly clientNameOf: (clientId: string) => Promise<Phrase>;
     readonly serviceNames: () => readonly string[];
-    readonly titleOfService: (name: string) => string | undefined;
+    readonly titleOfService: (name: string) => Phrase | undefined;
   },
 ): void {
   const { pages, accessTokens, tokenIssuer, authorizer, maxLifetimeSeconds } = deps;

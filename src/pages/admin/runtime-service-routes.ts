@@ -212,13 +212,15 @@ function membersOf(
   { title, url, access, isDisplayed, launch }: ServiceForm,
   info: Readonly<Record<string, unknown>> = {},
 ): Record<string, unknown> {
-  const { title: _former, ...further } = info;
+  const { title: former, ...further } = info;
+  // One in languages is changed over the API; the form has a field for one text.
+  const kept = typeof former === 'object' && former !== null ? { title: former } : {};
   return {
     ...(url !== '' && { url }),
     // Without an address there are no visitors, whatever is chosen for them.
     access: url === '' ? 'service' : access,
     display: isDisplayed,
-    info: { ...further, ...(title !== '' && { title }) },
+    info: { ...further, ...kept, ...(title !== '' && { title }) },
     ...(launch !== undefined && launchMembersOf(launch)),
   };
 }

@@ -77,7 +77,7 @@ export function adminServiceRoutes(
       if (status === undefined || !isListed || !may('read:services', { kind: 'service', name })) {
         return [];
       }
-      const info = serviceInfo(service);
+      const info = serviceInfo(service, pages.languageOf(ctx));
       if (!matchesSearch(query.search, { ...info, name })) return [];
       const displayName = info.title === name ? undefined : info.title;
       return [{ displayName, url: addressOf(service), status }];

@@ -119,7 +119,7 @@ export function homeRoutes(
         await authorizer.membershipFor(caller.scopes),
       ),
       shared: await sharedWith(login, caller),
-      services: await deps.accessibleServices(caller),
+      services: await deps.accessibleServices(caller, pages.languageOf(ctx)),
       firstRun: (await deps.firstRun.isShownTo(login.user))
         ? { configFile: config.file, isHttps: config.publicUrl.protocol === 'https:' }
         : undefined,

@@ -1,22 +1,35 @@
-import type { OptionsForm } from '../../plugin-host/spawner.ts';
+import type { OptionsField } from '../../plugin-host/spawner.ts';
 import type { SpawnChoices } from '../../servers/spawn-options.ts';
+import { ownPhrase } from '../../texts/own-text.ts';
+import { joined, type Phrase } from '../../texts/text.ts';
+
+/** The questions as the page asks them. */
+export interface AskedForm {
+  readonly fields: readonly AskedField[];
+}
+
+export type AskedField = Omit<OptionsField, 'label'> & { readonly label: Phrase };
 
 /**
  * The questions of all spawners in one form. Where several ask, each field has the spawner's name before its own,
  * and says for which kinds of server it is; that it is required is seen when it is sent.
  */
-export function joinForms(choices: SpawnChoices): OptionsForm | undefined {
+export function joinForms(choices: SpawnChoices): AskedForm | undefined {
   const { forms, profiles, spawnerOf } = choices;
-  if (forms.size <= 1) return [...forms.values()][0];
+  if (forms.size <= 1) {
+    const [form] = forms.values();
+    const asked = form?.fields.map((field) => ({ ...field, label: ownPhrase(field.label) }));
+    return asked && { fields: asked };
+  }
   const fields = [...forms].flatMap(([spawner, form]) => {
     const kinds = profiles
       .filter((profile) => spawnerOf(profile) === spawner)
-      .map(({ display_name, name }) => display_name ?? name);
+      .map(({ display_name, name }) => ownPhrase(display_name ?? name));
     if (kinds.length === 0) return [];
     return form.fields.map((field) => ({
       ...field,
       name: prefixed(spawner, field.name),
-      label: `${field.label} (${kinds.join(', ')})`,
+      label: joined([ownPhrase(field.label), ' (', joined(kinds, ', '), ')'], ''),
       required: false,
     }));
   });

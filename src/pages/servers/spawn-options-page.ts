@@ -1,4 +1,4 @@
-import type { OptionsField, OptionsForm } from '../../plugin-host/spawner.ts';
+import { ownPhrase } from '../../texts/own-text.ts';
 import { type Phrase, type Text, text } from '../../texts/text.ts';
 import { checkBox, csrfField, hiddenFields, selectField, textField } from '../elements/form.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
@@ -6,6 +6,7 @@ import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
 import { type Html, html } from '../html.ts';
 import { serverTitle } from './server-summary.ts';
+import type { AskedField, AskedForm } from './spawn-form.ts';
 
 export interface SpawnOptionsView {
   readonly layout: FormLayoutProps;
@@ -17,7 +18,7 @@ export interface SpawnOptionsView {
   /** Kinds of server to choose from; the form sends `profile`. */
   readonly profiles: readonly SpawnProfile[];
   /** The spawner's own questions; the form sends each as `option-<name>`. */
-  readonly form?: OptionsForm | undefined;
+  readonly form?: AskedForm | undefined;
   /** What was chosen before, by field name of the spawner; `profile` apart. */
   readonly values?: Readonly<Record<string, string>> | undefined;
   readonly chosenProfile?: string | undefined;
@@ -30,8 +31,8 @@ export interface SpawnOptionsView {
 
 export interface SpawnProfile {
   readonly name: string;
-  readonly displayName?: string | undefined;
-  readonly description: string;
+  readonly displayName?: Phrase | undefined;
+  readonly description: Phrase;
   readonly isDefault?: boolean | undefined;
 }
 
@@ -70,17 +71,21 @@ function profileChoices({ profiles, chosenProfile }: SpawnOptionsView): Html | f
   )}</fieldset>`;
 }
 
-function optionField({ values, problems }: SpawnOptionsView, field: OptionsField): Html {
+function choicesOf({ choices = [] }: AskedField) {
+  return choices.map(({ value, label }) => ({ value, label: ownPhrase(label) }));
+}
+
+function optionField({ values, problems }: SpawnOptionsView, field: AskedField): Html {
   const value = values?.[field.name] ?? field.default;
   const shared = {
     name: `option-${field.name}`,
     label: field.label,
-    help: field.help,
+    help: field.help && ownPhrase(field.help),
     problem: problems?.[field.name],
   };
   switch (field.type) {
     case 'select':
-      return selectField({ ...shared, choices: field.choices ?? [], value });
+      return selectField({ ...shared, choices: choicesOf(field), value });
     case 'checkbox':
       return checkBox({ ...shared, isChecked: value === 'true' });
     case 'text':

@@ -10,6 +10,7 @@ import type { ServerStore } from '../../servers/server-store.ts';
 import { hasChoices } from '../../servers/spawn-options.ts';
 import type { StartTimes } from '../../servers/start-times-store.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
+import { ownPhrase } from '../../texts/own-text.ts';
 import { type Phrase, type Text, text } from '../../texts/text.ts';
 import type { User } from '../../users/user-store.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
@@ -77,8 +78,8 @@ export function spawnRoutes(
         server: { userName: user.name, name: serverName, displayName: server?.displayName },
         profiles: choices.profiles.map((profile) => ({
           name: profile.name,
-          displayName: profile.display_name,
-          description: profile.description,
+          displayName: ownPhrase(profile.display_name ?? profile.name),
+          description: ownPhrase(profile.description),
           isDefault: profile.default,
         })),
         form: joinForms(choices),

@@ -3,11 +3,15 @@ import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Caller } from '../../rbac/caller.ts';
 import type { Service } from '../../services/service.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
+import type { Language } from '../../texts/language.ts';
 import type { PageContext } from '../page-context.ts';
 import { inShownOrder, type ServiceLink, toServiceLink } from './service-list.ts';
 
 /** The services that a caller may open, in the order in which pages show them. */
-export type AccessibleServices = (caller: Caller) => Promise<readonly ServiceLink[]>;
+export type AccessibleServices = (
+  caller: Caller,
+  language: Language,
+) => Promise<readonly ServiceLink[]>;
 
 export function createAccessibleServices(deps: {
   readonly pages: Pick<PageContext, 'urlOf' | 'ownPathOf'>;
@@ -19,7 +23,7 @@ export function createAccessibleServices(deps: {
   const urlOf = ({ origin, prefix }: Service) =>
     origin === undefined ? pages.urlOf(prefix) : origin + prefix;
 
-  return async ({ scopes }) => {
+  return async ({ scopes }, language) => {
     const membership = await deps.authorizer.membershipFor(scopes);
     const links = registry
       .services()
@@ -30,7 +34,12 @@ export function createAccessibleServices(deps: {
         return checkAccess(scopes, 'access:services', resource, membership) === 'granted';
       })
       .map((service) =>
-        toServiceLink(service, urlOf(service), registry.statusOf(service.name), pages.ownPathOf),
+        toServiceLink(service, {
+          url: urlOf(service),
+          status: registry.statusOf(service.name),
+          ownPathOf: pages.ownPathOf,
+          language,
+        }),
       );
     return inShownOrder(links);
   };

@@ -21,7 +21,10 @@ const render = createNotReadyRenderer(
     find: (name) =>
       ({
         name,
-        info: name === 'survey' ? { title: 'Survey tool', contact: 'Grace, room 12' } : {},
+        info:
+          name === 'survey'
+            ? { title: { en: 'Survey tool', de: 'Umfragen' }, contact: 'Grace, room 12' }
+            : {},
       }) as never,
   },
 );

@@ -3,7 +3,7 @@ import { HubError } from '../../errors.ts';
 import { serviceTitle } from '../../protocol/service-title.ts';
 import type { Route } from '../../proxy/route.ts';
 import type { Service } from '../../services/service.ts';
-import { serviceInfo } from '../../services/service-info.ts';
+import { serviceText } from '../../services/service-info.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
 import type { PlacedStatus } from '../../services/service-status.ts';
 import type { Languages } from '../../texts/languages.ts';
@@ -84,8 +84,8 @@ function hintOf(why: Unavailability): Text {
   }
 }
 
-function contactOf(service: Service | undefined): string | undefined {
-  return service && serviceInfo(service).contact;
+function contactOf(service: Service | undefined): Phrase | undefined {
+  return service && serviceText(service, 'contact');
 }
 
 /** What visitors call the upstream of a route. */

@@ -1,17 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import type { Service } from '../../services/service.ts';
+import { english } from '../../texts/language.ts';
 import { inShownOrder, type ServiceLink, serviceCards, toServiceLink } from './service-list.ts';
 import { matchesSearch, readServicesQuery, servicesUrl } from './services-query.ts';
 
 const now = new Date('2026-11-20T10:00:00Z');
 const ownPathOf = (address: string) => (address.startsWith('/') ? address : undefined);
 const linkOf = (info: Record<string, unknown>, more: Partial<ServiceLink> = {}): ServiceLink => ({
-  ...toServiceLink(
-    { name: 'notebook-gallery', info } as unknown as Service,
-    '/services/notebook-gallery/',
-    undefined,
+  ...toServiceLink({ name: 'notebook-gallery', info } as unknown as Service, {
+    url: '/services/notebook-gallery/',
+    status: undefined,
     ownPathOf,
-  ),
+    language: english,
+  }),
   state: 'ready',
   ...more,
 });

@@ -1,6 +1,7 @@
 import type { Service } from '../../services/service.ts';
 import { readIcon, type ServiceIcon, serviceInfo } from '../../services/service-info.ts';
 import type { PlacedStatus, ServiceState } from '../../services/service-status.ts';
+import type { Language } from '../../texts/language.ts';
 import { type Phrase, type Text, text } from '../../texts/text.ts';
 import { initialsOf } from '../../users/user-info.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
@@ -23,14 +24,22 @@ export interface ServiceLink {
   readonly since?: Date | undefined;
 }
 
-/** `ownPathOf` gives the path of an address of the hub's own origin, from which alone images are shown. */
 export function toServiceLink(
   service: Service,
-  url: string,
-  status: PlacedStatus | undefined,
-  ownPathOf: (address: string) => string | undefined,
+  {
+    url,
+    status,
+    ownPathOf,
+    language,
+  }: {
+    readonly url: string;
+    readonly status: PlacedStatus | undefined;
+    /** Gives the path of an address of the hub's own origin, from which alone images are shown. */
+    readonly ownPathOf: (address: string) => string | undefined;
+    readonly language: Language;
+  },
 ): ServiceLink {
-  const { icon, ...info } = serviceInfo(service);
+  const { icon, ...info } = serviceInfo(service, language);
   return {
     name: service.name,
     ...info,

@@ -17,7 +17,7 @@ export interface ServiceUnavailableView {
   readonly serviceName: Phrase;
   readonly why: Unavailability;
   /** Who looks after it. */
-  readonly contact?: string | undefined;
+  readonly contact?: Phrase | undefined;
   readonly retryAfterSeconds: number;
   /** The address asked for; the button asks for it again. */
   readonly url: string;

@@ -19,7 +19,10 @@ export function servicesRoutes(
     '/services',
     pages.loggedIn(async (ctx, login) => {
       const query = readServicesQuery(new URLSearchParams(ctx.querystring));
-      const accessible = await deps.accessibleServices(await pages.callerOf(login));
+      const accessible = await deps.accessibleServices(
+        await pages.callerOf(login),
+        pages.languageOf(ctx),
+      );
       const found = accessible.filter((each) => matchesSearch(query.search, each));
       const groups = [...Map.groupBy(found, ({ group }) => group)].flatMap(([name, members]) =>
         name === undefined ? [] : [[name, members.length] as const],
