@@ -1,10 +1,11 @@
-import type { ExpressionBuilder, Kysely } from 'kysely';
+import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 import type { Server } from '../servers/server.ts';
 import { selectServers, toServer } from '../servers/server-store.ts';
 import type { HubDatabase } from '../store/database.ts';
+import { type ListPage, type PageAsked, readPage } from '../store/page-edge.ts';
 import type { Tables } from '../store/tables.ts';
 import { lockUser } from '../store/user-lock.ts';
-import { type Share, type ShareRecipient, scopesOfShare } from './share.ts';
+import { type ListedShare, type Share, type ShareRecipient, scopesOfShare } from './share.ts';
 import { recordSharing } from './share-deeds-store.ts';
 import { grantShare, namesIn, type RecipientId, recipientColumn } from './share-rows-store.ts';
 
@@ -21,10 +22,7 @@ export interface ShareStore {
   /** Scopes that shares give to a user, also by their groups, each restricted to one server. One query. */
   scopesGivenTo(userName: string): Promise<readonly string[]>;
   /** One page in the order in which they were made, and how many there are on all pages. Two queries. */
-  list(
-    filter: ShareFilter,
-    page: { readonly offset: number; readonly limit: number },
-  ): Promise<{ items: Share[]; total: number }>;
+  list(filter: ShareFilter, page: PageAsked): Promise<ListPage<ListedShare>>;
   find(serverId: string, recipient: RecipientId): Promise<Share | undefined>;
   /** Adds scopes to what a recipient may do with a server. Throws `conflict` for too many, `not_found`. */
   grant(
@@ -51,6 +49,7 @@ export function createShareStore(database: HubDatabase): ShareStore {
       .leftJoin('users as recipients', 'recipients.id', 'shares.user_id')
       .leftJoin('groups', 'groups.id', 'shares.group_id')
       .select([
+        'shares.id as share_id',
         'shares.scopes as share_scopes',
         'shares.created_at as shared_at',
         'recipients.name as recipient_name',
@@ -91,19 +90,34 @@ export function createShareStore(database: HubDatabase): ShareStore {
       );
     },
 
-    async list(filter, { offset, limit }) {
+    async list(filter, { edge, ...asked }) {
       const { total } = await counted()
         .select((of) => of.fn.countAll<number>().as('total'))
         .where((where) => matches(where, filter))
         .executeTakeFirstOrThrow();
-      const rows = await select()
-        .where((where) => matches(where, filter))
-        .orderBy('shares.created_at')
-        .orderBy('shares.id')
-        .limit(limit)
-        .offset(offset)
-        .execute();
-      return { items: rows.map(toShare), total: Number(total) };
+      const rows = (direction: 'asc' | 'desc') =>
+        select()
+          .where((where) => matches(where, filter))
+          .orderBy('shares.created_at', direction)
+          .orderBy('shares.id', direction);
+      const place = edge && /^(\d{1,15}),(.+)$/su.exec(edge.key);
+      const page = await readPage({ ...asked, edge: place ? edge : undefined }, Number(total), {
+        atOffset: (offset) => rows('asc').limit(asked.limit).offset(offset).execute(),
+        atEdge({ side }, most) {
+          const beyond = sql.raw(side === 'after' ? '>' : '<');
+          return rows(side === 'after' ? 'asc' : 'desc')
+            .where(
+              sql<boolean>`(shares.created_at, shares.id) ${beyond} (${Number(place?.[1])}, ${place?.[2]})`,
+            )
+            .limit(most)
+            .execute();
+        },
+      });
+      const keyed = (row: ShareRow): ListedShare => ({
+        ...toShare(row),
+        key: `${row.shared_at},${row.share_id}`,
+      });
+      return { ...page, items: page.items.map(keyed) };
     },
 
     async find(serverId, recipient) {

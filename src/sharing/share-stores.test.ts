@@ -3,6 +3,7 @@ import { describeEachDatabase } from '../../test/support/databases.ts';
 import { createServerStore } from '../servers/server-store.ts';
 import { createGroupStore } from '../users/group-store.ts';
 import { createUserStore } from '../users/user-store.ts';
+import type { Share } from './share.ts';
 import { createShareCodeStore } from './share-code-store.ts';
 import { createShareStore } from './share-store.ts';
 
@@ -62,6 +63,37 @@ describeEachDatabase('the stores of shares', (open) => {
     await users.delete(bob.id);
     const { total } = await shares.list({ kind: 'owner', userId: server.userId }, page);
     expect(total).toBe(0);
+  });
+
+  test('a page of shares goes on where the one before it ended, whoever loses one meanwhile', async () => {
+    const { database, shares, users, server } = await openWorld();
+    const guests: string[] = [];
+    for (const index of [0, 1, 2, 3, 4]) {
+      const { id } = await users.create({ name: `guest-${index}` });
+      await shares.grant(server, { kind: 'user', id }, ['access:servers']);
+      guests.push(id);
+    }
+    // Made at the same time, they are told apart by their ids.
+    await database.kysely.updateTable('shares').set({ created_at: 5 }).execute();
+    const filter = { kind: 'server', serverId: server.id } as const;
+    const all = (await shares.list(filter, page)).items;
+    const names = (items: readonly Share[]) => items.map(({ recipient }) => recipient.name);
+    const at = (side: 'after' | 'before', index: number) =>
+      shares.list(filter, { offset: 0, limit: 2, edge: { side, key: all[index]?.key ?? '' } });
+    const owned = (index: number) => ({
+      kind: 'user' as const,
+      id: guests[Number(all[index]?.recipient.name.at(-1))] ?? '',
+    });
+    await shares.revoke(server, owned(0));
+    await shares.revoke(server, owned(1));
+    const second = await at('after', 1);
+    expect(names(second.items)).toEqual(names(all.slice(2, 4)));
+    expect(second).toMatchObject({ isFirst: false, isLast: false, total: 3 });
+    expect(names((await at('before', 4)).items)).toEqual(names(all.slice(2, 4)));
+    expect((await at('after', 3)).isLast).toBe(true);
+    const edge = { side: 'after', key: 'no key' } as const;
+    const whole = await shares.list(filter, { ...page, edge });
+    expect(names(whole.items)).toEqual(names(all.slice(2)));
   });
 
   test('what is no longer there is not shared, and has no code', async () => {

@@ -15,6 +15,12 @@ export interface Share {
   readonly createdAt: Date;
 }
 
+/** A share in a list. */
+export interface ListedShare extends Share {
+  /** Of its place there, for the edge of a page. */
+  readonly key: string;
+}
+
 /** A code that gives a share to each user who accepts it before it expires. */
 export interface ShareCode {
   /** `sc_…`; not the code. */

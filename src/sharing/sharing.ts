@@ -6,11 +6,12 @@ import type { Authorizer } from '../rbac/authorizer.ts';
 import type { Caller } from '../rbac/caller.ts';
 import type { Server } from '../servers/server.ts';
 import type { ServerStore } from '../servers/server-store.ts';
+import type { ListPage, PageAsked } from '../store/page-edge.ts';
 import { text } from '../texts/text.ts';
 import type { GroupStore } from '../users/group-store.ts';
 import { normaliseUserName } from '../users/user-name.ts';
 import type { User, UserStore } from '../users/user-store.ts';
-import type { Share, ShareCode, ShareRecipient } from './share.ts';
+import type { ListedShare, Share, ShareCode, ShareRecipient } from './share.ts';
 import type { ShareCodeStore } from './share-code-store.ts';
 import type { RecipientId } from './share-rows-store.ts';
 import { readShareScopes, requireMayShare } from './share-scopes.ts';
@@ -18,17 +19,6 @@ import type { ShareStore } from './share-store.ts';
 
 /** Shortest, longest and usual life of a code, in seconds. */
 export const codeLifetimeSeconds = { least: 60, most: 31_536_000, usual: 86_400 } as const;
-
-/** Part of a list. */
-interface Page {
-  readonly offset: number;
-  readonly limit: number;
-}
-
-interface SharePage {
-  readonly items: readonly Share[];
-  readonly total: number;
-}
 
 /**
  * Sharing of servers. Whether a caller may share a server at all has been found out before; here it is about how much
@@ -56,13 +46,17 @@ export interface Sharing {
   ): Promise<Share | undefined>;
   revokeAll(server: Server): Promise<void>;
   /** Throws `not_found`. */
-  sharesOfServer(ownerName: string, serverName: string, page: Page): Promise<SharePage>;
+  sharesOfServer(
+    ownerName: string,
+    serverName: string,
+    page: PageAsked,
+  ): Promise<ListPage<ListedShare>>;
   /** Of all servers of a user. Throws `not_found`. */
-  sharesOfOwner(ownerName: string, page: Page): Promise<SharePage>;
+  sharesOfOwner(ownerName: string, page: PageAsked): Promise<ListPage<ListedShare>>;
   /** What is shared with a user, also by groups, or with a group. Throws `not_found`. */
-  sharedWith(recipient: ShareRecipient, page: Page): Promise<SharePage>;
+  sharedWith(recipient: ShareRecipient, page: PageAsked): Promise<ListPage<ListedShare>>;
   /** As `sharedWith`, without the user's own servers that are shared with a group of theirs. */
-  ofOthersSharedWith(user: User, page: Page): Promise<SharePage>;
+  ofOthersSharedWith(user: User, page: PageAsked): Promise<ListPage<ListedShare>>;
   /** What is shared with the recipient itself. Throws `not_found`. */
   shareWith(recipient: ShareRecipient, ownerName: string, serverName: string): Promise<Share>;
   /** Ends that. Throws `not_found`. */
@@ -78,10 +72,10 @@ export interface Sharing {
   codesOfServer(
     ownerName: string,
     serverName: string,
-    page: Page,
+    page: PageAsked,
   ): ReturnType<ShareCodeStore['list']>;
   /** Throws `not_found`. */
-  codesOfOwner(ownerName: string, page: Page): ReturnType<ShareCodeStore['list']>;
+  codesOfOwner(ownerName: string, page: PageAsked): ReturnType<ShareCodeStore['list']>;
   /** Throws `not_found`. */
   deleteCode(
     server: Server,
@@ -134,7 +128,7 @@ export function createSharing(deps: {
     return (await findServer(owner, serverName)) ?? servers.ensure(owner.id, serverName);
   }
 
-  const none = { items: [], total: 0 };
+  const none = { items: [], total: 0, isFirst: true, isLast: true };
 
   async function findRecipient({ kind, name }: ShareRecipient): Promise<RecipientId | undefined> {
     if (kind === 'user') {

@@ -49,3 +49,21 @@ export async function readPage<Item>(
   const items = await read.atOffset(from);
   return { items, total, isFirst: from === 0, isLast: from + items.length >= total };
 }
+
+/** The same of a list at hand, in its order; `compare` is negative for what is before the edge and positive for what is after it. */
+export function readPageOf<Item>(
+  items: readonly Item[],
+  asked: PageAsked,
+  compare: (item: Item) => number,
+): Promise<ListPage<Item>> {
+  return readPage(asked, items.length, {
+    atOffset: async (offset) => items.slice(offset, offset + asked.limit),
+    async atEdge({ side }, most) {
+      if (side === 'after') return items.filter((item) => compare(item) > 0).slice(0, most);
+      return items
+        .filter((item) => compare(item) < 0)
+        .reverse()
+        .slice(0, most);
+    },
+  });
+}

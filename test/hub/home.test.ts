@@ -96,6 +96,8 @@ describe('with 500 services', () => {
     const first = await open('services');
     expect(titles(first)).toHaveLength(24);
     expect(first.body).toContain('1–24 of 500');
+    const next = /href="([^"]+)" rel="next"/.exec(first.body)?.[1]?.replaceAll('&amp;', '&');
+    expect(next).toBe('/hub/services?page=2&after=0.0.460%2Ctool-460-of-a-longer-name');
     expect(titles(await open('services?page=21'))).toHaveLength(20);
     expect((await open('services?page=22')).headers.location).toBe('/hub/services?page=21');
     expect(titles(await open('services?search=NUMBER+49'))).toEqual([
@@ -117,6 +119,11 @@ describe('with 500 services', () => {
     const all = await open('?search=tool');
     expect(all).toContain('href="/hub/admin/services?search=tool&amp;show=unhealthy"');
     expect(all).toContain('1–25 of 500');
+    const next = /href="[^"]*services([^"]+)" rel="next"/.exec(all)?.[1]?.replaceAll('&amp;', '&');
+    expect(next).toMatch(/^\?search=tool&page=2&after=\d+%2Ctool-024-of-a-longer-name$/);
+    const second = await open(next ?? '');
+    expect(second).toContain('26–50 of 500');
+    expect(second).toContain('tool-025-of-a-longer-name');
     const none = await open('?show=unhealthy');
     expect(none).toContain('Not answering <b>0</b>');
     expect(none).toContain('There are no such services now.');

@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FakeBrowser } from '../support/fake-browser.ts';
+import { submitTo } from '../support/pages.ts';
 import {
   createTestHub,
   submitForm,
@@ -203,6 +204,21 @@ test('the page stays below 100 KiB with its style sheet, with 100 tokens and 200
   expect(gzipSync(page.body).length).toBeLessThan(20 * 1024);
   const last = await root.request(`${hub.url}hub/token?page=99`);
   expect(last.body).toContain('91–100 of 100');
+  // Tokens that are revoked meanwhile move none past the edge of a page.
+  const notes = ({ body }: { readonly body: string }) =>
+    [...body.matchAll(/aria-label="Revoke the token Token (\d+)"/g)].map(([, note]) => note);
+  const urlOf = ({ body }: { readonly body: string }, rel: 'next' | 'prev') => {
+    const [, path = ''] = new RegExp(`href="([^"]+)" rel="${rel}"`).exec(body) ?? [];
+    return new URL(unescapeHtml(path), hub.url).href;
+  };
+  const second = await root.request(urlOf(page, 'next'));
+  const revoked = await submitTo(root, page, '/hub/token/revoke');
+  expect(revoked.status).toBe(303);
+  const again = await root.request(urlOf(page, 'next'));
+  expect(notes(again)).toEqual(notes(second));
+  expect(new Set([...notes(page), ...notes(again)])).toHaveProperty('size', 20);
+  const back = await root.request(urlOf(await root.request(urlOf(again, 'next')), 'prev'));
+  expect(notes(back)).toEqual(notes(second));
 });
 
 test('a login that has ended meanwhile loses nothing that was typed, and makes no token by itself', async () => {

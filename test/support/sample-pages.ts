@@ -163,6 +163,13 @@ export function samplePages(
     displayName: text('Thesis, chapter two'),
   };
 
+  const sharePaging = {
+    page: 1,
+    size: 50,
+    total: 2,
+    shown: 2,
+    urlOf: (page: number) => text(`/hub/share/alice?page=${page}`),
+  };
   const sharing: ShareView = {
     layout,
     ownerName: text('alice'),
@@ -179,9 +186,7 @@ export function samplePages(
         createdAt: minutes(-20_000),
       },
     ],
-    total: 2,
-    offset: 0,
-    limit: 50,
+    paging: sharePaging,
     links: [
       {
         id: text('sc_1'),
@@ -781,15 +786,13 @@ export function samplePages(
       ...sharing,
       serverName: text('thesis'),
       ownerName: text('bob'),
-      total: 120,
-      offset: 50,
+      paging: { ...sharePaging, page: 2, total: 120, shown: 50 },
       typed: { name: text('dora'), problem: text('There is no such user.') },
     }),
     'share-by-link': sharePage({
       ...sharing,
       recipients: [],
       shares: [],
-      total: 0,
       links: [],
       connected: [],
     }),

@@ -10,8 +10,16 @@ import { adminScopes } from '../../rbac/default-roles.ts';
 import { type ScopeChoices, scopeChoices } from '../../rbac/scope-choices.ts';
 import { describeScopes } from '../../rbac/scope-descriptions.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
+import { type PageEdge, readPageOf } from '../../store/page-edge.ts';
 import { type Phrase, text } from '../../texts/text.ts';
-import { lastPageOf, onPage, type PagingView, pageNumberIn } from '../elements/paging.ts';
+import {
+  bordersOf,
+  edgeFields,
+  edgeIn,
+  lastPageOf,
+  type PagingView,
+  pageNumberIn,
+} from '../elements/paging.ts';
 import { type HtmlValue, html } from '../html.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
@@ -87,8 +95,12 @@ export function tokenPageRoutes(
       ({ clientId, server }) => clientId === undefined && server === undefined,
     );
     const query = new URLSearchParams(ctx.querystring);
-    const tokenPart = partOf(inOrder(own), query, 'page', pages.urls.tokens);
-    const clientPart = partOf(clientsOf(tokens), query, 'apps_page', pages.urls.tokens);
+    const partOf = <Item>(items: readonly Item[], prefix: string, place: (item: Item) => Place) =>
+      pageOf(items, place, { query, prefix, url: pages.urls.tokens });
+    const [tokenPart, clientPart] = await Promise.all([
+      partOf(own, '', placeOfToken),
+      partOf(clientsOf(tokens), 'apps_', placeOfClient),
+    ]);
     const choices = scopeChoices(held, { reader, catalogue, serviceNames: deps.serviceNames() });
     const page = tokenPage({
       layout: await pages.formLayoutFor(ctx),
@@ -210,42 +222,67 @@ function clientsOf(tokens: readonly AccessToken[]) {
     tokens.filter(({ clientId }) => clientId !== undefined),
     ({ clientId }) => clientId ?? '',
   );
-  return [...byClient]
-    .map(([clientId, group]) => ({
-      clientId,
-      scopes: [...new Set(group.flatMap(({ scopes }) => scopes))].sort(),
-      tokenCount: group.length,
-      firstAllowedAt: new Date(Math.min(...group.map(({ createdAt }) => createdAt.getTime()))),
-      lastUsedAt: latest(group.map(({ lastUsedAt }) => lastUsedAt)),
-    }))
-    .toSorted(
-      (one, other) => (other.lastUsedAt?.getTime() ?? 0) - (one.lastUsedAt?.getTime() ?? 0),
-    );
+  return [...byClient].map(([clientId, group]) => ({
+    clientId,
+    scopes: [...new Set(group.flatMap(({ scopes }) => scopes))].sort(),
+    tokenCount: group.length,
+    firstAllowedAt: new Date(Math.min(...group.map(({ createdAt }) => createdAt.getTime()))),
+    lastUsedAt: latest(group.map(({ lastUsedAt }) => lastUsedAt)),
+  }));
+}
+
+/** What a list is sorted by: a number, the larger the earlier, and an id. */
+interface Place {
+  readonly rank: number;
+  readonly id: string;
 }
 
 /** Newest first, and those that have expired last. */
-function inOrder(tokens: readonly AccessToken[]): AccessToken[] {
-  const now = Date.now();
-  const isOver = ({ expiresAt }: AccessToken) =>
-    expiresAt !== undefined && expiresAt.getTime() <= now ? 1 : 0;
-  return tokens.toSorted(
-    (one, other) =>
-      isOver(one) - isOver(other) || other.createdAt.getTime() - one.createdAt.getTime(),
-  );
+function placeOfToken({ id, createdAt, expiresAt }: AccessToken): Place {
+  const isOver = expiresAt !== undefined && expiresAt.getTime() <= Date.now();
+  return { rank: isOver ? createdAt.getTime() - mostMs : createdAt.getTime(), id };
 }
 
-/** The part of a list that the page of this number shows; the last one where there are fewer. */
-function partOf<Item>(
+/** More than any time. */
+const mostMs = 10 ** 15;
+
+function placeOfClient({ clientId, lastUsedAt }: ReturnType<typeof clientsOf>[number]): Place {
+  return { rank: lastUsedAt?.getTime() ?? 0, id: clientId };
+}
+
+function comparePlaces(one: Place, other: Place): number {
+  return other.rank - one.rank || (one.id < other.id ? -1 : Number(one.id > other.id));
+}
+
+const keyOf = ({ rank, id }: Place) => `${rank},${id}`;
+
+function placeOf({ key }: PageEdge): Place | undefined {
+  const [, rank, id = ''] = /^(-?\d{1,15}),(.*)$/su.exec(key) ?? [];
+  return rank === undefined ? undefined : { rank: Number(rank), id };
+}
+
+/** The part of a list that an address asks for; the last one where there are fewer. */
+async function pageOf<Item>(
   items: readonly Item[],
-  query: URLSearchParams,
-  parameter: string,
-  url: string,
-): { readonly items: readonly Item[]; readonly paging: PagingView } {
+  placeIn: (item: Item) => Place,
+  { query, prefix, url }: { query: URLSearchParams; prefix: string; url: string },
+): Promise<{ readonly items: readonly Item[]; readonly paging: PagingView }> {
   const total = items.length;
-  const page = Math.min(pageNumberIn(query, parameter), lastPageOf(total, pageSize));
-  const shown = onPage(items, page, pageSize);
-  const urlOf = (number: number) => `${url}?${parameter}=${number}`;
-  return { items: shown, paging: { page, size: pageSize, total, shown: shown.length, urlOf } };
+  const page = Math.min(pageNumberIn(query, `${prefix}page`), lastPageOf(total, pageSize));
+  const edge = edgeIn(query, prefix);
+  const place = edge && placeOf(edge);
+  const placed = items.map((item) => ({ item, place: placeIn(item) }));
+  const found = await readPageOf(
+    placed.toSorted((one, other) => comparePlaces(one.place, other.place)),
+    { offset: (page - 1) * pageSize, limit: pageSize, edge: place && edge },
+    (entry) => comparePlaces(entry.place, place ?? entry.place),
+  );
+  const borders = bordersOf(found, (entry) => keyOf(entry.place));
+  const urlOf = (number: number, at?: PageEdge) =>
+    `${url}?${new URLSearchParams({ [`${prefix}page`]: String(number), ...edgeFields(at, prefix) })}`;
+  const shown = found.items.map(({ item }) => item);
+  const paging = { page, edge, size: pageSize, total, shown: shown.length, borders, urlOf };
+  return { items: shown, paging };
 }
 
 function latest(dates: readonly (Date | undefined)[]): Date | undefined {

@@ -6,11 +6,18 @@ import type { RoleStore } from '../../rbac/role-store.ts';
 import { message, type Phrase, text } from '../../texts/text.ts';
 import type { GroupPages } from '../../users/group-pages-store.ts';
 import type { Group, GroupStore } from '../../users/group-store.ts';
+import {
+  isPastLast,
+  listUrl,
+  pageLength,
+  pagingOf,
+  queryIn,
+  readQuery,
+} from '../elements/list-query.ts';
 import { lastPageOf, type PagingView } from '../elements/paging.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
 import { adminGroupPage, adminGroupsPage } from './groups-page.ts';
-import { isPastLast, listUrl, pageLength, pagingOf, queryIn, readQuery } from './page-query.ts';
 
 /** `/hub/admin/groups`: groups and who belongs to them. */
 export function adminGroupRoutes(

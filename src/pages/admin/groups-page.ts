@@ -3,6 +3,7 @@ import type { ListedGroup, Membership } from '../../users/group-pages-store.ts';
 import { actionForm, csrfField, textArea, textField } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { placeFields } from '../elements/list-query.ts';
 import { type PagingView, paging } from '../elements/paging.ts';
 import { formatNumber } from '../elements/quantity.ts';
 import { searchForm } from '../elements/search-form.ts';
@@ -10,7 +11,6 @@ import { table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
 import { originWord } from './origin-word.ts';
-import { placeFields } from './page-query.ts';
 
 export interface AdminGroupsView {
   readonly layout: FormLayoutProps;

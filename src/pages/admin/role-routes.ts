@@ -8,11 +8,18 @@ import { holderKey, type RoleStore } from '../../rbac/role-store.ts';
 import { isForServicesOnly, type ScopeCatalogue } from '../../rbac/scope-definitions.ts';
 import { describeScopes } from '../../rbac/scope-descriptions.ts';
 import { message, type Phrase, text } from '../../texts/text.ts';
+import {
+  isPastLast,
+  listUrl,
+  pageLength,
+  pagingOf,
+  queryIn,
+  readQuery,
+} from '../elements/list-query.ts';
 import { lastPageOf, type PagingView } from '../elements/paging.ts';
 import { confirmPage } from '../errors/confirm-page.ts';
 import { problemOf } from '../problem-of.ts';
 import { type Admin, type AdminContext, parameter } from './admin-context.ts';
-import { isPastLast, listUrl, pageLength, pagingOf, queryIn, readQuery } from './page-query.ts';
 import { adminRoleFormPage } from './role-form-page.ts';
 import { adminRolePage, adminRolesPage } from './roles-page.ts';
 

@@ -5,6 +5,7 @@ import { message, type Phrase, type Text, text } from '../../texts/text.ts';
 import { actionForm, csrfField, selectField, textArea } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
+import { placeFields } from '../elements/list-query.ts';
 import { type PagingView, paging } from '../elements/paging.ts';
 import { formatNumber } from '../elements/quantity.ts';
 import { scopePhrase } from '../elements/scope-words.ts';
@@ -12,7 +13,6 @@ import { table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { adminLayout } from './admin-layout.ts';
 import { originWord } from './origin-word.ts';
-import { placeFields } from './page-query.ts';
 
 export interface AdminRolesView {
   readonly layout: FormLayoutProps;

@@ -10,9 +10,11 @@ import type { ScopeCatalogue } from '../../rbac/scope-definitions.ts';
 import type { Service } from '../../services/service.ts';
 import { serviceInfo } from '../../services/service-info.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
+import { readPageOf } from '../../store/page-edge.ts';
 import { text } from '../../texts/text.ts';
 import { spanIn } from '../elements/load-plots.ts';
-import { lastPageOf, onPage } from '../elements/paging.ts';
+import { bordersOf, lastPageOf } from '../elements/paging.ts';
+import { placeKey, placeOf } from '../services/service-places.ts';
 import {
   isShownAs,
   matchesSearch,
@@ -70,6 +72,7 @@ export function adminServiceRoutes(
     const filter = listFilter(caller.scopes, 'list:services');
     if (filter === undefined) who.require('list:services');
     const query = readServicesQuery(new URLSearchParams(ctx.querystring));
+    const positions = new Map(registry.services().map(({ name }, position) => [name, position]));
     const found = registry.services().flatMap((service): ListedService[] => {
       const { name } = service;
       const status = registry.statusOf(name);
@@ -85,17 +88,32 @@ export function adminServiceRoutes(
     const shownAs = (show: ShownState | undefined) =>
       show === undefined ? found : found.filter(({ status }) => isShownAs(show, status.state));
     const matching = shownAs(query.show);
-    const total = matching.length;
-    const services = onPage(matching, query.page, pageSize).map(withLoad);
+    const positionOf = ({ status: { name } }: ListedService) => positions.get(name) ?? 0;
+    const edge =
+      query.edge &&
+      placeOf(query.edge.key, (name) => {
+        const position = positions.get(name);
+        return position === undefined ? undefined : [position];
+      });
+    const part = await readPageOf(
+      matching,
+      { offset: (query.page - 1) * pageSize, limit: pageSize, edge: edge && query.edge },
+      (service) => positionOf(service) - (edge?.[0] ?? 0),
+    );
+    const services = part.items.map(withLoad);
+    const { total } = part;
     if (services.length === 0 && total > 0) {
       const page = lastPageOf(total, pageSize);
-      return ctx.redirect(servicesUrl(pages.urls.adminServices, { ...query, page }));
+      return ctx.redirect(
+        servicesUrl(pages.urls.adminServices, { ...query, page, edge: undefined }),
+      );
     }
     const states = Object.keys(shownStates) as ShownState[];
     const page = adminServicesPage({
       layout: await pages.formLayoutFor(ctx),
       query,
       services,
+      borders: bordersOf(part, (service) => placeKey([positionOf(service)], service.status.name)),
       total,
       size: pageSize,
       counts: Object.fromEntries([

@@ -5,13 +5,14 @@ import { message, type Phrase, text } from '../../texts/text.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { loadSpark } from '../elements/load-plots.ts';
-import { paging } from '../elements/paging.ts';
+import { type PageBorders, paging } from '../elements/paging.ts';
 import { formatBytes, formatCpu, formatNumber } from '../elements/quantity.ts';
 import { searchForm } from '../elements/search-form.ts';
 import { table } from '../elements/table.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { serviceStatus } from '../services/service-list.ts';
 import {
+  firstPage,
   type ServicesQuery,
   type ShownState,
   servicesUrl,
@@ -25,6 +26,7 @@ export interface AdminServicesView {
   readonly query: ServicesQuery;
   /** Those on this page. */
   readonly services: readonly ListedService[];
+  readonly borders?: PageBorders | undefined;
   /** Those that match, on all pages. */
   readonly total: number;
   /** Those on a page. */
@@ -56,7 +58,7 @@ export function adminServicesPage(view: AdminServicesView): Html {
 ${(counts.all > size || query.search !== '') && serviceSearch(view)}
 <div id="services" data-live-seconds="5">${chips(view)}
 <section class="block">${services.length === 0 ? html`<p class="empty">${nothing(view)}</p>` : serviceTable(layout, services)}
-${paging({ page: query.page, size, total, shown: services.length, urlOf: (page) => servicesUrl(urls.adminServices, { ...query, page }) })}</section></div>`,
+${paging({ page: query.page, size, total, shown: services.length, borders: view.borders, urlOf: (page, edge) => servicesUrl(urls.adminServices, { ...query, page, edge }) })}</section></div>`,
   });
 }
 
@@ -87,7 +89,7 @@ function chips({ layout: { urls }, query, counts }: AdminServicesView): HtmlValu
   const states = Object.keys(shownStates) as ShownState[];
   return html`<nav class="chips" aria-label="${text`Show`}">${[undefined, ...states].map(
     (show) =>
-      html`<a class="chip" href="${servicesUrl(urls.adminServices, { ...query, show, page: 1 })}"${show === query.show && html` aria-current="true"`}>${show === undefined ? text`All` : stateWords[show]} <b>${formatNumber(counts[show ?? 'all'])}</b></a>`,
+      html`<a class="chip" href="${servicesUrl(urls.adminServices, { ...query, show, ...firstPage })}"${show === query.show && html` aria-current="true"`}>${show === undefined ? text`All` : stateWords[show]} <b>${formatNumber(counts[show ?? 'all'])}</b></a>`,
   )}</nav>`;
 }
 

@@ -39,18 +39,18 @@ export function bordersOf<Item>(
 
 const longestKey = 300;
 
-/** The edge that an address or a form names; none where it can be no key. */
-export function edgeIn(given: URLSearchParams): PageEdge | undefined {
+/** The edge that an address or a form names; none where it can be no key. The prefix is that of the list's fields. */
+export function edgeIn(given: URLSearchParams, prefix = ''): PageEdge | undefined {
   for (const side of ['after', 'before'] as const) {
-    const key = given.get(side);
+    const key = given.get(prefix + side);
     if (key !== null && key.length <= longestKey) return { side, key };
   }
   return undefined;
 }
 
 /** The same as fields of an address or a form. */
-export function edgeFields(edge: PageEdge | undefined): Record<string, string> {
-  return edge === undefined ? {} : { [edge.side]: edge.key };
+export function edgeFields(edge: PageEdge | undefined, prefix = ''): Record<string, string> {
+  return edge === undefined ? {} : { [prefix + edge.side]: edge.key };
 }
 
 /** The number of the last page, from 1. */
@@ -62,11 +62,6 @@ export function lastPageOf(total: number, size: number): number {
 export function pageNumberIn(fields: URLSearchParams, name = 'page'): number {
   const number = fields.get(name) ?? '';
   return /^\d{1,7}$/.test(number) ? Math.max(Number(number), 1) : 1;
-}
-
-/** The part of a list that stands on a page. */
-export function onPage<Item>(items: readonly Item[], page: number, size: number): readonly Item[] {
-  return items.slice((page - 1) * size, page * size);
 }
 
 /** What a page of a list shows of the whole, and links to the other pages; nothing when there are none. */

@@ -7,6 +7,7 @@ import { loadKeys } from '../../metrics/load-history.ts';
 import { mayAccess } from '../../rbac/access-check.ts';
 import type { Authorizer } from '../../rbac/authorizer.ts';
 import type { Caller } from '../../rbac/caller.ts';
+import type { Server } from '../../servers/server.ts';
 import type { ServerStore } from '../../servers/server-store.ts';
 import { hasChoices } from '../../servers/spawn-options.ts';
 import type { UserServers } from '../../servers/user-servers.ts';
@@ -59,8 +60,7 @@ export function homeRoutes(
       limit: mostShared,
     });
     const membership = await authorizer.membershipFor(caller.scopes);
-    const present = (shares: readonly [Share, ...Share[]]): SharedServer => {
-      const [{ server }] = shares;
+    const present = (server: Server, shares: readonly Share[]): SharedServer => {
       const resource = {
         kind: 'server',
         userName: server.userName,
@@ -78,9 +78,11 @@ export function homeRoutes(
         mayStart: may('start:servers'),
       };
     };
-    const byServer = Map.groupBy(items, ({ server }) => server.id);
+    const byServer = Map.groupBy(items, ({ server }) => server.id).values();
     return {
-      servers: [...byServer.values()].map((shares) => present(shares as [Share, ...Share[]])),
+      servers: [...byServer].flatMap((shares) =>
+        shares.slice(0, 1).map(({ server }) => present(server, shares)),
+      ),
       isCut: total > items.length,
     };
   }

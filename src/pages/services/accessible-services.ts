@@ -5,13 +5,13 @@ import type { Service } from '../../services/service.ts';
 import type { ServiceRegistry } from '../../services/service-registry.ts';
 import type { Language } from '../../texts/language.ts';
 import type { PageContext } from '../page-context.ts';
-import { inShownOrder, type ServiceLink, toServiceLink } from './service-list.ts';
+import { inShownOrder, type PlacedServiceLink, toServiceLink } from './service-list.ts';
 
 /** The services that a caller may open, in the order in which pages show them. */
 export type AccessibleServices = (
   caller: Caller,
   language: Language,
-) => Promise<readonly ServiceLink[]>;
+) => Promise<readonly PlacedServiceLink[]>;
 
 export function createAccessibleServices(deps: {
   readonly pages: Pick<PageContext, 'urlOf' | 'ownPathOf'>;

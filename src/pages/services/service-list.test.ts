@@ -1,7 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { Service } from '../../services/service.ts';
 import { english } from '../../texts/language.ts';
-import { inShownOrder, type ServiceLink, serviceCards, toServiceLink } from './service-list.ts';
+import {
+  inShownOrder,
+  placeInOrder,
+  type ServiceLink,
+  serviceCards,
+  toServiceLink,
+} from './service-list.ts';
+import { comparePlaces, placeKey } from './service-places.ts';
 import { matchesSearch, readServicesQuery, servicesUrl } from './services-query.ts';
 
 const now = new Date('2026-11-20T10:00:00Z');
@@ -79,4 +86,39 @@ test('the part of a list that an address asks for', () => {
   const texts = { name: 'x', title: 'Gallery', description: 'Of NOTEBOOKS', group: undefined };
   expect(['GALL', 'notebook', 'x', ''].every((each) => matchesSearch(each, texts))).toBe(true);
   expect(matchesSearch('wiki', texts)).toBe(false);
+});
+
+test('a page goes on where the one before it ended, whatever became of services meanwhile', () => {
+  const labs = ['a', 'b', 'c', 'd'].map((name) => linkOf({}, { name, group: 'Labs' }));
+  const all = [linkOf({}, { name: 'plain' }), ...labs];
+  const afterKey = (key: string, now: readonly ServiceLink[]) => {
+    const order = inShownOrder(now);
+    const place = placeInOrder(order, key);
+    return place && order.filter((each) => comparePlaces(each.place, place) > 0);
+  };
+  const names = (found: readonly ServiceLink[] | undefined) => found?.map(({ name }) => name);
+  const [, b] = inShownOrder(all);
+  const key = placeKey(b?.place ?? [], 'b');
+  expect(names(afterKey(key, all))).toEqual(['c', 'd', 'plain']);
+  // The one at the edge breaks and so comes last in its group, others are added before it or go with it.
+  const broken = all.map((each) =>
+    each.name === 'b' ? { ...each, state: 'unhealthy' as const } : each,
+  );
+  expect(names(afterKey(key, broken))).toEqual(['c', 'd', 'b', 'plain']);
+  expect(names(afterKey(key, [linkOf({}, { name: 'new', group: 'Labs' }), ...all]))).toEqual([
+    'c',
+    'd',
+    'plain',
+  ]);
+  expect(
+    names(
+      afterKey(
+        key,
+        all.filter(({ name }) => name !== 'b'),
+      ),
+    ),
+  ).toEqual(['c', 'd', 'plain']);
+  for (const odd of ['', 'b', '1,b', '1.2,b', '1.2.3.4,b', '1.0.99999999,b', '-1.0.1,b']) {
+    expect(afterKey(odd, all), odd).toBeUndefined();
+  }
 });

@@ -7,6 +7,7 @@ import { initialsOf } from '../../users/user-info.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
 import { timeElement } from '../elements/time.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
+import { comparePlaces, placeOf, type ServicePlace } from './service-places.ts';
 
 /** A service that the person may open. */
 export interface ServiceLink {
@@ -71,18 +72,39 @@ function isBroken({ state }: Pick<ServiceLink, 'state'>): boolean {
   return state !== 'ready' && state !== 'starting';
 }
 
+/** A service in the order in which pages show them. */
+export interface PlacedServiceLink extends ServiceLink {
+  /** Of its group, of its state and its own. */
+  readonly place: ServicePlace;
+}
+
 /**
  * Services in the order in which they are shown: group by group, each where its first service stands in the
  * configuration and those without one last; in a group, what is broken last.
  */
-export function inShownOrder(services: readonly ServiceLink[]): readonly ServiceLink[] {
-  const groups = [...Map.groupBy(services, ({ group }) => group)];
-  const rank = ([group]: (typeof groups)[number]) => Number(group === undefined);
-  return groups
-    .toSorted((one, other) => rank(one) - rank(other))
-    .flatMap(([, members]) =>
-      members.toSorted((one, other) => Number(isBroken(one)) - Number(isBroken(other))),
-    );
+export function inShownOrder(services: readonly ServiceLink[]): readonly PlacedServiceLink[] {
+  const firstOf = new Map<string | undefined, number>([[undefined, services.length]]);
+  services.forEach(({ group }, position) => {
+    if (!firstOf.has(group)) firstOf.set(group, position);
+  });
+  return services
+    .map((service, position) => ({
+      ...service,
+      place: [firstOf.get(service.group) ?? 0, Number(isBroken(service)), position],
+    }))
+    .toSorted((one, other) => comparePlaces(one.place, other.place));
+}
+
+/** Where an edge of a page of such services is now; undefined where it can be none. */
+export function placeInOrder(
+  services: readonly PlacedServiceLink[],
+  key: string,
+): ServicePlace | undefined {
+  const place = placeOf(key, (name, then) => {
+    const now = services.find((each) => each.name === name)?.place;
+    return then.length === now?.length ? now.with(1, then[1] ?? 0) : undefined;
+  });
+  return place?.length === 3 ? place : undefined;
 }
 
 /** Services as cards below their groups; the order is that of `inShownOrder`. */

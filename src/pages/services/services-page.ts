@@ -1,19 +1,20 @@
 import { text } from '../../texts/text.ts';
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { LayoutProps } from '../elements/layout-props.ts';
-import { paging } from '../elements/paging.ts';
+import { type PageBorders, paging } from '../elements/paging.ts';
 import { formatNumber } from '../elements/quantity.ts';
 import { searchForm } from '../elements/search-form.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import type { PageUrls } from '../page-urls.ts';
 import { type ServiceLink, serviceCards } from './service-list.ts';
-import { type ServicesQuery, servicesUrl } from './services-query.ts';
+import { firstPage, type ServicesQuery, servicesUrl } from './services-query.ts';
 
 export interface ServicesView {
   readonly layout: LayoutProps;
   readonly query: ServicesQuery;
   /** Those on this page, in the order in which they are shown. */
   readonly services: readonly ServiceLink[];
+  readonly borders?: PageBorders | undefined;
   /** Those that match, on all pages. */
   readonly total: number;
   /** Those on a page. */
@@ -41,7 +42,7 @@ export function servicesPage(view: ServicesView): Html {
 ${servicesSearch(urls, accessible, query)}
 ${groupChips(view)}
 <div class="services" id="services" data-live-seconds="10">${services.length === 0 ? html`<p class="empty">${nothing(view)}</p>` : serviceCards(layout, services)}</div>
-${paging({ page: query.page, size, total, shown: services.length, urlOf: (page) => servicesUrl(urls.services, { ...query, page }) })}`,
+${paging({ page: query.page, size, total, shown: services.length, borders: view.borders, urlOf: (page, edge) => servicesUrl(urls.services, { ...query, page, edge }) })}`,
   });
 }
 
@@ -58,7 +59,7 @@ export function servicesSearch(
 function groupChips({ layout: { urls }, query, groups }: ServicesView): HtmlValue {
   if (groups.length < 2 && query.group === undefined) return false;
   const chip = (group: string | undefined, content: HtmlValue): Html =>
-    html`<a class="chip" href="${servicesUrl(urls.services, { ...query, group, page: 1 })}"${group === query.group && html` aria-current="true"`}>${content}</a>`;
+    html`<a class="chip" href="${servicesUrl(urls.services, { ...query, group, ...firstPage })}"${group === query.group && html` aria-current="true"`}>${content}</a>`;
   return html`<nav class="chips" aria-label="${text`Groups`}">${chip(undefined, text`All`)}${groups
     .slice(0, mostGroups)
     .map(([name, count]) => chip(name, html`${name} <b>${formatNumber(count)}</b>`))}</nav>`;

@@ -1,7 +1,10 @@
 import type Router from '@koa/router';
-import { lastPageOf, onPage } from '../elements/paging.ts';
+import { readPageOf } from '../../store/page-edge.ts';
+import { bordersOf, lastPageOf } from '../elements/paging.ts';
 import type { PageContext } from '../page-context.ts';
 import type { AccessibleServices } from './accessible-services.ts';
+import { placeInOrder } from './service-list.ts';
+import { comparePlaces, placeKey } from './service-places.ts';
 import { servicesPage } from './services-page.ts';
 import { matchesSearch, readServicesQuery, servicesUrl } from './services-query.ts';
 
@@ -29,15 +32,25 @@ export function servicesRoutes(
       );
       const matching =
         query.group === undefined ? found : found.filter(({ group }) => group === query.group);
-      const total = matching.length;
-      const services = onPage(matching, query.page, pageSize);
+      const edge = query.edge && placeInOrder(accessible, query.edge.key);
+      const part = await readPageOf(
+        matching,
+        {
+          offset: (query.page - 1) * pageSize,
+          limit: pageSize,
+          edge: edge && query.edge,
+        },
+        ({ place }) => comparePlaces(place, edge ?? place),
+      );
+      const { items: services, total } = part;
       if (services.length === 0 && total > 0) {
         const page = lastPageOf(total, pageSize);
-        return ctx.redirect(servicesUrl(pages.urls.services, { ...query, page }));
+        return ctx.redirect(servicesUrl(pages.urls.services, { ...query, page, edge: undefined }));
       }
       const view = {
         query,
         services,
+        borders: bordersOf(part, ({ place, name }) => placeKey(place, name)),
         total,
         size: pageSize,
         accessible: accessible.length,

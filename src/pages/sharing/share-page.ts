@@ -4,7 +4,7 @@ import { actionForm, csrfField, hiddenFields, selectField, textField } from '../
 import { pageHead, pageLayout } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
 import { notice } from '../elements/notice.ts';
-import { paging as pagingLinks } from '../elements/paging.ts';
+import { type PagingView, paging } from '../elements/paging.ts';
 import { copyableText } from '../elements/secret.ts';
 import { table } from '../elements/table.ts';
 import { timeElement } from '../elements/time.ts';
@@ -17,9 +17,7 @@ export interface ShareView {
   /** Empty for the default server. */
   readonly serverName: string;
   readonly shares: readonly Pick<Share, 'recipient' | 'scopeNames' | 'createdAt'>[];
-  readonly total: number;
-  readonly offset: number;
-  readonly limit: number;
+  readonly paging: PagingView;
   readonly links: readonly Omit<ShareCode, 'server'>[];
   /** Names of other users who have a page of the server open, as far as this is known here. */
   readonly connected: readonly string[];
@@ -56,7 +54,7 @@ export function sharePage(view: ShareView): Html {
 ${newLink !== undefined && newLinkPanel(newLink)}
 ${!mayShare && notice('warn', text`You may not share servers on this hub. An administrator can allow it with the scope shares!user in the role of users.`)}
 <section class="block"><h2>${text`Who can open it`}</h2>
-${view.shares.length === 0 ? html`<p class="soft">${text`No one else.`}</p>` : html`${shareTable(view)}${paging(view)}`}
+${view.shares.length === 0 ? html`<p class="soft">${text`No one else.`}</p>` : html`${shareTable(view)}${paging(view.paging)}`}
 ${whoElseIsThere(view)}
 </section>
 ${mayShare && html`<section class="block"><h2>${text`Share with someone`}</h2>${recipientForm(view)}</section>`}
@@ -128,16 +126,6 @@ function shareTable(view: ShareView): Html {
     ],
     view.shares,
   );
-}
-
-function paging({ layout, ownerName, serverName, offset, limit, total, shares }: ShareView) {
-  return pagingLinks({
-    page: Math.floor(offset / limit) + 1,
-    size: limit,
-    total,
-    shown: shares.length,
-    urlOf: (page) => `${layout.urls.share(ownerName, serverName)}?offset=${(page - 1) * limit}`,
-  });
 }
 
 const levelField = (levels: readonly ShareLevel[]): Html =>

@@ -12,16 +12,18 @@ import type { UserServers } from '../../servers/user-servers.ts';
 import type { Login } from '../../sessions/login-sessions.ts';
 import type { ShareRecipient } from '../../sharing/share.ts';
 import { codeLifetimeSeconds, type Sharing } from '../../sharing/sharing.ts';
+import type { PageEdge } from '../../store/page-edge.ts';
 import { type Phrase, text } from '../../texts/text.ts';
 import type { UserInfoStore } from '../../users/user-info-store.ts';
 import type { UserStore } from '../../users/user-store.ts';
+import { isPastLast, listUrl, pageLength, pagingOf, queryIn } from '../elements/list-query.ts';
+import { lastPageOf } from '../elements/paging.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
 import type { PageContext } from '../page-context.ts';
 import { problemOf } from '../problem-of.ts';
 import { type ShareView, sharePage } from './share-page.ts';
 import { type ShareLevel, shareLevels } from './share-words.ts';
 
-const pageLength = 50;
 const mostNames = 20;
 
 /** Whose server a page is about, and what the visitor may do there. */
@@ -88,11 +90,16 @@ export function shareRoutes(
     rest: Pick<ShareView, 'newLink' | 'typed'> = {},
   ): Promise<void> {
     const { ownerName, serverName, may, caller } = target;
-    const offset = offsetIn(ctx);
+    const query = new URLSearchParams(ctx.querystring);
+    const { page: number, edge } = queryIn(query);
+    const offset = (number - 1) * pageLength;
     const [shares, links] = await Promise.all([
-      sharing.sharesOfServer(ownerName, serverName, { offset, limit: pageLength }),
+      sharing.sharesOfServer(ownerName, serverName, { offset, limit: pageLength, edge }),
       sharing.codesOfServer(ownerName, serverName, { offset: 0, limit: 100 }),
     ]);
+    if (isPastLast(shares.items, shares.total)) {
+      return ctx.redirect(pageUrl(target, lastPageOf(shares.total, pageLength)));
+    }
     const membership = await deps.authorizer.membershipFor(caller.scopes);
     const readable = shares.items.flatMap(({ recipient: { kind, name } }) =>
       kind === 'user' && mayAccess(caller.scopes, 'read:users:info', { kind, name }, membership)
@@ -104,9 +111,12 @@ export function shareRoutes(
       ownerName,
       serverName,
       shares: shares.items,
-      total: shares.total,
-      offset,
-      limit: pageLength,
+      paging: pagingOf(
+        { page: number, edge },
+        shares,
+        ({ key }) => key,
+        (page, edge) => pageUrl(target, page, edge),
+      ),
       links: links.items,
       connected: connectedTo(target),
       displayNames: await deps.userInfo.displayNames(readable),
@@ -118,6 +128,9 @@ export function shareRoutes(
     });
     pages.send(ctx, page, rest.typed === undefined ? 200 : 400);
   }
+
+  const pageUrl = ({ ownerName, serverName }: Target, page: number, edge?: PageEdge) =>
+    listUrl(pages.urls.share(ownerName, serverName), '', page, edge);
 
   async function grant(
     ctx: Context,
@@ -228,9 +241,4 @@ function recipientKinds(held: ScopeSet, ownName: string): ShareRecipient['kind']
     ...(mayName('read:users:name') ? (['user'] as const) : []),
     ...(mayName('read:groups:name') ? (['group'] as const) : []),
   ];
-}
-
-function offsetIn(ctx: Context): number {
-  const { offset } = ctx.query;
-  return typeof offset === 'string' && /^\d{1,6}$/.test(offset) ? Number(offset) : 0;
 }

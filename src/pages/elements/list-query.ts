@@ -1,14 +1,8 @@
 import type { Context } from 'koa';
 import type { ListPage, PageEdge } from '../../store/page-edge.ts';
-import {
-  bordersOf,
-  edgeFields,
-  edgeIn,
-  type PagingView,
-  pageNumberIn,
-} from '../elements/paging.ts';
+import { bordersOf, edgeFields, edgeIn, type PagingView, pageNumberIn } from './paging.ts';
 
-/** Rows on a page of groups, members or holders. */
+/** Rows on a page of groups, members, holders or shares. */
 export const pageLength = 50;
 const longestSearch = 255;
 
