@@ -73,6 +73,9 @@ def as_package(folder, scratch):
         (directory / "__init__.py").touch()
     for file in Path(folder).resolve().glob("*.py"):
         (package / file.name).symlink_to(file)
+    for helper in ("mockservice.py", "mocksu.py"):
+        if not (package / helper).exists():
+            (package / helper).symlink_to(DEBIAN_TESTS / helper)
     return package
 
 

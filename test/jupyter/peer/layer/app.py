@@ -1,6 +1,7 @@
 """Stands in for the application object of JupyterHub: its settings become the configuration of the hub."""
 
 import json
+import re
 import sqlite3
 from contextlib import closing
 from datetime import timedelta
@@ -50,6 +51,10 @@ class Settings(dict):
         sections = {}
         for name, value in self.items():
             if name in SETTINGS:
+                if callable(value):
+                    exclude(f"a function as the setting {name}")
+                if value is None:
+                    continue
                 section, setting = SETTINGS[name]
                 sections = merge(sections, {section: {setting: value}})
             elif name == "spawner_class":
@@ -211,6 +216,8 @@ class App:
     def __init__(self):
         fields = self.__dict__
         fields["process"] = Hub()
+        # The hub always knows its own address.
+        fields["public_url"] = self.process.url
         fields["tornado_settings"] = Settings()
         fields["authenticator"] = Authenticator(self.process.folder)
         fields["custom_scopes"] = {}
@@ -219,6 +226,7 @@ class App:
         fields["configured_services"] = []
         fields["owners_of_tokens"] = {}
         fields["secrets_of_tokens"] = {}
+        fields["scopes_of_users"] = None
         fields["api"] = Api(self.process, self.bring_up)
         fields["db"] = orm.Database()
         fields["users"] = Users(self)
@@ -245,6 +253,9 @@ class App:
         more = {"Hub": {"custom_scopes": self.custom_scopes}}
         if self.has_bare_users:
             more["Hub"]["load_roles"] = [*LAYER_ROLES, *BARE_ROLES]
+        elif self.scopes_of_users is not None:
+            user_role = {"name": "user", "scopes": self.scopes_of_users}
+            more["Hub"]["load_roles"] = [*LAYER_ROLES, user_role]
         if self.configured_services:
             more["Hub"]["services"] = [LAYER_SERVICE, *self.configured_services]
         if self.default_server_name:
@@ -329,6 +340,7 @@ class App:
     def clear(self):
         """Removes what a test has left: servers, users, groups, services and roles."""
         self._service_map.clear()
+        self.__dict__["scopes_of_users"] = None
         for user in self.api.everything("users", query={"include_stopped_servers": ""}):
             for name, server in user["servers"].items():
                 if not server["stopped"]:
@@ -346,6 +358,19 @@ class App:
                 self.api.delete("services", service["name"])
         self.services.clear()
         self.service_tokens.clear()
+
+    def note_change(self, method, path, body, made):
+        """What a test did over the API itself, and the objects of JupyterHub would know of."""
+        if method == "post" and self.has_bare_users and re.fullmatch("users(/[^/]+)?", path):
+            for user in made if isinstance(made, list) else [made]:
+                orm.Role(name="user")._assign(orm.User(name=user["name"]))
+        if method == "patch" and re.fullmatch("users/[^/]+", path) and "name" in body:
+            orm.User(name=path.removeprefix("users/"))._rename(body["name"])
+        if method == "post" and re.fullmatch("services/[^/]+", path):
+            service = orm.Service(name=path.removeprefix("services/"))
+            service._settings, self._service_map[service.name] = body, service
+        if method == "delete" and path.startswith("services/"):
+            self._service_map.pop(path.removeprefix("services/"), None)
 
     def close(self):
         web.Translation.app = None

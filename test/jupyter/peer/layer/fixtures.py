@@ -108,6 +108,23 @@ def _mock_service(app, **settings):
     return service
 
 
+@pytest.fixture
+def service_name():
+    return f"runtime-service-{next(_numbers)}"
+
+
+@pytest.fixture
+def service_data(service_name):
+    """Of a service that is added over the API."""
+    return {
+        "api_token": f"token-of-{service_name}",
+        "oauth_client_id": f"service-{service_name}",
+        "oauth_redirect_uri": "http://127.0.0.1:5555/callback",
+        "oauth_no_confirm": True,
+        "info": {"of": "a test"},
+    }
+
+
 _command = [sys.executable, str(DEBIAN_TESTS / "mockservice.py")]
 
 
@@ -148,6 +165,11 @@ def full_spawn(app):
     """Servers that check their visitors, as Jupyter does."""
     exclude("a whole Jupyter server")
     yield
+
+
+@pytest.fixture
+def role(app):
+    exclude("a role written into the database")
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ BASE_PATH = "/base/path/"
 LAYER = "layer"
 LAYER_TOKEN = "token-of-the-translation-layer"
 READY_SECONDS = 120
+# Of JupyterHub, which the hub says it has.
+INTERFACE_VERSION = "5.0.0"
 
 # What the layer gives to users of a test, it must hold itself.
 LAYER_SCOPES = [
@@ -97,7 +99,9 @@ class Hub:
                 "allow_managed_services_at_runtime": True,
                 "api_token_limit_per_user": 0,
                 "session_limit_per_user": 0,
+                # As JupyterHub does without any setting.
                 "redirect_to_server": True,
+                "implicit_spawn_seconds": 1,
                 "services": [LAYER_SERVICE],
                 "load_roles": LAYER_ROLES,
             },

@@ -29,6 +29,14 @@ class FormSpawner:
     configuration = {"MockProcessSpawner": {"form": True}}
 
 
+def options_of(options):
+    """Options as `FormSpawner` reads them from its form; others as they are."""
+    if "bounds" not in options or "energy" not in options:
+        return options
+    bounds = [int(text) for text in options["bounds"].split()]
+    return {**options, "bounds": bounds, "notspecified": 5}
+
+
 class FalsyCallableFormSpawner:
     options_form = ""
     configuration = {}

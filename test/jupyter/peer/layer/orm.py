@@ -350,9 +350,14 @@ class Service(_Holder):
         """The same object for the same process."""
         pid = self.model()["pid"]
         known = self.__dict__.get("_process")
-        if known is None or known.pid != pid:
+        # Between two processes the hub names none.
+        if known is None or pid is not None and known.pid != pid:
             known = self._process = Process(pid)
         return known
+
+    @property
+    def href(self):
+        return self.prefix
 
     @property
     def oauth_available(self):
@@ -532,7 +537,9 @@ class Spawner(Base):
 
     @property
     def user_options(self):
-        return self._value("user_options", {})
+        from .mocking import options_of
+
+        return options_of(self._value("user_options", {}))
 
     @property
     def state(self):
@@ -626,6 +633,11 @@ class User(_Holder):
         _api().send("POST", "users", self.name, body={"admin": self._admin})
         if has_default_roles and _app.has_bare_users:
             Role(name="user")._assign(self)
+
+    def _rename(self, name):
+        known = User._known
+        known[name] = known.pop(self.name)
+        self.__dict__["name"] = name
 
     def _delete(self):
         for name, spawner in self.spawners.items():
@@ -725,6 +737,9 @@ class User(_Holder):
     @property
     def url(self):
         return self.prefix
+
+    def public_url(self, name=""):
+        return _app.process.origin + self.server_url(name)
 
     def server_url(self, name=""):
         return f"{self.prefix}{quote(name)}/" if name else self.prefix

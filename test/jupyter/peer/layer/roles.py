@@ -8,6 +8,10 @@ from .excluded import exclude
 def create_role(db, definition):
     if not definition["name"]:
         raise ValueError("a role without a name")
+    if definition["name"] == "user" and not orm._app.has_bare_users:
+        # What the configuration says of every user, the API cannot change.
+        orm._app.__dict__["scopes_of_users"] = definition["scopes"]
+        return
     try:
         orm.Role(name=definition["name"])._store(
             definition.get("scopes", []), definition.get("description", "")

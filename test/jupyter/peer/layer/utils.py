@@ -1,5 +1,8 @@
 """Stands in for `jupyterhub.tests.utils`: the same helpers, for the hub of the layer."""
 
+import re
+from urllib.parse import unquote
+
 import pytest
 
 from . import orm
@@ -51,6 +54,10 @@ async def api_request(app, *path, method="get", noauth=False, bypass_proxy=False
         if method.lower() != "get" and headers["Referer"].startswith(app.process.url):
             # As the scripts of the hub's pages send it.
             headers.setdefault("X-CSRF-Token", await csrf_token(app, options["cookies"]))
+    xsrf = re.search(r"[?&]_xsrf=([^&]*)", path[-1] if path else "")
+    if "cookies" in options and xsrf:
+        # Where pages of JupyterHub send the token in the address, those of the hub send a header.
+        headers["X-CSRF-Token"] = unquote(xsrf[1])
     if options.get("data") and method.lower() != "get":
         headers.setdefault("Content-Type", "application/json")
     if headers.get("Authorization") == "":
@@ -62,6 +69,9 @@ async def api_request(app, *path, method="get", noauth=False, bypass_proxy=False
 
 def get_page(path, app, hub=True, **options):
     prefix = f"{BASE_PATH}hub/" if hub else BASE_PATH
+    if "/api/" not in path:
+        # As browsers ask for what they show.
+        options["headers"] = {"Accept": "text/html,*/*;q=0.8", **(options.get("headers") or {})}
     return async_requests.get(app.process.origin + join(prefix, path), **options)
 
 

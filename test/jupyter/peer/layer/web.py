@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import requests
 from bs4 import BeautifulSoup
@@ -30,11 +30,20 @@ ALIAS = re.compile("^access:users:servers(!|$)")
 START = re.compile(r"/hub/api/users/[^/]+/(server|servers/[^/?]+)/?(\?|$)")
 
 
+FORM_COOKIE, XSRF_COOKIE = "hub-form", "_xsrf"
+
+
 class Translation:
     """What this run asks of answers: which version of JupyterHub the tests are of."""
 
     has_newer_members = False
     app = None
+    form_cookies = set()
+
+    @classmethod
+    def has_form_spawner(cls):
+        chosen = cls.app.tornado_settings.get("spawner_class") if cls.app is not None else None
+        return getattr(chosen, "options_form", "") != ""
 
 
 def members_of(kind):
@@ -73,7 +82,8 @@ def as_jupyterhub_says(value):
     if isinstance(value.get("scopes"), list):
         value["scopes"] = [scope for scope in value["scopes"] if is_scope_of_jupyterhub(scope)]
     if kind is None:
-        value = {name: as_jupyterhub_says(entry) for name, entry in value.items() if name != LAYER}
+        beyond = {LAYER, "hub_version"}
+        value = {name: as_jupyterhub_says(entry) for name, entry in value.items() if name not in beyond}
     return value
 
 
@@ -92,8 +102,15 @@ def translate_answer(answer):
         # The part of a page that JupyterHub's templates call so.
         page = answer.content.replace(b"<main", b'<div class="container"><main')
         page = page.replace(b"</main>", b"</main></div>")
+        # The forms of the menu are on every page, where those of JupyterHub have links.
+        page = re.sub(rb'<form [^>]*action="[^"]*/hub/(preferences|logout)".*?</form>', b"", page, flags=re.DOTALL)
         page = page.replace(b"<nav", b'<div id="thenavbar"><nav', 1)
         answer._content = page.replace(b"</nav>", b"</nav></div>", 1)
+    for cookie in list(answer.cookies):
+        if cookie.name == FORM_COOKIE:
+            answer.cookies.clear(cookie.domain, cookie.path, FORM_COOKIE)
+            answer.cookies.set(XSRF_COOKIE, cookie.value, domain=cookie.domain, path=cookie.path)
+            Translation.form_cookies.add(cookie.value)
     is_start = answer.request.method == "POST" and START.search(answer.request.url)
     if is_start and answer.status_code in (201, 202):
         answer._content = b""
@@ -104,6 +121,12 @@ def translate_answer(answer):
         except ValueError:
             pass
     return answer
+
+
+def in_form_of_hub(data):
+    """What a test fills into the form of `FormSpawner`, with the names that the fields have on a page of the hub."""
+    values = {name: [value] if isinstance(value, str) else value for name, value in data.items()}
+    return {f"option-{name}": " ".join(texts) for name, texts in values.items()}
 
 
 def form_fields(answer):
@@ -146,6 +169,8 @@ class Browser(requests.Session):
             # The token that a client of JupyterHub takes from its cookie and a form of the hub holds.
             data["_csrf"] = data.pop("_xsrf")
         elif method.lower() == "post" and is_form and (data is None or isinstance(data, dict)):
+            if Translation.has_form_spawner() and "/hub/spawn" in path:
+                data = in_form_of_hub(data or {})
             if url not in self.forms:
                 shown = {key: options[key] for key in ("cookies",) if key in options}
                 self.forms[url] = form_fields(super().request("get", url, **shown))
@@ -158,11 +183,56 @@ class Browser(requests.Session):
         options.setdefault("timeout", 60)
         if Translation.app is not None:
             Translation.app.let_time_pass()
-        answer = translate_answer(super().request(method, url, **options))
+        self._name_cookies(options)
+        answer = super().request(method, url, **options)
+        self._note_change(answer)
+        answer = translate_answer(self._start_by_itself(answer, options))
         answer.url = re.sub(rf"(request-scope=(?:\w+\+)*){STANDARD}", r"\1user", answer.url)
         if answer.headers.get("Content-Type", "").startswith("text/html"):
             self.forms[answer.url] = form_fields(answer)
         return answer
+
+
+    @staticmethod
+    def _name_cookies(options):
+        """The cookie of a form by the name that the hub knows it by."""
+        cookies = options.get("cookies")
+        for cookie in list(cookies) if isinstance(cookies, requests.cookies.RequestsCookieJar) else ():
+            if cookie.name == XSRF_COOKIE and cookie.value in Translation.form_cookies:
+                options["cookies"] = requests.cookies.merge_cookies(
+                    requests.cookies.cookiejar_from_dict({FORM_COOKIE: cookie.value}), cookies
+                )
+
+    @staticmethod
+    def _note_change(answer):
+        path = urlsplit(answer.url).path.partition("/hub/api/")[2]
+        if Translation.app is None or not path or answer.status_code >= 300:
+            return
+        try:
+            body = json.loads(answer.request.body or "{}")
+            made = answer.json() if answer.content else None
+        except (ValueError, TypeError):
+            return
+        Translation.app.note_change(answer.request.method.lower(), path, body, made)
+
+    def _start_by_itself(self, answer, options):
+        """What a browser goes on to from `/hub/spawn`, whose script presses the button for starting a server."""
+        is_start = urlsplit(answer.url).path.startswith(f"{BASE_PATH}hub/spawn")
+        if not is_start or not options.get("allow_redirects", True):
+            return answer
+        form = BeautifulSoup(answer.text, "html.parser").find("form", {"data-start-seconds": True})
+        if form is None:
+            return answer
+        fields = {field["name"]: field["value"] for field in form.find_all("input")}
+        url = urljoin(answer.url, form["action"])
+        sent = {name: options[name] for name in ("cookies", "timeout") if name in options}
+        origin = "{0.scheme}://{0.netloc}".format(urlsplit(url))
+        started = super().request("post", url, data=fields, headers={"Origin": origin}, **sent)
+        if started.history:
+            # The page and its form are one step of JupyterHub's.
+            started.history[0].url = answer.url
+        started.history = [*answer.history, *started.history]
+        return started
 
 
 class _Requests:
