@@ -178,7 +178,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     announcements,
     gateway,
     version,
-    look: site.look,
+    look: site.toldLook,
     environment,
     program: options.program ?? [],
   });

@@ -171,8 +171,10 @@ name says otherwise.
 
 ## What a reload changes
 
-\`hub reload\` and SIGHUP check the whole file, then take over services, roles, groups and the settings of
-authenticators. When other settings have changed, the log names them: they need a restart.
+\`hub reload\` and SIGHUP check the whole file, then take over services, roles, groups, the settings of
+authenticators, announcements, languages, the title, the accent colour and
+[the rest of the look](../how-to/give-it-your-look.md), on gateways too. When other settings have changed, the log names
+them: they need a restart.
 
 ${sections.join('\n')}`;
 }

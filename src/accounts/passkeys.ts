@@ -112,7 +112,7 @@ export function createPasskeys(deps: {
   readonly throttle: LoginThrottle;
   readonly audit: Pick<AuditTrail, 'recordBounded'>;
   readonly publicUrl: URL;
-  readonly hubTitle: string;
+  readonly hubTitle: () => string;
   readonly log: Logger;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -120,7 +120,9 @@ export function createPasskeys(deps: {
   const { store, sealer, now, log, publicUrl } = deps;
   const party: RelyingParty = {
     id: publicUrl.hostname,
-    name: deps.hubTitle,
+    get name() {
+      return deps.hubTitle();
+    },
     origin: publicUrl.origin,
   };
 

@@ -74,7 +74,7 @@ export function createSecondFactors(deps: {
   /** Not that of the passwords: a right password forgets the failures there. */
   readonly throttle: LoginThrottle;
   readonly rule: Pick<SecondFactorRule, 'isRequiredOf'>;
-  readonly hubTitle: string;
+  readonly hubTitle: () => string;
   readonly audit: Pick<AuditTrail, 'recordBounded'>;
   readonly now?: () => Date;
 }): SecondFactors {
@@ -102,7 +102,7 @@ export function createSecondFactors(deps: {
 
   async function setUpOf(user: Pick<User, 'name'>, secret: string): Promise<SetUp> {
     const { totpUri } = await loadTotp();
-    return { secret, uri: totpUri({ issuer: hubTitle, userName: user.name, secret }) };
+    return { secret, uri: totpUri({ issuer: hubTitle(), userName: user.name, secret }) };
   }
 
   return {

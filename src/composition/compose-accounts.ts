@@ -82,7 +82,7 @@ export function composeAccounts(
     recoveryCodes: stores.recoveryCodes,
     throttle: secondFactorThrottle,
     rule: secondFactorRule,
-    hubTitle: config.Hub.title,
+    hubTitle: () => site.look.current.title,
     audit: database.audit,
   });
   const passkeys = createPasskeys({
@@ -94,7 +94,7 @@ export function composeAccounts(
     throttle: secondFactorThrottle,
     audit: database.audit,
     publicUrl: config.publicUrl,
-    hubTitle: config.Hub.title,
+    hubTitle: () => site.look.current.title,
     log,
     now: database.now,
   });

@@ -6,7 +6,7 @@ import type { SiteSetting } from '../gateway/feed-events.ts';
 import { createClientAddressReader } from '../http/client-address.ts';
 import { createErrorAnswers } from '../http/error-answers.ts';
 import { createOrigins } from '../http/origins.ts';
-import { builtInLook, type Look, type OwnLook } from '../look/look.ts';
+import { builtInLook, type OwnLook, type ToldLook } from '../look/look.ts';
 import { createAnnounced } from '../pages/announced.ts';
 import { loadAssets } from '../pages/assets/assets.ts';
 import { createErrorPageRenderer } from '../pages/errors/error-page-renderer.ts';
@@ -20,7 +20,8 @@ export type Site = Awaited<ReturnType<typeof composeSite>>;
 
 /** The settings that the site follows from. */
 export type SiteConfig = Pick<Config, 'basePath' | 'publicUrl' | 'connectUrl' | 'subdomainHost'> & {
-  readonly Hub: Pick<Config['Hub'], SiteSetting>;
+  readonly Hub: Pick<Config['Hub'], SiteSetting> &
+    Partial<Pick<Config['Hub'], 'language' | 'languages_dir'>>;
   /** Where relative paths begin; left out where there are none. */
   readonly directory?: string;
 };
@@ -32,10 +33,7 @@ export async function composeSite(
   const { Hub, basePath, publicUrl } = config;
   const urls = createPageUrls(basePath);
   const apiPath = `${urls.hub}api/`;
-  const assets = await loadAssets({
-    staticUrl: `${urls.hub}static/`,
-    accentColour: Hub.accent_color,
-  });
+  const assets = await loadAssets({ staticUrl: `${urls.hub}static/` });
   const isHttps = publicUrl.protocol === 'https:';
   const origins = createOrigins({
     publicUrl,
@@ -48,7 +46,14 @@ export async function composeSite(
   const canHaveHostCookie = isHttps && basePath === '/' && !origins.areSeparate;
   const languages = await loadLanguages(languageSettingsOf(config));
   const look = { current: builtInLook };
-  const layout = { hubTitle: Hub.title, urls, assets, look };
+  const layout = {
+    get hubTitle() {
+      return look.current.title;
+    },
+    urls,
+    assets,
+    look,
+  };
   const announced = createAnnounced();
   return {
     isHttps,
@@ -63,11 +68,19 @@ export async function composeSite(
     /** From now on pages look so. */
     setLook(own: OwnLook): void {
       assets.setOwnFiles(own.files);
+      assets.setAccentColour(own.look.accentColour);
       look.current = own.look;
     },
-    /** The same in a gateway, whose hub has the files. */
-    followLook(told: Look): void {
-      // An older hub may not know all of it.
+    /** What gateways are told of it. */
+    toldLook: {
+      get current(): ToldLook {
+        return { ...look.current, languages: languages.own };
+      },
+    },
+    /** The same in a gateway, whose hub has the files. An older hub may not know all of it. */
+    followLook({ languages: own = { catalogues: {} }, ...told }: Partial<ToldLook>): void {
+      languages.follow(own);
+      assets.setAccentColour(told.accentColour);
       look.current = { ...builtInLook, ...told };
     },
     /** What every page has in common. */

@@ -1,5 +1,4 @@
 import type { Config } from '../config/config.ts';
-import { languageSettingsOf } from '../config/language-settings.ts';
 import { Secret } from '../config/secret.ts';
 import { deriveSecrets } from '../crypto/derived-secrets.ts';
 import { hashSecret } from '../crypto/hash.ts';
@@ -30,10 +29,6 @@ export function gatewaySettings(
 function gatewayConfig({ Hub, Proxy: proxyConfig, ...config }: Config): GatewayConfig {
   return {
     Hub: {
-      title: Hub.title,
-      accent_color: Hub.accent_color,
-      language: Hub.language,
-      languages_dir: languageSettingsOf({ Hub, directory: config.directory }).directory,
       trusted_proxies: Hub.trusted_proxies,
       environment_prefixes: Hub.environment_prefixes,
       bind_url: Hub.bind_url,

@@ -41,6 +41,8 @@ const reloadedSettings = new Set([
   'announcement_logout',
   'language',
   'languages_dir',
+  'title',
+  'accent_color',
   ...Object.keys(lookSettings),
 ]);
 /** Read once at start by what a reload does not build again. */

@@ -4,7 +4,7 @@ import type { Config } from './config.ts';
 
 /** Which languages a configuration wants. */
 export function languageSettingsOf(config: {
-  readonly Hub: Pick<Config['Hub'], 'language' | 'languages_dir'>;
+  readonly Hub: Partial<Pick<Config['Hub'], 'language' | 'languages_dir'>>;
   readonly directory?: string;
 }): LanguageSettings {
   const { language, languages_dir: folder } = config.Hub;

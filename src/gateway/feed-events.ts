@@ -69,13 +69,7 @@ export interface GatewaySettings {
 }
 
 /** Settings that pages and addresses follow from, in hubs and gateways alike. */
-export type SiteSetting =
-  | 'title'
-  | 'accent_color'
-  | 'language'
-  | 'languages_dir'
-  | 'trusted_proxies'
-  | 'environment_prefixes';
+export type SiteSetting = 'trusted_proxies' | 'environment_prefixes';
 
 /** A part of the configuration that can be written as JSON. */
 export interface GatewayConfig {
@@ -110,7 +104,9 @@ export const feedEvent = z
       settings_digest: z.string(),
       look: z
         .unknown()
-        .describe('Names of files, texts and parts of pages that the operator gave.'),
+        .describe(
+          'Title, colour, names of files, texts, parts of pages and languages that the operator gave.',
+        ),
       now_ms: z
         .number()
         .describe('Time of day by the clock of the hub, in milliseconds since 1970.'),

@@ -1,3 +1,4 @@
+import type { OwnLanguages } from '../texts/languages.ts';
 import type { OwnText } from '../texts/own-text.ts';
 import type { Template, TemplateName } from './template.ts';
 
@@ -16,6 +17,10 @@ export interface OwnFile {
  * gateway gets it from its hub, where the files are.
  */
 export interface Look {
+  /** What the hub is called on every page. */
+  readonly title: string;
+  /** Of primary buttons and links, as `#2457d6`; the built-in one when left out. */
+  readonly accentColour?: string | undefined;
   readonly logo?: Logo | undefined;
   readonly favicon?: OwnFileName | undefined;
   /** Loaded after the built-in stylesheet. */
@@ -54,10 +59,15 @@ export interface OwnLook {
   readonly digest: string;
 }
 
+/** What a gateway is told: its hub has the files, of the languages too. */
+export interface ToldLook extends Look {
+  readonly languages: OwnLanguages;
+}
+
 /** The look at this moment: a reload puts another one in its place. */
 export interface CurrentLook {
   readonly current: Look;
 }
 
 /** That of a hub whose operator gave it none. */
-export const builtInLook: Look = { footerLinks: [], templates: {}, templatesIn: {} };
+export const builtInLook: Look = { title: 'Hub', footerLinks: [], templates: {}, templatesIn: {} };

@@ -19,6 +19,8 @@ const read = (settings: Partial<Settings>) =>
   readLook({
     directory,
     Hub: {
+      title: 'Hub',
+      accent_color: undefined,
       logo: undefined,
       logo_dark: undefined,
       favicon: undefined,

@@ -29,6 +29,8 @@ const templateNames = Object.keys(templatePlaceholders) as TemplateName[];
 type LookConfig = Pick<Config, 'directory'> & {
   readonly Hub: Pick<
     Config['Hub'],
+    | 'title'
+    | 'accent_color'
     | 'logo'
     | 'logo_dark'
     | 'favicon'
@@ -157,6 +159,8 @@ export async function readLook({ Hub, directory }: LookConfig): Promise<{
     warn('logo_dark', 'is only shown with Hub.logo; set that too');
   const favicon = await readImageFile('favicon', faviconTypes, 'the built-in icon is used');
   const look: Look = {
+    title: Hub.title,
+    accentColour: Hub.accent_color,
     logo: logo && {
       file: logo.file,
       darkFile: dark?.file,

@@ -68,7 +68,6 @@ export interface PageContext {
 }
 
 export function createPageContext(deps: {
-  readonly hubTitle: string;
   readonly urls: PageUrls;
   readonly assets: AssetUrls;
   readonly languages: Languages;
@@ -81,8 +80,7 @@ export function createPageContext(deps: {
   readonly announcements: Pick<Announcements, 'at'>;
   readonly formLimitBytes: number;
 }): PageContext {
-  const { hubTitle, urls, assets, look, publicUrl, origins, csrf, authorizer, announcements } =
-    deps;
+  const { urls, assets, look, publicUrl, origins, csrf, authorizer, announcements } = deps;
 
   function offeredLanguages(ctx: Context): OfferedLanguage[] {
     const { tag: current } = pages.languageOf(ctx);
@@ -97,7 +95,7 @@ export function createPageContext(deps: {
   async function layoutFor(ctx: Context): Promise<LayoutProps> {
     const login = loginOf(ctx);
     const base = {
-      hubTitle,
+      hubTitle: look.current.title,
       urls,
       assets,
       look,

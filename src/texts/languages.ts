@@ -15,7 +15,14 @@ export interface LanguageSettings {
   /** Folder of the operator's catalogues, `<tag>.json` each. */
   readonly directory?: string | undefined;
   /** BCP 47 tag of the language of those who have none that there is. */
-  readonly defaultLanguage?: string;
+  readonly defaultLanguage?: string | undefined;
+}
+
+/** What the operator gave; it can be written as JSON, for processes that do not have the files. */
+export interface OwnLanguages {
+  readonly defaultLanguage?: string | undefined;
+  /** Translations by the tag of their language, and there by key. */
+  readonly catalogues: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
 /** A problem of a file of the operator. */
@@ -29,6 +36,7 @@ export interface Languages {
   readonly all: readonly Language[];
   /** What of the operator's files was left out. */
   readonly problems: readonly LanguageProblem[];
+  readonly own: OwnLanguages;
   /** The English source of every text, by its key. */
   readonly keys: readonly string[];
   find(tag: string): Language | undefined;
@@ -36,12 +44,15 @@ export interface Languages {
   negotiate(acceptLanguage: string | undefined): Language;
   /** Reads the files of the operator again. */
   reload(settings: LanguageSettings): Promise<void>;
+  /** Takes over what another process read. */
+  follow(own: OwnLanguages): void;
 }
 
 /** Reads the texts in all languages. What is wrong in a file of the operator is left out and listed. */
 export async function loadLanguages(settings: LanguageSettings = {}): Promise<Languages> {
   const german = await readGerman();
   let current = await readAll(german, settings);
+  let followed: string | undefined;
 
   return {
     get all() {
@@ -49,6 +60,9 @@ export async function loadLanguages(settings: LanguageSettings = {}): Promise<La
     },
     get problems() {
       return current.problems;
+    },
+    get own() {
+      return current.own;
     },
     keys: [...german.keys()].sort(),
     find: (tag) => current.all.find((language) => language.tag === tag),
@@ -64,6 +78,13 @@ export async function loadLanguages(settings: LanguageSettings = {}): Promise<La
     async reload(changed) {
       current = await readAll(german, changed);
     },
+    follow(own) {
+      const told = JSON.stringify(own);
+      // What was compiled for the same texts is kept.
+      if (told === followed) return;
+      followed = told;
+      current = { ...languagesOf(german, own), problems: [] };
+    },
   };
 }
 
@@ -77,31 +98,47 @@ async function readGerman(): Promise<ReadonlyMap<string, string>> {
 
 interface LanguageSet {
   readonly all: readonly Language[];
+  readonly own: OwnLanguages;
   readonly problems: readonly LanguageProblem[];
 }
 
 async function readAll(
   german: ReadonlyMap<string, string>,
-  { directory, defaultLanguage = 'en' }: LanguageSettings,
+  { directory, defaultLanguage }: LanguageSettings,
 ): Promise<LanguageSet> {
-  const own = await readOperatorFiles(directory, (key) => german.has(key));
+  const { catalogues, problems } = await readOperatorFiles(directory, (key) => german.has(key));
+  const own = {
+    defaultLanguage,
+    catalogues: Object.fromEntries(
+      [...catalogues].map(([tag, translations]) => [tag, Object.fromEntries(translations)]),
+    ),
+  };
+  return { ...languagesOf(german, own), problems };
+}
+
+function languagesOf(
+  german: ReadonlyMap<string, string>,
+  own: OwnLanguages,
+): Pick<LanguageSet, 'all' | 'own'> {
+  const { defaultLanguage = 'en' } = own;
   const languages = new Map<string, Language>();
   const shipped = new Map<string, ReadonlyMap<string, string>>([
     ['en', new Map()],
     ['de', german],
   ]);
   for (const [tag, translations] of shipped) {
-    const changed = new Map([...translations, ...(own.catalogues.get(tag) ?? [])]);
+    const changed = new Map([...translations, ...Object.entries(own.catalogues[tag] ?? {})]);
     languages.set(tag, new Language(tag, changed, undefined, defaultLanguage));
   }
-  for (const [tag, translations] of own.catalogues) {
+  for (const [tag, catalogue] of Object.entries(own.catalogues)) {
     if (languages.has(tag)) continue;
+    const translations = new Map(Object.entries(catalogue));
     const base = languages.get(new Intl.Locale(tag).language) ?? languages.get('en');
     languages.set(tag, new Language(tag, translations, base, defaultLanguage));
   }
   const first = languages.get(defaultLanguage);
   const others = [...languages.values()].filter((language) => language !== first);
-  return { all: first === undefined ? others : [first, ...others], problems: own.problems };
+  return { all: first === undefined ? others : [first, ...others], own };
 }
 
 async function readOperatorFiles(

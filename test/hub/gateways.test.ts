@@ -138,7 +138,10 @@ test('gateways of other settings are replaced, and end with their last connectio
   const [socket] = await openSockets(`${folder.url}user/alice/socket`, token, 1);
   first.signal('SIGTERM');
   await untilGone(first.pid);
-  await folder.configure({ Hub: { gateways: 1, gateway_linger: 30, title: 'Another' }, Spawner });
+  await folder.configure({
+    Hub: { gateways: 1, gateway_linger: 30, shutdown_timeout: 29 },
+    Spawner,
+  });
   const second = await folder.start();
   const [latter = 0] = gatewayPids(second);
   expect(latter).not.toBe(former);

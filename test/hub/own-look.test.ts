@@ -195,6 +195,40 @@ describe('a look of its own, which a reload brings,', () => {
     await hub.logIn('alice');
   });
 
+  test('has its title and its colour on the next page, of a gateway too', async () => {
+    const styleOf = async (markup: string) => {
+      const path = /href="(\/hub\/static\/site\.[^"]+)"/.exec(markup)?.[1] ?? '/no-stylesheet';
+      return (await fetch(new URL(path, hub.url))).text();
+    };
+    const old = await styleOf(await page('hub/login'));
+    await hub.reload(configOf({ ...ownLook, title: 'Physics Lab', accent_color: '#7a1f5c' }));
+    const login = await page('hub/login');
+    expect(login).toContain('Physics Lab</title>');
+    const style = await styleOf(login);
+    expect(style).toContain('#7a1f5c');
+    expect(old).not.toContain('#7a1f5c');
+    await until(async () => (await page('hub/%zz')).includes('Physics Lab</title>'), 'it knows');
+    expect(await styleOf(await page('hub/%zz'))).toBe(style);
+    expect(hub.logLines.filter(({ msg }) => String(msg).includes('need a restart'))).toEqual([]);
+  });
+
+  test('brings languages, which a gateway hears of without their files', async () => {
+    await mkdir(join(hub.directory, 'languages'), { recursive: true });
+    await writeFile(join(hub.directory, 'languages', 'fr.json'), '{"Error {0}": "Erreur {0}"}');
+    await hub.reload(configOf({ languages_dir: 'languages', language: 'fr' }));
+    const refused = async (language: string) =>
+      (
+        await new FakeBrowser().request(`${hub.url}hub/%zz`, {
+          headers: { accept: 'text/html', 'accept-language': language },
+        })
+      ).body;
+    await until(async () => (await refused('it')).includes('<html lang="fr"'), 'it reads French');
+    expect(await refused('fr')).toContain('Erreur 400');
+    expect(await refused('de')).toContain('<html lang="de"');
+    await hub.reload(configOf({}));
+    await until(async () => (await refused('fr')).includes('<html lang="en"'), 'it forgot French');
+  });
+
   test('goes with the settings', async () => {
     await hub.reload(configOf({}));
     const login = await page('hub/login');

@@ -42,7 +42,7 @@ test('a reload takes groups and roles over, and the log says what it changed', a
     Hub: {
       load_groups: [{ name: 'crew', users: ['ada'] }],
       services: [{ name: 'wiki', url: 'http://127.0.0.1:9', access: 'public' }],
-      title: 'Elsewhere',
+      shutdown_timeout: 7,
     },
   });
 
@@ -50,7 +50,7 @@ test('a reload takes groups and roles over, and the log says what it changed', a
   expect(await after.json()).toMatchObject({ name: 'crew', users: ['ada'] });
   const messages = hub.logLines.map((line) => JSON.stringify(line)).join('\n');
   expect(messages).toMatch(/"added":\["wiki"\]/);
-  expect(messages).toMatch(/"settings":\["Hub.title"\].*need a restart/);
+  expect(messages).toMatch(/"settings":\["Hub.shutdown_timeout"\].*need a restart/);
 });
 
 test('a guarded service asks for what the configuration in force allows it, without a restart', async () => {

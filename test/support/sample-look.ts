@@ -47,6 +47,7 @@ export const sampleLookFiles: readonly OwnFile[] = [
 export function sampleLook(text: (plausible: string) => string): CurrentLook {
   return {
     current: {
+      title: text('Hub'),
       logo: {
         file: `own-logo.${digest}.svg`,
         darkFile: `own-logo-dark.${digest}.svg`,

@@ -18,7 +18,11 @@ describe('assets', () => {
   });
 
   test('the stylesheet carries the accent colour, which changes its address', async () => {
-    const assets = await loadAssets({ staticUrl, accentColour: '#7a1f5c' });
+    const assets = await loadAssets({ staticUrl });
+    const builtIn = assets.url('site.css');
+    assets.setAccentColour('#7a1f5c');
+    expect(assets.url('site.css')).not.toBe(builtIn);
+    expect(assets.find(builtIn)?.cacheControl).toBe('no-cache');
     const url = assets.url('site.css');
     expect(assets.find(url)?.body.toString()).toContain('--accent:light-dark(#7a1f5c');
     expect(url).not.toBe((await loadAssets({ staticUrl })).url('site.css'));

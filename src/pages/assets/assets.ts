@@ -38,6 +38,8 @@ export interface AssetUrls {
 export interface Assets extends AssetUrls {
   /** The asset at the path of a request, also at an address of an older content. */
   find(path: string): Asset | undefined;
+  /** Gives primary buttons and links a colour, the built-in one for undefined. */
+  setAccentColour(colour: string | undefined): void;
   /** Puts the operator's own files in place of those before. */
   setOwnFiles(files: readonly OwnFile[]): void;
 }
@@ -86,21 +88,29 @@ const styles = [
 export async function loadAssets(options: {
   /** Path under which they are served, such as `/hub/static/`. */
   readonly staticUrl: string;
-  readonly accentColour?: string | undefined;
 }): Promise<Assets> {
   const bodies = new Map<AssetName, Buffer>();
   for (const name of files) bodies.set(name, await readFile(join(import.meta.dirname, name)));
-  bodies.set('site.css', await readStylesheet(options.accentColour));
 
   const urls = new Map<string, string>();
   const byFileName = new Map<string, Asset>();
-  for (const [name, body] of bodies) {
+  const stylesheet = await readStylesheet();
+
+  function put(name: AssetName, body: Buffer): void {
     const digest = hash('sha256', body, 'hex').slice(0, 12);
     const extension = extname(name);
     const fileName = `${name.slice(0, -extension.length)}.${digest}${extension}`;
     urls.set(name, options.staticUrl + fileName);
     addAsset(byFileName, { fileName, digest, body, contentType: contentTypes[extension] ?? '' });
   }
+  for (const [name, body] of bodies) put(name, body);
+
+  function setAccentColour(colour: string | undefined): void {
+    const former = urls.get('site.css');
+    if (former !== undefined) byFileName.delete(former.slice(options.staticUrl.length));
+    put('site.css', Buffer.from(withoutLayout(`${stylesheet}\n${accentCss(colour)}`)));
+  }
+  setAccentColour(undefined);
   let ownByFileName: ReadonlyMap<string, Asset> = new Map();
 
   return {
@@ -110,6 +120,7 @@ export async function loadAssets(options: {
       const fileName = path.slice(options.staticUrl.length);
       return findIn(byFileName, fileName) ?? findIn(ownByFileName, fileName);
     },
+    setAccentColour,
     setOwnFiles(files) {
       const own = new Map<string, Asset>();
       for (const { name: fileName, body, contentType } of files) {
@@ -148,11 +159,11 @@ function addAsset(
   assets.set(fileName.replace(digestInName, '.'), { ...asset, cacheControl: 'no-cache' });
 }
 
-async function readStylesheet(accentColour: string | undefined): Promise<Buffer> {
+async function readStylesheet(): Promise<string> {
   const parts = await Promise.all(
     styles.map((name) => readFile(join(import.meta.dirname, 'styles', `${name}.css`), 'utf8')),
   );
-  return Buffer.from(withoutLayout([...parts, accentCss(accentColour)].join('\n')));
+  return parts.join('\n');
 }
 
 /** Leaves out what is for the reader of the source: lines of comment, indentation, and spaces between signs. */

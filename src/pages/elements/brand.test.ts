@@ -50,7 +50,7 @@ test('the footer is in the language of its reader', () => {
   // Whoever it is not for has no empty frame.
   const alone = siteFooter({
     ...layout,
-    look: { current: { footerLinks: [], templates: {}, templatesIn } },
+    look: { current: { title: 'Lab', footerLinks: [], templates: {}, templatesIn } },
   });
   expect(renderHtml(html`${alone}`, new Language('fr'))).toBe('');
 });
