@@ -58,7 +58,9 @@ test('no page has words that are in no text', async () => {
   const pages = samplePages(assets, (plausible) => `⟦${plausible}⟧`);
   const brackets = new BracketLanguage();
   for (const [name, page] of Object.entries(pages)) {
-    expect(unbracketedIn(renderHtml(page, brackets)), name).toEqual([]);
+    // An address may have places to break.
+    const shown = renderHtml(page, brackets).replaceAll('<wbr>', '');
+    expect(unbracketedIn(shown), name).toEqual([]);
   }
 });
 

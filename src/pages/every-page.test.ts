@@ -66,6 +66,7 @@ describe.each([...pages.keys()])('the page %s', (name) => {
       'link',
       'input',
       'br',
+      'wbr',
       'img',
       'source',
       'path',

@@ -38,6 +38,28 @@ describe.runIf(hasChromium())('pages in a window', () => {
     expect(await faultsOf(stage.pages(language), widths)).toEqual({});
   });
 
+  test('the parts of the administration stand in one line on a phone, and keys reach each of them', async () => {
+    const { page } = stage;
+    await page.setViewportSize({ width: 390, height: 800 });
+    await stage.open(stage.pages('de').get('admin-activity') ?? '');
+    const tabs = page.locator('.tabs a');
+    const places = async () => Promise.all((await tabs.all()).map((tab) => tab.boundingBox()));
+    expect(new Set((await places()).map((place) => place?.y)).size).toBe(1);
+    const isInView = (place: { x: number; width: number } | null | undefined) =>
+      place != null && place.x >= 0 && place.x + place.width <= 390;
+    const isSeen = (place: { x: number; width: number } | null) =>
+      place !== null && place.x + place.width > 0 && place.x < 350;
+    // The one of the page is in view from the start.
+    expect(isInView((await places()).at(-1))).toBe(true);
+    await tabs.first().focus();
+    for (let index = 0; index < (await tabs.count()); index += 1) {
+      const focused = page.locator('.tabs a:focus');
+      expect(await focused.textContent()).toBe(await tabs.nth(index).textContent());
+      await expect.poll(async () => isSeen(await focused.boundingBox())).toBe(true);
+      await page.keyboard.press('Tab');
+    }
+  });
+
   test('names of 255 characters can be read whole, and push nothing out of the window', async () => {
     expect(await faultsOf(stage.pages('de', nameOf255), widths)).toEqual({});
   });

@@ -5,6 +5,7 @@ import type { Service } from '../../services/service.ts';
 import type { PlacedStatus, ServiceExit } from '../../services/service-status.ts';
 import { translated } from '../../texts/known-sentences.ts';
 import { type Phrase, text } from '../../texts/text.ts';
+import { addressElement } from '../elements/address.ts';
 import { actionForm } from '../elements/form.ts';
 import { pageHead } from '../elements/layout.ts';
 import type { FormLayoutProps } from '../elements/layout-props.ts';
@@ -127,7 +128,7 @@ ${
         )}`,
   )
 }
-${service.url !== undefined && fact(text`Address`, html`<code>${service.url}</code>`)}
+${service.url !== undefined && fact(text`Address`, addressElement(service.url))}
 ${launch !== undefined && fact(text`Folder`, html`<code>${launch.workingDirectory}</code>`)}
 ${launch?.user !== undefined && fact(text`Account`, launch.user)}
 ${launch !== undefined && fact(text`Limits`, text`${duration(service.readyTimeoutMs / 1000)} to become ready, ${duration(launch.stopGraceMs / 1000)} to end`)}

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { english } from '../../texts/language.ts';
 import { loadLanguages } from '../../texts/languages.ts';
 import { createPageUrls } from '../page-urls.ts';
+import { addressElement } from './address.ts';
 import { deviceName } from './device.ts';
 import { hiddenFields, textField } from './form.ts';
 import { formatBytes, formatCpu } from './quantity.ts';
@@ -144,4 +145,14 @@ describe('page addresses', () => {
     );
     expect(urls.loginWith('sso', '/x?y=1')).toBe('/team/hub/login/with/sso?next=%2Fx%3Fy%3D1');
   });
+});
+
+test('an address breaks before its port and after its slashes only', () => {
+  expect(String(addressElement('http://127.0.0.1:9000/a/b'))).toBe(
+    '<code>http://127.0.0.1<wbr>:9000/<wbr>a/<wbr>b</code>',
+  );
+  expect(String(addressElement('http+unix://%2Frun%2Fx.sock'))).toBe(
+    '<code>http+unix://%2Frun%2Fx.sock</code>',
+  );
+  expect(String(addressElement('http://a/<b>'))).toContain('&lt;b&gt;');
 });

@@ -206,6 +206,22 @@ test('the second factor is asked for with a field that phones fill in', () => {
   expect(page).toContain('name="next" value="/x"');
 });
 
+test('where a recovery code is asked for there is one way back to what is used otherwise', () => {
+  const pageFor = (code: boolean, passkey: boolean) =>
+    String(
+      secondFactorPage({ layout, isRecovery: true, offers: { code, passkey, recoveryCode: true } }),
+    );
+  for (const [code, passkey, words] of [
+    [true, false, 'Use my authenticator app'],
+    [false, true, 'Use my passkey'],
+    [true, true, 'Use my authenticator app or passkey'],
+  ] as const) {
+    const page = pageFor(code, passkey);
+    expect(page).toContain(`>${words}</a>`);
+    expect(page.match(/passkey/g) ?? []).toHaveLength(passkey ? 1 : 0);
+  }
+});
+
 test('after a logout the page warns of a login that goes on at the provider', () => {
   expect(String(loggedOutPage({ layout, provider: 'University' }))).toContain(
     'still be logged in at University',

@@ -30,6 +30,7 @@ export function secondFactorPage(view: SecondFactorView): Html {
   const { layout, error, waitSeconds, offers, isRecovery = false } = view;
   const { urls } = layout;
   const hasForm = offers.code || isRecovery;
+  const hasPasskey = offers.passkey && !isRecovery;
   const title = isRecovery
     ? text`Enter a recovery code`
     : offers.code
@@ -37,7 +38,7 @@ export function secondFactorPage(view: SecondFactorView): Html {
       : text`Use your passkey`;
   return focusLayout(layout, {
     title,
-    scripts: offers.passkey ? ['passkey.js'] : [],
+    scripts: hasPasskey ? ['passkey.js'] : [],
     body: html`<div class="panel">
 <header class="titles"><h1>${title}</h1><p class="lead">${leadOf(view)}</p></header>
 ${
@@ -47,7 +48,7 @@ ${
 }
 ${hasForm && codeForm(view)}
 ${
-  offers.passkey &&
+  hasPasskey &&
   passkeyForm(layout, {
     purpose: 'second-factor',
     action: urls.loginSecondFactor,
@@ -79,7 +80,12 @@ ${csrfField(layout)}${hiddenFields({ next, with: isRecovery ? 'recovery-code' : 
 ${isRecovery ? recoveryCodeField() : appCodeField()}
 <button class="button primary wide">${text`Log in`}</button>
 </form>
-${isRecovery ? html`<p class="small"><a href="${urls.loginSecondFactor}">${offers.code ? text`Use my authenticator app` : text`Use my passkey`}</a></p>` : recoveryLink(view)}`;
+${isRecovery ? html`<p class="small"><a href="${urls.loginSecondFactor}">${usualFactors(offers)}</a></p>` : recoveryLink(view)}`;
+}
+
+function usualFactors({ code, passkey }: FactorsOffered): Text {
+  if (!code) return text`Use my passkey`;
+  return passkey ? text`Use my authenticator app or passkey` : text`Use my authenticator app`;
 }
 
 function recoveryLink({ layout: { urls } }: SecondFactorView): Html {
