@@ -42,36 +42,62 @@ async function pidsOf(hub: TestHub): Promise<number[]> {
   return found.flat();
 }
 
-test('a program that takes the port of a slow server gets no visitors', async () => {
-  // Says where it should listen, and does not.
-  const cmd = ['sh', '-c', 'echo "$HUB_SERVICE_URL" >url; exec sleep 600'];
-  await using hub = await createServerHub({
-    Spawner: { cmd, start_timeout: 200, http_timeout: 1 },
-  });
-  await createUsers(hub, 'alice');
-  const failing = startServer(hub, path);
-  // From then on the hub only waits for an answer.
-  await until(async () => (await hub.api(path, adminToken)).ok, 'there is a server');
-  const isLaunched = ({ state }: ServerModel) => state?.['pid'] !== undefined;
-  const { state } = await untilServer(hub, path, isLaunched, 'it is launched');
-  const thief = createServer((_request, response) => response.end('give me your cookies'));
-  await once(thief.listen(Number(new URL(String(state?.['url'])).port), '127.0.0.1'), 'listening');
-  try {
-    await failing;
-    const server = await untilServer(hub, path, ({ failure }) => failure !== null, 'it failed');
-    expect(server.failure?.message).toMatch(
-      new RegExp(`did not answer within 1 second: pid ${process.pid} \\(.+\\) holds the port`),
-    );
-    const visit = await fetch(`${hub.url}user/alice/`, { redirect: 'manual' });
-    expect(await visit.text()).not.toContain('cookies');
-  } finally {
-    thief.closeAllConnections();
-    thief.close();
-  }
-});
+/** Seconds for a program that is heard of before they are over. */
+const patient = [100];
+/** Seconds for one that is given up after them: more of them, should a busy machine need more to tell why. */
+const hurried = [1, 4, 16, 64];
 
-/** Seconds for a program that is heard of before they are over, and for one that never is. */
-const [patient, hurried] = [100, 1];
+/** Starts a server that fails, with ever more time until the failure tells the reason. */
+async function expectFailure(
+  cmd: readonly string[],
+  httpTimeouts: readonly number[],
+  reason: RegExp,
+  fail: (hub: TestHub) => Promise<ServerModel> = failedStart,
+): Promise<void> {
+  let message: string | undefined;
+  for (const http_timeout of httpTimeouts) {
+    await using hub = await createServerHub({
+      Spawner: { cmd, start_timeout: 200, http_timeout },
+    });
+    const { failure } = await fail(hub);
+    expect(failure?.output.length).toBeLessThanOrEqual(50);
+    expect(await pidsOf(hub)).toEqual([]);
+    const health = await fetch(`${hub.url}hub/health`);
+    expect(health.status).toBe(200);
+    message = failure?.message;
+    if (message !== undefined && reason.test(message)) break;
+  }
+  expect(message).toMatch(reason);
+}
+
+test('a program that takes the port of a slow server gets no visitors', async () => {
+  const reason = new RegExp(
+    `did not answer within \\d+ seconds?: pid ${process.pid} \\(.+\\) holds the port`,
+  );
+  await expectFailure(['sleep', '600'], hurried, reason, async (hub) => {
+    await createUsers(hub, 'alice');
+    const failing = startServer(hub, path);
+    await until(async () => (await hub.api(path, adminToken)).ok, 'there is a server');
+    // From its launch on the hub only waits for an answer.
+    const isLaunched = ({ state, failure }: ServerModel) =>
+      state?.['pid'] !== undefined || failure !== null;
+    const { state } = await untilServer(hub, path, isLaunched, 'it is launched');
+    const thief = createServer((_request, response) => response.end('give me your cookies'));
+    // Without an address it was given up before it could be robbed.
+    const { port } = new URL(String(state?.['url'] ?? 'http://127.0.0.1:0'));
+    await once(thief.listen(Number(port), '127.0.0.1'), 'listening');
+    try {
+      await failing;
+      const server = await untilServer(hub, path, ({ failure }) => failure !== null, 'it failed');
+      const visit = await fetch(`${hub.url}user/alice/`, { redirect: 'manual' });
+      expect(await visit.text()).not.toContain('cookies');
+      return server;
+    } finally {
+      thief.closeAllConnections();
+      thief.close();
+    }
+  });
+});
 
 test.each([
   ['does not exist', patient, ['no-such-program'], /command not found in PATH: no-such-program/],
@@ -86,7 +112,7 @@ test.each([
     'never listens',
     hurried,
     fixtureApp('never-listens'),
-    /did not answer within 1 second: nothing listens/,
+    /did not answer within \d+ seconds?: nothing listens/,
   ],
   [
     'listens elsewhere',
@@ -94,27 +120,16 @@ test.each([
     ['sh', '-c', 'HUB_SERVICE_URL=http://127.0.0.1:0 exec "$@"', 'sh', ...fixtureApp('web-server')],
     /nothing listens on http:/,
   ],
-  // It must have answered before it is given up.
-  ['answers 500', 10, fixtureApp('web-server', 'broken'), /answers with status 500/],
+  ['answers 500', hurried, fixtureApp('web-server', 'broken'), /answers with status 500/],
   [
     'prints megabytes and hangs',
     hurried,
     fixtureApp('floods-output', '30'),
-    /did not answer within 1 second/,
+    /did not answer within \d+ seconds?/,
   ],
 ])(
   'a command that %s fails the start with the reason and leaves nothing',
-  async (_, http_timeout, cmd, reason) => {
-    await using hub = await createServerHub({
-      Spawner: { cmd, start_timeout: 200, http_timeout },
-    });
-    const { failure } = await failedStart(hub);
-    expect(failure?.message).toMatch(reason);
-    expect(failure?.output.length).toBeLessThanOrEqual(50);
-    expect(await pidsOf(hub)).toEqual([]);
-    const health = await fetch(`${hub.url}hub/health`);
-    expect(health.status).toBe(200);
-  },
+  (_, seconds, cmd, reason) => expectFailure(cmd, seconds, reason),
 );
 
 test('a server that runs out of memory says so in the API, on its page and in the log', async () => {
