@@ -7,7 +7,7 @@ import { lockUser } from '../store/user-lock.ts';
 import { userNameOf } from '../store/user-name-of.ts';
 import { text } from '../texts/text.ts';
 import { type FactorRemoval, removeFactor } from './factor-removal-store.ts';
-import { issueRecoveryCodes } from './recovery-code-store.ts';
+import { type FactorAdded, issueRecoveryCodes } from './recovery-code-store.ts';
 
 /** A public key by which a user proves who they are (Web Authentication Level 3). */
 export interface Passkey {
@@ -38,7 +38,7 @@ export interface PasskeyStore {
   add(
     passkey: Omit<Passkey, 'lastUsedAt'>,
     options: { readonly limit: number; readonly recoveryCodeHashes: readonly string[] },
-  ): Promise<{ readonly issuesRecoveryCodes: boolean }>;
+  ): Promise<FactorAdded>;
   /**
    * Records a use; false for a counter that has not grown since, and for a passkey that is gone (Web
    * Authentication Level 3 §7.2, steps 22 and 23).
@@ -124,13 +124,7 @@ export function createPasskeyStore(
           };
           await transaction.insertInto('passkeys').values(row).execute();
           await record(transaction, 'passkey.add', userId, { name });
-          const issuesRecoveryCodes = await issueRecoveryCodes(
-            database,
-            transaction,
-            userId,
-            recoveryCodeHashes,
-          );
-          return { issuesRecoveryCodes };
+          return await issueRecoveryCodes(database, transaction, userId, recoveryCodeHashes);
         });
       } catch (error) {
         if (isForeignKeyViolation(error)) {

@@ -1,21 +1,8 @@
 import { expect, test } from 'vitest';
 import { describeEachDatabase } from '../../test/support/databases.ts';
-import { Secret } from '../config/secret.ts';
-import { createSealer } from '../crypto/sealer.ts';
-import { createPasskeyStore } from './passkey-store.ts';
+import { createFactorStores } from '../../test/support/factor-stores.ts';
 import { createRecoveryCodeStore } from './recovery-code-store.ts';
-import { createSecondFactorStore } from './second-factor-store.ts';
 import { createUserStore } from './user-store.ts';
-
-const now = new Date(1000);
-const passkey = {
-  name: 'Laptop',
-  publicKey: 'a key',
-  signCount: 0,
-  transports: [],
-  verifiesUser: true,
-  createdAt: now,
-};
 
 describeEachDatabase('recovery codes', (open) => {
   const openStores = async () => {
@@ -23,24 +10,15 @@ describeEachDatabase('recovery codes', (open) => {
     const users = createUserStore(database);
     const { id } = await users.create({ name: 'alice' });
     const { id: other } = await users.create({ name: 'bob' });
-    const sealer = createSealer([new Secret('first key')], 'second-factor');
-    const passkeys = createPasskeyStore(database);
-    const factors = createSecondFactorStore(database, { sealer });
-    const addPasskey = (userId: string, passkeyId: string, recoveryCodeHashes: string[]) =>
-      passkeys.add({ ...passkey, id: passkeyId, userId }, { limit: 10, recoveryCodeHashes });
-    const addApp = async (recoveryCodeHashes: string[]) => {
-      await factors.begin(id, 'SECRET');
-      return factors.confirm(id, { step: 1, recoveryCodeHashes, now });
-    };
     const codes = createRecoveryCodeStore(database);
-    return { database, id, other, passkeys, factors, addPasskey, addApp, codes };
+    return { database, id, other, codes, ...createFactorStores(database) };
   };
 
   test('come with the first factor of any kind, and stay while there is one', async () => {
     const { id, factors, passkeys, addPasskey, addApp, codes } = await openStores();
     expect(await addPasskey(id, 'one', ['x', 'y'])).toEqual({ issuesRecoveryCodes: true });
     expect(await addPasskey(id, 'two', ['z'])).toEqual({ issuesRecoveryCodes: false });
-    expect(await addApp(['z'])).toEqual({ issuesRecoveryCodes: false });
+    expect(await addApp(id, ['z'])).toEqual({ issuesRecoveryCodes: false });
     expect(await codes.countOfUser(id)).toBe(2);
     const removal = { mayBeLast: true };
     await factors.delete(id, removal);
@@ -49,7 +27,7 @@ describeEachDatabase('recovery codes', (open) => {
     await passkeys.removeAllOfUser(id);
     expect(await codes.countOfUser(id)).toBe(0);
     expect(await codes.take(id, 'x')).toBe(false);
-    expect(await addApp(['z'])).toEqual({ issuesRecoveryCodes: true });
+    expect(await addApp(id, ['z'])).toEqual({ issuesRecoveryCodes: true });
   });
 
   test('are given once to a user who sets up two factors at once', async () => {

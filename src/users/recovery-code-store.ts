@@ -48,20 +48,26 @@ export function createRecoveryCodeStore(
   };
 }
 
+/** What came of a second factor that was set up. */
+export interface FactorAdded {
+  /** Whether the codes that were given are now those of the user, who had none. */
+  readonly issuesRecoveryCodes: boolean;
+}
+
 /**
- * Gives a user whose second factor has just been set up their recovery codes, in the transaction of that, which has
- * locked the user. False for one who has some.
+ * Gives a user whose second factor has just been set up their recovery codes, unless there are some, in the transaction
+ * of that, which has locked the user.
  */
 export async function issueRecoveryCodes(
   database: Pick<HubDatabase, 'audit'>,
   transaction: Kysely<Tables>,
   userId: string,
   codeHashes: readonly string[],
-): Promise<boolean> {
-  if ((await countIn(transaction, userId)) > 0) return false;
+): Promise<FactorAdded> {
+  if ((await countIn(transaction, userId)) > 0) return { issuesRecoveryCodes: false };
   await insert(transaction, userId, codeHashes);
   await record(database, transaction, userId, { action: 'second_factor.renew_codes' });
-  return true;
+  return { issuesRecoveryCodes: true };
 }
 
 async function countIn(on: Kysely<Tables>, userId: string): Promise<number> {

@@ -8,7 +8,7 @@ import type { Tables } from '../store/tables.ts';
 import { lockUser } from '../store/user-lock.ts';
 import { userNameOf } from '../store/user-name-of.ts';
 import { type FactorRemoval, removeFactor } from './factor-removal-store.ts';
-import { issueRecoveryCodes } from './recovery-code-store.ts';
+import { type FactorAdded, issueRecoveryCodes } from './recovery-code-store.ts';
 
 /** A user's authenticator app: one-time codes by time (RFC 6238). */
 export interface SecondFactor {
@@ -36,7 +36,7 @@ export interface SecondFactorStore {
       readonly recoveryCodeHashes: readonly string[];
       readonly now: Date;
     },
-  ): Promise<{ readonly issuesRecoveryCodes: boolean } | undefined>;
+  ): Promise<FactorAdded | undefined>;
   /** Accepts a time step once; false for it or an earlier one (RFC 6238 §5.2). */
   takeStep(userId: string, step: number): Promise<boolean>;
   /** Removes the second factor; false when there was none. Throws `conflict` for the last one of a user who needs one. */
@@ -115,13 +115,7 @@ export function createSecondFactorStore(
           .executeTakeFirst();
         if (numUpdatedRows === 0n) return undefined;
         await record(transaction, 'second_factor.enable', userId);
-        const issuesRecoveryCodes = await issueRecoveryCodes(
-          database,
-          transaction,
-          userId,
-          recoveryCodeHashes,
-        );
-        return { issuesRecoveryCodes };
+        return await issueRecoveryCodes(database, transaction, userId, recoveryCodeHashes);
       }),
 
     async takeStep(userId, step) {

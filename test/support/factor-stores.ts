@@ -1,0 +1,32 @@
+import { Secret } from '../../src/config/secret.ts';
+import { createSealer } from '../../src/crypto/sealer.ts';
+import type { HubDatabase } from '../../src/store/database.ts';
+import { createPasskeyStore } from '../../src/users/passkey-store.ts';
+import { createSecondFactorStore } from '../../src/users/second-factor-store.ts';
+
+const now = new Date(1000);
+const passkey = {
+  name: 'Laptop',
+  publicKey: 'a key',
+  signCount: 0,
+  transports: [],
+  verifiesUser: true,
+  createdAt: now,
+};
+
+/** The stores of both kinds of second factors, and how a user gets one of each. */
+export function createFactorStores(database: HubDatabase) {
+  const sealer = createSealer([new Secret('first key')], 'second-factor');
+  const passkeys = createPasskeyStore(database);
+  const factors = createSecondFactorStore(database, { sealer });
+  return {
+    passkeys,
+    factors,
+    addPasskey: (userId: string, id: string, recoveryCodeHashes: readonly string[] = []) =>
+      passkeys.add({ ...passkey, id, userId }, { limit: 10, recoveryCodeHashes }),
+    async addApp(userId: string, recoveryCodeHashes: readonly string[] = []) {
+      await factors.begin(userId, 'SECRET');
+      return factors.confirm(userId, { step: 1, recoveryCodeHashes, now });
+    },
+  };
+}
