@@ -48,7 +48,7 @@ export function addAccountPages(
     auditLog: stores.audit,
   });
   secondFactorRoutes(router, { pages, confirmLogin, secondFactors, credentials });
-  passkeyRoutes(router, { pages, confirmLogin, passkeys, credentials });
+  passkeyRoutes(router, { pages, confirmLogin, passkeys, logins, credentials });
   sessionPageRoutes(router, { pages, logins });
   tokenPageRoutes(router, {
     pages,

@@ -285,6 +285,16 @@ describe('adding a passkey', () => {
     expect((await logInBy(passkey)).answer.status).toBe(303);
   });
 
+  test('removing one ends the logins of whoever has it, and not that of the owner', async () => {
+    const { browser, passkey } = await owner();
+    const { asking: thief, answer } = await logInBy(passkey);
+    expect(answer.status).toBe(303);
+    const asking = await openForm(hub, browser, 'hub/account');
+    await post(asking, 'hub/account/passkeys/remove', { passkey: passkey.id });
+    expect(await isLoggedIn(thief)).toBe(false);
+    expect(await isLoggedIn({ browser })).toBe(true);
+  });
+
   test.each<[string, Tampering]>([
     ['made on a page of another site', { origin: 'https://evil.test' }],
     ['made for another host', { rpId: 'evil.test' }],

@@ -112,7 +112,7 @@ describe.runIf(hasChromium())('in a real browser, with an authenticator of its o
     await page.getByRole('heading', { name: 'Confirm it’s you' }).waitFor();
     expect(await violationsOf(page)).toEqual([]);
     await page.getByRole('button', { name: 'Use a passkey' }).click();
-    await page.getByText('The passkey is removed.').waitFor();
+    await page.getByText('The passkey is removed. All other browsers are logged out.').waitFor();
     await logOut(page);
     await typePassword(page, 'ada');
     await hello(page, 'ada');

@@ -1,5 +1,6 @@
 import type Router from '@koa/router';
 import { type Passkeys, passkeyAnswerOf } from '../../accounts/passkeys.ts';
+import type { LoginSessions } from '../../sessions/login-sessions.ts';
 import { text } from '../../texts/text.ts';
 import type { PasswordCredentialStore } from '../../users/password-credential-store.ts';
 import type { ConfirmLogin } from '../login/confirm-login.ts';
@@ -14,6 +15,7 @@ export function passkeyRoutes(
     readonly pages: PageContext;
     readonly confirmLogin: ConfirmLogin;
     readonly passkeys: Passkeys;
+    readonly logins: Pick<LoginSessions, 'endAllOfUser'>;
     readonly credentials: Pick<PasswordCredentialStore, 'findPasswordHash'>;
   },
 ): void {
@@ -45,9 +47,14 @@ export function passkeyRoutes(
 
   router.post(
     '/account/passkeys/remove',
-    confirmLogin.change(async (ctx, { user }, form) => {
+    confirmLogin.change(async (ctx, { user, session }, form) => {
       await passkeys.remove(user, form.get('passkey') ?? '');
-      pages.redirectWithNotice(ctx, back, { kind: 'good', text: text`The passkey is removed.` });
+      // Whoever has a passkey that was lost may be logged in with it.
+      await deps.logins.endAllOfUser(user.id, { except: session.sessionId });
+      pages.redirectWithNotice(ctx, back, {
+        kind: 'good',
+        text: text`The passkey is removed. All other browsers are logged out.`,
+      });
     }),
   );
 }
