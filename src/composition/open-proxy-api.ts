@@ -42,6 +42,7 @@ export async function openProxyApi(
       answers: site.errorAnswers,
       clientAddress: site.clientAddress,
       audit: database.audit,
+      log,
       kept: await keptRoutes.load(),
       onChange: keptRoutes.saveSoon,
     }),

@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
+import type { Logger } from 'pino';
 import { z } from 'zod';
 import { actAs, identifyActor } from '../audit/actor.ts';
 import type { Deed } from '../audit/deed.ts';
@@ -47,7 +48,8 @@ export function createProxyApi(deps: {
   readonly answers: Pick<ErrorAnswers, 'respond'>;
   readonly clientAddress: ClientAddressReader;
   readonly audit: Pick<AuditTrail, 'recordAlone' | 'recordBounded'>;
-  /** Those of the last run. What has become impossible since is left out. */
+  readonly log: Logger;
+  /** Those of the last run. What has become impossible since is left out, and the log says why. */
   readonly kept: readonly KeptRoute[];
   /** Called with all of them after each change. */
   readonly onChange: (routes: () => readonly KeptRoute[]) => void;
@@ -182,6 +184,11 @@ export function createProxyApi(deps: {
       put(path, body);
     } catch (error) {
       if (!(error instanceof HubError)) throw error;
+      const { message: reason, hint } = error;
+      deps.log.warn(
+        { path, reason, hint },
+        'a route that was given over Hub.proxy_api before the restart has become impossible: it is left out',
+      );
     }
   }
 

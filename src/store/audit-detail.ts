@@ -8,14 +8,29 @@ export function storable(text: string, longest: number): string {
   return text.slice(0, longest).toWellFormed().replaceAll('\0', '\u{FFFD}');
 }
 
-/** JSON of limited size: what is too long is cut short, and what cannot be is left out. */
+/**
+ * JSON of limited size: what is too long is cut short, and says how much is left out. The more there is, the less is
+ * kept of each part, so that something is known of all of them.
+ */
 export function toDetail(detail: Readonly<Record<string, unknown>>): string {
-  const text = JSON.stringify(detail, (_key, value: unknown) => {
-    if (typeof value === 'string') return storable(value, longestText);
-    if (Array.isArray(value) && value.length > mostItems) {
-      return [...value.slice(0, mostItems), `and ${value.length - mostItems} more`];
-    }
-    return value;
-  });
-  return text.length <= longestDetail ? text : '{"too_long":true}';
+  for (let share = 1; share <= mostItems; share *= 2) {
+    const text = JSON.stringify(detail, (_key, value: unknown) =>
+      shorten(value, { items: mostItems / share, characters: longestText / share }),
+    );
+    if (text.length <= longestDetail) return text;
+  }
+  return '{"too_long":true}';
+}
+
+function shorten(value: unknown, most: { items: number; characters: number }): unknown {
+  if (typeof value === 'string') return storable(value, most.characters);
+  const items = Math.floor(most.items);
+  if (Array.isArray(value) && value.length > items) {
+    return [...value.slice(0, items), `and ${value.length - items} more`];
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const members = Object.entries(value);
+  if (members.length <= items) return value;
+  const left = { and_more: members.length - items };
+  return { ...Object.fromEntries(members.slice(0, items)), ...left };
 }

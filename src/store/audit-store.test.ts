@@ -173,10 +173,27 @@ describeEachDatabase('the audit log', (open, dialect) => {
     });
     const { entries } = await createAuditStore(database).list(all);
     expect(entries).toHaveLength(2);
-    expect(entries[0]?.detail).toEqual({ too_long: true });
+    expect(entries[0]?.detail).toMatchObject({ 'key-0': 'value', and_more: 480 });
     expect(entries[1]?.target?.name).toHaveLength(255);
     expect(JSON.stringify(entries[1]).length).toBeLessThan(2_000);
     expect(entries[1]?.detail['list']).toHaveLength(21);
+  });
+
+  test('says what was done, and how much more, of scopes and properties beyond any length', async () => {
+    const database = await open();
+    const scopes = Array.from(
+      { length: 100 },
+      (_, index) => `read:users!user=${index}${'x'.repeat(190)}`,
+    );
+    const properties = Object.fromEntries(scopes.map((scope) => [scope, { list: scopes }]));
+    await database.audit.recordAlone({ action: 'role.save', detail: { scopes } });
+    await database.audit.recordAlone({ action: 'group.change', detail: { properties } });
+    const [group, role] = (await createAuditStore(database).list(all)).entries;
+    const listed = role?.detail['scopes'] as readonly string[];
+    expect(listed[0]).toMatch(/^read:users!user=0x/);
+    expect(listed.at(-1)).toBe(`and ${100 - listed.length + 1} more`);
+    const shown = group?.detail['properties'] as Readonly<Record<string, unknown>>;
+    expect(shown['and_more']).toBe(100 - Object.keys(shown).length + 1);
   });
 
   test('names everyone who is added to a group or taken out, however many at once', async () => {

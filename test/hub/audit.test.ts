@@ -149,11 +149,21 @@ test('the page shows and narrows it to those who may read it, and users see thei
   for (const query of ['?after=x', '?since=x&result=x&limit=x']) {
     expect((await ada.request(`${hub.url}hub/admin/activity${query}`)).status).toBeLessThan(401);
   }
+  for (const [path, body] of [
+    ['/groups/crew', undefined],
+    ['/groups/crew/users', { users: ['bob', 'by-api'] }],
+  ] as const) {
+    const init = { method: 'POST', ...(body && { body: JSON.stringify(body) }) };
+    expect((await hub.api(path, 'admin-service-token', init)).ok).toBe(true);
+  }
   const bob = await hub.logIn('bob', testPassword);
   expect((await bob.request(`${hub.url}hub/admin/activity`)).status).toBe(403);
   const account = await bob.request(`${hub.url}hub/account`);
   expect(account.body).toContain('Recent activity');
   expect(account.body).toContain('login');
+  // Of a deed on many, users see that it was done to them, and not to whom else.
+  expect(account.body).toContain('crew');
+  expect(account.body).not.toContain('by-api');
 });
 
 test('each operation that is no GET says what it is in the log, or why it is not', () => {

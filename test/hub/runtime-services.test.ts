@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../support/free-port.ts';
 import { submitMain } from '../support/pages.ts';
 import { createPasswordHub, passwordHubConfig, testPassword } from '../support/password-hub.ts';
 import { adminToken, tokenOf } from '../support/server-hub.ts';
@@ -488,6 +489,46 @@ describe('the pages, with managed services at run time,', () => {
 
     expect((await submitMain(ada, await page('/services/says/delete'), {})).status).toBe(303);
     expect((await own.api('/services/says', adminToken)).status).toBe(404);
+  });
+
+  test('refuse one at an address that something else has, and say what', async () => {
+    const [port, freshPort] = [await freePort(), await freePort()];
+    const listening = (at: number) => ({
+      url: `http://127.0.0.1:${at}`,
+      command: [
+        process.execPath,
+        '-e',
+        `require('node:http').createServer((_, answer) => answer.end()).listen(${at}, '127.0.0.1')`,
+      ],
+    });
+    await using own = await createPasswordHub(['ada'], {
+      Hub: {
+        allow_managed_services_at_runtime: true,
+        services: [{ name: 'of-the-file', ...listening(port) }],
+      },
+    });
+    const add = async (name: string, body: object) => {
+      const init = { method: 'POST', body: JSON.stringify(body) };
+      const answer = await own.api(`/services/${name}`, adminToken, init);
+      return [answer.status, ((await answer.json()) as ServiceModel).message];
+    };
+    expect(await add('of-the-api', listening(freshPort))).toEqual([201, undefined]);
+    const hubPort = Number(new URL(own.apiUrl).port);
+    for (const [taken, owner] of [
+      [port, 'service "of-the-file"'],
+      [freshPort, 'service "of-the-api"'],
+      [hubPort, 'the hub itself'],
+    ] as const) {
+      const byOtherName = {
+        ...listening(taken),
+        url: `http://localhost:${taken}/`,
+      };
+      expect(await add('late', byOtherName)).toEqual([
+        409,
+        `url: has the same address and port as ${owner}.`,
+      ]);
+      expect((await own.api('/services/late', adminToken)).status).toBe(404);
+    }
   });
 
   test('ask for no command where it is not allowed', async () => {
