@@ -8,12 +8,16 @@ import { type Assets, loadAssets } from '../assets/assets.ts';
 import { renderHtml } from '../html.ts';
 import { createPageUrls } from '../page-urls.ts';
 
+/** One for all of a page: what is a millisecond newer than the page is described in more words. */
+const now = new Date();
+const longAgo = new Date(now.getTime() - 59 * 60_000);
+
 function layoutWith(assets: Assets) {
   return {
     hubTitle: 'Hub',
     urls: createPageUrls('/'),
     assets,
-    now: new Date(),
+    now,
     csrfToken: 'csrf-token',
     user: { name: 'root', mayAdminister: true },
   };
@@ -39,7 +43,7 @@ test('a full page of the administration with a plot in each row weighs at most 1
       kind: 'managed',
       state: 'ready',
       isReady: true,
-      since: new Date(),
+      since: longAgo,
       restarts: 3,
       instance: 'hub-a',
       usage: { cpuCores: 0.3, memoryBytes: 1e8, processes: 1 },
@@ -73,8 +77,8 @@ test.each([10, 25, 50])(
         isAdmin: false,
         isInvited: false,
         groups: ['course-0007', 'everyone-of-the-first-year'],
-        createdAt: new Date(),
-        lastActivityAt: new Date(),
+        createdAt: longAgo,
+        lastActivityAt: longAgo,
         server: 'running',
         openUrl: `/user/user-${50_000 + index}/`,
         load,
