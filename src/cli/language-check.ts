@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { languageSettingsOf } from '../config/language-settings.ts';
 import { didYouMean } from '../config/suggestion.ts';
@@ -12,12 +12,12 @@ export async function checkLanguages(config: Config, look: Look): Promise<Config
   const settings = languageSettingsOf(config);
   const { all, problems } = await loadLanguages(settings);
   const known = all.map(({ tag }) => tag);
-  const found = problems.map(({ file, key, message }) => ({
+  const found = problems.map(({ file, key, line, message }) => ({
     path: 'Hub.languages_dir',
     message:
       key === undefined
         ? `${file} ${message}`
-        : `${file}: the text ${JSON.stringify(key)} ${message}`,
+        : `${file}${line === undefined ? '' : `, line ${line}`}: the text ${JSON.stringify(key)} ${message}; the built-in text is shown`,
   }));
   for (const { path, tag, what } of tagsIn(config, look)) {
     if (known.includes(tag)) continue;
@@ -26,7 +26,11 @@ export async function checkLanguages(config: Config, look: Look): Promise<Config
   }
   const { defaultLanguage } = settings;
   if (known[0] === defaultLanguage) return found;
-  const message = `there is no ${defaultLanguage}.json in Hub.languages_dir for it; pages are in English. There are ${known.join(', ')}`;
+  const isThere = problems.some(({ file }) => basename(file) === `${defaultLanguage}.json`);
+  const why = isThere
+    ? `${defaultLanguage}.json in Hub.languages_dir has no text that can be used`
+    : `there is no ${defaultLanguage}.json in Hub.languages_dir for it`;
+  const message = `${why}; pages are in English. There are ${known.join(', ')}`;
   return [...found, { path: 'Hub.language', message }];
 }
 

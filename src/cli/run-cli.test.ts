@@ -111,7 +111,7 @@ describe('hub check', () => {
   test('says which texts of the operator cannot be used, and why', async () => {
     const folder = join(directory(), 'languages');
     mkdirSync(folder);
-    writeFileSync(join(folder, 'fr.json'), '{"Log in": 5, "Error {0}": "Erreur"}');
+    writeFileSync(join(folder, 'fr.json'), '{\n"Log in": 5,\n"Error {0}": "Erreur"}');
     writeFileSync(join(folder, 'it.json'), '{');
     writeFileSync(join(folder, 'no tag.json'), '{}');
     mkdirSync(join(folder, 'es.json'));
@@ -135,8 +135,8 @@ describe('hub check', () => {
     const { exitCode, stderr } = await hub('check');
     expect(exitCode).toBe(0);
     for (const problem of [
-      `${join(folder, 'fr.json')}: the text "Log in" must be a string`,
-      `${join(folder, 'fr.json')}: the text "Error {0}" lacks the placeholder {0}`,
+      `${join(folder, 'fr.json')}, line 2: the text "Log in" must be a string; the built-in text is shown`,
+      `${join(folder, 'fr.json')}, line 3: the text "Error {0}" lacks the placeholder {0}`,
       `${join(folder, 'it.json')} is not JSON: `,
       `${join(folder, 'no tag.json')} must be named for a language`,
       `${join(folder, 'es.json')} is a folder, not a file`,
@@ -154,6 +154,10 @@ describe('hub check', () => {
     // A byte order mark, as some editors write it, is no mistake.
     expect(stderr).not.toContain('da.json');
     expect(stderr).not.toContain('Hub.login_message.da');
+    writeConfig({ Hub: { languages_dir: 'languages', language: 'fr' } });
+    expect((await hub('check')).stderr).toContain(
+      'Hub.language: fr.json in Hub.languages_dir has no text that can be used; pages are in English',
+    );
     writeConfig({ Hub: { languages_dir: 'gone' } });
     expect((await hub('check')).stderr).toContain(
       `${join(directory(), 'gone')} cannot be read: there is no such file`,

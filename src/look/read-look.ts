@@ -131,7 +131,7 @@ export async function readLook({ Hub, directory }: LookConfig): Promise<{
         );
         continue;
       }
-      const template = await readTemplate(name, join(folder, fileName));
+      const template = await readTemplate(name, join(folder, fileName), tag);
       if (template === undefined) continue;
       if (tag === undefined) templates[name] = template;
       else templatesIn[tag] = { ...templatesIn[tag], [name]: template };
@@ -139,10 +139,15 @@ export async function readLook({ Hub, directory }: LookConfig): Promise<{
     return found;
   }
 
-  async function readTemplate(name: TemplateName, path: string): Promise<Template | undefined> {
+  async function readTemplate(
+    name: TemplateName,
+    path: string,
+    tag: string | undefined,
+  ): Promise<Template | undefined> {
     const read = await readBoundedFile(path, longestTemplateBytes);
     const text = read.problem === undefined ? readText(read.body) : undefined;
-    const instead = 'the built-in part is used until it is fixed';
+    const other = tag === undefined ? 'the built-in part' : 'the part for all languages';
+    const instead = `${other} is used until it is fixed`;
     if (text === undefined) {
       warn('templates_dir', `${path} ${read.problem ?? 'is not text in UTF-8'}; ${instead}`);
       return undefined;

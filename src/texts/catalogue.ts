@@ -5,6 +5,8 @@ import { compilePattern, placeholdersOf } from './pattern.ts';
 export interface CatalogueProblem {
   /** Undefined where it is the whole file. */
   readonly key?: string;
+  /** Where the key stands, counted from 1; undefined where it is written in another way. */
+  readonly line?: number | undefined;
   /** What is wrong and how to fix it. */
   readonly message: string;
 }
@@ -39,9 +41,14 @@ export function readCatalogue(
       ? problemOf(key, translation)
       : 'is not a text of this version; `hub texts` lists them all';
     if (message === undefined) translations.set(key, translation as string);
-    else problems.push({ key, message });
+    else problems.push({ key, line: lineOf(key, json), message });
   }
   return { translations, problems };
+}
+
+function lineOf(key: string, json: string): number | undefined {
+  const index = json.indexOf(JSON.stringify(key));
+  return index === -1 ? undefined : json.slice(0, index).split('\n').length;
 }
 
 /** What is wrong with a translation; undefined for nothing. */

@@ -42,7 +42,7 @@ function parse(source: string, locale: string): IntlMessageFormat {
     return new IntlMessageFormat(source, locale, undefined, { ignoreTag: true });
   } catch (error) {
     const [first = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
-    throw new Error(`it is no ICU message (${first})`, { cause: error });
+    throw new Error(`is no ICU message (${first})`, { cause: error });
   }
 }
 

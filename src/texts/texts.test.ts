@@ -90,8 +90,8 @@ describe('a catalogue', () => {
     const { translations, problems } = readCatalogue(json, known);
     expect([...translations]).toEqual([['Log in', 'Anmelden']]);
     expect(problems).toEqual([
-      { key: 'Hello, {0}', message: 'lacks the placeholder {0}' },
-      { key: 'Nothing', message: expect.stringContaining('hub texts') },
+      { key: 'Hello, {0}', line: 1, message: 'lacks the placeholder {0}' },
+      { key: 'Nothing', line: 1, message: expect.stringContaining('hub texts') },
     ]);
   });
 
