@@ -355,6 +355,8 @@ describe('adding a passkey', () => {
 
 test('an administrator removes the passkeys of a user who lost them', async () => {
   const { name, passkey } = await owner();
+  const { asking: thief } = await logInBy(passkey);
+  expect(await isLoggedIn(thief)).toBe(true);
   const asking = await openForm(
     hub,
     await hub.logIn('ada', testPassword),
@@ -362,6 +364,7 @@ test('an administrator removes the passkeys of a user who lost them', async () =
   );
   const answer = await post(asking, `hub/admin/users/${name}/remove-second-factor`, {});
   expect(answer.status).toBe(303);
+  expect(await isLoggedIn(thief)).toBe(false);
   expect((await logInBy(passkey)).answer.status).toBe(401);
   await hub.logIn(name, testPassword);
 });

@@ -187,6 +187,8 @@ export function adminUserRoutes(admin: AdminContext, deps: AdminUserDeps): void 
     }
     await deps.acting.requireMayTakeOver(who.caller, user);
     await secondFactors.removeAll(user.id);
+    // Whoever has what was lost may be logged in with it.
+    await logins.endAllOfUser(user.id);
     deps.log.warn(
       { user: user.name, by: who.login.user.name },
       'removed the second factor and passkeys',
