@@ -1,0 +1,21 @@
+import * as real from '../../src/store/audit-trail.ts';
+import { isRecording } from './switch.ts';
+
+/** Stands for `src/store/audit-trail.ts`: as it is while the hub records, and nothing while it does not. */
+export function createAuditTrail(
+  options: Parameters<typeof real.createAuditTrail>[0],
+): real.AuditTrail {
+  const trail = real.createAuditTrail(options);
+  return {
+    ...trail,
+    record: (...parts) => (isRecording() ? trail.record(...parts) : Promise.resolve()),
+    recordNewUsers: (insertion, deed, users) =>
+      isRecording()
+        ? trail.recordNewUsers(insertion, deed, users)
+        : real.insertUsers(options.kysely, insertion, users),
+    recordAlone: (...deeds) => (isRecording() ? trail.recordAlone(...deeds) : Promise.resolve()),
+    recordBounded(deed) {
+      if (isRecording()) trail.recordBounded(deed);
+    },
+  };
+}
