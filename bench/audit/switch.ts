@@ -84,7 +84,9 @@ export async function stopSampling(path: string): Promise<Sample[]> {
 function tell(socketPath: string, path: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const asked = request({ socketPath, path, agent: false });
-  asked.once('response', (answer) => text(answer).then(resolve, reject));
+  asked.once('response', (answer) => {
+    text(answer).then(resolve, reject);
+  });
   asked.once('error', reject).end();
   return promise;
 }

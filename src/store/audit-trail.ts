@@ -1,4 +1,4 @@
-import type { Compilable, CompiledQuery, Kysely } from 'kysely';
+import type { CompiledQuery, Kysely } from 'kysely';
 import type { Logger } from 'pino';
 import { type Actor, currentActor } from '../audit/actor.ts';
 import type { Deed } from '../audit/deed.ts';
@@ -7,6 +7,7 @@ import { auditColumns, createAuditArrivals } from './audit-arrivals.ts';
 import { storable, toDetail } from './audit-detail.ts';
 import { createBoundedRecords } from './bounded-records.ts';
 import { prepareStatement } from './prepared-query.ts';
+import type { Statement } from './sqlite-engine.ts';
 import type { AuditRow, Tables } from './tables.ts';
 
 interface NewUser {
@@ -14,11 +15,8 @@ interface NewUser {
   readonly name: string;
 }
 
-interface NewUsers {
-  readonly names: readonly string[];
-  /** JSON: a list of lists, of which each begins with the id of a user. */
-  readonly identities: string;
-}
+/** A statement that inserts users: each by itself on SQLite, and all at once, returning those inserted, on PostgreSQL. */
+export type UserInsertion = CompiledQuery & Pick<Statement, 'each'>;
 
 /** Called with a row once it is committed. */
 type RecordListener = (row: AuditRow) => void;
@@ -33,13 +31,12 @@ export interface AuditTrail {
   /**
    * Creates users and records them in one row, or does neither. Returns those who were created.
    */
-  recordNewUsers<Row extends NewUser>(
-    /** A statement that inserts users and returns those inserted. */
-    change: Compilable<Row>,
+  recordNewUsers<User extends NewUser>(
+    insertion: UserInsertion,
     deed: Pick<Deed, 'action' | 'detail'>,
     /** Those to be inserted. */
-    users: NewUsers,
-  ): Promise<Row[]>;
+    users: readonly User[],
+  ): Promise<User[]>;
   /** Records what has no transaction. It is done already: that it cannot be recorded is logged, not thrown. */
   recordAlone(...deeds: readonly Deed[]): Promise<void>;
   /**
@@ -159,21 +156,22 @@ export function createAuditTrail({
       else if (beforeCommit(on, () => write(on, rows, { isLast: true }))) waitingRows.set(on, rows);
       else await write(on, rows);
     },
-    async recordNewUsers<Row extends NewUser>(
-      change: Compilable<Row>,
+    async recordNewUsers<User extends NewUser>(
+      insertion: UserInsertion,
       deed: Pick<Deed, 'action' | 'detail'>,
-      users: NewUsers,
+      users: readonly User[],
     ) {
       const { action, detail = {} } = deed;
       const like = rowOf({ action, detail });
-      const { rows } = await kysely.executeQuery<Row>(
-        recordingUsers(change.compile(), { dialect, like, users }),
+      const made = await insertUsers(
+        kysely,
+        recordingUsers(insertion, { dialect, like, users }),
+        users,
       );
-      if (rows.length > 0) {
-        const made = rows.map(({ name }) => name);
-        tell([{ ...like, users: JSON.stringify(made) }]);
+      if (made.length > 0) {
+        tell([{ ...like, users: JSON.stringify(made.map(({ name }) => name)) }]);
       }
-      return rows;
+      return made;
     },
     recordAlone: (...deeds) => writeAlone(deeds.map(rowOf)),
     recordBounded: (deed) => bounded.add(deed),
@@ -188,30 +186,45 @@ export function createAuditTrail({
   };
 }
 
+/** Inserts users and returns those who were not there yet. */
+export async function insertUsers<User extends NewUser>(
+  kysely: Kysely<Tables>,
+  insertion: UserInsertion,
+  users: readonly User[],
+): Promise<User[]> {
+  const { rows } = await kysely.executeQuery<number | NewUser>(insertion);
+  if (rows.length === users.length) return [...users];
+  const made = new Set(rows.map((row) => (typeof row === 'number' ? users[row]?.id : row.id)));
+  return users.filter(({ id }) => made.has(id));
+}
+
 /** What rows for users who are made together have in common. */
 const shared = auditColumns.filter((name) => name !== 'users');
 const into = `insert into audit_arrivals (users, user_count, ${shared.join(', ')})`;
 /** Follows the insertion of users, of whom some may be there already: mostly none is, and none need be found. */
-const followingUsers = `${into} select case when changes() = ? then ? else (
-    select json_group_array(users.name) from json_each(?) as list join users on users.id = list.value ->> 0
-  ) end, changes(), ${shared.map(() => '?').join(', ')} where changes() > 0`;
+const followingUsers = `with inserted (made) as (select ?) ${into}
+  select case when made = ? then ? else (
+    select json_group_array(users.name) from json_each(?) as list join users on users.id = list.value
+  ) end, made, ${shared.map(() => '?').join(', ')} from inserted where made > 0`;
 
 /** A statement that creates users, with a row of the audit log like the one given for all of them. */
-function recordingUsers<Row>(
-  change: CompiledQuery<Row>,
+function recordingUsers(
+  change: UserInsertion,
   {
     dialect,
     like,
-    users: { names, identities },
+    users,
   }: {
     readonly dialect: 'sqlite' | 'postgres';
     readonly like: AuditRow;
-    readonly users: NewUsers;
+    readonly users: readonly NewUser[];
   },
-): CompiledQuery<Row> & { readonly following?: object } {
+): UserInsertion & { readonly following?: object } {
   const values = shared.map((name) => like[name]);
   if (dialect === 'sqlite') {
-    const parameters = [names.length, JSON.stringify(names), identities, ...values];
+    const names = JSON.stringify(users.map(({ name }) => name));
+    const ids = JSON.stringify(users.map(({ id }) => id));
+    const parameters = [users.length, names, ids, ...values];
     return { ...change, following: { sql: followingUsers, parameters } };
   }
   const { length } = change.parameters;

@@ -131,10 +131,11 @@ class NodeSqliteConnection implements DatabaseConnection {
     sql,
     parameters,
     query,
+    each,
     following,
     isLast = false,
   }: CompiledQuery &
-    Pick<Statement, 'following'> & {
+    Pick<Statement, 'each' | 'following'> & {
       /** Commits the transaction with it, in one way to the writer and back. */
       readonly isLast?: boolean;
     }): Promise<QueryResult<R>> {
@@ -146,7 +147,12 @@ class NodeSqliteConnection implements DatabaseConnection {
     }
     this.#requireWritable();
     if (changes.has(query.kind)) {
-      const statement = { sql, parameters: values, ...(following !== undefined && { following }) };
+      const statement = {
+        sql,
+        parameters: values,
+        ...(each !== undefined && { each }),
+        ...(following !== undefined && { following }),
+      };
       return toQueryResult(await this.#queue.run(statement));
     }
     await this.#queue.enter();
@@ -304,7 +310,7 @@ class WriterQueue {
     if (this.#isBusy) return this.#wait(statement);
     this.#isBusy = true;
     try {
-      if (statement.following === undefined) {
+      if (statement.each === undefined && statement.following === undefined) {
         return await this.#writer.run(statement.sql, statement.parameters);
       }
       const [outcome] = await this.#writer.runTogether([statement]);

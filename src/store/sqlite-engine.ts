@@ -26,8 +26,17 @@ export type StatementOutcome =
 export interface Statement {
   readonly sql: string;
   readonly parameters: readonly SQLInputValue[];
-  /** Another one that is run after it: both or neither. The result is that of the first. */
-  readonly following?: Omit<Statement, 'following'>;
+  /**
+   * In place of `parameters`, for it to be run once with each of these: all or none. Its result has the numbers of
+   * those that changed something as rows. What inserts many rows at once instead is made slow by a transaction: SQLite
+   * keeps a copy of each page then, to undo that one statement.
+   */
+  readonly each?: readonly (readonly SQLInputValue[])[];
+  /**
+   * Another one that is run after it: both or neither. The result is that of the first. After `each`, its first
+   * parameter is how many changed something, which is put before those given.
+   */
+  readonly following?: Omit<Statement, 'following' | 'each'>;
 }
 
 /** One connection to an SQLite database, wherever it runs. */
@@ -164,22 +173,35 @@ export class StatementRunner {
     }
   }
 
-  #runBoth({ sql, parameters, following }: Statement): StatementResult {
+  #runBoth({ sql, parameters, each, following }: Statement): StatementResult {
+    if (each !== undefined) return this.#runEach(sql, each, following);
     const result = this.run(sql, parameters);
     if (following !== undefined) this.run(following.sql, following.parameters);
     return result;
   }
 
+  #runEach(
+    sql: string,
+    each: NonNullable<Statement['each']>,
+    following: Statement['following'],
+  ): StatementResult {
+    const rows = [...each.keys()].filter((index) => this.run(sql, each[index] ?? []).changes !== 0);
+    const changes = rows.length;
+    if (following !== undefined) this.run(following.sql, [changes, ...following.parameters]);
+    return { rows, changes, lastInsertRowid: 0 };
+  }
+
   #runWithin(statement: Statement): StatementOutcome {
-    const { sql, parameters, following } = statement;
+    const { sql, parameters, each, following } = statement;
+    const isSeveral = each !== undefined || following !== undefined;
     try {
-      if (following === undefined) return { result: this.run(sql, parameters) };
+      if (!isSeveral) return { result: this.run(sql, parameters) };
       this.run('savepoint both', []);
       const result = this.#runBoth(statement);
       this.run('release both', []);
       return { result };
     } catch (error) {
-      if (following !== undefined && this.#database.isTransaction) {
+      if (isSeveral && this.#database.isTransaction) {
         this.run('rollback to both', []);
         this.run('release both', []);
       }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import type { Deed } from '../audit/deed.ts';
+import type { UserInsertion } from '../store/audit-trail.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { jsonRowsIn } from '../store/json-list.ts';
 import type { Row, Tables } from '../store/tables.ts';
@@ -67,32 +68,46 @@ export async function ensureUserRow(
   return { row: found, isNew: false };
 }
 
-/** Inserts rows for those of the users who have none, in one statement, and returns these rows. */
+/** Inserts rows for those of the users who have none, all or none, and returns these rows. */
 export async function insertMissingUsers(
   { kysely, dialect, audit }: Pick<HubDatabase, 'kysely' | 'dialect' | 'audit'>,
   names: readonly string[],
   flags: NewUserFlags = {},
 ): Promise<UserRow[]> {
-  const rows = names.map((name) => newUserRow({ name, ...flags }));
-  const [first] = rows;
+  const [first, ...others] = names.map((name) => newUserRow({ name, ...flags }));
   if (first === undefined) return [];
-  const { admin, invited, created_at, made_for } = first;
-  const identities = JSON.stringify(rows.map(({ id, name }) => [id, name]));
+  const { created_at } = first;
+  const rows = [first, ...others.map((row) => ({ ...row, created_at }))];
+  const insertion = dialect === 'sqlite' ? insertEach(kysely, rows) : insertAll(kysely, rows);
+  return await audit.recordNewUsers(insertion, userCreated(first), rows);
+}
+
+const insertedColumns = ['id', 'name', 'admin', 'invited', 'created_at', 'made_for'] as const;
+
+function insertEach(kysely: Kysely<Tables>, rows: readonly UserRow[]): UserInsertion {
+  const [first] = rows;
+  const one = Object.fromEntries(insertedColumns.map((name) => [name, first?.[name]]));
   const insert = kysely
     .insertInto('users')
-    .columns(['id', 'name', 'admin', 'invited', 'created_at', 'made_for'])
+    .values(one as unknown as UserRow)
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .compile();
+  return { ...insert, each: rows.map((row) => insertedColumns.map((name) => row[name])) };
+}
+
+function insertAll(kysely: Kysely<Tables>, rows: readonly UserRow[]): UserInsertion {
+  const values = rows.map((row) => insertedColumns.map((name) => row[name]));
+  return kysely
+    .insertInto('users')
+    .columns(insertedColumns)
     .expression(
-      sql`select value ->> 0, value ->> 1, cast(${admin} as integer), cast(${invited} as integer),
-      cast(${created_at} as bigint), cast(${made_for} as text) from ${jsonRowsIn(identities, { dialect })} where true`,
+      sql`select value ->> 0, value ->> 1, cast(value ->> 2 as integer), cast(value ->> 3 as integer),
+      cast(value ->> 4 as bigint), value ->> 5
+      from ${jsonRowsIn(JSON.stringify(values), { dialect: 'postgres' })} where true`,
     )
     .onConflict((conflict) => conflict.column('name').doNothing())
-    .returning(['id', 'name']);
-  const inserted = await audit.recordNewUsers(insert, userCreated(first), {
-    names: rows.map(({ name }) => name),
-    identities,
-  });
-  const ids = new Set(inserted.map(({ id }) => id));
-  return rows.filter(({ id }) => ids.has(id)).map((row) => ({ ...row, created_at }));
+    .returning(['id', 'name'])
+    .compile();
 }
 
 /** The names of at most `limit` users that begin with this, in order. */
