@@ -2,8 +2,9 @@ import { join } from 'node:path';
 import { env } from 'node:process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
+import { endpoints } from '../../src/api/endpoints.ts';
 import type { OperationDeclaration } from '../../src/api/operation.ts';
-import { operations } from '../../src/api/operations.ts';
+import { operations as apiOperations } from '../../src/api/operations.ts';
 import { projectDirectory } from '../support/services.ts';
 import { createTestHub, type TestHub } from '../support/test-hub.ts';
 import { createRandom, type Random } from './request-mutator.ts';
@@ -14,6 +15,12 @@ const cases = Number(env['HUB_FUZZ_CASES'] ?? 3_000);
 const atOnce = 8;
 /** Long for the slowest answer on a busy machine: a start. */
 const patienceMs = 45_000;
+
+/** Those of the API, and what else answers below its path: health, metrics and OAuth. */
+const operations: readonly OperationDeclaration[] = [
+  ...apiOperations,
+  ...Object.values<OperationDeclaration>(endpoints),
+];
 
 const admin = 'admin-service-token';
 /** Stands in everything of the victim that others may not see, and in no request of the test. */
@@ -213,6 +220,16 @@ interface Call {
   readonly init: RequestInit;
 }
 
+const isForm = ({ bodyMediaType }: OperationDeclaration) => bodyMediaType !== undefined;
+
+function formOf(value: unknown): string {
+  const members = Object.entries(Object(value)).map(([key, each]): [string, string] => [
+    key,
+    typeof each === 'string' ? each : JSON.stringify(each),
+  ]);
+  return new URLSearchParams(members.slice(0, 100)).toString();
+}
+
 function createCalls(random: Random) {
   const values = createValues(random);
 
@@ -260,13 +277,15 @@ function createCalls(random: Random) {
     if (random.chance(0.05)) return undefined;
     if (random.chance(0.05))
       return random.pick(['', '{', '[]', 'null', '"x"', '{"a":1}}', '\0', '1e999']);
-    return JSON.stringify(random.chance(0.1) ? values.junk() : values.valid(schema));
+    const value = random.chance(0.1) ? values.junk() : values.valid(schema);
+    return isForm(operation) ? formOf(value) : JSON.stringify(value);
   }
 
   return (operation: OperationDeclaration, callers: readonly Caller[]): Call => {
     const { id, method } = operation;
     const body = method === 'GET' ? undefined : bodyOf(operation);
-    const type = random.pick(['application/json', 'application/json', 'text/plain', '']);
+    const proper = operation.bodyMediaType ?? 'application/json';
+    const type = random.pick([proper, proper, 'text/plain', '']);
     return {
       id,
       // The first of them may do more than the others.

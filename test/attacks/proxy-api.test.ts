@@ -5,6 +5,7 @@ import { freePort } from '../support/free-port.ts';
 import { startGateway } from '../support/gateway-process.ts';
 import { createTestHub, type TestHub, until } from '../support/test-hub.ts';
 import { startUpstream } from './proxy-harness.ts';
+import { createRandom } from './request-mutator.ts';
 
 const token = 'token-of-the-jupyterhub';
 const cleanUp = new AsyncDisposableStack();
@@ -177,6 +178,58 @@ describe('the API of configurable-http-proxy', () => {
     expect((await api('POST', '/x', '{')).status).toBe(400);
     expect((await api('POST', '/x', {})).status).toBe(400);
     expect((await api('PUT', '/x', {})).status).toBe(405);
+  });
+
+  test('whatever is sent, nothing fails, nothing hangs, and what the hub has stays', async () => {
+    const random = createRandom(5);
+    const parts = ['a', 'hub', 'own', '%2e%2e', '..', '', '%2f', '%', '%00', '%zz', '*', 'zoë'];
+    const values = [
+      ...[null, true, 0, -1, 1e308, '', [], {}, 'x'.repeat(70_000)],
+      ...[app.url, `${app.url}/`, `${app.url}/path`, app.url.replace('//', '//user:password@')],
+      ...['http://', 'http://[', 'http://a b', 'ftp://a', 'javascript:1', '//a', 'http://x:99999'],
+      ...['http://169.254.169.254/', `${hub.url}`, hub.apiUrl, '\u{d800}', '__proto__'],
+    ];
+    const bodies = ['', '{', 'null', '[]', '"x"', '{"target":', '\0', '['.repeat(50_000)];
+    const body = () =>
+      random.chance(0.3)
+        ? random.pick(bodies)
+        : JSON.stringify(
+            Object.fromEntries([
+              ['target', random.pick(values)],
+              [
+                random.pick(['x', '__proto__', 'last_activity', 'inactive_since']),
+                random.pick(values),
+              ],
+            ]),
+          );
+    const call = () => {
+      const method = random.pick([
+        'GET',
+        'POST',
+        'POST',
+        'POST',
+        'DELETE',
+        'PUT',
+        'PATCH',
+        'OPTIONS',
+      ]);
+      const path = Array.from({ length: random.below(4) }, () => `/${random.pick(parts)}`).join('');
+      const query = random.chance(0.3) ? `?inactive_since=${random.pick(parts)}` : '';
+      return [method, path + query, method === 'GET' ? undefined : body()] as const;
+    };
+    for (let index = 0; index < 400; index++) {
+      const sent = call();
+      const answer = await api(...sent);
+      await answer.text();
+      expect([answer.status, sent]).toEqual([expect.toSatisfy((status) => status < 500), sent]);
+    }
+    expect((await fetch(`${hub.apiUrl}/`)).status).toBe(200);
+    expect(await (await fetch(`${hub.url}own/x`)).text()).toBe('app /own/x');
+    for (const path of Object.keys(await routesNow())) {
+      const encoded = path.split('/').map(encodeURIComponent).join('/');
+      expect((await api('DELETE', encoded)).status).toBe(204);
+    }
+    expect(await routesNow()).toEqual({});
   });
 
   test('leaves in the audit log who changed what, and from where', async () => {
