@@ -7,6 +7,7 @@ import {
   startAuthenticator,
   startSpawner,
   tryAuthenticator,
+  tryProvider,
 } from './create-plugins.ts';
 import { authenticatorProblem } from './created-shape.ts';
 
@@ -115,6 +116,16 @@ test('a trial fails where the plugin fails, with the whole reason in one line', 
   );
   const oddity = prepare(() => Promise.reject(Object.create(null)));
   expect(await tryAuthenticator(oddity)).toMatch(/^\/plugins\/x\.ts fails in create: /);
+});
+
+test('a provider that gives no answer is told by its reason, and a mistake of the plugin by its place', async () => {
+  const reachable = (reach: () => Promise<void>) => tryProvider(noting({ reach }).prepared, 1_000);
+  const refused = () => Promise.reject(new Error('refuses the connection\nat length'));
+  expect(await reachable(refused)).toBe('refuses the connection');
+  const wrong = () => Promise.reject(new TypeError('x is not a function'));
+  expect(await reachable(wrong)).toBe(
+    '/plugins/x.ts fails in reach: TypeError: x is not a function',
+  );
 });
 
 test('what is created for use is looked at, too: it may be another than for trial', async () => {

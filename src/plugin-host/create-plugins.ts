@@ -119,15 +119,27 @@ export async function tryProvider(
       if (created.reach === undefined) return 'unasked';
       const hint = 'the provider gives no answer';
       const signal = AbortSignal.timeout(timeoutMs);
-      const work = () => created.reach?.({ signal });
-      await call(work, { file: prepared.file, name: 'reach', timeoutMs, hint });
-      return undefined;
+      const work = async () => {
+        try {
+          await created.reach?.({ signal });
+        } catch (error) {
+          if (!tellsOfProvider(error)) throw error;
+          return error.message.split('\n', 1)[0] || hint;
+        }
+        return undefined;
+      };
+      return await call(work, { file: prepared.file, name: 'reach', timeoutMs, hint });
     } finally {
       await created[Symbol.asyncDispose]?.();
     }
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
+}
+
+/** Whether an error says what is wrong with the provider, and not with the code of the plugin. */
+function tellsOfProvider(error: unknown): error is Error {
+  return error instanceof Error && !(error instanceof TypeError || error instanceof ReferenceError);
 }
 
 /** The same for a spawner. */
